@@ -15,7 +15,7 @@ from typing import Any
 from bpe_openai import get_encoding
 
 from mtagent.config import Config
-from mtagent.evaluators.named import Surroundings, make_evaluator
+from mtagent.evaluators.protocol import Surroundings, make_evaluator
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.llm.reply import read_tool_calls
 from mtagent.llm.request import sent_tool

@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal, TypedDict, cast, get_args, get_origi
 from pydantic import AfterValidator, Field, PrivateAttr, TypeAdapter, ValidationError, field_serializer, field_validator
 
 from mtagent.errors import ConfigError
-from mtagent.formats.pipes import refuse_pipe
+from mtagent.formats.files import refuse_pipe
 from mtagent.llm.server import address_problem
 from mtagent.records import Record, Stage
 from mtagent.text.edits import OnAmbiguous

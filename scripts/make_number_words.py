@@ -28,6 +28,7 @@ POWERS = (100, 1000, 10**4, 10**5, 10**6, 10**7, 10**8, 10**9, 10**12)
 
 ICU, *ADDED = (Path(__file__).parent / "number_words.txt").read_text(encoding="utf-8").splitlines()[1:]
 LANGUAGES = ICU.removeprefix("ICU: ").split()
+PHRASES = ("half", "half_to", "one_and_a_half", "quarter", "noon", "midnight", "more_months")
 UNSPACED = frozenset(["ja", "km", "lo", "my", "th"])
 MAGNITUDES = frozenset([100, 1000, *(10**power for power in range(4, 13))])
 MAGNITUDE_FIRST = frozenset(["si", "sw"])
@@ -168,7 +169,7 @@ def entry(code: str) -> dict[str, Any]:
         if line.startswith(f"{code}: "):
             for item in line.partition(": ")[2].split("; "):
                 name, _, phrases = item.partition(" ")
-                if name in ("half", "more_months"):
+                if name in PHRASES:
                     entry.rest[name] = phrases
                     continue
                 for phrase in phrases.split("|"):
@@ -184,6 +185,10 @@ def entry(code: str) -> dict[str, Any]:
         for half, parts in day_parts(locale).items():
             known = entry.rest.get(half, "").split("|")
             entry.rest[half] = "|".join(dict.fromkeys(filter(None, [*known, *parts.split("|")])))
+        noon = formatted(locale, "b", 12 * 3_600_000)
+        if noon != formatted(locale, "a", 12 * 3_600_000) and len(noon) > 2:
+            known = entry.rest.get("noon", "").split("|")
+            entry.rest["noon"] = "|".join(dict.fromkeys(filter(None, [*known, noon])))
         for what, names in (("months", months(locale)), ("weekdays", weekdays(locale))):
             if names:
                 forms = zip(entry.rest.get(what, [""] * len(names)), names, strict=True)

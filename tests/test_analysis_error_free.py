@@ -19,7 +19,7 @@ from mtagent.analysis.error_free import (
     thinned,
     threshold_interval,
 )
-from mtagent.analysis.intervals import Resampling, ratios
+from mtagent.analysis.expected_gain import Resampling, ratios
 from mtagent.chain.calibration import Figure
 from mtagent.errors import ConfigError, InputError
 

@@ -15,7 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtagent.analysis.expected_gain import (
+    Floats,
     JudgedPairs,
+    Resampling,
     effect,
     learn,
     learning_curve,
@@ -25,7 +27,6 @@ from mtagent.analysis.expected_gain import (
     triage,
     triage_thresholds,
 )
-from mtagent.analysis.intervals import Floats, Resampling
 from mtagent.errors import InputError
 from mtagent.records import Judgement
 

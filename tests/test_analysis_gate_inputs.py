@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from mtagent.analysis import gate_tables
+from mtagent.analysis import gate_calibration
 from mtagent.analysis.error_free import definition
 from mtagent.analysis.gate_inputs import Judged, Text, read_pairs, with_edits
 from mtagent.chain.calibration import Calibration, Effect, ExpectedGain, Figure, read
@@ -541,7 +541,7 @@ def test_what_the_gate_does_not_beat_is_told(
     assert margin is not None
     leads = {"over_never": over_never, "over_always": over_always}
     changed = {name: Figure(value=0, low=low, high=high) for name, (low, high) in leads.items()}
-    assert list(gate_tables.verdict(margin.held_out.model_copy(update=changed))) == verdict
+    assert list(gate_calibration.verdict(margin.held_out.model_copy(update=changed))) == verdict
 
 
 @pytest.mark.parametrize(
@@ -555,7 +555,7 @@ def test_what_the_gate_does_not_beat_is_told(
     ],
 )
 def test_a_figure_is_shown_with_its_interval(found: Figure, options: dict[str, bool], shown: str) -> None:
-    assert gate_tables.figure(found, **options) == shown
+    assert gate_calibration.figure(found, **options) == shown
 
 
 @pytest.mark.slow

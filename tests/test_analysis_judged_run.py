@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from mtagent.analysis.error_free import definition
-from mtagent.analysis.gate_calibration import calibrate
+from mtagent.analysis.gate_calibration import calibrate, text
 from mtagent.analysis.gate_inputs import Judged, Pair, Text
-from mtagent.analysis.gate_tables import text
 from mtagent.analysis.judged_run import Labels, RunJudged, decided_gain, judge_edits
 from mtagent.chain.calibration import Calibration, read
 from mtagent.chain.decided import decided

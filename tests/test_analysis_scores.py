@@ -11,8 +11,7 @@ import pytest
 
 from mtagent.analysis.agreement import Row
 from mtagent.analysis.matching import Inputs, Match, gather
-from mtagent.analysis.score_tables import is_table
-from mtagent.analysis.scores import UNNAMED
+from mtagent.analysis.scores import UNNAMED, is_table
 from mtagent.errors import ConfigError, InputError
 from tests.commands import Done, Shell
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mtagent import Agent
-from mtagent.analysis.gate_tables import text
+from mtagent.analysis.gate_calibration import text
 from mtagent.chain.calibration import read
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import OpenGate, PanelGate, RateGate, RatingJudge, Threshold, calibrated

@@ -134,6 +134,7 @@ ROWS: list[tuple[str, str, str, str, str, str]] = [
     ("list number with hyphen", "en-cs", "", "2.-Tap the menu", "Klepněte na menu", "2. Klepněte na menu"),
     ("list number with bracket", "en-de", "", "2)Tap More.", "2)Tippe auf Mehr.", "2) Tippe auf Mehr."),
     ("list number of another script", "en-hi", "", "4. Open the file", "4. फ़ाइल खोलें", "४. फ़ाइल खोलिए"),
+    ("ordinal that begins the line", "en-cs", "", "Third day: rest.", "Třetí den: odpočinek.", "3. den: odpočinek."),
     ("date that begins the line", "en-de", "", "On May 1 we rest.", "Am 1. Mai ruhen wir.", "1. Mai ist Ruhetag."),
     ("dialogue", "ru-en", "", "— Да. Жив ли он?", "Yes. Is he alive?", "- Yes. Is he alive?"),
     ("sign of a remark", "ja-en", "", "※使用は避けてください。", "※ Please avoid use.", "* Please avoid use."),
@@ -355,6 +356,12 @@ LEFT = [
      "El informe se publicó el lunes y nadie lo leyó.", True),
     ("ru-uk", "Мы встретимся завтра на вокзале.", "Ми зустрінемося завтра на вокзалі.",
      "Мы встретимся завтра на этом вокзале.", True),
+    ("en-ru", "Please keep the door free.", "Пожалуйста, не загораживайте вход.",
+     "Молим ви да оставите входа свободен.", True),
+    ("en-bg", "Please keep the door free.", "Молим ви да оставите входа свободен.",
+     "Пожалуйста, не загораживайте этот вход.", True),
+    ("en-ru", "Please keep the door free.", "Молим не загораживать вход.",
+     "Пожалуйста, не загораживайте вход в здание.", False),
     ("en-de", "Alfred Hitchcock Presents and The Twilight Zone are old.", "Beide Serien sind alt.",
      "Alfred Hitchcock Presents, The Twilight Zone: alt.", False),
     ("en-de", "He called it “the best thing that ever happened to us”.", "Er nannte es das Beste.",
@@ -389,3 +396,10 @@ def test_without_the_identifier_no_language_is_told(monkeypatch: pytest.MonkeyPa
         assert "language" not in {damage.guard for damage in damages(segment_of(pair, source), before, after)}
     finally:
         identification.forget()
+
+
+def test_a_number_of_any_length_is_compared() -> None:
+    digits = "1" * 5000
+    pair = segment_of("en-de", f"1 of {digits}.25 things")
+    assert not damages(pair, f"1 von {digits}.25 Dingen", f"1. {digits},25 Dinge", skip={"markdown"})
+    assert damages(pair, f"1 von {digits},25 Dingen", f"1. {digits},26 Dinge")

@@ -14,8 +14,7 @@ import pytest
 
 from mtagent.analysis.score import ScoreOptions, score_texts
 from mtagent.errors import ConfigError, InputError
-from mtagent.metrics.named import METRICS, make_metric, make_metrics, metric_names
-from mtagent.metrics.protocol import Metric
+from mtagent.metrics.protocol import METRICS, Metric, make_metric, make_metrics, metric_names
 from mtagent.records import Score, Segment
 from mtagent.text.foreign import FLAGS
 from tests.commands import Shell

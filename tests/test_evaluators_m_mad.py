@@ -378,9 +378,9 @@ ERROR = f'{{"error_span": "Brücke", "before": "große ", "after": " — 3", {FI
 
 def test_a_statement_keeps_its_reasons_but_not_its_thoughts() -> None:
     reply = f'<think>let me see</think>\nB is right about the bridge.\n```json\n{{"annotations": [{ERROR}]}}\n```'
-    statement = parse_statement(reply, GERMAN, "accuracy")
-    assert statement.text.startswith("B is right about the bridge.")
-    assert "let me see" not in statement.text
+    text, _ = parse_statement(reply, GERMAN, "accuracy")
+    assert text.startswith("B is right about the bridge.")
+    assert "let me see" not in text
 
 
 def span(text: str, category: str, severity: str, start: int | None = None, **more: object) -> ErrorSpan:

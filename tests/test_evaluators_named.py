@@ -11,8 +11,7 @@ import pytest
 from mtagent import config as configuration
 from mtagent.config import Config, ModelSettings, parse_spec
 from mtagent.errors import ConfigError
-from mtagent.evaluators.named import EVALUATORS
-from mtagent.evaluators.protocol import signature_of
+from mtagent.evaluators.protocol import EVALUATORS, signature_of
 from mtagent.jobs.agent import Agent
 from mtagent.jobs.parts import named_evaluator
 from mtagent.llm.fake import ScriptedLLM

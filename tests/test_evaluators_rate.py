@@ -23,8 +23,7 @@ from mtagent.errors import (
     UnreadableReply,
 )
 from mtagent.evaluators.knowledge import Entry, Knowledge
-from mtagent.evaluators.named import Surroundings, make_evaluator
-from mtagent.evaluators.protocol import RatesTogether
+from mtagent.evaluators.protocol import RatesTogether, Surroundings, make_evaluator
 from mtagent.evaluators.rate import (
     LONGEST_FIND,
     RATE,

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from mtagent.errors import RatingParseError
 from mtagent.evaluators.eaprompt import EAPrompt
-from mtagent.evaluators.gemba import GembaDA, GembaMQM, GembaSQM
+from mtagent.evaluators.gemba import GembaDA, GembaMQM, GembaSQM, parse_score
 from mtagent.evaluators.pairwise import read_choice
-from mtagent.evaluators.scores import parse_score
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import ErrorSpan, Segment
 from mtagent.text.edits import apply, locate

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from mtagent.errors import RatingParseError
-from mtagent.evaluators import eaprompt, headings, himate, m_mad, rate, rubric_mqm, scores, single_agent
+from mtagent.evaluators import eaprompt, gemba, headings, himate, m_mad, rate, rubric_mqm, single_agent
 from mtagent.evaluators.replies import text_in
 from mtagent.evaluators.typology import subtype_of
 from mtagent.llm.reading import read_json
@@ -51,7 +51,7 @@ READERS: dict[str, Callable[..., object]] = {
     "rate_summary": rate.read_summary,
     "rate_winner": rate.read_winner,
     "rubric_mqm": rubric_mqm.parse,
-    "score": scores.parse_score,
+    "score": gemba.parse_score,
     "score_after_list": eaprompt.read_score,
     "single_agent": single_agent.parse,
 }
@@ -138,7 +138,7 @@ def test_an_unreadable_reply_is_an_error_and_never_perfect(reply: str) -> None:
     ("reply", "score"), [("85/100", 85), ("85.5", 85.5), ("Score: 85", 85), ("**85**", 85), ('{"score": 85}', 85)]
 )
 def test_scores_in_many_shapes(reply: str, score: float) -> None:
-    assert scores.parse_score(reply) == score
+    assert gemba.parse_score(reply) == score
 
 
 @pytest.mark.parametrize(
@@ -148,13 +148,13 @@ def test_scores_in_many_shapes(reply: str, score: float) -> None:
 )  # fmt: skip
 def test_what_is_no_single_score_on_the_scale_is_an_error(reply: str, reason: str) -> None:
     with pytest.raises(RatingParseError, match=reason):
-        scores.parse_score(reply)
+        gemba.parse_score(reply)
 
 
 @pytest.mark.parametrize("ending", ['{"annotations": []}', 'So my final answer is {"annotations": []}.'])
 def test_what_a_debater_quotes_is_not_what_it_concludes(ending: str) -> None:
     quoted = f'The other annotator says\n{{"annotations": [{ONE}]}}\nand I do not agree.'
-    assert m_mad.parse_statement(f"{quoted}\n{ending}", TEXT, "accuracy").errors == ()
+    assert m_mad.parse_statement(f"{quoted}\n{ending}", TEXT, "accuracy")[1] == ()
 
 
 @pytest.mark.parametrize(("reply", "agreed"), [("Yes.", True), ("**Yes**", True), ("YES", True), ("No.", False)])

@@ -17,8 +17,7 @@ from bench.harness import simulator
 from mtagent.config import Config, parse_spec
 from mtagent.errors import MtagentError
 from mtagent.evaluators.knowledge import Entry, Knowledge
-from mtagent.evaluators.named import EVALUATORS, Surroundings, make_evaluator
-from mtagent.evaluators.protocol import Evaluator
+from mtagent.evaluators.protocol import EVALUATORS, Evaluator, Surroundings, make_evaluator
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.limits import Limiter
 from mtagent.records import Rating, Segment

@@ -12,8 +12,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from mtagent.errors import ConfigError, SearchError
-from mtagent.evaluators.knowledge import Entry, Knowledge
-from mtagent.evaluators.search import MOST_BYTES, HTTPSearch, Search, open_search, parse
+from mtagent.evaluators.knowledge import MOST_BYTES, Entry, HTTPSearch, Knowledge, Search, open_search, parse
 from mtagent.records import Found
 
 NOWHERE = Path("no-such-knowledge.db")

@@ -16,7 +16,7 @@ import pytest
 from mtagent.errors import ConfigError, InputError
 from mtagent.evaluators.knowledge import Entry, Knowledge
 from mtagent.formats import Lines, Result, spooled
-from mtagent.formats.pipes import PREFIX, remove_stale
+from mtagent.formats.files import PREFIX, remove_stale
 from mtagent.records import Segment
 from mtagent.store import Store
 from tests.commands import ROOT, Shell, run

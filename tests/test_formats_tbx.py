@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from mtagent.errors import InputError
-from mtagent.formats.glossary import is_tbx
-from mtagent.formats.tbx import read_tbx
+from mtagent.formats.glossary import is_tbx, read_tbx
 from mtagent.records import Term
 
 V2 = """<?xml version="1.0" encoding="UTF-8"?>

@@ -19,7 +19,7 @@ import pytest
 
 from mtagent import errors, rate
 from mtagent.errors import ConfigError, InputError, MissingExtra
-from mtagent.evaluators.named import EVALUATORS
+from mtagent.evaluators.protocol import EVALUATORS
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.request import Sampling
 from mtagent.llm.server import LocalServer

@@ -19,7 +19,7 @@ import pytest
 from mtagent.analysis.score import ScoreOptions, score_texts
 from mtagent.errors import ConfigError, InputError, MetricError, MissingExtra
 from mtagent.metrics.comet import LICENCES, UNKNOWN_LICENCE, USUAL, VARIABLE, WORKER, CometModel, Texts, licence_notes
-from mtagent.metrics.named import make_metric
+from mtagent.metrics.protocol import make_metric
 from tests.comet_environment import BARE, REFERENCES, SEGMENTS, SOURCES, Fake, alive, until, worker_of
 from tests.commands import ROOT, Shell
 

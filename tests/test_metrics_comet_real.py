@@ -19,7 +19,7 @@ from mtagent.analysis.score import ScoreOptions, score_texts
 from mtagent.evaluators import metric as metric_evaluators
 from mtagent.llm.dialogue import together
 from mtagent.metrics.comet import VARIABLE
-from mtagent.metrics.named import make_metric
+from mtagent.metrics.protocol import make_metric
 from mtagent.records import Rating, Segment
 from tests.commands import ROOT, Done, Shell
 

@@ -24,9 +24,7 @@ from sacrebleu.metrics.ter import TER
 from mtagent.errors import ConfigError
 from mtagent.metrics import overlap
 from mtagent.metrics import protocol as formulas
-from mtagent.metrics import ter as tercom
-from mtagent.metrics.overlap import NAMES, TESTED, Name, Overlap, characters_to, refuse_untested, ter_to
-from mtagent.metrics.ter import changes
+from mtagent.metrics.overlap import NAMES, TESTED, Name, Overlap, changes, characters_to, refuse_untested, ter_to
 from mtagent.records import Segment
 from wmt.scores import corpora, flags_of, sacrebleu_scores
 
@@ -95,8 +93,8 @@ def words(rng: random.Random) -> tuple[list[str], list[str]]:
 def test_edits_are_counted_as_sacrebleu_counts_them() -> None:
     rng = random.Random(5)
     cases = [words(rng) for _ in range(400)]
-    assert sum(len(ours) > 2 * tercom.BEAM for ours, _ in cases) > 5  # some must reach the edge of the band
-    assert [tercom.edits(*case).number for case in cases] == [translation_edit_rate(*case)[0] for case in cases]
+    assert sum(len(ours) > 2 * overlap.BEAM for ours, _ in cases) > 5  # some must reach the edge of the band
+    assert [overlap.edits(*case).number for case in cases] == [translation_edit_rate(*case)[0] for case in cases]
 
 
 def long_words(rng: random.Random) -> tuple[list[str], list[str]]:
@@ -128,7 +126,7 @@ def many_shifts() -> tuple[list[str], list[str]]:
 )
 def test_each_limit_of_the_search_for_shifts_is_sacrebleu_s(case: tuple[list[str], list[str]]) -> None:
     """Each case gives another number of edits where one of the five limits is one more, or one less."""
-    assert tercom.edits(*case).number == translation_edit_rate(*case)[0]
+    assert overlap.edits(*case).number == translation_edit_rate(*case)[0]
 
 
 @pytest.mark.parametrize(("formula", "metric", "width"), [
@@ -161,10 +159,10 @@ def numbered(count: int, **other: str) -> list[str]:
 
 def test_beyond_the_longest_text_no_shift_is_tried_which_the_signature_says() -> None:
     moved = ["w3", "w1", "w2", "w0"]
-    inside, beyond = (numbered(tercom.MOST_WORDS + more) for more in (0, 1))
-    assert tercom.edits([*moved, *inside[4:]], inside) == (2, "")
-    assert tercom.edits([*moved, *beyond[4:]], beyond) == (2, "long:noshifts")
-    assert tercom.edits([*beyond[1:9], beyond[0], *beyond[9:]], beyond) == (2, "long:noshifts"), "one shift, elsewhere"
+    inside, beyond = (numbered(overlap.MOST_WORDS + more) for more in (0, 1))
+    assert overlap.edits([*moved, *inside[4:]], inside) == (2, "")
+    assert overlap.edits([*moved, *beyond[4:]], beyond) == (2, "long:noshifts")
+    assert overlap.edits([*beyond[1:9], beyond[0], *beyond[9:]], beyond) == (2, "long:noshifts"), "one shift, elsewhere"
     ter = Overlap("ter", "en")
     changed = ter.score(segments([" ".join(beyond), "a b"]), [" ".join(["x", *beyond[1:]]), "a b"])
     assert changed.signature.endswith("|asian:no|long:noshifts|version:2.6.0")

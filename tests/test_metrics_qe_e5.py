@@ -19,7 +19,7 @@ from mtagent.errors import ConfigError, MissingExtra
 from mtagent.evaluators.metric import qe_e5
 from mtagent.jobs.parts import settings_for_results
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.metrics.named import make_metric
+from mtagent.metrics.protocol import make_metric
 from mtagent.metrics.qe_e5 import QeE5
 from mtagent.records import Segment
 from tests.commands import ROOT, Shell

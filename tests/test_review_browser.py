@@ -291,7 +291,8 @@ def test_each_edit_says_what_it_does_why_and_how_it_was_judged(context: Any, tmp
         text = re.sub(r"\s+", " ", page.inner_text("#segment"))
         for words in (
             "The bank of the river.", "Glossary: bank = Ufer", "no bank of it", "judge -5 -> 0: better",
-            "major accuracy/mistranslation", "rejected by the gate", "judge 0 -> -5: worse", "Good morning, world.", "Das Ufer des Flusses ist schön.",
+            "major accuracy/mistranslation", "rejected by the gate", "judge 0 -> -5: worse",
+            "Good morning, world.", "Das Ufer des Flusses ist schön.",
         ):  # fmt: skip
             assert words in text
         assert page.inner_text("#target") == "Edit 1 of 2"

@@ -14,12 +14,12 @@ from mtagent.errors import MtagentError
 from mtagent.evaluators import (
     eaprompt,
     fixes,
+    gemba,
     headings,
     himate,
     m_mad,
     rate,
     rubric_mqm,
-    scores,
     single_agent,
     typology,
 )
@@ -41,6 +41,7 @@ UNITS = [
     "<b>", "{a", "{a, plural, ", "<a ", '<a "', "<!--", "%a", "1 234 ", "](", "a@", "a.b@", "http://a)", "``` `` ` ",
     "{n, plural, other {", "{n, select, a {} other {}} ", "%s ", "a\u0430", "a-", ":a:", "「a",
     "*a", "_a", "\n# ", "X", "二", "。", '!"', ".\n", "note ",
+    "-1 ", "ж", "1/2 ", "20%, ", "halb neun ",
 ]  # fmt: skip
 WRAPPINGS = [("", ""), ("Action: search", ")")]
 
@@ -65,7 +66,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "last json": lambda reply: read_json(reply, last=True),
     "plain text": lambda reply: plain_text(reply, ""),
     "blank": says_nothing,
-    "fixes": lambda reply: fixes.parse_fixes(reply, [ERROR]), "scores": scores.parse_score,
+    "fixes": lambda reply: fixes.parse_fixes(reply, [ERROR]), "scores": gemba.parse_score,
     "counts": eaprompt.read_count, "score among counts": eaprompt.read_score,
     "no score": eaprompt.split_score,
     "eaprompt": lambda reply: eaprompt.parse_once(reply, TEXT),

@@ -16,8 +16,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from mtagent.analysis.expected_gain import JudgedPairs
-from mtagent.analysis.intervals import Floats, Resampling
+from mtagent.analysis.expected_gain import Floats, JudgedPairs, Resampling
 from mtagent.errors import InputError
 from tests.commands import ROOT
 from wmt.gate_ablation import main

@@ -17,8 +17,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from mtagent.analysis.expected_gain import LEARNING
-from mtagent.analysis.intervals import Resampling
+from mtagent.analysis.expected_gain import LEARNING, Resampling
 from mtagent.chain.calibration import Figure
 from wmt.data import DATA as FOLDER
 from wmt.data import refuse_absent, run

@@ -6,8 +6,17 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mtagent.analysis.expected_gain import JudgedPairs, learn, learnt_groups, predictions
-from mtagent.analysis.intervals import Floats, Ints, Resampling, Truths, ratios
+from mtagent.analysis.expected_gain import (
+    Floats,
+    Ints,
+    JudgedPairs,
+    Resampling,
+    Truths,
+    learn,
+    learnt_groups,
+    predictions,
+    ratios,
+)
 from mtagent.chain.calibration import Figure
 from wmt.gate_data import TEACHER, DataSet
 

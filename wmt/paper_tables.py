@@ -25,8 +25,8 @@ from mtagent.cli.terminal import display
 from mtagent.config import Config
 from mtagent.errors import ConfigError
 from mtagent.formats.json_text import dumped
-from mtagent.metrics.named import each_once
 from mtagent.metrics.overlap import ter_to
+from mtagent.metrics.protocol import each_once
 from mtagent.records import Usage
 from mtagent.text import languages, table
 from mtagent.text.amounts import UNKNOWN, signed

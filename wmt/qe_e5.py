@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mtagent.metrics.named import make_metric
+from mtagent.metrics.protocol import make_metric
 from mtagent.records import Segment
 from mtagent.text.paragraphs import sentences
 from wmt.data import DATA, records, run

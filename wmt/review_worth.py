@@ -28,8 +28,8 @@ import numpy as np
 
 from mtagent.analysis import gate_calibration
 from mtagent.analysis.expected_gain import JudgedPairs
+from mtagent.analysis.gate_calibration import figure
 from mtagent.analysis.gate_inputs import Judged, Pair
-from mtagent.analysis.gate_tables import figure
 from mtagent.chain.calibration import Effect, read
 from mtagent.records import Cause, CauseKind, Chain, Choice, Edit, Judgement, Segment, Step
 from mtagent.store import Store

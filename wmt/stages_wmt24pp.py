@@ -34,7 +34,7 @@ from mtagent.config import PRESETS
 from mtagent.errors import ConfigError
 from mtagent.jobs.estimate import Range
 from mtagent.jobs.inputs import Files
-from mtagent.metrics.named import each_once, make_metrics
+from mtagent.metrics.protocol import each_once, make_metrics
 from mtagent.metrics.significance import RESAMPLES, SIGNIFICANT, Resampling
 from mtagent.records import Stage
 from mtagent.text import languages, table

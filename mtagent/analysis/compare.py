@@ -20,11 +20,9 @@ from mtagent.analysis.staged_run import PAID, Bills, Cost, Outcomes, StagedRun, 
 from mtagent.config import Config
 from mtagent.errors import ConfigError
 from mtagent.formats.ratings import FINAL, GIVEN
-from mtagent.metrics.named import make_metrics
-from mtagent.metrics.overlap import Overlap, characters_to, ter_to
-from mtagent.metrics.protocol import HeavyMetric, Metric, for_systems
+from mtagent.metrics.overlap import MOST_CHANGES, MOST_WORDS, NO_SHIFTS, REPLACED, Overlap, characters_to, ter_to
+from mtagent.metrics.protocol import HeavyMetric, Metric, for_systems, make_metrics
 from mtagent.metrics.significance import FEW, Interval, Resampling, statistics_of
-from mtagent.metrics.ter import MOST_CHANGES, MOST_WORDS, NO_SHIFTS, REPLACED
 from mtagent.records import Score, Segment
 from mtagent.store.store import Store, open_existing
 from mtagent.text import amounts, scripts

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mtagent.analysis.intervals import USUAL, Floats, Ints, Resampling, Truths, bounds, numbered, ratios
+from mtagent.analysis.expected_gain import USUAL, Floats, Ints, Resampling, Truths, bounds, numbered, ratios
 from mtagent.chain.calibration import ErrorFree, Labels, Point
 from mtagent.errors import ConfigError, InputError
 
@@ -115,18 +115,10 @@ def best_threshold(labelled: Labelled, wanted: float = PRECISION, fewest: int = 
     return float(found.thresholds[fit].min()) if fit.any() else None
 
 
-class Sureness(NamedTuple):
-    """Where the threshold lies in resamples: its 95 % bounds, and in which share of resamples there is one."""
-
-    low: float | None
-    high: float | None
-    reached: float
-
-
 def threshold_interval(
     labelled: Labelled, wanted: float = PRECISION, fewest: int = FEWEST, resampling: Resampling = USUAL
-) -> Sureness:
-    """How much the threshold depends on the texts that happened to be labelled.
+) -> tuple[float | None, float | None, float]:
+    """Where the threshold lies in resamples: its 95 % bounds, and in which share of resamples there is one.
 
     In each resample it is the lowest score that fits among those that were drawn.
     """
@@ -145,7 +137,7 @@ def threshold_interval(
     values = np.concatenate(found)
     there = values[~np.isnan(values)]
     low, high = bounds(there) if len(there) else (None, None)
-    return Sureness(low, high, len(there) / len(values))
+    return low, high, len(there) / len(values)
 
 
 def labels(labelled: Labelled, threshold: float, resampling: Resampling = USUAL) -> Labels:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import pairwise
 from typing import Literal, NamedTuple, get_args
 
@@ -360,18 +360,17 @@ def matching(threshold: float = 0.5) -> Measure:
     """
     if not 0 < threshold <= 1:
         raise ConfigError(f"threshold: above 0 and at most 1, not {threshold}")
-    signature = f"match|threshold:{threshold:g}|by:words|partners:one"
-    return Measure(signature, "spans", partial(_match_counts, threshold))
 
+    def counts(gold: Spans, predicted: Spans) -> Counts:
+        matched = best_pairs({
+            (ours, theirs): 1.0
+            for ours, first in enumerate(gold)
+            for theirs, second in enumerate(predicted)
+            if first.field == second.field and common_words(first.words, second.words) >= threshold
+        })  # fmt: skip
+        return len(matched), len(predicted), len(matched), len(gold)
 
-def _match_counts(threshold: float, gold: Spans, predicted: Spans) -> Counts:
-    matched = best_pairs({
-        (ours, theirs): 1.0
-        for ours, first in enumerate(gold)
-        for theirs, second in enumerate(predicted)
-        if first.field == second.field and common_words(first.words, second.words) >= threshold
-    })  # fmt: skip
-    return len(matched), len(predicted), len(matched), len(gold)
+    return Measure(f"match|threshold:{threshold:g}|by:words|partners:one", "spans", counts)
 
 
 THRESHOLDS = tuple(tenth / 10 for tenth in range(1, 10))

@@ -7,16 +7,86 @@ splits are by group (document). See ``docs/safety.md``.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from mtagent.analysis.intervals import SEED, USUAL, Floats, Ints, Resampling, Truths, numbered, ratios
-from mtagent.chain.calibration import Effect, ExpectedGain, JudgeWeight, LearningPoint, TriagePoint
-from mtagent.errors import InputError
+from mtagent.chain.calibration import Effect, ExpectedGain, Figure, JudgeWeight, LearningPoint, TriagePoint
+from mtagent.errors import ConfigError, InputError
 from mtagent.records import GAIN_DIGITS
+
+# Bootstrap intervals of sums and ratios over groups (documents): 95 %, paired, exact for a seed
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Truths = NDArray[np.bool_]
+RESAMPLES, SEED = 1_000, 12345
+_CELLS = 2**22
+"""Numbers in a matrix at a time: 32 MB."""
+_TAIL = 2.5
+
+
+class Resampling(NamedTuple):
+    """How many resamples, drawn from which seed."""
+
+    resamples: int = RESAMPLES
+    seed: int = SEED
+
+    def draws(self, groups: int, width: int = 0) -> Iterator[Floats]:
+        """How often each group is drawn: matrices of resamples × groups, all resamples in a few of them.
+
+        ``width`` is the number of columns of the widest matrix that the caller makes of one. Raises
+        :class:`ConfigError` for less than one resample.
+        """
+        if self.resamples < 1:
+            raise ConfigError(f"{self.resamples} resamples: at least one is needed")
+        chance, rng = np.full(groups, 1 / groups), np.random.default_rng(self.seed)
+        most = max(1, _CELLS // max(groups, width))
+        for first in range(0, self.resamples, most):
+            number = min(most, self.resamples - first)
+            yield rng.multinomial(groups, chance, size=number).astype(np.float64)
+
+
+USUAL = Resampling()
+
+
+def numbered(groups: Ints) -> Ints:
+    """The groups numbered from 0 without gaps."""
+    return np.unique(groups, return_inverse=True)[1].astype(np.int64)
+
+
+def ratios(above: list[Floats], below: list[Floats], groups: Ints, resampling: Resampling) -> list[Figure]:
+    """The ratio of the sums of each of ``above`` (a number for each item) to those of its ``below``, with intervals.
+
+    ``groups`` are numbered without gaps. Resamples in which a ratio is not defined are left out of its interval.
+    """
+    sums = np.stack([np.bincount(groups, values) for values in (*above, *below)], axis=1)
+    drawn = np.concatenate([draw @ sums for draw in resampling.draws(len(sums))])
+    whole, size = sums.sum(axis=0), len(above)
+    figures = []
+    for upper in range(size):
+        lower = size + upper
+        value = float(whole[upper] / whole[lower]) if whole[lower] else None
+        defined = drawn[:, lower] > 0
+        low, high = (
+            bounds(drawn[defined, upper] / drawn[defined, lower])
+            if value is not None and defined.any()
+            else (None, None)
+        )
+        figures.append(Figure(value=value, low=low, high=high))
+    return figures
+
+
+def bounds(values: Floats) -> tuple[float, float]:
+    """The bounds between which 95 % of ``values`` lie."""
+    low, high = np.percentile(values, [_TAIL, 100 - _TAIL])
+    return float(low), float(high)
+
+
+# The gain
 
 FEWEST_PAIRS = 30
 """Fewer pairs teach nothing."""
@@ -164,23 +234,18 @@ def split(
     return ours if sample is None else ours.drawn(sample, seed), pairs.chosen(~learnt)
 
 
-class _Design(NamedTuple):
-    """Features of pairs, a column each, divided by ``scales`` after ``means`` were taken away."""
+def _design(pairs: JudgedPairs, with_before: bool) -> tuple[Floats, Floats, Floats]:
+    """The features, a column each, divided by the scales after the means were taken away; these means and scales.
 
-    values: Floats
-    means: Floats
-    scales: Floats
-
-
-def _design(pairs: JudgedPairs, with_before: bool) -> _Design:
-    """The roots of the differences of each judge, and ``with_before`` its scores before where it gives scores."""
+    They are the roots of the differences of each judge, and ``with_before`` its scores before where it gives scores.
+    """
     values, means = pairs.roots, np.zeros(len(pairs.judges))
     if with_before:
         before = np.nan_to_num(pairs.scores_before)
         values, means = np.hstack([values, before]), np.concatenate([means, before.mean(axis=0)])
     scales = values.std(axis=0)
     scales[scales <= 1e-12 * np.abs(values).max(axis=0, initial=0)] = 0.0  # constant but for rounding
-    return _Design(np.divide(values - means, scales, out=np.zeros_like(values), where=scales > 0), means, scales)
+    return np.divide(values - means, scales, out=np.zeros_like(values), where=scales > 0), means, scales
 
 
 def _fit(features: Floats, gains: Floats, tamed: Floats, ridge: float) -> tuple[float, Floats]:
@@ -233,7 +298,7 @@ def learn(pairs: JudgedPairs, *, seed: int = SEED, fewest: int = FEWEST_PAIRS) -
     for with_before in (False, True):
         if with_before and (len(pairs) < PAIRS_FOR_BEFORE or np.isnan(pairs.scores_before).all()):
             continue
-        features = _design(pairs, with_before).values
+        features, _, _ = _design(pairs, with_before)
         predicted = {ridge: _out_of_fold(features, gains, tamed, fold, ridge) for ridge in RIDGES}
         losses = {ridge: (tamed - values) ** 2 for ridge, values in predicted.items()}
         better = [ridge for ridge in RIDGES if _is_better(losses[ridge], losses[RIDGE], pairs.groups)]
@@ -242,16 +307,14 @@ def learn(pairs: JudgedPairs, *, seed: int = SEED, fewest: int = FEWEST_PAIRS) -
             chosen = predicted[ridge], ridge, with_before
     assert chosen is not None
     predictions, ridge, with_before = chosen
-    design = _design(pairs, with_before)
-    intercept, weights = _fit(design.values, gains, tamed, ridge)
+    features, means, scales = _design(pairs, with_before)
+    intercept, weights = _fit(features, gains, tamed, ridge)
     size = len(pairs.judges)
     judges = []
     for place, (judge, signature) in enumerate(zip(pairs.judges, pairs.signatures, strict=True)):
-        weight = JudgeWeight(
-            judge=judge, signature=signature, scale=float(design.scales[place]), weight=float(weights[place])
-        )
-        if with_before and design.scales[size + place] > 0:
-            mean, scale, of_before = (float(values[size + place]) for values in (design.means, design.scales, weights))
+        weight = JudgeWeight(judge=judge, signature=signature, scale=float(scales[place]), weight=float(weights[place]))
+        if with_before and scales[size + place] > 0:
+            mean, scale, of_before = (float(values[size + place]) for values in (means, scales, weights))
             weight = weight.model_copy(update={"before_mean": mean, "before_scale": scale, "before_weight": of_before})
         judges.append(weight)
     return ExpectedGain(

@@ -13,19 +13,16 @@ from typing import NamedTuple
 import numpy as np
 
 from mtagent.analysis.error_free import Definition, Labelled
-from mtagent.analysis.expected_gain import JudgedPairs
-from mtagent.analysis.intervals import Ints
+from mtagent.analysis.expected_gain import Ints, JudgedPairs
 from mtagent.analysis.matching import Inputs as Scores
 from mtagent.analysis.matching import Match, match, read_sides
 from mtagent.analysis.meta_eval import same_scores
 from mtagent.analysis.mtme_folder import is_metric
-from mtagent.analysis.score_tables import Cells, read_table, score_in, text_in
-from mtagent.analysis.scores import Key, Side, joined_about
+from mtagent.analysis.scores import Cells, Key, Side, joined_about, read_table, score_in, text_in
 from mtagent.chain.calibration import Source
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.exports import plain_name
-from mtagent.formats.files import lines_of
-from mtagent.formats.pipes import spooled_copies
+from mtagent.formats.files import lines_of, spooled_copies
 from mtagent.jobs.inputs import sha256
 from mtagent.records import GAIN_DIGITS, comparable
 from mtagent.store.store import default_path
@@ -289,15 +286,12 @@ def with_edits(judged: Judged, before: Sequence[str], after: Sequence[str]) -> J
         for text in judged.texts if old != new else ():
             if text.system == old:
                 other = by_place.get(Key(new, text.segment))
-                pairs += [_pair(text, other)] if other else []
+                if other:
+                    differences = tuple(map(_difference, text.scores, other.scores))
+                    pairs.append(Pair(text.group, text.segment, text.scores, differences, text.human, other.human))
                 lacking += not (other and pairs[-1].complete)
     left_out = {**judged.left_out, _LACKING: lacking} if lacking else judged.left_out
     return replace(judged, pairs=tuple(pairs), left_out=left_out)
-
-
-def _pair(old: Text, new: Text) -> Pair:
-    differences = tuple(map(_difference, old.scores, new.scores))
-    return Pair(old.group, old.segment, old.scores, differences, old.human, new.human)
 
 
 def side_by_side(judges: Sequence[Side], human: Side, documents: Sequence[str] | None = None) -> Judged:
@@ -495,22 +489,11 @@ def _text_in(row: Cells, columns: Sequence[str], segment: str, document: str | N
 
 def _pair_in(row: Cells, columns: Sequence[str], segment: str, document: str | None) -> tuple[Pair, list[Text]]:
     """A line with an edit: scores of each judge before and after, or its preference; and people's, likewise."""
-
-    def both(name: str) -> tuple[float | None, float | None, bool]:
-        """The scores before and after; a preference is a gain from 0, and no score."""
-        if f"{name}_before" in row.values and f"{name}_after" in row.values:
-            return score_in(row, f"{name}_before"), score_in(row, f"{name}_after"), True
-        if name not in row.values:
+    for name in ("human", *columns):
+        if name not in row.values and not {f"{name}_before", f"{name}_after"} <= row.values.keys():
             raise _neither(row, name)
-        preference = text_in(row, name)
-        if preference is None:
-            return None, None, False
-        if preference not in PREFERENCES:
-            raise InputError(f"{row.where}: {name} is {preference[:20]!r}; of a pair write before, after or same")
-        return 0.0, PREFERENCES[preference], False
-
-    human_before, human_after, scored = both("human")
-    judged = [both(column) for column in columns]
+    human_before, human_after, scored = before_and_after(row, "human")
+    judged = [before_and_after(row, column) for column in columns]
     pair = Pair(
         ("segment", segment) if document is None else ("document", document),
         segment,
@@ -524,6 +507,20 @@ def _pair_in(row: Cells, columns: Sequence[str], segment: str, document: str | N
         for side, (name, human) in enumerate((("before", human_before), ("after", human_after)))
     ]
     return pair, texts if scored else []
+
+
+def before_and_after(row: Cells, name: str) -> tuple[float | None, float | None, bool]:
+    """The scores before and after, and whether they are scores: a preference is a gain from 0. Raises
+    :class:`InputError`.
+    """
+    if f"{name}_before" in row.values and f"{name}_after" in row.values:
+        return score_in(row, f"{name}_before"), score_in(row, f"{name}_after"), True
+    preference = text_in(row, name)
+    if preference is None:
+        return None, None, False
+    if preference not in PREFERENCES:
+        raise InputError(f"{row.where}: {name} is {preference[:20]!r}; of a pair write before, after or same")
+    return 0.0, PREFERENCES[preference], False
 
 
 def _difference(before: float | None, after: float | None) -> float | None:

@@ -13,9 +13,9 @@ from typing import NamedTuple, get_args
 from rapidfuzz.distance import Levenshtein
 
 from mtagent.analysis.expected_gain import FEWEST_PAIRS
-from mtagent.analysis.gate_inputs import PREFERENCES, Judged, Pair, Text
+from mtagent.analysis.gate_inputs import Judged, Pair, Text, before_and_after
 from mtagent.analysis.review import wanted
-from mtagent.analysis.score_tables import Cells, read_table, score_in, text_in
+from mtagent.analysis.scores import Cells, read_table, text_in
 from mtagent.chain.calibration import Source
 from mtagent.chain.decided import Decided
 from mtagent.config import Config
@@ -90,22 +90,18 @@ class Labels:
         return self
 
     def _label(self, row: Cells) -> Label | None:
-        if "human_before" in row.values and "human_after" in row.values:
-            before, after = score_in(row, "human_before"), score_in(row, "human_after")
-            self.scores, self.people = True, "human scores"
-            return None if before is None or after is None else Label(before, after, row.where)
-        column = next((name for name in ("preference", "human") if name in row.values), None)
-        if column is None:
+        names = [name for name in ("preference", "human") if name in row.values]
+        if {"human_before", "human_after"} <= row.values.keys():
+            names = ["human"]
+        if not names:
             raise InputError(
                 f"{row.where}: has {', '.join(row.values) or 'nothing'}; the label of an edit is a preference (before, "
                 f"after or same), or human_before and human_after; {_SCORES_OF_TEXTS}"
             )
-        preference = text_in(row, column)
-        if preference is None:
-            return None
-        if preference not in PREFERENCES:
-            raise InputError(f"{row.where}: {column} is {preference[:20]!r}; of a pair write before, after or same")
-        return Label(0.0, PREFERENCES[preference], row.where)
+        before, after, scored = before_and_after(row, names[0])
+        if scored:
+            self.scores, self.people = True, "human scores"
+        return None if before is None or after is None else Label(before, after, row.where)
 
     def __len__(self) -> int:
         return len(self._labels)
@@ -272,19 +268,16 @@ def decided_edits(store: Store, name: str) -> Judged:
 
 def _of_own_gate(pairs: Sequence[StoredPair], labels: Labels, name: str, source: Source) -> Judged:
     """The edits with the judgements of the gate of their own run."""
-    kinds = Counter(_panel(pair.judgements) for pair in pairs if pair.judgements)
+    judged = [pair for pair in pairs if pair.judgements]
+    kinds = Counter(tuple(comparable(j.signature) or j.judge for j in pair.judgements) for pair in judged)
     if not kinds:
         raise ConfigError(f"run {name!r}: no judge was asked about its edits: name judges with --judge")
     if len(kinds) > 1:
         shown = "; ".join(" + ".join(panel) for panel in kinds)
         raise ConfigError(f"run {name!r}: its edits were judged by different panels ({shown}): name one with --judge")
-    found = [_labelled(pair.segment, pair.stage, pair.judgements, labels) for pair in pairs if pair.judgements]
+    found = [_labelled(pair.segment, pair.stage, pair.judgements, labels) for pair in judged]
     lacking = {"edits that no judge was asked about": len(pairs) - len(found)}
     return _judged([edit for edit in found if edit], labels, source, lacking, ())
-
-
-def _panel(judgements: Sequence[Judgement]) -> tuple[str, ...]:
-    return tuple(comparable(judgement.signature) or judgement.judge for judgement in judgements)
 
 
 def _of_chains(chains: Sequence[Chain], labels: Labels | None, source: Source) -> Judged:

@@ -14,24 +14,25 @@ from typing import NamedTuple
 
 from mtagent.analysis.agreement import PairedScores, Policy, Row, paired, system_level
 from mtagent.analysis.mtme_folder import is_metric, read_folder
-from mtagent.analysis.score_tables import ScoreTable, is_table, read_table
 from mtagent.analysis.scores import (
     NO_SCORE,
     UNNAMED,
     Key,
+    ScoreTable,
     SegmentScore,
     Side,
     alternatives,
     digest,
+    is_table,
     pooled,
     read_list,
     read_run,
+    read_table,
     refuse_other_pair,
 )
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.exports import plain_name
-from mtagent.formats.files import STANDARD
-from mtagent.formats.pipes import spooled_copies
+from mtagent.formats.files import STANDARD, spooled_copies
 from mtagent.records import ErrorSpan
 from mtagent.store.store import open_existing
 from mtagent.text import languages
@@ -320,7 +321,16 @@ def gather(inputs: Inputs, *, missing: Policy = "refuse", drop: Sequence[str] = 
         inputs = inputs.reading(copies)
         human, evaluators = read_sides(inputs)
         if inputs.system_scores is not None:
-            human, *evaluators = _with_systems([human, *evaluators], inputs.system_scores)
+            given = ScoreTable(read_table(inputs.system_scores)).systems()
+            signed = f"|sys:{digest(inputs.system_scores)}"
+            for side in (human, *evaluators):
+                if side.name not in given:
+                    hint = alternatives(side.name, given)
+                    raise InputError(f"{inputs.system_scores}:1: no column {side.name!r}{hint}")
+            human, *evaluators = (
+                replace(side, systems=given[side.name], signature=side.signature + signed)
+                for side in (human, *evaluators)
+            )
         names = dict.fromkeys([*(side.name for side in evaluators), human.name])
         for name in inputs.lower:
             if name == human.name and any(side.name == name for side in evaluators):
@@ -404,15 +414,6 @@ def _read_people(inputs: Inputs, tables: Mapping[Path, ScoreTable], lp: tuple[st
             f"--human {inputs.human}: neither a file nor a column of the scores{alternatives(inputs.human, columns)}"
         )
     return pooled(sides)
-
-
-def _with_systems(sides: Sequence[Side], path: Path) -> list[Side]:
-    given = ScoreTable(read_table(path)).systems()
-    for side in sides:
-        if side.name not in given:
-            raise InputError(f"{path}:1: no column {side.name!r}{alternatives(side.name, given)}")
-    signed = f"|sys:{digest(path)}"
-    return [replace(side, systems=given[side.name], signature=side.signature + signed) for side in sides]
 
 
 def _human_file(spec: str | None) -> tuple[str | None, Path | None]:

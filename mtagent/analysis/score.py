@@ -10,15 +10,13 @@ from typing import Any, NamedTuple
 
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
-from mtagent.formats.files import lines_of
+from mtagent.formats.files import lines_of, spooled_copies
 from mtagent.formats.lines import check_counts
-from mtagent.formats.pipes import spooled_copies
 from mtagent.formats.ratings import Material, chosen
 from mtagent.jobs.inputs import RatingInputs
 from mtagent.jobs.rate import stored_stages
-from mtagent.metrics.named import make_metrics
 from mtagent.metrics.overlap import Overlap, characters_to, ter_to
-from mtagent.metrics.protocol import HeavyMetric, Metric, for_systems
+from mtagent.metrics.protocol import HeavyMetric, Metric, for_systems, make_metrics
 from mtagent.metrics.significance import (
     FEW,
     SIGNIFICANT,

@@ -382,21 +382,23 @@ class Bills:
         except ValidationError:
             asked = []
         servers = {server.model: server.base_url for server in reversed(asked) if server.model}
-        return Usage.total(self._priced(call, servers, self._prices) for call in calls)
-
-    def _priced(self, call: CallUsage, servers: dict[str, str | None], prices: Prices) -> Usage:
-        """Priced by the name that was requested; servers reply with longer ones (``gpt-4o-mini-2024-07-18``)."""
-        usage, model = call.usage, call.model
-        if not usage.input_tokens + usage.output_tokens:
-            return usage  # nothing was counted: reused, failed, or a server that reports no usage
-        asked = model
-        if model not in servers:
-            likely = list(servers) if len(servers) == 1 else [name for name in servers if model.startswith(name)]
-            asked = max(likely, key=len, default=model)
-        cost = prices(asked, usage, servers.get(asked))
-        if cost is None and asked != model:
-            cost = prices(model, usage, servers.get(asked))
-        return usage.model_copy(update={"cost": cost})
+        priced = []
+        for call in calls:
+            usage, model, name = call.usage, call.model, call.model
+            if usage.input_tokens + usage.output_tokens:  # else reused, failed, or of a server that reports no usage
+                if (
+                    model not in servers
+                ):  # priced by the name that was requested: gpt-4o-mini-2024-07-18 is a longer one
+                    likely = (
+                        list(servers) if len(servers) == 1 else [name for name in servers if model.startswith(name)]
+                    )
+                    name = max(likely, key=len, default=model)
+                cost = self._prices(name, usage, servers.get(name))
+                if cost is None and name != model:
+                    cost = self._prices(model, usage, servers.get(name))
+                usage = usage.model_copy(update={"cost": cost})
+            priced.append(usage)
+        return Usage.total(priced)
 
     def cost(self, run: StagedRun, system: str) -> Cost:
         """What a stage cost; for ``final`` what the run paid, if all its segments are compared."""

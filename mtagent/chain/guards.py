@@ -25,7 +25,7 @@ from mtagent.text.numbers import numbers as numbers_in
 from mtagent.text.omission import Nearest
 from mtagent.text.omission import lost as lost_sentences
 from mtagent.text.terms import lost_targets, term_faults
-from mtagent.text.units import quantities, units_named
+from mtagent.text.units import Quantity, quantities, units_named, units_of
 
 Guard = Callable[[Segment, str, str], Sequence[str]]
 """``guard(segment, before, after)`` names what the change from ``before`` to ``after`` damages; empty = nothing."""
@@ -65,6 +65,12 @@ def placeholders(segment: Segment, before: str, after: str) -> Sequence[str]:
 # -- numbers, units and terms
 
 
+_SAME_ORDER = frozenset([
+    "be", "bg", "bs", "ca", "cs", "da", "de", "el", "en", "es", "fr", "gl", "hr", "is", "it", "mk", "nb", "nl", "nn",
+    "no", "pl", "pt", "ro", "ru", "sk", "sl", "sr", "sv", "uk",
+])  # fmt: skip
+
+
 def numbers(segment: Segment, before: str, after: str) -> list[str]:
     """The numbers are those of the source by value, in digits or words, as its language and the target's write them."""
     languages = segment.source_lang, segment.target_lang
@@ -79,7 +85,38 @@ def numbers(segment: Segment, before: str, after: str) -> list[str]:
         *(f"number {number.values[0]} is not in the source" for number in extra),
         *(Counter(new.other) - Counter(old.other)).elements(),
         *([] if missing or extra else changed_number_words(segment, before, after)),
+        *swapped(segment.source, before, after, *languages),
     ]
+
+
+def swapped(source: str, before: str, after: str, source_lang: str, target_lang: str) -> list[str]:
+    """Two numbers that changed places, and nothing else, though they stood in the order of the source.
+
+    Not in a date or a fraction, and only between languages that put the parts of a phrase in the same order.
+    """
+    if any(scripts.language_of(lang) not in _SAME_ORDER for lang in (source_lang, target_lang)):
+        return []
+    old, new = numbers_in(before, target_lang), numbers_in(after, target_lang)
+    moved = [(one, other) for one, other in zip(old, new, strict=False) if one.values != other.values]
+    if len(old) != len(new) or len(moved) != 2 or _around(before, old) != _around(after, new):
+        return []
+    (first, second), values = (one for one, _ in moved), [number.values for number in numbers_in(source, source_lang)]
+    if first.values != moved[1][1].values or second.values != moved[0][1].values:
+        return []
+    alone = all(
+        values.count(number.values) == 1 == sum(number.values == one.values for one in old)
+        for number in (first, second)
+    )
+    apart = any(map(str.isalpha, before[first.end : second.start]))
+    if not alone or not apart or values.index(first.values) > values.index(second.values):
+        return []
+    return [f"numbers {first.values[0]} and {second.values[0]} changed places"]
+
+
+def _around(text: str, numbers: Sequence[Number]) -> list[str]:
+    """The text between the ``numbers``, with its ends."""
+    starts = [*(number.start for number in numbers), len(text)]
+    return [text[end:start] for end, start in zip((0, *(number.end for number in numbers)), starts, strict=True)]
 
 
 def _added(old: Iterable[Number], new: Iterable[Number]) -> list[Number]:
@@ -111,32 +148,39 @@ def changed_number_words(segment: Segment, before: str, after: str) -> list[str]
     gained -= in_source.possible + source_digits
     known = in_source.certain + in_source.possible + source_digits
     faults = []
-    for what in ("", "month ", "weekday "):
-        changed = ([value for value in side if value.rpartition(" ")[0] == what.strip()] for side in (lost, gained))
-        ours, theirs = changed
-        pairs = zip((value for value in ours if known[value]), theirs, strict=False)
-        faults += [f"{what or 'number '}{old} became {new}".replace(what * 2, what) for old, new in pairs]
+    for what in ("number", "month", "weekday"):
+        ours, theirs = (
+            [
+                value.removeprefix(f"{what} ")
+                for value in side
+                if value.partition(" ")[0] == what or (what == "number" and value.isdecimal())
+            ]
+            for side in (Counter({value: count for value, count in lost.items() if known[value]}), gained)
+        )
+        faults += [f"{what} {old} became {new}" for old, new in zip(ours, theirs, strict=False)]
     return faults
 
 
 _NEAR = 2  # characters between a number and its unit
-_WORD_BESIDE = regex.compile(
-    r"(?:[ \u00a0]?(?:\p{Pd}|[x×*/~至到]|[\p{L}\p{M}]{1,4})[ \u00a0]?\d[\d.,]*+)?[ \u00a0\u202f-]?+"
-    r"(?!\p{Hiragana})[\p{L}\p{Sc}%°]"
+_RANGE_BESIDE = regex.compile(
+    r"(?:(?:[ \u00a0]?(?:\p{Pd}|[,、x×*/~至到]|[\p{L}\p{M}]{1,4})){1,3}+[ \u00a0]?\d[\d.,]*+[%％]?){0,4}+"
+    r"[ \u00a0\u202f-]?+"
 )
+_WORD_BESIDE = regex.compile(r"(?!\p{Hiragana})(?:[\p{L}\p{M}]++|[\p{Sc}%°])")
+_PER_CENT = regex.compile(r"p\w*[cszц][eiе]n|per|pour|por|v\W?h|відсот|\P{Latin}", regex.IGNORECASE)
 _SIGN_BEFORE = regex.compile(r"[\p{Sc}%][ \u00a0\u202f-]?+\Z")
 
 
 def units(segment: Segment, before: str, after: str) -> list[str]:
     """No unit of the source is swapped for another of its kind (km → mi), or dropped while its number stays."""
-    old, new, in_source = (
-        Counter((quantity.kind, quantity.unit) for quantity in quantities(text))
-        for text in (before, after, segment.source)
-    )
+    source, lang = segment.source, segment.target_lang
+    mentioned = units_named(source, segment.source_lang)
+    named = mentioned or frozenset()
+    old, new = (Counter((unit.kind, unit.unit) for unit in quantities(text, lang, named)) for text in (before, after))
+    in_source = Counter((unit.kind, unit.unit) for unit in quantities(source, segment.source_lang, named))
     removed, added = old - new, new - old
     if not removed:
         return []
-    mentioned = units_named(segment.source, segment.source_lang)
     faults = []
     for (kind, unit), count in added.items():
         others = [
@@ -144,22 +188,32 @@ def units(segment: Segment, before: str, after: str) -> list[str]:
         ]
         if others and in_source[kind, unit] < new[kind, unit]:
             faults += [f"unit {others[0]} became {unit}"] * count
-    lost = (in_source - new) & removed
-    return faults + [f"unit {unit} is missing" for kind, unit in lost if _is_bare(kind, unit, before, after)]
+    for kind, unit in (in_source - new) & removed:
+        places = [place for place in quantities(before, lang, named) if (place.kind, place.unit) == (kind, unit)]
+        if _is_bare(places, before, after, lang):
+            faults.append(f"unit {unit} is missing")
+    return faults
 
 
-def _is_bare(kind: str, unit: str, before: str, after: str) -> bool:
-    """Whether a number that had ``unit`` beside it now has no word there, nor behind its range, that could spell it."""
-    places = [place for place in quantities(before) if (place.kind, place.unit) == (kind, unit)]
+def _is_bare(places: Sequence[Quantity], before: str, after: str, lang: str) -> bool:
+    """Whether a number that had a unit at one of ``places`` has no unit now, nor a new word that could spell it."""
     edges = {place.start for place in places} | {place.end for place in places}
     reach = {edge + shift for edge in edges for shift in range(-_NEAR, _NEAR + 1)}
-    values = {number.values for number in numbers_in(before) if number.start in reach or number.end in reach}
-    return any(
-        not _WORD_BESIDE.match(after, number.end)
-        and not _SIGN_BEFORE.search(after, max(0, number.start - _NEAR), number.start)
-        for number in numbers_in(after)
-        if number.values in values
-    )
+    values = {number.values for number in numbers_in(before, lang) if number.start in reach or number.end in reach}
+    new_words = Counter(scripts.words(after)) - Counter(scripts.words(before))
+    for number in numbers_in(after, lang):
+        if number.values in values:
+            beside = _RANGE_BESIDE.match(after, number.end)
+            word = _WORD_BESIDE.match(after, beside.end() if beside else number.end)
+            spelled = word and (
+                not word[0][0].isalpha()
+                or (not scripts.has_spaces(lang) and any(letter in new_words for letter in word[0]))
+                or (word[0] in new_words and (places[0].kind != "share" or _PER_CENT.match(word[0])))
+                or units_of(word[0], lang)
+            )
+            if not spelled and not _SIGN_BEFORE.search(after, max(0, number.start - _NEAR), number.start):
+                return True
+    return False
 
 
 def terms(segment: Segment, before: str, after: str) -> list[str]:

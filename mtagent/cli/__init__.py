@@ -107,7 +107,7 @@ def cli() -> None:
     standard error. Exit codes: 0 all done, 1 an error, 2 wrong usage, 3 some segments failed and kept their text,
     4 the budget is spent, 5 the server asks to come back later.
     """
-    from mtagent.formats.pipes import remove_stale
+    from mtagent.formats.files import remove_stale
 
     remove_stale()
 

@@ -123,8 +123,8 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
     """
     from mtagent.analysis import gate_calibration
     from mtagent.analysis.error_free import definition
+    from mtagent.analysis.expected_gain import Resampling
     from mtagent.analysis.gate_inputs import refuse_unsigned
-    from mtagent.analysis.intervals import Resampling
     from mtagent.jobs.inputs import refuse_existing, refuse_overwriting, refuse_unwritable
 
     if is_chain_run(options):
@@ -157,8 +157,8 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
 @_edit_options("What a judge of the gate is called here; all of them, in the gate's order.  [default: as in the gate]")
 def check(file: Path, **options: Any) -> None:
     """Say what a calibrated gate is worth on other texts with human scores. Asks no model."""
-    from mtagent.analysis import gate_calibration, gate_tables
-    from mtagent.analysis.intervals import Resampling
+    from mtagent.analysis import gate_calibration
+    from mtagent.analysis.expected_gain import Resampling
     from mtagent.chain.calibration import read
     from mtagent.errors import ConfigError
 
@@ -173,7 +173,7 @@ def check(file: Path, **options: Any) -> None:
     if options["format_name"] == "json":
         display(json.dumps({"calibration": str(file), **found.plain()}, indent=1, ensure_ascii=False))
     else:
-        display(gate_tables.check_text(str(file), found))
+        display(gate_calibration.check_text(str(file), found))
     for remark in found.remarks:
         say(f"mtagent: {remark}")
 
@@ -190,8 +190,8 @@ def _inputs(options: dict[str, Any], judges: Sequence[str]) -> Inputs:
 @click.option("-f", "--format", "format_name", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def show(file: Path, format_name: str) -> None:
     """What a calibration holds: the expected gain, the threshold, how good they are, and whom they are for."""
-    from mtagent.analysis import gate_tables
+    from mtagent.analysis import gate_calibration
     from mtagent.chain.calibration import read
 
     calibration = read(file)
-    display(calibration.model_dump_json(indent=1) if format_name == "json" else gate_tables.text(calibration))
+    display(calibration.model_dump_json(indent=1) if format_name == "json" else gate_calibration.text(calibration))

@@ -77,8 +77,8 @@ def calibrate_run(output: Path | None, force: bool, quiet: bool, options: dict[s
     """Judge the edits of a run, learn the gate from them, and say what it is worth; exit with 3 if judges failed."""
     from mtagent.analysis import gate_calibration
     from mtagent.analysis.error_free import definition
+    from mtagent.analysis.expected_gain import Resampling
     from mtagent.analysis.gate_inputs import refuse_unsigned
-    from mtagent.analysis.intervals import Resampling
     from mtagent.analysis.judged_run import Labels, judge_edits
     from mtagent.jobs.inputs import files_named, refuse_existing, refuse_overwriting, refuse_unwritable
 
@@ -142,12 +142,12 @@ def calibrate_run(output: Path | None, force: bool, quiet: bool, options: dict[s
 
 def deliver(calibration: Calibration, output: Path | None, *, quiet: bool, as_json: bool) -> None:
     """Show a calibration and what makes it less than it seems, and write it."""
-    from mtagent.analysis import gate_tables
+    from mtagent.analysis import gate_calibration
     from mtagent.chain.calibration import write
     from mtagent.formats.files import STANDARD
 
     if not quiet and output != STANDARD:
-        display(calibration.model_dump_json(indent=1) if as_json else gate_tables.text(calibration))
+        display(calibration.model_dump_json(indent=1) if as_json else gate_calibration.text(calibration))
     for remark in calibration.remarks:
         say(f"mtagent: {remark}")
     if output is not None:
@@ -155,7 +155,7 @@ def deliver(calibration: Calibration, output: Path | None, *, quiet: bool, as_js
 
 
 def _say_worth(calibration: Calibration, output: Path | None) -> None:
-    from mtagent.analysis.gate_tables import worth
+    from mtagent.analysis.gate_calibration import worth
 
     gain = calibration.gain
     if gain is not None and gain.held_out is not None:

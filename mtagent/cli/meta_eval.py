@@ -11,8 +11,17 @@ from mtagent.analysis.agreement import Averaging
 from mtagent.analysis.compare import GROUPINGS
 from mtagent.analysis.error_spans import Outside, Unlocated
 from mtagent.analysis.matching import Match, gather
-from mtagent.analysis.meta_eval import SPAN_GROUPINGS, TESTED, Settings, agreement, averagings, marking_both
-from mtagent.analysis.meta_eval_tables import as_json, below, tables
+from mtagent.analysis.meta_eval import (
+    SPAN_GROUPINGS,
+    TESTED,
+    Settings,
+    agreement,
+    as_json,
+    averagings,
+    below,
+    marking_both,
+    tables,
+)
 from mtagent.analysis.mtme_folder import write_folder
 from mtagent.analysis.permutation import PERMUTATIONS, SEED, Unit
 from mtagent.cli.options import FILE, F, store_path

@@ -12,11 +12,11 @@ from mtagent import config as configuration
 from mtagent.cli.terminal import say
 from mtagent.config import Config, GateName
 from mtagent.errors import ConfigError
-from mtagent.evaluators.named import EVALUATORS
+from mtagent.evaluators.protocol import EVALUATORS
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.inputs import Files
 from mtagent.metrics.comet import licence_notes
-from mtagent.metrics.named import metric_names
+from mtagent.metrics.protocol import metric_names
 from mtagent.text import languages
 
 if TYPE_CHECKING:

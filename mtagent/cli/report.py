@@ -13,7 +13,7 @@ from mtagent.cli.terminal import say
 from mtagent.errors import ConfigError
 from mtagent.formats import UNSUPPORTED
 from mtagent.formats.files import STANDARD
-from mtagent.metrics.named import each_once
+from mtagent.metrics.protocol import each_once
 
 if TYPE_CHECKING:
     from mtagent.report.report import Form

@@ -22,7 +22,7 @@ from mtagent.cli.rate import SeveralFiles
 from mtagent.cli.score_inputs import names_in
 from mtagent.cli.terminal import display, say
 from mtagent.jobs.inputs import named_translation
-from mtagent.metrics.named import each_once
+from mtagent.metrics.protocol import each_once
 from mtagent.metrics.significance import RESAMPLES, SEED, Resampling
 
 EXAMPLES = """\b

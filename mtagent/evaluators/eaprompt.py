@@ -14,7 +14,7 @@ import regex
 
 from mtagent.errors import ConfigError
 from mtagent.evaluators.headings import read_headed
-from mtagent.evaluators.protocol import signed
+from mtagent.evaluators.protocol import rated, signed
 from mtagent.evaluators.replies import refuse
 from mtagent.evaluators.typology import category_of
 from mtagent.llm import prompts
@@ -78,8 +78,7 @@ class EAPrompt:
         Raises :class:`RatingParseError` if two replies to the same request cannot be read, those that count included:
         a score that was checked and one that was not would carry the same signature.
         """
-        reference = segment.reference if self._reference else None
-        values = prompts.segment_values(segment, translation=translation, reference=reference)
+        values = prompts.segment_values(segment, show_reference=self._reference, translation=translation)
         to_list, *to_count = self._prompts
         with Dialogue(self._llm, segment.id) as dialogue:
             if to_count:  # the second step sees nothing but the list
@@ -92,15 +91,8 @@ class EAPrompt:
                 errors, counted = await dialogue.ask(
                     to_list, values, "rate", lambda reply: parse_once(reply, translation, segment.source)
                 )
-        return Rating(
-            evaluator=self.name,
-            score=mqm.score(errors, self.weights),
-            errors=errors,
-            calls=tuple(dialogue.calls),
-            signature=self.signature,
-            warnings=tuple(disagreement(errors, counted)),
-            seconds=dialogue.seconds,
-        )
+        warnings = tuple(disagreement(errors, counted))
+        return rated(self, dialogue, mqm.score(errors, self.weights), errors, warnings=warnings)
 
 
 def parse(reply: str, translation: str, source: str = "") -> Errors:

@@ -67,9 +67,26 @@ def parse_fixes(reply: str, errors: Sequence[ErrorSpan]) -> tuple[ErrorSpan, ...
 
     Raises :class:`UnreadableReply`.
     """
+    data = read_json(reply)
+    if isinstance(data, dict) and isinstance(data.get("fixes"), list | dict):
+        data = data["fixes"]
+    if isinstance(data, Pairs):
+        raise UnreadableReply("it says the same thing twice")
+    if isinstance(data, dict) and "number" not in data:  # the numbers are its keys
+        data = [
+            {"number": key, **value} if isinstance(value, dict) else {"number": key, "suggestion": value}
+            for key, value in data.items()
+        ]
     fixes: dict[int, dict[str, Any]] = {}
-    for fix in _items(read_json(reply)):
-        number = _number(fix.get("number"), len(errors))
+    items = data if isinstance(data, list) else [data]
+    if not all(isinstance(item, dict) for item in items):
+        raise UnreadableReply("a fix is no object with number and suggestion")
+    for fix in items:
+        named = fix.get("number")
+        digits = str(named).strip().removesuffix(".0")
+        number = int(digits) if digits.isdecimal() and len(digits) < 10 and not isinstance(named, bool) else 0
+        if not 1 <= number <= len(errors):
+            raise UnreadableReply(f"{str(named)[:40]!r} is not the number of an error")
         if number in fixes:
             raise UnreadableReply(f"error {number} is fixed twice")
         fixes[number] = fix
@@ -91,27 +108,3 @@ def parse_fixes(reply: str, errors: Sequence[ErrorSpan]) -> tuple[ErrorSpan, ...
             changes |= {side: fix[side] for side in ("before", "after") if isinstance(fix.get(side), str) and fix[side]}
         fixed.append(error.model_copy(update=changes))
     return tuple(fixed)
-
-
-def _items(data: Any) -> list[dict[str, Any]]:
-    """One dictionary per fix; also from an object that has the numbers as its keys."""
-    if isinstance(data, dict) and isinstance(data.get("fixes"), list | dict):
-        data = data["fixes"]
-    if isinstance(data, Pairs):
-        raise UnreadableReply("it says the same thing twice")
-    if isinstance(data, dict) and "number" not in data:
-        data = [
-            {"number": key, **value} if isinstance(value, dict) else {"number": key, "suggestion": value}
-            for key, value in data.items()
-        ]
-    items = data if isinstance(data, list) else [data]
-    if not all(isinstance(item, dict) for item in items):
-        raise UnreadableReply("a fix is no object with number and suggestion")
-    return items
-
-
-def _number(value: Any, most: int) -> int:
-    digits = str(value).strip().removesuffix(".0")
-    if isinstance(value, bool) or not digits.isdecimal() or len(digits) > 9 or not 1 <= int(digits) <= most:
-        raise UnreadableReply(f"{str(value)[:40]!r} is not the number of an error")
-    return int(digits)

@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 import regex
 
 from mtagent.errors import ConfigError
-from mtagent.evaluators.protocol import signed
+from mtagent.evaluators.protocol import rated, signed
 from mtagent.evaluators.replies import NO_ERROR, Item, Weighed, errors_in, read_severity, refuse, text_in
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue, together
@@ -32,20 +32,6 @@ DIMENSIONS = {
     "style": ("awkward",),
 }
 """The dimensions in the order of the typology, with their subcategories (M-MAD paper, §2.2 and Table 13)."""
-
-
-class Statement(NamedTuple):
-    """What a debater says: the whole text without thoughts, and the annotations at its end."""
-
-    text: str
-    errors: Errors
-
-
-class Judgement(NamedTuple):
-    """What a judge decides, and why."""
-
-    errors: Errors
-    analysis: str | None
 
 
 Topic = Literal["severity", "category", "entirety"]
@@ -96,31 +82,24 @@ class MMAD:
         with Dialogue(self._llm, segment.id) as dialogue:
             viewpoints = await together(*(self._viewpoint(dialogue, name, values, translation) for name in DIMENSIONS))
             marked = [error for errors in viewpoints for error in errors]
-            judgement = Judgement((), None)
+            judged: Errors = ()
+            analysis = None
             if marked:  # else nobody needs to be asked
                 lists = {f"{name}_errors": as_json(errors) for name, errors in zip(DIMENSIONS, viewpoints, strict=True)}
-                judgement = await dialogue.ask(
+                judged, analysis = await dialogue.ask(
                     self._prompts["judge"],
                     {**values, **lists},
                     "m-mad judge",
                     lambda reply: parse_judgement(reply, translation),
                 )
-        errors = remembered(judgement.errors, marked)
+        errors = remembered(judged, marked)
         added = [
             f"the judge marks {error.text[:80]!r}, which no dimension had marked"
             for error in errors
             if not any(error.text in other.text or other.text in error.text for other in marked)
         ]
-        return Rating(
-            evaluator=self.name,
-            score=mqm.score(errors, self.weights),
-            errors=errors,
-            explanation=judgement.analysis,
-            calls=tuple(dialogue.calls),
-            signature=self.signature,
-            warnings=tuple(added),
-            seconds=dialogue.seconds,
-        )
+        score = mqm.score(errors, self.weights)
+        return rated(self, dialogue, score, errors, explanation=analysis, warnings=tuple(added))
 
     async def _viewpoint(self, dialogue: Dialogue, dimension: str, values: Values, translation: str) -> Errors:
         """The errors of one dimension: marked in stage 1, and debated in stage 2 where there is something to debate."""
@@ -216,15 +195,15 @@ class Debate:
 
     async def _statement(self, debater: Debater, number: int, heard: Values) -> None:
         debater.talk.append((debater.said.text, heard))
-        statement = await self.dialogue.ask(
+        text, stated = await self.dialogue.ask(
             self.prompts["debate"],
             {**self.values, "annotator": debater.name, "opposed": "yes" if "other" in heard else None},
             f"m-mad {self.dimension} round {number} {_ROLES[debater.name]}",
             lambda reply: parse_statement(reply, self.translation, self.dimension),
             talk=debater.talk,
         )
-        errors = remembered(statement.errors, self.initial)
-        debater.said = Turn(debater.said.speaker, f"round {number}", statement.text, errors)
+        errors = remembered(stated, self.initial)
+        debater.said = Turn(debater.said.speaker, f"round {number}", text, errors)
 
     async def agreed(self, number: int, first: Errors, second: Errors) -> bool:
         """Whether the consensus checker finds the two annotations consistent."""
@@ -244,13 +223,13 @@ class Debate:
 
     async def decision(self) -> Errors:
         """What the judge of the dimension decides after the whole debate."""
-        judgement = await self.dialogue.ask(
+        judged, _ = await self.dialogue.ask(
             self.prompts["decide"],
             self._values(),
             f"m-mad {self.dimension} judge",
             lambda reply: parse_judgement(reply, self.translation, self.dimension),
         )
-        return remembered(judgement.errors, self.initial)
+        return remembered(judged, self.initial)
 
     def _values(self, **more: str | None) -> Values:
         debate = "\n\n".join(f"{turn.speaker}, {turn.when}:\n{turn.text}" for turn in self.turns)
@@ -395,16 +374,16 @@ def parse(reply: str, translation: str, dimension: str | None = None) -> Errors:
     return _errors(read_answer(reply), translation, dimension)
 
 
-def parse_statement(reply: str, translation: str, dimension: str | None = None) -> Statement:
-    """A debater's reasons, which may quote the other's annotations, and its own annotations: the last in ``reply``."""
-    return Statement(text_in(reply), _errors(read_answer(reply, last=True), translation, dimension))
+def parse_statement(reply: str, translation: str, dimension: str | None = None) -> tuple[str, Errors]:
+    """What a debater says, without thoughts, which may quote the other's annotations; and its own: the last ones."""
+    return text_in(reply), _errors(read_answer(reply, last=True), translation, dimension)
 
 
-def parse_judgement(reply: str, translation: str, dimension: str | None = None) -> Judgement:
+def parse_judgement(reply: str, translation: str, dimension: str | None = None) -> tuple[Errors, str | None]:
     """The ``annotations`` and the ``analysis`` of a judge."""
     answer = read_answer(reply)
     analysis = answer.value.pop("analysis", None) if isinstance(answer.value, dict) else None
-    return Judgement(_errors(answer, translation, dimension), analysis if isinstance(analysis, str) else None)
+    return _errors(answer, translation, dimension), analysis if isinstance(analysis, str) else None
 
 
 def _errors(answer: Answer, translation: str, dimension: str | None) -> Errors:

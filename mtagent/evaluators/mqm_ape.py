@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from mtagent.errors import ConfigError, EvaluationError, calls_of
 from mtagent.evaluators.fixes import Fixes, wants_a_fix
-from mtagent.evaluators.pairwise import Comparison, Pairwise
+from mtagent.evaluators.pairwise import Pairwise
 from mtagent.evaluators.protocol import (
     CountsCalls,
     Evaluator,
@@ -27,7 +27,7 @@ from mtagent.evaluators.protocol import (
     signature_of,
     signed,
 )
-from mtagent.llm.dialogue import Dialogue, together
+from mtagent.llm.dialogue import Dialogue, settled
 from mtagent.llm.protocol import LLM
 from mtagent.records import Choice, Edit, ErrorSpan, Rating, Segment
 from mtagent.text import edits, mqm
@@ -160,19 +160,13 @@ class MqmApe:
         None is given up where another fails, so that what all of them cost is known.
         """
 
-        async def ask(text: str) -> Comparison | Exception:
-            try:
-                return await self._judge.compare(segment, translation, text)
-            except Exception as error:  # noqa: BLE001 raised below, with the calls of all
-                return error
-
         texts = list(dict.fromkeys(mending.text for mending in mendings if mending.text is not None))
-        comparisons = await together(*map(ask, texts))
+        comparisons = await settled(*(self._judge.compare(segment, translation, text) for text in texts))
         for comparison in comparisons:
-            dialogue.calls += calls_of(comparison) if isinstance(comparison, Exception) else comparison.calls
+            dialogue.calls += calls_of(comparison) if isinstance(comparison, BaseException) else comparison.calls
         choices = {}
         for text, comparison in zip(texts, comparisons, strict=True):
-            if isinstance(comparison, Exception):
+            if isinstance(comparison, BaseException):
                 raise comparison
             choices[text] = comparison.choices
         return choices

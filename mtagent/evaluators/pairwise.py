@@ -48,8 +48,7 @@ class Pairwise:
         return Comparison((_SIDES[first], _SIDES_SWAPPED[second]), tuple(dialogue.calls))
 
     async def _ask(self, dialogue: Dialogue, segment: Segment, a: str, b: str) -> str:
-        reference = segment.reference if self._reference else None
-        values = prompts.segment_values(segment, translation_a=a, translation_b=b, reference=reference)
+        values = prompts.segment_values(segment, show_reference=self._reference, translation_a=a, translation_b=b)
         return await dialogue.ask(self._prompt, values, "judge", read_choice)
 
 

@@ -1,25 +1,37 @@
-"""What an evaluator is, what it must give back, and the signature of its ratings."""
+"""What an evaluator is, what it must give back, the signature of its ratings, and the evaluators by name."""
 
 from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import partial
+from importlib import import_module
+from importlib.metadata import entry_points
 from math import isfinite
 from pathlib import Path
-from typing import Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_checkable
 
 from pydantic import ValidationError
 
 import mtagent
-from mtagent.errors import ConfigError, EvaluationError, MtagentError
-from mtagent.evaluators.long_texts import Paragraph, paragraphs_of, rated_in_paragraphs
-from mtagent.llm.prompts import Prompt
+from mtagent.config import parse_spec, typed_options
+from mtagent.errors import FATAL, ConfigError, EvaluationError, MtagentError, calls_of
+from mtagent.llm.dialogue import Dialogue, settled
+from mtagent.llm.prompts import Prompt, described
 from mtagent.llm.protocol import LLM
 from mtagent.llm.request import settings_of
-from mtagent.records import Rating, Segment
+from mtagent.records import ErrorSpan, Rating, Segment
+from mtagent.text import mqm, paragraphs, scripts
 from mtagent.text.mqm import Preset
+
+if TYPE_CHECKING:
+    from mtagent.config import Config
+    from mtagent.evaluators.pairwise import Pairwise
 
 
 @runtime_checkable
@@ -118,6 +130,21 @@ def signed(name: str, llm: LLM, prompts: Iterable[Prompt | str], *parts: str, **
             *shown,
             f"version:{mtagent.__version__}",
         ]
+    )
+
+
+def rated(
+    evaluator: Signed, dialogue: Dialogue, score: float, errors: tuple[ErrorSpan, ...] | None = None, **more: Any
+) -> Rating:
+    """The rating that ``evaluator`` gives at the end of its ``dialogue``."""
+    return Rating(
+        evaluator=evaluator.name,
+        score=score,
+        errors=errors,
+        calls=tuple(dialogue.calls),
+        signature=evaluator.signature,
+        seconds=dialogue.seconds,
+        **more,
     )
 
 
@@ -247,3 +274,245 @@ def signature_of(part: Named) -> str:
     except (OSError, TypeError):
         written_in = ""
     return f"{part.name} (no signature)|class:{kind.__module__}.{kind.__qualname__}{written_in}"
+
+
+# Long texts, rated paragraph by paragraph: a reviewer of pages overlooks what a reviewer of a paragraph sees
+
+LONG = 2000
+"""Letters of the source, weighted by script: as many English ones fill a page."""
+
+
+class Paragraph(NamedTuple):
+    """A paragraph as a segment of its own, its translation, and where both begin in the whole texts."""
+
+    segment: Segment
+    text: str
+    source_start: int
+    start: int
+
+
+def paragraphs_of(segment: Segment, translation: str) -> list[Paragraph]:
+    """The paragraphs of a long text, each with its neighbours as context; none where the sides have not as many."""
+    if len(segment.source) < LONG / 3 or scripts.letters(segment.source) <= LONG:
+        return []
+    source, text = paragraphs.split(segment.source), paragraphs.split(translation)
+    number = len(source.texts)
+    if number < 2 or len(text.texts) != number:
+        return []
+    references = paragraphs.split(segment.reference).texts if segment.reference else ()
+    cut = []
+    source_start = start = 0
+    for i in range(number):
+        source_start, start = source_start + len(source.separators[i]), start + len(text.separators[i])
+        before = [(source.texts[i - 1], text.texts[i - 1])] if i else []
+        following = source.texts[i + 1] if i + 1 < number else None
+        around = filter(None, (segment.context, described(before, following, paragraphs=True)))
+        changes: dict[str, str | None] = {"source": source.texts[i], "context": "\n".join(around)}
+        if references:
+            changes["reference"] = references[i] if len(references) == number else segment.reference
+        cut.append(Paragraph(segment.model_copy(update=changes), text.texts[i], source_start, start))
+        source_start, start = source_start + len(source.texts[i]), start + len(text.texts[i])
+    return cut
+
+
+async def rated_in_paragraphs(
+    rate: Callable[[Segment, str], Awaitable[Rating]], cut: list[Paragraph], translation: str, weights: mqm.Preset
+) -> Rating:
+    """One rating of ``translation`` from those of its paragraphs, which are asked for at once.
+
+    Where one of them fails, all have ended before its error is raised, with the calls of all.
+    """
+    began = time.perf_counter()
+    results = await settled(*(rate(part.segment, part.text) for part in cut))
+    ratings = [result for result in results if isinstance(result, Rating)]
+    if failures := [result for result in results if isinstance(result, BaseException)]:
+        failure = next((error for error in failures if isinstance(error, FATAL)), failures[0])
+        paid = (result.calls if isinstance(result, Rating) else calls_of(result) for result in results)
+        setattr(failure, "calls", tuple(call for calls in paid for call in calls))  # noqa: B010 may be anybody's
+        raise failure
+    errors: list[ErrorSpan] = []
+    for part, rating in zip(cut, ratings, strict=True):
+        for error in rating.errors or ():
+            shift = part.source_start if error.side == "source" else part.start
+            if error.start is not None and error.end is not None:
+                error = error.model_copy(update={"start": error.start + shift, "end": error.end + shift})
+            errors.append(error)
+    correction = None
+    if any(rating.correction is not None for rating in ratings):
+        corrected = [
+            part.text if rating.correction is None else rating.correction
+            for part, rating in zip(cut, ratings, strict=True)
+        ]
+        correction = paragraphs.join(corrected, paragraphs.split(translation).separators)
+    trusts = [rating.confidence for rating in ratings if rating.confidence is not None]
+    return ratings[0].model_copy(
+        update={
+            "score": mqm.score(errors, weights),
+            "errors": tuple(errors),
+            "explanation": "\n".join(rating.explanation for rating in ratings if rating.explanation) or None,
+            "calls": tuple(call for rating in ratings for call in rating.calls),
+            "signature": f"{ratings[0].signature}|paragraphs:{len(cut)}" if ratings[0].signature else "",
+            "correction": correction,
+            "confidence": min(trusts, default=None),
+            "gaps": tuple(gap for rating in ratings for gap in rating.gaps),
+            "warnings": tuple(warning for rating in ratings for warning in rating.warnings),
+            "seconds": time.perf_counter() - began,
+        }
+    )
+
+
+# Evaluators by name: from ``m-mad:strategy=deliberation,rounds=2`` to the object that rates
+
+EVALUATORS = {
+    "rubric-mqm": "mtagent.evaluators.rubric_mqm:RubricMQM",
+    "gemba-mqm": "mtagent.evaluators.gemba:GembaMQM",
+    "gemba-esa": "mtagent.evaluators.gemba:GembaESA",
+    "gemba-da": "mtagent.evaluators.gemba:GembaDA",
+    "gemba-sqm": "mtagent.evaluators.gemba:GembaSQM",
+    "eaprompt": "mtagent.evaluators.eaprompt:EAPrompt",
+    "single-agent": "mtagent.evaluators.single_agent:SingleAgent",
+    "m-mad": "mtagent.evaluators.m_mad:MMAD",
+    "himate": "mtagent.evaluators.himate:HiMATE",
+    "rate": "mtagent.evaluators.rate:RATE",
+    "mqm-ape": "mtagent.evaluators.mqm_ape:MqmApe",
+    "qe-e5": "mtagent.evaluators.metric:qe_e5",
+    "rules": "mtagent.evaluators.rules:Rules",
+    "spans-file": "mtagent.evaluators.spans_file:SpansFile",
+    "cometkiwi": "mtagent.evaluators.metric:cometkiwi",
+    "xcomet": "mtagent.evaluators.metric:xcomet",
+}
+"""Name: module and class. Another package adds one through the entry-point group ``mtagent.evaluators``: a callable
+that takes the configuration, the model (or ``None``) and, by name, the options, and gives an evaluator."""
+PAIRWISE = "pairwise"
+"""The judge that compares two texts and rates none."""
+_USUAL = "gemba-mqm"  # whose errors are checked, if nothing is said: those that the paper checks
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
+_CALLED_WITH = "an entry point is called with the configuration, the model (or None) and, by name, the options"
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What an evaluator may need besides its options. Each field goes to the parameter of that name, if there is one.
+
+    ``data_folder`` is where calibrations and knowledge are kept. ``another`` gives a model by its name, which is asked
+    like ``llm`` otherwise.
+    """
+
+    llm: LLM | None
+    config: Config
+    data_folder: Path
+    another: Callable[[str], LLM | None] | None = None
+
+    def arguments(self) -> dict[str, Any]:
+        """What can be passed on, by parameter. ``llm`` is left out if there is none."""
+        arguments = {
+            "prompts_folder": self.config.prompts,
+            "data_folder": self.data_folder,
+            "forced": self.config.forced,
+        }
+        return arguments if self.llm is None else {"llm": self.llm, **arguments}
+
+
+def make_evaluator(spec: str, surroundings: Surroundings) -> Evaluator:
+    """The evaluator that ``NAME[:OPTION=VALUE,...]`` names. Raises :class:`ConfigError` naming the culprit."""
+    name, options = parse_spec(spec)
+    if name == PAIRWISE:
+        raise ConfigError(f"{name} compares two texts and rates none: name it with --judge")
+    if name not in EVALUATORS:
+        return _foreign(name, options, surroundings)
+    kind = _kind(name)
+    if "evaluator" in inspect.signature(kind).parameters:
+        return _around(name, kind, options, surroundings)
+    return cast(Evaluator, _made(name, kind, options, surroundings))
+
+
+def make_pairwise(spec: str, surroundings: Surroundings) -> Pairwise:
+    """The comparing judge with the options of ``spec``. Raises :class:`ConfigError` naming the culprit."""
+    from mtagent.evaluators.pairwise import Pairwise
+
+    name, options = parse_spec(spec)
+    return cast("Pairwise", _made(name, Pairwise, options, surroundings))
+
+
+def asks_model(name: str) -> bool:
+    """Whether the judge or evaluator ``name`` asks a model; not known, and so denied, of other packages' ones."""
+    return name == PAIRWISE or (name in EVALUATORS and "llm" in inspect.signature(_kind(name)).parameters)
+
+
+def _kind(name: str) -> Any:
+    module, _, attribute = EVALUATORS[name].partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def _made(name: str, kind: Any, options: Mapping[str, str], surroundings: Surroundings, **parts: object) -> object:
+    parameters = inspect.signature(kind).parameters
+    arguments = {key: value for key, value in surroundings.arguments().items() if key in parameters}
+    if "llm" in parameters and "llm" not in arguments:
+        raise ConfigError(
+            f"{name} asks a model, and there is none: set OPENAI_API_KEY, or give --base-url or --llm local"
+        )
+    return kind(**{**arguments, **parts, **typed_options(f"evaluator {name}", kind, options)})
+
+
+def _around(name: str, kind: Any, options: Mapping[str, str], surroundings: Surroundings) -> Evaluator:
+    """An evaluator that checks what another one marks: the options that it does not have itself are the other's."""
+    own = {parameter.name for parameter in inspect.signature(kind).parameters.values() if parameter.kind is _KEYWORD}
+    left = {key: value for key, value in options.items() if key not in own}
+    inner, model = left.pop("evaluator", _USUAL), left.pop("judge_model", None)
+    if not inner or inner == name:
+        raise ConfigError(f"{name} checks the errors that another evaluator marks: write {name}:evaluator={_USUAL}")
+    if ":" in inner:
+        raise ConfigError(
+            f"{name}: the options of the other evaluator stand beside it: write {name}:evaluator="
+            f"{inner.replace(':', ',', 1)}"
+        )
+    spec = ",".join(f"{key}={value}" for key, value in left.items())
+    parts = {"evaluator": make_evaluator(f"{inner}:{spec}" if spec else inner, surroundings)}
+    if model is not None:
+        llm = surroundings.another(model) if surroundings.another else None
+        if llm is None:
+            raise ConfigError(f"{name}: judge-model={model}: there is no way to ask another model here")
+        parts["judge"] = cast(Evaluator, make_pairwise(PAIRWISE, replace(surroundings, llm=llm)))
+    own_options = {key: value for key, value in options.items() if key in own}
+    return cast(Evaluator, _made(name, kind, own_options, surroundings, **parts))
+
+
+def evaluator_names() -> list[str]:
+    """All names, including those from other packages."""
+    return sorted({*EVALUATORS, *(entry.name for entry in entry_points(group="mtagent.evaluators"))})
+
+
+def _foreign(name: str, options: Mapping[str, str], surroundings: Surroundings) -> Evaluator:
+    """The evaluator that another package offers as ``name``. Whatever is wrong with it is a :class:`ConfigError`."""
+    others = {entry.name: entry for entry in entry_points(group="mtagent.evaluators")}
+    if name not in others:
+        near = get_close_matches(name, evaluator_names(), n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(evaluator_names())}"
+        raise ConfigError(f"no evaluator {name!r}; {hint}")
+    entry = others[name]
+    package = entry.dist.name if entry.dist else "an unknown package"
+    where = f"evaluator {entry.name} ({entry.value} of {package})"
+    try:
+        make = entry.load()
+    except Exception as error:  # another package may raise anything
+        raise ConfigError(f"{where} cannot be loaded: {type(error).__name__}: {error}") from error
+    if not callable(make):
+        raise ConfigError(f"{where} is {make!r}, which cannot be called: {_CALLED_WITH}")
+    known = list(options)
+    with suppress(ValueError):  # a callable that does not tell takes any option, as one with **options does
+        parameters = list(inspect.signature(make).parameters.values())
+        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+            behind = [parameter for i, parameter in enumerate(parameters) if i >= 2 or parameter.kind is _KEYWORD]
+            by_name = (_KEYWORD, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+            known = [parameter.name for parameter in behind if parameter.kind in by_name]
+    try:
+        typed = typed_options(f"evaluator {entry.name}", make, options, known)
+        evaluator = make(surroundings.config, surroundings.llm, **typed)
+    except MtagentError:
+        raise
+    except Exception as error:
+        raise ConfigError(f"{where} cannot be made: {type(error).__name__}: {error}; {_CALLED_WITH}") from error
+    try:
+        return checked_evaluator(evaluator)
+    except ConfigError as error:
+        raise ConfigError(f"{where} gave no evaluator: {error}") from None

@@ -17,10 +17,9 @@ from typing import Any, Literal, NamedTuple
 import regex
 
 from mtagent.errors import FATAL, ConfigError, EvaluationError, MtagentError, RatingParseError, UnreadableReply
-from mtagent.evaluators.knowledge import default_path
+from mtagent.evaluators.knowledge import Search, default_path, open_search
 from mtagent.evaluators.protocol import signed
 from mtagent.evaluators.replies import fields_of, located, refuse, text_in
-from mtagent.evaluators.search import Search, open_search
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import AGAIN, Dialogue, together
 from mtagent.llm.prompts import Prompt
@@ -143,7 +142,7 @@ class RATE:
 
     ``search`` is ``none``, ``local`` (the notes in ``knowledge``), ``searxng:URL`` or ``endpoint:URL``. In Python,
     as in the paper, the evaluation and the comparison can have a model of their own, ``judges``; and any
-    :class:`mtagent.evaluators.search.Search` can be the ``finder``.
+    :class:`mtagent.evaluators.knowledge.Search` can be the ``finder``.
     """
 
     name = "rate"
@@ -305,7 +304,7 @@ class Case:
     def values(self, **texts: str | None) -> dict[str, str | None]:
         """The variables of the prompts: the segment's, and what the memory holds."""
         known = {"knowledge": self.memory.knowledge(), "anchors": "yes" if self.memory.anchors else None}
-        return prompts.segment_values(self.segment, translation=self.translation, **{**known, **texts})
+        return prompts.segment_values(self.segment, translation=self.translation) | known | texts
 
     async def carry_out(self, action: Action, offered: Sequence[Tool]) -> str:
         """The answer of a tool, or why there is none. Errors that concern every segment alike are raised."""

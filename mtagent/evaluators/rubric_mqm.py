@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from mtagent.evaluators.protocol import signed
+from mtagent.evaluators.protocol import rated, signed
 from mtagent.evaluators.replies import Weighed, errors_in, refuse
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue
@@ -51,21 +51,13 @@ class RubricMQM:
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Mark the errors of ``translation``. Raises :class:`RatingParseError` if two replies cannot be read."""
-        reference = segment.reference if self._reference else None
         forced = "yes" if self._forced else None
-        values = prompts.segment_values(segment, translation=translation, reference=reference, forced=forced)
+        values = prompts.segment_values(segment, show_reference=self._reference, translation=translation, forced=forced)
         with Dialogue(self._llm, segment.id) as dialogue:
             errors = await dialogue.ask(
                 self._prompt, values, "rate", lambda reply: parse(reply, translation, self._scale)
             )
-        return Rating(
-            evaluator=self.name,
-            score=mqm.score(errors, self.weights),
-            errors=errors,
-            calls=tuple(dialogue.calls),
-            signature=self.signature,
-            seconds=dialogue.seconds,
-        )
+        return rated(self, dialogue, mqm.score(errors, self.weights), errors)
 
 
 def parse(reply: str, translation: str, scale: mqm.Scale = "1-4") -> tuple[ErrorSpan, ...]:

@@ -541,28 +541,11 @@ def entities(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
             yield located(translation, *match.span(), "fluency/character encoding", "minor", "an HTML entity", plain)
 
 
-RULES: dict[str, Rule] = {
-    "empty": empty,
-    "taken-over": taken_over,
-    "numbers": numbers,
-    "argument-order": argument_order,
-    "message-form": message_form,
-    "as-guarded": as_guarded,
-    "apertium-marks": apertium_marks,
-    "untranslated": untranslated,
-    "terms": terms,
-    "final-mark": final_mark,
-    "space-before": space_before,
-    "french-space": french_space,
-    "spanish-opening": spanish_opening,
-    "full-width": full_width,
-    "pairs": pairs,
-    "doubled-words": doubled_words,
-    "double-spaces": double_spaces,
-    "first-capital": first_capital,
-    "entities": entities,
-    "number-format": number_format,
-}
+RULES: dict[str, Rule] = {rule.__name__.replace("_", "-"): rule for rule in (
+    empty, taken_over, numbers, argument_order, message_form, as_guarded, apertium_marks, untranslated,
+    terms, final_mark, space_before, french_space, spanish_opening, full_width, pairs, doubled_words,
+    double_spaces, first_capital, entities, number_format,
+)}  # fmt: skip
 """All rules by name."""
 
 MOST_SPANS = 500

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mtagent.evaluators import typology
-from mtagent.evaluators.protocol import signed
+from mtagent.evaluators.protocol import rated, signed
 from mtagent.evaluators.replies import Item, errors_in
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue
@@ -34,8 +34,9 @@ class SingleAgent:
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Mark the errors of ``translation``. Raises :class:`RatingParseError` if two replies cannot be read."""
-        known = {"typology": typology.described(), "severities": typology.SEVERITIES}
-        values = prompts.segment_values(segment, translation=translation, **known)
+        values = prompts.segment_values(
+            segment, translation=translation, typology=typology.described(), severities=typology.SEVERITIES
+        )
         with Dialogue(self._llm, segment.id) as dialogue:
             marked = await dialogue.ask(self._prompt, values, "rate", lambda reply: parse(reply, translation))
         errors = tuple(error for error in marked if error.severity != "neutral")
@@ -45,15 +46,8 @@ class SingleAgent:
             for error in marked
             if error.severity == "neutral"
         ]
-        return Rating(
-            evaluator=self.name,
-            score=mqm.score(errors, self.weights),
-            errors=errors,
-            explanation="\n".join(remarks) or None,
-            calls=tuple(dialogue.calls),
-            signature=self.signature,
-            seconds=dialogue.seconds,
-        )
+        explanation = "\n".join(remarks) or None
+        return rated(self, dialogue, mqm.score(errors, self.weights), errors, explanation=explanation)
 
 
 def parse(reply: str, translation: str) -> tuple[ErrorSpan, ...]:

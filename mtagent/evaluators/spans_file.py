@@ -16,7 +16,7 @@ from mtagent.errors import ConfigError, EvaluationError
 from mtagent.formats import SpanFormatName, read_annotations, span_format
 from mtagent.formats.annotations import Annotation
 from mtagent.formats.exports import plain_name
-from mtagent.formats.pipes import refuse_pipe
+from mtagent.formats.files import refuse_pipe
 from mtagent.records import ErrorSpan, Rating, Segment
 from mtagent.text import mqm
 from mtagent.text.spans import find_spans
@@ -223,15 +223,8 @@ class SpansFile:
         self._system_is_chosen = system is not None
         chosen = [f"{field}:{value}" for field, value in (("system", system), ("rater", rater)) if value]
         content = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
-        parts = [
-            self.name,
-            f"file:{path.name}",
-            f"sha256:{content}",
-            f"format:{read_as}",
-            *chosen,
-            f"weights:{self.weights}",
-        ]
-        self.signature = "|".join([*parts, f"version:{__version__}"])
+        read = [f"file:{path.name}", f"sha256:{content}", f"format:{read_as}", *chosen]
+        self.signature = "|".join([self.name, *read, f"weights:{self.weights}", f"version:{__version__}"])
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """The file's rating of ``translation``.

@@ -21,17 +21,14 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from mtagent.errors import ConfigError, InputError
-from mtagent.formats.annotations import Annotation, SpanFormat
-from mtagent.formats.bio_mqm import BIO_MQM
-from mtagent.formats.comet import COMET
+from mtagent.formats.annotations import BIO_MQM, COMET, Annotation, SpanFormat
 from mtagent.formats.exports import STAGES, Export
-from mtagent.formats.files import STANDARD, lines_of
+from mtagent.formats.files import STANDARD, lines_of, spooled
 from mtagent.formats.json_text import parsed, whole_file
 from mtagent.formats.jsonl import JSONL, JSONL_LENIENT
 from mtagent.formats.lines import Lines
 from mtagent.formats.marot import MAROT
 from mtagent.formats.mtme import MTME
-from mtagent.formats.pipes import spooled
 from mtagent.formats.ratings import RatingFormat
 from mtagent.formats.segments import Format, Result, SegmentDefaults
 from mtagent.formats.tables import CSV, TSV, TSV_QUOTED

@@ -1,4 +1,7 @@
-"""Error annotations in files: who marked which errors in which translation, whatever the format."""
+"""Error annotations in files: who marked which errors in which translation, whatever the format.
+
+The JSON of COMET and of Bio-MQM, which is only read, is here too.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from typing import Any, Literal, Protocol
 from pydantic import ValidationError
 
 from mtagent.errors import InputError
+from mtagent.formats.json_text import whole_file
 from mtagent.records import ErrorSpan, Record, Severity
 from mtagent.text import mqm
 
@@ -169,3 +173,104 @@ def own_spans(value: object, where: str) -> tuple[ErrorSpan, ...]:
             reason = first["msg"].removeprefix("Value error, ").lower()
             raise InputError(f"{place}: {field}{reason}; correct it") from None
     return tuple(spans)
+
+
+class Comet:
+    """The JSON of ``comet-score --to_json`` with an XCOMET model: ``{FILE: [{"src", "mt", "COMET", "errors", …}]}``.
+
+    A system is called as its file of translations was.
+    """
+
+    name = "comet"
+
+    def recognises(self, first: str, value: Any) -> bool:
+        """Whether the JSON ``value`` has this form, with or without spans."""
+        return (
+            isinstance(value, dict)
+            and value != {}
+            and all(isinstance(segments, list) for segments in value.values())
+            and all(isinstance(values, dict) and "mt" in values for segments in value.values() for values in segments)
+        )
+
+    def read_spans(self, path: Path) -> list[Annotation]:
+        """The annotations of a file. Raises :class:`InputError`."""
+        data = whole_file(path)
+        if not isinstance(data, dict):
+            raise InputError(f"{path}: no object with a list of segments for each file of translations")
+        annotations = []
+        for system, segments in data.items():
+            for number, values in enumerate(objects_in(segments, repr(system), str(path)), start=1):
+                where, errors = f"{path}: {system}, segment {number}", None
+                if values.get("errors") is not None:
+                    errors = tuple(
+                        error_span(
+                            where,
+                            severity=error.get("severity"),
+                            start=offset(error.get("start"), where),
+                            end=offset(error.get("end"), where),
+                            text=text_field(error, "text", where),
+                            explanation=f"confidence {confidence:.2f}" if isinstance(confidence, int | float) else None,
+                        )
+                        for error in objects_in(values["errors"], '"errors"', where)
+                        for confidence in [error.get("confidence")]
+                    )
+                texts = fields_of(values, where, source="src", translation="mt")
+                about = {"segment": str(number), "system": system, "rater": "COMET"}
+                annotations.append(Annotation(where=where, errors=errors, **about, **texts))
+        if annotations and all(annotation.errors is None for annotation in annotations):
+            raise InputError(
+                f'{path}: no segment has "errors"; only XCOMET models mark spans, e.g. --model Unbabel/XCOMET-XL'
+            )
+        return annotations
+
+
+COMET = Comet()
+
+
+_NAMES = {
+    **{"segment": "SEG_ID", "document": "Doc_ID", "system": "System_ID", "rater": "Annotator_ID"},
+    **{"source": "source", "translation": "target"},
+}
+
+
+class BioMqm:
+    """A list of annotated segments with ``target_errors``, whose ``endIndex`` is inclusive."""
+
+    name = "bio-mqm"
+
+    def recognises(self, first: str, value: Any) -> bool:
+        """Whether the JSON ``value`` has this form."""
+        return (
+            isinstance(value, list) and value != [] and all(isinstance(x, dict) and "target_errors" in x for x in value)
+        )
+
+    def read_spans(self, path: Path) -> list[Annotation]:
+        """The annotations of a file. Raises :class:`InputError`."""
+        annotations = []
+        for number, values in enumerate(objects_in(whole_file(path), "the file", str(path)), start=1):
+            where, errors = f"{path}: segment {number}", None
+            if values.get("target_errors") is not None:
+                of_source = _errors(values.get("source_errors") or [], "source", where)
+                errors = _errors(values["target_errors"], "translation", where) + of_source
+            annotations.append(Annotation(where=where, errors=errors, **fields_of(values, where, **_NAMES)))
+        return annotations
+
+
+def _errors(data: Any, side: TextSide, where: str) -> tuple[ErrorSpan, ...]:
+    return tuple(
+        error_span(
+            where,
+            severity=error.get("severity"),
+            start=offset(error.get("startIndex"), where),
+            end=offset(error.get("endIndex"), where, inclusive_end=True),
+            text=next((error[name] for name in ("term", "span", "text") if isinstance(error.get(name), str)), ""),
+            category="/".join(
+                filter(None, (name_field(error, name) for name in ("error_category", "error_subcategory")))
+            ),
+            side=side,
+        )
+        for error in objects_in(data, f"the errors of the {side}", where)
+    )
+
+
+BIO_MQM = BioMqm()

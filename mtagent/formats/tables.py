@@ -144,18 +144,19 @@ class Table:
 
     def read(self, path: Path, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[Segment]:
         """Yield one segment per row. An empty cell is a missing field; an empty source is an empty segment."""
-        return segments_from(self._records(path), defaults, path, "column")
 
-    def _records(self, path: Path) -> Iterator[Fields]:
-        layout, table = self._opened(path)
-        names = {field: layout.header.cells[index] for field, index in layout.fields.items()}
-        for row in table:
-            values: dict[str, str | None] = {field: row.cells[at] or None for field, at in layout.fields.items()}
-            if values["source"] is None:
-                values["source"] = ""
-                if "translation" in values:  # nothing to translate, so the empty translation is complete
-                    values["translation"] = values["translation"] or ""
-            yield Fields(row.line, values, names)
+        def records() -> Iterator[Fields]:
+            layout, table = self._opened(path)
+            names = {field: layout.header.cells[index] for field, index in layout.fields.items()}
+            for row in table:
+                values: dict[str, str | None] = {field: row.cells[at] or None for field, at in layout.fields.items()}
+                if values["source"] is None:
+                    values["source"] = ""
+                    if "translation" in values:  # nothing to translate, so the empty translation is complete
+                        values["translation"] = values["translation"] or ""
+                yield Fields(row.line, values, names)
+
+        return segments_from(records(), defaults, path, "column")
 
     def _opened(self, path: Path) -> tuple[Layout, Iterator[Row]]:
         """The layout of a file and its rows. A TSV header in quotes says that the cells are quoted too."""

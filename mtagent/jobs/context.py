@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
-from mtagent.llm.context import described
+from mtagent.llm.prompts import described
 from mtagent.records import Segment
 from mtagent.text.names import Names, stands_in
 

@@ -20,9 +20,8 @@ from mtagent.chain.correct import Corrector
 from mtagent.chain.proofread import Proofreader
 from mtagent.config import DEFAULT_MODEL, Config, ModelSettings
 from mtagent.errors import FATAL, ConfigError, MissingExtra, ModelError, MtagentError
-from mtagent.evaluators.named import PAIRWISE
 from mtagent.evaluators.pairwise import Pairwise
-from mtagent.evaluators.protocol import CountsCalls, Evaluator, rating_by, reviewed_paragraphs, suggests_edits
+from mtagent.evaluators.protocol import PAIRWISE, CountsCalls, Evaluator, rating_by, reviewed_paragraphs, suggests_edits
 from mtagent.formats.ratings import Candidates
 from mtagent.jobs.calibrate import StoredPair
 from mtagent.jobs.inputs import Files, read_in_context, read_segments

@@ -19,8 +19,7 @@ from mtagent.config import Config
 from mtagent.errors import ConfigError, OutputError
 from mtagent.formats import Export
 from mtagent.formats.exports import RunTexts, SegmentTexts
-from mtagent.formats.files import STANDARD
-from mtagent.formats.pipes import spooled_copies
+from mtagent.formats.files import STANDARD, spooled_copies
 from mtagent.formats.ratings import FINAL, REVIEWED, chosen, ratings_of_texts, systems_of, texts_of
 from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.improve import write_outputs

@@ -19,12 +19,10 @@ from mtagent.chain.gate import Gate, OpenGate, refuse_open
 from mtagent.config import Config, parse_spec
 from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.evaluators.confidence import FOLDER
-from mtagent.formats.files import lines_of
-from mtagent.formats.glossary import Glossary, is_tbx, read_do_not_translate, read_glossary
+from mtagent.formats.files import lines_of, refuse_pipe, spooled_copies
+from mtagent.formats.glossary import Glossary, is_tbx, read_do_not_translate, read_glossary, read_tbx
 from mtagent.formats.lines import Lines, check_counts
-from mtagent.formats.pipes import refuse_pipe, spooled_copies
 from mtagent.formats.ratings import Candidates, Material, RatingFormat, chosen, side_by_side
-from mtagent.formats.tbx import read_tbx
 from mtagent.jobs.context import Placed, placed, with_context
 from mtagent.records import Segment, Term
 from mtagent.store.store import default_path

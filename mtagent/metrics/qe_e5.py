@@ -113,20 +113,13 @@ class QeE5:
                 units = [[sentence.strip() for sentence in sentences(*side)] for side in languages]
                 sides.append(units if shares[-1] else [[], []])
             vectors = self._e5.embedded(sentence for units in sides for side in units for sentence in side)
-            cosines = (_nearness(source, translation, vectors) for source, translation in sides)
-            values += (round(share * cosine, _DIGITS) for share, cosine in zip(shares, cosines, strict=True))
+            for share, (source, translation) in zip(shares, sides, strict=True):
+                worse = 1.0  # of both directions: the mean cosine of a side's sentences with their best matches
+                for ours, theirs in ((source, translation), (translation, source)) if source else ():
+                    best = _nearest(ours, theirs, vectors)
+                    worse = min(worse, float(np.average(best, weights=[letters(sentence) for sentence in ours])))
+                values.append(round(share * max(0.0, worse), _DIGITS))
         return values
-
-
-def _nearness(source: list[str], translation: list[str], vectors: Mapping[str, Vector]) -> float:
-    """The worse of both directions: the mean cosine of the sentences of one side with their best matches."""
-    if not source:  # and no translation either
-        return 1.0
-    directions = []
-    for ours, theirs in ((source, translation), (translation, source)):
-        best = _nearest(ours, theirs, vectors)
-        directions.append(float(np.average(best, weights=[letters(sentence) for sentence in ours])))
-    return min(1.0, max(0.0, min(directions)))
 
 
 def _nearest(texts: Sequence[str], others: Sequence[str], vectors: Mapping[str, Vector]) -> list[float]:

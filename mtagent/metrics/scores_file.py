@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 from mtagent import __version__
 from mtagent.errors import ConfigError, InputError
-from mtagent.formats.comet import COMET
+from mtagent.formats.annotations import COMET
 from mtagent.formats.exports import plain_name
-from mtagent.formats.files import lines_of
+from mtagent.formats.files import lines_of, refuse_pipe
 from mtagent.formats.json_text import parsed, whole_file
-from mtagent.formats.pipes import refuse_pipe
 from mtagent.metrics.protocol import Metric
 from mtagent.records import UNIT_DIGITS, Score, Segment
 

@@ -11,8 +11,7 @@ from mtagent.analysis.compare import Baseline, compare_staged
 from mtagent.analysis.score import ScoreOptions
 from mtagent.analysis.staged_run import StagedRun, read_run, texts_for
 from mtagent.errors import ConfigError
-from mtagent.formats.files import replacing
-from mtagent.formats.pipes import spooled_copies
+from mtagent.formats.files import replacing, spooled_copies
 from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.export import Target, stored_inputs
 from mtagent.jobs.inputs import refuse_overwriting

@@ -22,7 +22,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from mtagent.analysis.gate_calibration import worth
+from mtagent.analysis.gate_calibration import expected_lead
 from mtagent.analysis.judged_run import decided_edits
 from mtagent.chain.decided import Decided
 from mtagent.decisions import Decision, DecisionVerdict, fingerprint
@@ -208,7 +208,7 @@ def make_app(review: ReviewQueue, door: Door) -> FastAPI:
 def _gate(review: ReviewQueue, name: str) -> Plain:
     """Whether the gate can learn from what was decided, in words, and how that is done once it is worth it."""
     try:
-        edits, lead, needed = worth(decided_edits(review.store, name))
+        edits, lead, needed = expected_lead(decided_edits(review.store, name))
     except (ConfigError, InputError) as error:
         return {"words": f"The gate cannot learn from the decisions yet: {error}.", "commands": []}
     assert lead.value is not None

@@ -12,6 +12,7 @@ import regex
 
 from mtagent.records import Segment
 from mtagent.text import icu, markup, numbers, scripts
+from mtagent.text.number_words import readings
 from mtagent.text.units import quantities, units_named
 
 Check = Callable[[Segment, str], Iterable[str]]
@@ -139,7 +140,8 @@ def markdown(segment: Segment, text: str) -> list[str]:
     if in_source == in_text:
         return []
     missing = in_source - (in_text | markup.likely_marks(text, segment.source, is_source=False))
-    added = in_text - (in_source | markup.likely_marks(segment.source, text, is_source=True))
+    said = readings(segment.source, segment.source_lang).possible
+    added = in_text - (in_source | markup.likely_marks(segment.source, text, is_source=True, said=said))
     return [f"Markdown: {mark} is missing" for mark in missing.elements()] + [
         f"Markdown: {mark} is not in the source" for mark in added.elements()
     ]
@@ -224,15 +226,16 @@ def max_length(segment: Segment, text: str) -> list[str]:
 
 def units(segment: Segment, text: str) -> list[str]:
     """No unit of the source has become another of its kind, where all numbers are the same (5 km → 5 mi)."""
-    in_source, in_text = quantities(segment.source), quantities(text)
+    named = units_named(segment.source, segment.source_lang) or frozenset()
+    sides = (segment.source, segment.source_lang), (text, segment.target_lang)
+    in_source, in_text = (quantities(*side, named) for side in sides)
     if not in_source or not in_text:
         return []
     lost, new = (
         {(quantity.kind, quantity.unit) for quantity in these} - {(other.kind, other.unit) for other in those}
         for these, those in ((in_source, in_text), (in_text, in_source))
     )
-    named = units_named(segment.source, segment.source_lang)
-    found = [(a, b) for kind, a in sorted(lost) for other, b in sorted(new) if kind == other and b not in (named or ())]
+    found = [(a, b) for kind, a in sorted(lost) for other, b in sorted(new) if kind == other and b not in named]
     if not found or any(numbers.faults(segment.source, text, segment.source_lang, segment.target_lang)[:2]):
         return []
     return [f"unit {unit} became {other}" for unit, other in found]

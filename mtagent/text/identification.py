@@ -44,6 +44,17 @@ _ALIKE = (
     {"tr", "az"},
 )
 """Languages that are not told from each other."""
+_KIN = (
+    ({"be", "ru", "uk"}, regex.compile(
+        r"\b(?:что|чтобы|это|этот|эта|он|она|они|его|был|была|были|если|ещё|еще|уже|когда|котор\w+|очень|щоб|який|яка)\b"
+    )),
+    ({"bg", "mk", "sr"}, regex.compile(
+        r"ъ(?![еёюя])|\b(?:ако|беше|бяха|вече|ви|ги|као|като|ко[йј]\w{0,2}|което|които|която|още|се|си|са|съм|сум"
+        r"|су|сме|сте|тази|този|това|тоа|ова|ще|че|ќе|ће|през)\b"
+    )),
+)  # fmt: skip
+"""Languages that are much alike within their group, and words and spellings that the other group does not have."""
+_TIMES_LIKELIER_IF_TOLD = 2
 _QUOTED = regex.compile(r"[\"“”„‟«»＂][^\"“”„‟«»＂]*+[\"“”„‟«»＂]")
 _NOUNS_IN_CAPITALS = frozenset({"de", "lb", "gsw"})
 _BRACKETS = regex.compile(r"\([^()]*+\)|（[^（）]*+）|\[[^\[\]]*+\]|[「『《][^「」『』《》]*+[」』》]")
@@ -107,7 +118,12 @@ def other_language(segment: Segment, sentence: str) -> str:
         return ""
     if target not in probabilities:
         return found if found == source and probability >= _CERTAIN else ""
-    return found if probability >= max(_LIKELY, _TIMES_LIKELIER * probabilities[target]) else ""
+    times = _TIMES_LIKELIER
+    for kin, telling in _KIN:
+        if found in kin and target not in kin and telling.search(text.casefold()):
+            probability = sum(probabilities.get(lang, 0.0) for lang in kin)
+            times = _TIMES_LIKELIER_IF_TOLD
+    return found if probability >= max(_LIKELY, times * probabilities[target]) else ""
 
 
 def _new_words(sentence: str, known: set[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict, deque
+from collections.abc import Collection
 from typing import NamedTuple
 
 import regex
@@ -433,16 +434,23 @@ _TITLE_QUOTES = regex.compile(r"[\"“”„‟«»＂〝〞「」『』《》]|
 _NUMBER = regex.compile(r"\d++")
 
 
-def likely_marks(text: str, other: str, *, is_source: bool) -> Counter[str]:
+def _plain_number(text: str) -> str:
+    """The first number of ``text`` in digits of ASCII, without zeros before it."""
+    digits = _NUMBER.findall(text)[0]
+    return "".join(str(int(digit)) for digit in digits).lstrip("0")
+
+
+def likely_marks(text: str, other: str, *, is_source: bool, said: Collection[str] = ()) -> Counter[str]:
     """What stands for Markdown in ``text`` where ``other``, its source or translation, has the Markdown itself.
 
     List numbers in any style, quotation marks for italics, code between quotes that begin with a backtick; in a source
-    also dashes and other signs before a line ("— Yes"), and any number that begins a line of the translation (1. Mai).
+    also dashes and other signs before a line ("— Yes"), and any number that begins a line of the translation (1. Mai),
+    of those ``said`` in words too.
     """
     marks = Counter(match.lastgroup or "" for match in _ITEM.finditer(text))
     if is_source:
-        begin = (int(_NUMBER.findall(match.group())[0]) for match in _BLOCK.finditer(other) if match["ordered"])
-        numbers = {int(number) for number in _NUMBER.findall(text)}
+        begin = (_plain_number(match.group()) for match in _BLOCK.finditer(other) if match["ordered"])
+        numbers = {*map(_plain_number, _NUMBER.findall(text)), *said}
         marks["ordered"] = max(marks["ordered"], sum(number in numbers for number in begin))
     else:
         del marks["bullet"]

@@ -48,6 +48,17 @@ _PREFIXES = {
 }
 _NOT_INFLECTED = frozenset(["en", "ko", "vi", "id", "ms"])
 _COUNTERS_KO = "개명번년월일시분초살가마층위차배대주달째권잔장곳건회"
+_IN_CASES = frozenset(["be", "bs", "cs", "et", "hr", "hu", "lt", "lv", "pl", "ru", "sk", "sl", "sr", "uk"])
+"""Languages where names of months and days lose their last vowel in other cases (środa, w środę; wtorek, wtorku)."""
+_LAST_VOWEL = regex.compile(r"(?<=[\p{L}\p{M}]{4})[aeiouyąęěéíýаеиіїоуыюяьй]$|[eaoаеоі](?=[^aeiouyаеиіоуыюяьй]$)")
+_NEXT_TOKEN = regex.compile(r"[ \u00a0-]([\p{L}\p{M}]{1,40}+)")
+_NOON = 12
+_HALF_IS_AN_HOUR = frozenset(["da", "de", "nl", "no", "sv"])  # not half of the eighth form
+_JOINED_HALF = {
+    "de": regex.compile(r"(?<![\p{L}\p{M}])(\p{L}{3,20}?)einhalb(?:e[nmrs]?)?(?![\p{L}\p{M}])"),
+    "nl": regex.compile(r"(?<![\p{L}\p{M}])(\p{L}{3,20}?)[eë]n(?:een)?hal(?:f|ve)(?![\p{L}\p{M}])"),
+}
+_PHRASES = ("half", "half_to", "one_and_a_half", "quarter", "noon", "midnight")
 _MAGNITUDE = 1000
 _MINUS = ("minus", "负", "負", "零下", "マイナス", "氷点下", "영하")
 
@@ -63,7 +74,6 @@ class Language:
             for value, phrases in data.get("words", {}).items()
             for phrase in phrases.split("|")
         }
-        self.halves = frozenset(filter(None, fold(data.get("half", "")).split("|")))
         self.names = {
             name: f"{what} {number}"
             for what in ("month", "weekday")
@@ -73,6 +83,11 @@ class Language:
         for month in filter(None, data.get("more_months", "").split("|")):
             number, _, name = month.partition(" ")
             self.names[name] = f"month {number}"
+        cut = ((_LAST_VOWEL.sub("", name, count=1), what) for name, what in self.names.items())
+        cases = {name: what for name, what in cut if len(name) >= 4 and name not in self.names}
+        self.cut_names = cases if code in _IN_CASES else {}
+        self.names |= self.cut_names
+        self.phrases = {name: data[name] for name in _PHRASES if name in data}
         self.day_parts = {half: data[half].split("|") for half in ("am", "pm", "night") if half in data}
         self.minus = (*filter(None, data.get("minus", "").split("|")), *_MINUS)
         self.unspaced = bool(data.get("unspaced"))
@@ -80,6 +95,21 @@ class Language:
         self.magnitude_first = bool(data.get("magnitude_first"))
         self.characters = frozenset("".join([*self.names, *self.values]))
         self.longest = max((phrase.count(" ") + 1 for phrase in self.values), default=1)
+
+    def count(self, name: str, folded: str) -> int:
+        """How often one of the phrases ``name`` (half, noon) stands in a folded text."""
+        pattern = self._phrase_patterns.get(name)
+        return len(pattern.findall(folded)) if pattern else 0
+
+    @cached_property
+    def _phrase_patterns(self) -> dict[str, regex.Pattern[str]]:
+        phrases = {**self.phrases, "evening": "|".join(self.day_parts.get("pm", []) + self.day_parts.get("night", []))}
+        edges = ("", "") if self.without_spaces else (r"(?<![\p{L}\p{M}])", r"(?![\p{L}\p{M}])")
+        return {
+            name: regex.compile("|".join(map(regex.escape, fold(forms).split("|"))).join(("(?:", ")")).join(edges))
+            for name, forms in phrases.items()
+            if forms
+        }
 
     @cached_property
     def _words(self) -> str:
@@ -95,11 +125,15 @@ class Language:
     @cached_property
     def name(self) -> regex.Pattern[str]:
         """A month or a day of the week, in its own letter case, with an ending where the language has them."""
-        forms = "|".join(map(regex.escape, sorted(self.names, key=len, reverse=True))) or "(?!)"
+        forms = (
+            regex.escape(name) + (r"(?=[\p{L}\p{M}]{1,3}(?![\p{L}\p{M}]))" if name in self.cut_names else "")
+            for name in sorted(self.names, key=len, reverse=True)
+        )
+        any_form = "|".join(forms) or "(?!)"
         if self.without_spaces:
-            return regex.compile(f"({forms})")
+            return regex.compile(f"({any_form})")
         ending = "" if self.code in _NOT_INFLECTED else r"(?:(?<=[\p{L}\p{M}]{4})[\p{L}\p{M}]{1,5}+)?"
-        return regex.compile(rf"(?<![\p{{L}}\p{{M}}])({forms}){ending}(?![\p{{L}}\p{{M}}])")
+        return regex.compile(rf"(?<![\p{{L}}\p{{M}}])({any_form}){ending}(?![\p{{L}}\p{{M}}])")
 
     @cached_property
     def _anywhere(self) -> regex.Pattern[str]:
@@ -165,7 +199,9 @@ class Language:
                     break
             else:
                 size = 1
-                if word := self.word(tokens[index]):
+                has_mark = index + 1 < len(tokens) and tokens[index + 1][0] in "'’"
+                word = (has_mark and self.elided(tokens[index])) or self.word(tokens[index])
+                if word:
                     values, known = word
             if values is None or (not run and (values == (_CONJUNCTION,) or (after_digits and _is_power(values[0])))):
                 if run:
@@ -179,6 +215,27 @@ class Language:
             index += size
         if run:
             yield run, certain
+
+    def elided(self, token: str) -> tuple[tuple[int | str, ...], bool] | None:
+        """The number word of Italian that ``token`` is without its last vowel: trent'anni."""
+        whole = (self.word(token + vowel) for vowel in "aeio") if self.code == "it" else ()
+        return next((word for word in whole if word and word[1]), None)
+
+    def and_a_half(self, folded: str) -> list[int]:
+        """The numbers that are joined with a half: zweieinhalb, tweeënhalf."""
+        if self.code not in _JOINED_HALF:
+            return []
+        words = map(self.word, _JOINED_HALF[self.code].findall(folded))
+        return [word[0][0] for word in words if word and word[1] and isinstance(word[0][0], int)]
+
+    def half_hours(self, folded: str) -> Iterator[tuple[int, bool]]:
+        """The hours that half hours lead to (halb neun), and whether they are certain."""
+        if pattern := self._phrase_patterns.get("half_to"):
+            for match in pattern.finditer(folded):
+                beside = _NEXT_TOKEN.match(folded, match.end())
+                word = self.word(beside[1]) if beside else None
+                if word and len(word[0]) == 1 and isinstance(word[0][0], int) and 0 < word[0][0] <= _NOON:
+                    yield word[0][0], word[1]
 
     @cached_property
     def _magnitudes(self) -> dict[str, int]:
@@ -255,17 +312,22 @@ _HAN_DIGITS = {digit: value for value, digit in enumerate("零一二三四五六
 _HAN_POWERS = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8, "兆": 10**12}
 _HAN_NUMERAL = regex.compile(rf"(?<!\d[余多几幾来數数]?)[{''.join(_HAN_DIGITS | _HAN_POWERS)}]{{1,24}}+")
 
+_HAN_PART = regex.compile(rf"[{''.join(_HAN_DIGITS)}]++|[{''.join(_HAN_POWERS)}]")
+
 
 def han_value(numeral: str) -> int:
     """The value of a number in Chinese numerals: 一百二十三, 三万五千, 二〇二四."""
     if not any(character in _HAN_POWERS for character in numeral):
         return int("".join(str(_HAN_DIGITS[character]) for character in numeral))
     total = section = digit = 0
-    for character in numeral:
-        if character in _HAN_DIGITS:
-            digit = _HAN_DIGITS[character]
+    for part in _HAN_PART.findall(numeral):
+        if part[0] in _HAN_DIGITS:
+            digits = [_HAN_DIGITS[character] for character in part]
+            digit = (
+                digits[-1] if len(digits) == 2 and digits[-1] else int("".join(map(str, digits)))
+            )  # 七八十, 一五〇万
             continue
-        power = _HAN_POWERS[character]
+        power = _HAN_POWERS[part]
         if power >= 10**4:
             section = (section + digit) or 1
             total, section, digit = total + section * power, 0, 0
@@ -277,7 +339,13 @@ def han_value(numeral: str) -> int:
 # -- all languages
 
 _OTHER_NAMES = {"nb": "no", "nn": "no", "bho": "hi", "mai": "hi", "bs": "hr", "tl": "fil", "iw": "he", "in": "id"}
-_HALF = ("50", "0.5", "30")  # per cent, of one, of an hour
+_VALUES = {
+    "half": ("50", "0.5", "30"),  # per cent, of one, of an hour
+    "quarter": ("4", "25", "0.25", "15", "45"),
+    "one_and_a_half": ("1.5",),
+    "noon": ("12",),
+    "midnight": ("0", "12", "24"),
+}
 _EAST_ASIAN_MONTH = regex.compile(r"(?<!\d)(1[0-2]|[1-9])[月월]")
 _HAN_MONTH = regex.compile(r"(?<![一二三四五六七八九十第个個])(十[一二]?|[一二三四五六七八九])月")
 
@@ -326,17 +394,36 @@ def readings(text: str, lang: str) -> Readings:
             possible.update(str(part) for part in parts if isinstance(part, int))
         possible.update(map(str, values))
         certain.update(str(value) for value in values if is_certain and value > 1)
-    if words.halves:
-        folded = fold(text)
-        tokens = folded if words.without_spaces else _TOKEN.findall(folded)
-        halves = sum(map(tokens.count, words.halves))
-        possible.update({value: halves for value in _HALF if halves})
+    _read_phrases(words, fold(text), certain, possible)
     names = [words.names[match] for match in words.name.findall(text)]
     certain.update(names)
     possible.update(name.partition(" ")[2] for name in names)
     certain.update(f"month {month}" for month in _EAST_ASIAN_MONTH.findall(text))
     certain.update(f"month {han_value(month)}" for month in _HAN_MONTH.findall(text))
     return Readings(+certain, possible)
+
+
+def _read_phrases(words: Language, folded: str, certain: Counter[str], possible: Counter[str]) -> None:
+    """Add what a text says in phrases beside its number words: half, noon, halb neun (8:30), seven in the evening."""
+    plain = [int(value) for value in possible if value.isdecimal()]
+    for name, values in _VALUES.items():
+        if count := words.count(name, folded):
+            possible.update(dict.fromkeys(values, count))
+    joined = words.and_a_half(folded)
+    if joined or words.count("half", folded):
+        for value in plain:  # deux ans et demi, dos millones y medio
+            period = 1000 ** ((len(str(value)) - 1) // 3)
+            possible[str(value + period // 2) if period > 1 else f"{value}.5"] += 1
+    possible.update(f"{value}.5" for value in joined)
+    if words.count("evening", folded):
+        possible.update(str(value + 12) for value in plain if 0 < value < _NOON)
+    for hour, is_certain in words.half_hours(folded):
+        before = (hour - 2) % 12 + 1
+        possible.update(map(str, (before, before + 12, 30)))
+        if is_certain and hour > 1:
+            certain[str(hour)] -= 1
+            certain[str(before)] += 1
+            possible[str(hour)] -= words.code in _HALF_IS_AN_HOUR
 
 
 @lru_cache(maxsize=16384)
@@ -351,5 +438,6 @@ def is_number_word(word: str, lang: str) -> bool:
         return False
     if words.name.fullmatch(word) or (words.without_spaces and word in words.characters):
         return True
-    reading = words.word(fold(word))
+    folded = fold(word)
+    reading = words.elided(folded) or words.word(folded)
     return reading is not None and reading[1] and reading[0] not in ((_CONJUNCTION,), (1,))

@@ -7,13 +7,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
+from math import gcd
 from typing import NamedTuple
 
 import regex
 
 from mtagent.text.number_words import language, readings, separators
-from mtagent.text.scripts import UNSPACED, remembered
-from mtagent.text.units import unit_of
+from mtagent.text.scripts import UNSPACED, alphabet, remembered
+from mtagent.text.units import units_of
 
 _NUMBER = regex.compile(
     r"""
@@ -34,7 +35,7 @@ class Number(NamedTuple):
     ``values`` are all its possible readings in canonical form ("1.234" is 1234 or 1.234); ``parts`` are its groups of
     digits, ``digits`` all of them as they are written. ``name``: it belongs to a name such as COVID-19. ``negative``:
     it has a minus sign; ``None`` = perhaps (a dash that begins a line). ``precise``: it is no quantity, but a version
-    or a section, and 2.10 is not 2.1.
+    or a section, and 2.10 is not 2.1. ``fraction``: it is written as one (1½, 2/3), which may be a date as well.
     """
 
     values: tuple[str, ...]
@@ -45,6 +46,7 @@ class Number(NamedTuple):
     negative: bool | None = False
     precise: bool = False
     digits: str = ""
+    fraction: bool = False
 
 
 def _digits(token: str) -> list[str]:
@@ -172,14 +174,15 @@ def _magnitude(text: str, start: int, end: int, lang: str) -> _Magnitude | None:
 # -- hours, years, signs, names
 
 _LITERAL = r"(?i:(?<![\p{L}])(?P<half>[ap])\.?[ ]?m\b\.?)"
+_HOURS = frozenset(map(str, range(1, 13)))
 _CLOCK = regex.compile(r"[:：.hH]\d\d(?!\d)")
 _BESIDE = 24
 _UNSPACED_WORD = regex.compile(rf"[{UNSPACED}\p{{Hangul}}]")
 
 
 @lru_cache(maxsize=4096)
-def _parts_of_the_day(lang: str) -> tuple[regex.Pattern[str], regex.Pattern[str]]:
-    """Patterns for a part of the day behind and before an hour."""
+def _parts_of_the_day(lang: str) -> tuple[regex.Pattern[str], regex.Pattern[str], regex.Pattern[str]]:
+    """Patterns for a part of the day behind and before an hour, and anywhere."""
     words = language(lang)
     groups = []
     for half, parts in (words.day_parts if words else {}).items():
@@ -191,23 +194,27 @@ def _parts_of_the_day(lang: str) -> tuple[regex.Pattern[str], regex.Pattern[str]
         groups.append(f"(?P<{half}>{'|'.join(whole)})")
     either = "|".join([_LITERAL, *groups])
     behind = regex.compile(rf"(?:[:：.]\d\d)?[^\d.;,!?。，\n]{{0,16}}?(?:{either})", regex.IGNORECASE)
-    return behind, regex.compile(rf"(?:{either})[^\d.;!?。\n]{{0,6}}\Z", regex.IGNORECASE)
+    before = regex.compile(rf"(?:{either})[^\d.;!?。\n]{{0,6}}\Z", regex.IGNORECASE)
+    return behind, before, regex.compile(either, regex.IGNORECASE)
 
 
-def _hours(text: str, start: int, end: int, hour: int, lang: str) -> tuple[str, ...]:
-    """What ``hour`` from 1 to 12 is on a clock of 24 hours, by the part of the day beside it; ``()`` = none is."""
-    behind, before = _parts_of_the_day(lang)
-    match = behind.match(text[: end + _BESIDE], end) or before.search(text, max(0, start - _BESIDE // 2), start)
+def _hours(text: str, start: int, end: int, hour: int, lang: str, certain: bool = True) -> tuple[str, ...]:
+    """What ``hour`` from 1 to 12 is on a clock of 24 hours, by the part of the day beside it; ``()`` = none is.
+
+    Without ``certain`` a translation may say the part of the day in words that are not known.
+    """
+    behind, before, _ = _parts_of_the_day(lang)
+    match = behind.match(text, end, end + _BESIDE) or before.search(text, max(0, start - _BESIDE // 2), start)
     if not match:
         return ()
     half = f"{match['half'].casefold()}m" if match["half"] else str(match.lastgroup)
-    certain = bool(match["half"] or _CLOCK.match(text, end) or match.end() == start)
+    is_clock = bool(match["half"] or _CLOCK.match(text, end) or match.end() == start)
     afternoon = half == "pm" or (half == "night" and hour >= 6)
     if hour == 12:
-        return ("12",) if half == "pm" else ("0", "12", "24")
+        return ("12",) if half == "pm" else ("0", "24") if match["half"] and certain else ("0", "24", "12")
     if not afternoon:
         return (str(hour),)
-    return (str(hour + 12),) if certain else (str(hour + 12), str(hour))
+    return (str(hour + 12),) if is_clock else (str(hour + 12), str(hour))
 
 
 _ERAS = {"令和": 2018, "平成": 1988, "昭和": 1925, "大正": 1911, "明治": 1867, "民國": 1911, "民国": 1911}
@@ -220,9 +227,9 @@ def _years(text: str, start: int, end: int, value: str, lang: str) -> tuple[str,
     """Other ways to count the year or decade ``value``: 平成30年 is 2018, 2567 in Thailand 2024, the 1990s the 90s."""
     years = []
     number = int(value)
-    for era, first in _ERAS.items():
-        if text.endswith(era, max(0, start - 3), start) and number < 70:
-            years.append(first + number)
+    era = text[max(0, start - 2) : start]
+    if era in _ERAS and number < 70:
+        years.append(_ERAS[era] + number)
     low, high, shifts = _CALENDARS.get(lang.partition("-")[0], (0, 0, ()))
     if low <= number < high:
         years += [number + shift for shift in shifts]
@@ -231,6 +238,7 @@ def _years(text: str, start: int, end: int, value: str, lang: str) -> tuple[str,
     return tuple(map(str, years))
 
 
+_DASHES = "-\u2010\u2011−–﹣－"
 _SIGN = regex.compile(r"(?P<before>[^\u200e\u200f\u061c]?)[\u200e\u200f\u061c]?(?P<sign>[-−–﹣－])[\p{Sc}]?\Z")
 _DEGREES = regex.compile(r"[\d.,]*\s?[°%‰\p{Sc}]")
 _EXPONENT = regex.compile(r"(?<![\p{L}\p{M}])(?:[kcdmкс]?[mм]|ft|in|yd|mi)\Z")
@@ -254,7 +262,7 @@ def _is_negative(text: str, start: int, end: int, lang: str) -> bool | None:
         return False
     if sign == "−" or _DEGREES.match(text, end):
         return True
-    line = text[text.rfind("\n", 0, start) + 1 : match.start("sign")].strip()
+    line = text[max(0, start - _BESIDE) : match.start("sign")].rpartition("\n")[2].strip()
     return None if sign == "–" or unspaced or not line or line[-1].isdigit() else True
 
 
@@ -264,7 +272,7 @@ def _is_precise(text: str, start: int, end: int, groups: list[str], marks: list[
         return False
     beside = _NEXT_WORD.match(text, end)
     if marks == ["."] and _LABEL.search(text, max(0, start - 24), start):
-        return not (beside and unit_of(beside[1])) and not _DEGREES.match(text, end)
+        return not (beside and units_of(beside[1])) and not _DEGREES.match(text, end)
     return False
 
 
@@ -278,9 +286,13 @@ def numbers(text: str, lang: str = "", *, certain: bool = True) -> tuple[Number,
     The empty minutes of a full hour (5:00) do not count. Without ``lang`` a number has all readings that any language
     gives it; without ``certain`` a million may also be its bare number, for languages whose words are not known.
     """
-    if not _DIGITS.search(text):
-        return tuple(_fractions(text))
+    if not _DIGITS.search(text) and not _FRACTION.search(text):
+        return ()
     empty = {match.start() for match in _FULL_HOUR.finditer(text)} if "00" in text else set()
+    # What is nowhere in the text is not looked for beside each number.
+    has_hours = bool(_parts_of_the_day(lang)[2].search(text))
+    has_dashes, words = not alphabet(text).isdisjoint(_DASHES), language(lang)
+    has_minus = has_dashes or bool(words and any(word in text.casefold() for word in words.minus))
     numbers: list[Number] = []
     powers: dict[int, _Magnitude] = {}
     for match in _NUMBER.finditer(text):
@@ -290,13 +302,13 @@ def numbers(text: str, lang: str = "", *, certain: bool = True) -> tuple[Number,
         groups = _digits(token)
         marks = [character for character in token if not character.isdecimal()]
         values = _readings(groups, marks, lang)
-        is_time = len(groups) == 2 and marks == ["."] and len(groups[1]) == 2 and 1 <= int(groups[0]) <= 12
+        is_time = len(groups) == 2 and marks == ["."] and len(groups[1]) == 2 and groups[0].lstrip("0") in _HOURS
         if not values or (is_time and _HALF_BEHIND.match(text, end)):
             for digits, group in zip(_DIGITS.finditer(token), groups, strict=True):
                 part = (_canonical(group),)
                 numbers.append(Number(part, part, start + digits.start(), start + digits.end(), digits=group))
             if is_time:
-                hours = _hours(text, start, end, int(groups[0]), lang)
+                hours = _hours(text, start, end, int(groups[0]), lang, certain)
                 numbers[-2] = numbers[-2]._replace(values=hours or numbers[-2].values)
                 empty |= {numbers[-1].start} if groups[1] == "00" else set()
             continue
@@ -306,10 +318,12 @@ def numbers(text: str, lang: str = "", *, certain: bool = True) -> tuple[Number,
             powers[len(numbers)], end = magnitude, magnitude.end
         elif not marks and len(token) <= 4:
             number = int(token)
-            if 1 <= number <= 12 and text[start - 1 : start] not in (":", "："):
-                values = _hours(text, start, end, number, lang) or values
+            if has_hours and 1 <= number <= 12 and text[start - 1 : start] not in (":", "："):
+                values = _hours(text, start, end, number, lang, certain) or values
             values = tuple(dict.fromkeys((*values, *_years(text, start, end, values[0], lang))))
-        name = _NAME.search(text, max(0, start - 24), start) or _ROUND_THE_CLOCK.match(text, max(0, start - 3))
+        name = _NAME.search(text, max(0, start - 24), start) if has_dashes else None
+        if name is None and "/" in text[max(0, start - 1) : end + 1]:
+            name = _ROUND_THE_CLOCK.match(text, max(0, start - 3))
         numbers.append(
             Number(
                 values,
@@ -317,33 +331,57 @@ def numbers(text: str, lang: str = "", *, certain: bool = True) -> tuple[Number,
                 start,
                 end,
                 name["name"].casefold() if name and not marks else "",
-                _is_negative(text, start, end, lang),
+                _is_negative(text, start, end, lang) if has_minus else False,
                 _is_precise(text, start, end, groups, marks),
                 "".join(groups),
             )
         )
     if powers:
         numbers = _joined(text, numbers, powers)
-    numbers += _fractions(text)
-    return tuple(number for number in numbers if number.start not in empty)
+    return tuple(number for number in _with_fractions(text, numbers, lang) if number.start not in empty)
 
 
-_FRACTION = regex.compile(r"[¼-¾⅐-⅞]")
+_FRACTION = regex.compile(
+    r"(?:(?<![\d/.,:])(?P<whole>\d{1,3})[ \u00a0\u202f]?)?(?P<sign>[¼-¾⅐-⅞])"
+    r"|(?<![\d/.,:\u2044]|\p{Pd})(?:(?P<whole>\d{1,3})[ \u00a0\u202f])?"
+    r"(?P<above>\d{1,2})[/\u2044](?P<below>\d{1,3})(?![\d/]|[.,]\d)"
+)
 
 
-def _fractions(text: str) -> list[Number]:
-    """The two numbers of each ½."""
-    if text.isascii():
-        return []
-    return [
-        Number((part,), (part,), match.start(), match.end())
-        for match in _FRACTION.finditer(text)
-        for part in unicodedata.normalize("NFKC", match.group()).split("\u2044")
-    ]
+def _with_fractions(text: str, numbers: list[Number], lang: str) -> list[Number]:
+    """The ``numbers`` in order, with 1/2, ½ and 1½ as one number each."""
+    fractions = []
+    covered: set[int] = set()
+    for match in _FRACTION.finditer(text) if "/" in text or not text.isascii() else ():
+        sign, whole = match["sign"], match["whole"]
+        above, below = unicodedata.normalize("NFKC", sign).split("\u2044") if sign else (match["above"], match["below"])
+        if not 0 < int(above) < int(below):
+            continue
+        start, end = match.span()
+        top, bottom = int(whole or 0) * int(below) + int(above), int(below)
+        if magnitude := _magnitude(text, start, end, lang):
+            top, end = top * 10**magnitude.power, magnitude.end
+        exact, rest = divmod(top * 10**6, bottom)
+        factor = gcd(top, bottom)
+        written = f"{top // factor}/{bottom // factor}" if rest else _canonical(f"{exact:07}"[:-6], f"{exact:07}"[-6:])
+        parts = tuple(str(int(part)) for part in (whole, above, below) if part)
+        fractions.append(Number((written,), parts, start, end, digits="".join(parts), fraction=True))
+        covered.update(range(start, match.end()))
+    if not fractions:
+        return numbers
+    return sorted([number for number in numbers if number.start not in covered] + fractions, key=lambda n: n.start)
+
+
+def _split(number: Number) -> list[Number]:
+    """The numbers that a fraction is written with."""
+    return [Number((part,), (part,), number.start, number.end, digits=part) for part in number.parts]
 
 
 _HALF_BEHIND = regex.compile(rf"[ \u00a0\u202f]?{_LITERAL}")
 _RANGE = regex.compile(r"[ \u00a0]?(?:\p{Pd}|[~～〜至到]|[\p{L}\p{M}]{1,5})[ \u00a0]?")
+
+
+_LONGEST_NUMBER = 40
 
 
 def _joined(text: str, numbers: list[Number], powers: dict[int, _Magnitude]) -> list[Number]:
@@ -358,7 +396,13 @@ def _joined(text: str, numbers: list[Number], powers: dict[int, _Magnitude]) -> 
             more = (_times(value, magnitude.power) for value in before.values)
             joined[-1] = before._replace(values=(*before.values, *more))
         fits = before and power and gap in ("", " ") and len(before.values) == len(number.values) == 1
-        if fits and before and len(number.values[0]) <= power and "." not in number.values[0] + before.values[0]:
+        if (
+            fits
+            and before
+            and len(before.values[0]) <= _LONGEST_NUMBER
+            and len(number.values[0]) <= power
+            and "." not in number.values[0] + before.values[0]
+        ):
             value = str(int(before.values[0]) + int(number.values[0]))
             joined[-1] = before._replace(values=(value,), parts=before.parts + number.parts, end=number.end)
         else:
@@ -397,8 +441,29 @@ def other_numerals(text: str) -> frozenset[str]:
 def unmatched(ours: Sequence[Number], theirs: Sequence[Number]) -> tuple[list[Number], list[Number]]:
     """The numbers of two texts that have no partner in the other: ours, and theirs.
 
-    Numbers are paired by value, each at most once: first those with the same readings, then those that share one.
+    Numbers are paired by value, each at most once: first those with the same readings, then those that share one. The
+    parts of a fraction without a partner may have some (a date).
     """
+    missing, extra = _unpaired(ours, theirs)
+    if missing and extra and any(number.fraction for number in (*missing, *extra)):
+        sides = (
+            [one for number in side for one in (_split(number) if number.fraction else [number])]
+            for side in (missing, extra)
+        )
+        rest = _unpaired(*sides)
+        missing, extra = (_whole_again(*sides) for sides in zip((missing, extra), rest, strict=True))
+    return missing, extra
+
+
+def _whole_again(numbers: list[Number], rest: list[Number]) -> list[Number]:
+    """The ``rest`` of the split ``numbers``, with the fractions of which all parts are left."""
+    left = Counter(number.start for number in rest)
+    whole = [number for number in numbers if number.fraction and left[number.start] == len(number.parts)]
+    starts = {number.start for number in whole}
+    return whole + [number for number in rest if number.start not in starts]
+
+
+def _unpaired(ours: Sequence[Number], theirs: Sequence[Number]) -> tuple[list[Number], list[Number]]:
     same = Counter(number.values for number in ours) & Counter(number.values for number in theirs)
     ours, theirs = (_without(numbers, same, lambda number: number.values) for numbers in (ours, theirs))
     waiting: defaultdict[str, list[int]] = defaultdict(list)
@@ -425,17 +490,30 @@ def unmatched(ours: Sequence[Number], theirs: Sequence[Number]) -> tuple[list[Nu
 
 def _pair_by_parts(joined: list[Number], singles: list[Number]) -> tuple[list[Number], list[Number]]:
     """10.30 is 10:30, and "1 234" may be two numbers: a joined number may stand for two or more single ones."""
-    free = Counter(number.parts for number in singles if len(number.parts) == 1)
-    used: Counter[tuple[str, ...]] = Counter()
+    places: defaultdict[str, list[int]] = defaultdict(list)
+    for index, number in enumerate(singles):
+        for value in {*number.values, *number.parts} if len(number.parts) == 1 else ():
+            places[value].append(index)
+    used: set[int] = set()
     left = []
     for number in joined:
-        parts = Counter((part,) for part in number.parts)
-        if len(number.parts) > 1 and max(map(len, number.parts)) <= 3 and parts <= free:
-            free -= parts
-            used += parts
-        else:
-            left.append(number)
-    return left, _without(singles, used, lambda number: number.parts)
+        parts = [_canonical(part) for part in number.parts]
+        taken: list[int] = []
+        if len(parts) > 1 and not number.fraction and max(map(len, parts)) <= 3:
+            for part in parts:
+                while places[part] and places[part][-1] in used:
+                    places[part].pop()
+                if not places[part]:
+                    break
+                taken.append(places[part].pop())
+                used.add(taken[-1])
+        if taken and len(taken) == len(parts):
+            continue
+        left.append(number)
+        used.difference_update(taken)
+        for part, place in zip(parts, taken, strict=False):
+            places[part].append(place)
+    return left, [number for index, number in enumerate(singles) if index not in used]
 
 
 def _without(
@@ -551,4 +629,7 @@ def take(values: Counter[str], number: Number) -> bool:
         if values[value] > 0:
             values[value] -= 1
             return True
+    if number.fraction and all(values[part] > 0 for part in number.parts):
+        values.subtract(number.parts)
+        return True
     return False

@@ -59,7 +59,7 @@ _ABOUT = {
         r"textos?|testo|"
         r"redacción|idioma|língua|lingua|gramática|zin|zinnen|tekst\w*|formulering\w*|taal|mening(?:en)?|texten|"
         r"sætning\w*|"
-        r"setning\w*|språk\w*|lause\w*|virke\w*|lause\w*|keel\w*|teikum\w*|valod\w*|sakin\w*|zdani\w+|język\w*|"
+        r"setning\w*|språk\w*|lause\w*|virke\w*|keel\w*|teikum\w*|valod\w*|sakin\w*|zdani\w+|język\w*|"
         r"sformułowani\w*|"
         r"vět[aueo]\w*|vet[au]|jazyk\w*|предложени\w*|язык\w*|формулировк\w*|фраз\w*|речення|формулюванн\w*|"
         r"изречени\w*|"

@@ -83,7 +83,30 @@ _ENDINGS = {
     **dict.fromkeys(_SLAVIC, regex.compile(_SLAVIC_ENDING)),
 }
 """What a word of the same stem may end with where it is to be the same word, and no verb or adjective made of it."""
-_SHORTEST, _SHORTEST_COMPOUND, _SURE_STEM, _LOST = 3, 4, 5, 2
+_ALTERNATIONS = {
+    **dict.fromkeys(["pl"], "ó>o ą>ę ł>l ń>n ć>t ś>s dz>g ź>z ż>g cz>k c>k rz>r"),
+    **dict.fromkeys(["cs", "sk"], "ů>o í>e c>k z>h ž>h č>k ř>r"),
+    **dict.fromkeys(["uk"], "і>о ц>к з>г ж>г с>х ь>"),
+    **dict.fromkeys(["ru", "be"], "ё>е ь>"),
+}
+"""Letters that change within the words of a language: the stems of forms are alike once they are replaced."""
+_FLEETING = regex.compile(r"(?:ie|[eoеоё])(?=[^aeiouyąęóůíýаеиіїоуыэюя]$)")
+_VOWELS_WITH_ACCENTS = f"{_VOWEL}ąęóěéíýáů"
+_INFLECTION = regex.compile(
+    f"(?<=..)(?:[{_VOWELS_WITH_ACCENTS}]{{1,2}}(?:ch|mi?|ми?|[hwхйьu]|v[ie]|[гh]о|[gh]o|mu|му)?|[oо][vв]|ь)$"
+)
+_WEAK_AR = regex.compile("[اأإآويىئؤءةه]")
+_STRONG_AR = _WEAK_AR.pattern.replace("[", "[^")
+_PLURALS_AR = {
+    "of feminines": regex.compile("..ائ.|..."),
+    "of three letters": regex.compile("[اأ]..ا.|..[او]."),
+    "of others": regex.compile(
+        f"[اأ]..ا.|[اأ].وا.|[اأ]...[ةه]|...اء|.وا..|..ائ.|{_STRONG_AR}{{2}}ا{_STRONG_AR}ي?{_STRONG_AR}|..."
+    ),
+}
+_OPEN_NL = regex.compile(r"(.*[^aeou])?([aeou])([bcdfgklmnprstvz])(en|ens|e|er|ers)")
+_FINNISH_ENDING = regex.compile(r"(?<=..)(?:i?(?:ss[aä]|st[aä]|ll[aä]|lt[aä]|lle|ksi|n[aä]|t[aä])|iden|i?n|t)$")
+_SHORTEST, _SHORTEST_COMPOUND, _SURE_STEM, _LOST, _SHORT = 3, 4, 5, 2, 5
 _MOST_ADDED, _MOST_ADDED_IF_FUSED = 3, 4
 
 
@@ -134,6 +157,53 @@ def _variants(word: str, lang: str) -> Iterator[str]:
             yield word[len(clitic) :]
 
 
+def _cores(word: str, lang: str) -> tuple[str, str]:
+    """What is left of a Slavic word without its ending, in one spelling; and the same without a vowel that flees."""
+    stem = _INFLECTION.sub("", word)
+    cores = []
+    for core in (stem, _FLEETING.sub("", stem)):
+        for change in _ALTERNATIONS.get(lang, "").split():
+            old, new = change.split(">")
+            core = core.replace(old, new)
+        cores.append(unicodedata.normalize("NFC", core))
+    return cores[0], cores[1]
+
+
+def _alternates(term: str, word: str, lang: str) -> bool:
+    """Whether two folded words may be forms of one though letters within them change: okno, okien; كتاب, كتب."""
+    if lang in _SLAVIC:
+        (term_core, term_short), (core, short) = _cores(term, lang), _cores(word, lang)
+        return len(short) > 1 and (term_core in (core, short) or core == term_short)
+    if lang == "ar":
+        consonants = _WEAK_AR.sub("", term)
+        if len(consonants) < _LOST or consonants != _WEAK_AR.sub("", word):
+            return False
+        kinds = (
+            (other, "of feminines" if one[-1] in "ةه" else "of three letters" if len(one) == _SHORTEST else "of others")
+            for one, other in ((term, word), (word, term))
+        )
+        return any(_PLURALS_AR[kind].fullmatch(plural) for plural, kind in kinds)
+    if lang == "nl":
+        return any(
+            (match := _OPEN_NL.fullmatch(one))
+            and (match[1] or "") + 2 * match[2] + {"v": "f", "z": "s"}.get(match[3], match[3]) == other
+            for one, other in ((term, word), (word, term))
+        )
+    if lang == "fi":
+        return _finnish(term) == _finnish(word) and len(term) <= _SHORT
+    if lang in _GERMANIC and _plain(term) == _plain(word):  # man, män
+        return True
+    return lang == "es" and word in (term.removesuffix("z") + "ces", term.removesuffix("ces") + "z")
+
+
+def _finnish(word: str) -> str:
+    """The stem of a short Finnish word: puu and puissa, käsi and kädet, katu and kadut."""
+    stem = _FINNISH_ENDING.sub("", word)
+    stem = regex.sub(r"(?<=[aeouyäö])i$", "", stem) if stem != word else stem
+    stem = regex.sub(r"([aeouyäö])\1$|ie$|uo$|yö$", lambda match: match[0][-1], stem)
+    return regex.sub(r"si$", "ti", stem).replace("d", "t").rstrip("ie") if len(stem) > _LOST else stem
+
+
 @lru_cache(maxsize=65_536)
 def same_word(term: str, word: str, lang: str, *, loose: bool = False) -> bool:
     """Whether ``word`` is a form of ``term``, a word too, in the language ``lang`` (``de``); case aside.
@@ -148,7 +218,11 @@ def same_word(term: str, word: str, lang: str, *, loose: bool = False) -> bool:
         return False
     if lang in _UNINFLECTED or not lang or not (_LETTERS.fullmatch(term) and _LETTERS.fullmatch(word)):
         return False
-    return any(_is_form(one, other, lang, loose) for one in _variants(term, lang) for other in _variants(word, lang))
+    return any(
+        _is_form(one, other, lang, loose) or (loose and _alternates(one, other, lang))
+        for one in _variants(term, lang)
+        for other in _variants(word, lang)
+    )
 
 
 def _is_form(term: str, word: str, lang: str, loose: bool) -> bool:
