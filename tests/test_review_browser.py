@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -43,11 +43,14 @@ pytestmark = [
 class Reviewed:
     """A server in a process of its own on a run of the store in ``folder``."""
 
+    begun: ClassVar[list[Reviewed]] = []
+
     def __init__(self, folder: Path, port: int = 0, name: str = "run", who: str = "ana") -> None:
         command = [sys.executable, "-m", "mtagent", "review", name, "--no-browser", "--port", str(port), "--who", who]
         self.process = subprocess.Popen(
             command, cwd=folder, env=environment(folder / "store.db"), stderr=subprocess.PIPE, text=True
         )
+        Reviewed.begun.append(self)
         assert self.process.stderr is not None
         said = self.process.stderr.readline()
         found = re.search(r"http://127\.0\.0\.1:(\d+)/#\S+", said)
@@ -65,12 +68,12 @@ class Reviewed:
 @contextmanager
 def reviewed(folder: Path, chains: list[Chain], name: str = "run", who: str = "ana") -> Iterator[Reviewed]:
     save(folder, name, chains, logged=False)
-    server = Reviewed(folder, name=name, who=who)
     try:
-        yield server
-    finally:
-        if server.process.poll() is None:
-            server.end(signal.SIGKILL)
+        yield Reviewed(folder, name=name, who=who)
+    finally:  # also those that a test began after it
+        while Reviewed.begun:
+            if (server := Reviewed.begun.pop()).process.poll() is None:
+                server.end(signal.SIGKILL)
 
 
 @pytest.fixture(scope="module")
