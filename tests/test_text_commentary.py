@@ -523,11 +523,15 @@ def test_a_refusal_to_help_is_seen_though_the_source_denies_or_regrets_something
     assert refusals(segment(lang, source, "de" if lang == "en" else "en"), text)
 
 
-def test_what_is_left_of_a_long_remark_may_not_be_the_remark() -> None:
+@pytest.mark.parametrize("remark", [
+    "(Anmerkung: Ich habe den Satz so übersetzt, weil er im Deutschen natürlicher klingt. Man könnte auch sagen, dass "
+    "die Tür geschlossen ist, aber das ist im Alltag seltener, und die Übersetzung wäre dann länger.)",
+    "(Anmerkung: Ich habe den Satz so übersetzt, dass er natürlich klingt und keine Fehler enthält, viel Spaß damit, "
+    "und melden Sie sich gern.)",
+    "(Anmerkung: Ich habe den Satz so übersetzt, …)",
+])  # fmt: skip
+@pytest.mark.parametrize("left", ["Ich habe den Satz so übersetzt. Er klingt natürlich.", "Der Satz klingt natürlich."])
+def test_what_is_left_of_a_long_remark_may_not_be_the_remark(remark: str, left: str) -> None:
     one, text = segment("de", "The door is closed. The window is open."), "Die Tür ist zu. Das Fenster ist offen."
-    remark = (
-        "(Anmerkung: Ich habe den Satz so übersetzt, weil er im Deutschen natürlicher klingt. Man könnte auch sagen, "
-        "dass die Tür geschlossen ist, aber das ist im Alltag seltener, und die Übersetzung wäre dann länger.)"
-    )
-    assert damages(one, f"{text} {remark}", "Ich habe den Satz so übersetzt. Er klingt natürlich.")
+    assert damages(one, f"{text} {remark}", left)
     assert damages(one, f"{text} {remark}", text) == ()

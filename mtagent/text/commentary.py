@@ -386,7 +386,7 @@ def bare(source: str, text: str, lang: str = "") -> str:
         for part in parts
     ]
     low = max((k + 1 for k, remark in enumerate(are_remarks[:MOST_REMARKS]) if remark), default=0)
-    while low and not (2 * are_remarks[:low].count(True) > low or parts[low - 1].rstrip()[-1:] in ":："):
+    while low and not (2 * (known := are_remarks[:low].count(True)) > low or (known and parts[low - 1].rstrip()[-1:] in ":：")):
         low -= 1
     high = next((k for k in range(max(low, 1), len(parts)) if are_remarks[k]), len(parts))
     rest = "".join(parts[low:high]).strip()
