@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mtagent.chain.revert import revert
 
 from mtagent.chain import guards
 from mtagent.chain.chain import Plan, improve
@@ -16,7 +17,6 @@ from mtagent.chain.correct import Corrector
 from mtagent.chain.gate import Decision, Gate, PairwiseGate, RateGate
 from mtagent.chain.parts import Parts, keep_in_parts, may_hold_a_bad_edit, price
 from mtagent.chain.proofread import Proofreader
-from mtagent.chain.revert import revert
 from mtagent.errors import ConfigError
 from mtagent.formats.jsonl import details
 from mtagent.llm.fake import ScriptedLLM

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
 from mtagent.chain.revert import revert
+
 from mtagent.evaluators.rules import Rules
 from mtagent.formats.jsonl import details
 from mtagent.jobs.agent import Agent

@@ -28,6 +28,7 @@ from mtagent.text.shop_talk import (
     may_say_no_service,
     on_translating,
     says_unchanged,
+    speaks_of_text,
     subjects,
 )
 
@@ -47,11 +48,12 @@ COVERED = 0.85
 HALF_SAID = 0.6
 """Share of the source's letters from which a text before is whole, if it has as many sentences."""
 SPEAKS = "the text speaks of translating"
-SUBJECTS, SURE_SUBJECTS = 2, 3
-"""Of how many things that remarks are about, and source and text before are not, a sentence must speak to be one: a
-sentence too many, and one that may be the translation of the source's, since everyday words name two of them."""
-WITHOUT_IT = 0.7
-"""Share of the source's letters that the other sentences have where one of them is too many."""
+SUBJECTS = 2
+"""Of how many things that remarks are about, and source and text before are not, a sentence too many must speak to be
+one. A sentence that may be the translation of the source's must do more, since everyday words name two of them."""
+WITHOUT_IT, WITHOUT_LEAD = 0.7, 0.5
+"""Share of the source's letters that the other sentences have where one of them is too many, and those behind a colon
+where what stands before it is."""
 UNCHANGED = 0.35
 """Share of the letters of a source that denies something from which "no changes" may be its translation."""
 FEWEST_WORDS, LONGEST_REMARK, LONGEST_LEAD = 3, 150, 60
@@ -131,6 +133,8 @@ _DECLINES = regex.compile(
     r"|\bas an? (?P<help>ai|large language|language) (?:language )?(?:model|assistant)\b)",
     regex.IGNORECASE,
 )
+
+
 def commentary(source: str, text: str, *, target_lang: str = "") -> tuple[str, ...]:
     """Complaints about what ``text`` says beyond a translation of ``source``, where there is no text before it.
 
@@ -173,32 +177,28 @@ def _remark(source: str, text: str, lang: str) -> str:
         return ""
     is_longer, size = len(parts) > len(pieces(source)), letters(source)
 
-    def is_extra(part: str) -> bool:
-        return is_longer and letters(text) - letters(part) >= WITHOUT_IT * size
+    def is_extra(part: str, share: float = WITHOUT_IT) -> bool:
+        return is_longer and letters(text) - letters(part) >= share * size
 
     for index, part in enumerate(parts):
         is_end = index in (0, len(parts) - 1) and is_extra(part)
         may_deny = denies(source) and letters(part) >= UNCHANGED * size
         if (is_end or (len(parts) == 1 and not may_deny)) and says_unchanged(part):
             return part
-        if letters(part) <= LONGEST_REMARK and _speaks_of_text(subjects(part) - usual, is_end):
+        new = subjects(part) - usual
+        is_beside = is_end and "wording" in new and bool(new & {"quality", "change", "mistake"})
+        if letters(part) <= LONGEST_REMARK and (is_beside or speaks_of_text(part, usual)):
             return part
     if is_longer and len(_COLON.findall(text)) > len(_COLON.findall(source)):
         ends = [k for k in range(1, min(MOST_REMARKS, len(parts) - 1) + 1) if parts[k - 1].rstrip()[-1:] in ":："]
         lead = "".join(parts[: ends[0]]) if ends else ""
         is_short = letters(lead) <= LONGEST_LEAD and language_of(lang) != "hy"  # its full stop looks like a colon
-        if is_short and is_extra(lead) and {"wording", "quality", "change"} & (subjects(lead) - usual):
+        if is_short and is_extra(lead, WITHOUT_LEAD) and {"wording", "quality", "change"} & (subjects(lead) - usual):
             return lead
         if text.count("\n") > source.count("\n") and not _NOTE.search(source) and (note := _NOTE.search(text)):
             return note.group()
     aside = _BRACKETED.search(text) if not _BRACKETED.search(source) else None
     return aside.group() if aside and {"wording", "change", "mistake"} & (subjects(aside.group()) - usual) else ""
-
-
-def _speaks_of_text(subjects: set[str], is_extra: bool) -> bool:
-    """Whether a sentence about these ``subjects`` speaks of the text. That a text is needed is said in any."""
-    enough = SUBJECTS if is_extra and subjects & {"quality", "change", "mistake"} else SURE_SUBJECTS
-    return "wording" in subjects and len(subjects) >= enough
 
 
 def _own_talk(source: str, text: str) -> list[regex.Match[str]]:
@@ -295,7 +295,7 @@ class Remarks:
             yield f"the edit added before the text: {quoted(''.join(self.pieces[:lead]))}"
         usual = asked_for(self.source) | subjects(self.before)
         for index in new:
-            if self._is_on_text(index, subjects(self.pieces[index]) - usual):
+            if self._is_on_text(index, usual):
                 yield f"the edit speaks of the text: {quoted(self.pieces[index])}"
             elif index in (0, len(self.pieces) - 1) and self._is_beside(index):
                 yield f"the edit added beside the text: {quoted(self.pieces[index])}"
@@ -321,11 +321,12 @@ class Remarks:
         agrees = _AGREES.search(found.group())
         return agrees is not None and not _AGREES.search(self.source) and not _AGREES.search(self.before)
 
-    def _is_on_text(self, index: int, subjects: set[str]) -> bool:
-        """Whether the piece speaks of the text by these ``subjects``; more are asked if it may be a translation."""
+    def _is_on_text(self, index: int, usual: set[str]) -> bool:
+        """Whether the piece speaks of the text; more is asked of it if it may be a translation."""
+        piece = self.pieces[index]
         if self._has_fewer or (self._has_more and self._is_all([*self.pieces[:index], *self.pieces[index + 1 :]])):
-            return len(subjects) >= SUBJECTS
-        return _speaks_of_text(subjects, is_extra=False)
+            return len(subjects(piece) - usual) >= SUBJECTS
+        return speaks_of_text(piece, usual)
 
     def _is_beside(self, index: int) -> bool:
         """Whether the other pieces say all that the text before said."""
@@ -386,7 +387,9 @@ def bare(source: str, text: str, lang: str = "") -> str:
         for part in parts
     ]
     low = max((k + 1 for k, remark in enumerate(are_remarks[:MOST_REMARKS]) if remark), default=0)
-    while low and not (2 * (known := are_remarks[:low].count(True)) > low or (known and parts[low - 1].rstrip()[-1:] in ":：")):
+    while low and not (
+        2 * (known := are_remarks[:low].count(True)) > low or (known and parts[low - 1].rstrip()[-1:] in ":：")
+    ):
         low -= 1
     high = next((k for k in range(max(low, 1), len(parts)) if are_remarks[k]), len(parts))
     rest = "".join(parts[low:high]).strip()

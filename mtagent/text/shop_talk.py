@@ -67,15 +67,15 @@ _ABOUT = {
         r"πρόταση|"
         r"κείμεν\w*|φράση|cümle\w*|met[in]n\w*|metin\w*|kalimat\w*|teks|sentensi|maandishi",
         "câu|văn bản|đoạn văn|句子|这句|這句|语序|語序|この文|語順|어순|ترتيب الكلمات|शब्दों का क्रम|"
-        "文本|原文|语句|措辞|文章|表現|语法|語法|"
-        "語句|문장|텍스트|원문|문구|표현|वाक्य|पाठ|"
+        "文本|原文|语句|措辞|文章|语法|語法|"
+        "語句|문장|텍스트|원문|문구|वाक्य|पाठ|"
         "বাক্য|வாக்கிய|వాక్య|جملة|الجملة|\\bالنص\\b|صياغة|متن|جمله|משפט|טקסט|נוסח|ประโยค|ข้อความ|წინადად|ტექსტ|նախադաս|"
         "տեքստ",
     ),
     "quality": (
         r"natural(?:ly)?|fluent\w*|correct|correctly|accurate\w*|grammatical\w*|perfect\w*|idiomatic|sounds|"
         r"natürlich\w*|"
-        r"flüssig\w*|fließend\w*|korrekt\w*|klingt|richtig\w*|stimmt|naturel\w*|fluide\w*|correcte?|fidèle\w*|"
+        r"flüssig\w*|fließend\w*|korrekt\w*|klingt|stimmt|naturel\w*|fluide\w*|correcte?|fidèle\w*|"
         r"fluid[oa]|"
         r"correct[oa]|corrett[oa]|naturale|natuurlijk\w*|vloeiend\w*|klinkt|naturlig\w*|flytande|flydende|"
         r"flytende|riktig\w*|"
@@ -167,6 +167,31 @@ need of one, and what the writer asks for or regrets."""
 def subjects(text: str) -> set[str]:
     """The names of the entries of :data:`ABOUT` that ``text`` speaks of."""
     return {name for name, words in ABOUT.items() if words.search(text)}
+
+
+_THIS_SENTENCE = regex.compile(
+    r"\b(?:this (?:sentence|phrase)|diese[rsnm]? (?:satz|formulierung)|cette phrase|(?:esta|questa|aquesta) fra[sz]e|"
+    r"deze zin|denne (?:sætning|setning)(?:en)?|den här meningen|þessi setning|tämä lause|see lause|šis teikums|"
+    r"šis sakinys|to zdanie|tato věta|táto veta|ta stavek|ova rečenica|ова реченица|това изречение|оваа реченица|"
+    r"это предложение|эта фраза|це речення|гэты сказ|ez a mondat|această propoziție|αυτή η πρόταση|bu cümle|"
+    r"kalimat ini|câu này|sentensi hii|kjo fjali)\b|这句|這句|这个句子|這個句子|この文(?!化|字|明|献|書)|이 문장|यह वाक्य|हे वाक्य|"
+    r"এই বাক্য|இந்த வாக்கிய|ఈ వాక్య|આ વાક્ય|یہ جملہ|هذه الجملة|این جمله|המשפט הזה|ประโยคนี้|ប្រយោគនេះ|ეს წინადადება|"
+    r"այս նախադասություն",
+    regex.IGNORECASE,
+)
+
+
+def speaks_of_text(text: str, usual: set[str]) -> bool:
+    """Whether ``text`` cannot but speak of itself, by its :func:`subjects` beside the ``usual`` ones.
+
+    These are three of them, one the wording: that a sentence, text or offer is needed is said in any text. Two are
+    enough where a sentence is called this one, or where a text is said to have no mistakes.
+    """
+    new = subjects(text) - usual
+    if "wording" not in new:
+        return False
+    is_praised = "quality" in new and _THIS_SENTENCE.search(text) is not None
+    return len(new) >= 3 or is_praised or ("mistake" in new and _NOT.search(text) is not None)
 
 
 _NOT = regex.compile(
