@@ -56,7 +56,7 @@ WITHOUT_IT, WITHOUT_LEAD = 0.7, 0.5
 where what stands before it is."""
 UNCHANGED = 0.35
 """Share of the letters of a source that denies something from which "no changes" may be its translation."""
-FEWEST_WORDS, LONGEST_REMARK, LONGEST_LEAD = 3, 150, 60
+FEWEST_WORDS, LONGEST_REMARK, LONGEST_LEAD = 4, 150, 60
 """Without a text before: the words of a source from which a text may be a mere remark, and the letters that a remark
 may have, and that it may have before a colon."""
 MOST_REMARKS, MOST_PIECES, LEFT = 4, 400, 0.4
@@ -175,14 +175,14 @@ def _remark(source: str, text: str, lang: str) -> str:
     usual = asked_for(source)
     if len(words(source)) < FEWEST_WORDS or {"change", "mistake"} & usual:
         return ""
-    is_longer, size = len(parts) > len(pieces(source)), letters(source)
+    is_longer, size, whole = len(parts) > len(pieces(source)), letters(source), letters(text)
+    may_deny = len(parts) == 1 and denies(source) and whole >= UNCHANGED * size
 
     def is_extra(part: str, share: float = WITHOUT_IT) -> bool:
-        return is_longer and letters(text) - letters(part) >= share * size
+        return is_longer and whole - letters(part) >= share * size
 
     for index, part in enumerate(parts):
         is_end = index in (0, len(parts) - 1) and is_extra(part)
-        may_deny = denies(source) and letters(part) >= UNCHANGED * size
         if (is_end or (len(parts) == 1 and not may_deny)) and says_unchanged(part):
             return part
         new = subjects(part) - usual

@@ -174,7 +174,8 @@ _THIS_SENTENCE = regex.compile(
     r"deze zin|denne (?:sætning|setning)(?:en)?|den här meningen|þessi setning|tämä lause|see lause|šis teikums|"
     r"šis sakinys|to zdanie|tato věta|táto veta|ta stavek|ova rečenica|ова реченица|това изречение|оваа реченица|"
     r"это предложение|эта фраза|це речення|гэты сказ|ez a mondat|această propoziție|αυτή η πρόταση|bu cümle|"
-    r"kalimat ini|câu này|sentensi hii|kjo fjali)\b|这句|這句|这个句子|這個句子|この文(?!化|字|明|献|書)|이 문장|यह वाक्य|हे वाक्य|"
+    r"kalimat ini|câu này|sentensi hii|kjo fjali)\b|这句|這句|这个句子|這個句子|この文(?!化|字|明|献|書)|이 문장|"
+    r"यह वाक्य|हे वाक्य|"
     r"এই বাক্য|இந்த வாக்கிய|ఈ వాక్య|આ વાક્ય|یہ جملہ|هذه الجملة|این جمله|המשפט הזה|ประโยคนี้|ប្រយោគនេះ|ეს წინადადება|"
     r"այս նախադասություն",
     regex.IGNORECASE,
@@ -184,14 +185,15 @@ _THIS_SENTENCE = regex.compile(
 def speaks_of_text(text: str, usual: set[str]) -> bool:
     """Whether ``text`` cannot but speak of itself, by its :func:`subjects` beside the ``usual`` ones.
 
-    These are three of them, one the wording: that a sentence, text or offer is needed is said in any text. Two are
-    enough where a sentence is called this one, or where a text is said to have no mistakes.
+    These are three of them, wording and change among them: that a sentence, text or offer is right or needed is said in
+    any text. Two are enough where a sentence is called this one, or where a text is said to have no mistakes.
     """
     new = subjects(text) - usual
     if "wording" not in new:
         return False
     is_praised = "quality" in new and _THIS_SENTENCE.search(text) is not None
-    return len(new) >= 3 or is_praised or ("mistake" in new and _NOT.search(text) is not None)
+    is_changed = "change" in new and len(new) >= 3
+    return is_changed or is_praised or ("mistake" in new and _NOT.search(text) is not None)
 
 
 _NOT = regex.compile(
@@ -277,14 +279,16 @@ _I_CANNOT = (
     r"\b(?:ne (?:peux|puis|pouvons)|no puedo|no podemos|não (?:posso|consigo|podemos)|non (?:posso|possiamo)|"
     r"get (?:ég )?ekki|en voi|ma ei|nevaram|negaliu|negalime|nie mog[ęe]|nie możemy|nemohu|nemůžu|nemôžem|"
     r"ne mor(?:em|emo)|ne mogu|не могу|не мога|не можам|не можу|не можемо|nem tudo[km]|nu (?:te |vă )?pot|nu putem|"
-    r"δεν μπορώ|nuk mund të (?:ju |të )?\w+j|\w+am(?:am|ıyorum)|siwezi|no puc)\b|できません|できない|できかね|いたしかね|応えできません|"
+    r"δεν μπορώ|nuk mund të (?:ju |të )?\w+j|\w+am(?:am|ıyorum)|siwezi|no puc)\b|できません|できない|できかね|"
+    r"いたしかね|応えできません|"
     r"我[^。]{0,8}(?:[无無]法|不能)|நான்[^.]{0,20}முடியாது|لا (?:يمكنني|أستطيع)|نمی‌?توانم|אין באפשרותי|אני לא יכול|"
     r"मैं[^।]{0,30}नहीं कर सक|পারছি না|পারব না|లేను|չեմ կարող"
 )
 _CANNOT = (
     r"\b(?:can(?:no|['’])?t|can not|unable|not able|kann|können|no pue?d\w+|"
     r"kan (?:\w+ ){0,3}niet|niet|kan (?:\w+ )?(?:inte|ikke)|ei (?:voi|saa)|ei saa ma|nevaru|nuk mund|hindi|"
-    r"tidak (?:bisa|dapat)|không thể)\b|[无無]法|不能|対応できません|수 없|नहीं कर सकत|असमर्थ|शकत नाही|શક(?:તો|તી|તા) નથી|"
+    r"tidak (?:bisa|dapat)|không thể)\b|[无無]法|不能|対応できません|수 없|नहीं कर सकत|असमर्थ|शकत नाही|શક(?:તો|તી|"
+    r"તા) નથી|"
     r"முடியாது|نہیں کر سک|قاصر|نمی‌?توان|לא יכול|ไม่สามารถ|ไม่ได้|មិនអាច|ვერ"
 )
 _INABILITY = regex.compile(f"{_I_CANNOT}|{_CANNOT}", regex.IGNORECASE)
@@ -292,7 +296,8 @@ _HELP = regex.compile(
     r"\b(?:help|assist\w*|comply|fulfil\w*|helfen|behilflich|weiterhelfen|aider|assister|ayudar\w*|asistir\w*|cumplir|"
     r"ajudar\w*|atender|aiutar\w*|assister\w*|helpen|hjälpa|hjelpe|hjælpe|hjálpað?|aðstoða\w*|auttaa|aidata|palīdzēt|"
     r"padėti|pomóc|pomoci|pomoct|pomôcť|pomagati|pomoći|помогнем|помогна|помогнам|помочь|допомогти|segíte\w+|ajut\w*|"
-    r"βοηθήσω|yardımcı|yardım|membantu|kusaidia|ndihmo\w*|\w*tulung\w*)\b|giúp|hỗ trợ|帮助|幫助|协助|協助|手伝|도와|도움|"
+    r"βοηθήσω|yardımcı|yardım|membantu|kusaidia|ndihmo\w*|\w*tulung\w*)\b|giúp|hỗ trợ|帮助|幫助|协助|協助|"
+    r"手伝|도와|도움|"
     r"मदद|मदत|સહાય|મદદ|सहायता|सहाय्य|সাহায্য|உதவ|సహాయ|ساعد|کمک|مدد|עזור|סייע|ช่วย|ជួយ|ხმარ|օգն",
     regex.IGNORECASE,
 )
@@ -310,10 +315,12 @@ _SPEAKS_OF_HELP = regex.compile(
     regex.IGNORECASE,
 )
 _OWN_INABILITY = regex.compile(
-    rf"\b(?:I|we)\b[^.!?\n]{{0,20}}\b(?:can(?:no|['’])?t|can not|unable|not able|could(?:n['’]t| not)|can do nothing)\b|"
+    rf"\b(?:I|we)\b[^.!?\n]{{0,20}}\b(?:can(?:no|['’])?t|can not|unable|not able|could(?:n['’]t|"
+    rf" not)|can do nothing)\b|"
     rf"\bnothing (?:else |more )?(?:that )?(?:I|we) can\b|\bimpossible\b|"
     rf"\b(?:ich|wir) (?:kann|können)\b[^.!?\n]{{0,40}}\bnicht|\b(?:kann|können) (?:ich|wir)\b[^.!?\n]{{0,40}}\bnicht|"
-    rf"\bik kan\b[^.!?\n]{{0,30}}\bniet|\bjag kan\b[^.!?\n]{{0,30}}\bint|\bjeg kan\b[^.!?\n]{{0,30}}\bik|恕|無理|{_I_CANNOT}",
+    rf"\bik kan\b[^.!?\n]{{0,30}}\bniet|\bjag kan\b[^.!?\n]{{0,30}}\bint|"
+    rf"\bjeg kan\b[^.!?\n]{{0,30}}\bik|恕|無理|{_I_CANNOT}",
     regex.IGNORECASE,
 )
 _FAILURE = regex.compile(
