@@ -5,7 +5,7 @@ The guards over edits refuse what is new of it (:mod:`mtagent.chain.guards`), an
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import regex
@@ -74,14 +74,15 @@ def literals(segment: Segment, text: str) -> list[str]:
     in_text = markup.literals(text)
     source_keys, text_keys = (Counter((mark.kind, mark.key) for mark in marks) for marks in (in_source, in_text))
     missing, added = source_keys - text_keys, text_keys - source_keys
+    instead: dict[str, deque[str]] = defaultdict(deque)
+    for kind, key in added.elements():
+        instead[kind].append(key)
     faults = []
     for kind, key in missing.elements():
-        others = [other for other in added if other[0] == kind]
         if kind not in markup.SPELLED_OUT:
             faults.append(f"{kind} {key} is missing")
-        elif others:
-            faults.append(f"{kind} {key} became {others[0][1]}")
-            added -= Counter(others[:1])
+        elif others := instead[kind]:
+            faults.append(f"{kind} {key} became {others.popleft()}")
     return faults
 
 
@@ -242,7 +243,6 @@ def units(segment: Segment, text: str) -> list[str]:
 
 
 CHECKS: dict[str, Check] = {
-    "placeholders": placeholders,
     "literals": literals,
     "hotkeys": hotkeys,
     "units": units,

@@ -241,22 +241,23 @@ def _shown_choices(*messages: Message, few: bool = False) -> Sequence[Choice]:
         {frozenset(choice.items()): dict(choice) for choice in islice(paths, _MOST_CHOICES)}.values()
     ) or [{}]
     size = 1 + sum(map(_size, messages))
+    most = max(1, _MOST_CHARACTERS // size)
     if few or len(choices) * size > _MOST_CHARACTERS:
         together: list[dict[str, str]] = []
         for choice in choices:
             fitting = (other for other in together if all(other.get(n, k) == k for n, k in choice.items()))
-            if (merged := next(fitting, None)) is None:
-                together.append(choice)
-            else:
+            if merged := next(fitting, None):
                 merged.update(choice)
+            elif len(together) < most:
+                together.append(choice)
         choices = together
-    return choices[: max(1, _MOST_CHARACTERS // size)]
+    return choices[:most]
 
 
 def _size(message: Message) -> int:
-    """The characters of ``message``, about."""
+    """The characters of ``message``, about, and its branches, for they take time too."""
     parts = (part if isinstance(part, str) else part.name for part in message)
-    inside = (_size(branch) for part in message if isinstance(part, Argument) for _, branch in part.branches)
+    inside = (1 + _size(branch) for part in message if isinstance(part, Argument) for _, branch in part.branches)
     return sum(map(len, parts)) + sum(inside)
 
 
