@@ -131,4 +131,4 @@ def test_many_different_names_and_branches_are_compared_in_time(piece: str, fram
     start = time.process_time()
     for guard in ("literals", "placeholders", "length"):
         GUARDS[guard](segment(text), text, other)
-    assert time.process_time() - start < 10
+    assert time.process_time() - start < 15

@@ -72,18 +72,69 @@ def literals(segment: Segment, text: str) -> list[str]:
     if not in_source:
         return []
     in_text = markup.literals(text)
-    source_keys, text_keys = (Counter((mark.kind, mark.key) for mark in marks) for marks in (in_source, in_text))
-    missing, added = source_keys - text_keys, text_keys - source_keys
-    instead: dict[str, deque[str]] = defaultdict(deque)
-    for kind, key in added.elements():
-        instead[kind].append(key)
+    instead: dict[str, deque[markup.Literal]] = defaultdict(deque)
+    for other in _without(in_text, in_source):
+        instead[other.kind].append(other)
     faults = []
-    for kind, key in missing.elements():
-        if kind not in markup.SPELLED_OUT:
-            faults.append(f"{kind} {key} is missing")
-        elif others := instead[kind]:
-            faults.append(f"{kind} {key} became {others.popleft()}")
+    for mark in _without(in_source, in_text):
+        if mark.kind not in markup.SPELLED_OUT:
+            faults.append(f"{mark.kind} {mark.key} is missing")
+        elif instead[mark.kind]:
+            other = instead[mark.kind].popleft()
+            if not (_is_turned(segment, mark, text, other) or _is_localised(segment.source, mark, text, other)):
+                faults.append(f"{mark.kind} {mark.key} became {other.key}")
     return faults
+
+
+def _without(these: Sequence[markup.Literal], others: Sequence[markup.Literal]) -> Iterator[markup.Literal]:
+    """Those of ``these`` that have no partner among ``others``."""
+    free = Counter((mark.kind, mark.key) for mark in others)
+    for mark in these:
+        free[mark.kind, mark.key] -= 1
+        if free[mark.kind, mark.key] < 0:
+            yield mark
+
+
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_OPERAND = regex.compile(r"[\p{L}\p{M}\p{N}_.,%]{1,40}")
+_MENU_ITEM = regex.compile(r"\p{Lu}\p{L}{2,}+")
+
+
+def _is_turned(segment: Segment, mark: markup.Literal, text: str, other: markup.Literal) -> bool:
+    """Whether a comparison says the same with its sides changed (``5 < x``, ``x > 5``).
+
+    Or whether it is an arrow between the items of a menu, which points left where the script runs from right to left.
+    """
+    if _MIRRORED.get(mark.key) != other.key:
+        return False
+    asked, given = _operands(segment.source, mark), _operands(text, other)
+    if all(asked) and asked == given[::-1]:
+        return True
+    is_arrow = mark.key == ">" and all(map(_MENU_ITEM.match, asked))
+    return is_arrow and scripts.runs_right_to_left(segment.target_lang)
+
+
+def _operands(text: str, mark: markup.Literal) -> tuple[str, str]:
+    """The words beside a comparison."""
+    before = _OPERAND.findall(text[max(0, mark.start - 40) : mark.start])
+    after = _OPERAND.findall(text[mark.end : mark.end + 40])
+    return (before[-1] if before else ""), (after[0].rstrip(".,") if after else "")
+
+
+def _is_localised(source: str, mark: markup.Literal, text: str, other: markup.Literal) -> bool:
+    """Whether a shortcut in brackets in a label has the first letter of a word in either language: Save (Ctrl+S)."""
+    sides = (source, mark), (text, other)
+    if (
+        mark.kind != "shortcut"
+        or mark.key[:-1] != other.key[:-1]
+        or not all(markup.is_label(side) for side, _ in sides)
+    ):
+        return False
+    return all(
+        side[max(0, one.start - 1) : one.start] in ("(", "（")
+        and one.key[-1] in {word[0].upper() for word in scripts.words(side[: one.start])}
+        for side, one in sides
+    )
 
 
 def hotkeys(segment: Segment, text: str) -> list[str]:

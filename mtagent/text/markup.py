@@ -231,11 +231,14 @@ def literals(text: str) -> tuple[Literal, ...]:
     return tuple(found)
 
 
-# A hotkey is marked before a word or, behind a capital or small letter, before a small one: &File, E&xit; not R&D.
+# A hotkey is marked before a word or, behind a capital or small letter, before a small one: &File, E&xit; not R&D, and
+# not _emphasis_ or "~half of it".
 _HOTKEYS = {
     "&": regex.compile(r"(?<![\p{L}\p{N}&])&(?:amp;)?(?!\w++;)[\p{L}\p{N}]|(?<=\p{L})&(?:amp;)?(?!\w++;)\p{Ll}"),
-    "_": regex.compile(r"(?<![\p{L}\p{N}_])_[\p{L}\p{N}]|(?<=\b\p{Lu}\p{Ll}*+)_\p{Ll}"),
-    "~": regex.compile(r"(?<![\p{N}~/])~\p{L}"),
+    "_": regex.compile(
+        r"(?<![\p{L}\p{N}_])_(?![^_\n]{0,60}+(?<!\s)_(?![\p{L}\p{N}_]))[\p{L}\p{N}]|(?<=\b\p{Lu}\p{Ll}*+)_\p{Ll}"
+    ),
+    "~": regex.compile(r"(?<![\p{L}\p{N}~/])~[\p{Lu}\p{Lo}]|(?<=\p{L})~\p{L}"),
 }
 _LONGEST_LABEL = 60
 _SENTENCE_END = regex.compile(r"[.!?]\s")
