@@ -404,7 +404,7 @@ def test_the_guards_look_at_each_proposal() -> None:
         reply(("5", "7")), reply(("Pague", "Abone")), text=text, judge=Judge({text: 0, "Abone 5 euros.": 1})
     )
     assert chain.text == "Abone 5 euros."
-    assert chain.steps[0].cause.candidates[0].guards == ("numbers",)
+    assert chain.steps[-1].cause.candidates[0].guards == ("numbers",)
 
 
 def test_only_a_single_proposal_is_tried_in_parts() -> None:

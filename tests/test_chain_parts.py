@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from mtagent.chain import guards
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.correct import Corrector
-from mtagent.chain.gate import Decision, Gate, PairwiseGate, RateGate
+from mtagent.chain.decided import checked, decided
+from mtagent.chain.gate import Gate, GateDecision, PairwiseGate, RateGate
 from mtagent.chain.parts import Parts, keep_in_parts, may_hold_a_bad_edit, price
 from mtagent.chain.proofread import Proofreader
-from mtagent.chain.revert import revert
-from mtagent.errors import ConfigError
+from mtagent.decisions import Decision
 from mtagent.formats.jsonl import details
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Call, Cause, Chain, Edit, ErrorSpan, Judgement, Message, Rating, Segment, Step
@@ -28,8 +28,8 @@ from tests.codes import without_codes
 CALL = Call(purpose="judge", model="m")
 
 
-def refusal(*calls: Call) -> Decision:
-    return Decision(False, Cause(kind="choices"), calls=calls or (CALL,))
+def refusal(*calls: Call) -> GateDecision:
+    return GateDecision(False, Cause(kind="choices"), calls=calls or (CALL,))
 
 
 async def search(
@@ -38,7 +38,7 @@ async def search(
     """The result among ``count`` edits by a judge that keeps what ``fits``, and the sets that were tried."""
     tried: list[frozenset[int]] = []
 
-    async def decide(numbers: Sequence[int]) -> Decision:
+    async def decide(numbers: Sequence[int]) -> GateDecision:
         tried.append(frozenset(numbers))
         return refusal()._replace(keep=fits(tried[-1]))
 
@@ -91,7 +91,7 @@ async def test_a_suspected_edit_is_left_out_first() -> None:
 
 
 async def test_no_try_is_made_that_would_exceed_the_calls() -> None:
-    async def decide(numbers: Sequence[int]) -> Decision:
+    async def decide(numbers: Sequence[int]) -> GateDecision:
         return refusal(CALL, CALL)
 
     for calls, tries in ((0, 0), (1, 0), (2, 1), (3, 1), (4, 2)):
@@ -101,15 +101,15 @@ async def test_no_try_is_made_that_would_exceed_the_calls() -> None:
 
 def test_a_decision_costs_its_requests_a_metrics_rating_one_call_and_the_guards_none() -> None:
     rating = Rating(evaluator="judge", score=0, role="after")
-    assert price(Decision(False, Cause(kind="scores"), (rating,))) == 1
-    assert price(Decision(False, Cause(kind="scores"), (rating.model_copy(update={"calls": (CALL,) * 3}),))) == 3
+    assert price(GateDecision(False, Cause(kind="scores"), (rating,))) == 1
+    assert price(GateDecision(False, Cause(kind="scores"), (rating.model_copy(update={"calls": (CALL,) * 3}),))) == 3
     assert price(refusal(CALL, CALL)) == 2
-    assert price(Decision(False, Cause(kind="guards", guards=("end",)))) == 0
+    assert price(GateDecision(False, Cause(kind="guards", guards=("end",)))) == 0
 
 
 def test_what_comparisons_cannot_tell_is_not_tried_in_parts() -> None:
     def judged(*judgements: Judgement) -> bool:
-        return may_hold_a_bad_edit(Decision(False, Cause(kind="panel", judgements=judgements)))
+        return may_hold_a_bad_edit(GateDecision(False, Cause(kind="panel", judgements=judgements)))
 
     worse, tie = Judgement(judge="a", choices=("before", "before")), Judgement(judge="a", choices=("tie", "tie"))
     unsure, scored = Judgement(judge="a", choices=("after", "before")), Judgement(judge="b", before=1, after=1)
@@ -262,6 +262,11 @@ async def test_pairwise_takes_two_calls_a_try() -> None:
     assert len(llm.requests) == len(chain.steps[0].calls) == 6
 
 
+def rejecting(chain: Chain, edit: int | None) -> str:
+    """The text where a person rejects an edit, or the whole."""
+    return decided(chain, [checked(chain, Decision(segment=chain.segment.id, edit=edit, verdict="reject"))]).text
+
+
 async def test_a_rejected_rewording_is_tried_sentence_by_sentence() -> None:
     before = "El gato duerme aquí. El perro come allí. La casa es vieja."
     after = "El gato duerme acá. El perro come carne. La casa es antigua."
@@ -275,16 +280,14 @@ async def test_a_rejected_rewording_is_tried_sentence_by_sentence() -> None:
         ("El perro come allí.", "rejected"),
         ("La casa es vieja.", "applied"),
     ]
-    assert revert(chain, 1).text == "El gato duerme aquí. El perro come allí. La casa es antigua."
-    assert revert(chain).text == before
+    assert rejecting(chain, 1) == "El gato duerme aquí. El perro come allí. La casa es antigua."
+    assert rejecting(chain, None) == before
 
 
 async def test_what_was_kept_in_part_can_be_reverted_reported_and_stored(tmp_path: Path) -> None:
     chain = await postedited(Judge(**POINTS))
     (step,) = chain.steps
-    assert revert(chain, 2).text == "Caso malo y mesa malo y sello malo y puerta bueno."
-    with pytest.raises(ConfigError, match="rejected"):
-        revert(chain, 4)
+    assert rejecting(chain, 2) == "Caso malo y mesa malo y sello malo y puerta bueno."
     assert fate(step).reason == "in part: the gate rejected some edits"
     assert edit_fate(step.edits[3]) == "rejected by the gate"
     (account,) = details(chain)["stages"]

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from mtagent.chain.revert import revert
+from mtagent.chain.decided import checked, decided
+from mtagent.decisions import Decision
 from mtagent.evaluators.rules import Rules
 from mtagent.formats.jsonl import details
 from mtagent.jobs.agent import Agent
@@ -33,8 +34,8 @@ def test_the_rules_correct_what_is_certain_before_the_model_is_asked() -> None:
     assert [(rating.evaluator, rating.role) for rating in rules.ratings] == [("rules", "editor")]
     assert (rules.not_fixed, rules.usage, purposes) == ((), Usage(), ["rate"])  # no judge is asked
     assert (postedit.stage, postedit.cause.kind, chain.text) == ("postedit", "error-free", "Es %s, {name}.")
-    taken_back = revert(chain, 1)
-    assert taken_back.text == "Es % s, {name}."
+    rejected = checked(chain, Decision(segment=chain.segment.id, edit=1, verdict="reject"))
+    assert decided(chain, [rejected]).text == "Es % s, {name}."
 
 
 @pytest.mark.parametrize(

@@ -74,15 +74,17 @@ def test_another_prompt_of_the_evaluator_is_another_run(shell: Shell) -> None:
         improve("en.txt", "es.txt", evaluator=Counting(signature=long + "|prompt:p@2"), run="mine")
 
 
+IDENTIFIER = "language identifier (extra languages)"
+
+
 def test_a_run_names_its_language_identifier_and_goes_on_with_no_other(shell: Shell) -> None:
-    assert "identifier" in improve(llm=improving(), run="mine").settings
+    assert IDENTIFIER in improve(llm=improving(), run="mine").settings
     unguarded = improve(llm=improving(), run="unguarded", skip_guards=["language"], output="u.txt")
-    assert "identifier" not in unguarded.settings
+    assert IDENTIFIER not in unguarded.settings
     with closing(sqlite3.connect("store.db")) as store, store:
-        store.execute(
-            "UPDATE runs SET settings = json_set(settings, '$.identifier', 'another 1.0') WHERE name = 'mine'"
-        )
-    with pytest.raises(StoreError, match=r"identifier was 'another 1\.0', is now"):
+        path = f'$."{IDENTIFIER}"'
+        store.execute("UPDATE runs SET settings = json_set(settings, ?, 'another 1.0') WHERE name = 'mine'", (path,))
+    with pytest.raises(StoreError, match=r"identifier \(extra languages\) was 'another 1\.0', is now"):
         improve(llm=improving(), run="mine")
 
 

@@ -75,12 +75,15 @@ async def test_who_rates_is_asked_at_temperature_0_unless_something_else_is_said
     assert await temperatures(**settings) == expected
 
 
-async def test_a_calibrated_judge_is_asked_as_it_was_calibrated(shell: Shell) -> None:
-    async with assembled(Config(stages=("proofread",), model="m", base_url=SERVER, gate="rate")) as plan:
+@pytest.mark.parametrize(("stages", "expected"), [("pe", "1.0"), ("pr", "0.0")])
+async def test_a_calibrated_judge_is_asked_as_it_was_calibrated(stages: str, expected: str, shell: Shell) -> None:
+    config = Config.model_validate({"stages": stages, "model": "m", "base_url": SERVER, "gate": "rate"})
+    async with assembled(config) as plan:
         assert isinstance(plan.gate, PanelGate)
         (judge,) = plan.gate.judges
+    assert temperature(judge.signature) == expected
     path = calibration(shell, signature=judge.signature)
-    assert (await temperatures(calibration=path))["judge"] == ["0.0"]
+    assert (await temperatures(calibration=path))["judge"] == [expected]
 
 
 async def test_an_evaluator_may_have_another_model_and_an_impossible_setting_is_named() -> None:

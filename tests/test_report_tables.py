@@ -16,7 +16,9 @@ from mtagent.report.figures import Flow, Group, Marks, StageFlow, StageMarks, fi
 from mtagent.text.table import Bar, Table
 from tests.report_records import CHAINS, chain, comparison, edit, row, step
 
-STYLE = files("mtagent.report").joinpath("page", "page.css").read_text(encoding="utf-8")
+STYLE = "".join(
+    files("mtagent.report").joinpath("page", name).read_text(encoding="utf-8") for name in ("colours.css", "page.css")
+)
 
 
 def marks(*stages: StageMarks, spans: bool = True) -> Marks:

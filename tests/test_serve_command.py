@@ -91,7 +91,7 @@ def test_a_key_is_made_and_shown_once(shell: Shell) -> None:
 def test_a_deadline_is_a_duration(shell: Shell, given: str) -> None:
     code, _, problem = shell("serve", "--deadline", given)
     assert code == 2
-    assert "is no duration: write 5s, 500ms or 2min" in problem
+    assert "is no duration: write 5s, 500ms, 2min or 1h" in problem
 
 
 @pytest.mark.loopback

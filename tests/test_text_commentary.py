@@ -453,3 +453,92 @@ def test_a_long_remark_may_be_removed_and_not_the_text_with_it(lang: str, long: 
     one = segment(lang) if lang != "en" else segment(lang, TALK["de"][0], "de")
     assert damages(one, long.format(text=text), text) == ()
     assert damages(one, long.format(text=text), text[: len(text) // 2]), "half of the text is lost"
+
+
+# Translations that have everyday words in them by which remarks on a text speak too: language, offer, text, need.
+EVERYDAY = [
+    ("ru", "Select another interface language", "Выбор языка", "Изменить язык пользовательского интерфейса"),
+    ("ru", "You must know the language.", "Вы знаете речь.", "Нужно знать язык."),
+    ("ru", "Your proposal must be approved.", "Одобрите план.", "Ваше предложение нужно утвердить."),
+    ("ru", "You must know the language, English or French.", "Вы знаете речь.",
+     "Нужно знать язык: английский или французский."),
+    ("fr", "Select another display language", "Choisir l’affichage", "Modifier la langue d’affichage du programme"),
+    ("it", "Choose the language you speak", "Scegli", "Cambia la lingua che parli"),
+    ("es", "Choose another language for the menus", "Elija los menús",
+     "Cambie el idioma en el que aparecen los menús"),
+    ("ko", "You have to show your feelings.", "느낌을 보여라.", "감정 표현이 필요합니다."),
+    ("he", "He must face trial next week.", "הוא חייב לבוא.", "הוא צריך להתייצב למשפט בשבוע הבא."),
+    ("hi", "You have to attend three lessons.", "तीन कक्षाएं।", "आपको तीन पाठ ज़रूर पढ़ने होंगे।"),
+    ("ar", "We had to win at any cost.", "فزنا بأي شكل.",
+     "كان النصر ضروريا مهما كان الثمن."),
+    ("et", "We all must learn Estonian this year.", "Õpime kõik.",
+     "Meil kõigil on sel aastal vaja eesti keelt õppida."),
+    ("tr", "Send me a message if you like.", "Bana yaz.", "Gerekirse bana kısa bir metin mesajı gönderin."),
+    ("nl", "You must master the language.", "Leer goed praten.", "Beheersing van de taal is nodig."),
+    ("sv", "You must master the language before you move here.", "Tala först, flytta sedan.",
+     "Du behöver behärska språket innan du flyttar dit."),
+    ("de", "Choose the way that suits you: left or straight on.", "Wähle: links, geradeaus.",
+     "Wählen Sie den für Sie richtigen Weg: links oder geradeaus."),
+    ("de", "Choose the way that suits you, left or straight on.", "Wähle links, geradeaus.",
+     "Wählen Sie den für Sie richtigen Weg: links oder geradeaus."),
+    ("zh-TW", "The actor's performance was unforced.", "演員不做作。", "這位演員的表現很自然。"),
+    ("ru", "Your offer was right.", "Вы не ошиблись.", "Ваше предложение было верным и правильным."),
+    ("de", "This set was really exciting.", "Der Satz spannend.", "Dieser Satz war richtig spannend."),
+    ("de", "The message is garbled.", "Text kaputt.", "Der Text ist nicht korrekt."),
+    ("de", "There are no differences between these files.", "Dateien gleich.", "Es gibt keine Änderungen."),
+    ("de", "There is nothing new in this release.", "Nichts Neues.", "Es gibt keine Änderungen."),
+]  # fmt: skip
+# Messages of software that regret a failure.
+FAILURES = [
+    ("zh", "Couldn't process your request.", "请求处理失败。", "很抱歉，无法处理您的请求。"),
+    ("zh", "We don't accept refund requests.", "不退款。", "很抱歉，我们无法受理退款请求。"),
+    ("ja", "Something went wrong with your request.", "エラーです。",
+     "申し訳ございません。リクエストを処理できませんでした。"),
+    ("es", "Couldn't process your request.", "Error.", "Lamentablemente, no podemos procesar su solicitud."),
+    ("it", "Your request was rejected.", "Rifiutato.", "Purtroppo non possiamo accogliere la tua richiesta."),
+    ("pt", "Your request was rejected.", "Rejeitado.", "Infelizmente não podemos aceitar o seu pedido."),
+    ("nl", "Your request has been declined.", "Afgewezen.", "Helaas kan uw verzoek niet worden ingewilligd."),
+    ("de", "Your request could not be processed.", "Fehlgeschlagen.",
+     "Leider kann Ihre Anfrage nicht bearbeitet werden."),
+    ("de", "An error has occurred.", "Fehlgeschlagen.", "Leider kann Ihre Anfrage nicht bearbeitet werden."),
+    ("fr", "The operation failed.", "Raté.", "Désolé, nous ne pouvons pas traiter votre demande."),
+    ("de", "There's nothing I can do.", "Keine Macht.", "Da kann ich leider nicht helfen."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("lang", "source", "before", "after"), [*EVERYDAY, *FAILURES])
+def test_everyday_words_and_messages_of_failure_are_no_remark(lang: str, source: str, before: str, after: str) -> None:
+    assert refusals(segment(lang, source), after) == ()
+    assert grown(source, before, after, target_lang=lang) == ()
+
+
+@pytest.mark.parametrize(("lang", "source", "text"), [
+    ("fr", "You can't park here.", "Je suis désolé, mais je ne peux pas vous aider avec cette demande."),
+    ("de", "Sorry, the park is closed.", "Es tut mir leid, aber ich kann dabei nicht helfen."),
+    ("en", "Hier kann man nicht parken.", "I'm sorry, but I can't help with that."),
+    ("sq", SOURCE, "Më vjen keq, por nuk mund të ndihmoj me këtë kërkesë."),
+    ("mk", SOURCE, "Жал ми е, но не можам да помогнам со ова барање."),
+    ("tl", SOURCE, "Paumanhin, hindi kita matutulungan sa kahilingang ito."),
+    ("ur", SOURCE, "معذرت، میں اس درخواست میں مدد نہیں کر سکتا۔"),
+    ("mr", SOURCE, "क्षमस्व, मी या विनंतीसाठी मदत करू शकत नाही."),
+    ("gu", SOURCE, "માફ કરશો, હું આ વિનંતીમાં મદદ કરી શકતો નથી."),
+    ("km", SOURCE, "សូមអភ័យទោស ខ្ញុំមិនអាចជួយក្នុងសំណើនេះបានទេ។"),
+])  # fmt: skip
+def test_a_refusal_to_help_is_seen_though_the_source_denies_or_regrets_something(
+    lang: str, source: str, text: str
+) -> None:
+    assert refusals(segment(lang, source, "de" if lang == "en" else "en"), text)
+
+
+@pytest.mark.parametrize("remark", [
+    "(Anmerkung: Ich habe den Satz so übersetzt, weil er im Deutschen natürlicher klingt. Man könnte auch sagen, dass "
+    "die Tür geschlossen ist, aber das ist im Alltag seltener, und die Übersetzung wäre dann länger.)",
+    "(Anmerkung: Ich habe den Satz so übersetzt, dass er natürlich klingt und keine Fehler enthält, viel Spaß damit, "
+    "und melden Sie sich gern.)",
+    "(Anmerkung: Ich habe den Satz so übersetzt, …)",
+])  # fmt: skip
+@pytest.mark.parametrize("left", ["Ich habe den Satz so übersetzt. Er klingt natürlich.", "Der Satz klingt natürlich."])
+def test_what_is_left_of_a_long_remark_may_not_be_the_remark(remark: str, left: str) -> None:
+    one, text = segment("de", "The door is closed. The window is open."), "Die Tür ist zu. Das Fenster ist offen."
+    assert damages(one, f"{text} {remark}", left)
+    assert damages(one, f"{text} {remark}", text) == ()

@@ -21,7 +21,7 @@ import numpy as np
 
 from mtagent.analysis.expected_gain import JudgedPairs, learn
 from mtagent.chain.chain import Plan, improve
-from mtagent.chain.gate import Decision, Gate, OpenGate, PairwiseGate, PanelGate, Rate, RatingJudge
+from mtagent.chain.gate import Gate, GateDecision, OpenGate, PairwiseGate, PanelGate, Rate, RatingJudge
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import ErrorSpan, Message, Rating, RatingRole, Segment, Step
@@ -79,7 +79,7 @@ class RememberingGate:
     def __init__(self, reviewer: Reviewer) -> None:
         self._reviewer, self._gate = reviewer, PanelGate(RatingJudge(reviewer))
 
-    async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
+    async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> GateDecision:
         """Decide with the rating that caused the edit."""
 
         async def remembered(judge: Evaluator, text: str, role: RatingRole) -> Rating:

@@ -6,9 +6,10 @@ in ``expected_gain.py``, the threshold in ``error_free.py``; see ``docs/safety.m
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -149,6 +150,34 @@ def _gain(
             "triage": triage(others, keep[~learnt] if crossed else keep, thresholds, resampling),
         }
     )
+
+
+class Lead(NamedTuple):
+    """What a gate learnt from ``edits`` is worth on others: its ``lead`` over the better of keeping all and none.
+
+    ``needed`` is about how many would show that it leads; ``None`` where it does not seem to.
+    """
+
+    edits: int
+    lead: Figure
+    needed: int | None
+
+
+def expected_lead(judged: Judged, resampling: Resampling = USUAL) -> Lead:
+    """What the gate that the pairs of ``judged`` teach is worth: each pair meets one learnt from other documents.
+
+    Raises :class:`InputError` where they are too few or too much alike to learn from.
+    """
+    pairs, _ = judged.judged_pairs()
+    if pairs is None:
+        raise InputError("no edit has all scores")
+    learn(pairs, seed=resampling.seed)
+    lead = effect(pairs, kept_crosswise(pairs, seed=resampling.seed), resampling).lead
+    assert lead is not None
+    needed = None
+    if lead.value is not None and lead.low is not None and lead.value > 0:
+        needed = math.ceil(len(pairs) * ((lead.value - lead.low) / lead.value) ** 2)  # the error goes with the root
+    return Lead(len(pairs), lead, needed)
 
 
 class Check(Record):

@@ -256,6 +256,16 @@ async def judge_edits(
     return RunJudged(_of_chains(judged.chains, labels, source), judged.run)
 
 
+def decided_edits(store: Store, name: str) -> Judged:
+    """The edits of the run ``name`` that people decided on, with what its own gate's judges said of them.
+
+    Raises :class:`ConfigError` where there was no judge, or not one panel.
+    """
+    labels, run = Labels.of_decisions(store, name), DecidedRun(store, name)
+    pairs = [pair for _, result in run.segments(only_decided=True) for pair in pairs_in(result.chain, as_kept=True)]
+    return _of_own_gate([pair for pair in pairs if labels.see(pair)], labels, name, Source(option="--run", name=name))
+
+
 def _of_own_gate(pairs: Sequence[StoredPair], labels: Labels, name: str, source: Source) -> Judged:
     """The edits with the judgements of the gate of their own run."""
     judged = [pair for pair in pairs if pair.judgements]

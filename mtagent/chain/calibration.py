@@ -243,6 +243,11 @@ class Calibration(Record):
         """The threshold for error-free, if there is one."""
         return self.error_free.threshold if self.error_free else None
 
+    @property
+    def signatures(self) -> tuple[str, ...]:
+        """Whose scores it was made of."""
+        return tuple(weight.signature for weight in self.gain.judges) if self.gain else (self.signature,)
+
     def holds_for(self, signature: str) -> bool:
         """Whether ratings of ``signature`` are those that were calibrated on."""
         return same_rater(self.signature, signature)

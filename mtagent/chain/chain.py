@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from mtagent.chain import guards, parts, translation
 from mtagent.chain.correct import Corrector, is_error_free
-from mtagent.chain.gate import Decision, Gate, OpenGate, PanelGate, Threshold, choose, refuse_open
+from mtagent.chain.gate import Gate, GateDecision, OpenGate, PanelGate, Threshold, choose, refuse_open
 from mtagent.chain.guards import Damage, listed, names
 from mtagent.chain.proofread import Proofreader
 from mtagent.errors import FATAL, ConfigError, OffScript, UnusableTranslation, calls_of
@@ -374,7 +374,7 @@ class _Work:
         if stage == "rerank" or len(proposals) > 1:
             best, decision = await self._choose(proposals)
         elif best.cause is not None:
-            decision = Decision(False, best.cause)
+            decision = GateDecision(False, best.cause)
         else:
             decision = await self._decide(self.text, best.text)
             if not decision.keep and self.plan.gate_calls and parts.may_hold_a_bad_edit(decision):
@@ -400,7 +400,7 @@ class _Work:
             ratings=ratings + decision.ratings,
         )
 
-    async def _choose(self, proposals: Sequence[_Proposal]) -> tuple[_Proposal, Decision]:
+    async def _choose(self, proposals: Sequence[_Proposal]) -> tuple[_Proposal, GateDecision]:
         """The best of several ``proposals``, and the decision on it, which holds what was said of all of them."""
         texts = list(dict.fromkeys(proposal.text for proposal in proposals if proposal.cause is None))
         if not texts:
@@ -410,10 +410,10 @@ class _Work:
             best = (refused or proposals)[0]
             assert best.cause is not None
             causes = tuple(proposal.cause for proposal in proposals if proposal.cause)
-            return best, Decision(False, best.cause.model_copy(update={"candidates": causes}))
+            return best, GateDecision(False, best.cause.model_copy(update={"candidates": causes}))
         failures = list[Exception]()
 
-        async def decide(before: str, after: str) -> Decision:
+        async def decide(before: str, after: str) -> GateDecision:
             try:
                 return await self._decide(before, after)
             except (*FATAL, OffScript):
@@ -421,7 +421,7 @@ class _Work:
             except Exception as error:  # noqa: BLE001 as in improve; the others may still be chosen
                 self.count(calls_of(error))
                 failures.append(error)
-                return Decision(False, Cause.of_error(error))
+                return GateDecision(False, Cause.of_error(error))
 
         choice = await choose(self.plan.gate, self.text, texts, decide)
         if failures and choice.kept is None:  # one that could not be judged might have been kept: to be tried again
@@ -446,7 +446,7 @@ class _Work:
                 "chosen": None if choice.kept is None else numbers[choice.kept],
             }
         )
-        return best, Decision(choice.kept is not None, cause, tuple(ratings))
+        return best, GateDecision(choice.kept is not None, cause, tuple(ratings))
 
     def _screen(self, proposed: str, changes: Sequence[Edit]) -> tuple[Sequence[Edit], str, tuple[Damage, ...]]:
         """What the guards leave of ``changes``. Edits without a place (the paper's) stand or fall together."""
@@ -460,7 +460,7 @@ class _Work:
         changes = [edit.model_copy(update=refused) if edit.outcome == "applied" else edit for edit in changes]
         return changes, self.text, damages
 
-    async def _decide(self, before: str, after: str) -> Decision:
+    async def _decide(self, before: str, after: str) -> GateDecision:
         """The gate's decision on the two texts, with its calls counted."""
         decision = await self.plan.gate.decide(self.segment, before, after, self._rate)
         self.count(call for rating in decision.ratings for call in rating.calls)
@@ -468,8 +468,8 @@ class _Work:
         return decision
 
     async def _in_parts(
-        self, rejected: Decision, text: str, changes: Sequence[Edit]
-    ) -> tuple[Decision, str, Sequence[Edit]]:
+        self, rejected: GateDecision, text: str, changes: Sequence[Edit]
+    ) -> tuple[GateDecision, str, Sequence[Edit]]:
         """The decision, the text and the edits, after the edits of a ``rejected`` text were tried in parts."""
         skip, instead = self.plan.skip_guards, self.plan.own_guards
         applied = [edit for edit in changes if edit.outcome == "applied"]
@@ -477,12 +477,12 @@ class _Work:
             return rejected, text, changes
         groups = guards.inseparable(self.segment, self.text, applied, skip=skip, instead=instead)
 
-        async def decide(numbers: Sequence[int]) -> Decision:
+        async def decide(numbers: Sequence[int]) -> GateDecision:
             part = edits.apply(self.text, [edit for number in numbers for edit in groups[number]])
             if part == self.text:
-                return Decision(False, Cause(kind="no-edit"))
+                return GateDecision(False, Cause(kind="no-edit"))
             if damages := guards.damages(self.segment, self.text, part, skip=skip, instead=instead):
-                return Decision(False, Cause(kind="guards", guards=names(damages), detail=listed(damages)))
+                return GateDecision(False, Cause(kind="guards", guards=names(damages), detail=listed(damages)))
             return await self._decide(self.text, part)
 
         found = await parts.keep_in_parts(

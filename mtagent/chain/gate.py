@@ -47,7 +47,7 @@ Rate = Callable[[Evaluator, str, RatingRole], Awaitable[Rating]]
 Answer = TypeVar("Answer")
 
 
-class Decision(NamedTuple):
+class GateDecision(NamedTuple):
     """Whether to keep the text after a step, why, and the judges' ratings of both texts, with their roles."""
 
     keep: bool
@@ -64,7 +64,7 @@ class Gate(Protocol):
         """What it is called in settings and in the report."""
         ...
 
-    async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
+    async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> GateDecision:
         """Whether ``after`` may take the place of ``before``; called only where the two differ."""
         ...
 
@@ -75,9 +75,9 @@ class OpenGate:
     def __init__(self, name: str) -> None:
         self.name = name
 
-    async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
+    async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> GateDecision:
         """Keep."""
-        return Decision(True, Cause(kind="guards" if self.name == "guards" else "unchecked"))
+        return GateDecision(True, Cause(kind="guards" if self.name == "guards" else "unchecked"))
 
 
 class Opinion(NamedTuple):
@@ -256,7 +256,7 @@ class PanelGate:
         """The evaluators among the judges that rate single texts."""
         return tuple(judge.evaluator for judge in self.judges if isinstance(judge, RatingJudge))
 
-    async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> Decision:
+    async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> GateDecision:
         """Ask the judges, and combine what they say."""
         opinions = await _all_asked(
             *(judge.judge(segment, before, after, rate) for judge in self.judges), calls=lambda opinion: opinion.paid
@@ -269,12 +269,12 @@ class PanelGate:
             chance = self.gain.chance(gain)
             keep = gain > 0 if self.cautious is None else chance >= self.cautious and gain > 0
             cause = Cause(kind="gain", judgements=judgements, gain=gain, chance=chance, wanted=self.cautious)
-            return Decision(keep, cause, ratings, calls)
+            return GateDecision(keep, cause, ratings, calls)
         votes = sum(_prefers_after(judgement, self.margin) for judgement in judgements)
         margin = None if math.isinf(self.margin) else self.margin
         kinds: dict[str, CauseKind] = {"rate": "scores", "pairwise": "choices", "panel": "panel"}
         cause = Cause(kind=kinds[self.name], judgements=judgements, margin=margin, quorum=self.quorum)
-        return Decision(votes >= self.quorum, cause, ratings, calls)
+        return GateDecision(votes >= self.quorum, cause, ratings, calls)
 
 
 def _prefers_after(judgement: Judgement, margin: float) -> bool:
@@ -292,12 +292,12 @@ class Choice(NamedTuple):
 
     kept: int | None
     best: int
-    decisions: tuple[Decision, ...]
+    decisions: tuple[GateDecision, ...]
     against: tuple[int | None, ...]
 
 
 async def choose(
-    gate: Gate, before: str, texts: Sequence[str], decide: Callable[[str, str], Coroutine[Any, Any, Decision]]
+    gate: Gate, before: str, texts: Sequence[str], decide: Callable[[str, str], Coroutine[Any, Any, GateDecision]]
 ) -> Choice:
     """Find the best of ``texts``, which all differ from ``before``; ``decide`` asks ``gate`` about two texts.
 

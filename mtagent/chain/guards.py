@@ -17,7 +17,7 @@ import regex
 from mtagent.records import Edit, Record, Segment
 from mtagent.text import checks, foreign, icu, identification, languages, markup, scripts
 from mtagent.text.checks import Check
-from mtagent.text.commentary import bare, grown, is_rid_of_remarks
+from mtagent.text.commentary import bare, commentary, grown, is_rid_of_remarks
 from mtagent.text.edits import apply
 from mtagent.text.number_words import is_number_word, readings
 from mtagent.text.numbers import Number, faults, take
@@ -331,7 +331,7 @@ def length(segment: Segment, before: str, after: str, nearest: Nearest | None = 
         return ["the text is empty"]
     source, lang = segment.source, segment.target_lang
     losses = lost_sentences(source, before, after, target_lang=lang, nearest=nearest)
-    if losses:  # what was lost may be a remark
+    if losses or commentary(source, before, target_lang=lang):  # what was lost, or is left, may be a remark
         texts = (bare(source, text, lang) for text in (before, after))
         losses = lost_sentences(source, *texts, target_lang=lang, nearest=nearest)
     if losses and is_rid_of_remarks(source, before, after, lang):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from mtagent.chain.gate import Decision
+from mtagent.chain.gate import GateDecision
 from mtagent.records import Edit, Rating
 from mtagent.text import edits
 from mtagent.text.spans import find_spans
@@ -25,12 +25,12 @@ class Parts(NamedTuple):
     """
 
     kept: Numbers
-    decision: Decision | None
-    left_out: dict[int, tuple[Decision, Numbers]]
-    tries: tuple[Decision, ...]
+    decision: GateDecision | None
+    left_out: dict[int, tuple[GateDecision, Numbers]]
+    tries: tuple[GateDecision, ...]
 
 
-def may_hold_a_bad_edit(decision: Decision) -> bool:
+def may_hold_a_bad_edit(decision: GateDecision) -> bool:
     """Whether the rejected text is worth trying in parts: not where all that judges say is that they cannot tell.
 
     Comparisons that end in a tie or disagree are guesses, and each try would be one more. A judge that scores gives no
@@ -40,7 +40,7 @@ def may_hold_a_bad_edit(decision: Decision) -> bool:
     return not judgements or any((judgement.difference or 0.0) < 0 or not judgement.choices for judgement in judgements)
 
 
-def price(decision: Decision) -> int:
+def price(decision: GateDecision) -> int:
     """The judge calls that ``decision`` took, at least one: a metric makes no request. None if the guards decided."""
     if decision.cause.kind == "guards":
         return 0
@@ -49,8 +49,8 @@ def price(decision: Decision) -> int:
 
 async def keep_in_parts(
     count: int,
-    rejected: Decision,
-    decide: Callable[[Numbers], Awaitable[Decision]],
+    rejected: GateDecision,
+    decide: Callable[[Numbers], Awaitable[GateDecision]],
     *,
     calls: int,
     suspected: Collection[int] = (),
@@ -66,7 +66,7 @@ async def keep_in_parts(
     cut = count - len(suspected)
     left_out = dict.fromkeys(suspects, (rejected, suspects))
     again = [rating for rating in rejected.ratings if rating.role != "before"]  # the text before is rated once
-    kept_by, tries, dearest = None, list[Decision](), price(rejected._replace(ratings=tuple(again)))
+    kept_by, tries, dearest = None, list[GateDecision](), price(rejected._replace(ratings=tuple(again)))
     while (len(suspects) > 1 or untested) and dearest <= calls:
         if len(suspects) > 1:
             cut = cut if 0 < cut < len(suspects) else len(suspects) // 2
@@ -101,7 +101,7 @@ def suspected(text: str, groups: Sequence[Sequence[Edit]], ratings: Iterable[Rat
     return [number for number, group in enumerate(groups) if any(map(is_marked, group))]
 
 
-def ratings_of_all(decisions: Iterable[Decision], final: Decision) -> tuple[Rating, ...]:
+def ratings_of_all(decisions: Iterable[GateDecision], final: GateDecision) -> tuple[Rating, ...]:
     """The ratings of all ``decisions``; those of texts after an edit are tries, but for the ``final`` decision's."""
     ratings: list[Rating] = []
     for decision in decisions:

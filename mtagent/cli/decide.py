@@ -44,7 +44,7 @@ Examples:
 """
 
 
-def _user() -> str:
+def user() -> str:
     """Who decides, unless it is said."""
     try:
         return getpass.getuser()
@@ -124,7 +124,7 @@ def _decide(
             segments,
             numbers=numbers,
             where=chosen,
-            who=_user() if who is None else who,
+            who=user() if who is None else who,
             reason=reason,
         )
     for result in results:
@@ -190,7 +190,7 @@ def decide(run: str, table: Path | None, export: Path | None, force: bool, who: 
                 say(f"mtagent: written: {export}, with {counted(count, 'decision')}")
             return
         assert table is not None
-        done = import_decisions(opened, run, table, _user() if who is None else who)
+        done = import_decisions(opened, run, table, user() if who is None else who)
     for result in done.results:
         _echo(result)
     known = f", {done.known} were there already" if done.known else ""

@@ -40,18 +40,18 @@ SERVER, ACCESS = "Server", "Access"
 
 
 class Duration(click.ParamType[float]):
-    """Seconds: ``5``, ``5s``, ``500ms``, ``2min``."""
+    """Seconds: ``5``, ``5s``, ``500ms``, ``2min``, ``1h``."""
 
     name = "duration"
-    _UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "min": 60.0}  # noqa: RUF012 - click makes a class variable of it
+    _UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "min": 60.0, "h": 3600.0}  # noqa: RUF012 - click makes a class variable of it
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """The seconds that ``value`` says."""
         if isinstance(value, float):
             return value
-        parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|min|)", str(value).strip())
+        parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|min|h|)", str(value).strip())
         if parts is None or not float(parts[1]):
-            self.fail(f"{value!r} is no duration: write 5s, 500ms or 2min", param, ctx)
+            self.fail(f"{value!r} is no duration: write 5s, 500ms, 2min or 1h", param, ctx)
         return float(parts[1]) * self._UNITS[parts[2]]
 
 

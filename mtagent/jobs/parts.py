@@ -130,14 +130,15 @@ def settings_for_results(config: Config) -> dict[str, Any]:
     return config.for_results() | more
 
 
-def installed(config: Config) -> dict[str, str | None]:
+def installed(config: Config) -> dict[str, str]:
     """What results depend on beside the settings: the language identifier of the guard ``language``, if it is there.
 
     It is stored with a run and compared, but is no part of the run's name.
     """
     if config.gate == "none" or "language" in config.skip_guards:
         return {}
-    return {"identifier": f"py3langid {version('py3langid')}" if find_spec("py3langid") else None}
+    there = find_spec("py3langid") is not None
+    return {"language identifier (extra languages)": f"py3langid {version('py3langid')}" if there else "none"}
 
 
 def _embeddings() -> E5:
@@ -340,21 +341,30 @@ def _refuse_other_rule(config: Config, gate: Gate) -> None:
 
 
 def _judges(config: Config, models: _Models) -> tuple[Judge, ...]:
-    """The judges that ``config`` names. Raises :class:`ConfigError` where two, spelt otherwise, would say the same."""
-    judges = tuple(_judge(config, spec, models) for spec in judge_specs(config))
-    for place, judge in enumerate(judges):
-        if any(same_rater(judge.signature, other.signature) for other in judges[:place]):
-            raise ConfigError(f"--judge {judge_specs(config)[place]}: is named twice")
-    return judges
+    """The judges that ``config`` names, each as it was calibrated if it was.
+
+    Raises :class:`ConfigError` where two, spelt otherwise, would say the same.
+    """
+    calibrated = read(config.calibration).signatures if config.calibration else ()
+    judges: list[Judge] = []
+    for spec in judge_specs(config):
+        usual = _judge(config, spec, models)
+        ways = (usual, *(_judge(config, spec, models, drawn=drawn) for drawn in (False, True) if calibrated))
+        fitting = (judge for judge in ways if any(same_rater(judge.signature, known) for known in calibrated))
+        judge = next(fitting, usual)
+        if any(same_rater(judge.signature, other.signature) for other in judges):
+            raise ConfigError(f"--judge {spec}: is named twice")
+        judges.append(judge)
+    return tuple(judges)
 
 
-def _judge(config: Config, spec: str, models: _Models, who: str = "judge") -> Judge:
+def _judge(config: Config, spec: str, models: _Models, who: str = "judge", drawn: bool | None = None) -> Judge:
     """The judge that ``spec`` names: an evaluator, as many times as samples are wanted of it, or ``pairwise``.
 
     Settings of the model among its options (``model``, ``base_url`` …) are its own. What it says as ``who`` is not
     recalled in another role.
     """
-    name, settings, spec = judge_settings(config, spec, who=who)
+    name, settings, spec = judge_settings(config, spec, who=who, drawn=drawn)
     if name == PAIRWISE:
         llm = _needed(
             models.asked(settings, "" if who == "judge" else who, role="judge" if who == "judge" else None),
@@ -457,22 +467,22 @@ def rater_settings(
     return name, settings, f"{name}:{rest}" if rest else name
 
 
-def judge_settings(config: Config, spec: str, *, who: str = "judge") -> tuple[str, ModelSettings, str]:
+def judge_settings(
+    config: Config, spec: str, *, who: str = "judge", drawn: bool | None = None
+) -> tuple[str, ModelSettings, str]:
     """The same for a judge; ``who`` may be a teacher or triage.
 
-    A judge's answers are drawn where there are several ``samples``, and where they would repeat the editor's: at
-    temperature 0 the same evaluator and model would give the very rating that caused the edit. A calibrated judge is
-    asked as it was calibrated.
+    Unless it is said, a judge's answers are drawn where there are several ``samples``, and where they would repeat the
+    editor's: at temperature 0 the same evaluator and model would give the very rating that caused the edit.
     """
     settings = config.model_for("judge")
     if who != "judge" or spec.partition(":")[0] == PAIRWISE:
         return rater_settings(spec, settings, who=who)
-    drawn = config.samples > 1
-    if "postedit" in (config.stages or ()) and config.gate in ("rate", "panel") and config.calibration is None:
+    if drawn is None and "postedit" in (config.stages or ()) and config.gate in ("rate", "panel"):
         judge, its_settings, _ = rater_settings(spec, settings, who=who)
         editor, editors_settings, _ = rater_settings(config.evaluator or "rules", config.model_for("postedit"))
-        drawn = drawn or (judge == editor and _same_model(its_settings, editors_settings))
-    return rater_settings(spec, settings, who=who, drawn=drawn)
+        drawn = judge == editor and _same_model(its_settings, editors_settings)
+    return rater_settings(spec, settings, who=who, drawn=bool(drawn) or config.samples > 1)
 
 
 def judge_specs(config: Config) -> tuple[str, ...]:

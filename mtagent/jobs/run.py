@@ -58,7 +58,7 @@ class Job(Generic[Item, Result]):
     outputs: tuple[Path, ...] = ()
     force: bool = True
     signatures: Mapping[str, str] | None = None
-    installed: Mapping[str, str | None] = field(default_factory=dict)
+    installed: Mapping[str, str] = field(default_factory=dict)
     kind: Literal["chain", "rating"] = "chain"
     redo: bool = False
     lane: Callable[[Item], Hashable] | None = None

@@ -269,7 +269,7 @@ def pieces(
                     file.write(f"{',' if shown else ''}{segment}")
                     shown += 1
         figures = count.figures(comparison)
-        script = _asset("page.js")
+        script = _asset("elements.js") + _asset("page.js")
         whole = environment.get_template("page.html.jinja").render(
             summary=summary,
             sentence=sentence(figures.flow, run_way, summary.usage, summary.counts.total),
@@ -288,7 +288,7 @@ def pieces(
             script=script,
             # the page's policy allows this script, and no other that a text might bring
             script_hash="sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-            style=_asset("page.css"),
+            style=_asset("colours.css") + _asset("page.css"),
             version=__version__,
         )
         before, after = _NOT_IN_HTML.sub("\ufffd", whole).split(_DATA_GOES_HERE)

@@ -19,7 +19,18 @@ from mtagent.text.checks import WITHOUT_FINAL_MARKS, is_ended
 from mtagent.text.omission import LONG_ENOUGH, STEM, quoted
 from mtagent.text.paragraphs import sentences
 from mtagent.text.scripts import language_of, letters, words
-from mtagent.text.shop_talk import asked_for, declines, may_be_on_translating, on_translating, says_unchanged, subjects
+from mtagent.text.shop_talk import (
+    asked_for,
+    declines,
+    denies,
+    may_be_on_translating,
+    may_say_no_help,
+    may_say_no_service,
+    on_translating,
+    says_unchanged,
+    speaks_of_text,
+    subjects,
+)
 
 LENGTH_LIMIT = 1.6
 """How many times longer than both source and text before, in letters, a text after may be."""
@@ -38,10 +49,16 @@ HALF_SAID = 0.6
 """Share of the source's letters from which a text before is whole, if it has as many sentences."""
 SPEAKS = "the text speaks of translating"
 SUBJECTS = 2
-"""Of how many things that remarks are about a piece must speak to be one, where source and text before do not."""
-FEWEST_WORDS, SURE_SUBJECTS, LONGEST_REMARK, LONGEST_LEAD = 3, 3, 150, 60
-"""Without a text before: the words of a source from which a text may be a mere remark, how many things a piece amid
-others must speak of to be one, and the letters that it may have, and that it may have before a colon."""
+"""Of how many things that remarks are about, and source and text before are not, a sentence too many must speak to be
+one. A sentence that may be the translation of the source's must do more, since everyday words name two of them."""
+WITHOUT_IT, WITHOUT_LEAD = 0.7, 0.5
+"""Share of the source's letters that the other sentences have where one of them is too many, and those behind a colon
+where what stands before it is."""
+UNCHANGED = 0.35
+"""Share of the letters of a source that denies something from which "no changes" may be its translation."""
+FEWEST_WORDS, LONGEST_REMARK, LONGEST_LEAD = 3, 150, 60
+"""Without a text before: the words of a source from which a text may be a mere remark, and the letters that a remark
+may have, and that it may have before a colon."""
 MOST_REMARKS, MOST_PIECES, LEFT = 4, 400, 0.4
 """Pieces of a remark before a text; those of a text that is searched for remarks to leave out; and the share of the
 source's letters that must be left without them."""
@@ -111,26 +128,9 @@ _COLON = regex.compile("[:：]")
 _BRACKETED = regex.compile(r"[(（\[][^()（）\[\]]{6,}+[)）\]]\s*+\Z")
 _DECLINES = regex.compile(
     r"(?:\b(?:i(?:'m|’m| am) (?:sorry|afraid|unable)|i apologi[sz]e|i ca(?:nnot|n't|n’t))\b[^.!?\n]{0,60}"
-    r"\b(?:assist|help|fulfil|comply|process|provide)\b[^.!?\n]{0,20}\b(?:with|this|that|your|the)\b"
+    r"\b(?:(?P<help>assist|help)|fulfil|comply|process|provide)\b[^.!?\n]{0,20}\b(?:with|this|that|your|the)\b"
     r"[^.!?\n]{0,30}(?:\brequest\b|\btext\b|\bcontent\b|\bthat\b|\bthis\b)"
-    r"|\bas an? (?:ai|large language|language) (?:language )?(?:model|assistant)\b)",
-    regex.IGNORECASE,
-)
-_SPEAKS_OF_HELP = regex.compile(
-    r"help|assist|sorry|apolog|support|\bA\.?I\b|\bK\.?I\b|\bI\.?A\b|\bИИ\b|model|AI[のは・]|人工知能|モデル|인공지능|모델|"
-    r"afraid|unfortunat|unable|\bcannot\b|\bcan['’]?t\b|forgive|pardon|malheureus|hélas|désagr|leider|bedau[er]|"
-    r"valitettav|ikävä|tyvärr|dessverre|desværre|uheldigvis|helaas|jammer|niestety|bohužel|žiaľ|na ?žalost|purtroppo|"
-    r"infelizmente|desgracia|desafortunad|увы|din păcate|sajnos|maalesef|ne yazık|δυστυχώς|sayangnya|rất tiếc|恕|無理|"
-    r"できません|できない|samahani|saidi|pole sana|ბოდიში|უკაცრავად|ეხმარ|ներ[եող]|ցավ|օգն|দুঃখিত|ক্ষমা|সাহায্য|క్షమ|సహాయ|"
-    r"ይቅርታ|ልረዳ|እርዳ|માફ|ક્ષમ|મદદ|ਮਾਫ|ਮੁਆਫ|ਮਦਦ|ಕ್ಷಮ|ಸಹಾಯ|ക്ഷമ|സഹായ|ขออภัย|ຂໍໂທດ|ຊ່ວຍ|សុំទោស|ជួយ|တောင်းပန်|ကူညီ|fyrirgef|því miður|"
-    r"hjálp|tabhair|brón|barkatu|lagun|uxuni|кешір|көмек|узр|afsus|yordam|təəssüf|üzr|kömək|"
-    r"hilf|helf|leid|entschuld|ayud|siento|lament|disculp|ajud|"
-    r"desculp|sinto|aiut|dispiac|scus|aid[eé]|désol|regret|excus|assur|hjälp|hjelp|hjæl|ledsen|beklag|spijt|hulp|pomoc|"
-    r"pomoh|pomoz|pomóc|przykr|přeb?ač|omlouv|lituj|помо|допомо|извин|прости|жал|вибач|прост|segít|sajnál|ajut|scuz|βοηθ|"
-    r"λυπ|συγγνώμη|yardım|üzgün|özür|giúp|xin lỗi|bantu|maaf|auta|autta|apua|pahoittel|aita|abi|vaband|"
-    r"kahju|palīdz|padė|帮|幫|助|抱歉|对不起|對不起|遗憾|遺憾|不好意思|人工智能|模型|手伝|役|助け|申し訳|すみ|ごめん|恐れ入|残念|도와|도움|죄송|미안|유감|मदद|"
-    r"सहायता|क्षमा|माफ|खेद|ساعد|آسف|عذر|أسف|עזור|עזר|סיוע|מצטער|סליחה|ช่วย|ขอโทษ|เสียใจ|"
-    r"உதவ|மன்னி|සමාව|කණගාටු|උදව්|मद्दत|کمک|متأسف|مدد|معذرت",
+    r"|\bas an? (?P<help>ai|large language|language) (?:language )?(?:model|assistant)\b)",
     regex.IGNORECASE,
 )
 
@@ -148,11 +148,7 @@ def commentary(source: str, text: str, *, target_lang: str = "") -> tuple[str, .
     if spoken := _sure_talk(source, text):
         start, end = spoken[0].span()
         complaints.append(f"{SPEAKS}: {quoted(text[max(0, start - 20) : end + 20])}")
-    in_english = _DECLINES.search(text) if not _DECLINES.search(source) else None
-    if in_english and language_of(target_lang) in ("", "en") and _SPEAKS_OF_HELP.search(source):
-        in_english = None
-    declined = in_english.group() if in_english else _declined(source, text, target_lang)
-    if declined:
+    if declined := _declined(source, text, target_lang):
         complaints.append(f"the text declines to translate: {quoted(declined)}")
     if not complaints and (remark := _remark(source, text, target_lang)):
         complaints.append(f"the text speaks of itself: {quoted(remark)}")
@@ -160,31 +156,44 @@ def commentary(source: str, text: str, *, target_lang: str = "") -> tuple[str, .
 
 
 def _declined(source: str, text: str, lang: str) -> str:
-    """The sentences with which ``text`` begins, if they decline to help and ``source`` does not speak of the like."""
+    """What declines to help in ``text``, in English or in its first sentences, if ``source`` says nothing alike."""
+    if (found := _DECLINES.search(text)) and not _DECLINES.search(source):
+        may_say = may_say_no_help if found["help"] else may_say_no_service
+        if language_of(lang) not in ("", "en") or not may_say(source):
+            return found.group()
     lead = "".join(pieces(text, lang)[:2])
-    return lead if declines(lead) and not _SPEAKS_OF_HELP.search(source) else ""
+    return lead if declines(source, lead) else ""
 
 
 def _remark(source: str, text: str, lang: str) -> str:
-    """A piece of ``text`` that speaks of nothing but the text, where ``source`` says nothing of the kind; or none."""
+    """A piece of ``text`` that speaks of nothing but the text, where ``source`` says nothing of the kind; or none.
+
+    It is one for certain if the rest of the text says all that the source does. Where it may be a translation of the
+    source, it must speak of more.
+    """
     parts = pieces(text, lang)
     usual = asked_for(source)
     if len(words(source)) < FEWEST_WORDS or {"change", "mistake"} & usual:
         return ""
-    is_longer = len(parts) > len(pieces(source))
+    is_longer, size = len(parts) > len(pieces(source)), letters(source)
+
+    def is_extra(part: str, share: float = WITHOUT_IT) -> bool:
+        return is_longer and letters(text) - letters(part) >= share * size
+
     for index, part in enumerate(parts):
-        is_end = is_longer and index in (0, len(parts) - 1)
-        if (is_end or len(parts) == 1) and says_unchanged(part):
+        is_end = index in (0, len(parts) - 1) and is_extra(part)
+        may_deny = denies(source) and letters(part) >= UNCHANGED * size
+        if (is_end or (len(parts) == 1 and not may_deny)) and says_unchanged(part):
             return part
         new = subjects(part) - usual
-        enough = SUBJECTS if is_end or len(parts) == 1 else SURE_SUBJECTS
-        if "wording" in new and len(new) >= enough and letters(part) <= LONGEST_REMARK:
+        is_beside = is_end and "wording" in new and bool(new & {"quality", "change", "mistake"})
+        if letters(part) <= LONGEST_REMARK and (is_beside or speaks_of_text(part, usual)):
             return part
     if is_longer and len(_COLON.findall(text)) > len(_COLON.findall(source)):
         ends = [k for k in range(1, min(MOST_REMARKS, len(parts) - 1) + 1) if parts[k - 1].rstrip()[-1:] in ":："]
         lead = "".join(parts[: ends[0]]) if ends else ""
         is_short = letters(lead) <= LONGEST_LEAD and language_of(lang) != "hy"  # its full stop looks like a colon
-        if is_short and {"wording", "quality", "change"} & (subjects(lead) - usual):
+        if is_short and is_extra(lead, WITHOUT_LEAD) and {"wording", "quality", "change"} & (subjects(lead) - usual):
             return lead
         if text.count("\n") > source.count("\n") and not _NOTE.search(source) and (note := _NOTE.search(text)):
             return note.group()
@@ -270,6 +279,7 @@ class Remarks:
         asked, given = len(pieces(source)), len(pieces(before, lang))
         is_whole = letters(before) >= (HALF_SAID if given >= asked else LONG_ENOUGH) * letters(source)
         self._has_more = is_whole and len(self.pieces) > max(asked, given)
+        self._has_fewer = len(self.pieces) < min(asked, given)
 
     def complaints(self) -> Iterator[str]:
         """What the edit added beyond the text, by signs, by what it speaks of, and by its place."""
@@ -285,7 +295,7 @@ class Remarks:
             yield f"the edit added before the text: {quoted(''.join(self.pieces[:lead]))}"
         usual = asked_for(self.source) | subjects(self.before)
         for index in new:
-            if len(subjects(self.pieces[index]) - usual) >= SUBJECTS:
+            if self._is_on_text(index, usual):
                 yield f"the edit speaks of the text: {quoted(self.pieces[index])}"
             elif index in (0, len(self.pieces) - 1) and self._is_beside(index):
                 yield f"the edit added beside the text: {quoted(self.pieces[index])}"
@@ -310,6 +320,13 @@ class Remarks:
             return True
         agrees = _AGREES.search(found.group())
         return agrees is not None and not _AGREES.search(self.source) and not _AGREES.search(self.before)
+
+    def _is_on_text(self, index: int, usual: set[str]) -> bool:
+        """Whether the piece speaks of the text; more is asked of it if it may be a translation."""
+        piece = self.pieces[index]
+        if self._has_fewer or (self._has_more and self._is_all([*self.pieces[:index], *self.pieces[index + 1 :]])):
+            return len(subjects(piece) - usual) >= SUBJECTS
+        return speaks_of_text(piece, usual)
 
     def _is_beside(self, index: int) -> bool:
         """Whether the other pieces say all that the text before said."""
@@ -344,9 +361,12 @@ def pieces(text: str, lang: str = "") -> list[str]:
 
 
 def is_rid_of_remarks(source: str, before: str, after: str, lang: str = "") -> bool:
-    """Whether ``before`` was far too long for its source, and ``after`` has its length and its sentences."""
+    """Whether ``before`` was far too long for its source, and ``after`` has its length and sentences, none a remark."""
     asked, size = letters(source), letters(after)
     if letters(before) <= LENGTH_LIMIT * asked + SLACK or not HALF_SAID * asked <= size <= LENGTH_LIMIT * asked:
+        return False
+    usual = asked_for(source)
+    if any(len(subjects(piece) - usual) >= SUBJECTS for piece in pieces(after, lang)) or commentary(source, after):
         return False
     return is_ended(after, lang) and (
         scripts.script_of(lang) in WITHOUT_FINAL_MARKS or len(pieces(after, lang)) >= len(pieces(source))
@@ -367,7 +387,9 @@ def bare(source: str, text: str, lang: str = "") -> str:
         for part in parts
     ]
     low = max((k + 1 for k, remark in enumerate(are_remarks[:MOST_REMARKS]) if remark), default=0)
-    while low and not (2 * are_remarks[:low].count(True) > low or parts[low - 1].rstrip()[-1:] in ":："):
+    while low and not (
+        2 * (known := are_remarks[:low].count(True)) > low or (known and parts[low - 1].rstrip()[-1:] in ":：")
+    ):
         low -= 1
     high = next((k for k in range(max(low, 1), len(parts)) if are_remarks[k]), len(parts))
     rest = "".join(parts[low:high]).strip()

@@ -55,27 +55,27 @@ _ABOUT = {
         r"sentences?|texts?|wording|phras(?:e|es|ing)|grammar|paragraph|word order|wortstellung|woordvolgorde|"
         r"ordre des mots|orden de las palabras|ordem das palavras|ordine delle parole|порядок слов|порядку слів|"
         r"s[äa]tze?[sn]?|formulierung|wortlaut|"
-        r"(?:ziel|ausgangs|quell)(?:text|sprache)\w*|grammatik|texte|formulation|langue|grammaire|frases?|oración|"
+        r"(?:ziel|ausgangs|quell)(?:text|sprache)\w*|grammatik|texte|formulation|grammaire|frases?|oración|"
         r"textos?|testo|"
-        r"redacción|idioma|língua|lingua|gramática|zin|zinnen|tekst\w*|formulering\w*|taal|mening(?:en)?|texten|"
+        r"redacción|gramática|zin|zinnen|tekst\w*|formulering\w*|mening(?:en)?|texten|"
         r"sætning\w*|"
-        r"setning\w*|språk\w*|lause\w*|virke\w*|keel\w*|teikum\w*|valod\w*|sakin\w*|zdani\w+|język\w*|"
+        r"setning\w*|lause\w*|virke\w*|teikum\w*|sakin\w*|zdani\w+|"
         r"sformułowani\w*|"
-        r"vět[aueo]\w*|vet[au]|jazyk\w*|предложени\w*|язык\w*|формулировк\w*|фраз\w*|речення|формулюванн\w*|"
+        r"vět[aueo]\w*|vet[au]|предложени\w*|формулировк\w*|фраз\w*|речення|формулюванн\w*|"
         r"изречени\w*|"
-        r"језик\w*|реченица|текст\w*|rečenic\w*|besedil\w*|mondat\w*|szöveg\w*|nyelv\w*|propoziți\w*|textul\w*|"
+        r"реченица|текст\w*|rečenic\w*|besedil\w*|mondat\w*|szöveg\w*|propoziți\w*|textul\w*|"
         r"πρόταση|"
-        r"κείμεν\w*|φράση|γλώσσα\w*|cümle\w*|met[in]n\w*|metin\w*|kalimat\w*|teks|sentensi|maandishi|lugha",
-        "câu|văn bản|đoạn văn|ngôn ngữ|句子|这句|這句|语序|語序|この文|語順|어순|ترتيب الكلمات|शब्दों का क्रम|"
-        "文本|原文|语句|措辞|文章|表現|语法|語法|"
-        "語句|言語|语言|문장|텍스트|원문|문구|표현|वाक्य|पाठ|"
-        "বাক্য|வாக்கிய|వాక్య|جملة|الجملة|النص|صياغة|متن|جمله|משפט|טקסט|נוסח|ประโยค|ข้อความ|წინადად|ტექსტ|նախադաս|"
+        r"κείμεν\w*|φράση|cümle\w*|met[in]n\w*|metin\w*|kalimat\w*|teks|sentensi|maandishi",
+        "câu|văn bản|đoạn văn|句子|这句|這句|语序|語序|この文|語順|어순|ترتيب الكلمات|शब्दों का क्रम|"
+        "文本|原文|语句|措辞|文章|语法|語法|"
+        "語句|문장|텍스트|원문|문구|वाक्य|पाठ|"
+        "বাক্য|வாக்கிய|వాక్య|جملة|الجملة|\\bالنص\\b|صياغة|متن|جمله|משפט|טקסט|נוסח|ประโยค|ข้อความ|წინადად|ტექსტ|նախադաս|"
         "տեքստ",
     ),
     "quality": (
         r"natural(?:ly)?|fluent\w*|correct|correctly|accurate\w*|grammatical\w*|perfect\w*|idiomatic|sounds|"
         r"natürlich\w*|"
-        r"flüssig\w*|fließend\w*|korrekt\w*|klingt|richtig\w*|stimmt|naturel\w*|fluide\w*|correcte?|fidèle\w*|"
+        r"flüssig\w*|fließend\w*|korrekt\w*|klingt|stimmt|naturel\w*|fluide\w*|correcte?|fidèle\w*|"
         r"fluid[oa]|"
         r"correct[oa]|corrett[oa]|naturale|natuurlijk\w*|vloeiend\w*|klinkt|naturlig\w*|flytande|flydende|"
         r"flytende|riktig\w*|"
@@ -169,6 +169,31 @@ def subjects(text: str) -> set[str]:
     return {name for name, words in ABOUT.items() if words.search(text)}
 
 
+_THIS_SENTENCE = regex.compile(
+    r"\b(?:this (?:sentence|phrase)|diese[rsnm]? (?:satz|formulierung)|cette phrase|(?:esta|questa|aquesta) fra[sz]e|"
+    r"deze zin|denne (?:sætning|setning)(?:en)?|den här meningen|þessi setning|tämä lause|see lause|šis teikums|"
+    r"šis sakinys|to zdanie|tato věta|táto veta|ta stavek|ova rečenica|ова реченица|това изречение|оваа реченица|"
+    r"это предложение|эта фраза|це речення|гэты сказ|ez a mondat|această propoziție|αυτή η πρόταση|bu cümle|"
+    r"kalimat ini|câu này|sentensi hii|kjo fjali)\b|这句|這句|这个句子|這個句子|この文(?!化|字|明|献|書)|이 문장|यह वाक्य|हे वाक्य|"
+    r"এই বাক্য|இந்த வாக்கிய|ఈ వాక్య|આ વાક્ય|یہ جملہ|هذه الجملة|این جمله|המשפט הזה|ประโยคนี้|ប្រយោគនេះ|ეს წინადადება|"
+    r"այս նախադասություն",
+    regex.IGNORECASE,
+)
+
+
+def speaks_of_text(text: str, usual: set[str]) -> bool:
+    """Whether ``text`` cannot but speak of itself, by its :func:`subjects` beside the ``usual`` ones.
+
+    These are three of them, one the wording: that a sentence, text or offer is needed is said in any text. Two are
+    enough where a sentence is called this one, or where a text is said to have no mistakes.
+    """
+    new = subjects(text) - usual
+    if "wording" not in new:
+        return False
+    is_praised = "quality" in new and _THIS_SENTENCE.search(text) is not None
+    return len(new) >= 3 or is_praised or ("mistake" in new and _NOT.search(text) is not None)
+
+
 _NOT = regex.compile(
     r"\b(?:no|none|not|nothing|without|kein\w*|nichts?|ohne|aucune?|pas|rien|sans|sin|ning[uú]n\w*|nada|sem|"
     r"nenhum\w*|não|"
@@ -183,8 +208,17 @@ _NOT = regex.compile(
     r"هیچ|ليس|\bאין\b|ללא|\bלא\b|ไม่|\bარ\b|\bչ",
     regex.IGNORECASE,
 )
+# What is no denial in a source: other words of English and German than the ones above that are written alike.
+_NO_DENIAL = frozenset({"be", "cap", "sense", "bila", "ei", "ni", "nu", "an", "pole", "sans", "sin"})
 _WORD = regex.compile(r"\p{Han}|[\p{Hiragana}\p{Katakana}ー]+|\p{Thai}+|[\p{L}\p{M}’']+")
 _LONGEST_BARE, _COVERED = 40, 0.6
+
+
+def denies(source: str) -> bool:
+    """Whether ``source`` denies something: its translation may say that there is none."""
+    return "n't" in source.replace("’", "'") or any(
+        match.group().casefold() not in _NO_DENIAL for match in _NOT.finditer(source)
+    )
 
 
 def says_unchanged(text: str) -> bool:
@@ -207,7 +241,8 @@ _ASKED_FOR = {
         r"\b(?:invalid|wrong|incorrect|fail\w*|faults?|problems?|issues?|bugs?)\b", regex.IGNORECASE
     ),
     "change": regex.compile(
-        r"\b(?:fix\w*|updat\w*|replac\w*|amend\w*|adapt\w*|retry|try again|unchang\w*|unmodif\w*|alter\w*|same|"
+        r"\b(?:differ\w*|identical\w*|equal\w*|fix\w*|updat\w*|replac\w*|amend\w*|adapt\w*|retry|"
+        r"try again|unchang\w*|unmodif\w*|alter\w*|same|"
         r"remain\w*|"
         r"stay\w*|kee?pt?|turn\w*|switch\w*|shift\w*|become\w*|vary|vari\w+)\b",
         regex.IGNORECASE,
@@ -220,8 +255,7 @@ def asked_for(source: str) -> set[str]:
     return subjects(source) | {name for name, words in _ASKED_FOR.items() if words.search(source)}
 
 
-_DECLINING = (
-    # regret
+_REGRET = regex.compile(
     r"\b(?:sorry|afraid|apologi[sz]e|unfortunately|tut mir leid|bedaure|leider|entschuldig\w+|désolée?|regrette|"
     r"malheureusement|lo siento|lamento|lamentablemente|disculp\w+|desculp\w+|sinto muito|infelizmente|"
     r"dispiace|spiacente|"
@@ -229,38 +263,87 @@ _DECLINING = (
     r"pahoillani|"
     r"vabandust|kahjuks|atvainoj\w+|diemžēl|atsiprašau|deja|przykro|niestety|przepraszam|omlouvám|bohužel|"
     r"prepáčte|bohužiaľ|"
-    r"žal|nažalost|žao|жао|нажалост|съжалявам|извин\w+|сожалению|прост[ии]\w*|вибач\w+|жаль|sajnál\w+|sajnos|"
-    r"rău|păcate|"
+    r"žal|nažalost|žao|жао|нажалост|жал|жалам|съжалявам|извин\w+|сожалению|прост[ии]\w*|вибач\w+|жаль|sajnál\w+|sajnos|"
+    r"rău|păcate|vjen keq|fatkeqësisht|paumanhin|pasensya|ikinalulungkot|"
     r"λυπάμαι|δυστυχώς|συγγνώμη|üzgünüm|maalesef|maaf|samahani|ho sento|em sap greu)\b|xin lỗi|rất tiếc|抱歉|"
     r"对不起|對不起|申し訳|"
-    r"すみません|ごめん|죄송|미안|क्षमा|माफ|দুঃখিত|மன்னிக்க|క్షమించ|عذر|عتذر|آسف|متأسف|מצטער|סליחה|ขออภัย|"
-    r"ขอโทษ|เสียใจ|უკაცრავად|ბოდიში|ներող",
-    # inability
-    r"\b(?:can(?:no|['’])?t|can not|unable|not able|kann|können|ne (?:peux|puis|pouvons)|no pue?d\w+|no podemos|não "
-    r"(?:posso|consigo|podemos)|non (?:posso|possiamo)|kan (?:\w+ ){0,3}niet|niet|kan (?:\w+ )?(?:inte|ikke)|"
-    r"get (?:ég )?ekki|"
-    r"en voi|ei (?:voi|saa)|ei saa ma|ma ei|nevaru|nevaram|negaliu|negalime|nie mog[ęe]|nie możemy|nemohu|"
-    r"nemůžu|nemôžem|"
-    r"ne mor(?:em|emo)|ne mogu|не могу|не мога|не можу|не можемо|nem tudo[km]|nu (?:te |vă )?pot|nu putem|δεν μπορώ|"
-    r"\w+am(?:am|ıyorum)|tidak (?:bisa|dapat)|không thể|siwezi|no puc)\b|[无無]法|不能|できません|"
-    r"できかねます|いたしかねます|応えできません|対応できません|"
-    r"수 없|नहीं कर सकत|असमर्थ|পারছি না|পারব না|முடியாது|లేను|لا (?:يمكنني|أستطيع)|نمی‌?توان|אין באפשרותי|"
-    r"לא יכול|ไม่สามารถ|ไม่ได้|ვერ|"
-    r"չեմ կարող",
-    # what was asked for
-    r"\b(?:help|assist\w*|comply|fulfil\w*|(?:this|that|your) request|helfen|behilflich|anfrage|weiterhelfen|"
-    r"aider|assister|"
-    r"demande|ayudar\w*|asistir\w*|cumplir|solicitud|ajudar\w*|atender|pedido|aiutar\w*|assister\w*|richiesta|helpen|"
-    r"verzoek|hjälpa|hjelpe|hjælpe|hjálpað?|aðstoða\w*|auttaa|aidata|palīdzēt|padėti|pomóc|pomoci|pomoct|"
-    r"pomôcť|pomagati|"
-    r"pomoći|помогнем|помогна|помочь|запрос|допомогти|segíte\w+|ajut\w*|βοηθήσω|yardımcı|yardım|membantu|kusaidia)\b|"
-    r"giúp|hỗ trợ|帮助|幫助|协助|協助|请求|請求|手伝|対応|要望|依頼|リクエスト|도와|도움|"
-    r"मदद|सहायता|সাহায্য|உதவ|సహాయ|ساعد|طلب|کمک|עזור|סייע|"
-    r"ช่วย|ხმარ|օգն",
+    r"すみません|ごめん|죄송|미안|क्षम|माफ|દિલગીર|માફ|ક્ષમ|দুঃখিত|மன்னிக்க|క్షమించ|عذر|عتذر|آسف|متأسف|معذرت|معاف|افسوس|"
+    r"מצטער|סליחה|ขออภัย|"
+    r"ขอโทษ|เสียใจ|សូមទោស|សុំទោស|អភ័យទោស|უკაცრავად|ბოდიში|ներող",
+    regex.IGNORECASE,
 )
-_SIGNS_OF_DECLINING = tuple(regex.compile(signs, regex.IGNORECASE) for signs in _DECLINING)
+# Inability, as who writes says it of himself; then, as it may be said of anyone.
+_I_CANNOT = (
+    r"\b(?:ne (?:peux|puis|pouvons)|no puedo|no podemos|não (?:posso|consigo|podemos)|non (?:posso|possiamo)|"
+    r"get (?:ég )?ekki|en voi|ma ei|nevaram|negaliu|negalime|nie mog[ęe]|nie możemy|nemohu|nemůžu|nemôžem|"
+    r"ne mor(?:em|emo)|ne mogu|не могу|не мога|не можам|не можу|не можемо|nem tudo[km]|nu (?:te |vă )?pot|nu putem|"
+    r"δεν μπορώ|nuk mund të (?:ju |të )?\w+j|\w+am(?:am|ıyorum)|siwezi|no puc)\b|できません|できない|できかね|いたしかね|応えできません|"
+    r"我[^。]{0,8}(?:[无無]法|不能)|நான்[^.]{0,20}முடியாது|لا (?:يمكنني|أستطيع)|نمی‌?توانم|אין באפשרותי|אני לא יכול|"
+    r"मैं[^।]{0,30}नहीं कर सक|পারছি না|পারব না|లేను|չեմ կարող"
+)
+_CANNOT = (
+    r"\b(?:can(?:no|['’])?t|can not|unable|not able|kann|können|no pue?d\w+|"
+    r"kan (?:\w+ ){0,3}niet|niet|kan (?:\w+ )?(?:inte|ikke)|ei (?:voi|saa)|ei saa ma|nevaru|nuk mund|hindi|"
+    r"tidak (?:bisa|dapat)|không thể)\b|[无無]法|不能|対応できません|수 없|नहीं कर सकत|असमर्थ|शकत नाही|શક(?:તો|તી|તા) નથી|"
+    r"முடியாது|نہیں کر سک|قاصر|نمی‌?توان|לא יכול|ไม่สามารถ|ไม่ได้|មិនអាច|ვერ"
+)
+_INABILITY = regex.compile(f"{_I_CANNOT}|{_CANNOT}", regex.IGNORECASE)
+_HELP = regex.compile(
+    r"\b(?:help|assist\w*|comply|fulfil\w*|helfen|behilflich|weiterhelfen|aider|assister|ayudar\w*|asistir\w*|cumplir|"
+    r"ajudar\w*|atender|aiutar\w*|assister\w*|helpen|hjälpa|hjelpe|hjælpe|hjálpað?|aðstoða\w*|auttaa|aidata|palīdzēt|"
+    r"padėti|pomóc|pomoci|pomoct|pomôcť|pomagati|pomoći|помогнем|помогна|помогнам|помочь|допомогти|segíte\w+|ajut\w*|"
+    r"βοηθήσω|yardımcı|yardım|membantu|kusaidia|ndihmo\w*|\w*tulung\w*)\b|giúp|hỗ trợ|帮助|幫助|协助|協助|手伝|도와|도움|"
+    r"मदद|मदत|સહાય|મદદ|सहायता|सहाय्य|সাহায্য|உதவ|సహాయ|ساعد|کمک|مدد|עזור|סייע|ช่วย|ជួយ|ხმარ|օգն",
+    regex.IGNORECASE,
+)
+_REQUEST = regex.compile(
+    r"\b(?:requests?|anfragen?|demandes?|solicitud(?:es)?|pedidos?|richiest[ae]|verzoek(?:en)?|запрос\w*|барање\w*|"
+    r"kërkes\w+)\b|请求|請求|対応|要望|依頼|リクエスト|طلب|요청|अनुरोध|विनंती|વિનંતી|درخواست",
+    regex.IGNORECASE,
+)
+_SPEAKS_OF_HELP = regex.compile(
+    r"help|assist|support|\bA\.?I\b|\bK\.?I\b|\bI\.?A\b|\bИИ\b|model|AI[のは・]|人工知能|モデル|인공지능|모델|人工智能|模型|"
+    r"saidi|ეხმარ|օգն|সাহায্য|సహాయ|ልረዳ|እርዳ|મદદ|ਮਦਦ|ಸಹಾಯ|സഹായ|ຊ່ວຍ|ជួយ|ကူညီ|hjálp|tabhair|lagun|көмек|yordam|kömək|"
+    r"hilf|helf|ayud|ajud|aiut|aid[eé]|hjälp|hjelp|hjæl|hulp|pomoc|pomoh|pomoz|pomóc|помо|допомо|segít|ajut|βοηθ|"
+    r"yardım|giúp|bantu|auta|autta|apua|aita|abi|palīdz|padė|帮|幫|助|手伝|役|도와|도움|मदद|सहायता|ساعد|עזור|עזר|סיוע|"
+    r"ช่วย|உதவ|උදව්|मद्दत|کمک|مدد|ndihm|tulong",
+    regex.IGNORECASE,
+)
+_OWN_INABILITY = regex.compile(
+    rf"\b(?:I|we)\b[^.!?\n]{{0,20}}\b(?:can(?:no|['’])?t|can not|unable|not able|could(?:n['’]t| not)|can do nothing)\b|"
+    rf"\bnothing (?:else |more )?(?:that )?(?:I|we) can\b|\bimpossible\b|"
+    rf"\b(?:ich|wir) (?:kann|können)\b[^.!?\n]{{0,40}}\bnicht|\b(?:kann|können) (?:ich|wir)\b[^.!?\n]{{0,40}}\bnicht|"
+    rf"\bik kan\b[^.!?\n]{{0,30}}\bniet|\bjag kan\b[^.!?\n]{{0,30}}\bint|\bjeg kan\b[^.!?\n]{{0,30}}\bik|恕|無理|{_I_CANNOT}",
+    regex.IGNORECASE,
+)
+_FAILURE = regex.compile(
+    r"fail|error|wrong|problem|trouble|reject|refus|\bden(?:y|ie)|declin|invalid|unavailab|unsupport|abort|crash|"
+    r"exceed|expired|timed? ?out|too many|unable|cannot|"
+    r"fehlgeschlagen|fehler|abgelehnt|verweiger|ungültig|échou|échec|erreur|rejet|rechaz|denega|falló|fallid|rifiut|"
+    r"errore|falh|erro\b|recus|mislukt|fout|geweiger|ошиб|не уда|отказ|отклон|сбой|помил|błąd|odrzuc|chyb|"
+    r"失败|失敗|错误|錯誤|拒|エラー|오류|실패|거부|خطأ|فشل|שגיאה|त्रुटि|विफल",
+    regex.IGNORECASE,
+)
 
 
-def declines(text: str) -> bool:
-    """Whether ``text`` regrets that it cannot help with what was asked for."""
-    return all(signs.search(text) for signs in _SIGNS_OF_DECLINING)
+def may_say_no_help(source: str) -> bool:
+    """Whether a translation of ``source`` may say that its writer cannot help."""
+    return _SPEAKS_OF_HELP.search(source) is not None or _OWN_INABILITY.search(source) is not None
+
+
+def may_say_no_service(source: str) -> bool:
+    """Whether a translation of ``source`` may say that something cannot be done: it speaks of a request or failure."""
+    return may_say_no_help(source) or denies(source) or any(signs.search(source) for signs in (_REQUEST, _FAILURE))
+
+
+def declines(source: str, text: str) -> bool:
+    """Whether ``text`` regrets that it cannot do what was asked for, where ``source`` speaks of nothing of the kind.
+
+    Software regrets that it cannot process a request where its source merely says that it failed. That it cannot help
+    is what it says of itself, and only a source about help, or about what the writer cannot do, says so too.
+    """
+    if not _REGRET.search(text) or not _INABILITY.search(text):
+        return False
+    if _HELP.search(text):
+        return not may_say_no_help(source)
+    return _REQUEST.search(text) is not None and not may_say_no_service(source)

@@ -1,0 +1,538 @@
+"""The page of ``mtagent review`` in headless Chromium: deciding by keyboard, nothing lost, two windows, hostile texts.
+
+Needs what ``tests/test_report_browser.py`` needs, and the extra ``serve``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+
+from mtagent.chain.decided import decided
+from mtagent.records import Chain, Term
+from mtagent.store import Store
+from tests.commands import ROOT, environment, run
+from tests.report_runs import edited, error, many, save, segment, varied
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+CHROMIUM = shutil.which("chromium")
+SLACK = 3
+"""A shared machine that does other work may take three times as long."""
+
+pytestmark = [
+    pytest.mark.extra,
+    pytest.mark.loopback,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium: sudo apt-get install chromium"),
+]
+
+
+class Reviewed:
+    """A server in a process of its own on a run of the store in ``folder``."""
+
+    begun: ClassVar[list[Reviewed]] = []
+
+    def __init__(self, folder: Path, port: int = 0, name: str = "run", who: str = "ana") -> None:
+        command = [sys.executable, "-m", "mtagent", "review", name, "--no-browser", "--port", str(port), "--who", who]
+        self.process = subprocess.Popen(
+            command, cwd=folder, env=environment(folder / "store.db"), stderr=subprocess.PIPE, text=True
+        )
+        Reviewed.begun.append(self)
+        assert self.process.stderr is not None
+        said = self.process.stderr.readline()
+        found = re.search(r"http://127\.0\.0\.1:(\d+)/#\S+", said)
+        assert found, said + self.process.stderr.read()
+        self.address, self.port = found[0], int(found[1])
+
+    def end(self, how: signal.Signals = signal.SIGINT) -> int:
+        self.process.send_signal(how)
+        code = self.process.wait(timeout=20)
+        assert self.process.stderr is not None
+        self.process.stderr.close()
+        return code
+
+
+@contextmanager
+def reviewed(folder: Path, chains: list[Chain], name: str = "run", who: str = "ana") -> Iterator[Reviewed]:
+    save(folder, name, chains, logged=False)
+    try:
+        yield Reviewed(folder, name=name, who=who)
+    finally:  # also those that a test began after it
+        while Reviewed.begun:
+            if (server := Reviewed.begun.pop()).process.poll() is None:
+                server.end(signal.SIGKILL)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def context(browser: Any) -> Iterator[Any]:
+    """A browser with a memory of its own. Nothing may be said on its console, pop up, or be asked of the network."""
+    context = browser.new_context(viewport={"width": 1400, "height": 900}, reduced_motion="reduce")
+    context.said = []
+    context.route(re.compile(r"^(?!http://127\.0\.0\.1:|file:)"), lambda route: context.said.append(route.request.url))
+    context.on("page", lambda page: watch(page, context.said))
+    yield context
+    context.close()
+    assert [words for words in context.said if "net::ERR_" not in words] == []
+
+
+def watch(page: Any, said: list[str]) -> None:
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda problem: said.append(str(problem)))
+    page.on("dialog", lambda dialog: said.append(dialog.message) or dialog.dismiss())
+
+
+def opened(context: Any, address: str) -> Any:
+    page = context.new_page()
+    page.goto(address)
+    page.wait_for_selector("html[data-ready]")
+    return page
+
+
+def shown(page: Any) -> str:
+    return str(page.locator("#segment-title .id").inner_text())
+
+
+def press(page: Any, *keys: str) -> None:
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def until(page: Any, condition: str) -> None:
+    """Wait until a condition of the page holds; playwright's own waiting is forbidden by the page's policy."""
+    deadline = time.monotonic() + 20
+    while not page.evaluate(condition):
+        assert time.monotonic() < deadline, (condition, page.inner_text("body"))
+        page.wait_for_timeout(20)
+
+
+def wait_saved(page: Any) -> None:
+    until(page, "document.documentElement.dataset.pending === '0'")
+
+
+def decisions(folder: Path) -> dict[str, list[tuple[int | None, str]]]:
+    with Store(folder / "store.db") as store:
+        histories = store.decisions("run").histories().values()
+        return {history[0].segment: [(d.edit, d.verdict) for d in history] for history in histories}
+
+
+def texts(folder: Path) -> dict[str, str]:
+    with Store(folder / "store.db") as store:
+        log = store.decisions("run")
+        return {
+            chain.segment.id: decided(chain, log.history(position)).text
+            for position, chain in store.read("run").placed_chains()
+        }
+
+
+# --- the story
+
+
+def test_thirty_segments_by_keyboard_a_killed_server_and_a_second_window(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, many(40)) as server:
+        page = opened(context, server.address)
+        seen = []
+        for number in range(28):  # edit by edit, accepted or rejected in turn, or the whole segment
+            name = shown(page)
+            seen.append(name)
+            if number % 3 == 2:
+                press(page, "A" if number % 2 else "R")
+            else:
+                for _ in range(10):
+                    press(page, "a" if number % 2 else "r")
+                    if shown(page) != name:
+                        break
+            assert shown(page) != name
+        assert len(set(seen)) == 28
+        assert page.inner_text("#progress") == "28 of 40 segments decided"
+        wait_saved(page)
+        server.end(signal.SIGKILL)
+        last = [shown(page)]
+        press(page, "A")
+        last.append(shown(page))
+        page.wait_for_selector("#problem:visible")
+        assert "does not answer" in page.inner_text("#problem")
+        press(page, "A")
+        until(page, "document.getElementById('saved').textContent === '2 decisions not saved yet'")
+        assert page.inner_text("#progress") == "30 of 40 segments decided"
+        assert set(decisions(tmp_path)) == set(seen)
+        page.close()
+
+        again = Reviewed(tmp_path, server.port)
+        page = opened(context, again.address)
+        wait_saved(page)
+        assert page.inner_text("#progress") == "30 of 40 segments decided"
+        assert set(decisions(tmp_path)) == {*seen, *last}
+        assert shown(page) not in {*seen, *last}
+
+        second = opened(context, again.address)
+        name = shown(second)
+        press(second, "A")
+        wait_saved(second)
+        until(page, "document.getElementById('progress').textContent.startsWith('31 of')")
+        assert decisions(tmp_path)[name] == [(None, "accept")]
+        assert again.end() == 0
+    done = run(tmp_path, "export", "run", "-o", "out.txt")
+    assert done.code == 0, done.err
+    assert (tmp_path / "out.txt").read_text(encoding="utf-8").splitlines() == list(texts(tmp_path).values())
+    report = run(tmp_path, "report", "run", "-o", "report.html")
+    assert report.code == 0, report.err
+    page = opened(context, (tmp_path / "report.html").as_uri())
+    assert "how often people agree with the machine" in page.inner_text("main")
+    assert "31 segments decided on" in page.inner_text("main")
+
+
+def test_a_page_of_a_server_that_has_ended_gives_its_decisions_to_the_new_page(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, many(3)) as server:
+        old = opened(context, server.address)
+        name = shown(old)
+        server.end(signal.SIGKILL)
+        press(old, "R")
+        again = Reviewed(tmp_path, server.port)
+        until(old, "document.getElementById('problem').textContent.includes('no right')")
+        new = opened(context, again.address)
+        until(new, "document.getElementById('progress').textContent.startsWith('1 of')")
+        wait_saved(new)
+        assert decisions(tmp_path) == {name: [(None, "reject")]}
+        again.end()
+    context.said[:] = [words for words in context.said if "403" not in words]
+
+
+def test_a_browser_that_is_killed_has_lost_nothing(browser: Any, tmp_path: Path) -> None:
+    """Nor the text that was being written, but for what is younger than the five seconds that Chromium takes."""
+    profile = tmp_path / "profile"
+    with reviewed(tmp_path, varied()) as server:
+        first = browser.browser_type.launch_persistent_context(profile, executable_path=CHROMIUM)
+        page = opened(first, server.address)
+        press(page, "j", "e")
+        page.fill("#own", "Zahlen Sie {n} Dollar.")
+        page.wait_for_timeout(7000)
+        page.click("button.row:has(.id:text-is('failed'))")
+        press(page, "A")
+        wait_saved(page)
+        kill(profile)
+        assert decisions(tmp_path) == {"failed": [(None, "accept")]}
+        second = browser.browser_type.launch_persistent_context(profile, executable_path=CHROMIUM)
+        page = opened(second, server.address)
+        assert page.input_value("#own") == "Zahlen Sie {n} Dollar."
+        second.close()
+
+
+def kill(profile: Path) -> None:
+    """Kill the browser that works in ``profile``."""
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, ValueError):
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+            if f"--user-data-dir={profile}".encode() in words and not any(w.startswith(b"--type=") for w in words):
+                os.kill(int(entry.name), signal.SIGKILL)
+
+
+def test_two_windows_do_not_overwrite_each_other(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, varied()) as server:
+        first, second = opened(context, server.address), opened(context, server.address)
+        for page in (first, second):
+            page.click("button.row:has(.id:text-is('worse'))")
+        press(first, "e")
+        first.fill("#own", "Grüß dich, Welt.")
+        press(second, "a")
+        wait_saved(second)
+        press(first, "Control+Enter")
+        first.wait_for_selector("#conflicts:visible")
+        assert "worse" in first.inner_text("#conflicts")
+        assert decisions(tmp_path) == {"worse": [(1, "accept")]}
+        first.click("#conflicts button")
+        first.reload()
+        first.wait_for_selector("html[data-ready]")
+        first.click("#conflicts button", timeout=10_000)  # what was wanted is kept
+        panel = first.locator(".conflict")
+        assert "Grüß dich, Welt." in panel.inner_text()
+        assert first.locator(".card .badge.decided").inner_text() == "accepted by ana"
+        panel.locator("button", has_text="Save mine").click()
+        wait_saved(first)
+        assert texts(tmp_path)["worse"] == "Grüß dich, Welt."
+        second.click("button.row:has(.id:text-is('worse'))")
+        until(second, "document.querySelector('.texts').textContent.includes('Grüß')")
+    context.said[:] = [words for words in context.said if "409" not in words]
+
+
+# --- deciding
+
+
+def test_each_edit_says_what_it_does_why_and_how_it_was_judged(context: Any, tmp_path: Path) -> None:
+    chains = varied()
+    terms = {"terms": (Term(source="bank", target="Ufer"),)}
+    chains[0] = chains[0].model_copy(update={"segment": chains[0].segment.model_copy(update=terms)})
+    with reviewed(tmp_path, chains) as server:
+        page = opened(context, server.address)
+        assert page.locator(".row .id").all_inner_texts()[:3] == [
+            "failed",
+            "refused",
+            "bank",
+        ]  # most worth a look first
+        page.click("button.row:has(.id:text-is('bank'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'bank'")
+        text = re.sub(r"\s+", " ", page.inner_text("#segment"))
+        for words in (
+            "The bank of the river.", "Glossary: bank = Ufer", "no bank of it", "judge -5 -> 0: better",
+            "major accuracy/mistranslation", "rejected by the gate", "judge 0 -> -5: worse",
+            "Good morning, world.", "Das Ufer des Flusses ist schön.",
+        ):  # fmt: skip
+            assert words in text
+        assert page.inner_text("#target") == "Edit 1 of 2"
+        press(page, "2")
+        assert page.inner_text("#target") == "Edit 2 of 2"
+        press(page, "a")  # what the gate rejected
+        wait_saved(page)
+        assert page.locator(".texts ins").all_inner_texts() == ["Das Ufer", " ist schön"]
+        press(page, "r")
+        until(page, "document.querySelector('#segment-title .id').textContent !== 'bank'")
+        press(page, "u")
+        until(page, "document.querySelector('#target').textContent === 'Edit 1 of 2'")
+        wait_saved(page)
+        assert decisions(tmp_path) == {"bank": [(2, "accept"), (1, "reject"), (1, "undecided")]}
+
+
+def test_a_text_of_ones_own_is_guarded_while_it_is_written(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, varied()) as server:
+        page = opened(context, server.address)
+        page.click("button.row:has(.id:text-is('refused'))")
+        press(page, "e")
+        page.fill("#own", "Zahlen n Dollar.")
+        page.wait_for_selector("#found .badge")
+        assert "{n}" in page.inner_text("#found")
+        page.reload()
+        page.wait_for_selector("html[data-ready]")
+        assert page.input_value("#own") == "Zahlen n Dollar.", "a draft is kept"
+        page.fill("#own", "Zahlen Sie {n} Dollar.")
+        press(page, "Escape", "e")
+        assert page.input_value("#own") == "Zahlen Sie {n} Dollar.", "Esc loses nothing"
+        until(page, "document.getElementById('found').textContent.includes('nothing')")
+        press(page, "Control+Enter")
+        wait_saved(page)
+        assert texts(tmp_path)["refused"] == "Zahlen Sie {n} Dollar."
+        assert decisions(tmp_path) == {"refused": [(None, "text")]}
+
+
+def test_the_queue_is_searched_and_filtered(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, varied()) as server:
+        page = opened(context, server.address)
+        press(page, "/")
+        page.keyboard.type("UFER")
+        assert page.locator(".row .id").all_inner_texts() == ["bank"]
+        press(page, "Escape")
+        page.evaluate("document.getElementById('more-filters').open = true")
+        for name, value, expected in (
+            ("guard", "placeholders", ["refused"]), ("stage", "proofread", ["bank"]), ("state", "failed", ["failed"]),
+            ("category", "<b>x</b>", ["hostile"]), ("severity", "critical", ["bank"]),
+        ):  # fmt: skip
+            page.select_option(f"#filter-{name}", value)
+            assert page.locator(".row .id").all_inner_texts() == expected
+            page.select_option(f"#filter-{name}", "")
+        press(page, "Escape")
+        page.click("button.row:has(.id:text-is('zeta'))")
+        press(page, "a")
+        until(page, "document.getElementById('progress').textContent.startsWith('1 of')")
+        page.select_option("#filter-decided", "all")
+        assert page.locator(".row .id").all_inner_texts() == ["zeta"]
+
+
+# --- who may not
+
+
+def test_the_page_without_the_token_shows_nothing(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, varied()) as server:
+        for address in (server.address.partition("#")[0], f"{server.address}x"):
+            page = context.new_page()
+            page.goto(address)
+            page.wait_for_selector("#problem:visible")
+            assert "open the address" in page.inner_text("#problem")
+            assert page.locator(".row").count() == 0
+        page = opened(context, server.address)
+        assert server.address.rpartition("#")[2] not in page.url
+        page.reload()
+        page.wait_for_selector("html[data-ready]")
+        assert page.locator(".row").count() == 8
+    context.said[:] = [words for words in context.said if "403" not in words]
+
+
+PAYLOADS = json.loads((ROOT / "tests/data/payloads.json").read_text(encoding="utf-8"))
+"""Texts that would run a script, or fetch something, where they were taken for markup or code."""
+
+
+def hostile() -> list[Chain]:
+    """A payload in every text of a segment: ids, texts, errors, explanations, documents, terms, models."""
+    chains = []
+    for number, payload in enumerate(PAYLOADS):
+        before = f"Old {payload} words"
+        about = segment(
+            f"{number} {payload}",
+            payload,
+            before,
+            payload,
+            document=payload,
+            notes=payload,
+            domain=payload,
+            context=payload,
+        ).model_copy(update={"terms": (Term(source=payload, target=payload),)})
+        chain = edited(
+            about, f"New {payload} words", error(before, "Old", "New", explanation=payload, category=payload)
+        )
+        step = chain.steps[0]
+        ratings = tuple(r.model_copy(update={"evaluator": payload, "explanation": payload}) for r in step.ratings)
+        cause = step.cause.model_copy(
+            update={"judgements": tuple(j.model_copy(update={"judge": payload}) for j in step.cause.judgements)}
+        )
+        chains.append(
+            chain.model_copy(update={"steps": (step.model_copy(update={"ratings": ratings, "cause": cause}),)})
+        )
+    return chains
+
+
+def test_html_in_texts_ids_names_and_models_does_nothing(context: Any, tmp_path: Path) -> None:
+    assert len(PAYLOADS) == 40
+    context.add_init_script("window.hits = []; window.hacked = (number) => window.hits.push(number)")
+    name = PAYLOADS[1]
+    with reviewed(tmp_path, hostile(), name=name, who=PAYLOADS[2]) as server:
+        page = opened(context, server.address)
+        for payload in PAYLOADS:
+            press(page, "e")
+            page.fill("#own", f"{payload} {page.input_value('#own')}")
+            press(page, "Control+Enter")
+        wait_saved(page)
+        page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+        for _ in PAYLOADS:
+            press(page, "k")
+        page.wait_for_timeout(200)
+        assert page.evaluate("window.hits") == []
+        assert (
+            page.locator(
+                "main :is(script, img, svg, iframe, object, embed, base, link, meta, style, video, audio)"
+            ).count()
+            == 0
+        )
+        with Store(tmp_path / "store.db") as store:
+            assert len(store.decisions(name).histories()) == 40
+    assert run(tmp_path, "report", name, "-o", "report.html").code == 0
+    page = context.new_page()
+    page.goto((tmp_path / "report.html").as_uri())
+    page.wait_for_selector("html[data-ready]")
+    for opener in page.locator(".opener").all():
+        opener.click()
+    assert page.evaluate("window.hits") == []
+
+
+def test_a_script_that_got_into_the_page_would_not_run(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, varied()) as server:
+        page = opened(context, server.address)
+        page.evaluate(
+            "() => { const s = document.createElement('script'); try { s.textContent = 'window.hacked = 1'; } catch {}"
+            " document.body.append(s); try { document.body.innerHTML = '<img src=x onerror=hacked()>'; } catch {} }"
+        )
+        assert page.evaluate("window.hacked") is None
+        assert page.locator("body img").count() == 0
+    context.said.clear()
+
+
+# --- size and speed
+
+
+def test_a_key_takes_less_than_a_tenth_of_a_second_in_five_thousand_segments(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, many(5000)) as server:
+        page = opened(context, server.address)
+        assert page.inner_text("#progress") == "0 of 5,000 segments decided"
+        page.evaluate(
+            """() => {
+              const title = () => ["#segment-title", "#target"].map((id) => document.querySelector(id).innerText) + "";
+              window.press = (key) => new Promise((done) => {
+                const [before, began] = [title(), performance.now()];
+                document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+                const look = () => (title() === before ? setTimeout(look, 1)
+                  : requestAnimationFrame(() => setTimeout(() => done(performance.now() - began), 0)));
+                look();
+              });
+            }"""
+        )
+        took = {}
+        for key in "jkAarjA":
+            times = []
+            for _ in range(15):
+                times.append(page.evaluate("(key) => window.press(key)", key))
+                page.wait_for_timeout(100)  # nobody decides faster
+            took[key] = sorted(times)[len(times) // 2]
+        search = page.evaluate(
+            """() => {
+              const [field, began] = [document.getElementById("filter-q"), performance.now()];
+              field.value = "brücke";
+              field.dispatchEvent(new Event("input"));
+              document.body.offsetHeight;
+              return performance.now() - began;
+            }"""
+        )
+        print({key: round(value) for key, value in {**took, "search": search}.items()})  # noqa: T201 - for the docs
+        assert max(took.values()) < 100 * SLACK, took
+        assert search < 200 * SLACK
+        wait_saved(page)
+
+
+# --- for everyone
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1400, 400])
+def test_axe_finds_no_serious_problem(scheme: str, width: int, browser: Any, tmp_path: Path) -> None:
+    pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
+    with reviewed(tmp_path, varied()) as server:
+        page = opened(context, server.address)
+        axe = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+        for keys in ("", "jjj", "a", "e", "?"):
+            press(page, *keys)
+            page.evaluate("for (const part of document.querySelectorAll('details')) part.open = true")
+            page.evaluate(axe)
+            violations = page.evaluate("axe.run().then(result => result.violations)")
+            serious = [violation for violation in violations if violation["impact"] in ("serious", "critical")]
+            assert [(found["id"], found["nodes"][0]["html"][:200]) for found in serious] == []
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+            if keys == "e":
+                press(page, "Escape")
+    context.close()
+
+
+def test_all_of_it_can_be_reached_and_heard_without_letters(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, varied()) as server:
+        page = opened(context, server.address)
+        press(page, "?")
+        page.uncheck("#letters")
+        press(page, "Escape", "a", "r")
+        assert page.inner_text("#progress") == "0 of 8 segments decided"
+        page.click("button.row:has(.id:text-is('worse'))")
+        page.get_by_role("button", name="Accept edit 1").focus()
+        press(page, "Enter")
+        wait_saved(page)
+        assert page.evaluate("document.activeElement.textContent") == "Accept edit 1", "the focus is kept"
+        assert page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
+        page.get_by_role("button", name="Next").click()
+        assert page.evaluate("document.activeElement.id") == "segment-title"
+        page.get_by_role("button", name="Undo").click()
+        wait_saved(page)
+        assert page.inner_text("#live").startswith("Undone")

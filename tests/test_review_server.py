@@ -1,0 +1,346 @@
+"""The server of ``mtagent review``: who may ask it, what it answers, what is written."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from mtagent.decisions import Decision, fingerprint
+from mtagent.records import Cause, Chain, Edit, Judgement, Step
+from mtagent.store import Store
+from tests.commands import environment, run
+from tests.report_runs import save, segment, varied
+
+pytest.importorskip("fastapi", reason="the extra serve is not installed")
+
+from mtagent.jobs.review import ReviewQueue
+from mtagent.serve.review import Door, make_app
+
+PORT = 5055
+HOST = f"127.0.0.1:{PORT}"
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store(save(tmp_path, "run", varied(), logged=False)) as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def asking(store: Store, door: Door | None = None, **headers: str) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of a review of ``run``, with the token unless the headers say otherwise."""
+    door = door or Door(PORT)
+    given = {"authorization": f"Bearer {door.token}", "host": HOST, **headers}
+    transport = httpx.ASGITransport(make_app(ReviewQueue(store, ["run"], "ana"), door))
+    async with httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}", headers=given) as client:
+        yield client
+
+
+async def place(client: httpx.AsyncClient, name: str) -> dict[str, Any]:
+    """What a decision on the segment ``name`` begins with."""
+    rows = (await client.get("/api/queue")).json()["rows"]
+    position = next(row["position"] for row in rows if row["id"] == name)
+    shown = (await client.get(f"/api/segments/0/{position}")).json()
+    return {"run": 0, "position": position, "version": shown["version"], "seen": shown["seen"]}
+
+
+# --- who may not
+
+ASKED = [
+    ("GET", "/api/queue"),
+    ("GET", "/api/segments/0/0"),
+    ("GET", "/api/versions"),
+    ("POST", "/api/enter"),
+    ("POST", "/api/check"),
+    ("POST", "/api/decide"),
+    ("OPTIONS", "/api/decide"),
+    ("GET", "/openapi.json"),
+    ("GET", "/docs"),
+    ("GET", "/nothing"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), ASKED)
+async def test_without_the_token_nothing_is_told(method: str, path: str, store: Store) -> None:
+    door = Door(PORT)
+    guesses = [
+        "",
+        "Bearer",
+        "Bearer ",
+        "Bearer x",
+        f"Bearer {door.token[:-1]}",
+        f"Bearer {door.token}x",
+        f"Basic {door.token}",
+    ]
+    for guess in guesses:
+        async with asking(store, door, authorization=guess) as client:
+            answer = await client.request(method, path, headers={"cookie": f"token={door.token}"})
+        assert answer.status_code == 403
+        assert set(answer.json()) == {"error"}
+        assert "bank" not in answer.text
+
+
+async def test_a_foreign_host_is_refused_even_with_the_token(store: Store) -> None:
+    for host in (
+        "evil.test",
+        f"evil.test:{PORT}",
+        "127.0.0.1",
+        "127.0.0.1:80",
+        f"127.0.0.1:{PORT}.evil.test",
+        f"[::1]:{PORT}",
+        "",
+    ):
+        async with asking(store, host=host) as client:
+            for path in ("/", "/review.js", "/api/queue"):
+                assert (await client.get(path)).status_code == 403
+    async with asking(store, host=f"localhost:{PORT}") as client:
+        assert (await client.get("/api/queue")).status_code == 200
+
+
+async def test_a_page_of_another_origin_is_refused_even_with_the_token(store: Store) -> None:
+    foreign = [
+        {"origin": "http://evil.test"},
+        {"origin": "null"},
+        {"origin": f"https://{HOST}"},
+        {"origin": "http://127.0.0.1:5056"},
+        {"origin": f"http://localhost:{PORT}"},
+        {"sec-fetch-site": "cross-site"},
+        {"sec-fetch-site": "same-site"},
+    ]
+    for headers in foreign:
+        async with asking(store, **headers) as client:
+            assert (await client.get("/api/queue")).status_code == 403
+            assert (await client.post("/api/decide", json={})).status_code == 403
+    async with asking(store, origin=f"http://{HOST}") as client:
+        answer = await client.get("/api/queue", headers={"sec-fetch-site": "same-origin"})
+    assert answer.status_code == 200
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+async def test_paths_lead_nowhere_else(store: Store) -> None:
+    async with asking(store) as client:
+        for path in (
+            "/../../etc/passwd",
+            "/%2e%2e/%2e%2e/etc/passwd",
+            "/review.js/../../pyproject.toml",
+            "//etc/passwd",
+            "/..%5c..%5cetc",
+            "/review.py",
+            "/page/page.js",
+            "/colours.css%00.py",
+            "/api/segments/0/../../queue/x",
+            "/api/segments/%2e%2e/0",
+        ):
+            answer = await client.get(path)
+            assert answer.status_code in (404, 422), path
+        for run_number, position in ((1, 0), (-1, 0), (0, 99), (0, -1), (0, 2**70)):
+            answer = await client.get(f"/api/segments/{run_number}/{position}")
+            assert (answer.status_code, "there is no run" in answer.text or "has no segment" in answer.text) == (
+                400,
+                True,
+            )
+
+
+async def test_every_answer_forbids_scripts_of_others_and_frames(store: Store) -> None:
+    async with asking(store) as client:
+        for path in ("/", "/review.js", "/elements.js", "/review.css", "/colours.css", "/api/queue", "/nothing"):
+            headers = (await client.get(path)).headers
+            policy = headers["content-security-policy"]
+            assert "default-src 'none'" in policy
+            assert "frame-ancestors 'none'" in policy
+            assert "unsafe" not in policy
+            assert headers["x-content-type-options"] == "nosniff"
+            assert headers["cache-control"] == "no-store"
+        page = (await client.get("/")).text
+    assert not re.search(r"<script>|<style|\son\w+=|https?://", page)
+
+
+async def test_the_address_for_the_browser_opens_once(store: Store) -> None:
+    door = Door(PORT)
+    code = door.code
+    async with asking(store, door, authorization=f"Bearer {code}") as client:
+        assert (await client.get("/api/queue")).status_code == 403
+        assert (await client.post("/api/enter")).json() == {"token": door.token}
+        assert (await client.post("/api/enter")).status_code == 403
+        assert (await client.post("/api/enter", headers={"authorization": "Bearer "})).status_code == 403
+
+
+# --- decisions
+
+
+async def test_a_decision_is_written_with_name_and_time_and_changes_the_text(store: Store) -> None:
+    async with asking(store) as client:
+        about = await place(client, "bank")
+        answer = await client.post("/api/decide", json={**about, "edit": 1, "verdict": "reject", "seconds": 2.5})
+    assert answer.json()["text"] == "Die Bank des Flusses."
+    (written,) = store.decisions("run").history(about["position"])
+    assert (written.edit, written.verdict, written.who, written.seconds) == (1, "reject", "ana", 2.5)
+    assert written.at
+
+
+async def test_a_window_that_is_late_gets_the_newer_state_and_writes_nothing(store: Store) -> None:
+    async with asking(store) as client:
+        about = await place(client, "bank")
+        await client.post("/api/decide", json={**about, "edit": 1, "verdict": "reject"})
+        late = await client.post("/api/decide", json={**about, "edit": None, "verdict": "text", "text": "Das Ufer."})
+        assert late.status_code == 409
+        newer = late.json()["segment"]
+        assert (newer["text"], newer["version"] > about["version"]) == ("Die Bank des Flusses.", True)
+        again = {**about, "version": newer["version"], "edit": None, "verdict": "text", "text": "Das Ufer."}
+        assert (await client.post("/api/decide", json=again)).json()["text"] == "Das Ufer."
+        unseen = await client.post(
+            "/api/decide", json={**again, "seen": "another text", "verdict": "accept", "text": None}
+        )
+        assert unseen.status_code == 409
+    assert len(store.decisions("run").history(about["position"])) == 2
+
+
+async def test_what_cannot_be_decided_is_an_error_in_one_line(store: Store) -> None:
+    async with asking(store) as client:
+        about = await place(client, "bank")
+        for wrong in (
+            {"verdict": "accept", "edit": 9},
+            {"verdict": "text"},
+            {"verdict": "maybe"},
+            {"verdict": "accept", "text": "x"},
+            {"verdict": "accept", "seconds": -1},
+            {"verdict": "accept", "who": "bob"},
+            {"verdict": "text", "text": "\ud800"},
+        ):
+            answer = await client.post("/api/decide", content=json.dumps({**about, **wrong}))
+            assert answer.status_code in (400, 422), wrong
+            assert "\n" not in answer.json()["error"]
+        assert (await client.post("/api/decide", content=b"{")).status_code == 422
+    assert store.decisions("run").histories() == {}
+
+
+async def test_the_guards_look_at_a_text_while_it_is_written(store: Store) -> None:
+    async with asking(store) as client:
+        about = await place(client, "refused")
+        asked = {"run": 0, "position": about["position"], "text": "Zahlen n Dollar."}
+        found = (await client.post("/api/check", json=asked)).json()
+        assert [damage["guard"] for damage in found] == ["placeholders"]
+        fine = (await client.post("/api/check", json={**asked, "text": "Zahlen Sie {n} Dollar."})).json()
+    assert fine == []
+
+
+# --- the queue
+
+
+def judged(name: str, before: float, after: float, *, kept: bool) -> Chain:
+    """A sentence that a judge scored before and after it was edited."""
+    edit = Edit(old="old", new="new", outcome="applied" if kept else "rejected", start=0, end=3)
+    step = Step(
+        stage="postedit",
+        text="new" if kept else "old",
+        proposed="new",
+        edits=(edit,),
+        verdict="kept" if kept else "rejected",
+        cause=Cause(kind="scores", judgements=(Judgement(judge="judge", before=before, after=after),)),
+    )
+    return Chain(segment=segment(name, "source", "old"), steps=(step,))
+
+
+def test_what_is_most_likely_wrong_comes_first(tmp_path: Path) -> None:
+    failed = Step(stage="postedit", text="old", verdict="failed", cause=Cause(kind="error", error="ServerError"))
+    chains = [
+        judged("surely kept", 0, 9, kept=True),
+        judged("hardly kept", 0, 1, kept=True),
+        judged("surely rejected", 9, 0, kept=False),
+        judged("rejected, though better", 0, 4, kept=False),
+        Chain(segment=segment("failed", "source", "old"), steps=(failed,)),
+        Chain(segment=segment("none", "source", None)),
+        Chain(segment=segment("untouched", "source", "old")),
+    ]
+    with Store(save(tmp_path, "run", chains, logged=False)) as store:
+        rows = ReviewQueue(store, ["run"]).rows()
+    assert [row["id"] for row in rows] == [
+        "none",
+        "failed",
+        "rejected, though better",
+        "hardly kept",
+        "surely kept",
+        "surely rejected",
+        "untouched",
+    ]
+    assert [row["why"] for row in rows[:3]] == [["no translation"], ["postedit failed"], ["rejected, judge +4"]]
+    assert rows[-1]["worth"] == 0
+
+
+def test_the_queue_is_read_once_and_knows_new_decisions(store: Store) -> None:
+    review = ReviewQueue(store, ["run", "run"])
+    assert review.names == ["run"]
+    first = {row["id"]: row["decided"] for row in review.rows()}
+    assert set(first.values()) == {"no"}
+    row = next(row for row in review.rows() if row["id"] == "zeta")
+    seen = review.segment(0, row["position"])[0]
+    review.decide(0, row["position"], Decision(segment="", verdict="accept"), version=0, seen=fingerprint(seen.chain))
+    assert {row["id"] for row in review.rows() if row["decided"] == "all"} == {"zeta"}
+
+
+# --- what the gate can learn
+
+
+async def test_the_page_says_when_the_gate_is_worth_learning(tmp_path: Path) -> None:
+    """A judge that is right three times of four, where half of the edits are good; people decide as they are."""
+    chains = []
+    for number in range(240):
+        good, right = number % 2 == 0, number % 4 != 1
+        difference = (3.0 if good == right else -3.0) + number % 7 / 10
+        chain = judged(f"{number}", 0, difference, kept=True)
+        chains.append(chain.model_copy(update={"segment": chain.segment.model_copy(update={"document": f"d{number}"})}))
+    with Store(save(tmp_path, "run", chains, logged=False)) as store:
+        async with asking(store) as client:
+
+            async def said(upto: int) -> dict[str, Any]:
+                queue = ReviewQueue(store, ["run"])
+                for position in range(upto):
+                    result, version = queue.segment(0, position)
+                    verdict = Decision(segment="", edit=1, verdict="accept" if position % 2 == 0 else "reject")
+                    queue.decide(0, position, verdict, version=version, seen=fingerprint(result.chain))
+                (found,) = (await client.get("/api/gates")).json()
+                return dict(found)
+
+            few, enough = await said(20), await said(240)
+    assert "cannot learn from the decisions yet" in few["words"]
+    assert "at least 30 are needed" in few["words"]
+    assert "the gate is worth more than keeping all or none" in enough["words"]
+    assert enough["commands"][0] == "mtagent gate calibrate --run run --decisions -o gate.json"
+
+
+# --- the command
+
+
+@pytest.mark.loopback
+def test_the_command_tells_its_address_and_ends_by_itself(tmp_path: Path) -> None:
+    save(tmp_path, "run", varied(), logged=False)
+    command = [sys.executable, "-m", "mtagent", "review", "run", "--no-browser", "--port", "0", "--idle", "1s"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment(tmp_path / "store.db"), text=True, capture_output=True, timeout=60
+    )
+    assert done.returncode == 0
+    assert re.search(r"review at http://127\.0\.0\.1:\d+/#[\w-]{43}\n", done.stderr)
+
+
+def test_a_run_that_is_not_there_or_holds_ratings_is_refused(tmp_path: Path) -> None:
+    save(tmp_path, "run", varied(), logged=False)
+    done = run(tmp_path, "review", "rum", "--no-browser", "--port", "0")
+    assert (done.code, "did you mean 'run'" in done.err) == (1, True)
+
+
+def test_without_the_extra_the_command_says_what_to_install(tmp_path: Path) -> None:
+    save(tmp_path, "run", varied(), logged=False)
+    (tmp_path / "fastapi.py").write_text("raise ModuleNotFoundError('not here', name='fastapi')", encoding="utf-8")
+    done = run(tmp_path, "review", "run", "--no-browser")
+    assert (done.code, done.last) == (
+        1, "mtagent: mtagent review needs an optional package: pip install 'mtagent[serve]'"
+    )  # fmt: skip
