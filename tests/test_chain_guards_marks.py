@@ -360,6 +360,18 @@ ROWS: list[tuple[str, str, str, str, str, str]] = [
      "{{PLURAL:$1|Datei|Dateien}} geändert", "{{PLURAL:$2|Datei|Dateien}} geändert"),
     ("MediaWiki: name", "en-de", "placeholders", "{{PLURAL:$1|file|files}} changed",
      "{{PLURAL:$1|Datei|Dateien}} geändert", "{{MEHRZAHL:$1|Datei|Dateien}} geändert"),
+    ("ICU: six forms for two", "en-ar", "", "{n, plural, one {# new message} other {# new messages}}",
+     "{n, plural, one {# رسالة جديدة} other {# رسائل جديدة}}",
+     "{n, plural, zero {لا توجد رسائل جديدة} one {رسالة جديدة واحدة} two {رسالتان جديدتان} "
+     "few {# رسائل جديدة} many {# رسالة جديدة} other {# رسالة جديدة}}"),
+    ("ICU: four long forms for two", "en-pl", "",
+     "{n, plural, one {# new message in this mailbox} other {# new messages in this mailbox}}",
+     "{n, plural, one {# nowa wiadomość w tej skrzynce} other {# nowych wiadomości w tej skrzynce}}",
+     "{n, plural, one {# nowa wiadomość w tej skrzynce pocztowej} few {# nowe wiadomości w tej skrzynce pocztowej} "
+     "many {# nowych wiadomości w tej skrzynce pocztowej} other {# nowej wiadomości w tej skrzynce pocztowej}}"),
+    ("ICU: a remark in a branch", "en-de", "length", "{n, plural, one {# file} other {# files}}",
+     "{n, plural, one {# Datei} other {# Dateien}}",
+     "{n, plural, one {# Datei} other {# Dateien (Anmerkung: Ich habe die Mehrzahl gewählt, weil sie hier passt.)}}"),
     ("shortcut: its letter in the language", "en-es", "", "Save (Ctrl+S)", "Guardar (Ctrl+S)", "Guardar (Ctrl+G)"),
     ("shortcut: any other letter", "en-es", "literals", "Save (Ctrl+S)", "Guardar (Ctrl+S)", "Guardar (Ctrl+D)"),
     ("shortcut: in a sentence", "en-de", "literals", "Press Ctrl+P to print.", "Drucken mit Strg+P.",

@@ -336,16 +336,19 @@ def length(segment: Segment, before: str, after: str, nearest: Nearest | None = 
         losses = lost_sentences(source, *texts, target_lang=lang, nearest=nearest)
     if losses and is_rid_of_remarks(source, before, after, lang):
         losses = ()
-    sides = (source, before, after) if losses and icu.message(source) else ()
-    messages = [message for text in sides if (message := icu.readable(text))]
-    if len(messages) == 3:
-        shown = icu.side_by_side(*messages)  # what was lost may be a branch that the language does not need
-        losses = tuple(
-            loss
-            for asked, old, new in shown
-            for loss in lost_sentences(asked, old, new, target_lang=lang, nearest=nearest)
-        )
-    return [*losses, *grown(source, before, after, target_lang=lang)]
+    additions = grown(source, before, after, target_lang=lang)
+    if (losses or additions) and (shown := _shown(source, before, after)):  # branches are what the language needs
+        losses = tuple(loss for one in shown for loss in lost_sentences(*one, target_lang=lang, nearest=nearest))
+        additions = tuple(dict.fromkeys(addition for one in shown for addition in grown(*one, target_lang=lang)))
+    return [*losses, *additions]
+
+
+def _shown(source: str, before: str, after: str) -> list[tuple[str, ...]]:
+    """What readers may see of three ICU messages, side by side; nothing of other texts."""
+    if not icu.message(source):
+        return []
+    messages = [message for text in (source, before, after) if (message := icu.readable(text)) is not None]
+    return [*icu.side_by_side(*messages)] if len(messages) == 3 else []
 
 
 def max_length(segment: Segment, before: str, after: str) -> list[str]:
