@@ -68,7 +68,12 @@ def placeholders(source: str, text: str) -> list[str]:
 
 def literals(segment: Segment, text: str) -> list[str]:
     """File names, options, colours and the like stay; a shortcut or comparison becomes no other one."""
-    in_source = markup.literals(segment.source)
+    runs_left = scripts.runs_right_to_left(segment.target_lang)
+    return [*in_each_variant(lambda *sides: _literal_faults(*sides, runs_left=runs_left))(segment, text)]
+
+
+def _literal_faults(source: str, text: str, *, runs_left: bool) -> list[str]:
+    in_source = markup.literals(source)
     if not in_source:
         return []
     in_text = markup.literals(text)
@@ -81,7 +86,8 @@ def literals(segment: Segment, text: str) -> list[str]:
             faults.append(f"{mark.kind} {mark.key} is missing")
         elif instead[mark.kind]:
             other = instead[mark.kind].popleft()
-            if not (_is_turned(segment, mark, text, other) or _is_localised(segment.source, mark, text, other)):
+            sides = (source, mark), (text, other)
+            if not _is_turned(*sides, runs_left=runs_left) and not _is_localised(*sides):
                 faults.append(f"{mark.kind} {mark.key} became {other.key}")
     return faults
 
@@ -100,18 +106,22 @@ _OPERAND = regex.compile(r"[\p{L}\p{M}\p{N}_.,%]{1,40}")
 _MENU_ITEM = regex.compile(r"\p{Lu}\p{L}{2,}+")
 
 
-def _is_turned(segment: Segment, mark: markup.Literal, text: str, other: markup.Literal) -> bool:
+Place = tuple[str, markup.Literal]
+"""A text and a mark in it."""
+
+
+def _is_turned(source: Place, text: Place, *, runs_left: bool) -> bool:
     """Whether a comparison says the same with its sides changed (``5 < x``, ``x > 5``).
 
     Or whether it is an arrow between the items of a menu, which points left where the script runs from right to left.
     """
-    if _MIRRORED.get(mark.key) != other.key:
+    sign = source[1].key
+    if _MIRRORED.get(sign) != text[1].key:
         return False
-    asked, given = _operands(segment.source, mark), _operands(text, other)
+    asked, given = _operands(*source), _operands(*text)
     if all(asked) and asked == given[::-1]:
         return True
-    is_arrow = mark.key == ">" and all(map(_MENU_ITEM.match, asked))
-    return is_arrow and scripts.runs_right_to_left(segment.target_lang)
+    return runs_left and sign == ">" and all(map(_MENU_ITEM.match, asked))
 
 
 def _operands(text: str, mark: markup.Literal) -> tuple[str, str]:
@@ -121,19 +131,15 @@ def _operands(text: str, mark: markup.Literal) -> tuple[str, str]:
     return (before[-1] if before else ""), (after[0].rstrip(".,") if after else "")
 
 
-def _is_localised(source: str, mark: markup.Literal, text: str, other: markup.Literal) -> bool:
+def _is_localised(source: Place, text: Place) -> bool:
     """Whether a shortcut in brackets in a label has the first letter of a word in either language: Save (Ctrl+S)."""
-    sides = (source, mark), (text, other)
-    if (
-        mark.kind != "shortcut"
-        or mark.key[:-1] != other.key[:-1]
-        or not all(markup.is_label(side) for side, _ in sides)
-    ):
+    if source[1].kind != "shortcut" or source[1].key[:-1] != text[1].key[:-1]:
         return False
     return all(
-        side[max(0, one.start - 1) : one.start] in ("(", "（")
+        markup.is_label(side)
+        and side[max(0, one.start - 1) : one.start] in ("(", "（")
         and one.key[-1] in {word[0].upper() for word in scripts.words(side[: one.start])}
-        for side, one in sides
+        for side, one in (source, text)
     )
 
 
