@@ -15,7 +15,7 @@ from mtagent.text.scripts import UNSPACED, Mark, alphabet, remembered
 
 _PLAIN = regex.compile(
     r"""
-    %% | %\#@\w++@
+    %%[A-Za-z_]\w*+%% | %% | %\#@\w++@ | (?<![\w\#])\#\#[A-Za-z_]\w*+\#\#(?![\w\#])
     | (?<!\d|\d[ \u00a0\u202f]) % (?:\([\w.]++\)|\d{1,2}\$)?+ [-+#]?+ (?:0\d{1,2}|\d)?+ (?:\.\d++)?+ (?:hh?|ll?|z)?+
       (?: [sd@] | [iouxXeEfFgGcraA](?![\p{L}]) )
     | (?<!\d) %[A-Za-z_][A-Za-z0-9_.]{2,}+%(?![A-Za-z0-9])
@@ -23,9 +23,9 @@ _PLAIN = regex.compile(
     | \$t\([^(){}\n]{0,200}+\)?+ | \$\(\w++\)
     | (?<!\w) @(?:\.\w++)?+: (?: \([\w.]++\) | \{'[^'\n]{0,100}+'\} | [A-Za-z_][\w-]*+(?:\.[\w-]++)*+ )
     | <%[^%\n]{0,200}+%> | \{%[^%\n]{0,200}+%\} | \[%[^%\n]{0,200}+%\] | \*\|[\w:.]++\|\*
-    | (?<![\w$]) \$[A-Za-z_]\w*+
+    | (?<![\w$]) \$[A-Za-z_]\w*+(?:\$(?!\w))?+
     | &(?:[A-Za-z][A-Za-z0-9]{1,31}+|\#\d{1,7}+|\#[xX][0-9A-Fa-f]{1,6}+);
-    | \\(?:[nrt]|u[0-9A-Fa-f]{4})
+    | \\(?:[nrt]|u[0-9A-Fa-f]{4}|\([A-Za-z_][\w.]*+\))
     """,
     flags=regex.VERBOSE,
 )
@@ -105,7 +105,7 @@ def placeholders(text: str) -> tuple[Mark, ...]:
 
     An ICU plural or select is one mark. Linear in the text's length.
     """
-    if alphabet(text).isdisjoint("%{$&\\@|"):
+    if alphabet(text).isdisjoint("%{$&\\@|#"):
         return ()
     marks = _brace_marks(text) if "{" in text else []
     spans = [(mark.start, mark.end) for mark in marks]
@@ -523,7 +523,7 @@ _ESCAPED_APOSTROPHE = regex.compile(r"(?<=\p{L})''(?=[\p{L}{])")  # l''{item}
 @remembered
 def prose(text: str) -> str:
     """``text`` with placeholders, tags, URLs and e-mail addresses blanked out; offsets stay as they are."""
-    if alphabet(text).isdisjoint("%{$&\\<@:w|"):
+    if alphabet(text).isdisjoint("%{$&\\<@:w|#"):
         return text
     spans = [(mark.start, mark.end) for find in (placeholders, tags, urls, emails) for mark in find(text)]
     if "{" in text and "''" in text:
