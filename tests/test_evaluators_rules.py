@@ -134,6 +134,10 @@ CORRECT = [
     ("ar", "He is here.", "هو هنا."),
     ("de", "| a | b |", "| a  | b |"),
     ("de", "In Louis XVIII's time.", "Zur Zeit von Ludwig dem 18."),
+    ("de", "{{PLURAL:$1|file|files}} changed", "{{PLURAL:$1|Datei|Dateien}} geändert"),
+    ("de", "Open config.yaml with --all.", "Öffnen Sie die config.yaml-Datei mit der --all-Option."),
+    ("de", "He left --and never came back.", "Er ging – und kam nie wieder."),
+    ("fr", "Order #123456 has shipped.", "La commande n°\u202f123456 a été expédiée."),
 ]
 
 
@@ -244,7 +248,7 @@ def test_offsets_are_exact_and_suggestions_never_overlap(source: list[str], text
     done = 0
     for span in errors:
         if span.start is None:
-            assert span.side == "omission"
+            assert span.side == "omission" or not span.text
             continue
         assert translation[span.start : span.end] == span.text
         if span.suggestion is not None:
@@ -272,6 +276,37 @@ def test_every_rule_has_its_own_name_and_says_what_it_does() -> None:
 
 
 @pytest.mark.data
+@pytest.mark.parametrize(("lang", "source", "translation"), [
+    ("ru", "Формат даты: день/месяц/год", "Date format: day/month/year"),
+    ("fr", "Comparez le rapport qualité/prix/délai.", "Compare quality, price and lead time."),
+    ("zh", "请选择他/她/它。", "Please choose he, she or it."),
+])  # fmt: skip
+def test_words_with_slashes_between_are_no_path(lang: str, source: str, translation: str) -> None:
+    assert Rules().find(segment(source, "en", lang), translation) == ()
+
+
+@pytest.mark.parametrize("source", ["{{PLURAL:$1|file|files}} changed", "{{GENDER:$2|He|She}} left"])
+def test_a_block_with_words_of_the_language_is_never_put_back(source: str) -> None:
+    errors = find(source, "{{MEHRZAHL:$1|Datei|Dateien}} geändert", "de")
+    assert errors
+    assert all(span.suggestion is None for span in errors)
+
+
+def test_one_fault_of_a_message_is_one_error() -> None:
+    wrong = "Lösche {m, plural, one {# Datei} other {# Dateien}}?"
+    assert len(find("Delete {n, plural, one {# file} other {# files}}?", wrong, "de")) == 1
+    (lost,) = find("{n, plural, one {# of {u}} other {# of {u}}}", "{n, plural, one {#} other {# von {u}}}", "de")
+    assert (lost.severity, lost.start) == ("major", None)
+
+
+def test_many_lost_literals_are_one_short_error() -> None:
+    (error,) = find(" ".join(f"a{i}.md" for i in range(2000)), "Nichts davon ist da.", "de")[-1:]
+    assert error.start is None
+    assert error.explanation is not None
+    assert error.explanation.startswith("path a0.md is missing; path a1.md is missing")
+    assert len(error.explanation) < 1000
+
+
 def test_human_references_get_hardly_any_suggestion() -> None:
     path = DATA / "wmt24_docs.jsonl"
     if not path.exists():

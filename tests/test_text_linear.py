@@ -41,7 +41,7 @@ UNITS = [
     "<b>", "{a", "{a, plural, ", "<a ", '<a "', "<!--", "%a", "1 234 ", "](", "a@", "a.b@", "http://a)", "``` `` ` ",
     "{n, plural, other {", "{n, select, a {} other {}} ", "%s ", "a\u0430", "a-", ":a:", "「a",
     "*a", "_a", "\n# ", "X", "二", "。", '!"', ".\n", "note ",
-    "-1 ", "ж", "1/2 ", "20%, ", "halb neun ",
+    "-1 ", "ж", "1/2 ", "20%, ", "halb neun ", "Ctrl+ ", "a.md-",
 ]  # fmt: skip
 WRAPPINGS = [("", ""), ("Action: search", ")")]
 
@@ -118,3 +118,17 @@ def test_time_grows_with_the_text_and_not_with_its_square(name: str) -> None:
     read = READERS[name]
     seconds(read, "warm ", WRAPPINGS[0], SHORT)
     assert [unit for unit in UNITS for wrapping in WRAPPINGS if too_slow(read, unit, wrapping)] == []
+
+
+def numbered(piece: str, length: int) -> str:
+    """``length`` characters of a piece, each time with another number in it."""
+    return " ".join(piece.format(i) for i in range(length // len(piece)))
+
+
+@pytest.mark.parametrize(("piece", "frame"), [("a{}.md", "{}"), ("a{}{{}}", "{{x, select, {} other {{}}}}")])
+def test_many_different_names_and_branches_are_compared_in_time(piece: str, frame: str) -> None:
+    text, other = (frame.format(numbered(letter + piece, 200_000)) for letter in "ab")
+    start = time.process_time()
+    for guard in ("literals", "placeholders", "length"):
+        GUARDS[guard](segment(text), text, other)
+    assert time.process_time() - start < 15

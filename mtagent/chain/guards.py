@@ -62,6 +62,38 @@ def placeholders(segment: Segment, before: str, after: str) -> Sequence[str]:
     return new_faults(check)(segment, before, after)
 
 
+# -- ICU messages
+
+
+def _shown(source: str, before: str, after: str) -> list[tuple[str, ...]]:
+    """What readers may see of three ICU messages, side by side; nothing of other texts."""
+    if not icu.message(source):
+        return []
+    messages = [message for text in (source, before, after) if (message := icu.readable(text)) is not None]
+    return [*icu.side_by_side(*messages)] if len(messages) == 3 else []
+
+
+_COUNTED = regex.compile(r"number [012] ")
+"""What a language may say in words, in digits or not at all, where it has a form for it."""
+_ARGUMENT = regex.compile(r"\u2060\{[\w.-]++\}")
+
+
+def in_branches(guard: Guard) -> Guard:
+    """``guard`` over the texts, or over all that readers may see of them, where they are ICU messages."""
+
+    def guarded(segment: Segment, before: str, after: str) -> list[str]:
+        whole, shown = guard(segment, before, after), _shown(segment.source, before, after)
+        of_branches = dict.fromkeys(
+            fault
+            for source, *sides in shown
+            for fault in guard(segment.model_copy(update={"source": source}), *sides)
+            if fault in whole or not _COUNTED.match(fault)
+        )
+        return list(of_branches if shown else whole)
+
+    return guarded
+
+
 # -- numbers, units and terms
 
 
@@ -71,7 +103,8 @@ _SAME_ORDER = frozenset([
 ])  # fmt: skip
 
 
-def numbers(segment: Segment, before: str, after: str) -> list[str]:
+@in_branches
+def numbers(segment: Segment, before: str, after: str) -> Sequence[str]:
     """The numbers are those of the source by value, in digits or words, as its language and the target's write them."""
     languages = segment.source_lang, segment.target_lang
     source, before, after = (markup.prose(text) for text in (segment.source, before, after))
@@ -171,9 +204,11 @@ _PER_CENT = regex.compile(r"p\w*[cszц][eiе]n|per|pour|por|v\W?h|відсот|\
 _SIGN_BEFORE = regex.compile(r"[\p{Sc}%][ \u00a0\u202f-]?+\Z")
 
 
-def units(segment: Segment, before: str, after: str) -> list[str]:
+@in_branches
+def units(segment: Segment, before: str, after: str) -> Sequence[str]:
     """No unit of the source is swapped for another of its kind (km → mi), or dropped while its number stays."""
-    source, lang = segment.source, segment.target_lang
+    source, before, after = (_ARGUMENT.sub("7", text) for text in (segment.source, before, after))  # 7 for "#"
+    lang = segment.target_lang
     mentioned = units_named(source, segment.source_lang)
     named = mentioned or frozenset()
     old, new = (Counter((unit.kind, unit.unit) for unit in quantities(text, lang, named)) for text in (before, after))
@@ -336,16 +371,11 @@ def length(segment: Segment, before: str, after: str, nearest: Nearest | None = 
         losses = lost_sentences(source, *texts, target_lang=lang, nearest=nearest)
     if losses and is_rid_of_remarks(source, before, after, lang):
         losses = ()
-    sides = (source, before, after) if losses and icu.message(source) else ()
-    messages = [message for text in sides if (message := icu.readable(text))]
-    if len(messages) == 3:
-        shown = icu.side_by_side(*messages)  # what was lost may be a branch that the language does not need
-        losses = tuple(
-            loss
-            for asked, old, new in shown
-            for loss in lost_sentences(asked, old, new, target_lang=lang, nearest=nearest)
-        )
-    return [*losses, *grown(source, before, after, target_lang=lang)]
+    additions = grown(source, before, after, target_lang=lang)
+    if (losses or additions) and (shown := _shown(source, before, after)):  # branches are what the language needs
+        losses = tuple(loss for one in shown for loss in lost_sentences(*one, target_lang=lang, nearest=nearest))
+        additions = tuple(dict.fromkeys(addition for one in shown for addition in grown(*one, target_lang=lang)))
+    return [*losses, *additions]
 
 
 def max_length(segment: Segment, before: str, after: str) -> list[str]:

@@ -14,7 +14,7 @@ from mtagent.errors import ConfigError
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
 from mtagent.text import foreign, icu, markup, mqm, scripts
 from mtagent.text import numbers as marks
-from mtagent.text.checks import CHECKS, keys
+from mtagent.text.checks import CHECKS, keys, placeholders
 from mtagent.text.number_words import readings
 from mtagent.text.terms import occurrences, term_faults
 
@@ -48,6 +48,20 @@ def located(
         ),
         "himate",
     )
+
+
+_MOST_FAULTS = 20
+
+
+def summary(faults: Sequence[str]) -> str:
+    """The ``faults`` in one line, the first of very many."""
+    more = len(faults) - _MOST_FAULTS
+    return "; ".join([*faults[:_MOST_FAULTS], *([f"and {more} more"] if more > 0 else [])])
+
+
+def somewhere(category: str, severity: Severity, faults: Sequence[str]) -> ErrorSpan:
+    """One error of one kind, without a place."""
+    return mqm.weighted(ErrorSpan(text="", category=category, severity=severity, explanation=summary(faults)), "himate")
 
 
 def omitted(source_text: str, category: str, severity: Severity, explanation: str) -> ErrorSpan:
@@ -221,7 +235,12 @@ def taken_over(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
             original, place = segment.source[mark.start : mark.end], None
             if len(missing) <= _FEW and times[mark.key] == 1:
                 place = misspelt(original, translation)
-                only = what == "placeholder" and len(missing) == len(extra) == 1 and " " not in extra[0].key
+                only = (
+                    what == "placeholder"
+                    and "|" not in original
+                    and len(missing) == len(extra) == 1
+                    and " " not in extra[0].key
+                )
                 if place is None and only and original.startswith(_BRACES) and extra[0].key.startswith(_BRACES):
                     place = extra[0].start, extra[0].end
             if place is None:
@@ -327,7 +346,6 @@ def argument_order(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
 
 
 _CATEGORIES = {
-    "placeholders": "accuracy/mistranslation",
     "literals": "accuracy/mistranslation",
     "hotkeys": "locale convention/shortcut key",
     "units": "accuracy/mistranslation",
@@ -338,18 +356,16 @@ _CATEGORIES = {
 
 
 def as_guarded(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """What the guards of :data:`CHECKS` say, without a place; of placeholders, those of ICU messages."""
+    """What the guards of :data:`CHECKS` say, each once and without a place."""
     if not translation.strip():
         return
     for name, check in CHECKS.items():
-        if name == "placeholders" and not icu.message(segment.source):
-            continue
-        for fault in check(segment, translation):
-            yield located(translation, 0, len(translation), _CATEGORIES[name], "major", fault)
+        if faults := [*check(segment, translation)]:
+            yield somewhere(_CATEGORIES[name], "major", faults)
 
 
 def message_form(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """An ICU message that cannot be read, or lacks an argument or a branch, where the source is whole."""
+    """An ICU message that cannot be read, lacks an argument or a branch, or a placeholder in one of its variants."""
     source = icu.message(segment.source)
     if source is None or not translation.strip():
         return
@@ -360,8 +376,10 @@ def message_form(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     except icu.IcuError as error:
         shown, faults = "the ICU message cannot be read", [str(error)]
     if faults:
-        why = f"{shown}: {'; '.join(faults)}"
+        why = f"{shown}: {summary(faults)}"
         yield located(translation, start, end, "accuracy/mistranslation", "critical", why)
+    elif faults := [*placeholders(segment, translation)]:
+        yield somewhere("accuracy/mistranslation", "major", faults)
 
 
 _UNTRANSLATED = "accuracy/untranslated text"

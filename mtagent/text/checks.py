@@ -5,7 +5,7 @@ The guards over edits refuse what is new of it (:mod:`mtagent.chain.guards`), an
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import regex
@@ -68,21 +68,79 @@ def placeholders(source: str, text: str) -> list[str]:
 
 def literals(segment: Segment, text: str) -> list[str]:
     """File names, options, colours and the like stay; a shortcut or comparison becomes no other one."""
-    in_source = markup.literals(segment.source)
+    runs_left = scripts.runs_right_to_left(segment.target_lang)
+    return [*in_each_variant(lambda *sides: _literal_faults(*sides, runs_left=runs_left))(segment, text)]
+
+
+def _literal_faults(source: str, text: str, *, runs_left: bool) -> list[str]:
+    in_source = markup.literals(source)
     if not in_source:
         return []
     in_text = markup.literals(text)
-    source_keys, text_keys = (Counter((mark.kind, mark.key) for mark in marks) for marks in (in_source, in_text))
-    missing, added = source_keys - text_keys, text_keys - source_keys
+    instead: dict[str, deque[markup.Literal]] = defaultdict(deque)
+    for other in _without(in_text, in_source):
+        instead[other.kind].append(other)
     faults = []
-    for kind, key in missing.elements():
-        others = [other for other in added if other[0] == kind]
-        if kind not in markup.SPELLED_OUT:
-            faults.append(f"{kind} {key} is missing")
-        elif others:
-            faults.append(f"{kind} {key} became {others[0][1]}")
-            added -= Counter(others[:1])
+    for mark in _without(in_source, in_text):
+        if mark.kind not in markup.SPELLED_OUT:
+            faults.append(f"{mark.kind} {mark.key} is missing")
+        elif instead[mark.kind]:
+            other = instead[mark.kind].popleft()
+            sides = (source, mark), (text, other)
+            if not _is_turned(*sides, runs_left=runs_left) and not _is_localised(*sides):
+                faults.append(f"{mark.kind} {mark.key} became {other.key}")
     return faults
+
+
+def _without(these: Sequence[markup.Literal], others: Sequence[markup.Literal]) -> Iterator[markup.Literal]:
+    """Those of ``these`` that have no partner among ``others``."""
+    free = Counter((mark.kind, mark.key) for mark in others)
+    for mark in these:
+        free[mark.kind, mark.key] -= 1
+        if free[mark.kind, mark.key] < 0:
+            yield mark
+
+
+_MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
+_OPERAND = regex.compile(r"[\p{L}\p{M}\p{N}_.,%]{1,40}")
+_MENU_ITEM = regex.compile(r"\p{Lu}\p{L}{2,}+")
+
+
+Place = tuple[str, markup.Literal]
+"""A text and a mark in it."""
+
+
+def _is_turned(source: Place, text: Place, *, runs_left: bool) -> bool:
+    """Whether a comparison says the same with its sides changed (``5 < x``, ``x > 5``).
+
+    Or whether it is an arrow between the items of a menu, which points left where the script runs from right to left.
+    """
+    sign = source[1].key
+    if _MIRRORED.get(sign) != text[1].key:
+        return False
+    asked, given = _operands(*source), _operands(*text)
+    if all(asked) and asked == given[::-1]:
+        return True
+    return runs_left and sign == ">" and all(map(_MENU_ITEM.match, asked))
+
+
+def _operands(text: str, mark: markup.Literal) -> tuple[str, str]:
+    """The words beside a comparison."""
+    before = _OPERAND.findall(text[max(0, mark.start - 40) : mark.start])
+    after = _OPERAND.findall(text[mark.end : mark.end + 40])
+    return (before[-1] if before else ""), (after[0].rstrip(".,") if after else "")
+
+
+def _is_localised(source: Place, text: Place) -> bool:
+    """Whether a shortcut in brackets in a label has the first letter of a word in either language: Save (Ctrl+S)."""
+    if source[1].kind != "shortcut" or source[1].key[:-1] != text[1].key[:-1]:
+        return False
+    return all(
+        markup.is_label(side)
+        and side[max(0, one.start - 1) : one.start] in ("(", "（")
+        and one.key[-1] in {word[0].upper() for word in scripts.words(side[: one.start])}
+        for side, one in (source, text)
+    )
 
 
 def hotkeys(segment: Segment, text: str) -> list[str]:
@@ -242,7 +300,6 @@ def units(segment: Segment, text: str) -> list[str]:
 
 
 CHECKS: dict[str, Check] = {
-    "placeholders": placeholders,
     "literals": literals,
     "hotkeys": hotkeys,
     "units": units,

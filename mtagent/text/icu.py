@@ -54,6 +54,7 @@ _TYPED = regex.compile(
     r"\{\s*+[^\s{},]++\s*+,\s*+(?:(?:plural|select|selectordinal)\s*+,|(?:number|date|time|spellout|ordinal|duration)\s*+[,}])"
 )
 _PATTERN = regex.compile(r"(?!::|(?:short|medium|long|full)\b)\S")
+_FIELD = regex.compile(r"([^\s:])\1*+")
 _SPACES = regex.compile(r"\s++")
 _APART = "\u2060"  # so that ${price} is a sign and an argument, and no placeholder of another kind
 _BRACES = str.maketrans("{}<%&$\\", "⦃⦄‹٪＆＄＼")  # a quoted one is a mere character
@@ -145,8 +146,15 @@ def _style(text: str, at: int, name: str, kind: str, depth: int) -> tuple[Argume
         opened += (text[at] == "{") - (text[at] == "}")
         at += 1
     style = _SPACES.sub(" ", text[start : at - 1]).strip()
-    own = kind in ("date", "time") and _PATTERN.match(style)
-    return Argument(name, kind, "" if own else style), at
+    if kind in ("date", "time"):
+        style = "" if _PATTERN.match(style) else _in_order(style)
+    return Argument(name, kind, style), at
+
+
+def _in_order(style: str) -> str:
+    """A skeleton of a date, ``::yMMMd``, with its fields in one order, for theirs means nothing."""
+    fields = (match.group() for match in _FIELD.finditer(style))
+    return "::" + "".join(sorted(fields)) if style.startswith("::") else style
 
 
 def _branches(text: str, at: int, name: str, kind: str, depth: int) -> tuple[Argument, int]:
@@ -241,22 +249,23 @@ def _shown_choices(*messages: Message, few: bool = False) -> Sequence[Choice]:
         {frozenset(choice.items()): dict(choice) for choice in islice(paths, _MOST_CHOICES)}.values()
     ) or [{}]
     size = 1 + sum(map(_size, messages))
+    most = max(1, _MOST_CHARACTERS // size)
     if few or len(choices) * size > _MOST_CHARACTERS:
         together: list[dict[str, str]] = []
         for choice in choices:
             fitting = (other for other in together if all(other.get(n, k) == k for n, k in choice.items()))
-            if (merged := next(fitting, None)) is None:
-                together.append(choice)
-            else:
+            if merged := next(fitting, None):
                 merged.update(choice)
+            elif len(together) < most:
+                together.append(choice)
         choices = together
-    return choices[: max(1, _MOST_CHARACTERS // size)]
+    return choices[:most]
 
 
 def _size(message: Message) -> int:
-    """The characters of ``message``, about."""
+    """The characters of ``message``, about, and its branches, for they take time too."""
     parts = (part if isinstance(part, str) else part.name for part in message)
-    inside = (_size(branch) for part in message if isinstance(part, Argument) for _, branch in part.branches)
+    inside = (1 + _size(branch) for part in message if isinstance(part, Argument) for _, branch in part.branches)
     return sum(map(len, parts)) + sum(inside)
 
 
@@ -355,12 +364,13 @@ def form_faults(source: Message, text: Message, lang: str, before: Message | Non
 
     Those of a select are the source's; those of a plural the language's forms and the source's exact numbers. Of the
     forms those may not be missing that the source has (of ordinals, the translation ``before``). ``=1`` will do for
-    ``one``, and the reverse, where these are the same.
+    ``one``, and the reverse, where these are the same; where ``one`` is said of 21 too, it needs the number.
     """
     sides = [source, text, before or ()]
     if is_one_only_1(lang):
         sides = [_with_one_for_1(side) for side in sides]
     known, own, old = map(_by_argument, sides)
+    wordy = {one.name for one in arguments(text) if not _has_number(one.name, one.branch("one"))}
     yield from (f"argument {{{name}, {kind}}} is missing" for name, kind, _ in known.keys() - own.keys())
     yield from (f"argument {{{name}, {kind}}} is not in the source" for name, kind, _ in own.keys() - known.keys())
     for argument, occurrences in own.items():
@@ -373,13 +383,24 @@ def form_faults(source: Message, text: Message, lang: str, before: Message | Non
                 wanted = exact | (kept | wanted) & forms
             else:
                 wanted, forms = exact | kept & forms, forms | wanted
+        instead = {"=1"} if kind == "plural" and "one" not in wanted and name not in wordy else set()
         for keywords in occurrences:
-            yield from (f"{keyword!r} of {name!r} is missing" for keyword in sorted((wanted | {"other"}) - keywords))
+            needed = (wanted | {"other"}) - (instead if "one" in keywords else set())
+            yield from (f"{keyword!r} of {name!r} is missing" for keyword in sorted(needed - keywords))
             for keyword in sorted(keywords - wanted - {"other"}):
                 if kind == "select":
                     yield f"{keyword!r} of {name!r} is not in the source"
                 elif not keyword.startswith("=") and keyword not in forms:
                     yield f"{keyword!r} of {name!r} is no {'plural' if kind == 'plural' else 'ordinal'} form of {lang}"
+
+
+def _has_number(name: str, message: Message) -> bool:
+    """Whether the number that ``name`` counts is shown."""
+    parts = (part for part in message if isinstance(part, Argument))
+    return any(
+        part.name == name if not part.branches else any(_has_number(name, branch) for _, branch in part.branches)
+        for part in parts
+    )
 
 
 def _by_argument(message: Message) -> dict[tuple[str, str, str], list[frozenset[str]]]:

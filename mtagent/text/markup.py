@@ -15,7 +15,7 @@ from mtagent.text.scripts import UNSPACED, Mark, alphabet, remembered
 
 _PLAIN = regex.compile(
     r"""
-    %% | %\#@\w++@
+    %%[A-Za-z_]\w*+%% | %% | %\#@\w++@ | (?<![\w\#])\#\#[A-Za-z_]\w*+\#\#(?![\w\#])
     | (?<!\d|\d[ \u00a0\u202f]) % (?:\([\w.]++\)|\d{1,2}\$)?+ [-+#]?+ (?:0\d{1,2}|\d)?+ (?:\.\d++)?+ (?:hh?|ll?|z)?+
       (?: [sd@] | [iouxXeEfFgGcraA](?![\p{L}]) )
     | (?<!\d) %[A-Za-z_][A-Za-z0-9_.]{2,}+%(?![A-Za-z0-9])
@@ -23,9 +23,9 @@ _PLAIN = regex.compile(
     | \$t\([^(){}\n]{0,200}+\)?+ | \$\(\w++\)
     | (?<!\w) @(?:\.\w++)?+: (?: \([\w.]++\) | \{'[^'\n]{0,100}+'\} | [A-Za-z_][\w-]*+(?:\.[\w-]++)*+ )
     | <%[^%\n]{0,200}+%> | \{%[^%\n]{0,200}+%\} | \[%[^%\n]{0,200}+%\] | \*\|[\w:.]++\|\*
-    | (?<![\w$]) \$[A-Za-z_]\w*+
+    | (?<![\w$]) \$[A-Za-z_]\w*+(?:\$(?!\w))?+
     | &(?:[A-Za-z][A-Za-z0-9]{1,31}+|\#\d{1,7}+|\#[xX][0-9A-Fa-f]{1,6}+);
-    | \\(?:[nrt]|u[0-9A-Fa-f]{4})
+    | \\(?:[nrt]|u[0-9A-Fa-f]{4}|\([A-Za-z_][\w.]*+\))
     """,
     flags=regex.VERBOSE,
 )
@@ -39,6 +39,7 @@ _SIMPLE = regex.compile(
     \{ \s*+ (?:-?+!?+[\p{L}\p{N}_$][\w.$-]*+ (?:\[(?:\w*+|'\w++'|"\w++")\])*+)?+ (?:![rsa])?+
       (?: \s*+ : [^{}\s]{0,40}+
         | \s*+ , \s*+ (?:number|date|time|spellout|ordinal|duration)\b [^{}\n]{0,200}+ )?+ \s*+ \}
+    | \{\{ \s*+ (?P<chooser>\#?[A-Za-z]++:[^{}|\n]++) \| [^{}\n]*+ \}\}
     | \{\{ \s*+ [\#/^&>!]?+ \s*+ [\w.$|-]++ [^{}\n]{0,40}+ \}\}
     """,
     flags=regex.VERBOSE,
@@ -55,7 +56,10 @@ class _Pair(NamedTuple):
 
 
 def _brace_marks(text: str) -> list[Mark]:
-    """Simple placeholders in braces, and ICU plurals and selects as one mark each."""
+    """Simple placeholders in braces, and ICU plurals and selects as one mark each.
+
+    Of MediaWiki's ``{{PLURAL:$1|file|files}}`` name and argument are the key: each language has forms of its own.
+    """
     pairs: list[_Pair] = []
     opened: list[int] = []
     for brace in _BRACE.finditer(text):
@@ -71,9 +75,9 @@ def _brace_marks(text: str) -> list[Mark]:
         if opening := _ICU.match(text, start, end):
             inside = pairs[index + 1 : bisect_right(pairs, (end,))]
             marks.append(Mark(_icu_key(text, opening, pairs[index], inside), start, end))
-        elif _SIMPLE.fullmatch(text, start, end):
+        elif simple := _SIMPLE.fullmatch(text, start, end):
             start -= start > 0 and text[start - 1] in "$%#"
-            marks.append(Mark(text[start:end], start, end))
+            marks.append(Mark(f"{{{{{simple['chooser']}|}}}}" if simple["chooser"] else text[start:end], start, end))
     return marks
 
 
@@ -101,7 +105,7 @@ def placeholders(text: str) -> tuple[Mark, ...]:
 
     An ICU plural or select is one mark. Linear in the text's length.
     """
-    if alphabet(text).isdisjoint("%{$&\\@|"):
+    if alphabet(text).isdisjoint("%{$&\\@|#"):
         return ()
     marks = _brace_marks(text) if "{" in text else []
     spans = [(mark.start, mark.end) for mark in marks]
@@ -152,18 +156,27 @@ def _has_several_conversions(text: str) -> bool:
 
 # -- what is the same in any language
 
+# A dash before one of these words is a dash, and no option: "He left --and never came back."
+_NO_OPTIONS = (
+    "and|but|or|nor|yet|so|the|an?|he|she|it|they|we|you|this|that|which|who|und|aber|oder|et|mais|ou|y|pero|e|ma"
+)
+_AT = "all|every(?:one|body)|home|night|school|sea|work"
 _LITERAL = regex.compile(
-    r"""
-    (?<![A-Za-z0-9_.:/\\~@-]) (?P<path> (?:~|\.\.?)?+/[\w.-]++/[\w./-]*[\w/] | [A-Za-z]:\\[\w.\\-]*\w
-      | (?:[A-Za-z0-9_.-]++/)*+[A-Za-z0-9_-]++(?:\.[A-Za-z0-9_-]++)*?\.(?i:7z|apk|bat|bmp|cfg|conf|cpp|css|csv|dll|docx?
-        |epub|exe|gif|gz|html?|ico|ini|ipynb|iso|jar|java|jpe?g|jsonl?|jsx?|m4a|md|mkv|mov|mp[34]|odt|ods|ogg|pdf|php|png
-        |pptx?|properties|py|rar|rtf|sh|sql|srt|svg|tar|tiff?|tmx|toml|tsv|tsx?|ttf|txt|wav|webm|webp
-        |xhtml|xlf|xliff|xlsx?|xml|ya?ml
-        |zip)(?![A-Za-z0-9_/]|[.-][A-Za-z0-9]) )
-    | (?<![A-Za-z0-9_-]) (?P<option> --[a-z][a-z0-9]*+(?:-[a-z0-9]++)*+ ) (?![A-Za-z0-9_-])
-    | (?<![A-Za-z0-9_&\#/]) (?P<colour> \#(?=\d*+[A-Fa-f]|\d{6})(?:[0-9A-Fa-f]{3,4}|[0-9A-Fa-f]{6}(?:[0-9A-Fa-f]{2})?+))
-      (?![A-Za-z0-9_])
-    | (?<![A-Za-z0-9_:./@%!]) (?P<name> [:@%!][A-Za-z_][A-Za-z0-9_]++:?+ ) (?![A-Za-z0-9_@%:])
+    rf"""
+    (?P<path> (?<![\w.:/\\~@-]) (?:~|\.\.?)?+/[\w.-]++/[\w./-]*[\w/]
+      | (?<=[{UNSPACED}\p{{Hangul}}]) (?:~|\.\.?)?+/[A-Za-z0-9_.-]++/[A-Za-z0-9_./-]*[A-Za-z0-9_/]
+      | (?<![A-Za-z0-9_.:/\\~@-]) (?: [A-Za-z]:\\[\w.\\-]*\w
+        | (?:[A-Za-z0-9_.-]++/)*+[A-Za-z0-9_-]++(?:\.[A-Za-z0-9_-]++)*?\.(?i:7z|apk|bat|bmp|cfg|conf|cpp|css|csv|dll
+          |docx?|epub|exe|gif|go|gz|html?|ico|ini|ipynb|iso|jar|java|jpe?g|jsonl?|jsx?|m4a|md|mkv|mov|mp[34]|odt|ods
+          |ogg|pdf|php|png|pptx?|properties|ps1|py|rar|rs|rtf|sh|sql|srt|svg|tar|tiff?|tmx|toml|tsv|tsx?|ttf|txt|vue|wav
+          |webm|webp|xhtml|xlf|xliff|xlsx?|xml|ya?ml
+          |zip)(?![A-Za-z0-9_/]|\.[A-Za-z0-9]|-[A-Za-z0-9_-]++\.[A-Za-z0-9]) ) )
+    | (?<![A-Za-z0-9_-]) (?P<option> --(?!(?:{_NO_OPTIONS})\b)[a-z][a-z0-9]*+(?:-[a-z0-9]++)*+ )
+      (?![A-Za-z0-9_]|-[a-z0-9-])
+    | (?<![A-Za-z0-9_&\#/]) (?: (?P<number> \#\d{{6}} )
+      | (?P<colour> \#(?=\d*+[A-Fa-f]) (?:[0-9A-Fa-f]{{3,4}}|[0-9A-Fa-f]{{6}}(?:[0-9A-Fa-f]{{2}})?+)) ) (?![A-Za-z0-9_])
+    | (?<![A-Za-z0-9_:./@%!]) (?P<name> :[A-Za-z_][A-Za-z0-9_]++:?+ (?!:)
+      | [@%!](?!(?<=@)(?:{_AT})\b)[A-Za-z_][A-Za-z0-9_]++ ) (?![A-Za-z0-9_@%])
     | (?<![<>=!&|+*/~^:-]) (?P<comparison> [<>=!]=?+ | [≤≥≠＜＞] ) (?<=[<>≤≥≠＜＞]|==|<=|>=|!=|(?<!\S)=) (?![<>=&|-])
     """,
     flags=regex.VERBOSE,
@@ -182,10 +195,10 @@ _MODIFIERS = {
 }
 _SHORTCUT = regex.compile(
     rf"(?<![\p{{L}}\p{{N}}+＋-])(?i:(?:{'|'.join(_MODIFIERS)})(?![\p{{L}}\p{{N}}]))[ ]?+[+＋-][ ]?+"
-    r"(?:[\p{L}⌘⌥⇧⌃]{1,12}+[ ]?+[+＋-][ ]?+)*+(?:F\d{1,2}|[\p{Lu}\d](?![\p{L}\p{N}]))(?![\p{L}\p{N}])"
+    r"(?:[\p{L}⌘⌥⇧⌃]{1,12}+[ ]?+[+＋-][ ]?+){0,4}+(?:F\d{1,2}|[\p{Lu}\d](?![\p{L}\p{N}]))(?![\p{L}\p{N}])"
 )
 _KEYS = regex.compile(r"[^\s+＋-]++")
-SPELLED_OUT = frozenset({"comparison", "shortcut"})
+SPELLED_OUT = frozenset({"comparison", "number", "shortcut"})
 """Kinds of literals that people also write in words, so that one is lost only where another came instead."""
 
 
@@ -200,8 +213,9 @@ class Literal(NamedTuple):
 
 @remembered
 def literals(text: str) -> tuple[Literal, ...]:
-    """Paths and names of files, options (``--all``), colours (``#ff0000``), names with a sign (``:name``, ``@name``),
-    comparisons (``<=``) and shortcuts, the latter with the usual names of their keys (Strg+S is Ctrl+S)."""
+    """Paths and names of files, options (``--all``), colours (``#ff0000``) and six digits that may be one, names with a
+    sign (``:name``, ``@name``), comparisons and shortcuts, the latter with the usual names of their keys (Strg+S is
+    Ctrl+S)."""
     characters = alphabet(text)
     found: list[Literal] = []
     if not characters.isdisjoint("./\\-#:@%!<>=≤≥≠＜＞"):
@@ -217,11 +231,14 @@ def literals(text: str) -> tuple[Literal, ...]:
     return tuple(found)
 
 
-# A hotkey is marked before a word or, behind a capital or small letter, before a small one: &File, E&xit; not R&D.
+# A hotkey is marked before a word or, behind a capital or small letter, before a small one: &File, E&xit; not R&D, and
+# not _emphasis_ or "~half of it".
 _HOTKEYS = {
     "&": regex.compile(r"(?<![\p{L}\p{N}&])&(?:amp;)?(?!\w++;)[\p{L}\p{N}]|(?<=\p{L})&(?:amp;)?(?!\w++;)\p{Ll}"),
-    "_": regex.compile(r"(?<![\p{L}\p{N}_])_[\p{L}\p{N}]|(?<=\b\p{Lu}\p{Ll}*+)_\p{Ll}"),
-    "~": regex.compile(r"(?<![\p{N}~/])~\p{L}"),
+    "_": regex.compile(
+        r"(?<![\p{L}\p{N}_])_(?![^_\n]{0,60}+(?<!\s)_(?![\p{L}\p{N}_]))[\p{L}\p{N}]|(?<=\b\p{Lu}\p{Ll}*+)_\p{Ll}"
+    ),
+    "~": regex.compile(r"(?<![\p{L}\p{N}~/])~[\p{Lu}\p{Lo}]|(?<=\p{L})~\p{L}"),
 }
 _LONGEST_LABEL = 60
 _SENTENCE_END = regex.compile(r"[.!?]\s")
@@ -506,7 +523,7 @@ _ESCAPED_APOSTROPHE = regex.compile(r"(?<=\p{L})''(?=[\p{L}{])")  # l''{item}
 @remembered
 def prose(text: str) -> str:
     """``text`` with placeholders, tags, URLs and e-mail addresses blanked out; offsets stay as they are."""
-    if alphabet(text).isdisjoint("%{$&\\<@:w|"):
+    if alphabet(text).isdisjoint("%{$&\\<@:w|#"):
         return text
     spans = [(mark.start, mark.end) for find in (placeholders, tags, urls, emails) for mark in find(text)]
     if "{" in text and "''" in text:
