@@ -176,18 +176,18 @@ def _remark(source: str, text: str, lang: str) -> str:
     if len(words(source)) < FEWEST_WORDS or {"change", "mistake"} & usual:
         return ""
     is_longer, size, whole = len(parts) > len(pieces(source)), letters(source), letters(text)
-    may_deny = len(parts) == 1 and denies(source) and whole >= UNCHANGED * size
 
     def is_extra(part: str, share: float = WITHOUT_IT) -> bool:
         return is_longer and whole - letters(part) >= share * size
 
     for index, part in enumerate(parts):
         is_end = index in (0, len(parts) - 1) and is_extra(part)
-        if (is_end or (len(parts) == 1 and not may_deny)) and says_unchanged(part):
+        is_alone = len(parts) == 1 and (whole < UNCHANGED * size or not denies(source))
+        if (is_end or is_alone) and says_unchanged(part):
             return part
         new = subjects(part) - usual
         is_beside = is_end and "wording" in new and bool(new & {"quality", "change", "mistake"})
-        if letters(part) <= LONGEST_REMARK and (is_beside or speaks_of_text(part, usual)):
+        if letters(part) <= LONGEST_REMARK and (is_beside or speaks_of_text(part, new)):
             return part
     if is_longer and len(_COLON.findall(text)) > len(_COLON.findall(source)):
         ends = [k for k in range(1, min(MOST_REMARKS, len(parts) - 1) + 1) if parts[k - 1].rstrip()[-1:] in ":："]
@@ -324,9 +324,10 @@ class Remarks:
     def _is_on_text(self, index: int, usual: set[str]) -> bool:
         """Whether the piece speaks of the text; more is asked of it if it may be a translation."""
         piece = self.pieces[index]
+        new = subjects(piece) - usual
         if self._has_fewer or (self._has_more and self._is_all([*self.pieces[:index], *self.pieces[index + 1 :]])):
-            return len(subjects(piece) - usual) >= SUBJECTS
-        return speaks_of_text(piece, usual)
+            return len(new) >= SUBJECTS
+        return speaks_of_text(piece, new)
 
     def _is_beside(self, index: int) -> bool:
         """Whether the other pieces say all that the text before said."""

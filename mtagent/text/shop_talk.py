@@ -182,13 +182,12 @@ _THIS_SENTENCE = regex.compile(
 )
 
 
-def speaks_of_text(text: str, usual: set[str]) -> bool:
-    """Whether ``text`` cannot but speak of itself, by its :func:`subjects` beside the ``usual`` ones.
+def speaks_of_text(text: str, new: set[str]) -> bool:
+    """Whether ``text`` cannot but speak of itself, by those of its :func:`subjects` that are ``new``.
 
     These are three of them, wording and change among them: that a sentence, text or offer is right or needed is said in
     any text. Two are enough where a sentence is called this one, or where a text is said to have no mistakes.
     """
-    new = subjects(text) - usual
     if "wording" not in new:
         return False
     is_praised = "quality" in new and _THIS_SENTENCE.search(text) is not None
