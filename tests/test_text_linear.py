@@ -114,6 +114,7 @@ def too_slow(read: Callable[[str], object], unit: str, wrapping: tuple[str, str]
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", READERS)
+@pytest.mark.timeout(400)  # the guards are tried on a hundred texts
 def test_time_grows_with_the_text_and_not_with_its_square(name: str) -> None:
     read = READERS[name]
     seconds(read, "warm ", WRAPPINGS[0], SHORT)
