@@ -19,7 +19,7 @@ import pytest
 from mtagent import Agent, Chain, ErrorSpan, Rating, Segment, make_segments
 from mtagent.chain.gate import RateGate
 from mtagent.config import Config, Settings
-from mtagent.errors import AuthenticationError, ConfigError, MtagentError, StepFailed
+from mtagent.errors import AuthenticationError, BudgetSpent, ConfigError, MtagentError, StepFailed
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
 from mtagent.records import Call, Completion, Usage
 from mtagent.translators import CallableTranslator
@@ -430,6 +430,30 @@ def test_a_run_is_stored_and_resumed_by_its_name(tmp_path: Path) -> None:
     assert len(llm.requests) == asked
     with pytest.raises(MtagentError, match="job-17"):
         agent.run("job-17").improve(segments[:3])
+
+
+def test_runs_share_the_budget_of_their_agent_and_are_heard(tmp_path: Path) -> None:
+    def reply(number: int) -> Completion:
+        return Completion(text=f"Texto {number}.", model="m", usage=Usage(calls=1, input_tokens=22_000, cost=1.0))
+
+    def segments(first: int) -> list[Segment]:
+        texts = [f"Text number {first}.", f"Text number {first + 1}."]
+        return make_segments(texts, None, "en", "es")
+
+    stages, calls = list[str](), list[Call]()
+    llm = ScriptedLLM(lambda messages, purpose: reply(len(llm.requests)))
+    given: dict[str, Any] = {"llm": llm, "stages": "t", "store": tmp_path / "s.db", "on_call": calls.append}
+    agent = Agent(**given, token_budget=75_000, on_step=lambda segment, step: stages.append(step.stage))
+    agent.run("a").improve(segments(1))
+    agent.run("a").improve(segments(1))  # what was paid for in this agent does not count twice
+    with pytest.raises(BudgetSpent, match="with a higher token_budget") as stopped:
+        agent.run("b").improve(segments(3))
+    assert len(llm.requests) == len(calls) == len(stages) == 3
+    assert len(stopped.value.chains) == 1
+    with pytest.raises(BudgetSpent):
+        agent.translate("One more.", "en", "es")
+    with pytest.raises(BudgetSpent, match="22,000 tokens of the budget"):  # another agent counts what the run has paid
+        Agent(**given, token_budget=25_000).run("b").improve(segments(3))
 
 
 def test_with_a_store_nothing_is_paid_for_twice_and_an_unreadable_reply_is_not_kept(tmp_path: Path) -> None:

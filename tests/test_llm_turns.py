@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 
+import pytest
+
 from mtagent.llm.turns import A_ROUND, turn
 
 
@@ -37,3 +39,27 @@ async def test_who_no_longer_waits_holds_nobody_up() -> None:
         task.cancel()
     done = await asyncio.wait_for(asyncio.gather(*waiting, return_exceptions=True), 5)
     assert [isinstance(result, asyncio.CancelledError) for result in done] == [place % 2 == 0 for place in range(9)]
+
+
+def test_ctrl_c_in_the_middle_of_a_round_leaves_nobody_waiting_for_good() -> None:
+    """The loop is run again after it, as Jupyter does."""
+    loop, interrupted = asyncio.new_event_loop(), False
+
+    class Interrupted(asyncio.Future[None]):
+        def set_result(self, result: None) -> None:
+            nonlocal interrupted
+            if not interrupted:
+                interrupted = True
+                raise KeyboardInterrupt
+            super().set_result(result)
+
+    loop.create_future = lambda: Interrupted(loop=loop)  # type: ignore[method-assign]
+
+    async def turns(*others: asyncio.Task[None]) -> None:
+        await asyncio.wait_for(asyncio.gather(turn(), *others), 1)
+
+    waiting = [loop.create_task(turn()) for _ in range(3 * A_ROUND)]
+    with pytest.raises(KeyboardInterrupt):
+        loop.run_until_complete(turns())
+    loop.run_until_complete(turns(*waiting))
+    loop.close()

@@ -335,7 +335,7 @@ class Agent:
         with speaking_python():
             update = {"run": name, **({} if store is None else {"store": Path(store)})}
             config = configuration.Config.model_validate(self.config.model_dump(exclude_unset=True) | update)
-            return AgentRun(config, self._own, self._terms)
+            return AgentRun(config, self._own, self._terms, budget=self._budget, on_step=self._heard)
 
 
 class About(TypedDict, total=False):

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Self
 
 from mtagent.chain.chain import improve
 from mtagent.config import Config
 from mtagent.errors import MtagentError
+from mtagent.jobs.agent import speaking_python
 from mtagent.jobs.context import placed
 from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import GlossaryFor, content_hashes, with_terms
 from mtagent.jobs.parts import OwnParts, assembled, effective, installed, settings_for_results
 from mtagent.jobs.run import Job, RunModels, run_job
 from mtagent.jobs.session import OwnLoop
-from mtagent.records import Chain, Segment
+from mtagent.llm.budget import Budget
+from mtagent.records import Chain, Segment, Step
 from mtagent.store.runs import Run, RunSummary
 from mtagent.store.store import Store, default_path, open_existing
 
@@ -26,12 +28,21 @@ class AgentRun:
     """The run ``name`` of an agent: ``with agent.run("job-17") as run: chains = run.improve(segments)``.
 
     What it has finished is answered from the store, and so is every request that was answered in any run. The same name
-    must have the same settings and segments. Whatever stops it, the same call again goes on from there. Raises
+    must have the same settings and segments. Whatever stops it, the same call again goes on from there. The ``budget``
+    is that of the agent; ``on_step`` hears of what is done now, not of what was finished before. Raises
     :class:`mtagent.errors.MtagentError`, whose ``chains`` are those that are done.
     """
 
-    def __init__(self, config: Config, own: OwnParts, terms: GlossaryFor) -> None:
-        self._config, self._own, self._terms = config, own, terms
+    def __init__(
+        self,
+        config: Config,
+        own: OwnParts,
+        terms: GlossaryFor,
+        *,
+        budget: Budget | None,
+        on_step: Callable[[Segment, Step], object],
+    ) -> None:
+        self._config, self._own, self._terms, self._budget, self._on_step = config, own, terms, budget, on_step
         self.name = str(config.run)
 
     def __enter__(self) -> Self:
@@ -52,6 +63,10 @@ class AgentRun:
 
     async def aimprove(self, segments: Iterable[Segment]) -> list[Chain]:
         """The same for async code."""
+        with speaking_python():
+            return await self._improved(segments)
+
+    async def _improved(self, segments: Iterable[Segment]) -> list[Chain]:
         config = self._config
         segments = [
             segment.model_copy(update={"domain": config.domain}) if segment.domain is None else segment
@@ -61,7 +76,7 @@ class AgentRun:
         for segment in segments:
             digest.update(segment.model_dump_json(exclude_defaults=True).encode())
         with Store(config.store or default_path()) as store:
-            models = RunModels(config, store)
+            models = RunModels(config, store, self._budget)
             async with assembled(config, self._own, wrap_llm=models.wrap) as plan:
                 job = Job(
                     command="agent",
@@ -69,7 +84,9 @@ class AgentRun:
                     inputs={"segments": digest.hexdigest(), **content_hashes({}, config)},
                     total=len(segments),
                     items=placed(segments, config.context),
-                    work=lambda run, position, place: improve(place.in_context(lambda at, _: run.text_at(at)), plan),
+                    work=lambda run, position, place: improve(
+                        place.in_context(lambda at, _: run.text_at(at)), plan, on_step=self._on_step
+                    ),
                     lane=(lambda place: place.document) if config.context else None,
                     save=Run.save,
                     outcome=outcome_of_chain,

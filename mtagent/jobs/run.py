@@ -186,4 +186,4 @@ class RunModels:
         for model in self._cached:
             model.run_id = run.id
         if self._budget:
-            self._budget.begin(run.name, run.usages())
+            self._budget.begin(run.name, run.usages(), of=self._store.database.path)

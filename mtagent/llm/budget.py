@@ -63,6 +63,7 @@ class Budget:
         self._lock = threading.Lock()  # models may be asked in several event loops
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
         self._prices: dict[str, PriceOf] = {}
+        self._begun = set[tuple[str, str]]()
 
     def price_of(self, llm: LLM) -> PriceOf:
         """What usage of ``llm`` costs. Raises :class:`ConfigError` where dollars are limited and nobody knows."""
@@ -76,8 +77,14 @@ class Budget:
         self._prices[llm.model] = llm.price
         return llm.price
 
-    def begin(self, run: str, paid: Iterable[tuple[str, Usage]]) -> None:
-        """Count what ``run`` has ``paid`` before, by model. Raises :class:`ConfigError` where that is not known."""
+    def begin(self, run: str, paid: Iterable[tuple[str, Usage]], *, of: str = "") -> None:
+        """Count what ``run`` ``of`` a store has ``paid`` before, by model; once, since what follows is counted anyway.
+
+        Raises :class:`ConfigError` where that is not known.
+        """
+        if (of, run) in self._begun:
+            return
+        before = Amount()
         for model, usage in paid:
             tokens = usage.input_tokens + usage.output_tokens
             cost = usage.cost
@@ -93,7 +100,10 @@ class Budget:
                     f"{calls} of which nobody knows what they cost: name the price in a file (--prices FILE), limit "
                     "the tokens instead (--token-budget N), or start another run (--name)"
                 )
-            self.spent += Amount(cost or 0.0, tokens)
+            before += Amount(cost or 0.0, tokens)
+        with self._lock:
+            self.spent += before
+        self._begun.add((of, run))
 
     async def reserve(self, worst: Amount, hint: str = "") -> None:
         """Wait until ``worst`` is sure to be left. Raises :class:`BudgetSpent` when nothing is under way any more."""

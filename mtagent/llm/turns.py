@@ -28,8 +28,11 @@ async def turn() -> None:
 
 
 def _next_round(loop: asyncio.AbstractEventLoop, waiting: deque[asyncio.Future[None]]) -> None:
-    for _ in range(min(A_ROUND, len(waiting))):
-        if not (first := waiting.popleft()).done():
-            first.set_result(None)
-    if waiting:
-        loop.call_soon(_next_round, loop, waiting)
+    try:
+        for _ in range(min(A_ROUND, len(waiting))):
+            if not waiting[0].done():
+                waiting[0].set_result(None)
+            waiting.popleft()
+    finally:  # Ctrl-C may come here, and the loop go on
+        if waiting:
+            loop.call_soon(_next_round, loop, waiting)
