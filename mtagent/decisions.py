@@ -1,16 +1,16 @@
 """What people decide about edits and segments of a run. How to use it, from the record to the decided text::
 
     with store.open_existing() as opened:                     # mtagent.store.store
-        run, log = opened.read("postedit-1a2b3c4d"), opened.decisions("postedit-1a2b3c4d")
-        position, chain = run.chain("17")
-        version = log.version(position)                       # show it with the segment, and send it back
-        decision = checked(chain, Decision(segment="17", edit=2, verdict="accept", who="ana"))
-        log.append([(position, decision)], expected={position: version})   # DecidedElsewhere: another window was first
-        result = decided(chain, log.history(position))        # mtagent.chain.decided, pure: .text .edits .findings
+        run = DecidedRun(opened, "postedit-1a2b3c4d")         # mtagent.jobs.decide
+        position, chain = run.run.chain("17")
+        version, history = run.log.version(position), run.log.history(position)   # show them, and send the version back
+        decision = run.checked(chain, Decision(segment="17", edit=2, verdict="accept", who="ana"), history)
+        run.log.append([(position, decision)], expected={position: version})   # DecidedElsewhere: another was first
+        result = run.segment(position)                        # mtagent.chain.decided: .text .edits .findings
 
 The log is append-only: a later decision about the same edit, or about the same segment as a whole, goes before an
-earlier one, ``undecided`` takes it back, and what the machine did stays as it is. Edits are counted over all steps of
-a chain from 1, as ``mtagent runs show`` does.
+earlier one, ``undecided`` takes it back, one that ``withdraws`` another leaves what was decided before that, and what
+the machine did stays as it is. Edits are counted over all steps of a chain from 1, as ``mtagent runs show`` does.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ class Decision(Record):
     ``undecided``   as the machine left it                              the decision about the whole is taken back
     ==============  ==================================================  ================================================
 
+    An accepted segment ``approves`` one text, of which it holds the :func:`text_hash`; where a segment was rejected or
+    got an own text, that is confirmed. ``id`` is the decision's number in the log, ``command`` that of the first
+    one that was written with it; the log gives both. ``withdraws`` is the ``id`` of one that does not count any more.
     ``seconds`` is how long it took to decide, ``at`` the time in UTC. ``stage`` is the edit's and ``chain`` the
     :func:`fingerprint` of what was decided about: a decision does not hold for a segment that was done again.
     """
@@ -52,21 +55,38 @@ class Decision(Record):
     seconds: float | None = None
     stage: Stage | None = None
     chain: str = ""
+    approves: str = ""
+    withdraws: int | None = None
+    id: int = 0
+    command: int = 0
 
     @model_validator(mode="after")
     def _with_text(self) -> Decision:
         if (self.verdict == "text") != (self.text is not None):
             raise ValueError("a text goes with the decision 'text', and with no other")
+        if self.withdraws is not None and self.verdict != "undecided":
+            raise ValueError("what withdraws a decision is 'undecided'")
         return self
+
+
+def standing(history: Iterable[Decision]) -> list[Decision]:
+    """The decisions of one segment's ``history`` that were not withdrawn, oldest first."""
+    history = list(history)
+    withdrawn = {decision.withdraws for decision in history}
+    return [decision for decision in history if decision.withdraws is None and decision.id not in withdrawn]
 
 
 def latest(history: Iterable[Decision]) -> tuple[Decision, ...]:
     """The decisions of one segment's ``history`` that hold, oldest first: the last one on each edit and on the whole.
 
-    A segment that is rejected hides what was decided about its edits before; taking that back shows it again.
+    A segment that is rejected hides what was decided about its edits before; taking that back shows it again. Accepting
+    a segment that was rejected or has an own text leaves it so.
     """
     last: dict[int | None, Decision] = {}
-    for decision in history:
+    for decision in standing(history):
+        there = last.get(decision.edit)
+        if decision.edit is None and decision.verdict == "accept" and there and there.verdict in ("reject", "text"):
+            continue
         last.pop(decision.edit, None)
         last[decision.edit] = decision
     whole = last.get(None)
@@ -75,6 +95,11 @@ def latest(history: Iterable[Decision]) -> tuple[Decision, ...]:
         for edit in places[: places.index(None)]:
             del last[edit]
     return tuple(decision for decision in last.values() if decision.verdict != "undecided")
+
+
+def text_hash(text: str) -> str:
+    """A hash of a text that was approved."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
 def fingerprint(chain: Chain) -> str:

@@ -135,6 +135,16 @@ def test_a_decision_about_another_text_is_stale() -> None:
     assert (result.text, result.stale, result.reviewed) == ("one 2 three four", (decision,), False)
 
 
+def test_a_step_without_places_is_approved_with_the_segment_alone() -> None:
+    given = "one two three four"
+    first = step("postedit", given, edit(given, "one", "first"))
+    reworded = Step(stage="proofread", text="all is new", proposed="all is new", verdict="kept", cause="better")
+    both = chain_of(given, first, reworded)
+    assert not decided(both, [say("accept", 1)]).approved
+    assert decided(both, [say("accept", 1), say("accept")]).approved
+    assert decided(chain_of(given, first), [say("accept", 1)]).approved
+
+
 def test_what_cannot_be_decided_says_why() -> None:
     segment = Segment(id="s", source="x", source_lang="en", target_lang="es", translation="a b")
     lost = Edit(old="q", new="r", outcome="not-found", detail="the words are not in the text")

@@ -84,8 +84,56 @@ def test_edits_are_taken_back_and_accepted_and_nothing_is_overwritten(reviewed: 
     accepted = reviewed("accept r --where guard=numbers")
     assert accepted.out == "1\tUna casa grande con 6 cuartos.\n"
     assert "segment 1: a guard sees in the text: numbers: " in accepted.err
+    assert reviewed("revert r 1 --undo").out == "Una casa grande con 5 cuartos.\n", "as before the last command"
     assert reviewed("revert r 1 --undo").out == "Una casa enorme con 5 cuartos.\n"
     assert "segment 1: nothing was decided on it" in refused(reviewed("revert r 1 --undo"))
+
+
+def test_undo_brings_back_what_others_had_decided_before(reviewed: Shell) -> None:
+    assert reviewed("accept r 1 --edit 2 --who ana").code == 0
+    assert reviewed("revert r 1 --edit 2").code == 0
+    assert reviewed("revert r 1 --undo").out == "Una casa enorme con 6 cuartos.\n"
+    assert "accepted by ana" in reviewed("runs show r 1").out
+    assert reviewed("revert r 1 --edit 1 --edit 2").code == 0
+    assert reviewed("revert r 1 --edit 2 --undo").out == "Una casa grande con 6 cuartos.\n"
+    assert reviewed("revert r 1 --edit 1 --undo").code == 0
+    assert "nothing was decided on edit 1" in refused(reviewed("accept r 1 --edit 2 --edit 1 --undo"))
+
+
+def test_accepting_a_segment_approves_what_the_person_sees(reviewed: Shell) -> None:
+    reviewed.write("own.csv", "segment,edit,decision,text", "1,,text,Mi texto")
+    assert reviewed("decide r own.csv").code == 0
+    assert reviewed("accept r 1").out == "Mi texto\n"
+    assert reviewed("revert r 2").code == 0
+    assert reviewed("accept r 2").out == 'Dijo "sí" al plan.\n'
+    assert reviewed("export r").lines == ["Mi texto", 'Dijo "sí" al plan.', "=1+1"]
+
+
+def test_an_approval_is_of_one_text(reviewed: Shell) -> None:
+    assert reviewed("revert r 1 --edit 1").code == 0
+    assert reviewed("accept r 1").out == "Una casa grande con 5 cuartos.\n"
+    assert "approved: 1 of 3" in reviewed("export r -o a.txt --only approved").err
+    assert reviewed("revert r 1 --edit 1 --undo").out == "Una casa enorme con 5 cuartos.\n"
+    assert "approved: 0 of 3" in reviewed("export r -o b.txt --only approved").err
+    assert reviewed.read("b.txt")[0] == "Una casa grande con 5 cuartos."
+    assert "about another text, and not in force: accepted by" in reviewed("runs show r 1").out
+    reviewed.write("again.csv", "segment,edit,decision", "1,,accept")
+    assert reviewed("decide r again.csv").last.startswith("mtagent: 1 new decision ")
+    assert reviewed("decide r again.csv").last.startswith("mtagent: 0 new decisions ")
+    assert "approved: 1 of 3" in reviewed("export r -o c.txt --only approved").err
+
+
+def test_runs_show_leaves_out_the_guards_that_the_run_left_out(shell: Shell) -> None:
+    store = Store(shell.folder / "store.db")
+    with store.start("r", settings={"skip_guards": ["quotes"]}, inputs={}, total=3) as run:
+        for position, chain in enumerate(chains()):
+            run.save(position, chain)
+        run.finish()
+    store.close()
+    assert shell("revert r 2 --edit 1").out == 'Dijo "sí» al plan.\n'
+    shown = shell("runs show r 2").out
+    assert 'decided  Dijo "sí» al plan.' in shown
+    assert "belong together" not in shown
 
 
 def test_several_edits_and_segments_at_once(reviewed: Shell) -> None:

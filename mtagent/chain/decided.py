@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple
 from rapidfuzz.distance import Indel
 
 from mtagent.chain.guards import Damage, damages
-from mtagent.decisions import Decision, fingerprint, latest
+from mtagent.decisions import Decision, fingerprint, latest, standing, text_hash
 from mtagent.errors import ConfigError
 from mtagent.records import Chain, Edit, Stage, Step
 from mtagent.text import edits, markup, scripts
@@ -42,6 +42,7 @@ class Decided(NamedTuple):
 
     ``decision`` is the one about the whole segment. ``findings`` is what the guards have against the ``text``, which
     stands all the same: people decide. ``stale`` decisions were made about another text, and do not count.
+    ``unplaced``: a step changed the text by more than edits with a place, so that only the whole can be approved.
     """
 
     chain: Chain
@@ -50,6 +51,7 @@ class Decided(NamedTuple):
     decision: Decision | None = None
     findings: tuple[Damage, ...] = ()
     stale: tuple[Decision, ...] = ()
+    unplaced: bool = False
 
     @property
     def reviewed(self) -> bool:
@@ -60,7 +62,8 @@ class Decided(NamedTuple):
     def approved(self) -> bool:
         """Whether a person decided on all of it: on the segment as a whole, or on each edit that has a place."""
         placed = [edit for edit in self.edits if edit.edit.start is not None]
-        return self.decision is not None or (bool(placed) and all(edit.decision for edit in placed))
+        each = bool(placed) and not self.unplaced and all(edit.decision for edit in placed)
+        return self.decision is not None or each
 
     @property
     def reviewed_chain(self) -> Chain:
@@ -79,9 +82,18 @@ def numbered(chain: Chain) -> list[tuple[int, Step, Edit]]:
     return [(number, step, edit) for number, (step, edit) in enumerate(pairs, 1)]
 
 
-def checked(chain: Chain, decision: Decision) -> Decision:
-    """``decision`` with what it is about. Raises :class:`ConfigError` where it cannot be made about ``chain``."""
-    stage = None
+def checked(
+    chain: Chain, decision: Decision, history: Iterable[Decision] = (), *, skip: Collection[str] = frozenset()
+) -> Decision:
+    """``decision`` with what it is about, after those of ``history``.
+
+    Raises :class:`ConfigError` where it cannot be made about ``chain``. Guards named in ``skip`` are left out.
+    """
+    stage, approves, history = None, "", list(history)
+    if decision.withdraws is not None:
+        if decision.withdraws not in {old.id for old in standing(history)}:
+            raise ConfigError(f"segment {chain.segment.id}: decision {decision.withdraws} is not there, or withdrawn")
+        return decision.model_copy(update={"chain": fingerprint(chain)})
     if decision.edit is not None:
         rows = numbered(chain)
         if not 1 <= decision.edit <= len(rows):
@@ -99,7 +111,9 @@ def checked(chain: Chain, decision: Decision) -> Decision:
                 f"edit {decision.edit} of segment {chain.segment.id} cannot be decided on alone: it was not located in "
                 "the text (the paper's strategy); decide on the whole segment"
             )
-    return decision.model_copy(update={"stage": stage, "chain": fingerprint(chain)})
+    elif decision.verdict == "accept":
+        approves = text_hash(decided(chain, history, skip=skip).text)
+    return decision.model_copy(update={"stage": stage, "chain": fingerprint(chain), "approves": approves})
 
 
 def decided(chain: Chain, history: Iterable[Decision], *, skip: Collection[str] = frozenset()) -> Decided:
@@ -116,7 +130,7 @@ def decided(chain: Chain, history: Iterable[Decision], *, skip: Collection[str] 
         all_rows = (DecidedEdit(number, step.stage, edit) for number, step, edit in numbered(chain))
         as_made = tuple(row._replace(stands="whole") if row.edit.outcome == "applied" else row for row in all_rows)
         return Decided(chain, chain.text, as_made, stale=stale)
-    texts, rows, first = _Texts(chain.segment.translation or ""), list[DecidedEdit](), 1
+    texts, rows, first, unplaced = _Texts(chain.segment.translation or ""), list[DecidedEdit](), 1, False
     for step in chain.steps:
         if step.stage == "translate" and chain.segment.translation is None:
             texts = _Texts(step.text)
@@ -128,12 +142,15 @@ def decided(chain: Chain, history: Iterable[Decision], *, skip: Collection[str] 
             for number, edit in zip(numbers, step.edits, strict=True)
         ]
         wanted = _wanted(chain, texts.machine, candidates, whole, skip)
+        unplaced |= not texts.placed(step)
         rows += texts.take(step, wanted, rejected=whole is not None and whole.verdict == "reject")
     text, given = texts.people, chain.given
     if whole is not None and whole.text is not None:
         text = whole.text
+    if whole is not None and whole.verdict == "accept" and whole.approves not in ("", text_hash(text)):
+        stale, whole = (*stale, whole), None
     found = findings(chain, given, text, skip) if given is not None else ()
-    return Decided(chain, text, tuple(rows), whole, found, stale)
+    return Decided(chain, text, tuple(rows), whole, found, stale, unplaced)
 
 
 _STYLES = {mark: style for style, marks in enumerate(('"＂', "“”„‟", "«»", "〝〞")) for mark in marks}
@@ -232,13 +249,17 @@ class _Texts:
         self.machine = self.people = text
         self._regions: list[_Region] = []
 
+    def placed(self, step: Step) -> bool:
+        """Whether the edits of a step that have a place make the machine's text into the step's."""
+        return _applied(self.machine, _made(step)) == step.text
+
     def take(self, step: Step, rows: Sequence[DecidedEdit], *, rejected: bool) -> list[DecidedEdit]:
         """Take a step: the machine's edits on its text, and those that shall stand on people's. Says which do."""
-        made = sorted({_change(edit) for edit in step.edits if edit.outcome == "applied" and edit.start is not None})
+        made = _made(step)
         wanted = [row for row in rows if row.stands == "whole"]
         results = {row.number: row for row in rows}
         ours, theirs = list[_Change](), list[_Change]()  # the same changes in the machine's and in people's text
-        if _applied(self.machine, made) != step.text:  # edits without a place: the paper's strategy, all or nothing
+        if not self.placed(step):  # edits without a place: the paper's strategy, all or nothing
             made = [_change(edit) for edit in edits.between(self.machine, step.text)]
             for change in () if rejected else made:
                 self._fit(self.machine[change.start : change.end], change, ours, theirs)
@@ -296,6 +317,11 @@ class _Texts:
 def _change(edit: Edit, own: str | None = None) -> _Change:
     assert edit.start is not None
     return _Change(edit.start, edit.start + len(edit.old), edit.new if own is None else own)
+
+
+def _made(step: Step) -> list[_Change]:
+    """The machine's changes that have a place, in order."""
+    return sorted({_change(edit) for edit in step.edits if edit.outcome == "applied" and edit.start is not None})
 
 
 def _applied(text: str, changes: Iterable[_Change]) -> str:

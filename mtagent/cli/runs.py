@@ -12,12 +12,13 @@ from typing import Any
 
 import click
 
-from mtagent.chain.decided import Decided, decided
+from mtagent.chain.decided import Decided
 from mtagent.cli.options import FILE, STORE_OPTION, existing_store, store_path, with_options
 from mtagent.cli.progress import uncounted
 from mtagent.cli.terminal import display, say
 from mtagent.decisions import Decision
 from mtagent.formats.files import STANDARD
+from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.summary import show_ratings, stage_table, summaries, system_table
 from mtagent.store.rescue import rescue
 from mtagent.store.runs import RunSummary
@@ -81,8 +82,7 @@ def show(run: str, segment: str | None, store: Path | None) -> None:
             if rating:
                 display(show_ratings(stored, segment))
             else:
-                position, chain = stored.chain(segment)
-                display(_show_chain(decided(chain, opened.decisions(run).history(position))))
+                display(_show_chain(DecidedRun(opened, run).segment(stored.chain(segment)[0])))
             return
         summary = opened.run(run)
         total = summary.counts.total

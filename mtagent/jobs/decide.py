@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mtagent.chain.decided import Decided, checked, decided, numbered
-from mtagent.decisions import Decision, DecisionVerdict, fingerprint, latest
+from mtagent.decisions import Decision, DecisionVerdict, fingerprint, latest, standing
 from mtagent.errors import ConfigError, InputError, StoreError
 from mtagent.formats.decisions import DecisionRow, read_decisions, write_decisions
 from mtagent.records import Chain, Edit, Step
@@ -36,6 +36,14 @@ class DecidedRun:
             return
         for position, chain in self.run.placed_chains():
             yield position, decided(chain, histories.get(position, ()), skip=self.skip)
+
+    def segment(self, position: int) -> Decided:
+        """The segment at ``position``, which must be there, with its decisions applied."""
+        return decided(self.run.chain_at(position), self.log.history(position), skip=self.skip)
+
+    def checked(self, chain: Chain, decision: Decision, history: Iterable[Decision]) -> Decision:
+        """``decision`` on a segment of this run, after those of ``history``: :func:`mtagent.chain.decided.checked`."""
+        return checked(chain, decision, history, skip=self.skip)
 
     def chains(self) -> Iterator[Chain]:
         """The chains by position, each with the text that people's decisions made, where there are any."""
@@ -125,8 +133,8 @@ def decide(
 ) -> list[Result]:
     """Decide on edits of ``segments``: the ``numbers`` among them, those that ``where`` holds for, or on the whole.
 
-    ``undecided`` takes back all that was decided on a segment. Raises :class:`mtagent.errors.MtagentError` before
-    anything is written.
+    ``undecided`` withdraws the last decision on each edit, or the last command on the segment.
+    Raises :class:`mtagent.errors.MtagentError` before anything is written.
     """
     run = DecidedRun(store, name)
     results, decisions, versions = list[Result](), list[tuple[int, Decision]](), dict[int, int]()
@@ -146,23 +154,18 @@ def decide(
             if not about:
                 del versions[position]
                 continue
-        elif verdict == "undecided" and not numbers:
-            about = [decision.edit for decision in latest(history)]
-            if not about:
-                raise ConfigError(f"segment {chain.segment.id}: nothing was decided on it that could be taken back")
         elif not numbers:
             about = [None]
-        made = [
-            checked(
-                chain,
-                Decision(segment=chain.segment.id, edit=number, verdict=verdict, text=text, who=who, reason=reason),
-            )
-            for number in about
-        ]
+        if verdict == "undecided":
+            said = _withdrawals(chain, history, about)
+        else:
+            said = [Decision(segment=chain.segment.id, edit=number, verdict=verdict, text=text) for number in about]
+        said = [one.model_copy(update={"who": who, "reason": reason}) for one in said]
+        made = [run.checked(chain, one, history) for one in said]
         decisions += [(position, decision) for decision in made]
         before = decided(chain, history, skip=run.skip).text
         after = decided(chain, [*history, *made], skip=run.skip)
-        results.append(Result(chain.segment.id, before, after, sum(number is not None for number in about)))
+        results.append(Result(chain.segment.id, before, after, sum(one.edit is not None for one in made)))
     if where.conditions and not decisions:
         raise ConfigError(_nothing_found(name, verdict, where, seen))
     run.log.append(decisions, expected=versions)
@@ -174,6 +177,22 @@ def _can(verdict: DecisionVerdict, edit: Edit, number: int, history: Sequence[De
     if verdict == "undecided":
         return any(decision.edit == number for decision in latest(history))
     return edit.start is not None
+
+
+def _withdrawals(chain: Chain, history: Sequence[Decision], about: Sequence[int | None]) -> list[Decision]:
+    """Decisions that withdraw the last one on each edit in ``about``; for the whole, all of the last command."""
+    before, found = standing(history), list[Decision]()
+    for number in about:
+        if number is None:
+            old = [decision for decision in before if decision.command == before[-1].command]
+        else:
+            old = [decision for decision in latest(history) if decision.edit == number]
+        found += old
+        if not old:
+            what = "it" if number is None else f"edit {number}"
+            raise ConfigError(f"segment {chain.segment.id}: nothing was decided on {what} that could be taken back")
+    segment = chain.segment.id
+    return [Decision(segment=segment, edit=old.edit, verdict="undecided", withdraws=old.id) for old in found]
 
 
 def _nothing_found(name: str, verdict: DecisionVerdict, where: Filter, seen: Iterable[tuple[str, str]]) -> str:
@@ -219,9 +238,13 @@ def import_decisions(store: Store, name: str, path: Path, who: str = "") -> Impo
         history = [decision for decision in history if decision.chain in ("", fingerprint(chain))]
         before, made = decided(chain, history, skip=run.skip).text, list[Decision]()
         _refuse_twice(table)
-        for row in sorted(table, key=lambda row: row.edit or 0):  # the segment as a whole first
-            decision = _decision(chain, row, who)
-            same = {(old.edit, old.verdict, old.text) for old in latest([*history, *made])}
+        for row in sorted(table, key=_in_order):
+            decision = _decision(run, chain, row, who, [*history, *made])
+            there = latest([*history, *made])
+            same = {(old.edit, old.verdict, old.text) for old in there}
+            if decision.approves:  # a text that was approved or decided on already need not be approved
+                known_texts = ("", decision.approves)
+                same = {(None, "accept", None) for old in there if old.edit is None and old.approves in known_texts}
             nothing = row.verdict == "undecided" and row.edit not in {edit for edit, _, _ in same}
             if (row.edit, row.verdict, row.text) in same or nothing:
                 known += 1
@@ -236,11 +259,16 @@ def import_decisions(store: Store, name: str, path: Path, who: str = "") -> Impo
     return Import(results, len(decisions), known, empty)
 
 
-def _decision(chain: Chain, row: DecisionRow, who: str) -> Decision:
+def _in_order(row: DecisionRow) -> tuple[bool, int]:
+    """The segment as a whole first, but last where it is accepted with all that the table says of its edits."""
+    return row.edit is None and row.verdict == "accept", row.edit or 0
+
+
+def _decision(run: DecidedRun, chain: Chain, row: DecisionRow, who: str, history: Sequence[Decision]) -> Decision:
     assert row.verdict is not None
     given = Decision(segment=row.segment, edit=row.edit, verdict=row.verdict, text=row.text, reason=row.reason, who=who)
     try:
-        decision = checked(chain, given)
+        decision = run.checked(chain, given, history)
     except ConfigError as error:
         raise InputError(f"{row.where}: {error}") from error
     if row.edit is not None:

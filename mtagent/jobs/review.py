@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-from mtagent.chain.decided import Decided, checked, decided, findings
+from mtagent.chain.decided import Decided, findings
 from mtagent.chain.guards import Damage
 from mtagent.decisions import Decision, fingerprint
 from mtagent.errors import ConfigError, DecidedElsewhere
@@ -121,8 +121,8 @@ class ReviewQueue:
     def segment(self, run: int, position: int) -> tuple[Decided, int]:
         """A segment with its decisions, and their version. Raises :class:`ConfigError` where there is none."""
         opened = self._run(run, position)
-        version, history = opened.log.version(position), opened.log.history(position)
-        return decided(opened.run.chain_at(position), history, skip=opened.skip), version
+        version = opened.log.version(position)
+        return opened.segment(position), version
 
     def versions(self) -> list[dict[int, int]]:
         """Of each run, the versions of the segments with decisions."""
@@ -144,7 +144,8 @@ class ReviewQueue:
         chain = opened.run.chain_at(position)
         if fingerprint(chain) != seen:
             raise DecidedElsewhere(f"segment {chain.segment.id} was done again meanwhile; look at it again")
-        made = checked(chain, decision.model_copy(update={"segment": chain.segment.id, "who": self.who}))
+        said = decision.model_copy(update={"segment": chain.segment.id, "who": self.who})
+        made = opened.checked(chain, said, opened.log.history(position))
         opened.log.append([(position, made)], expected={position: version})
 
     def _run(self, run: int, position: int) -> DecidedRun:

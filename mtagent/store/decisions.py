@@ -10,7 +10,8 @@ from mtagent.decisions import Decision
 from mtagent.errors import DecidedElsewhere, StoreError
 from mtagent.store.database import Database, now
 
-_COLUMNS = "segment, edit, verdict, text, reason, who, at, seconds, stage, chain"
+_WRITTEN = "segment, edit, verdict, text, reason, who, at, seconds, stage, chain, approves, withdraws, command"
+_COLUMNS = f"{_WRITTEN}, id"
 _FIELDS = tuple(_COLUMNS.split(", "))
 Placed = tuple[int, Decision]
 """A decision with the position of its segment in the run."""
@@ -57,7 +58,8 @@ class DecisionLog:
         Those without a time get the present one. Raises :class:`DecidedElsewhere` where a segment's version is no
         longer the ``expected`` one, and :class:`StoreError` for a position that the run does not hold.
         """
-        columns = f"INSERT INTO decisions (run_id, position, {_COLUMNS}) VALUES ({', '.join('?' * (len(_FIELDS) + 2))})"
+        names = _WRITTEN.split(", ")
+        insert = f"INSERT INTO decisions (run_id, position, {_WRITTEN}) VALUES ({', '.join('?' * (len(names) + 2))})"
         time = now()
         with self._database.writing(f"a decision about run {self._name!r}") as connection:
             for position, version in (expected or {}).items():
@@ -69,6 +71,7 @@ class DecisionLog:
                         "look at it again"
                     )
             versions = dict[int, int]()
+            command = connection.execute("SELECT coalesce(max(id), 0) + 1 FROM decisions").fetchone()[0]
             for position, decision in decisions:
                 there = (
                     "SELECT 1 FROM segments JOIN runs ON runs.id = run_id"
@@ -77,7 +80,7 @@ class DecisionLog:
                 place = (self._run_id, self._name, position, decision.segment)
                 if not connection.execute(there, place).fetchone():
                     raise StoreError(f"run {self._name!r}: has no segment {decision.segment!r} at position {position}")
-                values = [getattr(decision, name) for name in _FIELDS]
-                values[_FIELDS.index("at")] = decision.at or time
-                versions[position] = connection.execute(columns, (self._run_id, position, *values)).lastrowid or 0
+                made = decision.model_copy(update={"at": decision.at or time, "command": command})
+                values = [getattr(made, name) for name in names]
+                versions[position] = connection.execute(insert, (self._run_id, position, *values)).lastrowid or 0
             return versions

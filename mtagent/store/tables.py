@@ -184,7 +184,8 @@ _DECISIONS = (
     """CREATE TABLE decisions (
         id INTEGER PRIMARY KEY, run_id INTEGER NOT NULL, position INTEGER NOT NULL, segment TEXT NOT NULL,
         edit INTEGER, verdict TEXT NOT NULL, text TEXT, reason TEXT, who TEXT NOT NULL,
-        at TEXT NOT NULL, seconds REAL, stage TEXT, chain TEXT NOT NULL)""",
+        at TEXT NOT NULL, seconds REAL, stage TEXT, chain TEXT NOT NULL,
+        approves TEXT NOT NULL, withdraws INTEGER, command INTEGER NOT NULL)""",
     "CREATE INDEX decisions_by_segment ON decisions (run_id, position)",
 )
 
