@@ -9,6 +9,7 @@ import pytest
 from mtagent.decisions import Decision
 from mtagent.errors import RunLocked, StoreError
 from mtagent.records import Call, Message
+from mtagent.store.runs import Run
 from mtagent.store.store import Store
 from tests.stored import paid, post_edited, rated, sql, start
 
@@ -104,3 +105,44 @@ def test_a_new_run_has_nothing_of_a_deleted_one(tmp_path: Path) -> None:
         assert not store.decisions("c")
         with pytest.raises(StoreError, match="has no segment 'both' at position 0"):
             log.append([(0, Decision(segment="both", verdict="accept"))])
+
+
+def test_who_still_reads_a_deleted_run_sees_no_other_one(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.db") as store:
+        filled(store)
+        read = store.read("b")
+        store.delete(["b"])
+        with start(store, "c") as run:
+            run.save(0, post_edited("private"))
+        assert run.id > read.id
+        assert list(read.chains()) == []
+        with pytest.raises(StoreError, match="run 'b': has no segment at position 0, or was deleted"):
+            read.chain_at(0)
+
+
+def test_a_run_that_begins_while_another_is_deleted_is_locked_as_any_other(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.db") as store, Store(tmp_path / "s.db") as other:
+        filled(store)
+        begun = list[Run]()
+        store.database.connection.set_trace_callback(
+            lambda statement: begun.append(start(other, "c")) if statement == "VACUUM" else None
+        )
+        store.delete(["b"])
+        store.database.connection.set_trace_callback(None)
+        with begun[0], pytest.raises(RunLocked):
+            store.reopen("c")
+        assert not (tmp_path / "s.db.run-2.lock").exists()
+
+
+def test_a_run_that_is_deleted_while_somebody_waits_for_it_is_not_worked_on(tmp_path: Path) -> None:
+    with Store(tmp_path / "s.db") as store, Store(tmp_path / "s.db") as other:
+        filled(store)
+        commits = iter(("the row of the run", "what it was started with"))
+
+        def delete(statement: str) -> None:
+            if statement == "COMMIT" and next(commits, None) == "what it was started with":
+                store.delete(["b"])
+
+        other.database.connection.set_trace_callback(delete)
+        with pytest.raises(StoreError, match="run 'b': was deleted meanwhile"):
+            start(other, "b")

@@ -62,7 +62,8 @@ def test_the_queries_of_the_page_run_and_its_tables_are_all_described(store: Sto
     start(store, "my-ratings", kind="rating").save_ratings(0, rated("s"))
     assert all(queried(tmp_path / "s.db", query) for query in queries)
     with sql(tmp_path / "s.db") as connection:
-        for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").fetchall():
+        tables = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite%'"
+        for (name,) in connection.execute(tables).fetchall():
             described = page.split(f"#### {name}\n")[1].split("\n#### ")[0]
             for column, *_ in connection.execute(f"SELECT * FROM {name} LIMIT 0").description:
                 assert f"`{column}`" in described, (name, column)
@@ -142,6 +143,18 @@ def test_a_store_of_version_1_is_brought_up_to_date_with_all_its_content(tmp_pat
     assert queried(place, "SELECT role, text FROM dialogue ORDER BY call, turn") == [
         ("system", "constant"), ("user", "about old reply"), ("reply", "old reply")
     ]  # fmt: skip
+
+
+def test_a_store_of_a_former_version_keeps_its_rows_and_gives_no_number_of_a_run_twice(tmp_path: Path) -> None:
+    place = tmp_path / "old.db"
+    with of_version_1(place) as connection:
+        before = connection.execute("SELECT * FROM runs").fetchall()
+    with Store(place) as store:
+        assert [row[:9] for row in store.database.query("SELECT * FROM runs")] == before
+        number = store.read("old").id
+        store.delete(["old"])
+        with start(store, "old") as run:
+            assert run.id == number + 1
 
 
 @pytest.mark.parametrize(

@@ -118,9 +118,10 @@ class StoredRun:
         return f"; its segments are called {', '.join(names[:_SHOWN_IDS])}{more}" if names else ""
 
     def chain_at(self, position: int) -> Chain:
-        """The chain of the segment at ``position``, which must be there."""
-        with self._database.intact(f"run {self.name!r}"):
-            return self._page("position = ?", position)[0][1]
+        """The chain of the segment at ``position``. Raises :class:`StoreError` where there is none."""
+        for _, chain in self._page("position = ?", position):
+            return chain
+        raise StoreError(f"run {self.name!r}: has no segment at position {position}, or was deleted")
 
     def text_at(self, position: int) -> str | None:
         """The last accepted text of the segment at ``position``; ``None`` where there is no such segment."""

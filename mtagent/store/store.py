@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from difflib import get_close_matches
 from itertools import takewhile
 from pathlib import Path
@@ -135,17 +136,14 @@ class Store:
         there; then none is deleted.
         """
         ids = {name: self._id(name) for name in dict.fromkeys(names)}
-        runs = list[Run]()
-        try:
+        with ExitStack() as held:
             for name, run_id in ids.items():
-                runs.append(self._lock(run_id, name))
-            return delete_runs(self.database, list(ids.values()), list(ids))
-        finally:
-            for run in runs:
-                run.close()
-            for run_id in ids.values() if len(runs) == len(ids) else ():
-                if (lock := self._lock_of(run_id)) is not None:
-                    Path(lock.lock_file).unlink(missing_ok=True)
+                held.enter_context(self._lock(run_id, name))
+            deleted = delete_runs(self.database, list(ids.values()), list(ids))
+            for lock in filter(None, map(self._lock_of, ids.values())):
+                with suppress(OSError):  # where an open file cannot be removed, letting go of the lock does it
+                    Path(lock.lock_file).unlink()
+            return deleted
 
     def runs(self) -> list[RunSummary]:
         """All runs, oldest first."""
@@ -260,7 +258,9 @@ class Store:
         run = self._open[run_id] = Run(self.database, self._calls, run_id, name, release)
         try:
             with self.database.writing() as connection:
-                connection.execute("UPDATE runs SET pid = ? WHERE id = ?", (os.getpid(), run_id))
+                sql = "UPDATE runs SET pid = ? WHERE id = ?"
+                if not connection.execute(sql, (os.getpid(), run_id)).rowcount:
+                    raise StoreError(f"run {name!r}: was deleted meanwhile; the same command again begins it anew")
         except StoreError:
             run.close()
             raise

@@ -187,6 +187,15 @@ _DECISIONS = (
         at TEXT NOT NULL, seconds REAL, stage TEXT, chain TEXT NOT NULL,
         approves TEXT NOT NULL, withdraws INTEGER, command INTEGER NOT NULL)""",
     "CREATE INDEX decisions_by_segment ON decisions (run_id, position)",
+    # AUTOINCREMENT: who still holds the number of a deleted run must not read another run by it
+    """CREATE TABLE numbered (
+        id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, state TEXT NOT NULL, settings TEXT NOT NULL,
+        inputs TEXT NOT NULL, total INTEGER, pid INTEGER, started TEXT NOT NULL, updated TEXT NOT NULL,
+        kind TEXT NOT NULL DEFAULT 'chain', outputs TEXT)""",
+    """INSERT INTO numbered
+        SELECT id, name, state, settings, inputs, total, pid, started, updated, kind, outputs FROM runs""",
+    "DROP TABLE runs",
+    "ALTER TABLE numbered RENAME TO runs",
 )
 
 MIGRATIONS: Sequence[Migration] = (
