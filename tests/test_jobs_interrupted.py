@@ -220,5 +220,5 @@ def test_memory_does_not_grow_with_the_number_of_segments(tmp_path: Path) -> Non
 def test_a_hundred_thousand_segments_take_less_than_500_mb(tmp_path: Path) -> None:
     kib, done = measured(tmp_path, 100_000)
     assert kib < 500_000
-    assert "100000 segments: 33334 changed" in done.err
+    assert "100,000 segments: 33334 changed" in done.err
     assert (tmp_path / "100000.out").read_bytes().count(b"\n") == 100_000
