@@ -143,6 +143,10 @@ def test_a_step_without_places_is_approved_with_the_segment_alone() -> None:
     assert not decided(both, [say("accept", 1)]).approved
     assert decided(both, [say("accept", 1), say("accept")]).approved
     assert decided(chain_of(given, first), [say("accept", 1)]).approved
+    more = chain_of(given, first.model_copy(update={"text": "first two three"}))  # not by its edits alone
+    assert decided(more, ()).only_whole
+    with pytest.raises(ConfigError, match="its step changed the text by more than edits with a place"):
+        checked(more, say("reject", 1))
 
 
 def test_what_cannot_be_decided_says_why() -> None:

@@ -58,12 +58,12 @@ class Review:
 
 
 def wanted(result: Decided, row: DecidedEdit) -> bool | None:
-    """Whether a person wants an edit that has a place; ``None`` where nobody decided on it.
+    """Whether a person wants an edit that can be decided on alone; ``None`` where nobody decided on it.
 
     Words of one's own in its place say neither. A segment that was accepted as it stands says the same of its edits,
     and one that was rejected that none is wanted.
     """
-    if row.edit.start is None:
+    if not row.alone:
         return None
     if row.decision is not None:
         return {"accept": True, "reject": False}.get(row.decision.verdict)

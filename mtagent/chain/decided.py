@@ -26,12 +26,14 @@ _MOST_NEIGHBOURS = 6
 class DecidedEdit(NamedTuple):
     """An edit, whether it ``stands`` in the decided text as a whole, in part or not, and why that is so, for people.
 
-    ``remark`` is empty where it is as the person, or without a decision the machine, wanted it.
+    ``remark`` is empty where it is as the person, or without a decision the machine, wanted it. ``alone``: it can be
+    decided on alone, since it has a place, and its step changed the text by such edits only.
     """
 
     number: int
     stage: Stage
     edit: Edit
+    alone: bool
     decision: Decision | None = None
     stands: Literal["whole", "part", "no"] = "no"
     remark: str = ""
@@ -42,7 +44,7 @@ class Decided(NamedTuple):
 
     ``decision`` is the one about the whole segment. ``findings`` is what the guards have against the ``text``, which
     stands all the same: people decide. ``stale`` decisions were made about another text, and do not count.
-    ``unplaced``: a step changed the text by more than edits with a place, so that only the whole can be approved.
+    ``only_whole``: a step changed the text by more than edits with a place, so that only the whole can be approved.
     """
 
     chain: Chain
@@ -51,7 +53,7 @@ class Decided(NamedTuple):
     decision: Decision | None = None
     findings: tuple[Damage, ...] = ()
     stale: tuple[Decision, ...] = ()
-    unplaced: bool = False
+    only_whole: bool = False
 
     @property
     def reviewed(self) -> bool:
@@ -61,9 +63,8 @@ class Decided(NamedTuple):
     @property
     def approved(self) -> bool:
         """Whether a person decided on all of it: on the segment as a whole, or on each edit that has a place."""
-        placed = [edit for edit in self.edits if edit.edit.start is not None]
-        each = bool(placed) and not self.unplaced and all(edit.decision for edit in placed)
-        return self.decision is not None or each
+        decisions = [edit.decision for edit in self.edits if edit.alone]
+        return self.decision is not None or (bool(decisions) and not self.only_whole and all(decisions))
 
     @property
     def reviewed_chain(self) -> Chain:
@@ -80,6 +81,15 @@ def numbered(chain: Chain) -> list[tuple[int, Step, Edit]]:
     """All edits of ``chain`` with the number by which people decide on them, and their step."""
     pairs = [(step, edit) for step in chain.steps for edit in step.edits]
     return [(number, step, edit) for number, (step, edit) in enumerate(pairs, 1)]
+
+
+def _explained(chain: Chain) -> list[bool]:
+    """Of each step, whether its edits that have a place make all of its change. The paper's strategy gives others."""
+    before, explained = chain.segment.translation, list[bool]()
+    for step in chain.steps:
+        explained.append(before is None or _applied(before, _made(step)) == step.text)
+        before = step.text
+    return explained
 
 
 def checked(
@@ -99,17 +109,16 @@ def checked(
         if not 1 <= decision.edit <= len(rows):
             count = f"it has {len(rows)}" if rows else "it has none"
             raise ConfigError(f"segment {chain.segment.id} has no edit {decision.edit}; {count}")
-        _, step, edit = rows[decision.edit - 1]
-        stage = step.stage
-        if edit.start is None and decision.verdict in ("accept", "text") and edit.outcome != "applied":
+        row = decided(chain, ()).edits[decision.edit - 1]
+        stage, edit = row.stage, row.edit
+        against = ("reject", "text") if edit.outcome == "applied" else ("accept", "text")
+        if not row.alone and decision.verdict in against:
             raise ConfigError(
-                f"edit {decision.edit} of segment {chain.segment.id} cannot be accepted: it has no place in the text "
-                f"({edit.detail or edit.outcome}); give the segment a text of your own"
-            )
-        if edit.start is None and decision.verdict in ("reject", "text") and edit.outcome == "applied":
-            raise ConfigError(
-                f"edit {decision.edit} of segment {chain.segment.id} cannot be decided on alone: it was not located in "
-                "the text (the paper's strategy); decide on the whole segment"
+                f"edit {decision.edit} of segment {chain.segment.id} cannot be decided on alone: its step changed the "
+                "text by more than edits with a place; decide on the whole segment"
+                if edit.start is not None or edit.outcome == "applied"
+                else f"edit {decision.edit} of segment {chain.segment.id} cannot be accepted: it has no place in the "
+                f"text ({edit.detail or edit.outcome}); give the segment a text of your own"
             )
     elif decision.verdict == "accept":
         approves = text_hash(decided(chain, history, skip=skip).text)
@@ -126,31 +135,31 @@ def decided(chain: Chain, history: Iterable[Decision], *, skip: Collection[str] 
     stale = tuple(decision for decision in in_force if decision.chain not in ("", known))
     by_edit = {decision.edit: decision for decision in in_force if decision not in stale}
     whole = by_edit.get(None)
+    explained = _explained(chain)
+    by_step = dict(zip(map(id, chain.steps), explained, strict=True))
+    all_rows = [
+        DecidedEdit(number, step.stage, edit, by_step[id(step)] and edit.start is not None, by_edit.get(number))
+        for number, step, edit in numbered(chain)
+    ]
     if not by_edit:
-        all_rows = (DecidedEdit(number, step.stage, edit) for number, step, edit in numbered(chain))
         as_made = tuple(row._replace(stands="whole") if row.edit.outcome == "applied" else row for row in all_rows)
-        return Decided(chain, chain.text, as_made, stale=stale)
-    texts, rows, first, unplaced = _Texts(chain.segment.translation or ""), list[DecidedEdit](), 1, False
-    for step in chain.steps:
+        return Decided(chain, chain.text, as_made, stale=stale, only_whole=not all(explained))
+    texts, rows = _Texts(chain.segment.translation or ""), list[DecidedEdit]()
+    for step, alone in zip(chain.steps, explained, strict=True):
+        candidates = all_rows[len(rows) : len(rows) + len(step.edits)]
         if step.stage == "translate" and chain.segment.translation is None:
             texts = _Texts(step.text)
+            rows += candidates
             continue
-        numbers = range(first, first + len(step.edits))
-        first += len(step.edits)
-        candidates = [
-            DecidedEdit(number, step.stage, edit, by_edit.get(number))
-            for number, edit in zip(numbers, step.edits, strict=True)
-        ]
         wanted = _wanted(chain, texts.machine, candidates, whole, skip)
-        unplaced |= not texts.placed(step)
-        rows += texts.take(step, wanted, rejected=whole is not None and whole.verdict == "reject")
+        rows += texts.take(step, wanted, alone, rejected=whole is not None and whole.verdict == "reject")
     text, given = texts.people, chain.given
     if whole is not None and whole.text is not None:
         text = whole.text
     if whole is not None and whole.verdict == "accept" and whole.approves not in ("", text_hash(text)):
         stale, whole = (*stale, whole), None
     found = findings(chain, given, text, skip) if given is not None else ()
-    return Decided(chain, text, tuple(rows), whole, found, stale, unplaced)
+    return Decided(chain, text, tuple(rows), whole, found, stale, not all(explained))
 
 
 _STYLES = {mark: style for style, marks in enumerate(('"＂', "“”„‟", "«»", "〝〞")) for mark in marks}
@@ -249,17 +258,13 @@ class _Texts:
         self.machine = self.people = text
         self._regions: list[_Region] = []
 
-    def placed(self, step: Step) -> bool:
-        """Whether the edits of a step that have a place make the machine's text into the step's."""
-        return _applied(self.machine, _made(step)) == step.text
-
-    def take(self, step: Step, rows: Sequence[DecidedEdit], *, rejected: bool) -> list[DecidedEdit]:
+    def take(self, step: Step, rows: Sequence[DecidedEdit], explained: bool, *, rejected: bool) -> list[DecidedEdit]:
         """Take a step: the machine's edits on its text, and those that shall stand on people's. Says which do."""
         made = _made(step)
         wanted = [row for row in rows if row.stands == "whole"]
         results = {row.number: row for row in rows}
         ours, theirs = list[_Change](), list[_Change]()  # the same changes in the machine's and in people's text
-        if not self.placed(step):  # edits without a place: the paper's strategy, all or nothing
+        if not explained:  # edits without a place: the paper's strategy, all or nothing
             made = [_change(edit) for edit in edits.between(self.machine, step.text)]
             for change in () if rejected else made:
                 self._fit(self.machine[change.start : change.end], change, ours, theirs)

@@ -143,13 +143,14 @@ def decide(
     for position, chain in chosen or run.run.placed_chains():
         versions[position] = run.log.version(position)
         history = run.log.history(position)
+        now = decided(chain, history, skip=run.skip)
         about: list[int | None] = list(dict.fromkeys(numbers))
         if where.conditions:
             seen.update(where.values(chain))
             about = [
                 number
-                for number, step, edit in numbered(chain)
-                if where.holds(chain, step, edit) and _can(verdict, edit, number, history)
+                for (number, step, edit), row in zip(numbered(chain), now.edits, strict=True)
+                if where.holds(chain, step, edit) and (row.decision if verdict == "undecided" else row.alone)
             ]
             if not about:
                 del versions[position]
@@ -163,20 +164,12 @@ def decide(
         said = [one.model_copy(update={"who": who, "reason": reason}) for one in said]
         made = [run.checked(chain, one, history) for one in said]
         decisions += [(position, decision) for decision in made]
-        before = decided(chain, history, skip=run.skip).text
         after = decided(chain, [*history, *made], skip=run.skip)
-        results.append(Result(chain.segment.id, before, after, sum(one.edit is not None for one in made)))
+        results.append(Result(chain.segment.id, now.text, after, sum(one.edit is not None for one in made)))
     if where.conditions and not decisions:
         raise ConfigError(_nothing_found(name, verdict, where, seen))
     run.log.append(decisions, expected=versions)
     return results
-
-
-def _can(verdict: DecisionVerdict, edit: Edit, number: int, history: Sequence[Decision]) -> bool:
-    """Whether a filter takes an edit for this verdict: one that is not located cannot be decided on alone."""
-    if verdict == "undecided":
-        return any(decision.edit == number for decision in latest(history))
-    return edit.start is not None
 
 
 def _withdrawals(chain: Chain, history: Sequence[Decision], about: Sequence[int | None]) -> list[Decision]:
@@ -312,7 +305,7 @@ def export_decisions(store: Store, name: str, path: Path) -> int:
 
 
 def _rows_of(result: Decided) -> Iterator[dict[str, object]]:
-    """The segment as a whole, and then its edits that have a place."""
+    """The segment as a whole, and then its edits that can be decided on alone."""
 
     def said(decision: Decision | None) -> dict[str, Any]:
         if decision is None:
@@ -322,7 +315,7 @@ def _rows_of(result: Decided) -> Iterator[dict[str, object]]:
     segment = result.chain.segment
     yield {"segment": segment.id, "source": segment.source, "result": result.text} | said(result.decision)
     for row in result.edits:
-        if row.edit.start is not None:
+        if row.alone:
             about = {"segment": segment.id, "edit": row.number, "stage": row.stage, "outcome": row.edit.outcome}
             why = row.edit.detail or (row.edit.span.explanation if row.edit.span else "")
             yield about | {"why": why, "old": row.edit.old, "new": row.edit.new} | said(row.decision)

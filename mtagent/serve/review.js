@@ -64,9 +64,9 @@ async function undo() {
 
 /** The edit that accept and reject are about; null: the whole segment. */
 function target(segment) {
-  const placed = segment.edits.filter((edit) => edit.placed);
-  if (segment.decision && chosen === null) return null;
-  return placed.find((edit) => edit.number === chosen) ?? placed.find((edit) => !edit.decision) ?? placed[0] ?? null;
+  const alone = segment.edits.filter((edit) => edit.alone);
+  if (chosen === null && (segment.decision || (segment.only_whole && alone.every((edit) => edit.decision)))) return null;
+  return alone.find((edit) => edit.number === chosen) ?? alone.find((edit) => !edit.decision) ?? alone[0] ?? null;
 }
 
 async function judge(verdict, whole = false) {
@@ -76,7 +76,7 @@ async function judge(verdict, whole = false) {
   const edit = whole ? null : target(segment);
   if (edit === null && verdict === "reject" && segment.text === (segment.chain.given ?? "")) return announce("There is no edit to reject");
   decide(row, edit?.number ?? null, verdict);
-  const left = edit !== null && segment.edits.some((item) => item.placed && !item.decision);
+  const left = edit !== null && row.decided !== "all";
   announce(`${edit ? `Edit ${edit.number}` : "Segment"} ${nameOf(row)}: ${SAID[verdict]}`);
   chosen = null;
   if (left) show(details.get(keyOf(row)));
@@ -288,14 +288,14 @@ function editPart(segment, step, edit, before, item, about) {
     "li", { class: `card${is ? " current" : ""}`, "aria-current": is && "true", value: item.number },
     element("p", { class: "head" }, element("strong", {}, `Edit ${item.number}`), " ", OUTCOMES[edit.outcome] ?? edit.outcome, " ",
       item.decision && badge(SAID[item.decision.verdict] + (item.decision.who ? ` by ${item.decision.who}` : ""), `decided ${item.decision.verdict}`),
-      item.placed && element("span", { class: "buttons" }, button("accept", "Accept"), " ", button("reject", "Reject"))),
+      item.alone && element("span", { class: "buttons" }, button("accept", "Accept"), " ", button("reject", "Reject"))),
     element("p", { class: "text", lang: language, dir: "auto" }, element("span", { class: "around" }, lead), changeNodes(edit.old, edit.new, item.changes), element("span", { class: "around" }, tail)),
     error && element("p", { class: "small" }, badge(error.severity, error.severity), " ", error.category, error.explanation && [" – ", quoted(error.explanation)]),
     edit.detail && element("p", { class: "small", dir: "auto" }, edit.detail),
     item.remark && element("p", { class: "small remark" }, `This edit ${item.remark}`),
   );
   card.addEventListener("click", (event) => {
-    if (event.target.closest("button") || !item.placed || String(getSelection()) !== "") return;
+    if (event.target.closest("button") || !item.alone || String(getSelection()) !== "") return;
     chosen = item.number;
     show(segment);
   });
@@ -415,7 +415,7 @@ function onKey(event) {
   }
   if (event.target.closest?.("input, select, textarea") || !byId("letters").checked) return;
   const edits = current ? details.get(keyOf(current))?.edits : [];
-  if (edits?.some((edit) => String(edit.number) === event.key && edit.placed)) {
+  if (edits?.some((edit) => String(edit.number) === event.key && edit.alone)) {
     chosen = Number(event.key);
     show(details.get(keyOf(current)));
   } else if (Object.hasOwn(ACTIONS, event.key)) {

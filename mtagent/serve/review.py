@@ -249,7 +249,7 @@ def _segment(result: Decided) -> Plain:
                 "number": row.number,
                 "stands": row.stands,
                 "remark": row.remark,
-                "placed": row.edit.start is not None,
+                "alone": row.alone,
                 "guards": row.edit.guards,
                 "changes": changes(row.edit.old, row.edit.new, language),
                 "decision": said(row.decision),
@@ -257,6 +257,7 @@ def _segment(result: Decided) -> Plain:
             for row in result.edits
         ],
         "decision": said(result.decision),
+        "only_whole": result.only_whole,
         "found": [damage.model_dump() for damage in result.findings],
         "stale": len(result.stale),
     }

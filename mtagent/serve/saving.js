@@ -171,9 +171,9 @@ function mark(segment, { edit, verdict, text = null }) {
   if (edit === null) segment.decision = decision;
   else segment.edits.find((item) => item.number === edit).decision = decision;
   const row = byKey.get(keyOf(segment));
-  const placed = segment.edits.filter((item) => item.placed);
-  const done = segment.decision || (placed.length > 0 && placed.every((item) => item.decision));
-  row.decided = done ? "all" : placed.some((item) => item.decision) ? "some" : "no";
+  const alone = segment.edits.filter((item) => item.alone);
+  const done = segment.decision || (!segment.only_whole && alone.length > 0 && alone.every((item) => item.decision));
+  row.decided = done ? "all" : alone.some((item) => item.decision) ? "some" : "no";
   row.verdict = verdict === "undecided" ? null : verdict;
 }
 
