@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict, Unpack, get_args, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict, Unpack, overload
 from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
@@ -18,10 +18,11 @@ from pydantic import ValidationError
 from mtagent import config as configuration
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import Gate
-from mtagent.config import ModelSettings, Role, Settings
+from mtagent.config import Role, Settings
 from mtagent.errors import ConfigError, MtagentError
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.formats.glossary import Glossary
+from mtagent.jobs.agent_settings import refuse_foreign, refuse_idle
 from mtagent.jobs.context import Document, Placed, placed
 from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import GlossaryFor, read_terms, with_terms
@@ -43,18 +44,6 @@ if TYPE_CHECKING:
     from mtagent.jobs.agent_run import AgentRun
 
 Terms = Mapping[str, str] | Iterable[Term] | Glossary
-_NOT_HERE = {
-    "source_lang": "name the languages of each text",
-    "target_lang": "name the languages of each text",
-    "run": "name the run in agent.run(NAME)",
-    "limit": "give as many segments as you want worked on",
-    "give_up_after": "leave the loop over agent.stream(…) where too many chains have failed",
-}
-_OF_CLIENTS = {
-    *("api_key", "headers", "http_client", "prices"),
-    *("requests_per_minute", "tokens_per_minute", "timeout", "deadline"),
-}
-"""What is for the servers of models, and not for a model that is passed."""
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
 
 
@@ -105,8 +94,10 @@ class Agent:
             given["judge"] = judge if isinstance(judge, Mapping) else {"evaluator": judge}
         self._on_step, self._on_call = on_step, on_call
         with speaking_python():
-            connection = {"api_key": api_key, "headers": headers, "http_client": http_client}
-            _refuse_idle({**given, **{name: value for name, value in connection.items() if value is not None}}, llm)
+            for name, listener in (("on_step", on_step), ("on_call", on_call)):
+                if listener is not None and not callable(listener):
+                    raise ConfigError(f"{name}: {listener!r:.80} cannot be called: give a function")
+            refuse_foreign(given)
             self.config, self._terms = loaded(config_file, given, glossary, keep)
             wrapped = None if translator is None or isinstance(translator, str) else wrap(translator)
             self._own = OwnParts(
@@ -116,11 +107,12 @@ class Agent:
                 triage=None if isinstance(triage, str) else triage,
                 gate=None if isinstance(gate, str) else gate,
                 llm=None if isinstance(llm, str) else llm,
-                llms=dict(llms or {}),
+                llms=_mapping(llms, "llms: give a model for a role, as in {'judge': model}"),
                 api_key=api_key,
-                headers=dict(headers or {}),
+                headers=_mapping(headers, "headers: give names and texts, as in {'X-Team': 'mt'}"),
                 http_client=http_client,
             )
+            refuse_idle(given, self.config, self._own)
         self._budget = budget_of(self.config)
         self._session: Session[_Parts] = Session(lambda: _Opening(self.config, self._own, self._budget))
         batch = wrapped.batch_size if isinstance(wrapped, CallableTranslator) else BATCH_SIZE
@@ -433,16 +425,10 @@ def _done(under_way: Iterable[futures.Future[Chain] | asyncio.Future[Chain]]) ->
     return tuple(future.result() for future in ended if future.exception() is None)
 
 
-def _refuse_idle(given: Mapping[str, Any], llm: object) -> None:
-    """Raise :class:`ConfigError` for a setting that would do nothing."""
-    others = any(given.get(name) for name in (*get_args(Role), "judge_model", "evaluator", "triage"))
-    for name in given:
-        if name in _NOT_HERE:
-            raise ConfigError(f"{name}: does nothing in an agent: {_NOT_HERE[name]}")
-        if llm is None or isinstance(llm, str):
-            continue
-        if name in ModelSettings.model_fields or (name in _OF_CLIENTS and not others):
-            raise ConfigError(f"{name}: the model that you pass (llm) has settings of its own: set it there")
+def _mapping(given: Mapping[Any, Any] | None, what: str) -> dict[Any, Any]:
+    if given is not None and not isinstance(given, Mapping):
+        raise ConfigError(f"{what}, not {given!r:.80}")
+    return dict(given or {})
 
 
 def loaded(
@@ -453,9 +439,19 @@ def loaded(
 ) -> tuple[configuration.Config, GlossaryFor]:
     """The configuration, and the terms of its files or those that are given. Raises :class:`ConfigError`."""
     files = {name: file for name, file in (("glossary", glossary), ("keep", keep)) if isinstance(file, str | Path)}
-    config = configuration.load(Path(config_file) if config_file else None, {**given, **files})
+    if config_file is not None and not (isinstance(config_file, str | Path) and str(config_file).strip()):
+        raise ConfigError(f"config_file: {config_file!r:.80} is no path")
+    config = configuration.load(None if config_file is None else Path(config_file), {**given, **files})
     terms = () if "glossary" in files else terms_of(glossary)  # type: ignore[arg-type]
-    kept = () if "keep" in files or keep is None else [Term(source=word) for word in keep]  # type: ignore[union-attr]
+    kept = list[Term]()
+    if "keep" not in files and keep is not None:
+        if not isinstance(keep, Iterable):
+            raise ConfigError(f"keep: {keep!r:.80}: give a file, or a list of words")
+        words = list(keep)
+        for word in words:
+            if not isinstance(word, str) or not word.strip():
+                raise ConfigError(f"keep: {word!r:.80} is no word")
+        kept = [Term(source=word) for word in words]
     return config, read_terms(config, terms, kept)
 
 
