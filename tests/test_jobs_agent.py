@@ -499,6 +499,14 @@ def test_a_run_is_stored_and_resumed_by_its_name(tmp_path: Path) -> None:
         agent.run("job-17").improve(segments[:3])
 
 
+def test_segments_of_a_run_have_ids_of_their_own(tmp_path: Path) -> None:
+    run = Agent(llm=improving(), store=tmp_path / "s.db").run("r")
+    twice = make_segments(["a", "b"], ["x", "y"], "en", "es") + make_segments(["c"], ["z"], "en", "es")
+    with pytest.raises(ConfigError, match="segments 1 and 3 have the same id '1', .* give each one its own"):
+        run.improve(twice)
+    assert not (tmp_path / "s.db").exists(), "nothing was begun"
+
+
 def test_runs_share_the_budget_of_their_agent_and_are_heard(tmp_path: Path) -> None:
     def reply(number: int) -> Completion:
         return Completion(text=f"Texto {number}.", model="m", usage=Usage(calls=1, input_tokens=22_000, cost=1.0))
