@@ -24,6 +24,7 @@ from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
 from mtagent.records import Call, Completion, Usage
 from mtagent.translators import CallableTranslator
 from tests.jobs import improving
+from tests.simulator import chain as simulated
 
 
 def spaced(text: str) -> str:
@@ -261,6 +262,76 @@ def test_an_error_that_concerns_all_hands_out_what_is_done() -> None:
     with pytest.raises(AuthenticationError):
         list(agent.stream(make_segments(texts, None, "en", "es")))
     agent.close()
+
+
+class Stopping(ScriptedLLM):
+    """Translates; reviews text 5 never and text 6 slowly; at text 7, after that, its key is wrong."""
+
+    async def complete(self, *given: Any, **settings: Any) -> Completion:
+        completion = await super().complete(*given, **settings)
+        if settings["purpose"] == "translate":
+            return completion
+        number = next(number for number in (5, 6, 7, 0) if not number or f"text {number}." in str(given[0]))
+        await asyncio.sleep({5: 60.0, 6: 0.4, 7: 0.2, 0: 0.0}[number])
+        if number == 7:
+            raise AuthenticationError("401")
+        return completion
+
+
+@pytest.mark.parametrize("way", ["list", "stream", "astream", "astream of async"])
+def test_an_error_that_concerns_all_lets_others_end_and_hands_out_how_far_they_came(way: str) -> None:
+    usage = Usage(calls=1, input_tokens=10, output_tokens=2)
+
+    def answer(messages: Any, purpose: str) -> Completion:
+        return Completion(text="Texto." if purpose == "translate" else '{"errors": []}', model="m", usage=usage)
+
+    segments = make_segments([f"This is the text {n}." for n in range(10)], None, "en", "es")
+    handed_out = list[Chain]()
+    agent = Agent(llm=Stopping(answer), stages="tp", evaluator="rubric-mqm", gate="guards", rules_first=False)
+
+    async def from_afar() -> AsyncIterator[Segment]:
+        for segment in segments:
+            yield segment
+
+    async def streamed() -> None:
+        async for chain in agent.astream(from_afar() if "of" in way else segments, ordered=False):
+            handed_out.append(chain)
+
+    def work() -> None:
+        if way == "list":
+            agent.improve(segments)
+        elif way == "stream":
+            handed_out.extend(agent.stream(segments, ordered=False))
+        else:
+            asyncio.run(streamed())
+
+    with pytest.raises(AuthenticationError) as caught:
+        work()
+    agent.close()
+    chains = {chain.segment.id: chain for chain in (*handed_out, *caught.value.chains)}
+    assert sorted(chains, key=int) == [str(n) for n in range(1, 11)]
+    assert [number for number in sorted(chains) if chains[number].failed] == ["6", "8"]
+    assert {chain.text for chain in chains.values()} == {"Texto."}
+    stopped, wrong = chains["6"].failed, chains["8"].failed
+    assert stopped is not None
+    assert wrong is not None
+    assert (stopped.stage, stopped.reason) == ("postedit", "CancelledError: stopped before it was done")
+    assert wrong.reason == "AuthenticationError: 401"
+    assert [chains[number].usage.calls for number in ("1", "6", "7", "8")] == [2, 1, 2, 1]
+
+
+def test_a_reply_that_was_paid_for_is_on_the_chain_that_an_error_stops() -> None:
+    def answer(messages: Any, purpose: str) -> str:
+        if messages[0].content.startswith("You compare"):
+            raise AuthenticationError("401")
+        return simulated.improving({"messages": [message.model_dump() for message in messages]})
+
+    agent = Agent(llm=ScriptedLLM(answer), stages="pe", gate="pairwise")
+    with pytest.raises(AuthenticationError) as caught:
+        agent.postedit("Hi end.", "Hi errado fin.", "en", "es")
+    (chain,) = caught.value.chains
+    assert (chain.text, chain.state) == ("Hi errado fin.", "failed")
+    assert chain.usage.calls == 1
 
 
 @pytest.mark.parametrize("ordered", [True, False])
@@ -502,7 +573,7 @@ def test_a_run_is_stored_and_resumed_by_its_name(tmp_path: Path) -> None:
 def test_segments_of_a_run_have_ids_of_their_own(tmp_path: Path) -> None:
     run = Agent(llm=improving(), store=tmp_path / "s.db").run("r")
     twice = make_segments(["a", "b"], ["x", "y"], "en", "es") + make_segments(["c"], ["z"], "en", "es")
-    with pytest.raises(ConfigError, match="segments 1 and 3 have the same id '1', .* give each one its own"):
+    with pytest.raises(ConfigError, match=r"segments 1 and 3 have the same id '1', .* give each one its own"):
         run.improve(twice)
     assert not (tmp_path / "s.db").exists(), "nothing was begun"
 

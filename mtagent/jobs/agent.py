@@ -7,6 +7,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent import futures
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -27,7 +28,7 @@ from mtagent.jobs.context import Document, Placed, placed
 from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import GlossaryFor, read_terms, with_terms
 from mtagent.jobs.parts import OwnParts, assembled, budget_of, within
-from mtagent.jobs.pool import Outcome, work_all
+from mtagent.jobs.pool import GRACE, Outcome, work_all
 from mtagent.jobs.run import RunModels
 from mtagent.jobs.session import Session
 from mtagent.llm.budget import Budget
@@ -183,8 +184,9 @@ class Agent:
         ``chain.text`` is the result. ``source_lang`` is a language, or ``"auto"`` for an MT system that finds it out.
         ``about`` is what else is known: see :class:`About`.
 
-        An error that concerns every text (a wrong key, a budget that is spent) is raised; its ``chains`` are those
-        that are done.
+        An error that concerns every text (a wrong key, a budget that is spent) is raised. What is under way has a
+        second to end. ``chains`` of the error are those that are done, and those that had a step done or a reply paid
+        for: the last step of these has failed.
         """
         chains = await self.aimprove(
             _segments(texts, None, source_lang, target_lang, about), timeout=about.get("timeout")
@@ -250,7 +252,7 @@ class Agent:
                 lane=(lambda place: place.document) if self.config.context else None,
             )
         except MtagentError as error:
-            error.chains = tuple(done[position] for position in sorted(done))
+            error.chains = _in_order(done | work.stopped)
             raise
         return [done[position] for position in sorted(done)]
 
@@ -260,9 +262,9 @@ class Agent:
         """The chains of ``segments`` as soon as each is there, in order unless it is not ``ordered``.
 
         ``segments`` are taken as they are needed. Raises as :meth:`atranslate` does; ``chains`` of the error are those
-        that are done and were not handed out.
+        that were begun and not handed out.
         """
-        work, under_way = _Work(self, timeout), dict[futures.Future[Chain], None]()
+        work, under_way = _Work(self, timeout), dict[futures.Future[Chain], int]()
 
         def following() -> Chain:
             done = under_way if ordered else futures.wait(under_way, return_when=futures.FIRST_COMPLETED).done
@@ -273,13 +275,14 @@ class Agent:
         with speaking_python():
             try:
                 for place in work.placed(segments):
-                    under_way[self._session.submit(partial(work.improve, place))] = None
+                    under_way[self._session.submit(partial(work.improve, place))] = place.position
                     if len(under_way) >= self._window:
                         yield following()
                 while under_way:
                     yield following()
             except MtagentError as error:
-                error.chains = _done(under_way)
+                self._session.wait(lambda parts: work.end())
+                error.chains = _in_order(_done(under_way) | work.stopped)
                 raise
             finally:
                 for future in under_way:
@@ -293,7 +296,7 @@ class Agent:
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> AsyncGenerator[Chain, None]:
         """The same for async code; ``segments`` may come from async code, too."""
-        work, under_way = _Work(self, timeout), dict[asyncio.Future[Chain], None]()
+        work, under_way = _Work(self, timeout), dict[asyncio.Future[Chain], int]()
 
         async def following() -> Chain:
             if ordered:
@@ -307,13 +310,15 @@ class Agent:
         with speaking_python():
             try:
                 async for place in work.placed_async(segments):
-                    under_way[asyncio.ensure_future(self._session.run(partial(work.improve, place)))] = None
+                    chain = asyncio.ensure_future(self._session.run(partial(work.improve, place)))
+                    under_way[chain] = place.position
                     if len(under_way) >= self._window:
                         yield await following()
                 while under_way:
                     yield await following()
             except MtagentError as error:
-                error.chains = _done(under_way)
+                await self._session.run(lambda parts: work.end())
+                error.chains = _in_order(_done(under_way) | work.stopped)
                 raise
             finally:
                 for future in under_way:
@@ -376,6 +381,8 @@ class _Work:
         self._agent, self._seconds = agent, seconds
         self._texts: dict[int, str] = {}  # of segments that the next one in the document is shown
         self._turns: WeakKeyDictionary[Document, asyncio.Lock] = WeakKeyDictionary()
+        self._under_way = set[asyncio.Task[Any]]()
+        self.stopped: dict[int, Chain] = {}  # by position: how far those have come that an error has stopped
 
     def placed(self, segments: Iterable[Segment]) -> Iterator[Placed]:
         """The ``segments`` at their places."""
@@ -391,9 +398,11 @@ class _Work:
             return
         if self._agent.config.context:
             raise ConfigError("context: what follows a segment of an async iterator is not known: give a list")
+        position = 0
         async for segment in segments:
             for place in self.placed([segment]):
-                yield place
+                yield replace(place, position=position)
+            position += 1
 
     def _with_domain(self, segment: Segment) -> Segment:
         if not isinstance(segment, Segment):
@@ -405,24 +414,49 @@ class _Work:
 
     async def improve(self, place: Placed, parts: _Parts) -> Chain:
         """The chain of a segment, begun when those before it in its document are done, if it is shown them."""
-        if not self._agent.config.context:
-            return await self._improve(place.segment, parts)
-        async with self._turns.setdefault(place.document, asyncio.Lock()):
-            chain = await self._improve(place.in_context(lambda at, _: self._texts.pop(at, None)), parts)
-            self._texts[place.position] = chain.text
-            return chain
+        task = asyncio.current_task()
+        assert task is not None
+        self._under_way.add(task)
+        try:
+            if not self._agent.config.context:
+                return await self._improve(place.segment, place.position, parts)
+            async with self._turns.setdefault(place.document, asyncio.Lock()):
+                segment = place.in_context(lambda at, _: self._texts.pop(at, None))
+                chain = await self._improve(segment, place.position, parts)
+                self._texts[place.position] = chain.text
+                return chain
+        finally:
+            self._under_way.discard(task)
 
-    async def _improve(self, segment: Segment, parts: _Parts) -> Chain:
-        chain = await improve(segment, parts.plan, within=self._seconds, on_step=self._agent._heard)
+    async def end(self) -> None:
+        """Give what is under way a moment to end, and then stop it."""
+        if under_way := set(self._under_way):
+            _, late = await asyncio.wait(under_way, timeout=GRACE)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    async def _improve(self, segment: Segment, position: int, parts: _Parts) -> Chain:
+        chain = await improve(
+            segment,
+            parts.plan,
+            within=self._seconds,
+            on_step=self._agent._heard,
+            on_stop=lambda chain: self.stopped.update({position: chain}),
+        )
         if parts.store is not None and any(call.error for step in chain.steps for call in step.calls):
             parts.store.distrust_calls(call for step in chain.steps for call in step.calls)
         return chain
 
 
-def _done(under_way: Iterable[futures.Future[Chain] | asyncio.Future[Chain]]) -> tuple[Chain, ...]:
-    """The chains of those that have ended well."""
-    ended = [future for future in under_way if future.done() and not future.cancelled()]
-    return tuple(future.result() for future in ended if future.exception() is None)
+def _done(under_way: Mapping[futures.Future[Chain], int] | Mapping[asyncio.Future[Chain], int]) -> dict[int, Chain]:
+    """The chains of those that have ended well, by position."""
+    ended = {future: at for future, at in under_way.items() if future.done() and not future.cancelled()}
+    return {at: future.result() for future, at in ended.items() if future.exception() is None}
+
+
+def _in_order(chains: Mapping[int, Chain]) -> tuple[Chain, ...]:
+    return tuple(chain for _, chain in sorted(chains.items()))
 
 
 def _mapping(given: Mapping[Any, Any] | None, what: str) -> dict[Any, Any]:

@@ -28,9 +28,9 @@ class AgentRun:
     """The run ``name`` of an agent: ``with agent.run("job-17") as run: chains = run.improve(segments)``.
 
     What it has finished is answered from the store, and so is every request that was answered in any run. The same name
-    must have the same settings and segments, and each segment an id of its own. Whatever stops it, the same call again goes on from there. The ``budget``
-    is that of the agent; ``on_step`` hears of what is done now, not of what was finished before. Raises
-    :class:`mtagent.errors.MtagentError`, whose ``chains`` are those that are done.
+    must have the same settings and segments, and each segment an id of its own. Whatever stops it, the same call again
+    goes on from there. The ``budget`` is that of the agent; ``on_step`` hears of what is done now, not of what was
+    finished before. Raises :class:`mtagent.errors.MtagentError`, whose ``chains`` are those that are done.
     """
 
     def __init__(
