@@ -38,10 +38,8 @@ def new_faults(check: Check) -> Guard:
     """
 
     def guard(segment: Segment, before: str, after: str) -> list[str]:
-        faults = Counter(check(segment, after))
-        if faults:
-            faults -= Counter(check(segment, before))
-        return list(faults.elements())
+        faults = list(check(segment, after))
+        return list((Counter(faults) - Counter(check(segment, before))).elements()) if faults else []
 
     return guard
 

@@ -108,7 +108,7 @@ class Signed(Protocol):
 
 def suggests_edits(evaluator: Evaluator) -> bool:
     """Whether ``evaluator`` suggests every edit that it wants itself."""
-    return isinstance(evaluator, Suggests) and evaluator.suggests
+    return bool(getattr(evaluator, "suggests", False))
 
 
 def signed(name: str, llm: LLM, prompts: Iterable[Prompt | str], *parts: str, **options: object) -> str:
@@ -204,8 +204,9 @@ async def rating_by(evaluator: Evaluator, segment: Segment, translation: str) ->
 
 def reviewed_paragraphs(evaluator: Evaluator, segment: Segment, translation: str) -> list[Paragraph]:
     """The paragraphs that ``evaluator`` rates one by one; none where it rates the text at once."""
-    asks = getattr(evaluator, "calls", (0, 0)) != (0, 0) and isinstance(evaluator, HasWeights)
-    return paragraphs_of(segment, translation) if asks else []
+    if getattr(evaluator, "calls", (0, 0)) == (0, 0) or getattr(evaluator, "weights", None) is None:
+        return []
+    return paragraphs_of(segment, translation)
 
 
 async def _rating_of_one(evaluator: Evaluator, segment: Segment, translation: str) -> Rating:

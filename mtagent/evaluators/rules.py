@@ -224,6 +224,8 @@ def taken_over(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """
     for what, find in _FINDERS.items():
         originals, copies = find(segment.source, translation)
+        if not originals and not copies:
+            continue
         if what == "placeholder":
             plain = (keys(markup.placeholders(side)) for side in (segment.source, translation))
             if icu.message(segment.source) or next(plain) == next(plain) or keys(originals) == keys(copies):

@@ -31,9 +31,10 @@ from mtagent.jobs.parts import OwnParts, assembled, budget_of, within
 from mtagent.jobs.pool import GRACE, Outcome, work_all
 from mtagent.jobs.run import RunModels
 from mtagent.jobs.session import Session
+from mtagent.llm import prices
 from mtagent.llm.budget import Budget
 from mtagent.llm.protocol import LLM
-from mtagent.records import Call, Chain, Segment, Step, Term
+from mtagent.records import Call, Chain, Segment, Step, Term, Usage
 from mtagent.store.store import Store
 from mtagent.text import languages
 from mtagent.translators import wrap
@@ -113,7 +114,7 @@ class Agent:
                 headers=_mapping(headers, "headers: give names and texts, as in {'X-Team': 'mt'}"),
                 http_client=http_client,
             )
-            refuse_idle(given, self.config, self._own)
+            self._asks_server = refuse_idle(given, self.config, self._own).asks_server
         self._budget = budget_of(self.config)
         self._session: Session[_Parts] = Session(lambda: _Opening(self.config, self._own, self._budget))
         batch = wrapped.batch_size if isinstance(wrapped, CallableTranslator) else BATCH_SIZE
@@ -127,6 +128,10 @@ class Agent:
                 self._on_call(call)
 
     async def __aenter__(self) -> Self:
+        # What the first call would load, a quarter of a second in which nothing else in the loop goes on.
+        if self._asks_server:
+            prices.price(configuration.DEFAULT_MODEL, Usage(calls=1))
+        languages.name("en")
         await self._session.enter()
         return self
 

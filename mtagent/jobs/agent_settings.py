@@ -34,8 +34,8 @@ def refuse_foreign(given: Mapping[str, Any]) -> None:
             raise ConfigError(f"{name}: does nothing in an agent: {FOREIGN[name]}")
 
 
-def refuse_idle(given: Mapping[str, Any], config: Config, own: OwnParts) -> None:
-    """Raise :class:`ConfigError` for what was ``given`` and cannot work, or would do nothing, in this agent.
+def refuse_idle(given: Mapping[str, Any], config: Config, own: OwnParts) -> Checked:
+    """The plan of an agent. Raises :class:`ConfigError` for what was ``given`` and cannot work, or would do nothing.
 
     Settings at their defaults do no harm, and neither do those of a file, which may be there for other commands.
     """
@@ -55,6 +55,7 @@ def refuse_idle(given: Mapping[str, Any], config: Config, own: OwnParts) -> None
             continue
         if why := _why_idle(name, value, checked, own):
             raise ConfigError(f"{name}: {why}")
+    return checked
 
 
 def _why_idle(name: str, value: Any, checked: Checked, own: OwnParts) -> str | None:

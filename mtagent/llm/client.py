@@ -197,7 +197,8 @@ class OpenAIClient:
         ``usage`` adds up every reply that the server counted, a first one that was cut off included; ``usage.calls``
         says how many. An error carries in ``calls`` what was paid before it, each attempt by itself.
         """
-        call = Call.model_construct(purpose=purpose, model=self.model, messages=tuple(messages))
+        # Usage is given, since it would be a deep copy of the default.
+        call = Call.model_construct(purpose=purpose, model=self.model, messages=tuple(messages), usage=Usage())
         exchange = Exchange(self._clock, self._deadline, call, bool(tools), self._clock.now())
         body = request_body(self.model, self._parameters, messages, schema, logprobs, tools)
         outcome = await self._converse(body, exchange)

@@ -10,10 +10,10 @@ from typing import Any, Self, TypeVar
 
 from mtagent.errors import EmptyReply, MtagentError, UnreadableReply
 from mtagent.llm.prompts import Prompt, Talk, Values
-from mtagent.llm.protocol import LLM, InstructedLLM
+from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import whole_characters
 from mtagent.llm.turns import turn
-from mtagent.records import Call, Completion, Message, Schema, Tool
+from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
 
 T = TypeVar("T")
 
@@ -55,6 +55,8 @@ class Dialogue:
 
     def __init__(self, llm: LLM, segment: str) -> None:
         self._llm, self._segment = llm, segment
+        # An InstructedLLM has it; to check for the whole protocol with each call takes 20 µs.
+        self._instructed = getattr(llm, "instructed", None)
         self.calls: list[Call] = []
         self._began = time.perf_counter()
         # id of a completion → its place in ``calls``; holds the completion too, so that its id is not given again
@@ -122,10 +124,11 @@ class Dialogue:
     ) -> Completion:
         """One call with messages of one's own, put on record whether it succeeds or not."""
         began = time.perf_counter()
-        if isinstance(self._llm, InstructedLLM):  # the record has what was sent
-            messages = self._llm.instructed(messages)
+        if self._instructed is not None:  # the record has what was sent
+            messages = self._instructed(messages)
         offered: dict[str, Any] = {"tools": tools} if tools else {}  # a model of a third party need not know of tools
-        call = Call.model_construct(purpose=purpose, model=self._llm.model, messages=tuple(messages))
+        texts, model = tuple(messages), self._llm.model
+        call = Call.model_construct(purpose=purpose, model=model, messages=texts, usage=Usage())  # no deep copy of one
 
         def ended(**fields: Any) -> Call:
             return call.model_copy(update={"seconds": time.perf_counter() - began, **fields})

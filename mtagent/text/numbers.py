@@ -464,6 +464,8 @@ def _whole_again(numbers: list[Number], rest: list[Number]) -> list[Number]:
 
 
 def _unpaired(ours: Sequence[Number], theirs: Sequence[Number]) -> tuple[list[Number], list[Number]]:
+    if [number.values for number in ours] == [number.values for number in theirs]:
+        return [], []
     same = Counter(number.values for number in ours) & Counter(number.values for number in theirs)
     ours, theirs = (_without(numbers, same, lambda number: number.values) for numbers in (ours, theirs))
     waiting: defaultdict[str, list[int]] = defaultdict(list)
