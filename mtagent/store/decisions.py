@@ -80,7 +80,8 @@ class DecisionLog:
                 place = (self._run_id, self._name, position, decision.segment)
                 if not connection.execute(there, place).fetchone():
                     raise NotStored(
-                        f"run {self._name!r}: has no segment {decision.segment!r} at position {position}, or was deleted"
+                        f"run {self._name!r}: has no segment {decision.segment!r} at position {position}, or was "
+                        "deleted"
                     )
                 made = decision.model_copy(update={"at": decision.at or time, "command": command})
                 values = [getattr(made, name) for name in names]
