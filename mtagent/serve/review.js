@@ -43,7 +43,7 @@ function decide(row, edit, verdict, text) {
   const segment = details.get(keyOf(row));
   const former = edit === null ? segment.decision : segment.edits.find((item) => item.number === edit).decision;
   if ((former?.verdict ?? "undecided") === verdict && (former?.text ?? undefined) === text) return;
-  if (trouble?.status !== 403 && trouble?.mayGoWell === false) problem("");
+  if (trouble?.isFinal) problem("");
   const key = crypto.randomUUID();
   undoable.push({ row, edit, former, key });
   enqueue(row, segment, { key, edit, verdict, text });
@@ -67,20 +67,14 @@ async function undo() {
   const { row, edit, former, key } = last;
   if (row !== current) await open(row);
   announce(`Undone on segment ${nameOf(row)}`);
-  const wanted = conflicts.get(keyOf(row)) ?? [];
-  if (wanted.some((entry) => entry.key === key)) { // it was never saved
-    setConflict(keyOf(row), wanted.filter((entry) => entry.key !== key));
+  const wanted = conflicts.get(keyOf(row));
+  if (wanted?.some((entry) => entry.key === key)) { // it was never saved
+    setConflict(keyOf(row), [...wanted, { key: "", undoes: key }]);
     keep();
-    refresh(row);
-    return;
+    return refresh(row);
   }
   const segment = await fetched(row).catch(explain);
   enqueue(row, segment, { key: crypto.randomUUID(), edit, verdict: "undecided", undoes: key, withdraws: written.get(key), former });
-}
-
-/** These will never be saved: there is nothing to undo. */
-function forget(entries) {
-  undoable = undoable.filter(({ key }) => !entries.some((entry) => entry.key === key));
 }
 
 /** The edit that accept and reject are about; null: the whole segment. */
@@ -117,9 +111,7 @@ function goOn() {
 const draftOf = (row) => `draft/${store}/${runs[row.run]}/${row.position}/${row.seen}`;
 
 /** Keep what is being written, for a browser that is closed meanwhile. */
-function keepDraft(row, text) {
-  remember(draftOf(row), text === row.text ? null : text);
-}
+const keepDraft = (row, text) => remember(draftOf(row), text === row.text ? null : text);
 
 async function write() {
   const row = current;
@@ -135,12 +127,9 @@ async function write() {
   const check = async () => {
     const [asked, text] = [++number, area.value];
     keepDraft(row, text);
-    const checked = await ask("check", { run: row.run, position: row.position, text: text.toWellFormed() }).catch((error) => {
-      if (error.status !== 413) explain(error);
-      return error.status === 413 && { refusal: error.message };
-    });
+    const checked = await ask("check", { run: row.run, position: row.position, text: text.toWellFormed() }).catch(explain);
     if (!checked || asked !== number || writing !== area) return;
-    unusable = checked.refusal ? { text, words: `This text cannot be saved. ${checked.refusal}` } : {};
+    unusable = checked.refusal ? { text, words: `This cannot be saved: ${checked.refusal}` } : {};
     byId("found").replaceChildren(...(checked.refusal ? [element("li", { class: "refusal", dir: "auto" }, unusable.words)] : findings(checked.found)));
   };
   area.addEventListener("input", () => { fit(); clearTimeout(timer); timer = setTimeout(check, PAUSE); });

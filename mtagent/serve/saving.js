@@ -2,6 +2,7 @@
 // and goes to the server as soon as that answers; what another window was faster with is a conflict for people to settle.
 
 const RETRY = 2000;
+const FINAL = [400, 410, 413, 422]; // answers that will be the same another time
 const GONE = "The server does not answer. Your decisions are kept in this browser, and saved when it runs again: open the address that it prints then.";
 let token = "";
 let pending = []; // decisions that are not saved yet, oldest first
@@ -15,10 +16,8 @@ const written = new Map(); // the numbers that this window's decisions have in t
 class Refusal extends Error {
   constructor(status, answer) {
     super(answer?.error ?? `the server answered ${status}`);
-    Object.assign(this, { status, answer });
+    Object.assign(this, { status, answer, isFinal: FINAL.includes(status) });
   }
-
-  get mayGoWell() { return this.status === 0 || this.status === 403 || this.status >= 500; } // another time
 }
 
 async function ask(path, body, method = body === undefined ? "GET" : "POST") {
@@ -28,7 +27,7 @@ async function ask(path, body, method = body === undefined ? "GET" : "POST") {
   const answer = await response.json().catch(() => null);
   if (response.ok && answer === null) throw new Refusal(0, { error: GONE }); // it ended while it answered
   if (!response.ok) throw Object.assign(new Refusal(response.status, answer), { path });
-  if (trouble?.status === 0 || (trouble?.status >= 500 && trouble.path === path)) problem("");
+  if (trouble?.status === 0 || (trouble?.path === path && !trouble.isFinal)) problem("");
   return answer;
 }
 
@@ -44,9 +43,8 @@ function problem(words, refusal = null) {
 /** What went wrong, said where people see it. */
 function explain(error) {
   if (!(error instanceof Refusal)) throw error;
-  const waiting = error.status === 403 || (error.status >= 500 && error.path === "decide");
-  const kept = waiting ? ". What is not saved is kept in this browser." : "";
-  problem(error.message + kept, error);
+  const waiting = error.status === 403 || (error.status > 0 && error.path === "decide" && !error.isFinal);
+  problem(error.message + (waiting ? ". What is not saved is kept in this browser." : ""), error);
 }
 
 /** A segment as the server has it, asked for once. */
@@ -137,10 +135,9 @@ async function send() {
         const segment = take(error.answer.segment);
         const wanted = [entry, ...others()];
         pending = pending.filter((other) => !wanted.includes(other));
-        const undone = wanted.filter((other) => wanted.some(({ key }) => key === other.undoes)).flatMap(({ key, undoes }) => [key, undoes]);
-        setConflict(keyOf(segment), [...(conflicts.get(keyOf(segment)) ?? []), ...wanted.filter(({ key }) => !undone.includes(key))]);
+        setConflict(keyOf(segment), [...(conflicts.get(keyOf(segment)) ?? []), ...wanted]);
         saved(segment);
-      } else if (error.mayGoWell) {
+      } else if (!error.isFinal) {
         explain(error);
         keep();
         if (error.status === 403) return letGo(); // the server is another one by now, and has opened another page
@@ -148,7 +145,6 @@ async function send() {
         return;
       } else {
         pending = pending.filter((other) => other !== entry && other.undoes !== entry.key);
-        forget([entry]);
         refused(entry, error);
       }
     }
@@ -160,18 +156,18 @@ async function send() {
 /** The server will never save it. An own text goes back to where it was written. */
 function refused(entry, error) {
   const row = byKey.get(keyOf(entry));
+  undoable = undoable.filter((done) => done.key !== entry.key && (error.status !== 410 || done.row !== row));
+  details.delete(keyOf(entry));
   explain(error);
-  if (error.status === 410) {
+  if (error.status === 410) { // it leaves the queue
     problem(`${error.message}; what you decided on it is dropped.`, error);
-    rows = rows.filter((other) => other !== row);
+    setConflict(keyOf(entry), []);
     byKey.delete(keyOf(entry));
+    rows = rows.filter((other) => other !== row);
     change({});
     showProgress();
     if (current === row) goOn();
-    return;
-  }
-  details.delete(keyOf(entry));
-  if (entry.edit === null && entry.text !== undefined) {
+  } else if (entry.edit === null && entry.text !== undefined) {
     remember(draftOf(row), entry.text);
     if (!writing) open(row).then(write);
   } else fetched(row).then(saved).catch(explain);
@@ -204,7 +200,8 @@ function mark(segment, { edit, verdict, text = null, undoes, former = null }) {
 
 // --- conflicts
 
-function setConflict(place, wanted) {
+function setConflict(place, entries) {
+  const wanted = entries.filter((entry) => !entries.some((other) => other.undoes === entry.key || other.key === entry.undoes));
   if (wanted.length > 0) conflicts.set(place, wanted);
   else conflicts.delete(place);
   const links = [...conflicts.keys()].map((key) => byKey.get(key)).map((row) => buttonOf(() => open(row, { focus: true }), { class: "quiet" }, `Segment ${nameOf(row)}`));
@@ -218,7 +215,7 @@ function conflictPart(segment) {
   if (!wanted) return false;
   const end = (save) => {
     setConflict(keyOf(segment), []);
-    if (!save) forget(wanted);
+    if (!save) undoable = undoable.filter(({ key }) => !wanted.some((entry) => entry.key === key));
     for (const entry of save ? wanted : []) {
       pending.push({ ...entry, version: segment.version, seen: segment.seen });
       mark(segment, entry);
