@@ -248,7 +248,11 @@ class Store:
                 f"run {name!r}: {holder} is working on it; wait for it, or give another name (--name)"
             ) from None
         except OSError as error:
-            raise StoreError(f"{self.database.path}: cannot lock run {name!r} beside it ({error})") from error
+            why = (
+                self.database.read_only
+                or f"cannot lock run {name!r} beside it: {(error.strerror or str(error)).lower()}"
+            )
+            raise StoreError(f"{self.database.path}: {why}") from error
 
         def release() -> None:
             del self._open[run_id]
