@@ -397,6 +397,13 @@ def test_the_command_line_says_which_decisions_of_others_it_replaces(reviewed: S
     assert "segment 1: replaces: edit 1 rejected by bob, 20" in reviewed("revert r 1 --who ana").err
 
 
+def test_what_a_guard_misses_twice_is_said_once(reviewed: Shell) -> None:
+    reviewed.write("own.csv", "segment,edit,decision,text", "1,,text,Una casa con 7 y 7 cuartos.")
+    done = reviewed("decide r own.csv")
+    assert done.err.count("a guard sees in the text: numbers: number 7 is not in the source") == 1
+    assert reviewed("runs show r 1").out.count("a guard sees in it: numbers: number 7 is not in the source") == 1
+
+
 def test_an_edit_of_a_segment_with_an_own_text_changes_nothing_and_that_is_said(reviewed: Shell) -> None:
     reviewed.write("own.csv", "segment,edit,decision,text", "1,,text,Mi texto")
     assert reviewed("decide r own.csv --who ana").code == 0

@@ -152,6 +152,7 @@ def _tell(results: Sequence[Result], done: str) -> None:
         remarks += [
             f"segment {result.segment}: a guard sees in the text: {damage}" for damage in result.decided.findings
         ]
+    remarks = list(dict.fromkeys(remarks))  # a guard may miss the same twice
     for remark in remarks[:_MOST_REMARKS]:
         say(f"mtagent: {visible(remark, one_line=True)}")
     if len(remarks) > _MOST_REMARKS:

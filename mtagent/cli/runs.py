@@ -131,7 +131,9 @@ def _show_chain(result: Decided) -> str:
         lines.append(visible(result.decision.sentence, one_line=True))
     if result.reviewed:
         lines.append(f"decided  {result.text}")
-    lines += [visible(f"a guard sees in it: {damage}", one_line=True) for damage in result.findings]
+    lines += [
+        visible(f"a guard sees in it: {damage}", one_line=True) for damage in dict.fromkeys(map(str, result.findings))
+    ]
     lines += [visible(f"about another text, and not in force: {old.sentence}", one_line=True) for old in result.stale]
     return "\n".join(lines)
 
