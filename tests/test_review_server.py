@@ -386,7 +386,8 @@ async def test_the_page_says_when_the_gate_is_worth_learning(tmp_path: Path) -> 
         good, right = number % 2 == 0, number % 4 != 1
         difference = (3.0 if good == right else -3.0) + number % 7 / 10
         chain = judged(f"{number}", 0, difference, kept=True)
-        chains.append(chain.model_copy(update={"segment": chain.segment.model_copy(update={"document": f"d{number}"})}))
+        own = {"document": f"d{number}", "source": f"source {number}"}
+        chains.append(chain.model_copy(update={"segment": chain.segment.model_copy(update=own)}))
     with Store(save(tmp_path, "run", chains, logged=False)) as store:
         async with asking(store) as client:
 
