@@ -155,17 +155,26 @@ def _variable(name: str) -> str:
     return name
 
 
+def _named(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty: give a name, or leave it out")
+    return text
+
+
+Named = Annotated[str, AfterValidator(_named)]
+
+
 class ModelSettings(Record):
     """Which model to ask, where, and how. ``None`` = as the general settings say; unset sampling is not sent."""
 
-    model: str | None = None
+    model: Named | None = None
     base_url: Annotated[str, AfterValidator(_address)] | None = None
     api_key_env: Annotated[str, AfterValidator(_variable)] | None = None
     temperature: float | None = Field(default=None, ge=0)
     top_p: float | None = Field(default=None, gt=0, le=1)
     max_tokens: int | None = Field(default=None, gt=0)
     seed: int | None = None
-    reasoning_effort: str | None = None
+    reasoning_effort: Named | None = None
 
     @field_validator("*")
     @classmethod
@@ -200,7 +209,7 @@ class Config(ModelSettings):
     stages: tuple[Stage, ...] | None = None
     evaluator: str | None = Field(default=None, min_length=1)
     gate: GateName | None = None
-    margin: float = Field(default=0.0, ge=0)
+    margin: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     samples: int = Field(default=1, ge=1)
     quorum: int | None = Field(default=None, ge=1)
     cautious: float | None = Field(default=None, gt=0, lt=1)
@@ -209,7 +218,7 @@ class Config(ModelSettings):
     calibration: Path | None = None
     triage: str | None = Field(default=None, min_length=1)
     triage_above: float | None = Field(default=None, allow_inf_nan=False)
-    judge_model: str | None = None
+    judge_model: Named | None = None
     judge: JudgeSettings = JudgeSettings()
     translate: ModelSettings = ModelSettings()
     postedit: ModelSettings = ModelSettings()

@@ -51,7 +51,8 @@ class MtagentError(Exception):
 
     calls: tuple[Call, ...] = ()
     chains: tuple[Chain, ...] = ()
-    """What an agent had done when this stopped it."""
+    """What an agent had done when this stopped it: chains that are done, and some that end with a failed step, since
+    they were under way."""
     status: int | None = None
     """The HTTP status with which a server refused."""
     retryable: bool = False

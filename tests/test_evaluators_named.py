@@ -79,7 +79,8 @@ def test_forced_is_for_the_editor_and_an_option_goes_before_it() -> None:
 def test_the_judge_may_be_another_evaluator_in_file_option_and_python(tmp_path: Path) -> None:
     (tmp_path / "c.toml").write_text('[judge]\nevaluator = "rules"\nmodel = "m"\n')
     assert configuration.load(tmp_path / "c.toml").judge.evaluator == "rules"
-    assert Agent(judge="rules", judge_model="m").config.judge.evaluator == "rules"
+    judge = Agent(judge="gemba-mqm", judge_model="m").config.judge
+    assert (judge.evaluator, judge.model) == ("gemba-mqm", "m")
     (tmp_path / "c.toml").write_text('[judge]\nevaluater = "rules"\n')
     with pytest.raises(ConfigError, match=r"c\.toml: unknown setting 'judge.evaluater'; did you mean 'evaluator'"):
         configuration.load(tmp_path / "c.toml")
@@ -130,7 +131,6 @@ def test_a_judge_by_name_decides_in_the_gate(span: str, suggestion: str, verdict
     [
         ({"judge": Own()}, "rubric-mqm", "own"),
         ({"evaluator": Own()}, "own", "own"),
-        ({"evaluator": Own(), "forced": True}, "own", "own"),
         ({"evaluator": Own(), "judge": "rubric-mqm"}, "own", "rubric-mqm"),
         ({"evaluator": Own(), "judge": "rules"}, "own", "rules"),
     ],

@@ -24,6 +24,7 @@ from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
 from mtagent.records import Call, Completion, Usage
 from mtagent.translators import CallableTranslator
 from tests.jobs import improving
+from tests.simulator import chain as simulated
 
 
 def spaced(text: str) -> str:
@@ -48,7 +49,7 @@ def test_an_object_with_translate_is_wrapped_and_its_text_improved() -> None:
 
 
 def test_a_command_is_wrapped() -> None:
-    (chain,) = Agent("command:cat", stages="t", evaluator="rules").translate(["Hola\n\nmundo"], "en", "es")
+    (chain,) = Agent("command:cat", stages="t").translate(["Hola\n\nmundo"], "en", "es")
     assert chain.text == "Hola\n\nmundo"
 
 
@@ -197,7 +198,7 @@ def systems(monkeypatch: pytest.MonkeyPatch) -> type[System]:
 
 
 def test_parts_are_made_once_for_calls_from_many_threads_and_closed_at_the_end(systems: type[System]) -> None:
-    with Agent("python:test_systems:System", stages="t", evaluator="rules") as agent, ThreadPoolExecutor(16) as threads:
+    with Agent("python:test_systems:System", stages="t") as agent, ThreadPoolExecutor(16) as threads:
         chains = threads.map(lambda n: agent.translate([f"cat {n} {i}" for i in range(8)], "en", "es"), range(16))
         assert [[chain.text for chain in of_one] for of_one in chains] == [
             [f"CAT {n} {i}" for i in range(8)] for n in range(16)
@@ -209,7 +210,7 @@ def test_parts_are_made_once_for_calls_from_many_threads_and_closed_at_the_end(s
 
 
 async def test_async_calls_share_parts_with_each_other_and_with_calls_that_are_not(systems: type[System]) -> None:
-    async with Agent("python:test_systems:System", stages="t", evaluator="rules") as agent:
+    async with Agent("python:test_systems:System", stages="t") as agent:
         chains = await asyncio.gather(*(agent.atranslate(f"cat {n}", "en", "es") for n in range(50)))
         assert [chain.text for chain in chains] == [f"CAT {n}" for n in range(50)]
         assert (await asyncio.to_thread(agent.translate, "dog", "en", "es")).text == "DOG"
@@ -219,7 +220,7 @@ async def test_async_calls_share_parts_with_each_other_and_with_calls_that_are_n
 
 
 async def test_calls_that_are_not_async_work_where_a_loop_runs_and_async_ones_join_them(systems: type[System]) -> None:
-    agent = Agent("python:test_systems:System", stages="t", evaluator="rules")
+    agent = Agent("python:test_systems:System", stages="t")
     assert agent.translate(["a", "b"], "en", "es")[1].text == "B"
     assert (await agent.atranslate("c", "en", "es")).text == "C"
     assert [chain.text async for chain in agent.astream(make_segments(["d"], None, "en", "es"))] == ["D"]
@@ -228,7 +229,7 @@ async def test_calls_that_are_not_async_work_where_a_loop_runs_and_async_ones_jo
 
 
 def test_an_agent_outlives_the_loops_that_it_is_used_in(systems: type[System]) -> None:
-    agent = Agent("python:test_systems:System", stages="t", evaluator="rules")
+    agent = Agent("python:test_systems:System", stages="t")
     for text in ("a", "b"):
         assert asyncio.run(agent.atranslate(text, "en", "es")).text == text.upper()
     assert systems.made == 2
@@ -253,7 +254,7 @@ def test_an_error_that_concerns_all_hands_out_what_is_done() -> None:
             raise AuthenticationError("401")
         return "texto"
 
-    agent = Agent(llm=ScriptedLLM(answer), stages="t", evaluator="rules")
+    agent = Agent(llm=ScriptedLLM(answer), stages="t")
     texts = [f"text {n}." for n in range(10)]
     with pytest.raises(AuthenticationError) as caught:
         agent.translate(texts, "en", "es")
@@ -261,6 +262,76 @@ def test_an_error_that_concerns_all_hands_out_what_is_done() -> None:
     with pytest.raises(AuthenticationError):
         list(agent.stream(make_segments(texts, None, "en", "es")))
     agent.close()
+
+
+class Stopping(ScriptedLLM):
+    """Translates; reviews text 5 never and text 6 slowly; at text 7, after that, its key is wrong."""
+
+    async def complete(self, *given: Any, **settings: Any) -> Completion:
+        completion = await super().complete(*given, **settings)
+        if settings["purpose"] == "translate":
+            return completion
+        number = next(number for number in (5, 6, 7, 0) if not number or f"text {number}." in str(given[0]))
+        await asyncio.sleep({5: 60.0, 6: 0.4, 7: 0.2, 0: 0.0}[number])
+        if number == 7:
+            raise AuthenticationError("401")
+        return completion
+
+
+@pytest.mark.parametrize("way", ["list", "stream", "astream", "astream of async"])
+def test_an_error_that_concerns_all_lets_others_end_and_hands_out_how_far_they_came(way: str) -> None:
+    usage = Usage(calls=1, input_tokens=10, output_tokens=2)
+
+    def answer(messages: Any, purpose: str) -> Completion:
+        return Completion(text="Texto." if purpose == "translate" else '{"errors": []}', model="m", usage=usage)
+
+    segments = make_segments([f"This is the text {n}." for n in range(10)], None, "en", "es")
+    handed_out = list[Chain]()
+    agent = Agent(llm=Stopping(answer), stages="tp", evaluator="rubric-mqm", gate="guards", rules_first=False)
+
+    async def from_afar() -> AsyncIterator[Segment]:
+        for segment in segments:
+            yield segment
+
+    async def streamed() -> None:
+        async for chain in agent.astream(from_afar() if "of" in way else segments, ordered=False):
+            handed_out.append(chain)
+
+    def work() -> None:
+        if way == "list":
+            agent.improve(segments)
+        elif way == "stream":
+            handed_out.extend(agent.stream(segments, ordered=False))
+        else:
+            asyncio.run(streamed())
+
+    with pytest.raises(AuthenticationError) as caught:
+        work()
+    agent.close()
+    chains = {chain.segment.id: chain for chain in (*handed_out, *caught.value.chains)}
+    assert sorted(chains, key=int) == [str(n) for n in range(1, 11)]
+    assert [number for number in sorted(chains) if chains[number].failed] == ["6", "8"]
+    assert {chain.text for chain in chains.values()} == {"Texto."}
+    stopped, wrong = chains["6"].failed, chains["8"].failed
+    assert stopped is not None
+    assert wrong is not None
+    assert (stopped.stage, stopped.reason) == ("postedit", "CancelledError: stopped before it was done")
+    assert wrong.reason == "AuthenticationError: 401"
+    assert [chains[number].usage.calls for number in ("1", "6", "7", "8")] == [2, 1, 2, 1]
+
+
+def test_a_reply_that_was_paid_for_is_on_the_chain_that_an_error_stops() -> None:
+    def answer(messages: Any, purpose: str) -> str:
+        if messages[0].content.startswith("You compare"):
+            raise AuthenticationError("401")
+        return simulated.improving({"messages": [message.model_dump() for message in messages]})
+
+    agent = Agent(llm=ScriptedLLM(answer), stages="pe", gate="pairwise")
+    with pytest.raises(AuthenticationError) as caught:
+        agent.postedit("Hi end.", "Hi errado fin.", "en", "es")
+    (chain,) = caught.value.chains
+    assert (chain.text, chain.state) == ("Hi errado fin.", "failed")
+    assert chain.usage.calls == 1
 
 
 @pytest.mark.parametrize("ordered", [True, False])
@@ -278,7 +349,7 @@ async def test_streams_take_segments_as_they_are_needed_and_give_all_of_them(ord
             await asyncio.sleep(0)
             yield segment
 
-    agent = Agent(System(), stages="t", evaluator="rules", concurrency=2)
+    agent = Agent(System(), stages="t", concurrency=2)
     expected = [f"CAT {n}" for n in range(200)]
     streams = [agent.astream(segments(), ordered=ordered), agent.astream(from_afar(), ordered=ordered)]
     for stream in streams:
@@ -321,10 +392,77 @@ def test_the_source_language_may_be_left_to_the_system(model: bool) -> None:
     ({"glossary": [("a", "b")]}, "terms: .* is none: give a mapping"),
     ({"glossary": {"Foo": "Bar"}, "keep": ["Foo"]}, "keep: 'Foo' is to be kept"),
     ({"gate": "guards", "samples": 3}, "leave gate out"),
+    # senseless values
+    ({"translator": "nosuch"}, "unknown translator 'nosuch'"), ({"translator": "command:"}, "the command is empty"),
+    ({"evaluator": "nosuch"}, "no evaluator 'nosuch'"), ({"judge": "nosuch"}, "no evaluator 'nosuch'"),
+    ({"evaluator": "rubric-mqm:bogus=1", "model": "m"}, "no option 'bogus'"),
+    ({"gate": 5}, "5 is no gate: a gate is an object with"), ({"llm": 5}, "llm: 5 is no model"),
+    ({"llm": "nosuch"}, "no llm 'nosuch'"), ({"llms": {"judge": 5}}, "judge: 5 is no model"),
+    ({"llms": [ForbiddenLLM()]}, "llms: give a model for a role"),
+    ({"llms": {"postedi": ForbiddenLLM()}}, "llms: no role 'postedi'; there are: translate, postedit"),
+    ({"headers": 5}, "headers: give names and texts"), ({"headers": {"a": "b\n"}}, "headers: 'a': a header is"),
+    ({"api_key": " "}, "api_key: must be a text"), ({"http_client": 5}, "http_client: 5 is no aiohttp"),
+    ({"on_step": 3}, "on_step: 3 cannot be called"), ({"on_call": 3}, "on_call: 3 cannot be called"),
+    ({"config_file": ""}, "config_file: '' is no path"), ({"keep": 5}, "keep: 5: give a file, or a list"),
+    ({"keep": ["", "x"]}, "keep: '' is no word"), ({"model": " "}, "model: is empty"),
+    ({"store": "."}, "is a folder: name a file"),
+    ({"calibration": "/nosuch.json"}, "nosuch.json"), ({"budget": 5, "llm": ForbiddenLLM()}, "budget: the price of"),
+    # what needs something else
+    *[({name: value}, f"{name}: no model is asked here: set OPENAI_API_KEY") for name, value in {
+        "temperature": 0.5, "top_p": 0.5, "max_tokens": 5, "seed": 5, "reasoning_effort": "low", "timeout": 5,
+        "deadline": 5, "requests_per_minute": 5, "tokens_per_minute": 5, "api_key_env": "NOSUCH", "budget": 5,
+        "token_budget": 5, "headers": {"a": "b"},
+    }.items()],
+    *[({name: value}, f"{name}: the gate guards asks no judge") for name, value in {
+        "margin": 0.1, "samples": 3, "quorum": 2, "gate_calls": 3,
+    }.items()],
+    ({"margin": 0.1, "gate": RateGate(Picky())}, r"margin: the gate that you pass \(gate\) has settings of its own"),
+    ({"judge": Picky(), "gate": RateGate(Picky())}, "judge: the gate that you pass"),
+    ({"judge": Picky(), "gate": "guards"}, "judge: the gate guards asks no judge"),
+    ({"quorum": 2, "judge": Picky()}, "a quorum of 2 cannot be had of 1 judges: name more with judge"),
+    ({"samples": 3, "judge": Picky()}, "samples: the judges say the same each time"),
+    ({"samples": 3, "judge": "rules"}, "samples: the judges say the same each time"),
+    ({"judge_model": "m", "judge": "rules"}, "judge_model: no judge asks a model"),
+    ({"judge_model": "m", "model": "m", "gate": "guards"}, "judge_model: the gate guards asks no judge"),
+    ({"judge_model": "m", "model": "n", "stages": "t"}, "judge_model: translate edits nothing, and no judge is asked"),
+    ({"triage_above": 0.5}, "triage_above: 0.5 is the score of nobody: give triage NAME"),
+    ({"triage": Picky()}, "triage picky: nothing says from which score on a text is left alone: give triage_above"),
+    ({"triage": Picky(), "triage_above": 0.5, "stages": "t", "model": "m"}, "triage has nothing to decide"),
+    ({"proposals": 3}, "the gate guards asks no judge, and cannot choose the best of several texts"),
+    ({"proposals": 3, "evaluator": "rules", "judge": Picky()}, "proposals: the evaluator rules says the same each"),
+    ({"proposals": 3, "model": "m", "stages": "t"}, "proposals: there is no stage postedit in translate"),
+    ({"llms": {"translate": ForbiddenLLM()}, "translator": str.upper}, "llms: no model is asked as 'translate' here"),
+    ({"llms": {"judge": ForbiddenLLM()}, "judge_model": "m"}, r"judge_model: the model that you pass \(llm, llms\)"),
+    ({"translate": {"model": "m"}, "translator": str.upper}, "translate: no model is asked as 'translate' here"),
+    ({"postedit": {"temperature": 0.5}, "llm": ForbiddenLLM()}, "postedit: the model that you pass"),
+    ({"llm": ForbiddenLLM(), "evaluator": "rules", "stages": "pe", "gate": "guards"}, "llm: no model is asked here"),
+    ({"model": "m", "evaluator": "rules", "stages": "pe", "gate": "guards"}, "model: no model is asked here"),
+    ({"translator": str.upper, "stages": "pe"}, "translator: there is no stage translate in"),
+    ({"evaluator": "rules", "stages": "t", "model": "m"}, "evaluator: there is no stage postedit in translate"),
+    ({"stages": "proofread"}, "the proofread stage asks a model, and there is none: set OPENAI_API_KEY"),
+    *[({name: value, "model": "m", "stages": "t"}, f"{name}: there is no stage postedit in translate")
+      for name, value in {"fix": "asked", "forced": True, "on_ambiguous": "first", "rules_first": True}.items()],
+    ({"forced": True, "evaluator": Picky()}, "forced: this evaluator cannot be made to find errors"),
+    ({"on_ambiguous": "first", "strategy": "paper", "model": "m"}, "on_ambiguous: the strategy paper replaces every"),
+    ({"strategy": "paper", "stages": "t", "model": "m"}, "strategy: translate edits nothing"),
+    ({"stop_when_error_free": False, "stages": "pe", "evaluator": "rules"}, "stop_when_error_free: there is one stage"),
+    ({"skip_guards": ["length"], "gate": "none", "model": "m"}, "skip_guards: the gate none checks nothing"),
 ])  # fmt: skip
 def test_what_an_agent_cannot_do_is_refused_at_once(settings: dict[str, Any], complaint: str) -> None:
-    with pytest.raises(ConfigError, match=complaint):
+    with pytest.raises(ConfigError, match=complaint) as caught:
         Agent(**settings)
+    assert "--" not in str(caught.value)
+
+
+def test_settings_at_their_defaults_and_those_of_a_file_for_other_commands_are_no_errors(tmp_path: Path) -> None:
+    (tmp_path / "c.toml").write_text("temperature = 0.5\nsamples = 3\n")
+    usual = Config()
+    Agent(config_file=tmp_path / "c.toml", margin=usual.margin, proposals=usual.proposals, timeout=usual.timeout)
+
+
+def test_an_agent_is_checked_without_loading_its_translator_or_reading_a_key(systems: type[System]) -> None:
+    Agent("python:test_systems:System", model="m")
+    assert systems.made == 0
 
 
 def test_all_settings_are_typed_taken_by_name_or_refused() -> None:
@@ -337,7 +475,7 @@ def test_all_settings_are_typed_taken_by_name_or_refused() -> None:
 def test_terms_domain_and_context_reach_the_model() -> None:
     llm = ScriptedLLM(lambda messages, purpose: "El segmento y la frase de mtagent.")
     agent = Agent(
-        llm=llm, stages="t", evaluator="rules", glossary={"segment": "segmento"}, keep=["mtagent"], domain="software",
+        llm=llm, stages="t", glossary={"segment": "segmento"}, keep=["mtagent"], domain="software",
         context=1,
     )  # fmt: skip
     texts = ["The segment and the phrase of mtagent.", "The segment follows, and mtagent stays with its phrase."]
@@ -347,7 +485,7 @@ def test_terms_domain_and_context_reach_the_model() -> None:
         assert word in first
     assert "El segmento y la frase de mtagent." in second, "the translation before is shown"
     given = ScriptedLLM(lambda messages, purpose: "El segmento.")
-    other = Agent(llm=given, stages="t", evaluator="rules")
+    other = Agent(llm=given, stages="t")
     other.translate("The segment.", "en", "es", context="Around it.", domain="law")
     assert all(word in given.requests[0].messages[-1].content for word in ("Around it.", "law"))
     with pytest.raises(TypeError, match="unexpected keyword argument 'tone'"):
@@ -410,7 +548,7 @@ def test_a_failure_in_a_part_of_the_users_is_logged_with_its_traceback(caplog: p
         raise KeyError("no such thing")
 
     caplog.set_level(logging.DEBUG, "mtagent")
-    (chain,) = Agent(broken, stages="t", evaluator="rules").translate(["a"], "en", "es")
+    (chain,) = Agent(broken, stages="t").translate(["a"], "en", "es")
     assert chain.failed is not None
     assert "no such thing" in caplog.text
     assert "in broken" in caplog.text
@@ -430,6 +568,14 @@ def test_a_run_is_stored_and_resumed_by_its_name(tmp_path: Path) -> None:
     assert len(llm.requests) == asked
     with pytest.raises(MtagentError, match="job-17"):
         agent.run("job-17").improve(segments[:3])
+
+
+def test_segments_of_a_run_have_ids_of_their_own(tmp_path: Path) -> None:
+    run = Agent(llm=improving(), store=tmp_path / "s.db").run("r")
+    twice = make_segments(["a", "b"], ["x", "y"], "en", "es") + make_segments(["c"], ["z"], "en", "es")
+    with pytest.raises(ConfigError, match=r"segments 1 and 3 have the same id '1', .* give each one its own"):
+        run.improve(twice)
+    assert not (tmp_path / "s.db").exists(), "nothing was begun"
 
 
 def test_runs_share_the_budget_of_their_agent_and_are_heard(tmp_path: Path) -> None:

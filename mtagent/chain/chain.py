@@ -116,11 +116,13 @@ async def improve(
     *,
     within: float | None = None,
     on_step: Callable[[Segment, Step], object] = lambda segment, step: None,
+    on_stop: Callable[[Chain], object] = lambda chain: None,
 ) -> Chain:
     """Run the stages of ``plan`` on ``segment``. Only errors that concern every segment are raised.
 
     The stage that is under way after so many seconds (``within``) fails, and none follows on it. ``on_step``
-    hears of each step.
+    hears of each step. ``on_stop`` hears how far the chain has come where such an error or a cancellation stops it
+    after a step, or after a reply that was paid for: its last step is a failed one.
     """
     work = _Work(segment, plan)
     end = None if within is None else asyncio.get_running_loop().time() + within
@@ -147,7 +149,14 @@ async def improve(
             async with clock:
                 await turn()
                 step = await work.triage(stage) or await take[stage]()
-        except (*FATAL, OffScript):
+        except OffScript:
+            raise
+        except (*FATAL, asyncio.CancelledError) as error:
+            work.count(calls_of(error))
+            if steps or any(call.usage.calls for call in work.calls):
+                why = "stopped before it was done" if isinstance(error, asyncio.CancelledError) else None
+                last = work.step(stage, "failed", Cause.of_error(error, why)).raised(error)
+                on_stop(Chain(segment=segment, steps=(*steps, last)))
             raise
         except Exception as error:
             for raised in (error, error.__cause__):  # a timeout's cause is the cancelled work

@@ -439,6 +439,20 @@ def asks_model(name: str) -> bool:
     return name == PAIRWISE or (name in EVALUATORS and "llm" in inspect.signature(_kind(name)).parameters)
 
 
+def may_ask_model(spec: str) -> bool:
+    """Whether the evaluator that ``spec`` names asks a model, or may do so, being another package's."""
+    name = parse_spec(spec)[0]
+    return name not in EVALUATORS or asks_model(name)
+
+
+def takes_forced(spec: str) -> bool:
+    """Whether the evaluator that ``spec`` names can be made to mark at least one error."""
+    name, options = parse_spec(spec)
+    if name in EVALUATORS and "evaluator" in inspect.signature(_kind(name)).parameters:
+        name = options.get("evaluator", _USUAL)
+    return name not in EVALUATORS or "forced" in inspect.signature(_kind(name)).parameters
+
+
 def _kind(name: str) -> Any:
     module, _, attribute = EVALUATORS[name].partition(":")
     return getattr(import_module(module), attribute)

@@ -7,10 +7,11 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent import futures
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict, Unpack, get_args, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict, Unpack, overload
 from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
@@ -18,15 +19,16 @@ from pydantic import ValidationError
 from mtagent import config as configuration
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import Gate
-from mtagent.config import ModelSettings, Role, Settings
+from mtagent.config import Role, Settings
 from mtagent.errors import ConfigError, MtagentError
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.formats.glossary import Glossary
+from mtagent.jobs.agent_settings import refuse_foreign, refuse_idle
 from mtagent.jobs.context import Document, Placed, placed
 from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import GlossaryFor, read_terms, with_terms
 from mtagent.jobs.parts import OwnParts, assembled, budget_of, within
-from mtagent.jobs.pool import Outcome, work_all
+from mtagent.jobs.pool import GRACE, Outcome, work_all
 from mtagent.jobs.run import RunModels
 from mtagent.jobs.session import Session
 from mtagent.llm.budget import Budget
@@ -43,18 +45,6 @@ if TYPE_CHECKING:
     from mtagent.jobs.agent_run import AgentRun
 
 Terms = Mapping[str, str] | Iterable[Term] | Glossary
-_NOT_HERE = {
-    "source_lang": "name the languages of each text",
-    "target_lang": "name the languages of each text",
-    "run": "name the run in agent.run(NAME)",
-    "limit": "give as many segments as you want worked on",
-    "give_up_after": "leave the loop over agent.stream(…) where too many chains have failed",
-}
-_OF_CLIENTS = {
-    *("api_key", "headers", "http_client", "prices"),
-    *("requests_per_minute", "tokens_per_minute", "timeout", "deadline"),
-}
-"""What is for the servers of models, and not for a model that is passed."""
 _OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
 
 
@@ -105,8 +95,10 @@ class Agent:
             given["judge"] = judge if isinstance(judge, Mapping) else {"evaluator": judge}
         self._on_step, self._on_call = on_step, on_call
         with speaking_python():
-            connection = {"api_key": api_key, "headers": headers, "http_client": http_client}
-            _refuse_idle({**given, **{name: value for name, value in connection.items() if value is not None}}, llm)
+            for name, listener in (("on_step", on_step), ("on_call", on_call)):
+                if listener is not None and not callable(listener):
+                    raise ConfigError(f"{name}: {listener!r:.80} cannot be called: give a function")
+            refuse_foreign(given)
             self.config, self._terms = loaded(config_file, given, glossary, keep)
             wrapped = None if translator is None or isinstance(translator, str) else wrap(translator)
             self._own = OwnParts(
@@ -116,11 +108,12 @@ class Agent:
                 triage=None if isinstance(triage, str) else triage,
                 gate=None if isinstance(gate, str) else gate,
                 llm=None if isinstance(llm, str) else llm,
-                llms=dict(llms or {}),
+                llms=_mapping(llms, "llms: give a model for a role, as in {'judge': model}"),
                 api_key=api_key,
-                headers=dict(headers or {}),
+                headers=_mapping(headers, "headers: give names and texts, as in {'X-Team': 'mt'}"),
                 http_client=http_client,
             )
+            refuse_idle(given, self.config, self._own)
         self._budget = budget_of(self.config)
         self._session: Session[_Parts] = Session(lambda: _Opening(self.config, self._own, self._budget))
         batch = wrapped.batch_size if isinstance(wrapped, CallableTranslator) else BATCH_SIZE
@@ -191,8 +184,9 @@ class Agent:
         ``chain.text`` is the result. ``source_lang`` is a language, or ``"auto"`` for an MT system that finds it out.
         ``about`` is what else is known: see :class:`About`.
 
-        An error that concerns every text (a wrong key, a budget that is spent) is raised; its ``chains`` are those
-        that are done.
+        An error that concerns every text (a wrong key, a budget that is spent) is raised. What is under way has a
+        second to end. ``chains`` of the error are those that are done, and those that had a step done or a reply paid
+        for: the last step of these has failed.
         """
         chains = await self.aimprove(
             _segments(texts, None, source_lang, target_lang, about), timeout=about.get("timeout")
@@ -258,7 +252,7 @@ class Agent:
                 lane=(lambda place: place.document) if self.config.context else None,
             )
         except MtagentError as error:
-            error.chains = tuple(done[position] for position in sorted(done))
+            error.chains = _in_order(done | work.stopped)
             raise
         return [done[position] for position in sorted(done)]
 
@@ -268,9 +262,9 @@ class Agent:
         """The chains of ``segments`` as soon as each is there, in order unless it is not ``ordered``.
 
         ``segments`` are taken as they are needed. Raises as :meth:`atranslate` does; ``chains`` of the error are those
-        that are done and were not handed out.
+        that were begun and not handed out.
         """
-        work, under_way = _Work(self, timeout), dict[futures.Future[Chain], None]()
+        work, under_way = _Work(self, timeout), dict[futures.Future[Chain], int]()
 
         def following() -> Chain:
             done = under_way if ordered else futures.wait(under_way, return_when=futures.FIRST_COMPLETED).done
@@ -281,13 +275,14 @@ class Agent:
         with speaking_python():
             try:
                 for place in work.placed(segments):
-                    under_way[self._session.submit(partial(work.improve, place))] = None
+                    under_way[self._session.submit(partial(work.improve, place))] = place.position
                     if len(under_way) >= self._window:
                         yield following()
                 while under_way:
                     yield following()
             except MtagentError as error:
-                error.chains = _done(under_way)
+                self._session.wait(lambda parts: work.end())
+                error.chains = _in_order(_done(under_way) | work.stopped)
                 raise
             finally:
                 for future in under_way:
@@ -301,7 +296,7 @@ class Agent:
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> AsyncGenerator[Chain, None]:
         """The same for async code; ``segments`` may come from async code, too."""
-        work, under_way = _Work(self, timeout), dict[asyncio.Future[Chain], None]()
+        work, under_way = _Work(self, timeout), dict[asyncio.Future[Chain], int]()
 
         async def following() -> Chain:
             if ordered:
@@ -315,13 +310,15 @@ class Agent:
         with speaking_python():
             try:
                 async for place in work.placed_async(segments):
-                    under_way[asyncio.ensure_future(self._session.run(partial(work.improve, place)))] = None
+                    chain = asyncio.ensure_future(self._session.run(partial(work.improve, place)))
+                    under_way[chain] = place.position
                     if len(under_way) >= self._window:
                         yield await following()
                 while under_way:
                     yield await following()
             except MtagentError as error:
-                error.chains = _done(under_way)
+                await self._session.run(lambda parts: work.end())
+                error.chains = _in_order(_done(under_way) | work.stopped)
                 raise
             finally:
                 for future in under_way:
@@ -384,6 +381,8 @@ class _Work:
         self._agent, self._seconds = agent, seconds
         self._texts: dict[int, str] = {}  # of segments that the next one in the document is shown
         self._turns: WeakKeyDictionary[Document, asyncio.Lock] = WeakKeyDictionary()
+        self._under_way = set[asyncio.Task[Any]]()
+        self.stopped: dict[int, Chain] = {}  # by position: how far those have come that an error has stopped
 
     def placed(self, segments: Iterable[Segment]) -> Iterator[Placed]:
         """The ``segments`` at their places."""
@@ -399,9 +398,11 @@ class _Work:
             return
         if self._agent.config.context:
             raise ConfigError("context: what follows a segment of an async iterator is not known: give a list")
+        position = 0
         async for segment in segments:
             for place in self.placed([segment]):
-                yield place
+                yield replace(place, position=position)
+            position += 1
 
     def _with_domain(self, segment: Segment) -> Segment:
         if not isinstance(segment, Segment):
@@ -413,36 +414,55 @@ class _Work:
 
     async def improve(self, place: Placed, parts: _Parts) -> Chain:
         """The chain of a segment, begun when those before it in its document are done, if it is shown them."""
-        if not self._agent.config.context:
-            return await self._improve(place.segment, parts)
-        async with self._turns.setdefault(place.document, asyncio.Lock()):
-            chain = await self._improve(place.in_context(lambda at, _: self._texts.pop(at, None)), parts)
-            self._texts[place.position] = chain.text
-            return chain
+        task = asyncio.current_task()
+        assert task is not None
+        self._under_way.add(task)
+        try:
+            if not self._agent.config.context:
+                return await self._improve(place.segment, place.position, parts)
+            async with self._turns.setdefault(place.document, asyncio.Lock()):
+                segment = place.in_context(lambda at, _: self._texts.pop(at, None))
+                chain = await self._improve(segment, place.position, parts)
+                self._texts[place.position] = chain.text
+                return chain
+        finally:
+            self._under_way.discard(task)
 
-    async def _improve(self, segment: Segment, parts: _Parts) -> Chain:
-        chain = await improve(segment, parts.plan, within=self._seconds, on_step=self._agent._heard)
+    async def end(self) -> None:
+        """Give what is under way a moment to end, and then stop it."""
+        if under_way := set(self._under_way):
+            _, late = await asyncio.wait(under_way, timeout=GRACE)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    async def _improve(self, segment: Segment, position: int, parts: _Parts) -> Chain:
+        chain = await improve(
+            segment,
+            parts.plan,
+            within=self._seconds,
+            on_step=self._agent._heard,
+            on_stop=lambda chain: self.stopped.update({position: chain}),
+        )
         if parts.store is not None and any(call.error for step in chain.steps for call in step.calls):
             parts.store.distrust_calls(call for step in chain.steps for call in step.calls)
         return chain
 
 
-def _done(under_way: Iterable[futures.Future[Chain] | asyncio.Future[Chain]]) -> tuple[Chain, ...]:
-    """The chains of those that have ended well."""
-    ended = [future for future in under_way if future.done() and not future.cancelled()]
-    return tuple(future.result() for future in ended if future.exception() is None)
+def _done(under_way: Mapping[futures.Future[Chain], int] | Mapping[asyncio.Future[Chain], int]) -> dict[int, Chain]:
+    """The chains of those that have ended well, by position."""
+    ended = {future: at for future, at in under_way.items() if future.done() and not future.cancelled()}
+    return {at: future.result() for future, at in ended.items() if future.exception() is None}
 
 
-def _refuse_idle(given: Mapping[str, Any], llm: object) -> None:
-    """Raise :class:`ConfigError` for a setting that would do nothing."""
-    others = any(given.get(name) for name in (*get_args(Role), "judge_model", "evaluator", "triage"))
-    for name in given:
-        if name in _NOT_HERE:
-            raise ConfigError(f"{name}: does nothing in an agent: {_NOT_HERE[name]}")
-        if llm is None or isinstance(llm, str):
-            continue
-        if name in ModelSettings.model_fields or (name in _OF_CLIENTS and not others):
-            raise ConfigError(f"{name}: the model that you pass (llm) has settings of its own: set it there")
+def _in_order(chains: Mapping[int, Chain]) -> tuple[Chain, ...]:
+    return tuple(chain for _, chain in sorted(chains.items()))
+
+
+def _mapping(given: Mapping[Any, Any] | None, what: str) -> dict[Any, Any]:
+    if given is not None and not isinstance(given, Mapping):
+        raise ConfigError(f"{what}, not {given!r:.80}")
+    return dict(given or {})
 
 
 def loaded(
@@ -453,9 +473,19 @@ def loaded(
 ) -> tuple[configuration.Config, GlossaryFor]:
     """The configuration, and the terms of its files or those that are given. Raises :class:`ConfigError`."""
     files = {name: file for name, file in (("glossary", glossary), ("keep", keep)) if isinstance(file, str | Path)}
-    config = configuration.load(Path(config_file) if config_file else None, {**given, **files})
+    if config_file is not None and not (isinstance(config_file, str | Path) and str(config_file).strip()):
+        raise ConfigError(f"config_file: {config_file!r:.80} is no path")
+    config = configuration.load(None if config_file is None else Path(config_file), {**given, **files})
     terms = () if "glossary" in files else terms_of(glossary)  # type: ignore[arg-type]
-    kept = () if "keep" in files or keep is None else [Term(source=word) for word in keep]  # type: ignore[union-attr]
+    kept = list[Term]()
+    if "keep" not in files and keep is not None:
+        if not isinstance(keep, Iterable):
+            raise ConfigError(f"keep: {keep!r:.80}: give a file, or a list of words")
+        words = list(keep)
+        for word in words:
+            if not isinstance(word, str) or not word.strip():
+                raise ConfigError(f"keep: {word!r:.80} is no word")
+        kept = [Term(source=word) for word in words]
     return config, read_terms(config, terms, kept)
 
 

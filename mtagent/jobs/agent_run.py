@@ -10,7 +10,7 @@ from typing import Self
 
 from mtagent.chain.chain import improve
 from mtagent.config import Config
-from mtagent.errors import MtagentError
+from mtagent.errors import ConfigError, MtagentError
 from mtagent.jobs.agent import speaking_python
 from mtagent.jobs.context import placed
 from mtagent.jobs.improve import outcome_of_chain
@@ -28,9 +28,9 @@ class AgentRun:
     """The run ``name`` of an agent: ``with agent.run("job-17") as run: chains = run.improve(segments)``.
 
     What it has finished is answered from the store, and so is every request that was answered in any run. The same name
-    must have the same settings and segments. Whatever stops it, the same call again goes on from there. The ``budget``
-    is that of the agent; ``on_step`` hears of what is done now, not of what was finished before. Raises
-    :class:`mtagent.errors.MtagentError`, whose ``chains`` are those that are done.
+    must have the same settings and segments, and each segment an id of its own. Whatever stops it, the same call again
+    goes on from there. The ``budget`` is that of the agent; ``on_step`` hears of what is done now, not of what was
+    finished before. Raises :class:`mtagent.errors.MtagentError`, whose ``chains`` are those that are done.
     """
 
     def __init__(
@@ -72,6 +72,13 @@ class AgentRun:
             segment.model_copy(update={"domain": config.domain}) if segment.domain is None else segment
             for segment in with_terms(segments, self._terms)
         ]
+        places: dict[str, int] = {}
+        for place, segment in enumerate(segments, 1):
+            if (first := places.setdefault(segment.id, place)) != place:
+                raise ConfigError(
+                    f"segments {first} and {place} have the same id {segment.id!r}, by which decisions and labels of a "
+                    "run find them: give each one its own, as in segment.model_copy(update={'id': …})"
+                )
         digest = hashlib.sha256()
         for segment in segments:
             digest.update(segment.model_dump_json(exclude_defaults=True).encode())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from pydantic import ValidationError
 
@@ -38,7 +38,9 @@ from mtagent.evaluators.protocol import (
     checked_evaluator,
     make_evaluator,
     make_pairwise,
+    may_ask_model,
     signature_of,
+    suggests_edits,
 )
 from mtagent.llm.budget import Budget, Budgeted
 from mtagent.llm.cache import Redrawn
@@ -47,7 +49,7 @@ from mtagent.llm.prompts import Instructed, read_instructions
 from mtagent.llm.protocol import LLM, KeyedLLM
 from mtagent.records import same_rater
 from mtagent.store.store import Store, default_path
-from mtagent.translators import wrap
+from mtagent.translators import CallableTranslator, check_spec, wrap
 from mtagent.translators.llm import LLMTranslator
 from mtagent.translators.protocol import Translator
 
@@ -85,7 +87,7 @@ class OwnParts:
     ``llm`` stands for the model of the general settings, ``llms`` for that of a role. ``api_key``, ``headers`` and
     ``http_client`` are for the servers of the others. None of these objects is closed.
 
-    Raises :class:`ConfigError` for evaluators that are none.
+    Raises :class:`ConfigError` for objects that cannot take the part.
     """
 
     translator: object | None = None
@@ -103,6 +105,29 @@ class OwnParts:
         for evaluator in (self.evaluator, self.judge, self.triage):
             if evaluator is not None:
                 checked_evaluator(evaluator)
+        gate: Any = self.gate
+        if gate is not None and not (isinstance(getattr(gate, "name", None), str) and callable(_of(gate, "decide"))):
+            raise ConfigError(
+                f"{gate!r:.80} is no gate: a gate is an object with `name`, a text, and `async def decide`"
+            )
+        for role, llm in (("llm", self.llm), *self.llms.items()):
+            if role not in ("llm", *get_args(Role)):
+                raise ConfigError(f"llms: no role {role!r}; there are: {', '.join(get_args(Role))}")
+            if llm is not None and not (isinstance(llm, LLM) and callable(llm.complete)):
+                raise ConfigError(
+                    f"{role}: {llm!r:.80} is no model: a model has `model`, its name, and `async def complete`"
+                )
+        if self.api_key is not None and not (isinstance(self.api_key, str) and self.api_key.strip()):
+            raise ConfigError("api_key: must be a text that is not empty")  # which is not shown
+        for name, value in self.headers.items():
+            if not isinstance(name, str) or not isinstance(value, str) or not f"{name}{value}".isprintable():
+                raise ConfigError(f"headers: {name!r}: a header is a name and a text, each in one line")
+        if self.http_client is not None and not callable(_of(self.http_client, "post")):
+            raise ConfigError(f"http_client: {self.http_client!r:.80} is no aiohttp.ClientSession")
+
+
+def _of(thing: object, method: str) -> object:
+    return None if isinstance(thing, type) else getattr(thing, method, None)
 
 
 def effective(config: Config, own: OwnParts) -> Config:
@@ -160,51 +185,77 @@ async def assembled(
         if store is not None:
             stack.enter_context(store)
         models = _Models(config, own, stack, wrap_llm)
-        stages = config.stages or ()
-        evaluator = own.evaluator or (
-            _evaluator(config, config.evaluator or "rules", models, config.model_for("postedit"), role="postedit")
-            if "postedit" in stages
-            else None
-        )
-        gate = own.gate or _gate(config, own, models)
-        triage = own.triage or _triage(config, own, models, evaluator)
-        thresholds: tuple[Threshold, ...] = ()
-        if config.calibration is not None:
-            gate, thresholds = calibrated(config.calibration, gate, evaluator, triage=triage, cautious=config.cautious)
-        if own.gate is None:
-            _refuse_other_rule(config, gate)
-        proposers: list[Evaluator] = []
-        if evaluator is not None:
-            spec, settings = config.evaluator or "rules", config.model_for("postedit")
-            proposers = [
-                own.evaluator or _evaluator(config, spec, models, settings, f"proposal-{draw}", "postedit", drawn=True)
-                for draw in range(2, config.proposals + 1)
-            ]
-        proofreader = None
-        if "proofread" in stages:
-            llm = _needed(models.get("proofread"), "the proofread stage")
-            proofreader = Proofreader(llm, strategy=config.strategy, prompts_folder=config.prompts)
-        yield Plan(
-            stages=stages,
-            translator=_translator(config, own, models, stack) if "translate" in stages else None,
-            evaluator=evaluator,
-            corrector=Corrector(
-                models.get("postedit"),
-                strategy=config.strategy,
-                on_ambiguous=config.on_ambiguous,
-                fix=config.fix,
-                prompts_folder=config.prompts,
-            ),
-            proofreader=proofreader,
-            gate=gate,
-            thresholds=thresholds,
-            triage=_triage_threshold(config, triage, thresholds),
-            skip_guards=frozenset(config.skip_guards),
-            own_guards={"length": partial(guards.length, nearest=_embeddings().nearest)} if config.embeddings else None,
-            stop_when_error_free=config.stop_when_error_free,
-            gate_calls=config.gate_calls,
-            proposers=tuple(proposers),
-        )
+        yield _plan(config, own, models, stack)
+
+
+class Checked(NamedTuple):
+    """A plan that can be assembled, which roles ask a model in it, and whether requests go to a server at all."""
+
+    plan: Plan
+    config: Config
+    roles: frozenset[Role]
+    asks_server: bool
+
+
+def checked_plan(config: Config, own: OwnParts) -> Checked:
+    """The plan that would be assembled, without opening anything; no key is needed yet.
+
+    Raises what :func:`assembled` would raise, but for what shows only when a server or another's code is called.
+    """
+    config = effective(config, own)
+    models = _Models(config, own, None, None)
+    plan = _plan(config, own, models, None)
+    return Checked(plan, config, frozenset(models.roles), models.asks_server)
+
+
+def _plan(config: Config, own: OwnParts, models: _Models, stack: AsyncExitStack | None) -> Plan:
+    stages = config.stages or ()
+    evaluator = own.evaluator or (
+        _evaluator(config, config.evaluator or "rules", models, config.model_for("postedit"), role="postedit")
+        if "postedit" in stages
+        else None
+    )
+    gate = own.gate or _gate(config, own, models)
+    triage = own.triage or _triage(config, own, models, evaluator)
+    thresholds: tuple[Threshold, ...] = ()
+    if config.calibration is not None:
+        gate, thresholds = calibrated(config.calibration, gate, evaluator, triage=triage, cautious=config.cautious)
+    if own.gate is None:
+        _refuse_other_rule(config, gate)
+    proposers: list[Evaluator] = []
+    if evaluator is not None:
+        spec, settings = config.evaluator or "rules", config.model_for("postedit")
+        proposers = [
+            own.evaluator or _evaluator(config, spec, models, settings, f"proposal-{draw}", "postedit", drawn=True)
+            for draw in range(2, config.proposals + 1)
+        ]
+    # Evaluators of mtagent that suggest edits suggest all that they want.
+    fixes = evaluator is not None and (own.evaluator is not None or not suggests_edits(evaluator))
+    proofreader = None
+    if "proofread" in stages:
+        llm = _needed(models.get("proofread"), "the proofread stage")
+        proofreader = Proofreader(llm, strategy=config.strategy, prompts_folder=config.prompts)
+    return Plan(
+        stages=stages,
+        translator=_translator(config, own, models, stack) if "translate" in stages else None,
+        evaluator=evaluator,
+        corrector=Corrector(
+            models.get("postedit") if fixes else None,
+            strategy=config.strategy,
+            on_ambiguous=config.on_ambiguous,
+            fix=config.fix,
+            prompts_folder=config.prompts,
+        ),
+        proofreader=proofreader,
+        gate=gate,
+        thresholds=thresholds,
+        triage=_triage_threshold(config, triage, thresholds),
+        skip_guards=frozenset(config.skip_guards),
+        own_guards={"length": partial(guards.length, nearest=_embeddings().nearest)} if config.embeddings else None,
+        stop_when_error_free=config.stop_when_error_free,
+        gate_calls=config.gate_calls,
+        proposers=tuple(proposers),
+    )
 
 
 @asynccontextmanager
@@ -222,9 +273,13 @@ async def assembled_evaluator(
 
 
 class _Models:
-    """One client for each set of settings, one limit for each server; ``None`` for every role where no model is."""
+    """One client for each set of settings, one limit for each server; ``None`` for every role where no model is.
 
-    def __init__(self, config: Config, own: OwnParts, stack: AsyncExitStack, wrap_llm: WrapLLM | None) -> None:
+    ``roles`` are those that a model was wanted for. Without a ``stack`` that closes it at the end, nothing is opened.
+    """
+
+    def __init__(self, config: Config, own: OwnParts, stack: AsyncExitStack | None, wrap_llm: WrapLLM | None) -> None:
+        self.roles = set[Role]()
         self._config, self._own, self._stack = config, own, stack
         self._wrap = wrap_llm or within(budget_of(config))
         self._clients: dict[ModelSettings, LLM] = {}
@@ -238,11 +293,17 @@ class _Models:
         """The model that plays ``role``; ``None`` = the one of the general settings."""
         return self.asked(self._config.model_for(role), role=role)
 
+    @property
+    def asks_server(self) -> bool:
+        """Whether requests go to a server, and not to objects of the user's alone."""
+        return bool(self._clients)
+
     def asked(self, settings: ModelSettings, draw: str = "", *, role: Role | None = None) -> LLM | None:
         """The model of ``settings``. What it says in one ``draw`` is not recalled in another.
 
         The user's own object stands for it where it is the model that ``role`` would ask.
         """
+        self.roles.add(role or "judge")  # triage is asked like a judge
         if self._config.model is None and settings.model is None and settings.base_url is None:
             return None  # an effective configuration names one, unless there is none to ask
         own = self._own.llm if _same_model(settings, self._config.model_for(None)) else None
@@ -287,8 +348,10 @@ class _Models:
             api_key=self._own.api_key,
             headers=self._own.headers,
             http_client=self._own.http_client,
+            transport=None if self._stack is not None else _UNOPENED,
         )
-        self._stack.push_async_callback(client.aclose)
+        if self._stack is not None:
+            self._stack.push_async_callback(client.aclose)
         return client
 
     def _local_server(self) -> LocalServer | None:
@@ -300,16 +363,25 @@ class _Models:
         name, _, path = str(self._config.llm).partition(":")
         if name != "local":
             raise ConfigError(f"no llm {self._config.llm!r}; write local or local:/path/to/model.gguf")
-        self._local = self._local or self._stack.enter_context(LocalServer(path or None))
+        if self._local is None:
+            local = LocalServer(path or None)
+            self._local = local if self._stack is None else self._stack.enter_context(local)
         return self._local
 
 
-def _translator(config: Config, own: OwnParts, models: _Models, stack: AsyncExitStack) -> Translator | None:
+_UNOPENED: Any = object()
+"""The transport of clients that are never asked."""
+
+
+def _translator(config: Config, own: OwnParts, models: _Models, stack: AsyncExitStack | None) -> Translator | None:
     if own.translator is None and config.translator == "llm":
         llm = models.get("translate")
         return LLMTranslator(llm, prompts_folder=config.prompts) if llm else None
+    if stack is None and own.translator is None:
+        check_spec(config.translator)
+        return CallableTranslator(str, name="never called")
     translator = wrap(own.translator or config.translator)
-    if own.translator is None and (close := getattr(translator, "aclose", None)):
+    if stack is not None and own.translator is None and (close := getattr(translator, "aclose", None)):
         stack.push_async_callback(close)
     return translator
 
@@ -522,9 +594,8 @@ def _evaluator(
     def another(model: str) -> LLM | None:
         return models.asked(settings.model_copy(update={"model": model}), draw)
 
-    return make_evaluator(
-        spec, replace(_surroundings(config, models.asked(settings, draw, role=role)), another=another)
-    )
+    llm = models.asked(settings, draw, role=role) if may_ask_model(spec) else None
+    return make_evaluator(spec, replace(_surroundings(config, llm), another=another))
 
 
 def named_evaluator(config: Config, spec: str, llm: LLM | None) -> Evaluator:

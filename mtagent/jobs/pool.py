@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import AsyncGenerator, Awaitable, Callable, Hashable, Iterable
-from typing import Generic, NamedTuple, TypeVar
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Hashable, Iterable
+from typing import Any, Generic, NamedTuple, TypeVar
 
-from mtagent.errors import BudgetSpent, MtagentError, ServerPaused
+from mtagent.errors import FATAL, BudgetSpent, MtagentError
 from mtagent.llm.limits import Sleepers
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 GRACE = 1.0
-"""Seconds that requests under way have left to end, where the server asks for a long pause."""
+"""Seconds that the items under way have left to end, where an error concerns all of them."""
 MANY = 10
 """So many times ``give_up_after`` failures, without any success, are enough although the first items are not done."""
 READ_AHEAD = 20_000
@@ -44,7 +44,7 @@ async def work_all(
     become free, so that memory does not grow with its length. What ``work`` or ``save`` raises stops the run; what
     concerns one item alone is in its result. Raises :class:`MtagentError` where the first ``give_up_after`` items, in
     input order, have all failed: a wrong model name is not asked for 100,000 times. Where the budget is spent, the
-    items that need no further call are finished first; where the server asks for a long pause, those that end within
+    items that need no further call are finished first; where another error concerns all of them, those that end within
     ``GRACE`` seconds.
 
     For each call that sleeps because a server turned it away, one more item is worked on, up to twice ``concurrency``:
@@ -82,6 +82,8 @@ class _Pool(Generic[Item, Result]):
         self._over = False
         self._stand_ins = 0
         self._budget_spent: BudgetSpent | None = None
+        self._stopped_by: MtagentError | None = None
+        self._workers = set[asyncio.Task[None]]()
 
     async def run(self) -> None:
         """Work until no item is left. Raises what stopped it."""
@@ -89,13 +91,18 @@ class _Pool(Generic[Item, Result]):
         try:
             async with self._group:
                 for _ in range(self._concurrency):
-                    self._group.create_task(self._work_off())
+                    self._begin(self._work_off())
         except BaseExceptionGroup as errors:
             raise errors.exceptions[0] from None
         finally:
             self._sleepers.on_sleep = None
         if self._budget_spent is not None:
             raise self._budget_spent
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        worker = self._group.create_task(work)
+        self._workers.add(worker)
+        worker.add_done_callback(self._workers.discard)
 
     async def _work_off(self) -> None:
         await (
@@ -112,7 +119,7 @@ class _Pool(Generic[Item, Result]):
     def _one_more_sleeps(self) -> None:
         if not self._over and self._stand_ins < min(self._sleepers.count, self._concurrency):
             self._stand_ins += 1
-            self._group.create_task(self._stand_in())
+            self._begin(self._stand_in())
 
     async def _work_on_next(self) -> None:
         following = await self._next()
@@ -128,9 +135,14 @@ class _Pool(Generic[Item, Result]):
         except BudgetSpent as error:
             self._over = True
             self._budget_spent = self._budget_spent or error
-        except ServerPaused:
+        except FATAL as error:
             self._over = True
-            await asyncio.sleep(GRACE)
+            if self._stopped_by is not None:  # another worker waits for this one, and raises its error
+                return
+            self._stopped_by = error
+            self._freed.set()
+            if others := self._workers - {asyncio.current_task()}:
+                await asyncio.wait(others, timeout=GRACE)
             raise
         except BaseException:
             self._over = True

@@ -62,11 +62,23 @@ def wrap(spec: object, *, name: str | None = None) -> Translator:
                 label = name or (None if function is spec else type(spec).__name__)
                 return CallableTranslator(function, name=label, takes_list=takes_list)
         raise ConfigError(f"{spec!r} is no translator: pass a function, an object with .translate, or {_choices()}")
-    kind, _, argument = spec.partition(":")
+    return wrap(_factory(spec)(spec.partition(":")[2]), name=name)
+
+
+def check_spec(spec: str) -> None:
+    """Raise :class:`ConfigError` for a ``spec`` that names no translator. Nothing is loaded for it."""
+    factory = _factory(spec)
+    if factory in (CommandTranslator, LibreTranslate):
+        factory(spec.partition(":")[2])
+
+
+def _factory(spec: str) -> Factory:
+    """What makes the translator that ``spec`` names. Raises :class:`ConfigError`."""
+    kind = spec.partition(":")[0]
     if kind == "llm":
         raise ConfigError("the translator 'llm' needs a model: name one, or pass a translator that asks it")
     if kind in TRANSLATORS:
-        return wrap(TRANSLATORS[kind](argument), name=name)
+        return TRANSLATORS[kind]
     offered = {point.name: point for point in entry_points(group=GROUP)}
     if kind not in offered:
         near = difflib.get_close_matches(kind, [*TRANSLATORS, *offered], 1)
@@ -76,7 +88,7 @@ def wrap(spec: object, *, name: str | None = None) -> Translator:
         factory: Factory = offered[kind].load()
     except Exception as cause:  # another package may raise anything
         raise ConfigError(f"the translator {kind!r} ({offered[kind].value}) cannot be loaded: {cause}") from cause
-    return wrap(factory(argument), name=name)
+    return factory
 
 
 def _choices() -> str:
