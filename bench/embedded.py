@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import os
 import socket
 import statistics
@@ -48,6 +49,8 @@ def service(base_url: str) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with agent, aiohttp.ClientSession() as app.state.session:
+            gc.collect()
+            gc.freeze()  # as docs/python.md shows
             yield
 
     app = FastAPI(lifespan=lifespan)

@@ -153,11 +153,15 @@ async def improve(
             raise
         except (*FATAL, asyncio.CancelledError) as error:
             work.count(calls_of(error))
-            if steps or any(call.usage.calls for call in work.calls):
-                why = "stopped before it was done" if isinstance(error, asyncio.CancelledError) else None
-                last = work.step(stage, "failed", Cause.of_error(error, why)).raised(error)
-                on_stop(Chain(segment=segment, steps=(*steps, last)))
-            raise
+            if isinstance(error, asyncio.CancelledError) and not _is_cancelled():  # but something that was waited for
+                step = work.step(stage, "failed", Cause.of_error(error, "what was waited for was cancelled"))
+                step = step.raised(error)
+            else:
+                if steps or any(call.usage.calls for call in work.calls):
+                    why = "stopped before it was done" if isinstance(error, asyncio.CancelledError) else None
+                    last = work.step(stage, "failed", Cause.of_error(error, why)).raised(error)
+                    on_stop(Chain(segment=segment, steps=(*steps, last)))
+                raise
         except Exception as error:
             for raised in (error, error.__cause__):  # a timeout's cause is the cancelled work
                 work.count(() if raised is None else calls_of(raised))
@@ -173,6 +177,12 @@ async def improve(
         if step.verdict == "failed" or (work.error_free and plan.stop_when_error_free):
             break
     return Chain(segment=segment, steps=tuple(steps))
+
+
+def _is_cancelled() -> bool:
+    """Whether this task is to end. A part of the user's raises the same where a task of its own was cancelled."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 class _Proposal(NamedTuple):
