@@ -549,8 +549,7 @@ class Cause(Record):
     def _said(self, judgement: Judgement) -> str:
         """What one judge said, and what follows from it."""
         if judgement.choices:
-            orders = "both orders" if len(judgement.choices) > 1 else "one order"
-            return f"compared in {orders} by {judgement.judge}: {', '.join(judgement.choices)}"
+            return f"compared in both orders by {judgement.judge}: {', '.join(judgement.choices)}"
         if judgement.before is None or judgement.after is None:
             return f"{judgement.judge}: nothing"
         gain, scores = judgement.gain or 0.0, f"{judgement.judge} {judgement.before:g} -> {judgement.after:g}"

@@ -218,7 +218,6 @@ async def outcomes(number: int, flawed: float, seed: int) -> dict[str, list[Outc
         segments = texts(number, flawed, rng)
         for first in range(0, number, EACH):
             for name, (reviewer, gate) in (await gates(noise, flawed, rng)).items():
-                rng.seed(f"{seed} {noise} {flawed} {first} {name}")  # no row depends on what another gate asked
                 by_noise = results.setdefault(name, [Outcome({}, {}) for _ in NOISE])
                 for segment, step in await edited(segments[first : first + EACH], reviewer, gate):
                     kind = kind_of(step, segment)

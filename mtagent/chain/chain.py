@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -480,12 +480,8 @@ class _Work:
         return changes, self.text, damages
 
     async def _decide(self, before: str, after: str) -> GateDecision:
-        """The gate's decision on the two texts."""
-        return await self._counted(self.plan.gate.decide(self.segment, before, after, self._rate))
-
-    async def _counted(self, deciding: Awaitable[GateDecision]) -> GateDecision:
-        """A decision, with its calls counted."""
-        decision = await deciding
+        """The gate's decision on the two texts, with its calls counted."""
+        decision = await self.plan.gate.decide(self.segment, before, after, self._rate)
         self.count(call for rating in decision.ratings for call in rating.calls)
         self.count(decision.calls)
         return decision
@@ -499,8 +495,6 @@ class _Work:
         if any(edit.start is None for edit in applied):
             return rejected, text, changes
         groups = guards.inseparable(self.segment, self.text, applied, skip=skip, instead=instead)
-        gate = self.plan.gate
-        panel = gate if isinstance(gate, PanelGate) and gate.compares else None
 
         async def decide(numbers: Sequence[int]) -> GateDecision:
             part = edits.apply(self.text, [edit for number in numbers for edit in groups[number]])
@@ -508,14 +502,7 @@ class _Work:
                 return GateDecision(False, Cause(kind="no-edit"))
             if damages := guards.damages(self.segment, self.text, part, skip=skip, instead=instead):
                 return GateDecision(False, Cause(kind="guards", guards=names(damages), detail=listed(damages)))
-            if panel is None:
-                return await self._decide(self.text, part)
-            return await self._counted(panel.look(self.segment, self.text, part, self._rate))
-
-        async def confirm(numbers: Sequence[int], seen: GateDecision) -> GateDecision:
-            assert panel is not None
-            part = edits.apply(self.text, [edit for number in numbers for edit in groups[number]])
-            return await self._counted(panel.confirm(self.segment, self.text, part, seen))
+            return await self._decide(self.text, part)
 
         found = await parts.keep_in_parts(
             len(groups),
@@ -523,7 +510,6 @@ class _Work:
             decide,
             calls=self.plan.gate_calls,
             suspected=parts.suspected(text, groups, rejected.ratings),
-            confirm=None if panel is None else confirm,
         )
         if not found.tries:
             return rejected, text, changes

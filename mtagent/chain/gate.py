@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from mtagent.chain.calibration import Calibration, ExpectedGain, read
 from mtagent.errors import FATAL, ConfigError, OffScript, calls_of
-from mtagent.evaluators.pairwise import First, Pairwise
+from mtagent.evaluators.pairwise import Pairwise
 from mtagent.evaluators.protocol import (
     Evaluator,
     RatesTogether,
@@ -147,7 +147,7 @@ class RatingJudge:
                 _role(rate, evaluator, before, "before"), _role(rate, evaluator, after, "after"), calls=_calls_of_rating
             )
         sides: list[tuple[RatingRole, str]] = [("before", before), ("after", after)]
-        if _first(after) == "after":  # what is rated first may fare better or worse
+        if zlib.crc32(after.encode()) % 2:  # what is rated first may fare better or worse: neither side always is
             sides.reverse()
         ratings = _unfailed(await ratings_by(evaluator, segment, [text for _, text in sides]), _calls_of_rating)
         rated = {
@@ -213,23 +213,6 @@ class PairwiseJudge:
         choices, calls = await self._pairwise.compare(segment, before, after)
         return Opinion(Judgement(judge=self.name, signature=self.signature, choices=choices), calls=calls)
 
-    async def look(self, segment: Segment, before: str, after: str) -> Opinion:
-        """Compare them once, in an order that hangs on the text: a model may prefer what it reads first."""
-        choices, calls = await self._pairwise.compare(segment, before, after, [_first(after)])
-        return Opinion(Judgement(judge=self.name, signature=self.signature, choices=choices), calls=calls)
-
-    async def confirm(self, segment: Segment, before: str, after: str, seen: Judgement) -> Opinion:
-        """Compare them in the order in which :meth:`look`, which has ``seen`` them, did not."""
-        other: First = "after" if _first(after) == "before" else "before"
-        (choice,), calls = await self._pairwise.compare(segment, before, after, [other])
-        choices = (*seen.choices, choice) if other == "after" else (choice, *seen.choices)
-        return Opinion(seen.model_copy(update={"choices": choices}), calls=calls)
-
-
-def _first(text: str) -> First:
-    """The text to begin with where one ``text`` is rated or compared beside another: neither side always is first."""
-    return "after" if zlib.crc32(text.encode()) % 2 else "before"
-
 
 class PanelGate:
     """Asks all ``judges`` at once, and keeps a text that ``quorum`` of them prefer; by default, that all prefer.
@@ -273,38 +256,11 @@ class PanelGate:
         """The evaluators among the judges that rate single texts."""
         return tuple(judge.evaluator for judge in self.judges if isinstance(judge, RatingJudge))
 
-    @property
-    def compares(self) -> bool:
-        """Whether :meth:`look` and :meth:`confirm` save calls: a judge compares, no calibration needs both orders."""
-        return self.gain is None and any(isinstance(judge, PairwiseJudge) for judge in self.judges)
-
     async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> GateDecision:
         """Ask the judges, and combine what they say."""
-        return await self._combined(judge.judge(segment, before, after, rate) for judge in self.judges)
-
-    async def look(self, segment: Segment, before: str, after: str, rate: Rate) -> GateDecision:
-        """The same with one order of each comparison: enough to reject, and to be confirmed before a text is kept."""
-        return await self._combined(
-            judge.look(segment, before, after)
-            if isinstance(judge, PairwiseJudge)
-            else judge.judge(segment, before, after, rate)
-            for judge in self.judges
+        opinions = await _all_asked(
+            *(judge.judge(segment, before, after, rate) for judge in self.judges), calls=lambda opinion: opinion.paid
         )
-
-    async def confirm(self, segment: Segment, before: str, after: str, seen: GateDecision) -> GateDecision:
-        """The decision after the other order of each comparison, beside what was ``seen`` by :meth:`look`."""
-
-        async def known(judgement: Judgement) -> Opinion:
-            return Opinion(judgement)
-
-        decision = await self._combined(
-            judge.confirm(segment, before, after, judgement) if isinstance(judge, PairwiseJudge) else known(judgement)
-            for judge, judgement in zip(self.judges, seen.cause.judgements, strict=True)
-        )
-        return decision._replace(ratings=tuple(r.model_copy(update={"calls": ()}) for r in seen.ratings))
-
-    async def _combined(self, asked: Iterable[Coroutine[Any, Any, Opinion]]) -> GateDecision:
-        opinions = await _all_asked(*asked, calls=lambda opinion: opinion.paid)
         judgements = tuple(opinion.judgement for opinion in opinions)
         ratings = tuple(rating for opinion in opinions for rating in opinion.ratings)
         calls = tuple(call for opinion in opinions for call in opinion.calls)

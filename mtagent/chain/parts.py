@@ -3,9 +3,6 @@
 Half of the suspects is tried beside what is accepted: a text that is kept makes these edits accepted and the other half
 suspect, a rejected one makes them the suspects and the other half untested; the last suspect is left out, and what is
 untested is tried again, at once. One bad edit among six is found within four tries.
-
-Judges that compare are asked in one order in a try, which is enough to leave edits out; what is to be kept is then
-confirmed in the other.
 """
 
 from __future__ import annotations
@@ -57,24 +54,20 @@ async def keep_in_parts(
     *,
     calls: int,
     suspected: Collection[int] = (),
-    confirm: Callable[[Numbers, GateDecision], Awaitable[GateDecision]] | None = None,
 ) -> Parts:
     """Find out which of ``count`` edits, all of them together ``rejected``, can be kept.
 
     ``decide`` judges the text before with the edits of these numbers. What is kept has been judged as it is. There is
     no further try where one as dear as the dearest so far would exceed ``calls``; what is then suspect or untested
-    stays out. ``suspected`` edits are left out of the first try. With ``confirm``, a decision of ``decide`` to keep is
-    not final until that has confirmed it; where it does not, the edits that were accepted before are to be confirmed.
+    stays out. ``suspected`` edits are left out of the first try.
     """
     accepted, untested = Numbers(), Numbers()
     suspects = tuple(sorted(range(count), key=lambda number: (number in suspected, number)))
     cut = count - len(suspected)
     left_out = dict.fromkeys(suspects, (rejected, suspects))
     again = [rating for rating in rejected.ratings if rating.role != "before"]  # the text before is rated once
-    dearest, looks = price(rejected._replace(ratings=tuple(again))), 1 if confirm is None else 2
-    dearest = -(-dearest // looks)
-    keeping, tries = list[tuple[Numbers, GateDecision]](), list[GateDecision]()
-    while (len(suspects) > 1 or untested) and looks * dearest <= calls:
+    kept_by, tries, dearest = None, list[GateDecision](), price(rejected._replace(ratings=tuple(again)))
+    while (len(suspects) > 1 or untested) and dearest <= calls:
         if len(suspects) > 1:
             cut = cut if 0 < cut < len(suspects) else len(suspects) // 2
             part, rest, later, cut = suspects[:cut], suspects[cut:], untested, 0
@@ -85,24 +78,12 @@ async def keep_in_parts(
         tries.append(decision)
         calls, dearest = calls - price(decision), max(dearest, price(decision))
         if decision.keep:
-            keeping.append((tried, decision))
-            accepted, suspects, untested = accepted + part, rest, later
+            kept_by, accepted, suspects, untested = decision, accepted + part, rest, later
         else:
             left_out |= dict.fromkeys(part, (decision, tried))
             suspects, untested = part, rest + later
-    kept, kept_by = keeping[-1] if keeping else ((), None)
-    while confirm is not None and kept_by is not None:
-        decision = await confirm(kept, kept_by)
-        tries.append(decision)
-        calls -= price(decision)
-        if decision.keep:
-            kept_by = decision
-            break
-        left_out |= dict.fromkeys(kept, (decision, kept))
-        keeping.pop()
-        kept, kept_by = keeping[-1] if keeping and dearest <= calls else ((), None)
-    refused = {number: why for number, why in sorted(left_out.items()) if number not in kept}
-    return Parts(kept, kept_by, refused, tuple(tries))
+    refused = {number: why for number, why in sorted(left_out.items()) if number not in accepted}
+    return Parts(tuple(sorted(accepted)), kept_by, refused, tuple(tries))
 
 
 def suspected(text: str, groups: Sequence[Sequence[Edit]], ratings: Iterable[Rating]) -> list[int]:

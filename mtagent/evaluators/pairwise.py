@@ -6,9 +6,8 @@ what stands first. It rates no single text, so it only serves as a judge.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import regex
 
@@ -20,12 +19,9 @@ from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import read_json, without_thoughts
 from mtagent.records import Call, Choice, Segment
 
-First = Literal["before", "after"]
-"""The text that the model is shown first."""
-
 
 class Comparison(NamedTuple):
-    """What was chosen in each order that was asked, and the calls."""
+    """What was chosen in each order (the earlier text first, then the later one first), and the calls."""
 
     choices: tuple[Choice, ...]
     calls: tuple[Call, ...] = ()
@@ -43,27 +39,21 @@ class Pairwise:
         self.label = f"{llm.model} ({self._prompt.signature})"
         self.signature = signed(self.name, llm, [self._prompt], reference=reference)
 
-    async def compare(
-        self, segment: Segment, before: str, after: str, orders: Sequence[First] = ("before", "after")
-    ) -> Comparison:
-        """Ask for the better of the two, at once in each of the ``orders``.
-
-        Raises :class:`RatingParseError` if two replies to the same question cannot be read.
-        """
+    async def compare(self, segment: Segment, before: str, after: str) -> Comparison:
+        """Ask for the better of the two, twice. Raises :class:`RatingParseError` if two replies cannot be read."""
         with Dialogue(self._llm, segment.id) as dialogue:
-            choices = await finished(*(self._ask(dialogue, segment, before, after, first) for first in orders))
-        return Comparison(tuple(choices), tuple(dialogue.calls))
+            first, second = await finished(
+                self._ask(dialogue, segment, before, after), self._ask(dialogue, segment, after, before)
+            )
+        return Comparison((_SIDES[first], _SIDES_SWAPPED[second]), tuple(dialogue.calls))
 
-    async def _ask(self, dialogue: Dialogue, segment: Segment, before: str, after: str, first: First) -> Choice:
-        a, b = (before, after) if first == "before" else (after, before)
+    async def _ask(self, dialogue: Dialogue, segment: Segment, a: str, b: str) -> str:
         values = prompts.segment_values(segment, show_reference=self._reference, translation_a=a, translation_b=b)
-        return _SIDES[first][await dialogue.ask(self._prompt, values, "judge", read_choice)]
+        return await dialogue.ask(self._prompt, values, "judge", read_choice)
 
 
-_SIDES: dict[First, dict[str, Choice]] = {
-    "before": {"a": "before", "b": "after", "tie": "tie"},
-    "after": {"a": "after", "b": "before", "tie": "tie"},
-}
+_SIDES: dict[str, Choice] = {"a": "before", "b": "after", "tie": "tie"}
+_SIDES_SWAPPED: dict[str, Choice] = {"a": "after", "b": "before", "tie": "tie"}
 
 
 _FIELDS = ("better", "winner", "preferred", "preference", "choice", "best", "verdict", "answer")
