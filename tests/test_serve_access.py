@@ -60,8 +60,30 @@ async def test_a_new_key_is_stored_as_a_hash_counts_at_once_and_is_gone_when_its
         assert (await client.post("/v1/improve", json=THREE, headers=header)).status_code == 200
         path.write_text(path.read_text(encoding="utf-8").splitlines()[0], encoding="utf-8")
         assert (await client.post("/v1/improve", json=THREE, headers=header)).status_code == 403
-    with pytest.raises(InputError, match="the name 'ana' is there twice"):
-        new_key(path, "ana")
+
+
+async def test_while_the_key_file_is_broken_or_gone_the_keys_stay_and_the_log_says_so_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = key_file(tmp_path, ana="")
+    good = path.read_text(encoding="utf-8")
+
+    async def statuses() -> list[int]:
+        names = ("ana", "ana", "bo")
+        return [(await client.post("/v1/improve", json=THREE, headers=bearer(name))).status_code for name in names]
+
+    async with asking(Service(translator=shout, keys=path)) as client:
+        for broken in (f"{good}\nbo=secret\n", None, f"{good}\nbo:secret:more\n"):
+            caplog.clear()
+            path.unlink(missing_ok=True)
+            if broken is not None:
+                path.write_text(broken, encoding="utf-8")
+            assert await statuses() == [200, 200, 403]
+            (problem,) = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+            assert problem.startswith("the keys stay as they were: ")
+            assert ("keys.txt:2: is no key" if broken else "cannot be read") in problem
+        key_file(tmp_path, bo="")
+        assert await statuses() == [403, 403, 200]
 
 
 def test_a_file_without_a_key_lets_nobody_in(tmp_path: Path) -> None:
@@ -172,6 +194,17 @@ async def test_dollars_are_counted_by_key_and_end(tmp_path: Path) -> None:
         metrics = (await client.get("/metrics", headers=bearer("bo"))).text
         assert 'mtagent_dollars_total{key="ana"} 0.6' in metrics
         assert 'mtagent_segments_total{key="bo",state="changed"} 1.0' in metrics
+
+
+async def test_texts_that_fail_are_counted_in_each_interface() -> None:
+    def broken(text: str) -> str:
+        raise RuntimeError
+
+    async with asking(Service(translator=broken)) as client:
+        for asked, (path, body) in enumerate([("/translate", ONE), ("/v2/translate", TWO), ("/v1/improve", THREE)], 1):
+            await client.post(path, json=body)
+            metrics = (await client.get("/metrics")).text
+            assert f'mtagent_segments_total{{key="anybody",state="failed"}} {asked}.0' in metrics
 
 
 async def test_a_request_that_fails_costs_no_characters() -> None:

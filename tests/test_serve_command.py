@@ -87,6 +87,21 @@ def test_a_key_is_made_and_shown_once(shell: Shell) -> None:
     assert secret.strip() not in stored
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("my key", "--add-key 'my key': a name has at most 64 letters, digits and . _ - @"),
+        ("weblate", "--add-key weblate: keys.txt has a key of this name: take another, or delete its line"),
+    ],
+)
+def test_a_name_that_cannot_be_that_of_a_new_key_is_told_without_a_line(shell: Shell, name: str, why: str) -> None:
+    shell("serve", "--keys", "keys.txt", "--add-key", "weblate")
+    before = (shell.folder / "keys.txt").read_text(encoding="utf-8")
+    code, _, problem = shell("serve", "--keys", "keys.txt", "--add-key", name)
+    assert (code, why in problem, "keys.txt:" in problem.replace("keys.txt has", "")) == (1, True, False)
+    assert (shell.folder / "keys.txt").read_text(encoding="utf-8") == before
+
+
 @pytest.mark.parametrize("given", ["5 parsecs", "0s", "-1s"])
 def test_a_deadline_is_a_duration(shell: Shell, given: str) -> None:
     code, _, problem = shell("serve", "--deadline", given)

@@ -270,6 +270,7 @@ class Service:
         try:
             yield
         except (MtagentError, ServiceError) as error:
+            self.metrics.segments.labels("failed", exchange.key.name).inc(exchange.segments - exchange.done)
             if not exchange.done:
                 self.state.spend(exchange.key.name, characters=-exchange.characters)
             if isinstance(error, ServiceError):
