@@ -169,6 +169,6 @@ class Access:
         """Raise :class:`QuotaExceeded` where ``characters`` more are too many, or the dollars are spent."""
         spent = self._spent_by(key.name)
         if key.characters is not None and spent.characters + characters > key.characters:
-            raise QuotaExceeded()
+            raise QuotaExceeded("the character limit is reached")
         if key.dollars is not None and (spent.dollars >= key.dollars or spent.unpriced):
             raise QuotaExceeded()
