@@ -24,6 +24,8 @@ from pydantic import model_validator
 from mtagent.records import Chain, Record, Stage
 
 DecisionVerdict = Literal["accept", "reject", "text", "undecided"]
+_SHOWN = 80
+_VERDICTS = {"accept": "accepted", "reject": "rejected", "text": "a text of their own", "undecided": "taken back"}
 
 
 class Decision(Record):
@@ -67,6 +69,14 @@ class Decision(Record):
         if self.withdraws is not None and self.verdict != "undecided":
             raise ValueError("what withdraws a decision is 'undecided'")
         return self
+
+    @property
+    def sentence(self) -> str:
+        """The decision, for people: ``rejected by ana, 2026-11-23 06:00:00.000: not our style``."""
+        by = f" by {self.who}" if self.who else ""
+        own = "" if self.text is None else f" ({self.text[:_SHOWN]!r}{'…' if len(self.text) > _SHOWN else ''})"
+        why = f": {self.reason}" if self.reason else ""
+        return f"{_VERDICTS[self.verdict]}{own}{by}, {self.at}{why}"
 
 
 def standing(history: Iterable[Decision]) -> list[Decision]:

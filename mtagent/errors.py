@@ -10,6 +10,7 @@
     ├── BudgetSpent            what is left of the budget might not suffice for the next call
     ├── StoreError             the store cannot be opened, read or written
     │   ├── RunLocked          another process is working on this run
+    │   ├── NotStored          there is no such run or segment any more
     │   └── DecidedElsewhere   another window has decided on this segment meanwhile
     ├── PromptError            a prompt is broken, or a variable is missing
     ├── TranslatorError        a wrapped MT system failed
@@ -98,6 +99,10 @@ class StoreError(MtagentError):
 
 class RunLocked(StoreError):
     """Another process is working on this run."""
+
+
+class NotStored(StoreError):
+    """There is no such run or segment any more."""
 
 
 class DecidedElsewhere(StoreError):

@@ -520,7 +520,7 @@ class Cause(Record):
             case "found":
                 return f"found, and not fixed: {self.detail}"
             case "no-edit":
-                return "nothing to change"
+                return "no edit"
             case "missing":
                 return "no text"
             case "unplaced":

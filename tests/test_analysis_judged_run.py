@@ -111,6 +111,25 @@ def test_what_people_accepted_and_rejected_makes_the_same_gate(shell: Shell) -> 
     assert few in calibrated(shell, "--decisions -o none.json").last
 
 
+def test_equal_texts_stay_together_where_a_gate_is_tried_on_texts_that_it_was_not_learnt_from(shell: Shell) -> None:
+    """Sixty edits of ten texts are worth no more than ten."""
+    run(shell, *[edited(number % 10, id=str(number), document=f"d{number}") for number in range(60)])
+    shell.write("d.csv", "segment,edit,decision", *(f"{n},,{'reject' if n % 2 else 'accept'}" for n in range(60)))
+    assert shell("decide first d.csv").code == 0
+    assert calibrated(shell, "--decisions -o gate.json").code == 0
+    made = read(shell.folder / "gate.json")
+    assert made.gain is not None
+    assert made.gain.held_out is not None
+    assert (made.gain.held_out.items, made.gain.held_out.groups) == (60, 10)
+
+
+def test_too_few_decisions_on_a_run_without_judges_are_told_in_one_go(shell: Shell) -> None:
+    run(shell, *[edited(number, judged=None) for number in range(60)])
+    assert shell("accept first 2 4").code == 0
+    last = calibrated(shell, "--decisions -o gate.json").last
+    assert "at least 30 are needed to learn from; and no judge was asked about its edits: name judges with" in last
+
+
 @pytest.mark.parametrize(("decisions", "gain"), [
     ([(None, "accept")], 1.0), ([(None, "reject")], -1.0), ([(1, "accept")], None),
     ([(1, "accept"), (2, "accept")], 1.0), ([(1, "accept"), (2, "reject")], 0.0),

@@ -180,7 +180,7 @@ async def test_guards_look_at_each_candidate_and_say_what_they_have_against_it()
     assert (step.verdict, step.text, step.reason) == (
         "unchanged",
         BEFORE,
-        "none of 2 kept: 1: no text | 2: nothing to change",
+        "none of 2 kept: 1: no text | 2: no edit",
     )
     keep = (Term(source="Nike"),)
     step = await reranked(

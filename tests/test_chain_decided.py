@@ -167,6 +167,34 @@ def test_what_cannot_be_decided_says_why() -> None:
     assert decided(both, [say("accept")]).text == "c b"
 
 
+@pytest.mark.parametrize("text", ["", "   ", "\t\n"])
+def test_an_own_text_of_a_segment_is_never_empty_and_that_of_an_edit_may_be(text: str) -> None:
+    with pytest.raises(ConfigError, match="segment s: the text is empty; write one, or reject the segment"):
+        checked(chain(), say("text", None, text))
+    assert text_of(chain(), checked(chain(), say("text", 1, ""))) == " two tres fourth!"
+
+
+def test_an_own_text_and_a_reason_fit_into_any_file() -> None:
+    for number, what in ((None, "segment s"), (1, "edit 1 of segment s")):
+        for text, why in (
+            ("a\0b", r"the text holds the character NUL \(U\+0000\)"),
+            ("x" * 100_001, "the text has 100,001 characters; the most is 100,000"),
+            ("one\ntwo", "the text has a line break, and the segment has none"),
+            ("one two\r", "the text has a line break, and the segment has none"),
+        ):
+            with pytest.raises(ConfigError, match=f"^{what}: {why}"):
+                checked(chain(), say("text", number, text))
+    assert checked(chain(), say("text", None, "x" * 100_000)).text
+    for reason, why in (("a\0b", "NUL"), ("x" * 100_001, "the most is 100,000")):
+        with pytest.raises(ConfigError, match=f"the reason .*{why}"):
+            checked(chain(), say("accept").model_copy(update={"reason": reason}))
+
+
+@pytest.mark.parametrize(("source", "given"), [("x\ny", "a b"), ("x", "a\nb")])
+def test_a_line_break_is_no_fault_where_the_segment_has_one(source: str, given: str) -> None:
+    assert checked(chain_of(given, source=source), say("text", None, "a\n\nb")).text == "a\n\nb"
+
+
 WORDS = st.lists(st.sampled_from(["ab", "bc", "cd", "de", "ef", "1", "2", "«x»", "(", ")"]), min_size=1, max_size=8)
 
 

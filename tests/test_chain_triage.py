@@ -258,11 +258,11 @@ def test_compare_and_report_tell_what_was_left_alone(shell: Shell) -> None:
         ("--triage pairwise --triage-above 3", "pairwise compares two texts and rates none"),
         (
             "--triage rules:skip=numbers --calibration gate.json",
-            "triage rules: gate.json has no threshold for rules|v:3|weights:himate|skip:numbers|",
+            "triage rules: gate.json has no threshold for rules|v:4|weights:himate|skip:numbers|",
         ),
         (
             "--evaluator rules:skip=pairs --triage rules:skip=numbers --calibration gate.json",
-            "gate.json: was calibrated for rules|v:3",
+            "gate.json: was calibrated for rules|v:4",
         ),
         ("--triage rules --triage-above 3 --stages t --translator command:cat", "no stage comes after translate"),
     ],

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mtagent import Agent
 from mtagent.decisions import Decision, latest
 from mtagent.formats.decisions import read_decisions
 from mtagent.jobs.decide import DecidedRun, export_decisions, import_decisions
-from mtagent.records import Chain, Edit, ErrorSpan, Segment, Step
+from mtagent.jobs.review import ReviewQueue
+from mtagent.records import Cause, Chain, Edit, ErrorSpan, Rating, Segment, Step
 from mtagent.store.store import Store
 from tests.commands import IMPROVED, TRANSLATIONS, Done, Shell
+from tests.jobs import improving
 from tests.stored import sql
 
 
@@ -308,7 +312,7 @@ def test_a_run_that_was_done_again_keeps_its_new_text_and_says_what_does_not_hol
     assert "warning: run 'r': 1 decision on texts that are others by now: not in force" in reviewed("compare r").out
 
 
-OWN = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1).filter(str.strip)
+OWN = st.text(st.characters(codec="utf-8", exclude_characters="\0\n\r"), min_size=1).filter(str.strip)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -336,7 +340,7 @@ def test_a_table_brings_the_same_texts_to_another_store(
         kept = [len(latest(d for d in decisions if d.segment == segment)) for segment in ("1", "2")]
         assert (count, done.new) == (sum(kept), sum(kept))
         assert import_decisions(store, "r", tmp_path / "d.csv").new == 0
-        assert len(read_decisions(tmp_path / "d.csv")) == 6
+        assert len(read_decisions(tmp_path / "d.csv").rows) == 6
 
 
 def test_runs_are_deleted_by_name_and_by_age(reviewed: Shell) -> None:
@@ -349,3 +353,172 @@ def test_runs_are_deleted_by_name_and_by_age(reviewed: Shell) -> None:
     assert list(reviewed.runs()) == ["young"]
     assert reviewed("runs delete young --yes").code == 0
     assert not reviewed.runs()
+
+
+def table(shell: Shell, name: str) -> list[dict[str, str]]:
+    with (shell.folder / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def fill(shell: Shell, name: str, rows: list[dict[str, str]], **cells: str) -> None:
+    """Write ``rows``, with ``cells`` as the decision of each: ``fill(…, _1="accept")`` for the first row."""
+    for place, decision in cells.items():
+        rows[int(place[1:])]["decision"] = decision
+    with (shell.folder / name).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def test_a_table_that_is_older_than_a_decision_of_another_person_is_refused_unless_forced(reviewed: Shell) -> None:
+    assert reviewed("revert r 2 --edit 1 --who bob").code == 0
+    assert reviewed("decide r --export d.csv").code == 0
+    assert reviewed("revert r 1 --edit 1 --who ana").code == 0
+    fill(reviewed, "d.csv", table(reviewed, "d.csv"), _1="accept", _2="accept")
+    done = refused(reviewed("decide r d.csv --who bob"))
+    assert "d.csv:3: decided after this table was written: edit 1 rejected by ana, 20" in done
+    assert "export it again, or give --force to replace that" in done
+    fill(reviewed, "d.csv", table(reviewed, "d.csv"), _0="accept", _1="", _2="")
+    assert "d.csv:2: decided after" in refused(reviewed("decide r d.csv")), "it would approve what nobody has seen"
+    fill(reviewed, "d.csv", table(reviewed, "d.csv"), _0="", _1="", _2="accept", _4="accept")
+    assert "2 new decisions" in reviewed("decide r d.csv").last, "of what was not decided on since"
+    fill(reviewed, "d.csv", table(reviewed, "d.csv"), _1="accept")
+    done_with_force = reviewed("decide r d.csv --force --who bob")
+    assert "segment 1: replaces: edit 1 rejected by ana, 20" in done_with_force.err
+    assert reviewed("runs show r 1").out.count("accepted by bob") == 1
+    fill(reviewed, "d.csv", table(reviewed, "d.csv"), _1="reject")
+    assert "segment 1: replaces: edit 1 accepted by bob, 20" in reviewed("decide r d.csv --who bob").err
+
+
+def test_the_command_line_says_which_decisions_of_others_it_replaces(reviewed: Shell) -> None:
+    assert reviewed("revert r 1 --edit 1 --who ana").code == 0
+    assert "segment 1: replaces: edit 1 rejected by ana, 20" in reviewed("accept r 1 --edit 1 --who bob").err
+    assert "replaces" not in reviewed("revert r 1 --edit 1 --who bob").err
+    assert "segment 1: replaces: edit 1 rejected by bob, 20" in reviewed("revert r 1 --who ana").err
+
+
+def test_what_a_guard_misses_twice_is_said_once(reviewed: Shell) -> None:
+    reviewed.write("own.csv", "segment,edit,decision,text", "1,,text,Una casa con 7 y 7 cuartos.")
+    done = reviewed("decide r own.csv")
+    assert done.err.count("a guard sees in the text: numbers: number 7 is not in the source") == 1
+    assert reviewed("runs show r 1").out.count("a guard sees in it: numbers: number 7 is not in the source") == 1
+
+
+def test_an_edit_of_a_segment_with_an_own_text_changes_nothing_and_that_is_said(reviewed: Shell) -> None:
+    reviewed.write("own.csv", "segment,edit,decision,text", "1,,text,Mi texto")
+    assert reviewed("decide r own.csv --who ana").code == 0
+    done = reviewed("accept r 1 --edit 2")
+    assert done.out == "Mi texto\n"
+    assert "its own text stands whatever is decided on its edits: a text of their own ('Mi texto') by ana" in done.err
+
+
+@pytest.mark.parametrize(("cells", "error"), [
+    ({"source": "A big house."}, "d.csv:2: source is 'A big house.', and segment 1 has 'A big house with 5 rooms.'"),
+    ({"result": "Una casa vieja."}, "d.csv:2: result is 'Una casa vieja.', which segment 1 of run 'r' never was"),
+])  # fmt: skip
+@pytest.mark.parametrize("decision", ["accept", "reject"])
+def test_a_table_of_another_run_is_refused_also_where_segments_alone_are_decided_on(
+    cells: dict[str, str], error: str, decision: str, reviewed: Shell
+) -> None:
+    assert reviewed("decide r --export d.csv").code == 0
+    rows = table(reviewed, "d.csv")
+    rows[0] |= cells
+    fill(reviewed, "d.csv", rows, _0=decision)
+    assert error in refused(reviewed("decide r d.csv"))
+    assert "empty the cell" in refused(reviewed("decide r d.csv"))
+
+
+def test_a_table_may_be_read_again_after_what_it_changed(reviewed: Shell) -> None:
+    assert reviewed("decide r --export d.csv").code == 0
+    fill(reviewed, "d.csv", table(reviewed, "d.csv"), _0="accept", _1="reject")
+    assert "2 new decisions" in reviewed("decide r d.csv").last
+    assert "0 new decisions" in reviewed("decide r d.csv --who ana").last
+    fill(reviewed, "d.csv", table(reviewed, "d.csv"), _2="accept")
+    assert "2 new decisions" in reviewed("decide r d.csv").last, "one's own decisions may be replaced"
+
+
+def test_tables_as_spreadsheets_leave_them(reviewed: Shell) -> None:
+    reviewed.write(
+        "d.csv", "sep=;", "segment;edit;decision;Remark", " 1 ; 1 ;Reject;too much", ";;;", " ; ;;", "2;;accept;"
+    )
+    done = reviewed("decide r d.csv")
+    assert done.lines == ["1\tUna casa grande con 5 cuartos.", "2\tDijo «sí» al plan."]
+    assert "mtagent: d.csv: not read: 1 column 'remark'" in done.err
+    assert done.last == "mtagent: 2 new decisions on 2 segments"
+
+
+def test_an_apostrophe_of_ones_own_stays(reviewed: Shell) -> None:
+    reviewed.write("d.csv", "segment,edit,decision,text,guarded", "1,,text,'k hoor je,text", "2,,text,'=1,text")
+    assert reviewed("decide r d.csv").lines == ["1\t'k hoor je", "2\t=1"]
+
+
+def test_errors_that_nobody_corrected_are_shown_and_have_a_row(shell: Shell) -> None:
+    error = ErrorSpan(text="grande", category="style/awkward", severity="major", explanation="too plain")
+    rating = Rating(evaluator="gemba", score=-5, errors=(error,), role="editor")
+    segment = Segment(id="1", source="A big house.", source_lang="en", target_lang="es", translation="Una casa grande.")
+    step = Step(
+        stage="postedit", text="Una casa grande.", ratings=(rating,), verdict="unchanged", cause=Cause(kind="no-edit")
+    )
+    with Store(shell.folder / "store.db") as store, store.start("r", settings={}, inputs={}) as run:
+        run.save(0, Chain(segment=segment, steps=(step,)))
+        run.finish()
+    shown = shell("runs show r 1").out
+    assert "postedit: unchanged (no edit)\n  not fixed: major style/awkward 'grande': too plain" in shown
+    assert shell("decide r --export d.csv").code == 0
+    (row,) = table(shell, "d.csv")
+    assert (row["segment"], row["edit"], row["result"]) == ("1", "", "Una casa grande.")
+    assert row["why"] == "not fixed: major style/awkward 'grande': too plain"
+
+
+def aged(shell: Shell) -> None:
+    with sql(shell.folder / "store.db") as connection:
+        connection.execute("UPDATE runs SET updated = '2020-01-01 00:00:00.000'")
+
+
+def test_by_age_runs_that_are_worked_on_or_shown_are_left_and_the_others_deleted(reviewed: Shell) -> None:
+    for name in ("busy", "shown"):
+        stored(reviewed.folder / "store.db", name).close()
+    with Store(reviewed.folder / "store.db") as store, store.reopen("busy"):
+        page = ReviewQueue(store, ["shown"])
+        aged(reviewed)
+        done = reviewed("runs delete --older-than 1d --yes")
+        assert done.code == 0
+        assert "mtagent: left: run 'busy': process" in done.err
+        assert "mtagent: left: run 'shown': is open in `mtagent review`, or another command is reading it" in done.err
+        assert done.last.startswith("mtagent: 1 run deleted; the store has ")
+        assert list(reviewed.runs()) == ["busy", "shown"]
+        assert len(page.rows()) == 3
+
+
+def test_a_run_that_is_open_in_a_review_is_not_deleted(reviewed: Shell) -> None:
+    with Store(reviewed.folder / "store.db") as store:
+        pages = [ReviewQueue(store, ["r"]), ReviewQueue(store, ["r"])]
+        assert reviewed("accept r 1").code == 0, "others may decide meanwhile"
+        while pages:
+            assert "run 'r': is open in `mtagent review`" in refused(reviewed("runs delete r --yes"))
+            pages.pop()
+        assert reviewed("runs delete r --yes").code == 0
+    assert not [file.name for file in reviewed.folder.iterdir() if file.name.endswith(".lock")]
+
+
+@pytest.mark.parametrize("line", ["", "r --older-than 1d", "r --outside", "--older-than 1d --outside"])
+def test_one_way_to_choose_what_to_delete(line: str, reviewed: Shell) -> None:
+    done = reviewed(f"runs delete {line}")
+    assert done.code == 2
+    assert "name runs, or give --older-than 30d, or --outside: one of the three" in done.err
+
+
+def test_what_an_agent_asked_outside_of_runs_is_listed_and_deleted(reviewed: Shell) -> None:
+    with Agent(llm=improving(), store=reviewed.folder / "store.db") as agent:
+        agent.postedit(["a private phrase end."], ["una frase errado fin."], "en", "es")
+    listed = reviewed("runs list")
+    assert [line.split("\t")[0] for line in listed.lines] == ["name", "r"]
+    pattern = r"mtagent: besides, (\d calls) of Agent\(store=…\) outside of runs, .*; `mtagent runs delete --outside`"
+    calls = re.match(pattern, listed.last)
+    assert calls is not None
+    assert f"mtagent: {calls[1]} outside of runs deleted; the store has " in reviewed("runs delete --outside --yes").err
+    content = b"".join(file.read_bytes() for file in reviewed.folder.glob("store.db*"))
+    assert b"a private phrase end" not in content
+    assert reviewed("runs list").err == ""
+    assert list(reviewed.runs()) == ["r"]
+    assert reviewed("runs delete --outside --yes").last == "mtagent: there is nothing to delete"

@@ -175,7 +175,7 @@ def test_an_empty_name_is_no_name() -> None:
 
 def test_an_option_may_hold_several_values_and_is_given_once() -> None:
     rules = named_evaluator(Config(), "rules:skip=final-mark+double-spaces", None)
-    assert signature_of(rules).startswith("rules|v:3|weights:himate|skip:double-spaces,final-mark|")
+    assert signature_of(rules).startswith("rules|v:4|weights:himate|skip:double-spaces,final-mark|")
     with pytest.raises(ConfigError, match="unknown rule 'finalmark'"):
         named_evaluator(Config(), "rules:skip=finalmark", None)
     with pytest.raises(ConfigError, match="the option rounds is given twice"):

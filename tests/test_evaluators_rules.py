@@ -67,7 +67,13 @@ CERTAIN = [
     ("full width", "ja", "Yes, he is here.", "はい,彼はここにいます.", "はい、彼はここにいます。"),
     ("doubled", "en", "Der Hund ist da.", "The the dog is here.", "The dog is here."),
     ("doubled", "de", "Cats and dogs are here.", "Katzen und und Hunde sind da.", "Katzen und Hunde sind da."),
+    ("doubled", "es", "The house is big.", "La la casa es grande.", "La casa es grande."),
+    ("doubled", "es", "I apologise.", "Me me disculpo.", "Me disculpo."),
     ("spaces", "de", "He is here.", "Er ist  hier.", "Er ist hier."),
+    ("spaces", "es", "From {a} to {b} or %s.", "De {a}  {b} o  %s.", "De {a} {b} o %s."),
+    ("spaces", "es", "Hello! How are you?", "¡Hola!  ¿Qué tal?", "¡Hola! ¿Qué tal?"),
+    ("space before", "es", "He is here now.", "Está aquí ahora .", "Está aquí ahora."),
+    ("space before", "es", "Hello {name}.", "Hola {name} .", "Hola {name}."),
     ("capital", "de", "He is here.", "er ist hier.", "Er ist hier."),
     ("capital", "ru", "He is here.", "он здесь.", "Он здесь."),
     ("capital", "es", "He is here.", "¡él está aquí!", "¡Él está aquí!"),
@@ -95,6 +101,8 @@ UNCERTAIN = [
     ("accuracy/mistranslation", "de", "It is 60 inches.", "Es sind 152 cm."),
     ("accuracy/untranslated text", "de", "He went home very late.", "He went home very late."),
     ("accuracy/untranslated text", "uk", "The アン version is red.", "Версія アン червона."),
+    ("fluency/grammar", "es", "The house is big.", "La casa es es grande."),
+    ("fluency/grammar", "de", "The feud between them began.", "Die Fehde zwischen zwischen ihnen begann."),
     ("fluency/punctuation", "de", "It (he) is.", "Es (er ist."),
     ("fluency/punctuation", "de", 'He said "no".', 'Er sagte "nein.'),
     ("fluency/punctuation", "de", "Is he here now?", "Ist er jetzt hier"),
@@ -219,7 +227,7 @@ async def test_the_rating_is_signed_and_its_score_is_the_sum_of_the_weights() ->
     assert isinstance(rules, Evaluator)
     rating = await rules.rate(segment("Well, he was here in 2015.", "de"), "Nun , er war 2016 hier.")
     assert rating.score == pytest.approx(-5.1)
-    assert rating.signature == f"rules|v:3|weights:himate|version:{mtagent.__version__}"
+    assert rating.signature == f"rules|v:4|weights:himate|version:{mtagent.__version__}"
     clean = await rules.rate(segment("Yes.", "de"), "Ja.")
     assert (clean.score, clean.errors, clean.calls) == (0.0, (), ())
 

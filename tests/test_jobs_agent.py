@@ -21,7 +21,7 @@ from mtagent.chain.gate import RateGate
 from mtagent.config import Config, Settings
 from mtagent.errors import AuthenticationError, BudgetSpent, ConfigError, MtagentError, StepFailed
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
-from mtagent.records import Call, Completion, Usage
+from mtagent.records import Call, Completion, Step, Usage
 from mtagent.translators import CallableTranslator
 from tests.jobs import improving
 from tests.simulator import chain as simulated
@@ -640,3 +640,69 @@ def test_a_wrong_setting_is_an_error_of_the_type_checker(tmp_path: Path) -> None
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     wrong = [line.split(":")[1] for line in done.stdout.splitlines() if ": error:" in line]
     assert sorted(set(wrong)) == ["6", "7", "8"], done.stdout
+
+
+# --- parts of the user's that do what no error does
+
+
+async def test_a_cancelled_task_of_the_user_s_fails_one_segment_and_loses_none() -> None:
+    flight = asyncio.ensure_future(asyncio.sleep(30))
+
+    async def shared(text: str) -> str:
+        if text == "Two dogs.":
+            await flight
+        return f"R {text}"
+
+    class Evaluator:
+        name = "mine"
+
+        async def rate(self, segment: Segment, translation: str) -> Rating:
+            raise asyncio.CancelledError
+
+    async with Agent(shared, stages="t") as agent:
+        asyncio.get_running_loop().call_later(0.05, flight.cancel)
+        first, second, third = await agent.atranslate(["One house.", "Two dogs.", "Three cats."], "en", "es")
+        assert (first.text, third.text) == ("R One house.", "R Three cats.")
+        assert second.failed is not None
+        assert "what it waited for was cancelled" in second.failed.reason
+    async with Agent(shared, evaluator=Evaluator()) as agent:
+        (chain,) = await agent.atranslate(["One house."], "en", "es")
+        assert (chain.text, chain.failed and chain.failed.stage) == ("R One house.", "postedit")
+
+
+@pytest.mark.parametrize("error", [StopIteration, SystemExit, KeyboardInterrupt])
+def test_a_translator_that_raises_what_ends_a_thread_fails_one_segment(error: type[BaseException]) -> None:
+    def translator(text: str) -> str:
+        if text == "b":
+            raise error
+        return f"R {text}"
+
+    with Agent(translator, stages="t") as agent:
+        good, bad = agent.translate(["a", "b"], "en", "es")
+    assert good.text == "R a"
+    assert bad.failed is not None
+    assert error.__name__ in bad.failed.reason
+
+
+def test_a_callback_that_waits_for_its_own_agent_is_told() -> None:
+    refused = list[str]()
+
+    def on_step(segment: Segment, step: Step) -> None:
+        with pytest.raises(ConfigError) as caught:
+            agent.translate("inner", "en", "es")
+        refused.append(str(caught.value))
+
+    with Agent(lambda text: f"R {text}", stages="t", on_step=on_step) as agent:
+        assert agent.translate("outer", "en", "es").text == "R outer"
+    assert ["await agent.atranslate" in words for words in refused] == [True]
+
+
+def test_a_refused_run_hands_out_no_text_of_another_job(tmp_path: Path) -> None:
+    def run_on(source: str) -> list[Chain]:
+        with Agent(lambda text: f"R {text}", stages="t", store=tmp_path / "s.db") as agent, agent.run("r") as run:
+            return run.improve(make_segments([source], None, "en", "es"))
+
+    assert [chain.text for chain in run_on("secret")] == ["R secret"]
+    with pytest.raises(MtagentError) as caught:
+        run_on("another")
+    assert caught.value.chains == ()

@@ -86,9 +86,12 @@ def test_the_package_is_not_read_before_it_is_needed() -> None:
 
 @pytest.mark.parametrize(("judge", "decides"), [(None, "qe-e5"), ("rules", "rules")])
 def test_the_gate_qe_is_the_gate_rate_with_a_metric_as_judge(judge: str | None, decides: str) -> None:
-    config = Agent(gate="qe", judge=judge, model="m").config.effective()
+    def settings(gate: str, judge: str | None) -> Config:
+        return Config.model_validate({"gate": gate, "judge": {"evaluator": judge}, "model": "m"}).effective()
+
+    config = settings("qe", judge)
     assert (config.gate, config.judge.evaluator) == ("rate", decides)
-    assert config.for_results() == Agent(gate="rate", judge=decides, model="m").config.effective().for_results()
+    assert config.for_results() == settings("rate", decides).for_results()
 
 
 # --- with the embeddings

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
@@ -22,8 +22,9 @@ from typing import Any, ClassVar
 import pytest
 
 from mtagent.chain.decided import decided
-from mtagent.records import Chain, Term
+from mtagent.records import Cause, Chain, Step, Term
 from mtagent.store import Store
+from mtagent.store.deletion import delete_runs
 from tests.commands import ROOT, environment, run
 from tests.report_runs import edited, error, many, save, segment, varied
 
@@ -45,14 +46,19 @@ class Reviewed:
 
     begun: ClassVar[list[Reviewed]] = []
 
-    def __init__(self, folder: Path, port: int = 0, name: str = "run", who: str = "ana") -> None:
-        command = [sys.executable, "-m", "mtagent", "review", name, "--no-browser", "--port", str(port), "--who", who]
+    def __init__(
+        self, folder: Path, port: int = 0, name: str = "run", who: str = "ana", more: Sequence[str] = ()
+    ) -> None:
+        options = ["--no-browser", "--port", str(port), "--who", who]
+        command = [sys.executable, "-m", "mtagent", "review", name, *more, *options]
         self.process = subprocess.Popen(
             command, cwd=folder, env=environment(folder / "store.db"), stderr=subprocess.PIPE, text=True
         )
         Reviewed.begun.append(self)
         assert self.process.stderr is not None
         said = self.process.stderr.readline()
+        if "cannot be stored now" in said:
+            said = self.process.stderr.readline()
         found = re.search(r"http://127\.0\.0\.1:(\d+)/#\S+", said)
         assert found, said + self.process.stderr.read()
         self.address, self.port = found[0], int(found[1])
@@ -259,6 +265,7 @@ def test_two_windows_do_not_overwrite_each_other(context: Any, tmp_path: Path) -
         press(first, "Control+Enter")
         first.wait_for_selector("#conflicts:visible")
         assert "worse" in first.inner_text("#conflicts")
+        until(first, "document.getElementById('saved').textContent === '1 decision not saved yet'")
         assert decisions(tmp_path) == {"worse": [(1, "accept")]}
         first.click("#conflicts button")
         first.reload()
@@ -312,6 +319,179 @@ def test_each_edit_says_what_it_does_why_and_how_it_was_judged(context: Any, tmp
         assert decisions(tmp_path) == {"bank": [(2, "accept"), (1, "reject"), (1, "undecided")]}
 
 
+def state(folder: Path, name: str) -> list[str | None]:
+    """What holds of a segment as a whole, and of each of its edits."""
+    with Store(folder / "store.db") as store:
+        position, chain = store.read("run").chain(name)
+        result = decided(chain, store.decisions("run").history(position))
+    return [said and said.verdict for said in (result.decision, *(row.decision for row in result.edits))]
+
+
+@pytest.mark.parametrize("server_is_there", [True, False], ids=["saved", "waiting"])
+def test_undo_gives_back_what_was_decided_before_one_decision_after_the_other(
+    server_is_there: bool, context: Any, tmp_path: Path
+) -> None:
+    with reviewed(tmp_path, varied()) as server:
+        page = opened(context, server.address)
+
+        def decide(*keys: str) -> None:
+            for key in keys:
+                page.click("button.row:has(.id:text-is('bank'))")
+                until(page, "document.querySelector('#segment-title .id').textContent === 'bank'")
+                press(page, *key)
+                if server_is_there:
+                    wait_saved(page)
+
+        decide("1a")
+        wait_saved(page)
+        if not server_is_there:
+            server.end(signal.SIGKILL)
+        decide("R", "2a", "A")
+        page.click("button.row:has(.id:text-is('zeta'))")
+        undone = [
+            ["reject", None, "accept"],
+            ["reject", None, None],
+            [None, "accept", None],
+            [None, None, None],
+        ]
+        for expected in undone:
+            press(page, "u")
+            until(page, "document.querySelector('#segment-title .id').textContent === 'bank'")
+            if server_is_there:
+                wait_saved(page)
+                assert state(tmp_path, "bank") == expected
+        if not server_is_there:
+            assert page.locator(".card .badge.decided").count() == 0
+            page.close()  # a window that opens later saves them all the same
+            page = opened(context, Reviewed(tmp_path, server.port).address)
+            wait_saved(page)
+        assert state(tmp_path, "bank") == undone[-1]
+        assert [verdict for _, verdict in decisions(tmp_path)["bank"]][4:] == ["undecided"] * 4
+        press(page, "u")
+        assert page.inner_text("#live") == "There is nothing to undo in this window"
+        assert page.inner_text("#progress") == "0 of 8 segments decided"
+
+
+def test_undo_of_what_another_window_was_faster_with(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, varied()) as server:
+        first, second = opened(context, server.address), opened(context, server.address)
+        for page in (first, second):
+            page.click("button.row:has(.id:text-is('bank'))")
+            until(page, "document.querySelector('#segment-title .id').textContent === 'bank'")
+        press(first, "1", "a")
+        wait_saved(first)
+        until(second, "document.querySelector('.card .badge.decided') !== null")
+        press(second, "1", "r")
+        wait_saved(second)
+        press(first, "u")  # its own decision, which the other one's hides
+        first.wait_for_selector("#conflicts:visible")
+        assert "edit 1: undone" in first.inner_text(".conflict")
+        first.locator(".conflict button", has_text="Save mine").click()
+        wait_saved(first)
+        assert state(tmp_path, "bank") == [None, "reject", None]
+        second.wait_for_timeout(4500)  # until it has seen that
+        press(second, "u")
+        wait_saved(second)
+        assert state(tmp_path, "bank") == [None, None, None]
+        press(first, "2", "r")
+        press(second, "2", "a")
+        until(first, "document.documentElement.dataset.pending === '0'")
+        until(second, "document.documentElement.dataset.pending === '0'")
+        loser = first if first.locator("#conflicts:visible").count() else second
+        press(loser, "u")  # what was never saved
+        until(loser, "document.getElementById('conflicts').hidden")
+        until(loser, "document.getElementById('saved').textContent === 'All saved'")
+        assert len(decisions(tmp_path)["bank"]) == 5
+    context.said[:] = [words for words in context.said if "409" not in words]
+
+
+def test_a_decision_on_what_is_gone_is_dropped_and_the_others_are_saved(context: Any, tmp_path: Path) -> None:
+    save(tmp_path, "other", many(2), logged=False)
+    with reviewed(tmp_path, varied()[:1]):
+        page = opened(context, Reviewed(tmp_path, more=["other"]).address)
+        page.click("button.row:has(.id:text-is('bank of run'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'bank of run'")
+        with Store(tmp_path / "store.db") as store:
+            delete_runs(store.database, [1 + (store.runs()[0].name != "run")], ["run"])  # as where no lock is held
+        press(page, "A")
+        until(page, "document.getElementById('problem').textContent.includes('is dropped')")
+        assert "was deleted" in page.inner_text("#problem")
+        wait_saved(page)
+        assert page.inner_text("#progress") == "0 of 2 segments decided"
+        press(page, "u")
+        assert page.inner_text("#live") == "There is nothing to undo in this window"
+        press(page, "A")
+        wait_saved(page)
+        assert page.locator("#problem:visible").count() == 0
+        with Store(tmp_path / "store.db") as store:
+            assert len(store.decisions("other").histories()) == 1
+    context.said[:] = [words for words in context.said if "410" not in words]
+
+
+def test_a_store_that_cannot_be_written_is_told_and_decisions_wait(context: Any, tmp_path: Path) -> None:
+    save(tmp_path, "run", varied(), logged=False)
+    (tmp_path / "store.db-shm").mkdir()  # as on read-only media, SQLite cannot make its own files
+    try:
+        server = Reviewed(tmp_path)
+        page = opened(context, server.address)
+        name = shown(page)
+        press(page, "A")
+        page.wait_for_selector("#problem:visible")
+        page.wait_for_timeout(5000)  # other requests succeed meanwhile
+        assert re.search(r"store.db: is read-only; .* is kept in this browser", page.inner_text("#problem"))
+        assert page.inner_text("#saved") == "1 decision not saved yet"
+        server.end()
+        (tmp_path / "store.db-shm").rmdir()
+        page.close()
+        page = opened(context, Reviewed(tmp_path, server.port).address)
+        wait_saved(page)
+        assert decisions(tmp_path) == {name: [(None, "accept")]}
+    finally:
+        while Reviewed.begun:
+            if (server := Reviewed.begun.pop()).process.poll() is None:
+                server.end(signal.SIGKILL)
+    context.said[:] = [words for words in context.said if "500" not in words]
+
+
+def test_where_a_step_changed_more_than_its_edits_say_the_whole_is_decided_on_after_the_edits(
+    context: Any, tmp_path: Path
+) -> None:
+    chain = varied()[0]
+    reworded = "Das Ufer des Flusses war schön."
+    step = Step(stage="proofread", text=reworded, proposed=reworded, verdict="kept", cause=Cause(kind="unchecked"))
+    with reviewed(tmp_path, [chain.model_copy(update={"steps": (chain.steps[0], step)}), *varied()[1:2]]) as server:
+        page = opened(context, server.address)
+        page.click("button.row:has(.id:text-is('bank'))")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'bank'")
+        assert page.inner_text("#target") == "Edit 1 of 1"
+        assert "decide on the whole text, too" in page.inner_text(".whole")
+        press(page, "r")
+        until(page, "document.querySelector('#target').textContent === 'The whole segment'")
+        wait_saved(page)
+        assert page.inner_text("#progress") == "0 of 2 segments decided"
+        press(page, "a")
+        until(page, "document.querySelector('#segment-title .id').textContent !== 'bank'")
+        wait_saved(page)
+        assert page.inner_text("#progress") == "1 of 2 segments decided"
+        assert state(tmp_path, "bank") == ["accept", "reject"]
+        press(page, "u")
+        until(page, "document.querySelector('#segment-title .id').textContent === 'bank'")
+        wait_saved(page)
+        assert page.inner_text("#target") == "The whole segment"
+        assert state(tmp_path, "bank") == [None, "reject"]
+
+
+def test_errors_that_were_left_as_they_are_stand_under_their_step(context: Any, tmp_path: Path) -> None:
+    given = "Die Bank des Flusses ist alt."
+    errors = (error(given, "Bank", "Ufer"), error(given, "Flusses", explanation="no river"))
+    about = segment("s", "The bank of the river is old.", given)
+    with reviewed(tmp_path, [edited(about, "Die Ufer des Flusses ist alt.", *errors)]) as server:
+        page = opened(context, server.address)
+        until(page, "document.querySelector('.step') !== null")
+        text = re.sub(r"\s+", " ", page.inner_text(".step"))
+        assert "Left as it is: major accuracy/mistranslation: Flusses – no river" in text.replace('"', "")
+
+
 def test_a_text_of_ones_own_is_guarded_while_it_is_written(context: Any, tmp_path: Path) -> None:
     with reviewed(tmp_path, varied()) as server:
         page = opened(context, server.address)
@@ -331,6 +511,67 @@ def test_a_text_of_ones_own_is_guarded_while_it_is_written(context: Any, tmp_pat
         wait_saved(page)
         assert texts(tmp_path)["refused"] == "Zahlen Sie {n} Dollar."
         assert decisions(tmp_path) == {"refused": [(None, "text")]}
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("   ", "the text is empty"),
+        ("Zahlen {n}\nDollar.", "the text has a line break"),
+        ("x" * 100_001, "at most|most is"),
+    ],
+    ids=["blank", "line break", "long"],
+)
+@pytest.mark.parametrize("quick", [False, True], ids=["looked at", "at once"])
+def test_a_text_that_cannot_be_saved_says_so_and_is_not_lost(
+    quick: bool, text: str, why: str, context: Any, tmp_path: Path
+) -> None:
+    with reviewed(tmp_path, varied()) as server:
+        page = opened(context, server.address)
+        page.click("button.row:has(.id:text-is('refused'))")
+        press(page, "e")
+        page.fill("#own", text)
+        if not quick:
+            page.wait_for_selector("#found .refusal")
+        press(page, "Control+Enter")
+        page.wait_for_selector("#found .refusal")
+        assert re.search(why, page.inner_text("#found"))
+        assert page.input_value("#own") == text
+        assert shown(page) == "refused"
+        page.fill("#own", "Zahlen Sie {n} Dollar.")
+        press(page, "Control+Enter")
+        wait_saved(page)
+        assert decisions(tmp_path) == {"refused": [(None, "text")]}
+    context.said[:] = [words for words in context.said if "400" not in words]
+
+
+def test_a_text_that_is_being_written_belongs_to_its_store(context: Any, tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    with reviewed(tmp_path / "one", varied()) as server:
+        page = opened(context, server.address)
+        press(page, "e")
+        page.fill("#own", "From the first store.")
+        until(page, "Object.values(localStorage).includes('From the first store.')")
+        server.end(signal.SIGKILL)
+        press(page, "Escape", "A")  # waits for its own store, too
+        press(page, "e")
+        page.fill("#own", "From the first store.")
+        until(page, "Object.values(localStorage).includes('From the first store.')")
+        page.close()
+        save(tmp_path / "two", "run", varied(), logged=False)
+        other = Reviewed(tmp_path / "two", server.port)
+        page = opened(context, other.address)
+        assert page.locator("#own").count() == 0
+        page.wait_for_timeout(300)
+        assert decisions(tmp_path / "two") == {}
+        assert page.locator("#conflicts:visible").count() == 0
+        other.end()
+        page.close()
+        page = opened(context, Reviewed(tmp_path / "one", server.port).address)
+        assert page.input_value("#own") == "From the first store."
+        wait_saved(page)
+        assert len(decisions(tmp_path / "one")) == 1
 
 
 def test_the_queue_is_searched_and_filtered(context: Any, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import subprocess
@@ -17,11 +18,13 @@ import pytest
 from mtagent.decisions import Decision, fingerprint
 from mtagent.records import Cause, Chain, Edit, Judgement, Step
 from mtagent.store import Store
+from mtagent.store.deletion import delete_runs
 from tests.commands import environment, run
-from tests.report_runs import save, segment, varied
+from tests.report_runs import edited, error, save, segment, varied
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
+from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.review import ReviewQueue
 from mtagent.serve.review import Door, make_app
 
@@ -142,12 +145,12 @@ async def test_paths_lead_nowhere_else(store: Store) -> None:
         ):
             answer = await client.get(path)
             assert answer.status_code in (404, 422), path
-        for run_number, position in ((1, 0), (-1, 0), (0, 99), (0, -1), (0, 2**70)):
-            answer = await client.get(f"/api/segments/{run_number}/{position}")
-            assert (answer.status_code, "there is no run" in answer.text or "has no segment" in answer.text) == (
-                400,
-                True,
-            )
+        for run_number in (1, -1):
+            answer = await client.get(f"/api/segments/{run_number}/0")
+            assert (answer.status_code, "there is no run" in answer.text) == (400, True)
+        for position in (99, -1, 2**70):
+            answer = await client.get(f"/api/segments/0/{position}")
+            assert (answer.status_code, "has no segment" in answer.text) == (410, True)
 
 
 async def test_every_answer_forbids_scripts_of_others_and_frames(store: Store) -> None:
@@ -228,9 +231,96 @@ async def test_the_guards_look_at_a_text_while_it_is_written(store: Store) -> No
         about = await place(client, "refused")
         asked = {"run": 0, "position": about["position"], "text": "Zahlen n Dollar."}
         found = (await client.post("/api/check", json=asked)).json()
-        assert [damage["guard"] for damage in found] == ["placeholders"]
+        assert (found["refusal"], [damage["guard"] for damage in found["found"]]) == ("", ["placeholders"])
         fine = (await client.post("/api/check", json={**asked, "text": "Zahlen Sie {n} Dollar."})).json()
-    assert fine == []
+    assert fine == {"refusal": "", "found": []}
+
+
+UNUSABLE = [
+    (" \t", "the text is empty"),
+    ("Zahlen {n}\nDollar.", "the text has a line break"),
+    ("Zahlen {n}\0", "NUL"),
+    ("x" * 100_001, "has 100,001 characters; the most is 100,000"),
+]
+
+
+@pytest.mark.parametrize(("text", "why"), UNUSABLE)
+async def test_an_own_text_that_no_file_could_hold_is_refused_while_it_is_written_and_when_it_is_saved(
+    text: str, why: str, store: Store
+) -> None:
+    async with asking(store) as client:
+        about = await place(client, "refused")
+        asked = {"run": 0, "position": about["position"], "text": text}
+        assert why in (await client.post("/api/check", json=asked)).json()["refusal"]
+        answer = await client.post("/api/decide", json={**about, "verdict": "text", "text": text})
+    assert (answer.status_code, why in answer.json()["error"]) == (400, True)
+    assert not store.decisions("run")
+
+
+async def test_a_request_of_several_megabytes_is_not_read(store: Store) -> None:
+    async def pieces() -> AsyncIterator[bytes]:
+        yield b"{}"
+
+    async with asking(store) as client:
+        about = await place(client, "refused")
+        large = await client.post("/api/check", json={"run": 0, "position": about["position"], "text": "x" * 3_000_000})
+        unsaid = await client.post("/api/check", content=pieces())
+    assert (large.status_code, unsaid.status_code) == (413, 413)
+
+
+async def test_a_decision_is_withdrawn_by_its_id_and_what_was_decided_before_holds_again(store: Store) -> None:
+    async with asking(store) as client:
+        about = await place(client, "bank")
+
+        async def decide(**what: Any) -> dict[str, Any]:
+            answer = (await client.post("/api/decide", json={**about, **what})).json()
+            about["version"] = answer["version"]
+            return dict(answer)
+
+        def state(shown: dict[str, Any]) -> list[str | None]:
+            return [said and said["verdict"] for said in (shown["decision"], *(e["decision"] for e in shown["edits"]))]
+
+        await decide(verdict="reject", edit=1)
+        whole = await decide(verdict="reject")
+        await decide(verdict="accept", edit=2)
+        accepted = await decide(verdict="accept")
+        assert state(accepted) == ["reject", None, "accept"]
+        assert state(await decide(verdict="undecided", withdraws=accepted["made"])) == ["reject", None, "accept"]
+        assert state(await decide(verdict="undecided", withdraws=whole["made"])) == [None, "reject", "accept"]
+        twice = await client.post("/api/decide", json={**about, "verdict": "undecided", "withdraws": whole["made"]})
+    assert (twice.status_code, "withdrawn" in twice.json()["error"]) == (400, True)
+
+
+async def test_a_decision_whose_answer_was_lost_is_not_written_twice(store: Store) -> None:
+    async with asking(store) as client:
+        about = await place(client, "bank")
+        first, again = [
+            (await client.post("/api/decide", json={**about, "verdict": "reject", "edit": 1})).json() for _ in range(2)
+        ]
+        about["version"] = first["version"]
+        undo = {**about, "verdict": "undecided", "edit": 1, "withdraws": first["made"]}
+        undone = [(await client.post("/api/decide", json=undo)).status_code for _ in range(2)]
+    assert (first["made"], undone) == (again["made"], [200, 200])
+    assert len(store.decisions("run").history(about["position"])) == 2
+
+
+async def test_what_is_gone_is_gone_for_good(store: Store) -> None:
+    async with asking(store) as client:
+        about = await place(client, "bank")
+        delete_runs(store.database, [1], ["run"])  # as where no lock could be held
+        answer = await client.post("/api/decide", json={**about, "verdict": "accept"})
+    assert (answer.status_code, "was deleted" in answer.json()["error"]) == (410, True)
+
+
+async def test_errors_that_no_edit_is_about_are_named(tmp_path: Path) -> None:
+    given = "Die Bank des Flusses ist alt."
+    errors = (error(given, "Bank", "Ufer"), error(given, "Flusses"), error(given, "alt", severity="neutral"))
+    chain = edited(segment("s", "The bank of the river is old.", given), "Die Ufer des Flusses ist alt.", *errors)
+    with Store(save(tmp_path, "run", [chain], logged=False)) as store:
+        async with asking(store) as client:
+            shown = (await client.get("/api/segments/0/0")).json()
+    assert shown["left"] == [[1]]
+    assert shown["chain"]["steps"][0]["ratings"][0]["errors"][1]["text"] == "Flusses"
 
 
 # --- the queue
@@ -297,7 +387,8 @@ async def test_the_page_says_when_the_gate_is_worth_learning(tmp_path: Path) -> 
         good, right = number % 2 == 0, number % 4 != 1
         difference = (3.0 if good == right else -3.0) + number % 7 / 10
         chain = judged(f"{number}", 0, difference, kept=True)
-        chains.append(chain.model_copy(update={"segment": chain.segment.model_copy(update={"document": f"d{number}"})}))
+        own = {"document": f"d{number}", "source": f"source {number}"}
+        chains.append(chain.model_copy(update={"segment": chain.segment.model_copy(update=own)}))
     with Store(save(tmp_path, "run", chains, logged=False)) as store:
         async with asking(store) as client:
 
@@ -317,7 +408,48 @@ async def test_the_page_says_when_the_gate_is_worth_learning(tmp_path: Path) -> 
     assert enough["commands"][0] == "mtagent gate calibrate --run run --decisions -o gate.json"
 
 
+async def test_decisions_are_taken_while_the_gate_learns(tmp_path: Path) -> None:
+    chains = [judged(f"{number}", 0, 3.0 - 6 * (number % 3 == 0), kept=True) for number in range(600)]
+    with Store(save(tmp_path, "run", chains, logged=False)) as store:
+        run, log = DecidedRun(store, "run"), store.decisions("run")
+        verdicts = [Decision(segment=chain.segment.id, edit=1, verdict="accept") for chain in chains]
+        log.append([(at, run.checked(chains[at], said, ())) for at, said in enumerate(verdicts[:-1])])
+        async with asking(store) as client:
+            about = await place(client, "599")
+            gates = asyncio.create_task(client.get("/api/gates"))
+            await asyncio.sleep(0.05)
+            answer = await client.post("/api/decide", json={**about, "verdict": "accept"})
+            assert not gates.done()
+            assert answer.status_code == 200
+            assert (await gates).status_code == 200
+
+
 # --- the command
+
+
+@pytest.mark.loopback
+def test_a_store_that_cannot_be_written_is_said_at_the_start(tmp_path: Path) -> None:
+    save(tmp_path, "run", varied(), logged=False)
+    (tmp_path / "store.db-shm").mkdir()  # as on read-only media, SQLite cannot make its own files
+    done = run(tmp_path, "review", "run", "--no-browser", "--port", "0", "--idle", "1s")
+    assert done.code == 0
+    assert re.search(
+        r"mtagent: decisions cannot be stored now, and would wait in the browser: .* is read-only", done.err
+    )
+
+
+def test_ctrl_c_while_it_is_loaded_is_not_lost_in_a_finalizer(tmp_path: Path) -> None:
+    save(tmp_path, "run", varied(), logged=False)
+    interrupted = """import os, signal, time
+class Last:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(1)
+Last()
+raise ModuleNotFoundError('not here', name='fastapi')"""
+    (tmp_path / "fastapi.py").write_text(interrupted, encoding="utf-8")
+    done = run(tmp_path, "review", "run", "--no-browser")
+    assert (done.code, done.last.startswith("mtagent: stopped")) == (130, True)
 
 
 @pytest.mark.loopback

@@ -12,7 +12,8 @@ from typing import Any
 import httpx
 import pytest
 
-from mtagent.errors import ConfigError, InputError
+from mtagent.config import Config
+from mtagent.errors import AuthenticationError, ConfigError, InputError
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, Usage
 from mtagent.serve.access import Access, Key, Spent, new_key, parse_keys
@@ -60,8 +61,30 @@ async def test_a_new_key_is_stored_as_a_hash_counts_at_once_and_is_gone_when_its
         assert (await client.post("/v1/improve", json=THREE, headers=header)).status_code == 200
         path.write_text(path.read_text(encoding="utf-8").splitlines()[0], encoding="utf-8")
         assert (await client.post("/v1/improve", json=THREE, headers=header)).status_code == 403
-    with pytest.raises(InputError, match="the name 'ana' is there twice"):
-        new_key(path, "ana")
+
+
+async def test_while_the_key_file_is_broken_or_gone_the_keys_stay_and_the_log_says_so_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = key_file(tmp_path, ana="")
+    good = path.read_text(encoding="utf-8")
+
+    async def statuses() -> list[int]:
+        names = ("ana", "ana", "bo")
+        return [(await client.post("/v1/improve", json=THREE, headers=bearer(name))).status_code for name in names]
+
+    async with asking(Service(translator=shout, keys=path)) as client:
+        for broken in (f"{good}\nbo=secret\n", None, f"{good}\nbo:secret:more\n"):
+            caplog.clear()
+            path.unlink(missing_ok=True)
+            if broken is not None:
+                path.write_text(broken, encoding="utf-8")
+            assert await statuses() == [200, 200, 403]
+            (problem,) = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+            assert problem.startswith("the keys stay as they were: ")
+            assert ("keys.txt:2: is no key" if broken else "cannot be read") in problem
+        key_file(tmp_path, bo="")
+        assert await statuses() == [403, 403, 200]
 
 
 def test_a_file_without_a_key_lets_nobody_in(tmp_path: Path) -> None:
@@ -148,7 +171,7 @@ async def test_a_text_that_ends_the_budget_is_not_translated_and_says_so_in_each
             await client.post("/v1/improve", json=THREE | {"segments": [{"source": "12345"}]}, headers=ana),
         ]
         assert [answer.status_code for answer in too_much] == [456, 403, 403]
-        assert "Quota Exceeded" in too_much[0].json()["message"]
+        assert too_much[0].json() == {"message": "the character limit is reached: Quota Exceeded"}
         usage = (await client.get("/v2/usage", headers=ana)).json()
         assert usage == {"character_count": 6, "character_limit": 10}
     assert asked == ["123456"]
@@ -174,6 +197,17 @@ async def test_dollars_are_counted_by_key_and_end(tmp_path: Path) -> None:
         assert 'mtagent_segments_total{key="bo",state="changed"} 1.0' in metrics
 
 
+async def test_texts_that_fail_are_counted_in_each_interface() -> None:
+    def broken(text: str) -> str:
+        raise RuntimeError
+
+    async with asking(Service(translator=broken)) as client:
+        for asked, (path, body) in enumerate([("/translate", ONE), ("/v2/translate", TWO), ("/v1/improve", THREE)], 1):
+            await client.post(path, json=body)
+            metrics = (await client.get("/metrics")).text
+            assert f'mtagent_segments_total{{key="anybody",state="failed"}} {asked}.0' in metrics
+
+
 async def test_a_request_that_fails_costs_no_characters() -> None:
     def broken(text: str) -> str:
         raise RuntimeError("the engine at 10.0.0.7 with key abc is down")
@@ -182,6 +216,7 @@ async def test_a_request_that_fails_costs_no_characters() -> None:
         answer = await client.post("/v2/translate", json=TWO)
         assert answer.status_code == 500
         assert answer.json() == {"message": "the text cannot be translated"}
+        assert "Retry-After" not in answer.headers
         assert (await client.get("/v2/usage")).json()["character_count"] == 0
         chain = (await client.post("/v1/improve", json=THREE)).json()["chains"][0]
         assert (chain["state"], chain["steps"][0]["reason"]) == ("failed", "TranslatorError")
@@ -297,6 +332,46 @@ async def test_a_late_chain_gives_the_mt_alone_and_says_so() -> None:
         assert (answer.json()["translatedText"], answer.headers["X-Mtagent-Late"]) == ("ONE", "1")
         chain = (await client.post("/v1/improve", json=THREE | {"timeout": 60})).json()["chains"][0]
         assert (chain["text"], chain["late"]) == ("ONE", True)
+
+
+async def test_where_the_models_refuse_all_work_the_answer_is_the_mt_alone_and_the_log_says_why(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Refusing(ScriptedLLM):
+        async def complete(self, *args: Any, **options: Any) -> Completion:
+            raise AuthenticationError("the key was refused")
+
+    async def slow(text: str) -> str:
+        await asyncio.sleep(3 if text == "late" and not asked else 0)
+        asked.append(text)
+        return text.upper()
+
+    asked: list[str] = []
+    service = Service(translator=slow, llm=Refusing([]), stages="tp", concurrency=2)
+    with caplog.at_level(logging.INFO, logger="mtagent"):
+        async with asking(service) as client:
+            for path, body in (("/translate", ONE), ("/v2/translate", TWO)):
+                answer = await client.post(path, json=body)
+                assert (answer.status_code, "ONE" in answer.text) == (200, True)
+                assert answer.headers["X-Mtagent-Failed"] == "1"
+            asked.clear()
+            texts = ["late", *(f"text {number}" for number in range(40))]
+            many = await client.post("/translate", json=ONE | {"q": texts})
+            assert many.json()["translatedText"] == [text.upper() for text in texts]
+            assert many.headers["X-Mtagent-Failed"] == "41"
+    entries = [record.__dict__["entry"] for record in caplog.records if "entry" in record.__dict__]
+    assert {entry["error"] for entry in entries} == {"AuthenticationError: the key was refused"}
+
+
+async def test_stages_that_do_not_translate_are_refused_beside_a_translator_and_else_say_so() -> None:
+    with pytest.raises(ConfigError, match="--stages: the first one is translate"):
+        Service(Config(stages="pe"), translator=shout, llm=improving())  # type: ignore[arg-type]
+    async with asking(Service(Config(stages="pe"), llm=improving())) as client:  # type: ignore[arg-type]
+        answer = await client.post("/translate", json=ONE)
+        assert (answer.status_code, answer.json()["error"]) == (
+            400,
+            "this server does not translate: give translations to /v1/improve",
+        )
 
 
 async def test_the_work_of_a_client_that_is_gone_is_cancelled() -> None:

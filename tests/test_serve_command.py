@@ -87,6 +87,21 @@ def test_a_key_is_made_and_shown_once(shell: Shell) -> None:
     assert secret.strip() not in stored
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("my key", "--add-key 'my key': a name has at most 64 letters, digits and . _ - @"),
+        ("weblate", "--add-key weblate: keys.txt has a key of this name: take another, or delete its line"),
+    ],
+)
+def test_a_name_that_cannot_be_that_of_a_new_key_is_told_without_a_line(shell: Shell, name: str, why: str) -> None:
+    shell("serve", "--keys", "keys.txt", "--add-key", "weblate")
+    before = (shell.folder / "keys.txt").read_text(encoding="utf-8")
+    code, _, problem = shell("serve", "--keys", "keys.txt", "--add-key", name)
+    assert (code, why in problem, "keys.txt:" in problem.replace("keys.txt has", "")) == (1, True, False)
+    assert (shell.folder / "keys.txt").read_text(encoding="utf-8") == before
+
+
 @pytest.mark.parametrize("given", ["5 parsecs", "0s", "-1s"])
 def test_a_deadline_is_a_duration(shell: Shell, given: str) -> None:
     code, _, problem = shell("serve", "--deadline", given)
@@ -100,3 +115,19 @@ def test_a_chain_that_cannot_be_is_an_error_before_anything_is_served(shell: She
     assert code == 1
     assert "the stage translate has nothing to work with" in problem
     assert "serving at" not in problem
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        (("--stages", "pe"), "--stages: the first one is translate, as in tp or tpp"),
+        (("--allow-origin", "evil"), "--allow-origin evil: is no origin: write it as in https://example.org"),
+        (("--allow-origin", "https://a.example/"), "--allow-origin https://a.example/: is no origin"),
+        (("--host-name", "http://a"), "--host-name http://a: is no name of a host: write it as in mt.example.org"),
+    ],
+)
+def test_what_would_refuse_every_request_is_refused_at_the_start(
+    shell: Shell, given: tuple[str, str], why: str
+) -> None:
+    code, _, problem = shell("serve", "--port", "0", "--translator", "command:cat", "--state", "s.db", *given)
+    assert (code, why in problem) == (1, True), problem

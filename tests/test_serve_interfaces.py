@@ -189,6 +189,24 @@ async def test_glossaries_are_made_listed_changed_and_deleted() -> None:
         assert "line 2" in broken.json()["message"]
 
 
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ({"target_lang": "QQ"}, "unknown language 'QQ'"),
+        ({"entries": "dog\tperro\ncat\tgato\ncat\tgata"}, "entries, line 3: 'cat' has two target terms"),
+    ],
+)
+async def test_a_glossary_of_no_language_or_with_two_targets_for_a_term_is_refused(
+    change: dict[str, str], problem: str
+) -> None:
+    one = {"source_lang": "en", "target_lang": "es", "entries": "cat\tgato", "entries_format": "tsv"} | change
+    async with asking(Service(translator=shout)) as client:
+        for path, body in (("v2", one), ("v3", {"dictionaries": [one]})):
+            answer = await client.post(f"/{path}/glossaries", json={"name": "g", **body})
+            assert (answer.status_code, problem in answer.json()["message"]) == (400, True)
+            assert (await client.get(f"/{path}/glossaries")).json() == {"glossaries": []}
+
+
 async def test_improve_gives_chains_at_once_or_as_a_stream() -> None:
     body = {
         "segments": [

@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -319,6 +319,44 @@ def test_a_read_only_store_whose_log_is_beside_it_is_read_with_the_log_or_refuse
         else:
             with pytest.raises(StoreError, match=r"the last changes are still in .*s.db-wal: copy both"):
                 Store(folder / "s.db")
+
+
+def test_a_run_on_read_only_media_is_not_deleted_and_the_reason_is_said(filled: bytes, tmp_path: Path) -> None:
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "disk" / "s.db").write_bytes(filled)
+    with read_only(tmp_path / "disk", tmp_path / "media") as folder, Store(folder / "s.db") as store:
+        for change in (lambda: store.delete(["first"]), lambda: start(store, "more")):
+            with pytest.raises(StoreError, match=r"s\.db: is read-only; choose another place .*go on with its runs\)$"):
+                change()
+
+
+@pytest.mark.parametrize("log", [False, True], ids=["closed", "with changes in its log"])
+def test_a_store_on_a_full_disk_can_be_read_and_says_why_it_cannot_be_written(tmp_path: Path, log: bool) -> None:
+    (tmp_path / "disk").mkdir()
+    if os.geteuid() or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", tmp_path / "disk"]).returncode:
+        pytest.skip("no file system can be mounted here")
+    try:
+        place = tmp_path / "disk" / "s.db"
+        with Store(tmp_path / "s.db") as store, start(store) as run:
+            run.save(0, large(0))
+            for end in ("", "-wal") if log else ():  # as a power cut leaves it
+                (tmp_path / "disk" / f"s.db{end}").write_bytes((tmp_path / f"s.db{end}").read_bytes())
+        if not log:
+            place.write_bytes((tmp_path / "s.db").read_bytes())
+        with suppress(OSError), (tmp_path / "disk" / "filler").open("wb", buffering=0) as filler:
+            while filler.write(b"x" * 4096):
+                pass
+        with Store(place) as store:
+            assert [(run.name, run.counts.done) for run in store.runs()] == [("first", 1)]
+            assert list(store.read("first").chains()) == [large(0)]
+            for change in (lambda: store.delete(["first"]), lambda: start(store, "more")):
+                with pytest.raises(StoreError, match=r"s\.db: the disk is full; free some space"):
+                    change()
+        (tmp_path / "disk" / "filler").unlink()
+        with Store(place) as store:
+            store.delete(["first"])
+    finally:
+        subprocess.run(["umount", tmp_path / "disk"], check=True)
 
 
 # --- damage

@@ -292,7 +292,9 @@ def learn(pairs: JudgedPairs, *, seed: int = SEED, fewest: int = FEWEST_PAIRS) -
     if (gains == gains[0]).all():
         raise InputError(f"people see the same gain ({gains[0]:g}) in all {len(pairs)} pairs: nothing can be learnt")
     if groups < 2:
-        raise InputError(f"all {len(pairs)} pairs are of one document: at least two are needed to learn from")
+        raise InputError(
+            f"all {len(pairs)} pairs are of one document, or of one text: at least two are needed to learn from"
+        )
     fold = (np.random.default_rng(seed).permutation(groups) % FOLDS)[pairs.groups]
     chosen: tuple[Floats, float, bool] | None = None  # out-of-fold predictions, penalty, with scores before
     for with_before in (False, True):

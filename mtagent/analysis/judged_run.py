@@ -13,7 +13,7 @@ from typing import NamedTuple, get_args
 from rapidfuzz.distance import Levenshtein
 
 from mtagent.analysis.expected_gain import FEWEST_PAIRS
-from mtagent.analysis.gate_inputs import Judged, Pair, Text, before_and_after
+from mtagent.analysis.gate_inputs import Group, Judged, Pair, Text, before_and_after
 from mtagent.analysis.review import wanted
 from mtagent.analysis.scores import Cells, read_table, text_in
 from mtagent.chain.calibration import Source
@@ -33,6 +33,7 @@ from mtagent.text.amounts import counted
 
 _NAMED = 5
 """Segments that a remark names."""
+_NO_JUDGE = "no judge was asked about its edits: name judges with --judge"
 _SCORES_OF_TEXTS = "scores of single texts go with the ratings of the run: mtagent rate --run"
 
 
@@ -176,10 +177,14 @@ def _nearer(before: str, after: str, own: str) -> float:
 
 
 class JudgedEdit(NamedTuple):
-    """An edit with the judgements of a panel, and the scores that label its texts (a preference: 0 and the gain)."""
+    """An edit with the judgements of a panel, and the scores that label its texts (a preference: 0 and the gain).
+
+    ``text`` is the one that it makes.
+    """
 
     segment: Segment
     stage: Stage
+    text: str
     judgements: tuple[Judgement, ...]
     before: float
     after: float
@@ -244,7 +249,12 @@ async def judge_edits(
     if labels is not None and not config.judges:
         with open_existing(config.store) as store:
             found = read_pairs(store.read(name), sample=sample, seed=seed, wanted=wanted, as_kept=True)
-        refuse(found)
+        try:
+            refuse(found)
+        except InputError as error:
+            if not found.pairs or any(pair.judgements for pair in found.pairs):
+                raise
+            raise InputError(f"{error}; and {_NO_JUDGE}") from error
         on_pairs(found)
         return RunJudged(_of_own_gate(found.pairs, labels, name, source))
     if labels is None:
@@ -271,11 +281,11 @@ def _of_own_gate(pairs: Sequence[StoredPair], labels: Labels, name: str, source:
     judged = [pair for pair in pairs if pair.judgements]
     kinds = Counter(tuple(comparable(j.signature) or j.judge for j in pair.judgements) for pair in judged)
     if not kinds:
-        raise ConfigError(f"run {name!r}: no judge was asked about its edits: name judges with --judge")
+        raise ConfigError(f"run {name!r}: {_NO_JUDGE}")
     if len(kinds) > 1:
         shown = "; ".join(" + ".join(panel) for panel in kinds)
         raise ConfigError(f"run {name!r}: its edits were judged by different panels ({shown}): name one with --judge")
-    found = [_labelled(pair.segment, pair.stage, pair.judgements, labels) for pair in judged]
+    found = [_labelled(pair.segment, pair.stage, pair.after, pair.judgements, labels) for pair in judged]
     lacking = {"edits that no judge was asked about": len(pairs) - len(found)}
     return _judged([edit for edit in found if edit], labels, source, lacking, ())
 
@@ -289,15 +299,14 @@ def _of_chains(chains: Sequence[Chain], labels: Labels | None, source: Source) -
             if cause.kind != "judged":
                 failed.setdefault(cause.by or "a judge", []).append(chain.segment.id)
             elif labels is not None:
-                edit = _labelled(chain.segment, step.stage, cause.judgements, labels)
+                edit = _labelled(chain.segment, step.stage, step.proposed or "", cause.judgements, labels)
                 edits += [edit] if edit else []
             elif (teacher := cause.teacher) is not None and (gain := teacher.difference) is not None:
                 before, after = (0.0, gain) if teacher.choices else (teacher.before, teacher.after)
                 assert before is not None
                 assert after is not None
-                edits.append(
-                    JudgedEdit(chain.segment, step.stage, cause.judgements, before, after, not teacher.choices)
-                )
+                scored, made = not teacher.choices, step.proposed or ""
+                edits.append(JudgedEdit(chain.segment, step.stage, made, cause.judgements, before, after, scored))
                 people = f"teacher {teacher.signature or teacher.judge}"
     lacking = {f"edits for which {name} failed": len(segments) for name, segments in failed.items()}
     remarks = [f"{name} failed for {_listed(segments)}: left out" for name, segments in failed.items()]
@@ -306,9 +315,22 @@ def _of_chains(chains: Sequence[Chain], labels: Labels | None, source: Source) -
     return _judged(edits, labels, source, lacking, remarks, people)
 
 
-def _labelled(segment: Segment, stage: Stage, judgements: tuple[Judgement, ...], labels: Labels) -> JudgedEdit | None:
+def _labelled(
+    segment: Segment, stage: Stage, text: str, judgements: tuple[Judgement, ...], labels: Labels
+) -> JudgedEdit | None:
     label = labels.of(segment.id, stage)
-    return JudgedEdit(segment, stage, judgements, label.before, label.after, labels.scores) if label else None
+    return JudgedEdit(segment, stage, text, judgements, label.before, label.after, labels.scores) if label else None
+
+
+def _groups(edits: Sequence[JudgedEdit]) -> list[Group]:
+    """What stays together when a gate is learnt from some edits and tried on others: documents, and equal texts."""
+    first, groups = dict[tuple[str, str], Group](), list[Group]()
+    for edit in edits:
+        document = edit.segment.document
+        groups.append(("segment", edit.segment.id) if document is None else ("document", document))
+        equal = edit.segment.source, edit.text
+        first[equal] = min(first.get(equal, groups[-1]), groups[-1])
+    return [first[edit.segment.source, edit.text] for edit in edits]
 
 
 def _judged(
@@ -327,15 +349,13 @@ def _judged(
             left_out["labels of no edit in the run"] = len(without)
             remarks.append(f"labels of no edit in the run: {_listed(without)}")
     pairs, texts = list[Pair](), list[Text]()
-    for segment, stage, judgements, before, after, scored in edits:
-        document = segment.document
-        group = ("segment", segment.id) if document is None else ("document", document)
+    for group, (segment, stage, _, judgements, before, after, scored) in zip(_groups(edits), edits, strict=True):
         differences = tuple(judgement.difference for judgement in judgements)
         scores = tuple(None if judgement.choices else judgement.before for judgement in judgements)
         pairs.append(Pair(group, f"{segment.id} {stage}", scores, differences, before, after))
         for system, human in (("before", before), ("after", after)) if scored else ():
             of_text = tuple(getattr(judgement, system) for judgement in judgements)
-            texts.append(Text(system, segment.id, of_text, human, document=document))
+            texts.append(Text(system, segment.id, of_text, human, document=segment.document))
     segments = [edit.segment for edit in edits]
     language_pairs = (languages.pair_of(segment.source_lang, segment.target_lang) for segment in segments)
     return Judged(

@@ -153,18 +153,18 @@ async def improve(
             raise
         except (*FATAL, asyncio.CancelledError) as error:
             work.count(calls_of(error))
-            if steps or any(call.usage.calls for call in work.calls):
-                why = "stopped before it was done" if isinstance(error, asyncio.CancelledError) else None
-                last = work.step(stage, "failed", Cause.of_error(error, why)).raised(error)
-                on_stop(Chain(segment=segment, steps=(*steps, last)))
-            raise
+            if isinstance(error, FATAL) or _is_cancelled():
+                if steps or any(call.usage.calls for call in work.calls):
+                    why = None if isinstance(error, FATAL) else "stopped before it was done"
+                    on_stop(Chain(segment=segment, steps=(*steps, work.failed(stage, error, why))))
+                raise
+            step = work.failed(stage, error, "what was waited for was cancelled")
         except Exception as error:
             for raised in (error, error.__cause__):  # a timeout's cause is the cancelled work
                 work.count(() if raised is None else calls_of(raised))
             late = clock.expired() and isinstance(error, TimeoutError)
             logger.debug("segment %s: %s failed", segment.id, stage, exc_info=error)
-            cause = Cause.of_error(error, f"not done within {within:g} s" if late else None)
-            step = work.step(stage, "failed", cause).raised(error)
+            step = work.failed(stage, error, f"not done within {within:g} s" if late else None)
         if step is None:
             continue
         steps.append(step.model_copy(update={"seconds": time.perf_counter() - began}))
@@ -173,6 +173,12 @@ async def improve(
         if step.verdict == "failed" or (work.error_free and plan.stop_when_error_free):
             break
     return Chain(segment=segment, steps=tuple(steps))
+
+
+def _is_cancelled() -> bool:
+    """Whether this task is to end. A part of the user's raises the same where a task of its own was cancelled."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
 
 
 class _Proposal(NamedTuple):
@@ -211,6 +217,10 @@ class _Work:
         """A step with the calls so far. The text stays, unless ``fields`` hold another."""
         fields = {"text": self.text, "calls": tuple(self.calls), "ratings": (*self.ratings, *ratings), **fields}
         return Step(stage=stage, verdict=verdict, cause=cause, **fields)
+
+    def failed(self, stage: Stage, error: BaseException, detail: str | None) -> Step:
+        """The step in which ``error`` was raised; ``detail`` in place of its message."""
+        return self.step(stage, "failed", Cause.of_error(error, detail)).raised(error)
 
     async def triage(self, stage: Stage) -> Step | None:
         """The step that leaves the text alone, if it was rated so high before the first stage that would edit it."""

@@ -7,6 +7,7 @@ its place; one that covers the place, as a reworded sentence does, is made word 
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, NamedTuple
@@ -19,6 +20,9 @@ from mtagent.errors import ConfigError
 from mtagent.records import Chain, Edit, Stage, Step
 from mtagent.text import edits, markup, scripts
 
+MOST_CHARACTERS = 100_000
+"""The longest own text, and the longest reason."""
+_BREAK = re.compile("[\n\r]")
 _MOST_NEIGHBOURS = 6
 """So many other edits of a step are tried as the one that an edit belongs together with, the nearest first."""
 
@@ -104,6 +108,7 @@ def checked(
         if decision.withdraws not in {old.id for old in standing(history)}:
             raise ConfigError(f"segment {chain.segment.id}: decision {decision.withdraws} is not there, or withdrawn")
         return decision.model_copy(update={"chain": fingerprint(chain)})
+    _refuse_unusable(chain, decision)
     if decision.edit is not None:
         rows = numbered(chain)
         if not 1 <= decision.edit <= len(rows):
@@ -123,6 +128,28 @@ def checked(
     elif decision.verdict == "accept":
         approves = text_hash(decided(chain, history, skip=skip).text)
     return decision.model_copy(update={"stage": stage, "chain": fingerprint(chain), "approves": approves})
+
+
+def _refuse_unusable(chain: Chain, decision: Decision) -> None:
+    """Raise :class:`ConfigError` for an own text or a reason that cannot be stored or written."""
+    text, what = decision.text, f"segment {chain.segment.id}"
+    if decision.edit is not None:
+        what = f"edit {decision.edit} of {what}"
+    for name, words in (("text", text or ""), ("reason", decision.reason or "")):
+        if len(words) > MOST_CHARACTERS:
+            raise ConfigError(
+                f"{what}: the {name} has {len(words):,} characters; the most is {MOST_CHARACTERS:,}: shorten it"
+            )
+        if "\0" in words:
+            raise ConfigError(f"{what}: the {name} holds the character NUL (U+0000); remove it")
+    if decision.edit is None and text is not None and not text.strip():
+        raise ConfigError(f"{what}: the text is empty; write one, or reject the segment to get the given text again")
+    of_segment = (chain.segment.source, chain.segment.translation or "", *(step.text for step in chain.steps))
+    if _BREAK.search(text or "") and not any(map(_BREAK.search, of_segment)):
+        raise ConfigError(
+            f"{what}: the text has a line break, and the segment has none: a file with one segment a line could not "
+            "hold it; write it without"
+        )
 
 
 def decided(chain: Chain, history: Iterable[Decision], *, skip: Collection[str] = frozenset()) -> Decided:

@@ -78,7 +78,8 @@ class LazyGroup(click.Group):
         from importlib import import_module
 
         module, _, name = COMMANDS[cmd_name][0].partition(":")
-        command = getattr(import_module(module), name or "command")
+        with ended_at_once():
+            command = getattr(import_module(module), name or "command")
         assert isinstance(command, click.Command)
         return command
 
@@ -184,16 +185,34 @@ def _stoppable() -> Iterator[list[signal.Signals]]:
             signal.signal(number, signal.SIG_DFL)
 
 
+@contextmanager
+def ended_at_once() -> Iterator[None]:
+    """Ctrl-C ends the process at once, for commands that have nothing to finish.
+
+    A KeyboardInterrupt is no way to end one that still imports its modules: where it meets a finalizer, it is lost.
+    """
+    heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    heeded = heeded and threading.current_thread() is threading.main_thread()
+    if heeded:
+        signal.signal(signal.SIGINT, _leave)
+    try:
+        yield
+    finally:
+        if heeded:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _leave(*_: object) -> None:
+    with suppress(OSError):  # the terminal may be gone
+        os.write(2, f"\n{STOPPED}\n".encode())
+    os._exit(130)
+
+
 def run_async(main: Coroutine[Any, Any, T], loop_factory: Callable[[], AbstractEventLoop] | None = None) -> T:
     """``asyncio.run``, but a second Ctrl-C ends the process at once, whatever is still being closed."""
     import asyncio  # here, so that `mtagent --help` is quick
 
     interrupted = False
-
-    def leave(*_: object) -> None:
-        with suppress(OSError):  # the terminal may be gone
-            os.write(2, f"\n{STOPPED}\n".encode())
-        os._exit(130)
 
     async def guarded() -> T:
         loop, task = asyncio.get_running_loop(), asyncio.current_task()
@@ -202,7 +221,7 @@ def run_async(main: Coroutine[Any, Any, T], loop_factory: Callable[[], AbstractE
         def cancel(*_: object) -> None:
             nonlocal interrupted
             interrupted = True
-            signal.signal(signal.SIGINT, leave)
+            signal.signal(signal.SIGINT, _leave)
             loop.call_soon_threadsafe(task.cancel)
 
         if heeded:

@@ -148,10 +148,11 @@ def _tell(results: Sequence[Result], done: str) -> None:
     """What did not come out as decided, what the guards see in the texts, and what was done."""
     remarks = []
     for result in results:
-        remarks += [f"segment {result.segment}: {remark}" for remark in result.decided.remarks]
+        remarks += [f"segment {result.segment}: {remark}" for remark in result.remarks]
         remarks += [
             f"segment {result.segment}: a guard sees in the text: {damage}" for damage in result.decided.findings
         ]
+    remarks = list(dict.fromkeys(remarks))  # a guard may miss the same twice
     for remark in remarks[:_MOST_REMARKS]:
         say(f"mtagent: {visible(remark, one_line=True)}")
     if len(remarks) > _MOST_REMARKS:
@@ -166,7 +167,7 @@ def _tell(results: Sequence[Result], done: str) -> None:
     "--export", type=FILE, metavar="FILE.csv",
     help="Write a row for each edit with what was decided on it, to fill in or to keep.",
 )  # fmt: skip
-@click.option("--force", is_flag=True, help="Replace a file that is there already.")
+@click.option("--force", is_flag=True, help="Replace a file that is there already, or what others decided since.")
 @WHO
 @with_options(STORE_OPTION)
 def decide(run: str, table: Path | None, export: Path | None, force: bool, who: str | None, store: Path | None) -> None:
@@ -190,7 +191,9 @@ def decide(run: str, table: Path | None, export: Path | None, force: bool, who: 
                 say(f"mtagent: written: {export}, with {counted(count, 'decision')}")
             return
         assert table is not None
-        done = import_decisions(opened, run, table, user() if who is None else who)
+        done = import_decisions(opened, run, table, user() if who is None else who, force=force)
+    if done.unknown:
+        say(f"mtagent: {table}: not read: {counted(len(done.unknown), 'column')} {', '.join(map(repr, done.unknown))}")
     for result in done.results:
         _echo(result)
     known = f", {done.known} were there already" if done.known else ""

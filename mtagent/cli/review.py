@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from mtagent.cli import ended_at_once
 from mtagent.cli.decide import WHO, user
 from mtagent.cli.options import STORE_OPTION, existing_store, with_options
 from mtagent.cli.serve import Duration
@@ -42,6 +43,13 @@ def command(
     Those come first where something is most likely wrong. Each decision is stored at once, as those of `mtagent accept`
     and `mtagent revert` are. The page is for this machine and for who has its address; Ctrl-C ends it.
     """
+    with ended_at_once():
+        _review(runs, port, no_browser, idle, user() if who is None else who, store)
+
+
+def _review(
+    runs: tuple[str, ...], port: int | None, no_browser: bool, idle: float | None, who: str, store: Path | None
+) -> None:
     try:
         from mtagent.jobs.review import ReviewQueue
         from mtagent.serve.review import bound, run_server
@@ -57,4 +65,7 @@ def command(
             threading.Thread(target=webbrowser.open, args=(once,), daemon=True).start()
 
     with existing_store(store) as opened, bound(port) as listening:
-        run_server(ReviewQueue(opened, runs, user() if who is None else who), listening, tell, idle)
+        review = ReviewQueue(opened, runs, who)
+        if obstacle := review.obstacle():
+            say(f"mtagent: decisions cannot be stored now, and would wait in the browser: {obstacle}")
+        run_server(review, listening, tell, idle)

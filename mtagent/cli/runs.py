@@ -16,7 +16,6 @@ from mtagent.chain.decided import Decided
 from mtagent.cli.options import FILE, STORE_OPTION, existing_store, store_path, with_options
 from mtagent.cli.progress import uncounted
 from mtagent.cli.terminal import display, say
-from mtagent.decisions import Decision
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.summary import show_ratings, stage_table, summaries, system_table
@@ -33,6 +32,7 @@ Examples:
   mtagent runs show postedit-1a2b3c4d 17        # one segment, its edits numbered
   mtagent runs delete postedit-1a2b3c4d
   mtagent runs delete --older-than 30d --yes
+  mtagent runs delete --outside
   mtagent runs rescue new.db --store damaged.db
 """
 
@@ -47,10 +47,15 @@ def command() -> None:
 def list_runs(store: Path | None) -> None:
     """All runs, oldest first, as tab-separated columns."""
     with existing_store(store) as opened:
-        runs = opened.runs()
+        runs, outside = opened.runs(), opened.outside()
     click.echo("name\tstate\tstarted\tsegments\tchanged\trejected\tfailed\tcalls\ttokens\tcost\tkind")
     for run in runs:
         click.echo("\t".join(visible(cell, one_line=True) for cell in _columns(run)))
+    if outside.calls:
+        say(
+            f"mtagent: besides, {counted(outside.calls, 'call')} of Agent(store=…) outside of runs, "
+            f"{dollars(outside.cost, 'price unknown')}; `mtagent runs delete --outside` deletes them"
+        )
 
 
 def _columns(run: RunSummary) -> list[str]:
@@ -114,32 +119,23 @@ def _show_chain(result: Decided) -> str:
                 f"  edit {row.number}: {edit.old!r} -> {edit.new!r}: {edit.outcome}{visible(why, one_line=True)}"
             )
             said = [row.remark] if row.remark else []
-            said = [_said(row.decision), *said] if row.decision else said
+            said = [row.decision.sentence, *said] if row.decision else said
             lines += [visible(f"    {line}", one_line=True) for line in said]
-        for error in step.not_fixed if step.stage == "rules" else ():
+        for error in step.not_fixed:
             shown = f"  not fixed: {error.severity} {error.category} {error.text!r}: {error.explanation}"
             lines.append(visible(shown, one_line=True))
         if step.proposed is not None and step.proposed != step.text:
             lines.append(f"  proposed {step.proposed}")
     lines.append(f"text     {chain.text}")
     if result.decision:
-        lines.append(visible(_said(result.decision), one_line=True))
+        lines.append(visible(result.decision.sentence, one_line=True))
     if result.reviewed:
         lines.append(f"decided  {result.text}")
-    lines += [visible(f"a guard sees in it: {damage}", one_line=True) for damage in result.findings]
-    lines += [visible(f"about another text, and not in force: {_said(old)}", one_line=True) for old in result.stale]
+    lines += [
+        visible(f"a guard sees in it: {damage}", one_line=True) for damage in dict.fromkeys(map(str, result.findings))
+    ]
+    lines += [visible(f"about another text, and not in force: {old.sentence}", one_line=True) for old in result.stale]
     return "\n".join(lines)
-
-
-_VERDICTS = {"accept": "accepted", "reject": "rejected", "text": "a text of their own", "undecided": "taken back"}
-
-
-def _said(decision: Decision) -> str:
-    """A decision, for people: ``rejected by ana, 2026-11-23 06:00:00.000: not our style``."""
-    by = f" by {decision.who}" if decision.who else ""
-    own = f" ({decision.text!r})" if decision.text is not None else ""
-    why = f": {decision.reason}" if decision.reason else ""
-    return f"{_VERDICTS[decision.verdict]}{own}{by}, {decision.at}{why}"
 
 
 _AGES = {"h": "hours", "d": "days", "w": "weeks"}
@@ -148,33 +144,36 @@ _AGES = {"h": "hours", "d": "days", "w": "weeks"}
 @command.command("delete")
 @click.argument("runs", nargs=-1, metavar="[RUN]…")
 @click.option("--older-than", metavar="30d", help="All runs that nobody worked on for so long: 12h, 30d, 8w.")
+@click.option("--outside", is_flag=True, help="The texts and replies of Agent(store=…), which belong to no run.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @STORE
-def delete(runs: tuple[str, ...], older_than: str | None, yes: bool, store: Path | None) -> None:
+def delete(runs: tuple[str, ...], older_than: str | None, outside: bool, yes: bool, store: Path | None) -> None:
     """Delete runs with their texts, ratings, decisions and dialogues.
 
     Texts and replies that other runs share stay with them. The file is written anew, so that nothing of the rest is
-    left in it.
+    left in it. A run that is worked on, or open in `mtagent review`, is refused; --older-than leaves it out.
     """
-    if bool(runs) == (older_than is not None):
-        raise click.UsageError("name runs, or give --older-than 30d")
+    if [bool(runs), older_than is not None, outside].count(True) != 1:
+        raise click.UsageError("name runs, or give --older-than 30d, or --outside: one of the three")
     with existing_store(store) as opened:
         chosen = runs if older_than is None else _older(opened.runs(), older_than)
-        if not chosen:
-            say(f"mtagent: no run is older than {older_than}")
-            return
         known = {name: opened.run(name) for name in dict.fromkeys(chosen)}
+        calls = opened.outside().calls if outside else 0
+        if not known and not calls:
+            say(f"mtagent: no run is older than {older_than}" if older_than else "mtagent: there is nothing to delete")
+            return
         for name, run in known.items():
             say(f"{visible(name, one_line=True)}: {run.counts.done + run.counts.failed} segments, {run.updated}")
+        what = f"{counted(calls, 'call')} outside of runs" if outside else counted(len(known), "run")
         if not yes:
             if not sys.stdin.isatty():
                 raise click.UsageError("there is nobody to ask: give --yes to delete them")
-            click.confirm(f"Delete {counted(len(known), 'run')}? They cannot be brought back.", abort=True, err=True)
-        done = opened.delete(list(known))
-    say(
-        f"mtagent: {counted(len(known), 'run')} deleted; the store has {done.after / 1e6:.1f} MB now, and had "
-        f"{done.before / 1e6:.1f} MB"
-    )
+            click.confirm(f"Delete {what}? They cannot be brought back.", abort=True, err=True)
+        done = opened.delete(list(known), outside=outside, leave_busy=older_than is not None)
+    for why in done.left:
+        say(f"mtagent: left: {why}")
+    what = what if outside else counted(len(known) - len(done.left), "run")
+    say(f"mtagent: {what} deleted; the store has {done.after / 1e6:.1f} MB now, and had {done.before / 1e6:.1f} MB")
     if done.waiting:
         say("mtagent: another process is reading the store: the file gets smaller when it has ended")
     if done.related:

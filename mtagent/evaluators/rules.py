@@ -108,21 +108,22 @@ def final_mark(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     yield located(translation, start, bare.end(), _PUNCTUATION, "minor", "the final punctuation is missing", fixed)
 
 
-_SPACE_BEFORE = regex.compile(r"(?<=[\p{L}\p{N})\]»”\"])[ \u00a0\u202f]++(?P<mark>[,.;:!?])(?=[\s]|\Z)")
+_SPACE_BEFORE = regex.compile(r"(?<=[\p{L}\p{N})\]}>%»”\"])[ \u00a0\u202f]++(?P<mark>[,.;:!?])(?=[\s]|\Z)")
 _SPACED_SOURCE = regex.compile(r"[\p{L}\p{N})\]\"] [,.;:!?](?:\s|\Z)")
 _TIGHT = regex.compile(r"[\p{L}\p{N})\]\"][,.;:!?](?:\s|\Z)")
+_TIGHT_END = regex.compile(r"[\p{L}\p{N})\]}>%\"][.!?][\p{Pe}\p{Pf}\"'\s]*+\Z")
 _FRENCH_MARKS = frozenset(";:!?")
 
 
 def space_before(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """A space before a comma, a full stop and the like, except before high marks in French.
 
-    Text where every mark stands so is tokenised, and left alone; so is a single mark in a short text.
+    Text where every mark stands so is tokenised, and left alone, unless the source is not.
     """
     french = scripts.language_of(segment.target_lang) == "fr"
     if scripts.language_of(segment.source_lang) != "fr" and _SPACED_SOURCE.search(segment.source):
         return
-    if not _TIGHT.search(translation):
+    if not _TIGHT.search(translation) and not _TIGHT_END.search(segment.source[-20:]):
         return
     for match in _SPACE_BEFORE.finditer(translation):
         if not (french and match["mark"] in _FRENCH_MARKS):
@@ -461,9 +462,9 @@ _NEVER_DOUBLED = {
         "nb": "og en et med av",
         "is": "og með frá til",
         "fr": "et le les de du des un une avec pour dans par au aux",
-        "es": "el los las de del y un una con por para en",
+        "es": "el la los las de del al y un una con por para en su sus se me te",
         "pt": "o os as de do da dos das um uma com por para em",
-        "it": "il i gli di del della un una con per",
+        "it": "il la i gli di del della un una con per",
         "ro": "și cu din pentru un o de",
         "pl": "i w na z do że",
         "cs": "a v na z do že pro",
@@ -472,23 +473,43 @@ _NEVER_DOUBLED = {
         "uk": "і в у на з для від",
     }.items()
 }
+# Words of languages that seldom double any, and which may follow themselves all the same.
+_MAY_BE_DOUBLED = {
+    lang: frozenset(words.split())
+    for lang, words in {
+        "en": "that had is it her you do in on up to out so very no ha bye",
+        "de": "die der das den dem sie ihr es ist so sehr",
+        "nl": "die dat is zijn het heel zo",
+        "fr": "nous vous si très",
+        "es": "que no ya muy casi",
+        "pt": "que não já muito",
+        "it": "che non si piano quasi poco via così appena molto",
+    }.items()
+}
+_COPIED_TWICE = regex.compile(r"(?<!\p{L})(\p{L}++)\W++\1(?!\p{L})", regex.IGNORECASE)
 _DOUBLED = regex.compile(
     r"(?<![\p{L}\p{N}\p{Pd}'’])(\p{L}++)(?P<again>[ \u00a0]++\1)(?![\p{L}\p{N}\p{Pd}'’])", regex.IGNORECASE
 )
 
 
 def doubled_words(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """A word that follows itself, where the target language never does that and the source does not either."""
-    never = _NEVER_DOUBLED.get(scripts.language_of(segment.target_lang))
-    if not never or _DOUBLED.search(segment.source):
+    """A word that follows itself where the source's words do not; the fix is certain where the language never does it.
+
+    Languages that double words to make new ones are left out, and so are words that may follow themselves.
+    """
+    lang = scripts.language_of(segment.target_lang)
+    never, may = _NEVER_DOUBLED.get(lang, frozenset()), _MAY_BE_DOUBLED.get(lang)
+    if not never or _COPIED_TWICE.search(segment.source):
         return
     for match in _DOUBLED.finditer(translation):
-        if match.group(1).lower() in never and match.group("again").strip().islower():
-            first = match.group(1)
-            yield located(translation, *match.span(), "fluency/grammar", "minor", f"{first!r} is doubled", first)
+        first, word = match.group(1), match.group(1).lower()
+        if not match.group("again").strip().islower() or (word not in never and (may is None or word in may)):
+            continue
+        shown, fixed = f"{first!r} is doubled", first if word in never else None
+        yield located(translation, *match.span(), "fluency/grammar", "minor", shown, fixed)
 
 
-_SPACES = regex.compile(r"(?<=[\p{L}\p{N},;:.!?)\]»”\"])[ ]{2,}+(?=[\p{L}\p{N}(\[«„“\"])")
+_SPACES = regex.compile(r"(?<=[\p{L}\p{N},;:.!?)\]}>%»”\"'’])[ ]{2,}+(?=[\p{L}\p{N}(\[{<%«„“\"'‘¿¡])")
 _ALIGNED = regex.compile(r"[`|\t]|^ {2,}", regex.MULTILINE)
 
 
@@ -593,7 +614,7 @@ class Rules:
     def signature(self) -> str:
         """What a score depends on."""
         left_out = f"skip:{','.join(sorted(self.skip))}|" if self.skip else ""
-        return f"rules|v:3|weights:{self.weights}|{left_out}version:{__version__}"
+        return f"rules|v:4|weights:{self.weights}|{left_out}version:{__version__}"
 
     def find(self, segment: Segment, translation: str) -> tuple[ErrorSpan, ...]:
         """The errors in the order of the text; those without a place come last.

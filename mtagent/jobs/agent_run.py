@@ -100,10 +100,16 @@ class AgentRun:
                     signatures=plan.signatures,
                     installed=installed(effective(config, self._own)),
                 )
+                begun = False
+
+                def begin(*_: object) -> None:
+                    nonlocal begun
+                    begun = True
+
                 try:
-                    run = await run_job(job, config, store, models, on_start=_quiet, on_result=_quiet)
+                    run = await run_job(job, config, store, models, on_start=begin, on_result=_quiet)
                 except MtagentError as error:
-                    if store.settings(self.name) is not None:
+                    if begun:  # another job's texts are not handed out
                         error.chains = tuple(store.read(self.name).chains())
                     raise
                 return list(run.chains())

@@ -19,9 +19,10 @@ from mtagent.store.store import Store
 
 
 class DecidedRun:
-    """A chain run with what people decided about it."""
+    """A chain run with what people decided about it. It cannot be deleted while this is there."""
 
     def __init__(self, store: Store, name: str) -> None:
+        self._hold = store.hold(name)
         self.run, self.log = store.read(name), store.decisions(name)
         if self.run.kind != "chain":
             raise ConfigError(f"run {name!r}: holds ratings, and no edits to decide on")
@@ -111,12 +112,35 @@ EVERY = Filter(())
 
 
 class Result(NamedTuple):
-    """What became of a segment: its text before and now, and how many of its edits were decided on (0: the whole)."""
+    """What became of a segment: its text before and now, and how many of its edits were decided on (0: the whole).
+
+    ``replaced`` are decisions that held before and do not hold now.
+    """
 
     segment: str
     before: str
     decided: Decided
     edits: int
+    replaced: tuple[Decision, ...] = ()
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What the person may not expect, a sentence each."""
+        remarks = [f"replaces: {_place(old.edit)}{old.sentence}" for old in self.replaced]
+        whole = self.decided.decision
+        if self.edits and whole is not None and whole.verdict == "text":
+            remarks.append(f"its own text stands whatever is decided on its edits: {whole.sentence}")
+        return (*remarks, *self.decided.remarks)
+
+
+def _place(edit: int | None) -> str:
+    return "" if edit is None else f"edit {edit} "
+
+
+def _replaced(before: Sequence[Decision], made: Sequence[Decision]) -> tuple[Decision, ...]:
+    """The decisions of ``before`` that ``made`` ones put out of force."""
+    still = set(latest([*before, *made]))
+    return tuple(decision for decision in latest(before) if decision not in still)
 
 
 def decide(
@@ -165,7 +189,9 @@ def decide(
         made = [run.checked(chain, one, history) for one in said]
         decisions += [(position, decision) for decision in made]
         after = decided(chain, [*history, *made], skip=run.skip)
-        results.append(Result(chain.segment.id, now.text, after, sum(one.edit is not None for one in made)))
+        replaced = tuple(old for old in _replaced(history, made) if old.who != who)
+        edits = sum(one.edit is not None for one in made)
+        results.append(Result(chain.segment.id, now.text, after, edits, replaced))
     if where.conditions and not decisions:
         raise ConfigError(_nothing_found(name, verdict, where, seen))
     run.log.append(decisions, expected=versions)
@@ -200,27 +226,32 @@ def _nothing_found(name: str, verdict: DecisionVerdict, where: Filter, seen: Ite
 
 
 class Import(NamedTuple):
-    """What a table of decisions came to: new decisions, those that were there already, and rows without one."""
+    """What a table of decisions came to: new decisions, those that were there already, and rows without one.
+
+    ``unknown`` are the columns that mean nothing here.
+    """
 
     results: list[Result]
     new: int
     known: int
     empty: int
+    unknown: list[str]
 
 
-def import_decisions(store: Store, name: str, path: Path, who: str = "") -> Import:
+def import_decisions(store: Store, name: str, path: Path, who: str = "", *, force: bool = False) -> Import:
     """Take over the decisions of a table; nothing is written where one row of it is wrong.
 
-    Raises :class:`InputError`, which names the line, for a segment or an edit that the run does not have, and where the
-    words of an edit are others by now.
+    Raises :class:`InputError`, which names the line, for a segment or an edit that the run does not have, where its
+    words are others by now, and unless ``force`` where another person has decided since the table was written.
     """
-    run = DecidedRun(store, name)
+    run, read = DecidedRun(store, name), read_decisions(path)
     by_segment, empty = dict[str, list[DecisionRow]](), 0
-    for row in read_decisions(path):
+    for row in read.rows:
         if row.verdict is None:
             empty += 1
         else:
-            by_segment.setdefault(row.segment, []).append(row)
+            segment = row.segment if run.run.has(row.segment) else row.segment.strip()
+            by_segment.setdefault(segment, []).append(row._replace(segment=segment))
     results, decisions, versions, known = list[Result](), list[tuple[int, Decision]](), dict[int, int](), 0
     for segment, table in by_segment.items():
         try:
@@ -229,27 +260,77 @@ def import_decisions(store: Store, name: str, path: Path, who: str = "") -> Impo
             raise InputError(f"{table[0].where}: {error}") from error
         version, history = run.log.version(position), run.log.history(position)
         history = [decision for decision in history if decision.chain in ("", fingerprint(chain))]
-        before, made = decided(chain, history, skip=run.skip).text, list[Decision]()
+        made = list[Decision]()
         _refuse_twice(table)
         for row in sorted(table, key=_in_order):
             decision = _decision(run, chain, row, who, [*history, *made])
-            there = latest([*history, *made])
-            same = {(old.edit, old.verdict, old.text) for old in there}
-            if decision.approves:  # a text that was approved or decided on already need not be approved
-                known_texts = ("", decision.approves)
-                same = {(None, "accept", None) for old in there if old.edit is None and old.approves in known_texts}
-            nothing = row.verdict == "undecided" and row.edit not in {edit for edit, _, _ in same}
-            if (row.edit, row.verdict, row.text) in same or nothing:
+            if _holds(decision, latest([*history, *made])):
                 known += 1
             else:
+                if not force:
+                    _refuse_late(row, history, who)
                 made.append(decision)
+        after = decided(chain, [*history, *made], skip=run.skip)
+        _refuse_other_texts(run, chain, table, history, after.text)
         if made:
             versions[position] = version
             decisions += [(position, decision) for decision in made]
-            after = decided(chain, [*history, *made], skip=run.skip)
-            results.append(Result(segment, before, after, sum(decision.edit is not None for decision in made)))
+            before, edits = decided(chain, history, skip=run.skip).text, sum(one.edit is not None for one in made)
+            results.append(Result(segment, before, after, edits, _replaced(history, made)))
     run.log.append(decisions, expected=versions)
-    return Import(results, len(decisions), known, empty)
+    return Import(results, len(decisions), known, empty, read.unknown)
+
+
+def _holds(decision: Decision, there: Sequence[Decision]) -> bool:
+    """Whether what is in force says the same already."""
+    same = [old for old in there if old.edit == decision.edit]
+    if decision.verdict == "undecided":
+        return not same
+    if decision.approves:  # a text that was approved or decided on already need not be approved
+        return any(old.approves in ("", decision.approves) for old in same)
+    return any((old.verdict, old.text) == (decision.verdict, decision.text) for old in same)
+
+
+def _last_word(history: Sequence[Decision], edit: int | None) -> Decision | None:
+    """The last decision on an edit or, which says something of it, on the whole; for the whole, any on the segment."""
+    return next((old for old in reversed(history) if edit is None or old.edit in (edit, None)), None)
+
+
+def _signed(decision: Decision | None) -> str:
+    """Who made a decision, and when; no spreadsheet takes it for a date."""
+    return "" if decision is None else f"{decision.who or 'nobody'} at {decision.at}"
+
+
+def _refuse_late(row: DecisionRow, history: Sequence[Decision], who: str) -> None:
+    """Refuse to replace what another person has decided since the table was written, where the table tells."""
+    last = _last_word(history, row.edit)
+    if last is None or row.decided is None or row.decided.strip() == _signed(last) or last.who == who:
+        return
+    raise InputError(
+        f"{row.where}: decided after this table was written: {_place(last.edit)}{last.sentence}; export it again, or "
+        "give --force to replace that"
+    )
+
+
+def _refuse_other_texts(
+    run: DecidedRun, chain: Chain, table: Sequence[DecisionRow], history: Sequence[Decision], after: str
+) -> None:
+    """Refuse rows about a segment of another source, or of a text that this one never had."""
+    for row in table:
+        if row.source is not None and row.source != chain.segment.source:
+            raise InputError(
+                f"{row.where}: source is {_short(row.source)}, and segment {row.segment} has "
+                f"{_short(chain.segment.source)}: if this is not the table of another run, empty the cell"
+            )
+        states = (history[:end] for end in range(len(history), -1, -1))
+        if row.result in (None, after) or any(
+            decided(chain, state, skip=run.skip).text == row.result for state in states
+        ):
+            continue
+        raise InputError(
+            f"{row.where}: result is {_short(row.result or '')}, which segment {row.segment} of run {run.run.name!r} "
+            "never was: if this is not the table of another run, export it again, or empty the cell"
+        )
 
 
 def _in_order(row: DecisionRow) -> tuple[bool, int]:
@@ -288,15 +369,18 @@ def _short(text: str) -> str:
 
 
 def export_decisions(store: Store, name: str, path: Path) -> int:
-    """Write a table with a row for each edit and each segment that has any. Returns how many rows hold a decision."""
+    """Write a table with a row for each edit, and for each segment that has any, or errors that nobody corrected.
+
+    Returns how many rows hold a decision.
+    """
     run = DecidedRun(store, name)
-    count = 0
+    histories, count = run.log.histories(), 0
 
     def table() -> Iterator[dict[str, object]]:
         nonlocal count
-        for _, result in run.segments():
-            if result.edits or result.decision:
-                for row in _rows_of(result):
+        for position, result in run.segments():
+            if result.edits or result.decision or any(step.not_fixed for step in result.chain.steps):
+                for row in _rows_of(result, histories.get(position, ())):
                     count += bool(row["decision"])
                     yield row
 
@@ -304,18 +388,25 @@ def export_decisions(store: Store, name: str, path: Path) -> int:
     return count
 
 
-def _rows_of(result: Decided) -> Iterator[dict[str, object]]:
+def _rows_of(result: Decided, history: Sequence[Decision]) -> Iterator[dict[str, object]]:
     """The segment as a whole, and then its edits that can be decided on alone."""
+    history = [decision for decision in history if decision.chain in ("", fingerprint(result.chain))]
 
-    def said(decision: Decision | None) -> dict[str, Any]:
-        if decision is None:
-            return {"decision": "", "text": "", "reason": ""}
-        return {"decision": decision.verdict, "text": decision.text or "", "reason": decision.reason or ""}
+    def said(decision: Decision | None, edit: int | None) -> dict[str, Any]:
+        cells = {"decision": "", "text": "", "reason": "", "decided": _signed(_last_word(history, edit))}
+        if decision is not None:
+            cells |= {"decision": decision.verdict, "text": decision.text or "", "reason": decision.reason or ""}
+        return cells
 
     segment = result.chain.segment
-    yield {"segment": segment.id, "source": segment.source, "result": result.text} | said(result.decision)
+    left = [error for step in result.chain.steps for error in step.not_fixed]
+    why = "; ".join(
+        f"not fixed: {error.severity} {error.category} {error.text!r}: {error.explanation or ''}" for error in left
+    )
+    whole = {"segment": segment.id, "why": why, "source": segment.source, "result": result.text}
+    yield whole | said(result.decision, None)
     for row in result.edits:
         if row.alone:
             about = {"segment": segment.id, "edit": row.number, "stage": row.stage, "outcome": row.edit.outcome}
-            why = row.edit.detail or (row.edit.span.explanation if row.edit.span else "")
-            yield about | {"why": why, "old": row.edit.old, "new": row.edit.new} | said(row.decision)
+            why = row.edit.detail or (row.edit.span.explanation if row.edit.span else None) or ""
+            yield about | {"why": why, "old": row.edit.old, "new": row.edit.new} | said(row.decision, row.number)

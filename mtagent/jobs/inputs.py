@@ -233,7 +233,7 @@ def refuse_overwriting(written: Iterable[Path | None], reads: Mapping[str, Path]
             raise ConfigError(f"{path}: the results would overwrite the file of {option}: give them another name")
 
 
-_KEPT_BESIDE = re.compile(r"-(wal|shm|journal)|\.run-\d+\.lock")
+_KEPT_BESIDE = re.compile(r"-(wal|shm|journal)|\.run-\d+(\.reader-\d+)?\.lock")
 
 
 def belongs_to(written: Path | None, path: Path) -> bool:

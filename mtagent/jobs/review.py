@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from mtagent.chain.decided import Decided, findings
 from mtagent.chain.guards import Damage
-from mtagent.decisions import Decision, fingerprint
-from mtagent.errors import ConfigError, DecidedElsewhere
+from mtagent.decisions import Decision, fingerprint, text_hash
+from mtagent.errors import ConfigError, DecidedElsewhere, NotStored, StoreError
 from mtagent.jobs.decide import DecidedRun
 from mtagent.records import Chain, Step
 from mtagent.store.store import Store
 from mtagent.text.amounts import counted
 
+_SAID = ("edit", "verdict", "text", "who", "withdraws")
 _ERROR = {"neutral": 0.0, "minor": 0.3, "major": 0.6, "critical": 0.8}
 _NO_TRANSLATION, _FAILED, _REFUSED, _UNJUDGED = 1.0, 0.8, 0.35, 0.3
 _STEEP = 2.0
@@ -87,6 +89,19 @@ class ReviewQueue:
         self._runs = [DecidedRun(store, name) for name in self.names]
         self._known = dict[int, tuple[object, list[tuple[Plain, list[Doubt]]]]]()
 
+    @property
+    def store_key(self) -> str:
+        """What tells this store from others, without its path."""
+        return text_hash(str(Path(self.store.database.path).resolve()))
+
+    def obstacle(self) -> str:
+        """Why no decision can be stored now; empty if one can."""
+        try:
+            with self.store.database.writing():
+                return ""
+        except StoreError as error:
+            return str(error)
+
     def rows(self) -> list[Plain]:
         """All segments as plain data, those first that are most worth a look."""
         rows, all_doubts = list[Plain](), list[list[Doubt]]()
@@ -119,7 +134,7 @@ class ReviewQueue:
         return segments
 
     def segment(self, run: int, position: int) -> tuple[Decided, int]:
-        """A segment with its decisions, and their version. Raises :class:`ConfigError` where there is none."""
+        """A segment with its decisions, and their version. Raises :class:`NotStored` where there is none."""
         opened = self._run(run, position)
         version = opened.log.version(position)
         return opened.segment(position), version
@@ -128,16 +143,21 @@ class ReviewQueue:
         """Of each run, the versions of the segments with decisions."""
         return [run.log.versions() for run in self._runs]
 
-    def check(self, run: int, position: int, text: str) -> tuple[Damage, ...]:
-        """What the guards have against ``text`` in the place of the segment's given one."""
+    def check(self, run: int, position: int, text: str) -> tuple[str, tuple[Damage, ...]]:
+        """Why ``text`` cannot be the segment's (empty if it can), and what the guards have against it there."""
         opened = self._run(run, position)
         chain = opened.run.chain_at(position)
-        return () if chain.given is None else findings(chain, chain.given, text, opened.skip)
+        try:
+            opened.checked(chain, Decision(segment=chain.segment.id, verdict="text", text=text), ())
+        except ConfigError as error:
+            return str(error), ()
+        return "", () if chain.given is None else findings(chain, chain.given, text, opened.skip)
 
-    def decide(self, run: int, position: int, decision: Decision, *, version: int, seen: str) -> None:
-        """Write a decision on the segment of which ``version`` and the fingerprint ``seen`` were shown.
+    def decide(self, run: int, position: int, decision: Decision, *, version: int, seen: str) -> int:
+        """Write a decision on the segment of which ``version`` and the fingerprint ``seen`` were shown. Returns its id.
 
-        Raises :class:`DecidedElsewhere` where it is another one by now, and :class:`ConfigError` for a decision that
+        If this very decision is the last one there, it is not written again: its answer was lost. Raises
+        :class:`DecidedElsewhere` where the segment is another one by now, and :class:`ConfigError` for a decision that
         cannot be made.
         """
         opened = self._run(run, position)
@@ -145,14 +165,19 @@ class ReviewQueue:
         if fingerprint(chain) != seen:
             raise DecidedElsewhere(f"segment {chain.segment.id} was done again meanwhile; look at it again")
         said = decision.model_copy(update={"segment": chain.segment.id, "who": self.who})
-        made = opened.checked(chain, said, opened.log.history(position))
-        opened.log.append([(position, made)], expected={position: version})
+        history = opened.log.history(position)
+        if history and history[-1].id != version:
+            if all(getattr(history[-1], name) == getattr(said, name) for name in _SAID):
+                return history[-1].id
+            raise DecidedElsewhere(f"segment {chain.segment.id} was decided on elsewhere meanwhile; look at it again")
+        made = opened.checked(chain, said, history)
+        return opened.log.append([(position, made)], expected={position: version})[position]
 
     def _run(self, run: int, position: int) -> DecidedRun:
         if not 0 <= run < len(self._runs):
             raise ConfigError(f"there is no run {run} in this review")
         if not 0 <= position < 2**63 or self._runs[run].run.text_at(position) is None:
-            raise ConfigError(f"run {self.names[run]!r}: has no segment at position {position}")
+            raise NotStored(f"run {self.names[run]!r}: has no segment at position {position}, or was deleted")
         return self._runs[run]
 
 
@@ -197,6 +222,7 @@ def status(result: Decided, version: int) -> Plain:
     last = result.decision or next((row.decision for row in reversed(result.edits) if row.decision), None)
     return {
         "text": result.text,
+        "seen": fingerprint(result.chain),
         "version": version,
         "decided": "all" if result.approved else "some" if result.reviewed else "no",
         "verdict": last.verdict if last else None,

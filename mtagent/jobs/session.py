@@ -118,7 +118,7 @@ class Session(Generic[Parts]):
         with self._lock:
             if self._home is not None and self._home is not here:
                 return self._home
-            if self._home is not None and self._own is None:
+            if here is not None and here is (self._home if self._own is None else self._own.loop):
                 raise ConfigError("this thread runs the loop that the agent works in: await agent.atranslate(…) here")
             if self._own is None:
                 self._own = OwnLoop()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import re
 import secrets
 import time
@@ -16,7 +17,9 @@ from starlette.requests import Request
 from mtagent.errors import ConfigError, InputError
 from mtagent.serve.errors import InvalidKey, MissingKey, QuotaExceeded, ServiceError
 
-_LINE = re.compile(r"(?P<name>[\w.@-]{1,64}):sha256:(?P<digest>[0-9a-f]{64})(?P<rest>(?::[^:\s]+)*)")
+logger = logging.getLogger("mtagent.serve")
+_NAME = r"[\w.@-]{1,64}"
+_LINE = re.compile(rf"(?P<name>{_NAME}):sha256:(?P<digest>[0-9a-f]{{64}})(?P<rest>(?::[^:\s]+)*)")
 _PER_MINUTE = {"s": 60.0, "min": 1.0, "h": 1 / 60}
 
 
@@ -67,12 +70,17 @@ def new_key(path: Path, name: str) -> str:
     """Make a key for ``name``, note its hash in the file ``path``, and return it. Raises :class:`ConfigError`."""
     secret = f"mt-{secrets.token_urlsafe(32)}"
     line = f"{name}:sha256:{hashlib.sha256(secret.encode()).hexdigest()}\n"
-    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    if not re.fullmatch(_NAME, name):
+        raise ConfigError(f"--add-key {name!r}: a name has at most 64 letters, digits and . _ - @")
     try:
-        parse_keys(before + ("" if before.endswith("\n") or not before else "\n") + line, str(path))
+        before = path.read_text(encoding="utf-8") if path.exists() else ""
+        if name in {key.name for key in parse_keys(before, str(path))}:
+            raise ConfigError(f"--add-key {name}: {path} has a key of this name: take another, or delete its line")
         path.touch(mode=0o600)
         with path.open("a", encoding="utf-8") as file:
             file.write(line if before.endswith("\n") or not before else f"\n{line}")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
     return secret
@@ -96,6 +104,7 @@ class Spent:
 class Access:
     """The keys of the file ``path``, read again when it changes; without one, anybody may ask.
 
+    Raises :class:`ConfigError` where the file cannot be read at the start.
     ``spent_by`` gives what a key has used this month. ``clock`` counts seconds.
     """
 
@@ -103,24 +112,27 @@ class Access:
         self, path: Path | None, spent_by: Callable[[str], Spent], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._path, self._spent_by, self._clock = path, spent_by, clock
-        self._read_at: tuple[int, int] | None = None
+        self._read_at: tuple[int, ...] | None = ()  # (): not yet; None: the file was not there
         self._keys: tuple[Key, ...] = ()
         self._buckets: dict[str, tuple[float, float]] = {}
         if path is not None and not self._current():
             raise ConfigError(f"{path}: there is no key in it: make one with --add-key NAME")
 
     def _current(self) -> tuple[Key, ...]:
+        """The keys as the file has them now. While it cannot be read, those that it had before: the log says why."""
         assert self._path is not None
+        stamp = None
         try:
             stat = self._path.stat()
             if (stamp := (stat.st_mtime_ns, stat.st_size)) != self._read_at:
-                self._keys, self._read_at = parse_keys(self._path.read_text(encoding="utf-8"), str(self._path)), stamp
-        except (OSError, UnicodeDecodeError) as error:
-            self._keys = ()
-            raise ConfigError(f"{self._path}: cannot be read: {error}") from None
-        except InputError:
-            self._keys, self._read_at = (), None  # nobody is let in by a file that cannot be read
-            raise
+                self._keys = parse_keys(self._path.read_text(encoding="utf-8"), str(self._path))
+        except (OSError, UnicodeDecodeError, InputError) as error:
+            why = str(error) if isinstance(error, InputError) else f"{self._path}: cannot be read: {error}"
+            if self._read_at == ():
+                raise ConfigError(why) from None
+            if stamp != self._read_at:
+                logger.error("the keys stay as they were: %s", why)
+        self._read_at = stamp
         return self._keys
 
     @property
@@ -157,6 +169,6 @@ class Access:
         """Raise :class:`QuotaExceeded` where ``characters`` more are too many, or the dollars are spent."""
         spent = self._spent_by(key.name)
         if key.characters is not None and spent.characters + characters > key.characters:
-            raise QuotaExceeded()
+            raise QuotaExceeded("the character limit is reached")
         if key.dollars is not None and (spent.dollars >= key.dollars or spent.unpriced):
             raise QuotaExceeded()

@@ -7,6 +7,7 @@ import contextlib
 import gc
 import json
 import logging
+import re
 import secrets
 import signal
 import socket
@@ -40,13 +41,24 @@ from mtagent.serve.service import EXCHANGE, Exchange, Service, logger, problem
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "[::1]")
 BODY_SECONDS = 30.0
 """How long a client may take to send its body."""
+_HOST_NAME = re.compile(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*|\[?[\da-fA-F:]*::?[\da-fA-F:.]*\]?")
+_ORIGIN = re.compile(r"\*|[a-z][a-z\d+.-]*://[^/\s?#]+")
 _ALWAYS = ("/healthz", "/metrics")
 
 
 def make_app(
     service: Service, *, host_names: Sequence[str] = LOCAL_HOSTS, allow_origins: Sequence[str] = ()
 ) -> FastAPI:
-    """The application around ``service``: it answers to ``host_names`` and to pages of ``allow_origins``, alone."""
+    """The application around ``service``: it answers to ``host_names`` and to pages of ``allow_origins``, alone.
+
+    Raises :class:`ConfigError` for what is no name of a host, and no origin.
+    """
+    for name in host_names:
+        if not _HOST_NAME.fullmatch(name):
+            raise ConfigError(f"--host-name {name}: is no name of a host: write it as in mt.example.org")
+    for origin in allow_origins:
+        if not _ORIGIN.fullmatch(origin):
+            raise ConfigError(f"--allow-origin {origin}: is no origin: write it as in https://example.org")
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

@@ -12,6 +12,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, BeforeValidator, Field
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+from mtagent.errors import ConfigError
 from mtagent.records import Term
 from mtagent.serve.access import Key, key_in
 from mtagent.serve.errors import ServiceError
@@ -242,8 +243,11 @@ def _terms_for(glossary: StoredGlossary, pair: Pair) -> list[Term]:
 
 
 def _bare(code: str) -> str:
-    """The language alone: glossaries hold for all its varieties."""
-    return code.partition("-")[0].lower()
+    """The language alone: glossaries hold for all its varieties. Raises :class:`ServiceError` for no language."""
+    try:
+        return languages.normalise(code).partition("-")[0]
+    except ConfigError as error:
+        raise ServiceError(400, str(error)) from None
 
 
 def _entries(dictionary: Dictionary) -> tuple[Pair, dict[str, str]]:
@@ -258,7 +262,9 @@ def _entries(dictionary: Dictionary) -> tuple[Pair, dict[str, str]]:
                 continue
             if len(row) < 2 or not row[0].strip() or not row[1].strip():
                 raise ServiceError(400, f"entries, line {number}: a source term and a target term are needed")
-            terms[row[0].strip()] = row[1].strip()
+            source, target = row[0].strip(), row[1].strip()
+            if terms.setdefault(source, target) != target:
+                raise ServiceError(400, f"entries, line {number}: {source!r:.80} has two target terms")
     except csv.Error as error:
         raise ServiceError(400, f"entries: {error}") from None
     if not terms:

@@ -31,10 +31,10 @@ class InvalidKey(ServiceError):
 
 
 class QuotaExceeded(ServiceError):
-    """The budget of a key, or of the whole service, does not suffice."""
+    """The budget of a key, or of the whole service, or a key's limit of characters does not suffice."""
 
-    def __init__(self) -> None:
-        super().__init__(403, "the budget is spent: Quota Exceeded")
+    def __init__(self, what: str = "the budget is spent") -> None:
+        super().__init__(403, f"{what}: Quota Exceeded")
 
 
 def is_deepl(path: str) -> bool:

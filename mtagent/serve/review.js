@@ -19,16 +19,18 @@ const FILTERS = {
 const ORDERS = { worth: "most worth a look first", position: "order of the run" };
 const DEFAULTS = Object.freeze({ q: "", sort: "worth", ...Object.fromEntries(Object.keys(FILTERS).map((name) => [name, ""])) });
 
+let store = ""; // what tells it from other stores
 let runs = [];
 let rows = [];
 let matching = [];
 let current = null; // the row that is open
 let chosen = null; // the edit that was made the current one by hand
 let writing = null; // the text area, while a text is written
+let unusable = {}; // the text that cannot be saved, and why, in words
 let shownSince = performance.now();
 let state = { ...DEFAULTS };
 const byKey = new Map();
-const undoable = [];
+let undoable = [];
 const left = new Map(); // texts that were left without saving, for those who come back
 
 const keyOf = (row) => `${row.run}/${row.position}`;
@@ -37,29 +39,42 @@ const announce = (words) => { byId("live").textContent = words; };
 
 // --- deciding
 
-function decide(row, edit, verdict, { text, undo = false } = {}) {
+function decide(row, edit, verdict, text) {
   const segment = details.get(keyOf(row));
   const former = edit === null ? segment.decision : segment.edits.find((item) => item.number === edit).decision;
   if ((former?.verdict ?? "undecided") === verdict && (former?.text ?? undefined) === text) return;
-  if (trouble >= 400 && trouble < 500 && trouble !== 403) problem("");
-  if (!undo) undoable.push({ row, edit, former });
+  if (trouble?.isFinal) problem("");
+  const key = crypto.randomUUID();
+  undoable.push({ row, edit, former, key });
+  enqueue(row, segment, { key, edit, verdict, text });
+}
+
+/** Show a decision, and save it. */
+function enqueue(row, segment, decision) {
   const seconds = Math.round(performance.now() - shownSince) / 1000;
-  pending.push({
-    run: row.run, position: row.position, version: row.version, seen: segment.seen, edit, verdict, seconds, ...(text === undefined ? {} : { text }),
-  });
+  pending.push({ run: row.run, position: row.position, version: row.version, seen: row.seen, seconds, ...decision });
   shownSince = performance.now();
-  mark(segment, { edit, verdict, text });
+  if (segment) mark(segment, decision);
   keep();
   refresh(row);
   send();
 }
 
+/** Withdraw the last decision: what was decided before it holds again. */
 async function undo() {
   const last = undoable.pop();
   if (!last) return announce("There is nothing to undo in this window");
-  if (last.row !== current) await open(last.row);
-  decide(last.row, last.edit, last.former?.verdict ?? "undecided", { text: last.former?.text ?? undefined, undo: true });
-  announce(`Undone on segment ${nameOf(last.row)}`);
+  const { row, edit, former, key } = last;
+  if (row !== current) await open(row);
+  announce(`Undone on segment ${nameOf(row)}`);
+  const wanted = conflicts.get(keyOf(row));
+  if (wanted?.some((entry) => entry.key === key)) { // it was never saved
+    setConflict(keyOf(row), [...wanted, { key: "", undoes: key }]);
+    keep();
+    return refresh(row);
+  }
+  const segment = await fetched(row).catch(explain);
+  enqueue(row, segment, { key: crypto.randomUUID(), edit, verdict: "undecided", undoes: key, withdraws: written.get(key), former });
 }
 
 /** The edit that accept and reject are about; null: the whole segment. */
@@ -93,13 +108,10 @@ function goOn() {
 
 // --- a text of one's own
 
-const draftOf = (row) => `draft/${runs[row.run]}/${row.position}`;
+const draftOf = (row) => `draft/${store}/${runs[row.run]}/${row.position}/${row.seen}`;
 
 /** Keep what is being written, for a browser that is closed meanwhile. */
-function keepDraft(row, text) {
-  if (text === byKey.get(keyOf(row)).text) localStorage.removeItem(draftOf(row));
-  else localStorage.setItem(draftOf(row), text);
-}
+const keepDraft = (row, text) => remember(draftOf(row), text === row.text ? null : text);
 
 async function write() {
   const row = current;
@@ -107,20 +119,18 @@ async function write() {
   if (!segment?.edits || row !== current || writing) return;
   const area = element("textarea", { id: "own", lang: segment.chain.target_lang, dir: "auto", spellcheck: "true", "aria-describedby": "own-keys found", rows: 4 });
   area.value = localStorage.getItem(draftOf(row)) ?? left.get(row) ?? segment.text;
-  writing = area;
+  [writing, unusable] = [area, {}];
   show(segment);
   area.focus();
   const fit = () => { area.style.height = "auto"; area.style.height = `${area.scrollHeight + 4}px`; };
   let [timer, number] = [0, 0];
   const check = async () => {
-    const asked = ++number;
-    keepDraft(row, area.value);
-    try {
-      const found = await ask("check", { run: row.run, position: row.position, text: area.value });
-      if (asked === number && writing === area) byId("found").replaceChildren(...findings(found));
-    } catch (error) {
-      explain(error);
-    }
+    const [asked, text] = [++number, area.value];
+    keepDraft(row, text);
+    const checked = await ask("check", { run: row.run, position: row.position, text: text.toWellFormed() }).catch(explain);
+    if (!checked || asked !== number || writing !== area) return;
+    unusable = checked.refusal ? { text, words: `This cannot be saved: ${checked.refusal}` } : {};
+    byId("found").replaceChildren(...(checked.refusal ? [element("li", { class: "refusal", dir: "auto" }, unusable.words)] : findings(checked.found)));
   };
   area.addEventListener("input", () => { fit(); clearTimeout(timer); timer = setTimeout(check, PAUSE); });
   fit();
@@ -130,11 +140,15 @@ async function write() {
 function finish(save) {
   const [row, area] = [current, writing];
   if (!area) return;
+  if (save && area.value === unusable.text) {
+    area.focus();
+    return announce(unusable.words);
+  }
   writing = null;
   localStorage.removeItem(draftOf(row));
   left.set(row, save ? undefined : area.value);
   if (save) {
-    decide(row, null, "text", { text: area.value.toWellFormed() });
+    decide(row, null, "text", area.value.toWellFormed());
     announce(`Segment ${nameOf(row)}: own text`);
     goOn();
   } else show(details.get(keyOf(row)));
@@ -170,6 +184,9 @@ async function open(row, { focus = false } = {}) {
     for (const near of matching.slice(place + 1, place + 4)) fetched(near).catch(() => {});
   } catch (error) {
     explain(error);
+    if (current !== row) return;
+    byId("segment-title").textContent = `Segment ${nameOf(row)}`;
+    byId("body").replaceChildren();
   }
 }
 
@@ -194,8 +211,8 @@ function show(segment) {
   const steps = chain.steps ?? [];
   let before = chain.given ?? "";
   let number = 0;
-  const parts = steps.map((step) => {
-    const part = stepPart(segment, step, before, number, about);
+  const parts = steps.map((step, index) => {
+    const part = stepPart(segment, step, before, number, about, segment.left[index]);
     before = step.text ?? before;
     number += step.edits?.length ?? 0;
     return part;
@@ -238,7 +255,8 @@ function wholePart(segment) {
   return element(
     "p", { class: "buttons whole" },
     buttonOf(ACTIONS.A, is("accept"), "This text is right ", element("kbd", {}, "A")),
-    segment.edits.length > 0 && buttonOf(ACTIONS.R, is("reject"), "All edits back ", element("kbd", {}, "R")),
+    (segment.edits.length > 0 || segment.only_whole) && buttonOf(ACTIONS.R, is("reject"), "All edits back ", element("kbd", {}, "R")),
+    segment.only_whole && element("span", { class: "small" }, "A step changed more than its edits say: decide on the whole text, too."),
   );
 }
 
@@ -254,7 +272,8 @@ function writingPart(chain) {
 }
 
 /** A step: what it did, why, how it was judged, and its edits. */
-function stepPart(segment, step, before, first, about) {
+function stepPart(segment, step, before, first, about, left) {
+  const errors = errorsOf(step);
   const ratings = (step.ratings ?? []).map((rating) => element(
     "li", {}, `${rating.evaluator}, text ${rating.about}: ${score(rating.score)}`, rating.explanation && [" – ", quoted(rating.explanation)],
     rating.errors?.length > 0 && element("ul", { class: "errors" }, rating.errors.map((error) => errorItem(error, segment.chain))),
@@ -267,14 +286,20 @@ function stepPart(segment, step, before, first, about) {
     edits.length > 0 && element("ol", { class: "cards" }, edits),
     step.verdict === "rejected" && edits.length === 0 && step.proposed !== undefined &&
       block(changeNodes(before, step.proposed, step.changes?.proposed ?? []), segment.chain.target_lang, step.proposed.length, "Proposed"),
-    ratings.length > 0 && element("details", { open: edits.length === 0 }, element("summary", {}, counted(ratings.length, "rating")), element("ul", { class: "errors" }, ratings)),
+    left.length > 0 && [
+      element("p", { class: "small" }, "Left as it is:"),
+      element("ul", { class: "errors" }, left.map((number) => errorItem(errors[number], segment.chain))),
+    ],
+    ratings.length > 0 && element("details", { open: edits.length + left.length === 0 }, element("summary", {}, counted(ratings.length, "rating")), element("ul", { class: "errors" }, ratings)),
   );
 }
 
+/** The errors by which a step edited, or would have. */
+const errorsOf = (step) => (step.ratings ?? []).find((rating) => rating.errors && rating.about === "before")?.errors ?? [];
+
 function editPart(segment, step, edit, before, item, about) {
   const language = segment.chain.target_lang;
-  const errors = (step.ratings ?? []).find((rating) => rating.errors && rating.about === "before")?.errors ?? [];
-  const error = edit.span ?? errors[edit.error];
+  const error = edit.span ?? errorsOf(step)[edit.error];
   const [start, end] = edit.at ?? [0, 0];
   const lead = edit.at ? before.slice(Math.max(0, start - AROUND), start).replace(/^\S{0,20}\s(?=\S)/, start > AROUND ? "… " : "$&") : "";
   const tail = edit.at ? before.slice(end, end + AROUND).replace(/(?<=\S)\s\S{0,20}$/, end + AROUND < before.length ? " …" : "$&") : "";
@@ -466,7 +491,7 @@ async function begin() {
     ({ token } = await ask("enter", undefined, "POST"));
     sessionStorage.setItem("token", token);
     const queue = await ask("queue");
-    [runs, rows] = [queue.runs, queue.rows];
+    [runs, rows, store] = [queue.runs, queue.rows, queue.store];
   } catch (error) {
     byId("segment-title").textContent = "Not here";
     explain(error);

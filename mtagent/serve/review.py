@@ -10,8 +10,9 @@ import shlex
 import socket
 import time
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from importlib.resources import files
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import uvicorn
@@ -25,14 +26,17 @@ from starlette.responses import JSONResponse, Response
 from mtagent.analysis.gate_calibration import expected_lead
 from mtagent.analysis.judged_run import decided_edits
 from mtagent.chain.decided import Decided
-from mtagent.decisions import Decision, DecisionVerdict, fingerprint
-from mtagent.errors import ConfigError, DecidedElsewhere, InputError, MtagentError
+from mtagent.decisions import Decision, DecisionVerdict
+from mtagent.errors import ConfigError, DecidedElsewhere, InputError, MtagentError, NotStored
 from mtagent.jobs.review import Plain, ReviewQueue, status
 from mtagent.llm.reading import whole_characters
+from mtagent.records import ErrorSpan, Step
 from mtagent.report.packing import changes, packed
 from mtagent.serve.access import key_in
+from mtagent.store.store import Store, open_existing
 
 PORT = 5055
+_MOST_BYTES = 1_000_000  # of a request; the longest text and its reason are less
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
@@ -85,6 +89,7 @@ class NewDecision(Place):
     verdict: DecisionVerdict
     text: str | None = None
     reason: str | None = None
+    withdraws: int | None = None
     seconds: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
     @field_validator("text", "reason")
@@ -129,19 +134,26 @@ class Door:
 
 
 def make_app(review: ReviewQueue, door: Door) -> FastAPI:
-    """The application around ``review``. All of it runs in one thread."""
+    """The application around ``review``. It runs in one thread, but for what takes seconds."""
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
 
     @app.middleware("http")
     async def guarded(request: Request, answer: Callable[[Request], Awaitable[Response]]) -> Response:
-        refusal = door.refusal(request)
-        response = JSONResponse({"error": refusal}, 403) if refusal else await answer(request)
+        headers = request.headers
+        response: Response
+        if refusal := door.refusal(request):
+            response = JSONResponse({"error": refusal}, 403)
+        elif "transfer-encoding" in headers or int(headers.get("content-length", "0")) > _MOST_BYTES:
+            response = JSONResponse({"error": f"too much at once: at most {_MOST_BYTES:,} bytes are read"}, 413)
+        else:
+            response = await answer(request)
         response.headers.update(_HEADERS)
         return response
 
     @app.exception_handler(MtagentError)
     async def failed(request: Request, error: MtagentError) -> Response:
-        return JSONResponse({"error": str(error)}, 400 if isinstance(error, ConfigError) else 500)
+        final = 400 if isinstance(error, ConfigError) else 410 if isinstance(error, NotStored) else None
+        return JSONResponse({"error": str(error)}, final or 500)
 
     @app.exception_handler(ValidationError)
     @app.exception_handler(RequestValidationError)
@@ -174,7 +186,7 @@ def make_app(review: ReviewQueue, door: Door) -> FastAPI:
 
     @app.get("/api/queue")
     async def queue() -> Plain:
-        return {"runs": review.names, "who": review.who, "rows": review.rows()}
+        return {"runs": review.names, "store": review.store_key, "who": review.who, "rows": review.rows()}
 
     @app.get("/api/versions")
     async def versions() -> list[dict[int, int]]:
@@ -185,30 +197,32 @@ def make_app(review: ReviewQueue, door: Door) -> FastAPI:
         return segment(run, position)
 
     @app.get("/api/gates")
-    async def gates() -> list[Plain]:
-        return [{"run": name, **_gate(review, name)} for name in review.names]
+    def gates() -> list[Plain]:  # not async: it runs in another thread, with a store of its own
+        with open_existing(Path(review.store.database.path)) as store:
+            return [{"run": name, **_gate(store, name)} for name in review.names]
 
     @app.post("/api/check")
-    async def check(asked: Checked) -> list[Plain]:
-        return [damage.model_dump() for damage in review.check(asked.run, asked.position, asked.text)]
+    async def check(asked: Checked) -> Plain:
+        refusal, found = review.check(asked.run, asked.position, asked.text)
+        return {"refusal": refusal, "found": [damage.model_dump() for damage in found]}
 
     @app.post("/api/decide")
     async def decide(asked: NewDecision) -> Response:
         fields = asked.model_dump(exclude={"run", "position", "version", "seen"})
         try:
             decision = Decision(segment="", **fields)
-            review.decide(asked.run, asked.position, decision, version=asked.version, seen=asked.seen)
+            made = review.decide(asked.run, asked.position, decision, version=asked.version, seen=asked.seen)
         except DecidedElsewhere as error:
             return JSONResponse({"error": str(error), "segment": segment(asked.run, asked.position)}, 409)
-        return JSONResponse(segment(asked.run, asked.position))
+        return JSONResponse({"made": made, **segment(asked.run, asked.position)})
 
     return app
 
 
-def _gate(review: ReviewQueue, name: str) -> Plain:
+def _gate(store: Store, name: str) -> Plain:
     """Whether the gate can learn from what was decided, in words, and how that is done once it is worth it."""
     try:
-        edits, lead, needed = expected_lead(decided_edits(review.store, name))
+        edits, lead, needed = expected_lead(decided_edits(store, name))
     except (ConfigError, InputError) as error:
         return {"words": f"The gate cannot learn from the decisions yet: {error}.", "commands": []}
     assert lead.value is not None
@@ -236,12 +250,12 @@ def _segment(result: Decided) -> Plain:
     given = chain.given or ""
 
     def said(decision: Decision | None) -> Plain | None:
-        names = ("verdict", "text", "reason", "who", "at")
+        names = ("verdict", "text", "who")
         return None if decision is None else {name: getattr(decision, name) for name in names}
 
     return {
         "chain": packed(chain),
-        "seen": fingerprint(chain),
+        "left": [_left(step) for step in chain.steps],
         "terms": [term.shown for term in chain.segment.terms],
         "changes": changes(given, result.text, language) if result.text != given else [],
         "edits": [
@@ -261,6 +275,21 @@ def _segment(result: Decided) -> Plain:
         "found": [damage.model_dump() for damage in result.findings],
         "stale": len(result.stale),
     }
+
+
+def _left(step: Step) -> list[int]:
+    """Which of the editor's errors no edit is about: the text was left as it is."""
+
+    def key(error: ErrorSpan) -> tuple[str | None, ...]:  # an edit's span may have got a place, or a suggestion
+        return error.text, error.category, error.severity, error.explanation
+
+    rating, not_fixed = step.rating("editor"), step.not_fixed
+    edited = {key(edit.span) for edit in step.edits if edit.span}
+    return [
+        number
+        for number, error in enumerate((rating.errors or ()) if rating else ())
+        if any(error is other for other in not_fixed) and key(error) not in edited
+    ]
 
 
 # -- the server
@@ -286,6 +315,10 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._door, self._idle = door, idle
 
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Ctrl-C and SIGTERM end it, as a command that has succeeded; the second one at once."""
+        self.should_exit, self.force_exit = True, self.should_exit
+
     async def on_tick(self, counter: int) -> bool:
         """Whether to end; asked ten times a second."""
         if self._idle is not None and time.monotonic() - self._door.last > self._idle:
@@ -308,5 +341,4 @@ def run_server(
     )  # fmt: skip
     address = f"http://127.0.0.1:{port}/"
     say(f"{address}#{door.token}", f"{address}#{door.code}")
-    with suppress(KeyboardInterrupt):
-        _Server(config, door, idle).run(sockets=[listening])
+    _Server(config, door, idle).run(sockets=[listening])

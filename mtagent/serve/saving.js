@@ -2,19 +2,21 @@
 // and goes to the server as soon as that answers; what another window was faster with is a conflict for people to settle.
 
 const RETRY = 2000;
+const FINAL = [400, 410, 413, 422]; // answers that will be the same another time
 const GONE = "The server does not answer. Your decisions are kept in this browser, and saved when it runs again: open the address that it prints then.";
 let token = "";
 let pending = []; // decisions that are not saved yet, oldest first
 let sending = false;
 const details = new Map(); // segments as the server last showed them
 const conflicts = new Map(); // what could not be saved because another window was first
+const written = new Map(); // the numbers that this window's decisions have in the store, by their keys
 
 // --- the server
 
 class Refusal extends Error {
   constructor(status, answer) {
     super(answer?.error ?? `the server answered ${status}`);
-    Object.assign(this, { status, answer });
+    Object.assign(this, { status, answer, isFinal: FINAL.includes(status) });
   }
 }
 
@@ -24,25 +26,25 @@ async function ask(path, body, method = body === undefined ? "GET" : "POST") {
     .catch(() => { throw new Refusal(0, { error: GONE }); });
   const answer = await response.json().catch(() => null);
   if (response.ok && answer === null) throw new Refusal(0, { error: GONE }); // it ended while it answered
-  if (!response.ok) throw new Refusal(response.status, answer);
-  if (trouble === 0 || trouble >= 500) problem("");
+  if (!response.ok) throw Object.assign(new Refusal(response.status, answer), { path });
+  if (trouble?.status === 0 || (trouble?.path === path && !trouble.isFinal)) problem("");
   return answer;
 }
 
-let trouble = null; // the status with which the server refused, as long as that is shown
+let trouble = null; // the refusal that is shown
 
-function problem(words, status = null) {
-  trouble = status;
+function problem(words, refusal = null) {
+  trouble = refusal;
   const place = byId("problem");
   if (place.textContent !== words) place.textContent = words;
   place.hidden = words === "";
 }
 
-/** What went wrong, said where people see it. Whether it may go well another time. */
+/** What went wrong, said where people see it. */
 function explain(error) {
   if (!(error instanceof Refusal)) throw error;
-  problem(error.status === 403 ? `${error.message}. What is not saved is kept in this browser.` : error.message, error.status);
-  return error.status === 0 || error.status === 403 || error.status >= 500;
+  const waiting = error.status === 403 || (error.status > 0 && error.path === "decide" && !error.isFinal);
+  problem(error.message + (waiting ? ". What is not saved is kept in this browser." : ""), error);
 }
 
 /** A segment as the server has it, asked for once. */
@@ -61,8 +63,8 @@ async function fetched(row) {
 function take(segment) {
   const key = keyOf(segment);
   details.set(key, segment);
-  const { text, version, decided, verdict, findings } = segment;
-  Object.assign(byKey.get(key), { text, version, decided, verdict, findings, haystack: undefined });
+  const { text, seen, version, decided, verdict, findings } = segment;
+  Object.assign(byKey.get(key), { text, seen, version, decided, verdict, findings, haystack: undefined });
   return segment;
 }
 
@@ -71,15 +73,24 @@ function take(segment) {
 const mine = `pending/${crypto.randomUUID()}`;
 
 let sayLater = 0;
+const unsaved = () => [...pending, ...[...conflicts.values()].flat()];
+
+function remember(name, text) {
+  try {
+    if (text === null) localStorage.removeItem(name);
+    else localStorage.setItem(name, text);
+  } catch {
+    problem("This browser keeps no more text: what is not saved is lost when the page is closed.");
+  }
+}
 
 function keep() {
-  const kept = [...pending, ...[...conflicts.values()].flat()];
-  if (kept.length === 0) localStorage.removeItem(mine);
-  else localStorage.setItem(mine, JSON.stringify(kept.map((entry) => ({ ...entry, name: runs[entry.run] }))));
+  const kept = unsaved();
+  remember(mine, kept.length === 0 ? null : JSON.stringify(kept.map((entry) => ({ ...entry, store, name: runs[entry.run] }))));
   document.documentElement.dataset.pending = String(pending.length);
   clearTimeout(sayLater); // usually all is saved before anybody could read that it is not
   sayLater = setTimeout(() => {
-    const words = pending.length === 0 ? "All saved" : `${counted(pending.length, "decision")} not saved yet`;
+    const words = kept.length === 0 ? "All saved" : `${counted(kept.length, "decision")} not saved yet`;
     if (byId("saved").textContent !== words) byId("saved").textContent = words;
   }, 500);
 }
@@ -90,22 +101,16 @@ async function adopt() {
   for (const key of Object.keys(localStorage).filter((name) => name.startsWith("pending/") && name !== mine)) {
     await navigator.locks.request(key, { ifAvailable: true }, (lock) => {
       if (lock === null) return; // its window lives
-      const here = (entry) => byKey.has(keyOf({ run: runs.indexOf(entry.name), position: entry.position }));
+      const here = (entry) => entry.store === store && byKey.has(keyOf({ run: runs.indexOf(entry.name), position: entry.position }));
       const entries = JSON.parse(localStorage.getItem(key) ?? "[]");
       pending.push(...entries.filter(here).map((entry) => ({ ...entry, run: runs.indexOf(entry.name) })));
       keep();
       const others = entries.filter((entry) => !here(entry)); // of a review of other runs
-      if (others.length === 0) localStorage.removeItem(key);
-      else localStorage.setItem(key, JSON.stringify(others));
+      remember(key, others.length === 0 ? null : JSON.stringify(others));
     });
   }
   if (pending.length > 0) await send();
 }
-
-const isThere = (segment, { edit, verdict, text }) => {
-  const there = edit === null ? segment.decision : segment.edits.find((item) => item.number === edit)?.decision;
-  return (there?.verdict ?? "undecided") === verdict && (there?.text ?? null) === (text ?? null);
-};
 
 async function send() {
   if (sending) return;
@@ -114,11 +119,13 @@ async function send() {
     const entry = pending[0];
     const others = () => pending.filter((other) => other !== entry && keyOf(other) === keyOf(entry));
     try {
-      const { name, ...body } = entry;
-      const segment = take(await ask("decide", body));
+      const { store: _, name, key, undoes, former, ...body } = entry;
+      const { made, ...segment } = await ask("decide", body);
       pending.shift();
+      written.set(key, made);
+      for (const other of unsaved()) if (other.undoes === key) other.withdraws = made;
       for (const other of others()) [other.version, other.seen] = [segment.version, segment.seen];
-      saved(segment);
+      saved(take(segment));
     } catch (error) {
       if (!(error instanceof Refusal)) {
         sending = false;
@@ -126,30 +133,44 @@ async function send() {
       }
       if (error.status === 409) {
         const segment = take(error.answer.segment);
-        if (isThere(segment, entry)) { // it was written, and only the answer was lost
-          pending.shift();
-          for (const other of others()) other.version = segment.version;
-        } else {
-          const wanted = [entry, ...others()];
-          pending = pending.filter((other) => !wanted.includes(other));
-          conflicts.set(keyOf(segment), wanted);
-          showConflicts();
-        }
+        const wanted = [entry, ...others()];
+        pending = pending.filter((other) => !wanted.includes(other));
+        setConflict(keyOf(segment), [...(conflicts.get(keyOf(segment)) ?? []), ...wanted]);
         saved(segment);
-      } else if (explain(error)) {
+      } else if (!error.isFinal) {
+        explain(error);
         keep();
         if (error.status === 403) return letGo(); // the server is another one by now, and has opened another page
         setTimeout(() => { sending = false; send(); }, RETRY);
         return;
       } else {
-        pending.shift();
-        details.delete(keyOf(entry));
-        if (current && keyOf(current) === keyOf(entry)) open(current);
+        pending = pending.filter((other) => other !== entry && other.undoes !== entry.key);
+        refused(entry, error);
       }
     }
     keep();
   }
   sending = false;
+}
+
+/** The server will never save it. An own text goes back to where it was written. */
+function refused(entry, error) {
+  const row = byKey.get(keyOf(entry));
+  undoable = undoable.filter((done) => done.key !== entry.key && (error.status !== 410 || done.row !== row));
+  details.delete(keyOf(entry));
+  explain(error);
+  if (error.status === 410) { // it leaves the queue
+    problem(`${error.message}; what you decided on it is dropped.`, error);
+    setConflict(keyOf(entry), []);
+    byKey.delete(keyOf(entry));
+    rows = rows.filter((other) => other !== row);
+    change({});
+    showProgress();
+    if (current === row) goOn();
+  } else if (entry.edit === null && entry.text !== undefined) {
+    remember(draftOf(row), entry.text);
+    if (!writing) open(row).then(write);
+  } else fetched(row).then(saved).catch(explain);
 }
 
 /** Show a segment anew after it was saved; decisions that still wait stay visible. */
@@ -162,24 +183,27 @@ function refresh(row) {
   const item = list.querySelector(`[data-key="${keyOf(row)}"]`);
   item?.closest("li").replaceWith(listed(row));
   showProgress();
-  if (row === current && !writing) show(details.get(keyOf(row)));
+  if (row === current && !writing && details.get(keyOf(row))?.edits) show(details.get(keyOf(row)));
 }
 
 /** Enter a decision into what is shown, before it is saved. */
-function mark(segment, { edit, verdict, text = null }) {
-  const decision = verdict === "undecided" ? null : { verdict, text, waiting: true };
+function mark(segment, { edit, verdict, text = null, undoes, former = null }) {
+  const decision = undoes ? former : verdict === "undecided" ? null : { verdict, text };
   if (edit === null) segment.decision = decision;
   else segment.edits.find((item) => item.number === edit).decision = decision;
   const row = byKey.get(keyOf(segment));
   const alone = segment.edits.filter((item) => item.alone);
   const done = segment.decision || (!segment.only_whole && alone.length > 0 && alone.every((item) => item.decision));
   row.decided = done ? "all" : alone.some((item) => item.decision) ? "some" : "no";
-  row.verdict = verdict === "undecided" ? null : verdict;
+  row.verdict = decision?.verdict ?? null;
 }
 
 // --- conflicts
 
-function showConflicts() {
+function setConflict(place, entries) {
+  const wanted = entries.filter((entry) => !entries.some((other) => other.undoes === entry.key || other.key === entry.undoes));
+  if (wanted.length > 0) conflicts.set(place, wanted);
+  else conflicts.delete(place);
   const links = [...conflicts.keys()].map((key) => byKey.get(key)).map((row) => buttonOf(() => open(row, { focus: true }), { class: "quiet" }, `Segment ${nameOf(row)}`));
   byId("conflicts").replaceChildren("Decided on in another window first, so that yours is not saved: ", ...links);
   byId("conflicts").hidden = links.length === 0;
@@ -190,8 +214,8 @@ function conflictPart(segment) {
   const wanted = conflicts.get(keyOf(segment));
   if (!wanted) return false;
   const end = (save) => {
-    conflicts.delete(keyOf(segment));
-    showConflicts();
+    setConflict(keyOf(segment), []);
+    if (!save) undoable = undoable.filter(({ key }) => !wanted.some((entry) => entry.key === key));
     for (const entry of save ? wanted : []) {
       pending.push({ ...entry, version: segment.version, seen: segment.seen });
       mark(segment, entry);
@@ -203,7 +227,7 @@ function conflictPart(segment) {
   return element(
     "section", { class: "conflict", "aria-label": "Conflict" },
     element("p", {}, "Another window decided on this segment first; what you see is the newer state. You wanted:"),
-    element("ul", {}, wanted.map(({ edit, verdict, text }) => element("li", {}, `${edit === null ? "segment" : `edit ${edit}`}: ${SAID[verdict]}`, text !== undefined && [" ", quoted(text, segment.chain.target_lang)]))),
+    element("ul", {}, wanted.map(({ edit, verdict, text, undoes }) => element("li", {}, `${edit === null ? "segment" : `edit ${edit}`}: ${undoes ? "undone" : SAID[verdict]}`, text !== undefined && [" ", quoted(text, segment.chain.target_lang)]))),
     element("p", { class: "buttons" }, buttonOf(() => end(true), {}, "Save mine all the same"), " ", buttonOf(() => end(false), {}, "Leave it as it is")),
   );
 }

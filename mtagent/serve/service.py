@@ -20,6 +20,7 @@ from mtagent.errors import FATAL, BudgetSpent, ConfigError, LanguageNeeded, Mtag
 from mtagent.formats.glossary import Glossary
 from mtagent.jobs.agent import Agent
 from mtagent.jobs.inputs import with_terms
+from mtagent.llm.dialogue import finished
 from mtagent.llm.reading import whole_characters
 from mtagent.records import Chain, Segment, Step, Term, Usage
 from mtagent.serve.access import ANYBODY, Access, Key
@@ -126,7 +127,12 @@ class Service:
         settings = config.model_dump(exclude_unset=True, exclude=elsewhere)
         named = settings.pop("translator", "llm")
         self._translator = None
+        self._translates = config.stages is None or "translate" in config.stages
         if translator is not None or named != "llm":
+            if not self._translates:
+                raise ConfigError(
+                    "--stages: the first one is translate, as in tp or tpp, where there is a --translator"
+                )
             self._translator = wrap(named if translator is None else translator)
             own["translator"] = BetweenTags(self._translator, lambda: EXCHANGE.get().markup)
         self._owns_translator = translator is None
@@ -270,6 +276,7 @@ class Service:
         try:
             yield
         except (MtagentError, ServiceError) as error:
+            self.metrics.segments.labels("failed", exchange.key.name).inc(exchange.segments - exchange.done)
             if not exchange.done:
                 self.state.spend(exchange.key.name, characters=-exchange.characters)
             if isinstance(error, ServiceError):
@@ -288,18 +295,48 @@ class Service:
 
     async def improved(self, segments: Sequence[Segment]) -> list[Chain]:
         """The chains of ``segments``, all of which have a text. Raises :class:`ServiceError`."""
+        if not self._translates:
+            raise ServiceError(400, "this server does not translate: give translations to /v1/improve")
         with self.paid(segments):
-            chains = await self.agent.aimprove(segments, timeout=self.seconds())
+            chains = await self._translated(segments)
             if lost := next((chain for chain in chains if not chain.text and chain.failed), None):
                 step = lost.steps[-1]
                 EXCHANGE.get().error = step.reason if self.log_texts else step.cause.error
                 if step.cause.error == LanguageNeeded.__name__:
                     raise ServiceError(400, "the text cannot be translated: name its source language")
-                status = 503 if step.cause.retryable else 500
-                raise ServiceError(status, "the text cannot be translated", retry_after=1)
+                if step.cause.retryable:
+                    raise ServiceError(503, "the text cannot be translated", retry_after=1)
+                raise ServiceError(500, "the text cannot be translated")
         for chain in chains:
             self.count(chain)
         return chains
+
+    async def _translated(self, segments: Sequence[Segment]) -> list[Chain]:
+        """The chains of ``segments``; where the models refuse all work, those that end with the MT.
+
+        Such an error ends the work on all segments: those that have no text by then are begun again one by one.
+        """
+        clock = asyncio.get_running_loop().time
+        end = clock() + self.seconds()
+        try:
+            return await self.agent.aimprove(segments, timeout=self.seconds())
+        except FATAL as error:
+            done = {chain.segment.id: chain for chain in error.chains if chain.text}
+            if not done or isinstance(error, BudgetSpent):
+                raise
+            EXCHANGE.get().error = f"{type(error).__name__}: {error}"
+
+        async def again(segment: Segment) -> Chain:
+            try:
+                return (await self.agent.aimprove([segment], timeout=end - clock()))[0]
+            except FATAL as error:
+                if not error.chains or not error.chains[0].text:
+                    raise
+                return error.chains[0]
+
+        rest = [segment for segment in segments if segment.id not in done]
+        done |= {chain.segment.id: chain for chain in await finished(*map(again, rest))}
+        return [done[segment.id] for segment in segments]
 
     def count(self, chain: Chain) -> None:
         """Count a chain that is handed out, and write down what the operator keeps of it."""

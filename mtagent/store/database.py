@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,9 @@ _CHECKPOINT_PAGES = 4000  # 16 MB: the log is flushed to disk some tens of times
 _SHOWN = 120
 _ELSEWHERE = "choose another place with --store PATH"
 
+_FULL = f"the disk is full; free some space, or {_ELSEWHERE}. What was saved before is safe"
 _ADVICE = {
-    sqlite3.SQLITE_FULL: f"the disk is full; free some space, or {_ELSEWHERE}. What was saved before is safe",
+    sqlite3.SQLITE_FULL: _FULL,
     sqlite3.SQLITE_BUSY: f"another process has kept the store locked for {BUSY_SECONDS:.0f} seconds; try again later",
     sqlite3.SQLITE_CANTOPEN: f"cannot be opened for writing; {_ELSEWHERE}",
     sqlite3.SQLITE_READONLY: f"is read-only; {_ELSEWHERE}",
@@ -32,26 +34,31 @@ _ADVICE = {
     sqlite3.SQLITE_IOERR: f"cannot be read or written; check the disk, or {_ELSEWHERE}",
     sqlite3.SQLITE_NOTADB: f"is not a SQLite database; {_ELSEWHERE}",
 }
-_CANNOT_WRITE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
+_CANNOT_WRITE = (
+    *(sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM),
+    *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR),
+)
+_NO_ROOM = 64 * 1024  # the index of the log takes 32 KiB
 
 
 class Database:
     """One connection to a store. Made for one thread; other processes may use the same file.
 
-    A file that cannot be written, on read-only media for example, can be read (``read_only``).
+    A file that cannot be written, on read-only media or a full disk, can be read; ``read_only`` says why, with the way
+    out.
     """
 
     def __init__(self, path: Path | str) -> None:
         self.path = str(path) if str(path) == MEMORY else str(Path(path).expanduser().absolute())
-        self.read_only = False
+        self.read_only = ""
         with self._explained(""):
             try:
                 self.connection = _open(self.path)
             except sqlite3.OperationalError as error:
                 if _code(error) not in _CANNOT_WRITE or not Path(self.path).is_file():
                     raise
-                self.connection = _open_to_read(self.path)
-                self.read_only = True
+                self.connection = _open_to_read(self.path, error)
+                self.read_only = _unwritable(self.path, error)
 
     def close(self) -> None:
         """Close the connection. Closing twice does no harm."""
@@ -105,7 +112,9 @@ class Database:
             # Bytes that are no UTF-8 come without a code.
             if _code(error) == sqlite3.SQLITE_CORRUPT or "decode" in str(error):
                 raise StoreError(_damaged(self.path, whose, str(error))) from error
-            advice = _ADVICE.get(_code(error))
+            if self.read_only and _code(error) == sqlite3.SQLITE_READONLY:
+                raise StoreError(f"{self.path}: {self.read_only}") from error
+            advice = _advice(self.path, error)
             raise StoreError(f"{self.path}: {f'{advice} ({error})' if advice else error}") from error
         except UnicodeDecodeError as error:  # SQLite's own message quotes damaged bytes
             raise StoreError(_damaged(self.path, whose, str(error))) from error
@@ -122,6 +131,22 @@ class Database:
 def _code(error: sqlite3.Error) -> int:
     """The low byte is the kind of error, the rest says more precisely where it happened."""
     return getattr(error, "sqlite_errorcode", -1) & 0xFF
+
+
+def _advice(path: str, error: sqlite3.Error) -> str | None:
+    """What is wrong and what to do, where that is known. For want of room SQLite also says "disk I/O error"."""
+    if _code(error) == sqlite3.SQLITE_IOERR and path != MEMORY:
+        with suppress(OSError):
+            if shutil.disk_usage(Path(path).parent).free < _NO_ROOM:
+                return _FULL
+    return _ADVICE.get(_code(error))
+
+
+def _unwritable(path: str, refusal: sqlite3.Error) -> str:
+    """Why the store at ``path``, which can be read, cannot be written, and the way out."""
+    if _code(refusal) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+        return _advice(path, refusal) or str(refusal)
+    return f"is read-only; {_ELSEWHERE} (a copy of it, to go on with its runs)"
 
 
 def now() -> str:
@@ -183,18 +208,20 @@ def _open(path: str) -> sqlite3.Connection:
     return connection
 
 
-def _open_to_read(path: str) -> sqlite3.Connection:
-    """A connection to a file that cannot be written.
+def _open_to_read(path: str, refusal: sqlite3.Error) -> sqlite3.Connection:
+    """A connection to a file that cannot be written, as the ``refusal`` says.
 
     SQLite wants to write files beside a store. ``immutable`` says that nobody else writes, and does without them; but
-    then it does not see what a log beside the file still holds.
+    then it does not see what a log beside the file still holds. On a full disk the log's index can be kept in memory.
     """
-    if Path(f"{path}-wal").is_file() and Path(f"{path}-wal").stat().st_size:
-        uri = f"file:{quote(path)}?mode=ro"
-    else:
-        uri = f"file:{quote(path)}?mode=ro&immutable=1"
-    connection = sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)
+    full = _code(refusal) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+    log = Path(f"{path}-wal").is_file() and Path(f"{path}-wal").stat().st_size
+    options = "mode=ro&immutable=1" if not log else "mode=rw" if full else "mode=ro"
+    connection = sqlite3.connect(f"file:{quote(path)}?{options}", uri=True, timeout=BUSY_SECONDS, isolation_level=None)
     try:
+        if log and full:
+            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+            connection.execute("PRAGMA query_only = ON")
         _refuse_strangers(connection, path)
         if version(connection) < len(MIGRATIONS):
             raise StoreError(
@@ -203,11 +230,12 @@ def _open_to_read(path: str) -> sqlite3.Connection:
             )
     except sqlite3.OperationalError as error:
         connection.close()
-        if "?mode=ro&" in uri or _code(error) not in _CANNOT_WRITE:
+        if not log or _code(error) not in _CANNOT_WRITE:
             raise
+        why = _unwritable(path, refusal).partition(";")[0]
         raise StoreError(
-            f"{path}: is read-only, and the last changes are still in {path}-wal: copy both to a folder that can be "
-            "written, and name the copy with --store"
+            f"{path}: {why}, and the last changes are still in {path}-wal: copy both to a folder that can be written, "
+            "and name the copy with --store"
         ) from error
     except BaseException:
         connection.close()

@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from mtagent.decisions import Decision
-from mtagent.errors import DecidedElsewhere, StoreError
+from mtagent.errors import DecidedElsewhere, NotStored
 from mtagent.store.database import Database, now
 
 _WRITTEN = "segment, edit, verdict, text, reason, who, at, seconds, stage, chain, approves, withdraws, command"
@@ -56,7 +56,7 @@ class DecisionLog:
         """Write decisions, all of them or none, and return the new versions of their segments.
 
         Those without a time get the present one. Raises :class:`DecidedElsewhere` where a segment's version is no
-        longer the ``expected`` one, and :class:`StoreError` for a position that the run does not hold.
+        longer the ``expected`` one, and :class:`NotStored` for a position that the run does not hold.
         """
         names = _WRITTEN.split(", ")
         insert = f"INSERT INTO decisions (run_id, position, {_WRITTEN}) VALUES ({', '.join('?' * (len(names) + 2))})"
@@ -79,7 +79,10 @@ class DecisionLog:
                 )
                 place = (self._run_id, self._name, position, decision.segment)
                 if not connection.execute(there, place).fetchone():
-                    raise StoreError(f"run {self._name!r}: has no segment {decision.segment!r} at position {position}")
+                    raise NotStored(
+                        f"run {self._name!r}: has no segment {decision.segment!r} at position {position}, or was "
+                        "deleted"
+                    )
                 made = decision.model_copy(update={"at": decision.at or time, "command": command})
                 values = [getattr(made, name) for name in names]
                 versions[position] = connection.execute(insert, (self._run_id, position, *values)).lastrowid or 0

@@ -24,13 +24,14 @@ class Deleted(NamedTuple):
     """What a deletion came to: the size of the store before and after, in bytes.
 
     ``related`` are runs that were made from the deleted ones and may hold their texts. ``waiting``: another process was
-    reading, so that the file gets smaller later.
+    reading, so that the file gets smaller later. ``left``: why runs were left that somebody works on or shows.
     """
 
     before: int
     after: int
     related: tuple[str, ...]
     waiting: bool
+    left: tuple[str, ...] = ()
 
 
 def delete_runs(database: Database, run_ids: Sequence[int], names: Sequence[str]) -> Deleted:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from sqlite3 import Connection
 from typing import Any, Literal, get_args
 
-from mtagent.errors import StoreError
+from mtagent.errors import NotStored, StoreError
 from mtagent.records import Call, Chain, Rated, Record, Usage
 from mtagent.store.calls import CallLog
 from mtagent.store.database import Database, now
@@ -118,10 +118,10 @@ class StoredRun:
         return f"; its segments are called {', '.join(names[:_SHOWN_IDS])}{more}" if names else ""
 
     def chain_at(self, position: int) -> Chain:
-        """The chain of the segment at ``position``. Raises :class:`StoreError` where there is none."""
+        """The chain of the segment at ``position``. Raises :class:`NotStored` where there is none."""
         for _, chain in self._page("position = ?", position):
             return chain
-        raise StoreError(f"run {self.name!r}: has no segment at position {position}, or was deleted")
+        raise NotStored(f"run {self.name!r}: has no segment at position {position}, or was deleted")
 
     def text_at(self, position: int) -> str | None:
         """The last accepted text of the segment at ``position``; ``None`` where there is no such segment."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from difflib import get_close_matches
-from itertools import takewhile
+from itertools import count, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -129,21 +129,51 @@ class Store:
         """What people decided about a stored run, to read and to go on with."""
         return DecisionLog(self.database, self._id(name), name)
 
-    def delete(self, names: Sequence[str]) -> Deleted:
+    def delete(self, names: Sequence[str], *, outside: bool = False, leave_busy: bool = False) -> Deleted:
         """Delete runs: their texts, ratings, decisions and calls. What other runs share stays; the file gets smaller.
+        ``outside``: the calls that were made outside of runs, too.
 
-        Raises :class:`RunLocked` where a process works on one of them, and :class:`StoreError` for a name that is not
-        there; then none is deleted.
+        Raises :class:`RunLocked` where a process works on one of them or shows it, unless these are left
+        (``leave_busy``), and :class:`StoreError` for a name that is not there; then none is deleted.
         """
-        ids = {name: self._id(name) for name in dict.fromkeys(names)}
+        ids, left = {name: self._id(name) for name in dict.fromkeys(names)}, list[str]()
         with ExitStack() as held:
-            for name, run_id in ids.items():
-                held.enter_context(self._lock(run_id, name))
-            deleted = delete_runs(self.database, list(ids.values()), list(ids))
-            for lock in filter(None, map(self._lock_of, ids.values())):
-                with suppress(OSError):  # where an open file cannot be removed, letting go of the lock does it
-                    Path(lock.lock_file).unlink()
+            for name, run_id in list(ids.items()):
+                try:
+                    held.enter_context(self._lock_alone(run_id, name))
+                except RunLocked as error:
+                    if not leave_busy:
+                        raise
+                    left.append(str(error))
+                    del ids[name]
+            numbers = [*ids.values(), *([OUTSIDE] if outside else [])]
+            deleted = delete_runs(self.database, numbers, list(ids))._replace(left=tuple(left))
+            for run_id in ids.values():
+                for lock in filter(None, [self._lock_of(run_id), *self._reader_locks(run_id)]):
+                    with suppress(OSError):  # where an open file cannot be removed, letting go of the lock does it
+                        Path(lock.lock_file).unlink()
             return deleted
+
+    def hold(self, name: str) -> FileLock | None:
+        """A lock that keeps the run ``name`` from being deleted while the lock is there; any number may hold one.
+
+        ``None`` where no file can be made beside the store: there nothing can be deleted either.
+        """
+        run_id = self._id(name)
+        for number in count():
+            lock = self._lock_of(run_id, f".reader-{number}")
+            with suppress(Timeout):
+                try:
+                    if lock is not None:
+                        lock.acquire(blocking=False)
+                except OSError:
+                    return None
+                return lock
+        raise AssertionError
+
+    def outside(self) -> Usage:
+        """What was paid for outside of runs, by ``Agent(store=…)``."""
+        return self._calls.usage(OUTSIDE)
 
     def runs(self) -> list[RunSummary]:
         """All runs, oldest first."""
@@ -248,7 +278,11 @@ class Store:
                 f"run {name!r}: {holder} is working on it; wait for it, or give another name (--name)"
             ) from None
         except OSError as error:
-            raise StoreError(f"{self.database.path}: cannot lock run {name!r} beside it ({error})") from error
+            why = (
+                self.database.read_only
+                or f"cannot lock run {name!r} beside it: {(error.strerror or str(error)).lower()}"
+            )
+            raise StoreError(f"{self.database.path}: {why}") from error
 
         def release() -> None:
             del self._open[run_id]
@@ -266,12 +300,34 @@ class Store:
             raise
         return run
 
-    def _lock_of(self, run_id: int) -> FileLock | None:
+    @contextmanager
+    def _lock_alone(self, run_id: int, name: str) -> Iterator[None]:
+        """The lock of a run that no process works on or shows. Raises :class:`RunLocked`."""
+        with ExitStack() as held:
+            try:
+                for lock in self._reader_locks(run_id):
+                    held.enter_context(lock.acquire(blocking=False))
+            except Timeout:
+                raise RunLocked(
+                    f"run {name!r}: is open in `mtagent review`, or another command is reading it; end that first"
+                ) from None
+            held.enter_context(self._lock(run_id, name))
+            yield
+
+    def _lock_of(self, run_id: int, of: str = "") -> FileLock | None:
         """The lock file of a run, beside the database; the system lets go of it when its process ends, however."""
         if self.database.path == MEMORY:
             return None
         # Resolved: who opens the store by another name must meet the same lock.
-        return FileLock(f"{Path(self.database.path).resolve()}.run-{run_id}.lock", mode=0o600)
+        path = f"{Path(self.database.path).resolve()}.run-{run_id}{of}.lock"
+        return FileLock(path, mode=0o600, thread_local=False)
+
+    def _reader_locks(self, run_id: int) -> list[FileLock]:
+        """The lock files of those who show a run: see :meth:`hold`."""
+        locks = list[FileLock]()
+        while (lock := self._lock_of(run_id, f".reader-{len(locks)}")) and Path(lock.lock_file).is_file():
+            locks.append(lock)
+        return locks
 
     def _state(self, run_id: int, stored: RunState) -> RunState:
         if stored != "running" or run_id in self._open:

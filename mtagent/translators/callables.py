@@ -147,17 +147,30 @@ class CallableTranslator:
                 if self._threads is None:
                     return await call()
                 run = asyncio.get_running_loop().run_in_executor
-                reply = await run(self._threads, partial(copy_context().run, call))
+                reply = await run(self._threads, partial(copy_context().run, _guarded, call))
                 return await reply if inspect.isawaitable(reply) else reply
         except MtagentError:
             raise
+        except asyncio.CancelledError as cause:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            raise TranslatorError(f"{self.name}: what it waited for was cancelled") from cause
         except TimeoutError as cause:
             waited = (
                 f": no reply in {self._timeout:g} seconds" if self._timeout else f": {type(cause).__name__}: {cause}"
             )
             raise TranslatorError(self.name + waited) from cause
-        except Exception as cause:  # foreign code may raise anything; the cause is kept
+        except (Exception, SystemExit) as cause:  # foreign code may raise anything; the cause is kept
             raise TranslatorError(f"{self.name}: {type(cause).__name__}: {cause}") from cause
+
+
+def _guarded(call: Callable[[], object]) -> object:
+    """The result of a call in a thread. A future cannot hold StopIteration, and none may end the program."""
+    try:
+        return call()
+    except (StopIteration, SystemExit, KeyboardInterrupt, GeneratorExit) as cause:
+        raise RuntimeError(f"raised {type(cause).__name__}") from cause
 
 
 def _text_in(reply: object) -> object:
