@@ -17,8 +17,9 @@ from typing import Any
 import pytest
 
 from mtagent.errors import StoreError
-from mtagent.records import Cause, Chain, Edit, ErrorSpan, Judgement, Rating, Segment, Step
+from mtagent.records import Chain, Edit, ErrorSpan
 from mtagent.store import Store, default_path, rescue
+from mtagent.store.tables import MIGRATIONS, migrate, version
 from tests.commands import ROOT
 from tests.pages import DOCS
 from tests.stored import paid, post_edited, queried, rated, sql, start
@@ -113,91 +114,35 @@ def test_what_is_no_store_of_this_version_is_refused_and_left_untouched(
     assert list(tmp_path.iterdir()) == [place]
 
 
-@contextmanager
-def of_version_1(place: Path) -> Iterator[sqlite3.Connection]:
+ADDED = ("ALTER TABLE runs ADD COLUMN owner TEXT NOT NULL DEFAULT 'nobody'", "UPDATE runs SET owner = 'me'")
+FAILING = ("CREATE TABLE notes (text TEXT)", "CREATE TABLE notes (text TEXT)")
+
+
+def test_a_migration_keeps_all_rows_and_raises_the_version(tmp_path: Path) -> None:
+    place = tmp_path / "s.db"
+    with Store(place) as store:
+        start(store, "first").save(0, post_edited("1"))
+        before = store.database.query("SELECT * FROM segments")
     with sql(place) as connection:
-        connection.executescript((ROOT / "tests" / "data" / "store_v1.sql").read_text(encoding="utf-8"))
-        yield connection
-
-
-def test_a_store_of_version_1_is_brought_up_to_date_with_all_its_content(tmp_path: Path) -> None:
-    place = tmp_path / "old.db"
-    with of_version_1(place):
-        pass
-    call, _ = paid("old reply")
-    step = Step(
-        stage="postedit", text="after", proposed="after", verdict="kept", cause="better", seconds=1.5, calls=(call,),
-        edits=(Edit(old="before", new="after", outcome="applied", start=0, end=6),),
-        ratings=(Rating(evaluator="rules", role="editor", score=-1, errors=(), signature="sig"),),
-    )  # fmt: skip
-    segment = Segment(id="s1", source="source", source_lang="en", target_lang="is", translation="before")
-    with Store(place) as store:
-        assert store.run("old").kind == "chain"
-        run = start(store, "old")
-        assert list(run.chains()) == [Chain(segment=segment, steps=(step,))]
-        assert run.usage() == call.usage
-        reply = store.recall(run.id, "new", "key-1")
-        assert reply is not None
-        assert (reply.text, reply.tool_calls) == ("old reply", ())
-        start(store, "ratings", kind="rating").save_ratings(0, rated("1"))
-    assert queried(place, "SELECT role, text FROM dialogue ORDER BY call, turn") == [
-        ("system", "constant"), ("user", "about old reply"), ("reply", "old reply")
-    ]  # fmt: skip
-
-
-def test_a_store_of_a_former_version_keeps_its_rows_and_gives_no_number_of_a_run_twice(tmp_path: Path) -> None:
-    place = tmp_path / "old.db"
-    with of_version_1(place) as connection:
-        before = connection.execute("SELECT * FROM runs").fetchall()
-    with Store(place) as store:
-        assert [row[:9] for row in store.database.query("SELECT * FROM runs")] == before
-        number = store.read("old").id
-        store.delete(["old"])
-        with start(store, "old") as run:
-            assert run.id == number + 1
-
-
-@pytest.mark.parametrize(
-    ("verdict", "sentence", "cause"),
-    [
-        ("kept", "translated by llm", Cause(kind="translated", by="llm")),
-        ("kept", "translated by m, which lost: tags: <b> is missing", Cause(
-            kind="translated", by="m", guards=("tags",), detail="tags: <b> is missing")),
-        ("unchanged", "no error found", Cause(kind="error-free")),
-        ("unchanged", "no edit could be made: not-found 'x'", Cause(kind="unplaced", detail="not-found 'x'")),
-        ("rejected", "guards: numbers: 5 is missing; tags: <b> is missing", Cause(
-            kind="guards", guards=("numbers", "tags"), detail="numbers: 5 is missing; tags: <b> is missing")),
-        ("rejected", "gate: judge: fun -3 -> -4.5: worse", Cause(
-            kind="scores", judgements=(Judgement(judge="judge: fun", before=-3, after=-4.5),))),
-        ("kept", "judge -3 -> 0: better", Cause(
-            kind="scores", judgements=(Judgement(judge="judge", before=-3, after=0),))),
-        ("rejected", "gate: judge -3 -> -2: below the margin", Cause(
-            kind="scores", judgements=(Judgement(judge="judge", before=-3, after=-2),), margin=None)),
-        ("rejected", "gate: compared in both orders by gpt (compare@1): before, tie", Cause(
-            kind="choices", judgements=(Judgement(judge="gpt (compare@1)", choices=("before", "tie")),))),
-        ("failed", "KeyError: 'x'", Cause(kind="error", error="KeyError", detail="'x'")),
-        ("rejected", "gate: whatever a plugin said", Cause(kind="other", detail="whatever a plugin said")),
-    ],
-)  # fmt: skip
-def test_the_causes_of_former_versions_become_data(tmp_path: Path, verdict: str, sentence: str, cause: Cause) -> None:
-    with of_version_1(tmp_path / "old.db") as connection:
-        connection.execute("UPDATE steps SET verdict = ?, reason = ?", (verdict, sentence))
-    with Store(tmp_path / "old.db") as store:
-        (chain,) = store.read("old").chains()
-        assert chain.steps[0].cause == cause
+        connection.isolation_level = None
+        migrate(connection, (*MIGRATIONS, ADDED))
+        assert connection.execute("SELECT name, owner FROM runs").fetchall() == [("first", "me")]
+        assert connection.execute("SELECT * FROM segments").fetchall() == before
+        assert version(connection) == len(MIGRATIONS) + 1
+        migrate(connection, (*MIGRATIONS, ADDED))  # a second process comes too late, and changes nothing
+        assert version(connection) == len(MIGRATIONS) + 1
 
 
 def test_a_migration_that_fails_changes_nothing(tmp_path: Path) -> None:
-    place = tmp_path / "old.db"
-    with of_version_1(place) as connection:
-        connection.execute("CREATE TABLE rated (mine TEXT)")  # in the way of the fourth version
+    place = tmp_path / "s.db"
+    Store(place).close()
     with sql(place) as connection:
+        connection.isolation_level = None
         before = list(connection.iterdump())
-    with pytest.raises(StoreError, match=r"old\.db: .*rated"):
-        Store(place)
-    with sql(place) as connection:
+        with pytest.raises(sqlite3.OperationalError, match="notes"):
+            migrate(connection, (*MIGRATIONS, ADDED, FAILING))
         assert list(connection.iterdump()) == before
-        assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+        assert version(connection) == len(MIGRATIONS)
 
 
 # --- no space, no right to write

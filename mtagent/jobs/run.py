@@ -133,8 +133,6 @@ async def run_job(
 def _refuse_existing(job: Job[Item, Result], config: Config, store: Store, name: str) -> None:
     """Raise :class:`OutputError` for an output that is there and that the run ``name`` has not written as it is now."""
     written = store.outputs(name)
-    if written is None:
-        return  # a run of an early version: nobody knows
     is_cut = config.limit is not None and bool(written) and store.read(name).counts().done > config.limit
     refuse_existing(
         path for path in job.outputs if is_cut or written.get(str(path.resolve())) not in (BEING_WRITTEN, hash_of(path))

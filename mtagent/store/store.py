@@ -193,18 +193,17 @@ class Store:
         with self.database.intact(f"run {name!r}"):
             return _parsed(rows[0][0]) if rows else None
 
-    def outputs(self, name: str) -> dict[str, str] | None:
-        """The files that the run ``name`` has written, with the hash of each; none where there is no such run.
-
-        ``None``: the run was begun by a version that did not note them.
-        """
+    def outputs(self, name: str) -> dict[str, str]:
+        """The files that the run ``name`` has written, with the hash of each; none where the run does not exist."""
         rows = self.database.query("SELECT outputs FROM runs WHERE name = ?", (name,))
+        if not rows:
+            return {}
         with self.database.intact(f"run {name!r}"):
-            return {} if not rows else None if rows[0][0] is None else _parsed(rows[0][0])
+            return _parsed(rows[0][0])
 
     def note_outputs(self, name: str, outputs: Mapping[str, str]) -> None:
         """Note which files the run ``name`` has written, and the hash of each."""
-        noted = json.dumps((self.outputs(name) or {}) | dict(outputs))
+        noted = json.dumps(self.outputs(name) | dict(outputs))
         with self.database.writing(f"run {name!r}") as connection:
             connection.execute("UPDATE runs SET outputs = ? WHERE name = ?", (noted, name))
 
