@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from mtagent.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from mtagent.chain.chain import Plan, improve
     from mtagent.chain.decided import decided
@@ -36,8 +38,6 @@ if TYPE_CHECKING:
     from mtagent.store.store import Store
     from mtagent.translators.protocol import Translator
 
-
-__version__ = "0.1.0"
 
 _WHERE = {
     "Agent": "jobs.agent",

@@ -12,9 +12,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-import mtagent
 from mtagent.analysis.ties import BLOCK, Calibration, Floats, Groups, Ints, Pairs, calibrate, pairs_in, uncalibrated
 from mtagent.errors import ConfigError, InputError
+from mtagent.version import __version__
 
 Level = Literal["sys", "seg"]
 Policy = Literal["refuse", "leave-out"]
@@ -218,7 +218,7 @@ def groups_of(scores: PairedScores, averaging: Averaging) -> Groups:
 def signed(name: str, scores: PairedScores, *parts: str) -> str:
     """All that a value depends on, in one line: ``acc-t|level:seg|avg:item|eps:exact|left-out:0|version:0.1.0``."""
     left_out = f"left-out:{scores.missing.total}"
-    return "|".join([name, f"level:{scores.level}", *parts, left_out, f"version:{mtagent.__version__}"])
+    return "|".join([name, f"level:{scores.level}", *parts, left_out, f"version:{__version__}"])
 
 
 def _statistic(name: str, paired_scores: PairedScores, *signature: str, **fields: Any) -> Statistic:

@@ -18,12 +18,12 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
-import mtagent
 from mtagent.errors import ConfigError, InputError
 from mtagent.records import ErrorSpan
 from mtagent.text.mqm import SEVERITIES
 from mtagent.text.scripts import UNSPACED
 from mtagent.text.spans import find_spans
+from mtagent.version import __version__
 
 Floats = NDArray[np.float64]
 Unrated = Literal["refuse", "leave-out"]
@@ -476,7 +476,7 @@ def score(pairs: SpanPairs, measure: Measure) -> SpanScore:
         segments_left_out=pairs.left_out,
         gold_left_out=pairs.gold_left_out,
         predicted_left_out=pairs.predicted_left_out,
-        signature=f"{measure.signature}|{pairs.signature}|version:{mtagent.__version__}",
+        signature=f"{measure.signature}|{pairs.signature}|version:{__version__}",
     )
 
 

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mtagent import __version__
 from mtagent.analysis.error_free import FEWEST, PRECISION, Definition, error_free_of
 from mtagent.analysis.expected_gain import (
     FEWEST_PAIRS,
@@ -44,6 +43,7 @@ from mtagent.errors import ConfigError, InputError
 from mtagent.records import Record, same_rater
 from mtagent.text.table import Table
 from mtagent.text.table import text as tables_as_text
+from mtagent.version import __version__
 
 
 def calibrate(

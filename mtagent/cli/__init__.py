@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from mtagent import __version__
 from mtagent.cli.terminal import guard_the_rest, say, show_misuse
 from mtagent.errors import BudgetSpent, MtagentError, ServerPaused
+from mtagent.version import __version__
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop

@@ -11,12 +11,12 @@ from concurrent.futures import Future
 from pathlib import Path
 from threading import Lock, Thread
 
-from mtagent import __version__
 from mtagent.errors import FATAL, ConfigError, EvaluationError
 from mtagent.formats.annotations import NO_CATEGORY, named_severity
 from mtagent.metrics.comet import USUAL, CometModel, Gpus, Prediction, Texts
 from mtagent.metrics.qe_e5 import QeE5
 from mtagent.records import ErrorSpan, Rating, Segment
+from mtagent.version import __version__
 
 Pair = tuple[Segment, str]
 RateBatch = Callable[[Sequence[Pair]], Sequence[Rating]]

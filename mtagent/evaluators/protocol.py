@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_check
 
 from pydantic import ValidationError
 
-import mtagent
 from mtagent.config import parse_spec, typed_options
 from mtagent.errors import FATAL, ConfigError, EvaluationError, MtagentError, calls_of
 from mtagent.llm.dialogue import Dialogue, settled
@@ -28,6 +27,7 @@ from mtagent.llm.request import settings_of
 from mtagent.records import ErrorSpan, Rating, Segment
 from mtagent.text import mqm, paragraphs, scripts
 from mtagent.text.mqm import Preset
+from mtagent.version import __version__
 
 if TYPE_CHECKING:
     from mtagent.config import Config
@@ -128,7 +128,7 @@ def signed(name: str, llm: LLM, prompts: Iterable[Prompt | str], *parts: str, **
             *settings_of(llm),
             *parts,
             *shown,
-            f"version:{mtagent.__version__}",
+            f"version:{__version__}",
         ]
     )
 

@@ -9,7 +9,6 @@ from itertools import islice
 
 import regex
 
-from mtagent import __version__
 from mtagent.errors import ConfigError
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
 from mtagent.text import foreign, icu, markup, mqm, scripts
@@ -17,6 +16,7 @@ from mtagent.text import numbers as marks
 from mtagent.text.checks import CHECKS, keys, placeholders
 from mtagent.text.number_words import readings
 from mtagent.text.terms import occurrences, term_faults
+from mtagent.version import __version__
 
 Rule = Callable[[Segment, str], Iterable[ErrorSpan]]
 """``rule(segment, translation)`` marks errors, with a suggestion only where the fix is certain."""

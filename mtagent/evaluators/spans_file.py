@@ -11,7 +11,6 @@ from itertools import permutations, takewhile
 from operator import attrgetter
 from pathlib import Path
 
-from mtagent import __version__
 from mtagent.errors import ConfigError, EvaluationError
 from mtagent.formats import SpanFormatName, read_annotations, span_format
 from mtagent.formats.annotations import Annotation
@@ -20,6 +19,7 @@ from mtagent.formats.files import refuse_pipe
 from mtagent.records import ErrorSpan, Rating, Segment
 from mtagent.text import mqm
 from mtagent.text.spans import find_spans
+from mtagent.version import __version__
 
 _SHOWN = 24
 UNCHECKED = "the file holds no texts: that this is the translation which was rated cannot be checked"

@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from mtagent import __version__
 from mtagent.errors import MissingExtra
 from mtagent.records import Segment, Step
+from mtagent.version import __version__
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer

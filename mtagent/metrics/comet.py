@@ -25,11 +25,11 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
-from mtagent import __version__
 from mtagent.config import parse_spec
 from mtagent.errors import ConfigError, InputError, MetricError, MissingExtra
 from mtagent.processes import OF_A_GROUP, end_group, was_killed
 from mtagent.records import UNIT_DIGITS, Score, Segment
+from mtagent.version import __version__
 
 VARIABLE = "MTAGENT_COMET_PYTHON"
 WORKER = Path(__file__).with_name("comet_worker.py")

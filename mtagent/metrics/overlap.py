@@ -25,10 +25,10 @@ from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
 from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
 
-from mtagent import __version__
 from mtagent.errors import ConfigError, MissingExtra
 from mtagent.metrics.protocol import Counts
 from mtagent.records import Score, Segment
+from mtagent.version import __version__
 
 _BETA_SQUARED = 4
 

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mtagent import __version__
 from mtagent.errors import ConfigError, EvaluationError, MissingExtra
 from mtagent.records import UNIT_DIGITS, Score, Segment
 from mtagent.text.foreign import translated_share
 from mtagent.text.paragraphs import sentences
 from mtagent.text.scripts import letters
+from mtagent.version import __version__
 
 Vector = NDArray[np.float64]
 _AT_ONCE, _REMEMBERED = 64, 4096

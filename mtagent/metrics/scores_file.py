@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mtagent import __version__
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.annotations import COMET
 from mtagent.formats.exports import plain_name
@@ -17,6 +16,7 @@ from mtagent.formats.files import lines_of, refuse_pipe
 from mtagent.formats.json_text import parsed, whole_file
 from mtagent.metrics.protocol import Metric
 from mtagent.records import UNIT_DIGITS, Score, Segment
+from mtagent.version import __version__
 
 _COMET_LINE = re.compile(r"(?P<system>.*)\tSegment \d+\tscore: (?P<score>\S+)$")
 _COMET_SUMMARY = re.compile(r".*\tscore: \S+$")

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import IO, Any, NamedTuple
 
-from mtagent import __version__
 from mtagent.analysis.compare import NOISE, Cell, Comparison, Row, gains_of
 from mtagent.analysis.compare_tables import review_table
 from mtagent.errors import ConfigError, MissingExtra, OutputError
@@ -27,6 +26,7 @@ from mtagent.report.tables import gallery, stage_name
 from mtagent.store.runs import RunSummary
 from mtagent.text import languages
 from mtagent.text.amounts import counted, dollars
+from mtagent.version import __version__
 
 MOST_CHARACTERS = 300_000_000
 """Of the segments in a page. No text in a browser may be longer than 512 MB; 100,000 sentences take 90 MB."""

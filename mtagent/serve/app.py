@@ -31,12 +31,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mtagent import __version__
 from mtagent.errors import ConfigError, MtagentError
 from mtagent.serve import deepl, improve, libretranslate
 from mtagent.serve.access import key_in
 from mtagent.serve.errors import ServiceError, error_response
 from mtagent.serve.service import EXCHANGE, Exchange, Service, logger, problem
+from mtagent.version import __version__
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "[::1]")
 BODY_SECONDS = 30.0
