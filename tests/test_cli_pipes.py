@@ -24,7 +24,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "es.txt").write_text("".join(f"El gato se sentó aquí {n}\n" for n in range(300)), encoding="utf-8")
     assert run(folder, *f"postedit {FILES} -q --run texts -o better.txt".split()).code == 0
     assert run(folder, *f"rate {FILES} -q --evaluator rules --name ratings -o ratings.jsonl".split()).code == 0
-    assert run(folder, *["knowledge", "add", "en.txt"]).code == 0
     return folder
 
 
@@ -48,8 +47,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("runs export texts", ""),
         ("runs export texts", "El gato se sentó aquí 0\n"),
         ("runs export ratings", ""),
-        ("knowledge list", ""),
-        ("knowledge search cat", ""),
     ],
 )
 def test_a_reader_that_goes_away_is_no_error_to_speak_of(line: str, first: str, folder: Path) -> None:

@@ -22,7 +22,6 @@ from mtagent.errors import (
     ServerError,
     UnreadableReply,
 )
-from mtagent.evaluators.knowledge import Entry, Knowledge
 from mtagent.evaluators.protocol import RatesTogether, Surroundings, make_evaluator
 from mtagent.evaluators.rate import (
     LONGEST_FIND,
@@ -513,35 +512,32 @@ async def test_the_errors_are_those_of_the_last_evaluation() -> None:
     assert rating.errors == ()
 
 
-async def test_a_search_is_opened_by_its_name_and_looks_into_the_notes_beside_the_store(tmp_path: Path) -> None:
-    with Knowledge(tmp_path / "knowledge.db", writing=True) as notes:
-        notes.add("notes.md", [Entry(title="夺笋", text="Sounds like 多损.")])
+async def test_a_search_is_opened_by_its_name_and_looks_into_the_notes(tmp_path: Path) -> None:
+    notes = tmp_path / "notes.md"
+    notes.write_text("# 夺笋\nSounds like 多损.\n", encoding="utf-8")
     search = call("search", query="夺笋"), '["夺笋"]', '{"answer": "A pun."}'
     llm = ScriptedLLM([*search, *GOOD])
     around = Surroundings(llm=llm, config=Config(), data_folder=tmp_path)
-    await make_evaluator("rate:search=local", around).rate(SEGMENT, TEXT)
+    await make_evaluator(f"rate:search=local,knowledge={notes}", around).rate(SEGMENT, TEXT)
     assert "Sounds like 多损." in asked(llm, "rate-summarise")[0]
     with pytest.raises(ConfigError, match="no search 'google'"):
         make_evaluator("rate:search=google", around)
 
 
 async def test_ratings_with_other_notes_have_another_signature(tmp_path: Path) -> None:
-    def added(source: str, *titles: str) -> None:
-        with Knowledge(tmp_path / "knowledge.db", writing=True) as notes:
-            notes.add(source, [Entry(title=title, text="A pun.") for title in titles])
-
-    added("a.md", "one", "two")
+    notes = tmp_path / "notes.md"
+    notes.write_text("# one\nA pun.\n# two\nA pun.\n")
     llm = ScriptedLLM([*GOOD] * 2)
-    evaluator = RATE(llm, search="local", data_folder=tmp_path)
+    evaluator = RATE(llm, search="local", knowledge=(notes,))
     before = await evaluator.rate(SEGMENT, TEXT)
     assert before.signature == evaluator.signature
     assert re.search(r"\|search:local#[0-9a-f]{8}\|", before.signature)
-    added("b.md", "three")
-    after = await evaluator.rate(SEGMENT, TEXT)
-    assert after.signature == evaluator.signature != before.signature
-    added("a.md", "two")
-    added("b.md", "one")
-    assert evaluator.signature == before.signature
+    notes.write_text("# one\nA pun.\n# two\nA pun.\n# three\nA pun.\n")
+    other = RATE(llm, search="local", knowledge=(notes,))
+    after = await other.rate(SEGMENT, TEXT)
+    assert after.signature == other.signature != before.signature
+    notes.write_text("# two\nA pun.\n# one\nA pun.\n")
+    assert RATE(llm, search="local", knowledge=(notes,)).signature == before.signature
 
 
 # What the core agent calls

@@ -16,7 +16,6 @@ import pytest
 from bench.harness import simulator
 from mtagent.config import Config, parse_spec
 from mtagent.errors import MtagentError
-from mtagent.evaluators.knowledge import Entry, Knowledge
 from mtagent.evaluators.protocol import EVALUATORS, Evaluator, Surroundings, make_evaluator
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.limits import Limiter
@@ -134,9 +133,10 @@ async def attempt(evaluator: Evaluator, segment: Segment) -> Rating | MtagentErr
 async def outcomes(run: Run, folder: Path) -> list[tuple[Segment, Rating | MtagentError]]:
     with server(run) as base_url:
         client = OpenAIClient("m", base_url=base_url, limiter=Limiter(CONCURRENCY), timeout=2, deadline=120)
-        with Knowledge(folder / "knowledge.db", writing=True) as notes:
-            notes.add("notes.txt", [Entry(title="Report", text="A report has pages.")])
-        evaluator = make_evaluator(run.spec, Surroundings(client, Config(), folder))
+        notes = folder / "notes.md"
+        notes.write_text("# Report\nA report has pages.\n")
+        spec = run.spec.replace("search=local", f"search=local,knowledge={notes}")
+        evaluator = make_evaluator(spec, Surroundings(client, Config(), folder))
         todo = segments(run.count)
         try:
             return list(

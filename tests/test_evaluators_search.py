@@ -11,19 +11,18 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestServer
 
-from mtagent.errors import ConfigError, SearchError
-from mtagent.evaluators.knowledge import MOST_BYTES, Entry, HTTPSearch, Knowledge, Search, open_search, parse
+from mtagent.errors import ConfigError, InputError, SearchError
+from mtagent.evaluators.search import MOST_BYTES, HTTPSearch, Search, open_search, parse
 from mtagent.records import Found
 
-NOWHERE = Path("no-such-knowledge.db")
 RESULTS = [
     {"title": "夺笋", "content": "Internet slang: harsh, sarcastic.", "url": "https://example.org/a", "score": 1.5},
     {"title": "Bamboo", "content": "", "url": "https://example.org/b"},
 ]
 
 
-def opened(spec: str, knowledge: Path) -> Search:
-    search = open_search(spec, knowledge)
+def opened(spec: str, *notes: Path) -> Search:
+    search = open_search(spec, notes)
     assert search is not None
     return search
 
@@ -56,28 +55,28 @@ async def server() -> AsyncIterator[Server]:
 
 
 async def test_local_finds_in_the_notes(tmp_path: Path) -> None:
-    with Knowledge(tmp_path / "k.db", writing=True) as knowledge:
-        entries = [Entry(title=str(n), text=f"note {n} on banks", line=n) for n in range(1, 8)]
-        knowledge.add("notes.md", entries)
-    search = opened("local", tmp_path / "k.db")
+    notes = tmp_path / "notes.md"
+    notes.write_text("".join(f"# {n}\nnote {n} on banks\n" for n in range(1, 8)))
+    search = opened("local", notes)
     assert isinstance(search, Search)
-    assert await search.find("note 3", limit=1) == [Found(title="3", text="note 3 on banks", source="notes.md:3")]
+    assert await search.find("note 3", limit=1) == [Found(title="3", text="note 3 on banks", source=f"{notes}:6")]
     assert len(await search.find("bank")) == 5
     assert await search.find("river") == []
 
 
-def test_local_without_notes_says_how_to_make_them(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="there is no knowledge yet; `mtagent knowledge add FILE` makes it"):
-        open_search("local", tmp_path / "k.db")
+def test_local_without_notes_says_how_to_name_them() -> None:
+    with pytest.raises(ConfigError, match="search local: name your notes: search=local,knowledge="):
+        open_search("local")
 
 
-async def test_notes_that_become_unreadable_are_a_search_error(tmp_path: Path) -> None:
-    path = tmp_path / "k.db"
-    Knowledge(path, writing=True).close()
-    search = opened("local", path)
-    path.write_bytes(b"no database any more " * 100)
-    with pytest.raises(SearchError, match="is not a SQLite database"):
-        await search.find("bank")
+def test_notes_without_a_search_that_reads_them_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="knowledge: only the search local looks into notes"):
+        open_search("none", [tmp_path / "notes.md"])
+
+
+def test_notes_that_cannot_be_read_are_an_error_at_the_start(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"gone\.md"):
+        open_search("local", [tmp_path / "gone.md"])
 
 
 @pytest.mark.parametrize(
@@ -107,7 +106,7 @@ async def test_notes_that_become_unreadable_are_a_search_error(tmp_path: Path) -
 )
 def test_a_wrong_spec_names_the_way_out(spec: str, reason: str) -> None:
     with pytest.raises(ConfigError, match=reason) as raised:
-        open_search(spec, NOWHERE)
+        open_search(spec)
     assert "sk-12" not in str(raised.value)
     assert "secret" not in str(raised.value)
 
@@ -115,7 +114,7 @@ def test_a_wrong_spec_names_the_way_out(spec: str, reason: str) -> None:
 @pytest.mark.loopback
 @pytest.mark.parametrize("path", ["", "/", "/search"])
 async def test_searxng(server: Server, path: str) -> None:
-    search = opened(f"searxng:{server.url}{path}", NOWHERE)
+    search = opened(f"searxng:{server.url}{path}")
     assert isinstance(search, Search)
     assert search.name == f"searxng:{server.url.removeprefix('http://')}"
     finds = await search.find("夺笋 & {key} #1 +", limit=5)
@@ -153,7 +152,7 @@ async def test_searxng(server: Server, path: str) -> None:
 async def test_what_is_no_answer_is_a_search_error(server: Server, status: int, body: bytes, reason: str) -> None:
     server.status, server.body = status, body
     with pytest.raises(SearchError, match=reason):
-        await opened(f"searxng:{server.url}", NOWHERE).find("x")
+        await opened(f"searxng:{server.url}").find("x")
 
 
 @pytest.mark.loopback
@@ -162,7 +161,7 @@ async def test_a_slow_or_absent_server_is_a_search_error(server: Server) -> None
     with pytest.raises(SearchError, match=r"no answer within 0\.05 s"):
         await HTTPSearch(f"{server.url}/?q={{query}}", timeout=0.05).find("x")
     with pytest.raises(SearchError, match=r"127\.0\.0\.1:1: no connection"):
-        await opened("searxng:http://127.0.0.1:1", NOWHERE).find("x")
+        await opened("searxng:http://127.0.0.1:1").find("x")
 
 
 @pytest.mark.loopback

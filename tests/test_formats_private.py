@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from mtagent.errors import ConfigError, InputError
-from mtagent.evaluators.knowledge import Entry, Knowledge
 from mtagent.formats import Lines, Result, spooled
 from mtagent.formats.files import PREFIX, remove_stale
 from mtagent.records import Segment
@@ -38,17 +37,13 @@ def umask(request: pytest.FixtureRequest) -> Iterator[int]:
 # --- modes
 
 
-def test_a_new_store_and_new_notes_are_for_the_user_alone(tmp_path: Path, umask: int) -> None:
+def test_a_new_store_is_for_the_user_alone(tmp_path: Path, umask: int) -> None:
     path = tmp_path / "data" / "mtagent" / "store.db"
     with Store(path) as store:
         store.start("r", settings={}, inputs={}, total=1)
         modes = {file.name: mode(file) for file in path.parent.iterdir() if not file.name.endswith(".lock")}
     assert modes == {"store.db": 0o600, "store.db-wal": 0o600, "store.db-shm": 0o600}
     assert (mode(path.parent), mode(path.parent.parent)) == (0o700, 0o700)
-    notes = tmp_path / "notes" / "knowledge.db"
-    with Knowledge(notes, writing=True) as knowledge:
-        knowledge.add("notes", [Entry(title="a", text="b")])
-    assert (mode(notes), mode(notes.parent)) == (0o600, 0o700)
 
 
 def test_a_store_and_a_folder_that_are_there_keep_their_modes(tmp_path: Path) -> None:

@@ -70,7 +70,8 @@ def refused(shell: Shell, line: str, *said: str) -> None:
         ("--prompts mine -o mine/rubric-mqm.toml", "rubric-mqm.toml", "--prompts, rubric-mqm.toml"),
         ("--store s.db -o s.db", "s.db", "--store"),
         (f"--evaluator rate:search=local,knowledge=keep.txt {HTTP} -o keep.txt", "keep.txt", "--evaluator rate"),
-        (f"--evaluator rate {HTTP} -o knowledge.db", "knowledge.db", "--evaluator rate"),
+        (f"--evaluator rate:search=local,knowledge=mine+keep.txt {HTTP} -o keep.txt", "keep.txt", "--evaluator rate"),
+        (f"--evaluator rate:search=local,knowledge=. {HTTP} -o g.csv", "g.csv", "--evaluator rate"),
         ("--llm local:keep.txt -o keep.txt", "keep.txt", "--llm"),
     ],
 )

@@ -15,7 +15,7 @@ import pytest
 import regex
 
 from mtagent.errors import MtagentError
-from mtagent.evaluators.knowledge import parse
+from mtagent.evaluators.search import parse
 from mtagent.llm.client import OpenAIClient
 from mtagent.records import Message, Tool
 from mtagent.text.masking import MASK, clean, key_in, masked

@@ -45,7 +45,6 @@ COMMANDS = {
         "mtagent.cli.export",
         "Write what a run holds: its texts and details, its ratings, files for other tools.",
     ),
-    "knowledge": ("mtagent.cli.knowledge", "Notes and glossaries that evaluators look things up in."),
     "review": ("mtagent.cli.review", "Decide on the edits of runs in the browser."),
     "accept": ("mtagent.cli.decide:accept", "Let edits stand, also refused ones; approve segments."),
     "revert": ("mtagent.cli.decide:revert", "Take back edits, or all edits of a segment."),

@@ -395,7 +395,7 @@ _CALLED_WITH = "an entry point is called with the configuration, the model (or N
 class Surroundings:
     """What an evaluator may need besides its options. Each field goes to the parameter of that name, if there is one.
 
-    ``data_folder`` is where calibrations and knowledge are kept. ``another`` gives a model by its name, which is asked
+    ``data_folder`` is where calibrations are kept. ``another`` gives a model by its name, which is asked
     like ``llm`` otherwise.
     """
 

@@ -17,9 +17,9 @@ from typing import Any, Literal, NamedTuple
 import regex
 
 from mtagent.errors import FATAL, ConfigError, EvaluationError, MtagentError, RatingParseError, UnreadableReply
-from mtagent.evaluators.knowledge import Search, default_path, open_search
 from mtagent.evaluators.protocol import signed
 from mtagent.evaluators.replies import fields_of, located, refuse, text_in
+from mtagent.evaluators.search import Search, open_search
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import AGAIN, Dialogue, together
 from mtagent.llm.prompts import Prompt
@@ -140,9 +140,9 @@ class Final(NamedTuple):
 class RATE:
     """At least three calls: core agent, evaluation, core agent. The score is 0 to 4; 4 is excellent.
 
-    ``search`` is ``none``, ``local`` (the notes in ``knowledge``), ``searxng:URL`` or ``endpoint:URL``. In Python,
-    as in the paper, the evaluation and the comparison can have a model of their own, ``judges``; and any
-    :class:`mtagent.evaluators.knowledge.Search` can be the ``finder``.
+    ``search`` is ``none``, ``local`` (the notes in the files and folders ``knowledge``), ``searxng:URL`` or
+    ``endpoint:URL``. In Python, as in the paper, the evaluation and the comparison can have a model of their own,
+    ``judges``; and any :class:`mtagent.evaluators.search.Search` can be the ``finder``.
     """
 
     name = "rate"
@@ -156,16 +156,14 @@ class RATE:
         *,
         rounds: int = 10,
         search: str = "none",
-        knowledge: Path | None = None,
-        data_folder: Path | None = None,
+        knowledge: tuple[Path, ...] = (),
         prompts_folder: Path | None = None,
     ) -> None:
         if rounds < FEWEST_ROUNDS:
             raise ConfigError(f"evaluator rate: rounds={rounds} is too few, it takes at least {FEWEST_ROUNDS}")
         self._llm, self._judges, self._rounds = llm, judges or llm, rounds
         self.calls = (3, 3 * rounds - 2)  # the core agent in each round, and a tool of two calls in all but the last
-        beside_the_store = data_folder / "knowledge.db" if data_folder else default_path()
-        self._finder = finder or open_search(search, knowledge or beside_the_store)
+        self._finder = finder or open_search(search, knowledge)
         self._tools = (EVALUATE, *((SEARCH,) if self._finder else ()), COMPARE, FINISH)
         self._core = prompts.load("rate-core", prompts_folder)
         self._agents = {name: prompts.load(f"rate-{name}", prompts_folder) for name in AGENTS}

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import islice
-from os.path import isfile
+from os.path import isdir, isfile
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from mtagent.chain.gate import Gate, OpenGate, refuse_open
 from mtagent.config import Config, parse_spec
 from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.evaluators.confidence import FOLDER
+from mtagent.evaluators.knowledge import files_of_notes
 from mtagent.formats.files import lines_of, refuse_pipe, spooled_copies
 from mtagent.formats.glossary import Glossary, is_tbx, read_do_not_translate, read_glossary, read_tbx
 from mtagent.formats.lines import Lines, check_counts
@@ -38,12 +39,15 @@ def files_named(config: Config) -> dict[str, Path]:
     for path in prompts_of(config):
         files_by_option[f"--prompts, {path.name}"] = path
     for name, options in _evaluators(config):
-        files = {key: value for key, value in options.items() if isfile(value)}  # noqa: PTH113 Path's raises for long ones
-        files_by_option |= {f"--evaluator {name}:{key}={value}": Path(value) for key, value in files.items()}
+        for key, value in options.items():
+            for part in value.split("+"):
+                if isfile(part):  # noqa: PTH113 Path's raises for long ones
+                    files_by_option[f"--evaluator {name}:{key}={part}"] = Path(part)
         if name == "himate":  # what it reads without being told: thresholds
             beside = sorted((store.parent / FOLDER).glob("*.json"))
-        elif name == "rate":  # … the index of knowledge
-            beside = [store.parent / "knowledge.db"]
+        elif name == "rate":  # … the notes in folders
+            folders = [Path(part) for part in options.get("knowledge", "").split("+") if isdir(part)]  # noqa: PTH112
+            beside = list(files_of_notes(folders))
         else:  # … the texts that were annotated
             beside = _texts_around(name, options)
         files_by_option |= {f"--evaluator {name}, {path}": path for path in beside}
