@@ -112,7 +112,7 @@ async def measured(fault: str, job: Job) -> Row:
         async with Simulator(spoilt) as server:
             price = f'[[prices]]\nmodel = "{MODEL}"\nbase_url = "{server.base_url}"\ninput = 1\noutput = 2\n'
             (folder / "prices.toml").write_text(price, encoding="utf-8")
-            line = f"translate -s en.txt -l en-es -o es.txt --run one --model {MODEL} --prices prices.toml -q"
+            line = f"translate -s en.txt -l en-es -o es.txt --name one --model {MODEL} --prices prices.toml -q"
             line += f" --timeout 2 --deadline 8 --base-url {server.base_url}"
             began = time.perf_counter()
             code = await _mtagent(job, folder, line)

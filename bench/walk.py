@@ -73,7 +73,7 @@ def main() -> None:
                 Path(name).write_text(f"{text}\n", encoding="utf-8")
             files = "-s en.txt -t es.txt -l en-es"
             for line in (
-                f"postedit {files} -r ref.txt -o out{number}.txt --run r{number} -q",
+                f"postedit {files} -r ref.txt -o out{number}.txt --name r{number} -q",
                 f"rate {files} -o ratings{number}.jsonl -q",
                 f"report r{number} -o report{number}.html",
             ):

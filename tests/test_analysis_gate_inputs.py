@@ -247,7 +247,7 @@ def test_a_stored_rating_run_and_a_score_file_give_the_same(shell: Shell) -> Non
 
 
 def test_the_stages_of_a_chain_are_calibrated_on_without_naming_them(shell: Shell) -> None:
-    shell.postedit("-o out.txt --run chain -q")
+    shell.postedit("-o out.txt --name chain -q")
     shell.write("human.seg.score", "final\t-1", "final\t-2")
     unrated = shell("gate calibrate --run chain --human human.seg.score --kind mqm")
     assert (unrated.code, "mtagent rate --run" in unrated.err) == (1, True)

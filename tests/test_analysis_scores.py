@@ -508,7 +508,7 @@ def test_what_is_wrong_in_other_files_is_named(files: Shell, name: str, content:
 def test_what_does_not_fit_is_named(files: Shell, line: str, message: str) -> None:
     (files.folder / "folder.tsv").mkdir()
     if "--run" in line:
-        files.postedit("--run chain -o o.txt -q")
+        files.postedit("--name chain -o o.txt -q")
     write(files, {
         "y.tsv": "system mqm X|A 1 1|B 1 1", "z.tsv": "system id mqm X|A 1 1 1|B 1 1 1",
         "twice.tsv": "system mqm X Y|A 1 1 1|A 1 1 1",

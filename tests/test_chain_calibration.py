@@ -56,9 +56,9 @@ def test_another_calibration_is_another_run(shell: Shell) -> None:
     shell.folder.joinpath("moved").mkdir()
     shell.folder.joinpath("moved/c.json").write_bytes((shell.folder / "a.json").read_bytes())
     line = "--evaluator rules -q -o out.txt --calibration"
-    assert shell.postedit(f"{line} a.json --run mine").code == 0
-    assert shell.postedit(f"{line} moved/c.json --run mine").code == 0  # the same values, wherever the file lies
-    other = shell.postedit(f"{line} b.json --run mine")
+    assert shell.postedit(f"{line} a.json --name mine").code == 0
+    assert shell.postedit(f"{line} moved/c.json --name mine").code == 0  # the same values, wherever the file lies
+    other = shell.postedit(f"{line} b.json --name mine")
     assert other.code == 1
     assert "calibrated.margin was 1" in other.err
     with Store(shell.folder / "store.db") as store:
@@ -325,12 +325,12 @@ def test_the_weights_are_settings_of_the_run_and_what_was_measured_is_not(shell:
 def test_a_run_warns_once_of_another_language_pair_and_domain_than_the_calibration_s(shell: Shell) -> None:
     calibration(shell, pairs=["de-fr"], domains=["news"])
     line = "--evaluator rules --calibration gate.json -o out.txt --domain speech"
-    for options in ("", " -q --force --run again"):
+    for options in ("", " -q --force --name again"):
         shown = shell.postedit(line + options).err
         assert shown.count("gate.json: the gate was calibrated for the language pair de-fr, not for en-es") == 1
         assert shown.count("gate.json: the gate was calibrated for the domain news, not for speech") == 1
     calibration(shell, pairs=["de-fr", "en-es"])
-    assert "was calibrated for" not in shell.postedit(line + " --force --run other").err
+    assert "was calibrated for" not in shell.postedit(line + " --force --name other").err
 
 
 def test_a_quorum_beside_an_expected_gain_is_refused(shell: Shell) -> None:

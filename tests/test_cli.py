@@ -17,7 +17,7 @@ OFFLINE = (
 TRANSLATE, POSTEDIT = "translate -s en.txt -l en-es", "postedit -s en.txt -t es.txt -l en-es"
 
 
-@pytest.mark.parametrize("line", ["", *COMMANDS, "runs list", "runs show", "runs export"])
+@pytest.mark.parametrize("line", ["", *COMMANDS, "runs list", "runs show"])
 def test_every_help_shows_its_use_and_examples_that_exist(line: str, shell: Shell) -> None:
     done = shell(f"{line} --help")
     assert (done.code, done.err) == (0, "")
@@ -131,7 +131,7 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_is_stored(
 
 def test_a_wrong_setting_can_be_corrected_under_the_same_run(shell: Shell) -> None:
     assert shell.postedit("--name mine --evaluator rulez").code == 1
-    assert shell.postedit("--run mine --evaluator rules").code == 0  # the former word for it
+    assert shell.postedit("--name mine --evaluator rules").code == 0
     assert shell.runs().keys() == {"mine"}
 
 

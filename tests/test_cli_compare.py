@@ -23,7 +23,7 @@ REFERENCES = ["El gato estaba sentado aquí.", "Hola, gran mundo.", "Pague 5 dó
 def improved(shell: Shell) -> Shell:
     """The shell with an offline run ``r`` of three segments, one of which has changed."""
     shell.write("ref.txt", *REFERENCES)
-    assert shell.postedit("-r ref.txt --run r -o o.txt -q").code == 0
+    assert shell.postedit("-r ref.txt --name r -o o.txt -q").code == 0
     return shell
 
 
@@ -151,7 +151,7 @@ def test_of_many_documents_the_largest_are_shown(shell: Shell) -> None:
 
 
 def test_warnings_stand_below_and_beside_flat_tables_on_standard_error(shell: Shell) -> None:
-    shell.postedit("--run r -o o.txt -q")
+    shell.postedit("--name r -o o.txt -q")
     done = shell("compare r")
     assert done.err == ""
     assert done.out.splitlines()[-1].startswith("warning: the segments have no reference: BLEU, chrF and TER are left")
@@ -163,7 +163,7 @@ def test_warnings_stand_below_and_beside_flat_tables_on_standard_error(shell: Sh
 
 
 def test_several_runs_other_systems_and_tests(improved: Shell) -> None:
-    improved.postedit("-r ref.txt --run q --gate none -o q.txt -q")
+    improved.postedit("-r ref.txt --name q --gate none -o q.txt -q")
     done = improved("compare first=r q --baseline human=ref.txt --baseline o.txt -m chrf --paired-bs --resamples 20")
     assert [row[0] for row in table(done.out, "scores of 3 segments:")[1:]] == [
         "given", "first/postedit", "first/final", "q/postedit", "q/final", "human", "o"

@@ -22,7 +22,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("pipes")
     (folder / "en.txt").write_text("".join(f"The cat sat here {n}.\n" for n in range(300)), encoding="utf-8")
     (folder / "es.txt").write_text("".join(f"El gato se sentó aquí {n}\n" for n in range(300)), encoding="utf-8")
-    assert run(folder, *f"postedit {FILES} -q --run texts -o better.txt".split()).code == 0
+    assert run(folder, *f"postedit {FILES} -q --name texts -o better.txt".split()).code == 0
     assert run(folder, *f"rate {FILES} -q --evaluator rules --name ratings -o ratings.jsonl".split()).code == 0
     return folder
 
@@ -33,7 +33,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("--help", ""),
         ("--version", ""),
         ("postedit --help", ""),
-        (f"postedit {FILES} -q --run texts", ""),
+        (f"postedit {FILES} -q --name texts", ""),
         (f"rate {FILES} -q --evaluator rules --name ratings", ""),
         ("rate --show 1 --run ratings", ""),
         (f"estimate {FILES} --model gpt-6-luna", ""),
@@ -44,9 +44,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("runs list", ""),
         ("runs show texts", ""),
         ("runs show texts 7", ""),
-        ("runs export texts", ""),
-        ("runs export texts", "El gato se sentó aquí 0\n"),
-        ("runs export ratings", ""),
+        ("export texts", ""),
+        ("export texts", "El gato se sentó aquí 0\n"),
+        ("export ratings", ""),
     ],
 )
 def test_a_reader_that_goes_away_is_no_error_to_speak_of(line: str, first: str, folder: Path) -> None:
@@ -61,7 +61,7 @@ def test_a_reader_that_goes_away_is_no_error_to_speak_of(line: str, first: str, 
 
 
 def test_progress_into_a_closed_pipe_ends_the_command_too(folder: Path) -> None:
-    with start(folder, *f"postedit {FILES} -o other.txt --verbose --run told".split()) as process:
+    with start(folder, *f"postedit {FILES} -o other.txt --verbose --name told".split()) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stderr.close()

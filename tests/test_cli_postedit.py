@@ -180,10 +180,10 @@ def test_runs_are_listed_shown_and_named_where_one_is_misspelt(shell: Shell) -> 
 def test_a_run_is_exported_to_a_new_file_to_standard_output_and_into_the_input_s_columns(shell: Shell) -> None:
     shell.write("t.csv", "nr,src,mt,lp", f"7,{SOURCES[0]},{TRANSLATIONS[0]},en-es")
     shell("postedit -s t.csv -q --name mine")
-    assert shell("runs export mine").out == f"{IMPROVED[0]}\n"
-    assert shell("runs export mine -o new.jsonl --details d.jsonl").code == 0
+    assert shell("export mine").out == f"{IMPROVED[0]}\n"
+    assert shell("export mine -o new.jsonl --details d.jsonl").code == 0
     assert shell.objects("new.jsonl")[0]["translation"] == shell.objects("d.jsonl")[0]["text"] == IMPROVED[0]
-    assert shell("runs export mine --like t.csv").lines == ["nr,src,mt,lp", f"7,{SOURCES[0]},{IMPROVED[0]},en-es"]
+    assert shell("export mine --like t.csv").lines == ["nr,src,mt,lp", f"7,{SOURCES[0]},{IMPROVED[0]},en-es"]
 
 
 def refused(done: Done) -> str:

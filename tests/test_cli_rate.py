@@ -173,12 +173,11 @@ def test_a_rating_run_is_listed_shown_and_exported(files: Shell) -> None:
     assert table[0].startswith("mine: finished, started ")
     assert table[1].startswith("system")
     assert "segment 2, system other, en-es" in files("runs show mine 2").out
-    assert files("runs export mine").objects == written
-    assert "x.seg.score, x.sys.score, x.seg.rating" in files("runs export mine -o x.seg.score").err
+    assert files("export mine").objects == written
+    assert "x.seg.score, x.sys.score, x.seg.rating" in files("export mine -o x.seg.score").err
     assert files.read("x.seg.score")[0] == "es\t-0.1"
     assert (
-        "run 'mine' holds ratings: --details, --like and --only are for runs"
-        in files("runs export mine --like es.txt").err
+        "run 'mine' holds ratings: --details, --like and --only are for runs" in files("export mine --like es.txt").err
     )
     assert "holds ratings already: `mtagent export mine` writes them again" in files("rate --run mine").err
 

@@ -194,7 +194,7 @@ def test_without_a_language_it_is_said_what_is_not_done(files: Shell) -> None:
 def test_the_stages_of_a_run_are_scored(files: Shell) -> None:
     files.write("settings.toml", "limit = 1")
     files.write("two.txt", "a", "b")
-    files.postedit("-o better.txt --run r -q")
+    files.postedit("-o better.txt --name r -q")
     done = files("score --run r -r ref.txt -m chrf ter --edits-from given -f json")
     rows = {(score["name"], score["system"]): score["score"] for score in json.loads(done.out)}
     assert [system for name, system in rows if name == "TER"] == ["given", "postedit", "final"]
@@ -205,7 +205,7 @@ def test_the_stages_of_a_run_are_scored(files: Shell) -> None:
         ("-r two.txt", "two.txt: has 2 lines, and run 'r' has 3 segments"), ("", "segment 1: has no reference")
     ):  # fmt: skip
         assert message in files(f"score --run r {line}").err
-    files.postedit("-r ref.txt -o best.txt --run q -q")
+    files.postedit("-r ref.txt -o best.txt --name q -q")
     own = files("score --run q -m ter").out
     assert own == files("score --run q -r ref.txt -m ter").out != "", "the run's own references are used"
     assert own == files("score --run q -m ter --config settings.toml").out, "the limit of a run is none of a score"

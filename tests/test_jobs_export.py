@@ -34,7 +34,7 @@ def server() -> Iterator[str]:
 def improved(shell: Shell) -> Shell:
     """The shell with an offline run ``r`` of three segments, whose gate rated them."""
     shell.write("ref.txt", *REFERENCES)
-    assert shell.postedit("-r ref.txt --gate rate --run r -o o.txt -q").code == 0
+    assert shell.postedit("-r ref.txt --gate rate --name r -o o.txt -q").code == 0
     return shell
 
 
@@ -109,7 +109,7 @@ def test_every_score_stands_with_the_text_that_it_is_about(shell: Shell, server:
     words = ["red", "old", "big"] * 4
     shell.write("long.txt", *(f"The {word} cat number {i} sat here." for i, word in enumerate(words)))
     run = f"translate -s long.txt -l en-es --base-url {server} --stages tpp --gate rate --margin 2 -o o.txt -q"
-    assert shell(f"{run} --run r --evaluator rubric-mqm --judge gemba-mqm").code == 0
+    assert shell(f"{run} --name r --evaluator rubric-mqm --judge gemba-mqm").code == 0
     done = shell("export r --format mtme -o set")
     assert done.code == 0
     exported = {}
@@ -361,7 +361,7 @@ def given_texts(shell: Shell, rows: Sequence[tuple[str, str, str, str]]) -> dict
     shell.write(
         "docs.jsonl", *(json.dumps(dict(zip(names, (row[0], row[0][:2], *row[1:]), strict=True))) for row in rows)
     )
-    assert shell("postedit -s docs.jsonl -o out.jsonl --run r -q").code == 0
+    assert shell("postedit -s docs.jsonl -o out.jsonl --name r -q").code == 0
     return submitted(shell("export r --format wmt25 --systems given").out)
 
 
@@ -409,7 +409,7 @@ def test_stages_with_line_breaks_are_json_lines_that_can_be_improved_again(shell
     done = shell("export ../r --format stages -o texts")
     assert "JSON Lines, for there are segments with a line break: 1 (first: '1')" in done.err
     assert sorted(files(shell.folder / "texts")) == [".._r.final.jsonl", ".._r.given.jsonl"]
-    assert shell("postedit -s texts/.._r.final.jsonl --run again -q").code == 0
+    assert shell("postedit -s texts/.._r.final.jsonl --name again -q").code == 0
     again = shell("export again --format wmt25 --systems given")
     assert submitted(again.out) == {"d": "eins\n\nzwei"}
 
@@ -443,7 +443,7 @@ def test_a_rating_run_is_exported_with_its_systems_texts_and_ratings(shell: Shel
     assert shell.read("set/metric-scores/en-es/rules-src.seg.score") == ["t\t-0.1", "t\tNone", "t\t0.0"]
     marot = shell("export ratings --format marot")
     assert "mtagent: 1 failed ratings have no row in a Marot file" in marot.err
-    assert marot.out == shell("runs export ratings --format marot").out
+    assert marot.out == shell("export ratings --format marot").out
     assert list(submitted(shell("export ratings --format wmt25").out)) == ["1", "2", "3"]
 
 
@@ -589,13 +589,6 @@ def test_the_ratings_of_a_run_are_written_again_in_any_format_of_ratings(improve
     assert improved("export ratings --format marot").out == (improved.folder / "y.tsv").read_text("utf-8")
     refused(improved, "export ratings -o y.sys.score", "y.seg.score: is there already")
     refused(improved, "export ratings --like en.txt", "run 'ratings' holds ratings: --details, --like and --only are")
-
-
-def test_the_former_name_does_the_same_and_replaces_files(improved: Shell) -> None:
-    for _ in range(2):
-        assert improved("runs export r -o again.txt --details d.jsonl --like es.txt").code == 0
-    assert improved.read("again.txt") == IMPROVED
-    assert "export" not in improved("runs --help").out.partition("Commands:")[2].partition("Examples:")[0]
 
 
 @pytest.mark.slow

@@ -37,7 +37,7 @@ def files(shell: Shell) -> Shell:
 @pytest.fixture
 def with_run(files: Shell) -> Shell:
     """The same, with a run ``r``."""
-    assert files.postedit("-q --run r -o o.txt -r es.txt").code == 0
+    assert files.postedit("-q --name r -o o.txt -r es.txt").code == 0
     return files
 
 
@@ -95,7 +95,7 @@ def test_what_a_run_reads_is_no_output(command: str, line: str, lost: str, optio
             for said in [f"{output}: the results would overwrite the file of {option}"]
         ),
         *(
-            (f"runs export r {line}", ".txt: the run was made from this file")
+            (f"export r --force {line}", ".txt: the run was made from this file")
             for line in (
                 "-o en.txt",
                 "-o es.txt",
@@ -103,8 +103,8 @@ def test_what_a_run_reads_is_no_output(command: str, line: str, lost: str, optio
                 "-o n.txt --like es.txt --details es.txt",
             )
         ),
-        ("runs export r -o out.txt --details out.txt", "cannot both go to one file"),
-        ("runs export r -o store.db", "store.db: is the store"),
+        ("export r -o out.txt --details out.txt", "cannot both go to one file"),
+        ("export r -o store.db", "store.db: is the store"),
     ],
 )
 def test_what_another_command_reads_is_no_output(line: str, said: str, with_run: Shell) -> None:
@@ -119,7 +119,7 @@ def test_what_another_command_reads_is_no_output(line: str, said: str, with_run:
         f"postedit {FILES} --store s.db -o {{}}",
         f"postedit {FILES} --store s.db -o n.txt --details {{}}",
         f"rate {FILES} --store s.db -o {{}}",
-        "runs export r -o {}",
+        "export r -o {}",
         "export r --format wmt25 -o {} --force",
         "report r --format csv -o {} --force",
     ],

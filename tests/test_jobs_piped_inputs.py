@@ -49,7 +49,7 @@ def piped(folder: Path, line: str, **contents: str) -> Done:
 def test_terms_from_a_pipe_reach_the_segments(line: str, contents: dict[str, str] | str, folder: Path) -> None:
     (folder / "keep.txt").write_text(KEEP, encoding="utf-8")
     (folder / "else").mkdir()
-    line = f"postedit {FILES} --run one {line}"
+    line = f"postedit {FILES} --name one {line}"
     done = run(folder, *line.split(), stdin=contents) if isinstance(contents, str) else piped(folder, line, **contents)
     assert (done.code, done.err) == (0, "")
     with Store(folder / "store.db") as store:
@@ -125,7 +125,7 @@ def test_what_must_be_read_again_is_refused_as_a_pipe(line: str, culprit: str, s
 
 @pytest.mark.slow
 def test_a_report_and_an_export_read_pipes_once(folder: Path) -> None:
-    assert run(folder, *f"postedit {FILES} --run one".split()).code == 0
+    assert run(folder, *f"postedit {FILES} --name one".split()).code == 0
     texts = "".join(f"{line}\n" for line in TRANSLATIONS)
     done = piped(folder, "report one -o r.md -r ref.txt --baseline other=b.txt", **{"ref.txt": texts, "b.txt": texts})
     assert (done.code, done.err) == (0, "mtagent: written: r.md\n")

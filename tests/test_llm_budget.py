@@ -257,7 +257,7 @@ TRANSLATE = "translate -s long.txt -l en-es --max-tokens 100 --prices prices.tom
 
 
 def translate(shell: Shell, server: str, line: str, run: str = "mine") -> Done:
-    return shell(f"{TRANSLATE} --base-url {server} -o {run}.txt --run {run} {line}")
+    return shell(f"{TRANSLATE} --base-url {server} -o {run}.txt --name {run} {line}")
 
 
 def summary(shell: Shell, run: str) -> Any:
@@ -329,7 +329,7 @@ def test_a_run_with_calls_that_nobody_counted_is_not_gone_on_with_in_a_budget(jo
         before = summary(job, "mine").usage.calls
         assert translate(job, server, "--budget 0.2", "another").code == 4
         assert summary(job, "another").usage.calls <= before, "stored replies cost nothing"
-        done = job(f"{TRANSLATE.removesuffix(' -q')} --base-url {server} -o mine.txt --run mine")
+        done = job(f"{TRANSLATE.removesuffix(' -q')} --base-url {server} -o mine.txt --name mine")
     assert (done.code, len(job.read("mine.txt"))) == (0, 30)
     calls = summary(job, "mine").usage.calls
     assert re.search(rf"{calls} calls.*, 0 \+ 0 tokens \(the server did not count {calls} of the calls\)", done.err)
@@ -341,14 +341,14 @@ def test_a_run_with_calls_that_nobody_counted_is_not_gone_on_with_in_a_budget(jo
     ("line", "little", "much", "behaviour"),
     [
         (
-            "translate -s long.txt -l en-es --run r -o out",
+            "translate -s long.txt -l en-es --name r -o out",
             "--token-budget 50000",
             "--token-budget 5000000",
             "chain:improving",
         ),
         ("rate -s long.txt -t long.txt -l en-es --name r -o out", "--budget 0.03", "--budget 1", "chain:improving"),
         (
-            "himate calibrate -s long.txt -t de.txt -l en-de --run r -o out",
+            "himate calibrate -s long.txt -t de.txt -l en-de --name r -o out",
             "--budget 0.05",
             "--budget 5",
             "panel:panel",

@@ -178,7 +178,7 @@ def test_the_costs_of_a_stored_run_by_hand(shell: Shell, server: str) -> None:
     (shell.folder / "long.txt").write_text(sources(12), encoding="utf-8")
     prices = ("input = 2.5", "cached_input = 0.25", "output = 10")
     shell.write("prices.toml", "[[prices]]", 'model = "gpt-6-*"', f'base_url = "{server}"', *prices)
-    line = f"translate -s long.txt -l en-es --base-url {server} --concurrency 1 --run r -o out.txt"
+    line = f"translate -s long.txt -l en-es --base-url {server} --concurrency 1 --name r -o out.txt"
     done = shell(f"{line} --prices prices.toml --domain", "x" * 3000)  # long prompts, so that their beginning is cached
     assert done.code == 0, done.err
     with Store(shell.folder / "store.db") as store:
@@ -208,7 +208,7 @@ def shown(call: Call) -> str:
 
 @pytest.mark.loopback
 def test_a_run_goes_on_with_other_prices(shell: Shell, server: str) -> None:
-    assert "price unknown; run" in shell.postedit(f"--base-url {server} -o b.txt --limit 1 --run b").err
+    assert "price unknown; run" in shell.postedit(f"--base-url {server} -o b.txt --limit 1 --name b").err
     shell.write("prices.toml", *ONE.replace('"m"', '"*"').splitlines())
     first = shell.postedit(f"--base-url {server} -o a.txt --limit 1 --prices prices.toml")
     shell.write("prices.toml", *ONE.replace('"m"', '"gpt*"').replace("1", "3").splitlines())

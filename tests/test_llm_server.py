@@ -221,7 +221,7 @@ def first_keys(store: Path, run: str) -> dict[str, str]:
 def test_a_local_model_translates_and_postedits_from_the_command_line(tmp_path: Path) -> None:
     """What a model this small answers differs from processor to processor: a text or a named error, and never less."""
     (tmp_path / "en.txt").write_text("".join(f"{line}\n" for line in LINES), encoding="utf-8")
-    options = "-s en.txt -l en-es -o es.txt --llm local --stages tp --max-tokens 100 --store s.db --run r"
+    options = "-s en.txt -l en-es -o es.txt --llm local --stages tp --max-tokens 100 --store s.db --name r"
     done = translate(tmp_path, options)
     with Store(tmp_path / "s.db") as store:
         chains = list(store.read("r").chains())
@@ -242,7 +242,7 @@ def test_a_local_model_translates_and_postedits_from_the_command_line(tmp_path: 
 def test_replies_of_a_local_model_are_found_again_though_its_port_is_another(tmp_path: Path) -> None:
     (tmp_path / "en.txt").write_text("Good morning.\n", encoding="utf-8")
     for run in ("one", "two"):
-        line = f"-s en.txt -l en-es -o es.txt --llm local --stages translate --max-tokens 20 --store s.db --run {run}"
+        line = f"-s en.txt -l en-es -o es.txt --llm local --stages translate --max-tokens 20 --store s.db --name {run}"
         translate(tmp_path, line)
     before, after = (first_keys(tmp_path / "s.db", run) for run in ("one", "two"))
     assert list(before) == ["1"]

@@ -309,7 +309,7 @@ def test_the_command_scores_with_another_python_and_tells_the_licence(shell: She
 
 def test_a_comparison_starts_the_other_python_once_and_shows_four_digits(shell: Shell, fake: Fake) -> None:
     shell.write("ref.txt", *REFERENCES)
-    assert shell.postedit("-r ref.txt --run r -o o.txt -q").code == 0
+    assert shell.postedit("-r ref.txt --name r -o o.txt -q").code == 0
     counting = shell.folder / "counting-python"
     counting.write_text(f"#!/bin/sh\necho >> '{shell.folder}/starts'\nexec '{fake.python}' \"$@\"\n")
     counting.chmod(0o755)

@@ -232,6 +232,6 @@ def test_the_commands_work_without_a_model(shell: Shell) -> None:
     rated = [json.loads(text) for text in shell.read("rated.jsonl")]
     assert [rating["score"] for rating in rated] == [score["score"] for score in scores]
     for gate in ("--gate qe", "--judge qe-e5"):
-        done = shell(f"postedit {line} -o out.txt --force {gate} --margin 0.9 --run {gate[2:4]}")
+        done = shell(f"postedit {line} -o out.txt --force {gate} --margin 0.9 --name {gate[2:4]}")
         assert done.code == 0, done.err
         assert shell.read("out.txt") == [GOOD, f"{GOOD[:-1]}  ."]

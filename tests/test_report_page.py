@@ -253,7 +253,7 @@ def test_a_rating_run_is_refused_with_the_way_out(shell: Shell) -> None:
 
 
 def test_a_file_is_replaced_only_with_force_and_an_input_never(shell: Shell) -> None:
-    assert shell.postedit("--run r -o o.txt -q").code == 0
+    assert shell.postedit("--name r -o o.txt -q").code == 0
     shell.write("r.html", "mine")
     shell.write("ref.txt", *["x"] * 3)
     assert shell("report r -o r.html").err == "mtagent: r.html: is there already; --force replaces it\n"

@@ -145,7 +145,7 @@ def test_no_key_that_a_model_server_says_is_kept_or_shown(
     shell.write("es.txt", *(f"Texto {number}." for number in range(len(KEYS) + 1)))
     with sqlite3.connect(shell.folder / "store.db"):  # kept open, so that the log beside the store stays to be searched
         pass
-    shell.postedit("--stages pr --gate guards --run first -q --limit 1 --base-url http://127.0.0.1:1 --deadline 0.01")
+    shell.postedit("--stages pr --gate guards --name first -q --limit 1 --base-url http://127.0.0.1:1 --deadline 0.01")
     reader = sqlite3.connect(shell.folder / "store.db")
     reader.execute("SELECT count(*) FROM runs").fetchall()
     deadline = 3 if way.startswith(PASSING) else 900
@@ -153,7 +153,7 @@ def test_no_key_that_a_model_server_says_is_kept_or_shown(
     shown = []
     for number, key in enumerate([*KEYS, OWN] if way in FATAL else [None]):
         server.answer = answering(MODEL_WAYS[way], key)
-        run = f"--run mine{number} -o out{number}.txt --details details{number}.jsonl"
+        run = f"--name mine{number} -o out{number}.txt --details details{number}.jsonl"
         shown += shell.postedit(f"{line} {run}")
     assert len(server.requests) > len(KEYS)
     for rest in ("runs list", "runs show mine0", "runs show mine0 1", "report mine0 -o report.html", "export mine0"):
@@ -196,7 +196,7 @@ def test_no_key_that_libretranslate_says_is_kept_or_shown(
 
         server.answer = answer
         shell.write("one.txt", f"Text {number}.")
-        line = f"translate -s one.txt -l en-es --stages t --gate none -vv --run r{number} -o out.txt --details d.jsonl"
+        line = f"translate -s one.txt -l en-es --stages t --gate none -vv --name r{number} -o out.txt --details d.jsonl"
         shown += shell(f"{line} --translator libretranslate:{server.url}")
         if way == "broken status line":
             break  # four attempts, with pauses between them
@@ -265,7 +265,7 @@ def test_a_key_in_the_wrong_place_is_refused_unseen_and_unstored(
     shell.write("key.toml", "api_key = 'sk-Gh6Jk8Lz0Xc2Vb4Nm'")
     shell.write("server.toml", "[proofread]", "base_url = 'http://127.0.0.1:9/v1?key=Gh6Jk8Lz0Xc2Vb4Nm'")
     words = line.format(key=secret)
-    done = shell.postedit(f"--stages pr --gate guards -vv --run mine --deadline 0.01 {words}")
+    done = shell.postedit(f"--stages pr --gate guards -vv --name mine --deadline 0.01 {words}")
     for path in shell.folder.glob("*.toml"):
         path.unlink()
     assert done.code == 1

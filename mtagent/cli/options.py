@@ -306,7 +306,6 @@ LIMIT_OPTION = [
 ]
 CHAIN_RUN_OPTIONS = [
     option(RUN, "--name", "run", metavar="NAME", help="Name of the run.  [default: made from settings and input]"),
-    option(RUN, "--run", "former_name", hidden=True),
     *LIMIT_OPTION,
 ]
 _STORE = option(
@@ -384,10 +383,6 @@ def with_options(*groups: list[Callable[[F], F]]) -> Callable[[F], F]:
 
 def read_config(options: dict[str, Any]) -> Config:
     """The configuration that ``options`` ask for; takes what belongs to it out of ``options``."""
-    if former_name := options.pop("former_name", None):
-        if options["run"] is not None:
-            raise click.UsageError("--run is the former word for --name: give --name alone")
-        options["run"] = former_name
     overrides = {name: options.pop(name) for name in list(options) if name in Config.model_fields}
     overrides = {name: value for name, value in overrides.items() if value not in (None, ())}
     if judges := overrides.pop("judge", None):

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -16,7 +15,6 @@ from mtagent.chain.decided import Decided
 from mtagent.cli.options import FILE, STORE_OPTION, existing_store, store_path, with_options
 from mtagent.cli.progress import uncounted
 from mtagent.cli.terminal import display, say
-from mtagent.formats.files import STANDARD
 from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.summary import show_ratings, stage_table, summaries, system_table
 from mtagent.store.rescue import rescue
@@ -187,24 +185,6 @@ def _older(runs: Sequence[RunSummary], age: str) -> list[str]:
         raise click.UsageError(f"--older-than {age!r}: write a number and h, d or w, as in 30d")
     limit = datetime.now(UTC) - timedelta(**{_AGES[match[2]]: int(match[1])})
     return [run.name for run in runs if datetime.fromisoformat(f"{run.updated}+00:00") < limit]
-
-
-@command.command("export", hidden=True)
-@click.argument("run")
-@click.option("-o", "--output", type=FILE, default=STANDARD)
-@click.option("--details", type=FILE)
-@click.option("--format", "format_name")
-@click.option("--like", type=FILE)
-@click.option("--partial", is_flag=True)
-@STORE
-def export(store: Path | None, **options: Any) -> None:
-    """The former name of `mtagent export RUN --force`."""
-    from mtagent.jobs.export import export_own
-
-    with existing_store(store) as opened:
-        report = export_own(opened, options.pop("run"), options.pop("output"), force=True, **options)
-    for remark in report.remarks:
-        say(f"mtagent: {remark}")
 
 
 @command.command("rescue")
