@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from mtagent import Agent
-from mtagent.analysis.gate_calibration import text
 from mtagent.chain.calibration import read
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import OpenGate, PanelGate, RateGate, RatingJudge, Threshold, calibrated
@@ -21,6 +20,7 @@ from mtagent.errors import ConfigError
 from mtagent.evaluators.gemba import GembaDA
 from mtagent.evaluators.rules import Rules
 from mtagent.jobs.parts import settings_for_results
+from mtagent.learning.calibration import text
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, Judgement, Message, Rating, Segment, comparable
 from mtagent.store import Store

@@ -26,11 +26,11 @@ from typing import NamedTuple
 import click
 import numpy as np
 
-from mtagent.analysis import gate_calibration
-from mtagent.analysis.expected_gain import JudgedPairs
-from mtagent.analysis.gate_calibration import figure
-from mtagent.analysis.gate_inputs import Judged, Pair
 from mtagent.chain.calibration import Effect, read
+from mtagent.learning import calibration as gate_calibration
+from mtagent.learning.calibration import figure
+from mtagent.learning.gain import JudgedPairs
+from mtagent.learning.reading import Judged, Pair
 from mtagent.records import Cause, CauseKind, Chain, Choice, Edit, Judgement, Segment, Step
 from mtagent.store import Store
 from wmt.data import DATA as FOLDER

@@ -15,7 +15,7 @@ from mtagent.cli.score_inputs import SeveralScores, inputs_of, score_inputs
 from mtagent.cli.terminal import display, say
 
 if TYPE_CHECKING:
-    from mtagent.analysis.gate_inputs import Inputs
+    from mtagent.learning.reading import Inputs
 
 EXAMPLES = """\b
 Examples:
@@ -121,11 +121,11 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
     review): the judges and the teacher are asked, as in any run. With people's labels and no --judge nobody is asked:
     the judgements of the run's own gate are stored.
     """
-    from mtagent.analysis import gate_calibration
-    from mtagent.analysis.error_free import definition
-    from mtagent.analysis.expected_gain import Resampling
-    from mtagent.analysis.gate_inputs import refuse_unsigned
     from mtagent.jobs.inputs import refuse_existing, refuse_overwriting, refuse_unwritable
+    from mtagent.learning import calibration as gate_calibration
+    from mtagent.learning.error_free import definition
+    from mtagent.learning.gain import Resampling
+    from mtagent.learning.reading import refuse_unsigned
 
     if is_chain_run(options):
         calibrate_run(output, force, quiet, options)
@@ -157,10 +157,10 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
 @_edit_options("What a judge of the gate is called here; all of them, in the gate's order.  [default: as in the gate]")
 def check(file: Path, **options: Any) -> None:
     """Say what a calibrated gate is worth on other texts with human scores. Asks no model."""
-    from mtagent.analysis import gate_calibration
-    from mtagent.analysis.expected_gain import Resampling
     from mtagent.chain.calibration import read
     from mtagent.errors import ConfigError
+    from mtagent.learning import calibration as gate_calibration
+    from mtagent.learning.gain import Resampling
 
     calibration = read(file)
     names = [judge.judge for judge in calibration.gain.judges] if calibration.gain else [calibration.evaluator]
@@ -179,7 +179,7 @@ def check(file: Path, **options: Any) -> None:
 
 
 def _inputs(options: dict[str, Any], judges: Sequence[str]) -> Inputs:
-    from mtagent.analysis.gate_inputs import Inputs
+    from mtagent.learning.reading import Inputs
 
     more = {name: options[name] for name in ("documents", "before", "after")}
     return Inputs(inputs_of(options), both=options["pairs"], judges=tuple(judges), **more)
@@ -190,8 +190,8 @@ def _inputs(options: dict[str, Any], judges: Sequence[str]) -> Inputs:
 @click.option("-f", "--format", "format_name", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def show(file: Path, format_name: str) -> None:
     """What a calibration holds: the expected gain, the threshold, how good they are, and whom they are for."""
-    from mtagent.analysis import gate_calibration
     from mtagent.chain.calibration import read
+    from mtagent.learning import calibration as gate_calibration
 
     calibration = read(file)
     display(calibration.model_dump_json(indent=1) if format_name == "json" else gate_calibration.text(calibration))

@@ -27,9 +27,9 @@ from mtagent.cli.terminal import display, say
 from mtagent.config import Config
 
 if TYPE_CHECKING:
-    from mtagent.analysis.judged_run import Labels
     from mtagent.chain.calibration import Calibration
-    from mtagent.jobs.calibrate import StoredPairs
+    from mtagent.learning.asking import StoredPairs
+    from mtagent.learning.runs import Labels
 
 JUDGING_OPTIONS: list[Any] = [
     *JUDGE_MODEL_OPTIONS,
@@ -75,12 +75,12 @@ def _given(names: Collection[str | None]) -> list[str]:
 
 def calibrate_run(output: Path | None, force: bool, quiet: bool, options: dict[str, Any]) -> None:
     """Judge the edits of a run, learn the gate from them, and say what it is worth; exit with 3 if judges failed."""
-    from mtagent.analysis import gate_calibration
-    from mtagent.analysis.error_free import definition
-    from mtagent.analysis.expected_gain import Resampling
-    from mtagent.analysis.gate_inputs import refuse_unsigned
-    from mtagent.analysis.judged_run import Labels, judge_edits
     from mtagent.jobs.inputs import files_named, refuse_existing, refuse_overwriting, refuse_unwritable
+    from mtagent.learning import calibration as gate_calibration
+    from mtagent.learning.error_free import definition
+    from mtagent.learning.gain import Resampling
+    from mtagent.learning.reading import refuse_unsigned
+    from mtagent.learning.runs import Labels, judge_edits
 
     if given := _given(_OF_FILES):
         raise click.UsageError(f"--run brings the edits with it: leave out {given[0]}")
@@ -142,9 +142,9 @@ def calibrate_run(output: Path | None, force: bool, quiet: bool, options: dict[s
 
 def deliver(calibration: Calibration, output: Path | None, *, quiet: bool, as_json: bool) -> None:
     """Show a calibration and what makes it less than it seems, and write it."""
-    from mtagent.analysis import gate_calibration
     from mtagent.chain.calibration import write
     from mtagent.formats.files import STANDARD
+    from mtagent.learning import calibration as gate_calibration
 
     if not quiet and output != STANDARD:
         display(calibration.model_dump_json(indent=1) if as_json else gate_calibration.text(calibration))
@@ -155,7 +155,7 @@ def deliver(calibration: Calibration, output: Path | None, *, quiet: bool, as_js
 
 
 def _say_worth(calibration: Calibration, output: Path | None) -> None:
-    from mtagent.analysis.gate_calibration import worth
+    from mtagent.learning.calibration import worth
 
     gain = calibration.gain
     if gain is not None and gain.held_out is not None:
@@ -179,10 +179,10 @@ def _sampled(found: StoredPairs, options: Mapping[str, Any]) -> str:
 
 def _estimate(config: Config, name: str, labels: Labels | None, options: Mapping[str, Any]) -> None:
     """Print what judging would take."""
-    from mtagent.analysis.judged_run import refusal, wanted_edits
     from mtagent.errors import ConfigError
-    from mtagent.jobs.calibrate import SAMPLE, read_pairs
-    from mtagent.jobs.estimate import assumptions, counter, estimate_pairs, table
+    from mtagent.jobs.estimate import assumptions, counter, table
+    from mtagent.learning.asking import SAMPLE, estimate_pairs, read_pairs
+    from mtagent.learning.runs import refusal, wanted_edits
     from mtagent.llm.prices import Prices
 
     if not config.judges:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mtagent.analysis.expected_gain import USUAL, Floats, Ints, Resampling, Truths, bounds, numbered, ratios
 from mtagent.chain.calibration import ErrorFree, Labels, Point
 from mtagent.errors import ConfigError, InputError
+from mtagent.learning.gain import USUAL, Floats, Ints, Resampling, Truths, bounds, numbered, ratios
 
 KINDS: dict[str, float] = {"mqm": 0.0, "esa": 85.0, "rate": 4.0}
 """Kinds of human scores, and from which on people call a text error-free: WMT's for MQM and ESA, RATE's best."""

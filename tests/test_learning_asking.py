@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from mtagent.config import load
 from mtagent.errors import ConfigError, ModelError, StoreError
-from mtagent.jobs.calibrate import STRATA, JudgedRun, judge_run, pairs_in, read_pairs, sampled
 from mtagent.jobs.parts import OwnParts
+from mtagent.learning.asking import STRATA, JudgedRun, judge_run, pairs_in, read_pairs, sampled
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Cause, Chain, Edit, Judgement, Message, Segment, Step
 from mtagent.store import Store

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.analysis.expected_gain import (
+from mtagent.errors import InputError
+from mtagent.learning.gain import (
     Floats,
     JudgedPairs,
     Resampling,
@@ -27,7 +28,6 @@ from mtagent.analysis.expected_gain import (
     triage,
     triage_thresholds,
 )
-from mtagent.errors import InputError
 from mtagent.records import Judgement
 
 QUICK = Resampling(50)

@@ -13,8 +13,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mtagent.analysis.error_free import FEWEST, PRECISION, Definition, error_free_of
-from mtagent.analysis.expected_gain import (
+from mtagent.chain.calibration import (
+    Calibration,
+    Effect,
+    ErrorFree,
+    ExpectedGain,
+    Figure,
+    Source,
+)
+from mtagent.errors import ConfigError, InputError
+from mtagent.learning.error_free import FEWEST, PRECISION, Definition, error_free_of
+from mtagent.learning.gain import (
     FEWEST_PAIRS,
     USUAL,
     JudgedPairs,
@@ -30,16 +39,7 @@ from mtagent.analysis.expected_gain import (
     triage,
     triage_thresholds,
 )
-from mtagent.analysis.gate_inputs import Judged
-from mtagent.chain.calibration import (
-    Calibration,
-    Effect,
-    ErrorFree,
-    ExpectedGain,
-    Figure,
-    Source,
-)
-from mtagent.errors import ConfigError, InputError
+from mtagent.learning.reading import Judged
 from mtagent.records import Record, same_rater
 from mtagent.text.table import Table
 from mtagent.text.table import text as tables_as_text

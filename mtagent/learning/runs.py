@@ -12,19 +12,19 @@ from typing import NamedTuple, get_args
 
 from rapidfuzz.distance import Levenshtein
 
-from mtagent.analysis.expected_gain import FEWEST_PAIRS
-from mtagent.analysis.gate_inputs import Group, Judged, Pair, Text, before_and_after
 from mtagent.analysis.review import wanted
 from mtagent.analysis.scores import Cells, read_table, text_in
 from mtagent.chain.calibration import Source
 from mtagent.chain.decided import Decided
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
-from mtagent.jobs.calibrate import SAMPLE, StoredPair, StoredPairs, judge_run, pairs_in, read_pairs
 from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.inputs import sha256
 from mtagent.jobs.parts import OwnParts
 from mtagent.jobs.run import OnStart
+from mtagent.learning.asking import SAMPLE, StoredPair, StoredPairs, judge_run, pairs_in, read_pairs
+from mtagent.learning.gain import FEWEST_PAIRS
+from mtagent.learning.reading import Group, Judged, Pair, Text, before_and_after
 from mtagent.records import GAIN_DIGITS, Chain, Judgement, Segment, Stage, comparable
 from mtagent.store.runs import RunSummary
 from mtagent.store.store import Store, open_existing

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from mtagent.analysis import gate_calibration
-from mtagent.analysis.error_free import definition
-from mtagent.analysis.gate_inputs import Judged, Text, read_pairs, with_edits
 from mtagent.chain.calibration import Calibration, Effect, ExpectedGain, Figure, read
 from mtagent.evaluators.rules import Rules
+from mtagent.learning import calibration as gate_calibration
+from mtagent.learning.error_free import definition
+from mtagent.learning.reading import Judged, Text, read_pairs, with_edits
 from tests.calibrations import GAINS, calibration, expected_gain, pairs_file
 from tests.commands import ROOT, Shell
 

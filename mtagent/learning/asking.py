@@ -7,10 +7,11 @@ ratings, and a cause with the judgements of the panel and of the teacher. What i
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -20,9 +21,10 @@ from mtagent.chain.gate import Judge, Opinion
 from mtagent.config import Config, ModelSettings
 from mtagent.errors import FATAL, ConfigError, OffScript, calls_of
 from mtagent.evaluators.protocol import Evaluator, rating_by
+from mtagent.jobs.estimate import Counter, Estimator, Range
 from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import content_hashes
-from mtagent.jobs.parts import OwnParts, Panel, assembled_panel, effective
+from mtagent.jobs.parts import OwnParts, Panel, assembled_panel, effective, judge_specs
 from mtagent.jobs.run import Job, OnStart, RunModels, run_job
 from mtagent.llm.dialogue import together
 from mtagent.records import Call, Cause, Chain, Judgement, Rating, RatingRole, Segment, Stage, Step
@@ -246,3 +248,26 @@ async def _opinion(judge: Judge, pair: StoredPair) -> Opinion | Exception:
         raise
     except Exception as error:  # noqa: BLE001 a third party's part may raise anything; it must not stop the others
         return error
+
+
+def estimate_pairs(
+    config: Config, pairs: Iterable[StoredPair], teacher: str | None, tokens: Counter
+) -> dict[str, Range]:
+    """What judging ``pairs`` would take: a row for each judge of ``config``, and one for the ``teacher``."""
+    config = effective(config, OwnParts())
+    estimator = Estimator(config, tokens)
+    judges = []
+    for spec, (settings, judge) in zip(judge_specs(config), estimator.judges, strict=True):
+        judges.append((spec, settings, judge, config.samples))
+    if teacher is not None:
+        judges.append((f"teacher {teacher}", *estimator.judge(teacher), 1))
+
+    async def totals() -> dict[str, Range]:
+        total = {name: Range() for name, *_ in judges}
+        for pair in pairs:
+            for name, settings, judge, samples in judges:
+                needed = await estimator.judgement(settings, judge, pair.segment, (pair.before, pair.after), samples)
+                total[name] = total[name].plus(needed)
+        return total
+
+    return asyncio.run(totals())

@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mtagent.analysis.error_free import Definition, Labelled
-from mtagent.analysis.expected_gain import Ints, JudgedPairs
 from mtagent.analysis.matching import Inputs as Scores
 from mtagent.analysis.matching import Match, match, read_sides
 from mtagent.analysis.meta_eval import same_scores
@@ -24,6 +22,8 @@ from mtagent.errors import ConfigError, InputError
 from mtagent.formats.exports import plain_name
 from mtagent.formats.files import lines_of, spooled_copies
 from mtagent.jobs.inputs import sha256
+from mtagent.learning.error_free import Definition, Labelled
+from mtagent.learning.gain import Ints, JudgedPairs
 from mtagent.records import GAIN_DIGITS, comparable
 from mtagent.store.store import default_path
 from mtagent.text import languages

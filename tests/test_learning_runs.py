@@ -9,10 +9,6 @@ from typing import Any
 
 import pytest
 
-from mtagent.analysis.error_free import definition
-from mtagent.analysis.gate_calibration import calibrate, text
-from mtagent.analysis.gate_inputs import Judged, Pair, Text
-from mtagent.analysis.judged_run import Labels, RunJudged, decided_gain, judge_edits
 from mtagent.chain.calibration import Calibration, read
 from mtagent.chain.decided import decided
 from mtagent.chain.guards import GUARDS
@@ -20,8 +16,12 @@ from mtagent.config import load
 from mtagent.decisions import Decision
 from mtagent.errors import ConfigError, InputError
 from mtagent.evaluators.rules import Rules
-from mtagent.jobs.calibrate import pairs_in
 from mtagent.jobs.parts import OwnParts
+from mtagent.learning.asking import pairs_in
+from mtagent.learning.calibration import calibrate, text
+from mtagent.learning.error_free import definition
+from mtagent.learning.reading import Judged, Pair, Text
+from mtagent.learning.runs import Labels, RunJudged, decided_gain, judge_edits
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Cause, Chain, Edit, Judgement, Message, Segment, Step
 from tests import stored

@@ -1,0 +1,1 @@
+"""Learning a gate: pairs of texts with the words of judges and people, and what a calibration is made of."""
