@@ -10,7 +10,7 @@ import pytest
 
 from bench.harness import simulator
 from mtagent.chain.calibration import read
-from mtagent.learning.asking import pairs_in
+from mtagent.learning.runs import pairs_in
 from mtagent.store import Store
 from tests.commands import Shell
 from tests.simulator import read_journal

@@ -15,19 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtagent.errors import InputError
-from mtagent.learning.gain import (
-    Floats,
-    JudgedPairs,
-    Resampling,
-    effect,
-    learn,
-    learning_curve,
-    learnt_groups,
-    predictions,
-    split,
-    triage,
-    triage_thresholds,
-)
+from mtagent.learning.calibration import effect, learning_curve, triage, triage_thresholds
+from mtagent.learning.gain import Floats, JudgedPairs, Resampling, learn, learnt_groups, predictions, split
 from mtagent.records import Judgement
 
 QUICK = Resampling(50)

@@ -18,7 +18,8 @@ import click
 import numpy as np
 
 from mtagent.chain.calibration import Figure
-from mtagent.learning.gain import LEARNING, Resampling
+from mtagent.learning.calibration import LEARNING
+from mtagent.learning.gain import Resampling
 from wmt.data import DATA as FOLDER
 from wmt.data import refuse_absent, run
 from wmt.gate_data import DATA, DataSet

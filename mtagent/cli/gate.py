@@ -15,7 +15,7 @@ from mtagent.cli.score_inputs import SeveralScores, inputs_of, score_inputs
 from mtagent.cli.terminal import display, say
 
 if TYPE_CHECKING:
-    from mtagent.learning.reading import Inputs
+    from mtagent.learning.reading import CalibrationInputs
 
 EXAMPLES = """\b
 Examples:
@@ -122,10 +122,10 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
     the judgements of the run's own gate are stored.
     """
     from mtagent.jobs.inputs import refuse_existing, refuse_overwriting, refuse_unwritable
-    from mtagent.learning import calibration as gate_calibration
+    from mtagent.learning import calibration as learning
     from mtagent.learning.error_free import definition
     from mtagent.learning.gain import Resampling
-    from mtagent.learning.reading import refuse_unsigned
+    from mtagent.learning.pairs import refuse_unsigned
 
     if is_chain_run(options):
         calibrate_run(output, force, quiet, options)
@@ -137,9 +137,9 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
         refuse_unwritable(output)
         if not force:
             refuse_existing([output])
-    judged = inputs.read().told(options["signatures"], options["lp"])
-    calibration = gate_calibration.calibrate(
-        judged,
+    data = inputs.read().with_details(options["signatures"], options["lp"])
+    calibration = learning.calibrate(
+        data,
         definition(options["kind"], options["cut"]),
         sample=options["sample"],
         precision=options["precision"],
@@ -147,7 +147,7 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
         resampling=Resampling(options["resamples"], options["seed"]),
     )
     if output is not None:
-        refuse_unsigned(judged, inputs.paths)
+        refuse_unsigned(data, [str(path) for path in inputs.paths.values()])
     deliver(calibration, output, quiet=quiet, as_json=options["format_name"] == "json")
 
 
@@ -159,30 +159,33 @@ def check(file: Path, **options: Any) -> None:
     """Say what a calibrated gate is worth on other texts with human scores. Asks no model."""
     from mtagent.chain.calibration import read
     from mtagent.errors import ConfigError
-    from mtagent.learning import calibration as gate_calibration
+    from mtagent.learning import calibration as learning
     from mtagent.learning.gain import Resampling
+    from mtagent.learning.text import check_text
 
     calibration = read(file)
-    names = [judge.judge for judge in calibration.gain.judges] if calibration.gain else [calibration.evaluator]
+    names = [calibration.evaluator]
+    if calibration.gain is not None:
+        names = [judge.judge for judge in calibration.gain.judges]
     judges = options["judges"] or names
     if len(judges) != len(names):
         raise ConfigError(f"{file}: asks {len(names)} judges ({', '.join(names)}): name each with --judge, in order")
-    judged = _inputs(options, judges).read().told(options["signatures"], options["lp"])
+    data = _inputs(options, judges).read().with_details(options["signatures"], options["lp"])
     resampling = Resampling(options["resamples"], options["seed"])
-    found = gate_calibration.check(calibration, judged, resampling)
+    checked = learning.check(calibration, data, resampling)
     if options["format_name"] == "json":
-        display(json.dumps({"calibration": str(file), **found.plain()}, indent=1, ensure_ascii=False))
+        display(json.dumps({"calibration": str(file), **checked.plain()}, indent=1, ensure_ascii=False))
     else:
-        display(gate_calibration.check_text(str(file), found))
-    for remark in found.remarks:
+        display(check_text(str(file), checked))
+    for remark in checked.remarks:
         say(f"mtagent: {remark}")
 
 
-def _inputs(options: dict[str, Any], judges: Sequence[str]) -> Inputs:
-    from mtagent.learning.reading import Inputs
+def _inputs(options: dict[str, Any], judges: Sequence[str]) -> CalibrationInputs:
+    from mtagent.learning.reading import CalibrationInputs
 
     more = {name: options[name] for name in ("documents", "before", "after")}
-    return Inputs(inputs_of(options), both=options["pairs"], judges=tuple(judges), **more)
+    return CalibrationInputs(inputs_of(options), both=options["pairs"], judges=tuple(judges), **more)
 
 
 @command.command("show", context_settings=_HELP)
@@ -191,7 +194,7 @@ def _inputs(options: dict[str, Any], judges: Sequence[str]) -> Inputs:
 def show(file: Path, format_name: str) -> None:
     """What a calibration holds: the expected gain, the threshold, how good they are, and whom they are for."""
     from mtagent.chain.calibration import read
-    from mtagent.learning import calibration as gate_calibration
+    from mtagent.learning.text import text
 
     calibration = read(file)
-    display(calibration.model_dump_json(indent=1) if format_name == "json" else gate_calibration.text(calibration))
+    display(calibration.model_dump_json(indent=1) if format_name == "json" else text(calibration))

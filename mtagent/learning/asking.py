@@ -1,234 +1,214 @@
-"""The job of ``gate calibrate --run``: judges, and a teacher, say what they think of the edits of a stored run.
+"""Judges, and a teacher, are asked about the edits of a stored run: ``gate calibrate --run``.
 
 Nothing is decided here. A judged pair is stored as a chain of one step: the text before and the text proposed, the
-ratings, and a cause with the judgements of the panel and of the teacher. What is learnt from them is in
-``analysis/judged_run.py``.
+ratings, and a cause with the judgements of the panel and of the teacher. ``runs.py`` makes :class:`JudgedData` of them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import random
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
-
-from rapidfuzz.distance import Levenshtein
 
 from mtagent.chain.gate import Judge, Opinion
 from mtagent.config import Config, ModelSettings
-from mtagent.errors import FATAL, ConfigError, OffScript, calls_of
+from mtagent.errors import FATAL, ConfigError, InputError, OffScript, calls_of
 from mtagent.evaluators.protocol import Evaluator, rating_by
 from mtagent.jobs.estimate import Counter, Estimator, Range
 from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import content_hashes
 from mtagent.jobs.parts import OwnParts, Panel, assembled_panel, effective, judge_specs
 from mtagent.jobs.run import Job, OnStart, RunModels, run_job
+from mtagent.learning.gain import FEWEST_PAIRS
+from mtagent.learning.pairs import JudgedData, JudgedPair
+from mtagent.learning.runs import NO_JUDGE, Labels, RunEdits, of_chains, of_own_gate, read_edits
 from mtagent.llm.dialogue import together
-from mtagent.records import Call, Cause, Chain, Judgement, Rating, RatingRole, Segment, Stage, Step
+from mtagent.records import Call, Cause, Chain, Judgement, Rating, RatingRole, Step
 from mtagent.store.runs import Run, RunSummary, StoredRun
 from mtagent.store.store import open_existing
-from mtagent.text import edits
+from mtagent.text import languages
+from mtagent.text.amounts import counted
 
 SAMPLE = 200
-STRATA = 4
-"""Quarters of the edits by size; each has the same share of a sample."""
+"""How many edits a teacher labels, unless the user names a number."""
 SETTINGS = {"judge", "judge_model", "samples", "llm", *ModelSettings.model_fields}
 """The settings that judgements depend on; prompts and options are in the signatures."""
 
 
-class StoredPair(NamedTuple):
-    """An edit of a stored run that a gate decides on: the text ``before`` a stage, and ``after`` what it proposed.
-
-    ``judgements`` are those by which the run's own gate decided on it; none where it held two candidates against each
-    other.
-    """
-
-    segment: Segment
-    stage: Stage
-    before: str
-    after: str
-    judgements: tuple[Judgement, ...] = ()
-
-
-class StoredPairs(NamedTuple):
-    """The pairs of a run that were asked for, how many there are in it, and how many a gate would never see."""
-
-    pairs: list[StoredPair]
-    total: int
-    refused: int
-
-
-def pairs_in(chain: Chain, *, as_kept: bool = False) -> Iterator[StoredPair]:
-    """The edits in ``chain`` that a gate decides on, rejected ones included.
-
-    What the guards refused is not in them. ``as_kept``: where a gate kept a part of an edit, that part. What follows on
-    an edit that was taken back is left out: it was proposed for another text.
-    """
-    before = chain.segment.translation
-    for step in chain.steps:
-        reverted = any(edit.outcome == "reverted" for edit in step.edits)
-        if before is not None and step.proposed is not None and _is_edit(step) and not _is_refused(step):
-            after = step.proposed
-            left_out = {"refused", "rejected"} if as_kept and step.verdict == "kept" else {"refused"}
-            if as_kept and step.verdict == "kept" and not reverted:
-                after = step.text
-            elif any(edit.outcome in left_out for edit in step.edits):
-                judged = {"applied", "rejected", "reverted"} - left_out
-                wanted = [edit for edit in step.edits if edit.outcome in judged and edit.start is not None]
-                after = edits.apply(before, [edit.model_copy(update={"outcome": "applied"}) for edit in wanted])
-            if after != before and before.strip() and after.strip():
-                judgements = step.cause.judgements if step.cause.against is None else ()
-                yield StoredPair(chain.segment, step.stage, before, after, judgements)
-        if reverted:
-            break
-        before = step.text
-
-
-def _is_edit(step: Step) -> bool:
-    return step.stage not in ("translate", "rules") and step.verdict in ("kept", "rejected")
-
-
-def _is_refused(step: Step) -> bool:
-    """Whether the guards refused all that a step proposed, or it broke lines: no gate is asked about that."""
-    return step.verdict == "rejected" and step.cause.kind in ("guards", "lines")
-
-
-def read_pairs(
-    run: StoredRun,
-    *,
-    sample: int | None = None,
-    seed: int = 0,
-    wanted: Callable[[StoredPair], bool] = lambda pair: True,
-    as_kept: bool = False,
-) -> StoredPairs:
-    """A ``sample`` of the edits in ``run``, or all of them, that are ``wanted``.
-
-    The run is read once for the sizes of the edits and once for those that were chosen. Raises :class:`ConfigError` for
-    a run that holds no chains.
-    """
-    if run.kind != "chain":
-        raise ConfigError(f"run {run.name!r}: holds ratings and no edits: name a run of postedit or translate")
-    sizes, places, total, refused = list[int](), list[tuple[int, int]](), 0, 0
-    for position, chain in run.placed_chains():
-        refused += sum(map(_is_refused, chain.steps))
-        for number, pair in enumerate(pairs_in(chain, as_kept=as_kept)):
-            total += 1
-            if wanted(pair):
-                sizes.append(Levenshtein.distance(pair.before, pair.after))
-                places.append((position, number))
-    chosen = range(len(sizes)) if sample is None else sampled(sizes, sample, seed)
-    pairs = []
-    for position, number in (places[index] for index in chosen):
-        pairs.append(list(pairs_in(run.chain_at(position), as_kept=as_kept))[number])
-    return StoredPairs(pairs, total, refused)
-
-
-def sampled(sizes: Sequence[int], number: int, seed: int) -> list[int]:
-    """The places of ``number`` edits, in order: as many from each quarter by size.
-
-    Quarters are equally many, so that each edit is as likely as any other, and the sample is like the whole. A larger
-    sample of the same edits holds the smaller one: what was paid for it is not paid again.
-    """
-    by_size = sorted(range(len(sizes)), key=lambda place: (sizes[place], place))
-    bounds = [len(sizes) * stratum // STRATA for stratum in range(STRATA + 1)]
-    strata = [by_size[low:high] for low, high in pairwise(bounds)]
-    for stratum, members in enumerate(strata):
-        random.Random(f"{seed} {stratum}").shuffle(members)
-    rounds = [members[turn] for turn in range(max(map(len, strata))) for members in strata if turn < len(members)]
-    return sorted(rounds[:number])
-
-
 class JudgedRun(NamedTuple):
-    """What the judges said: a chain of one step for each pair, those that failed included."""
+    """What was judged: a chain of one step for each pair, failed ones included."""
 
     run: RunSummary
     chains: list[Chain]
 
 
-async def judge_run(
+def require_judges(config: Config) -> None:
+    """Raise :class:`ConfigError` if no judge is named."""
+    if not config.judges:
+        raise ConfigError("name the judges that the gate is to ask, with --judge")
+
+
+def edits_to_judge(
+    run: StoredRun, labels: Labels | None, *, sample: int | None = None, seed: int = 0, lp: str | None = None
+) -> RunEdits:
+    """The edits of a chain run that have ``labels``, or a sample for a teacher to label; of one language pair if named.
+
+    Raises :class:`InputError` for labels that contradict each other.
+    """
+    only = languages.parse_pair(lp) if lp else None
+
+    def is_wanted(pair: JudgedPair) -> bool:
+        if only is not None and only != (pair.segment.source_lang, pair.segment.target_lang):
+            return False
+        return labels is None or labels.see(pair)
+
+    if labels is None:
+        sample = sample or SAMPLE
+    # People saw what the gate kept; a teacher is shown what was proposed.
+    return read_edits(run, sample=sample, seed=seed, wanted=is_wanted, as_kept=labels is not None)
+
+
+def refuse_few(edits: RunEdits, name: str, labels: Labels | None) -> None:
+    """Raise :class:`InputError` if the edits of the run ``name`` are too few to learn from."""
+    if len(edits.pairs) >= FEWEST_PAIRS:
+        return
+    there = f"{counted(edits.total, 'edit')} that a gate decides on"
+    if edits.refused:
+        there += f" (and {edits.refused} that the guards refused)"
+    if labels is not None:
+        there += f", of which {len(edits.pairs)} are labelled in {labels.where}"
+    elif edits.total >= FEWEST_PAIRS:
+        there += f"; the sample is of {len(edits.pairs)}"
+    raise InputError(f"run {name!r}: has {there}: at least {FEWEST_PAIRS} are needed to learn from")
+
+
+async def judge_edits(
     config: Config,
     name: str,
     *,
     teacher: str | None = None,
+    labels: Labels | None = None,
     sample: int | None = None,
     seed: int = 0,
-    wanted: Callable[[StoredPair], bool] = lambda pair: True,
-    refuse: Callable[[StoredPairs], None] = lambda pairs: None,
+    lp: str | None = None,
     own: OwnParts = OwnParts(),
-    on_pairs: Callable[[StoredPairs], None] = lambda _: None,
+    on_pairs: Callable[[RunEdits], None] = lambda _: None,
+    on_start: OnStart = lambda *_: None,
+    on_chain: Callable[[Chain], None] = lambda _: None,
+) -> tuple[JudgedData, RunSummary | None]:
+    """The edits of the chain run ``name`` with the judges' scores, labelled by a ``teacher`` or by ``labels``.
+
+    Also returns the run in which the judging is stored. It is ``None`` where people gave the labels and no judge is
+    named: then no model is asked, and the judgements are by the run's own gate. Raises
+    :class:`mtagent.errors.MtagentError` before anything is asked where nothing can be learnt.
+    """
+    by_own_gate = labels is not None and not config.judges
+    if not by_own_gate:
+        require_judges(config)
+    with open_existing(config.store) as store:
+        edits = edits_to_judge(store.read(name), labels, sample=sample, seed=seed, lp=lp)
+    try:
+        refuse_few(edits, name, labels)
+    except InputError as error:
+        is_unjudged = bool(edits.pairs) and not any(pair.judgements for pair in edits.pairs)
+        if by_own_gate and is_unjudged:
+            raise InputError(f"{error}; and {NO_JUDGE}") from error
+        raise
+    if labels is not None and by_own_gate:
+        on_pairs(edits)
+        return of_own_gate(edits.pairs, labels, name), None
+    judged_run = await judge_run(
+        config, name, edits, teacher=teacher, own=own, on_pairs=on_pairs, on_start=on_start, on_chain=on_chain
+    )
+    return of_chains(judged_run.chains, labels, name), judged_run.run
+
+
+async def judge_run(
+    config: Config,
+    name: str,
+    edits: RunEdits,
+    *,
+    teacher: str | None = None,
+    own: OwnParts = OwnParts(),
+    on_pairs: Callable[[RunEdits], None] = lambda _: None,
     on_start: OnStart = lambda *_: None,
     on_chain: Callable[[Chain], None] = lambda _: None,
 ) -> JudgedRun:
-    """Have the judges of ``config`` and the ``teacher`` compare the texts of edits of the chain run ``name``.
+    """Have the judges of ``config`` and the ``teacher`` compare the texts of ``edits`` of the chain run ``name``.
 
-    All of them rate afresh: the rating that an edit was made by is never among these. The judges are asked as the gate
-    would be, so that what it asked before comes from the store. ``refuse`` may raise for pairs that are no use, before
-    anything is asked; ``on_pairs`` gets them. The same command again resumes it.
+    All of them rate afresh: the rating that an edit was made by is never reused. The judges are asked as the gate would
+    ask them, so that what it asked before comes from the store. ``on_pairs`` is called before the first request. The
+    same command again resumes it.
     """
-    if not config.judges:
-        raise ConfigError("name the judges that the gate is to ask, with --judge")
+    require_judges(config)
     with open_existing(config.store) as store:
-        found = read_pairs(store.read(name), sample=sample, seed=seed, wanted=wanted, as_kept=teacher is None)
-        refuse(found)
         models = RunModels(config, store)
         async with assembled_panel(config, teacher, own, wrap_llm=models.wrap) as panel:
             decided = effective(config, own).for_results()
             settings = {key: value for key, value in decided.items() if key in SETTINGS}
-            asked = {f"judge {place}": judge.signature for place, judge in enumerate(panel.judges, start=1)}
+            signatures = {f"judge {place}": judge.signature for place, judge in enumerate(panel.judges, start=1)}
             if panel.teacher is not None:
-                settings["teacher"], asked["teacher"] = teacher, panel.teacher.signature
-            digest = hashlib.sha256()
-            for pair in found.pairs:
-                segment = pair.segment.model_dump_json(exclude_defaults=True)  # fields that come later change no name
-                digest.update(repr((segment, pair.stage, pair.before, pair.after)).encode())
+                settings["teacher"] = teacher
+                signatures["teacher"] = panel.teacher.signature
             prompts = content_hashes({}, config.model_copy(update={"glossary": None, "keep": None}))
             job = Job(
                 command="calibrate",
                 settings=settings,
-                inputs={"run": name, "pairs": digest.hexdigest(), **prompts},
-                total=len(found.pairs),
-                items=found.pairs,
+                inputs={"run": name, "pairs": _digest(edits), **prompts},
+                total=len(edits.pairs),
+                items=edits.pairs,
                 work=lambda run, position, pair: judged(pair, panel),
                 save=Run.save,
                 outcome=outcome_of_chain,
-                signatures=asked,
+                signatures=signatures,
             )
-            on_pairs(found)
+            on_pairs(edits)
             run = await run_job(job, config, store, models, on_start=on_start, on_result=on_chain)
         return JudgedRun(store.run(run.name), list(run.chains()))
 
 
-async def judged(pair: StoredPair, panel: Panel) -> Chain:
-    """What the panel and the teacher say of a pair. Where one fails, the step has failed, and names it."""
+def _digest(edits: RunEdits) -> str:
+    """What tells these edits from others, in the name of the run."""
+    digest = hashlib.sha256()
+    for pair in edits.pairs:
+        segment = pair.segment.model_dump_json(exclude_defaults=True)  # fields that come later change no name
+        digest.update(repr((segment, pair.stage, pair.before, pair.after)).encode())
+    return digest.hexdigest()
+
+
+async def judged(pair: JudgedPair, panel: Panel) -> Chain:
+    """The judgements of the panel and the teacher. Where one of them fails, the step has failed, and names it."""
+    assert pair.stage is not None  # a run's edits have one
     began = time.perf_counter()
-    asked = [*panel.judges, *([panel.teacher] if panel.teacher else [])]
-    answers = await together(*(_opinion(judge, pair) for judge in asked))
-    calls, ratings, said = list[Call](), list[Rating](), list[Judgement]()
-    failure: tuple[Judge, Exception] | None = None
-    for judge, answer in zip(asked, answers, strict=True):
-        if isinstance(answer, Exception):
-            failure = failure or (judge, answer)
-            calls += calls_of(answer)
+    judges = list(panel.judges)
+    if panel.teacher is not None:
+        judges.append(panel.teacher)
+    answers = await together(*(_opinion(judge, pair) for judge in judges))
+    calls, ratings, judgements = list[Call](), list[Rating](), list[Judgement]()
+    failure: Cause | None = None
+    for judge, answer in zip(judges, answers, strict=True):
+        if not isinstance(answer, Exception):
+            calls += answer.paid
+            ratings += answer.ratings
+            judgements.append(answer.judgement)
             continue
-        calls += answer.paid
-        ratings += answer.ratings
-        said.append(answer.judgement)
+        calls += calls_of(answer)
+        if failure is None:
+            who = f"the teacher {judge.name}" if judge is panel.teacher else judge.name
+            failure = Cause.of_error(answer, f"{who}: {answer}", by=who)
     if failure is not None:
-        judge, error = failure
-        who = f"the teacher {judge.name}" if judge is panel.teacher else judge.name
-        cause = Cause.of_error(error, f"{who}: {error}", by=who)
+        cause = failure
     elif panel.teacher is not None:
-        cause = Cause(kind="judged", judgements=tuple(said[:-1]), teacher=said[-1])
+        cause = Cause(kind="judged", judgements=tuple(judgements[:-1]), teacher=judgements[-1])
     else:
-        cause = Cause(kind="judged", judgements=tuple(said))
+        cause = Cause(kind="judged", judgements=tuple(judgements))
     step = Step(
         stage=pair.stage,
         text=pair.before,
         proposed=pair.after,
-        verdict="failed" if failure else "unchanged",
+        verdict="unchanged" if failure is None else "failed",
         cause=cause,
         ratings=tuple(ratings),
         calls=tuple(calls),
@@ -237,7 +217,7 @@ async def judged(pair: StoredPair, panel: Panel) -> Chain:
     return Chain(segment=pair.segment.model_copy(update={"translation": pair.before}), steps=(step,))
 
 
-async def _opinion(judge: Judge, pair: StoredPair) -> Opinion | Exception:
+async def _opinion(judge: Judge, pair: JudgedPair) -> Opinion | Exception:
     async def rate(evaluator: Evaluator, text: str, role: RatingRole) -> Rating:
         rating = await rating_by(evaluator, pair.segment, text)
         return rating.model_copy(update={"role": role})
@@ -251,7 +231,7 @@ async def _opinion(judge: Judge, pair: StoredPair) -> Opinion | Exception:
 
 
 def estimate_pairs(
-    config: Config, pairs: Iterable[StoredPair], teacher: str | None, tokens: Counter
+    config: Config, pairs: Iterable[JudgedPair], teacher: str | None, tokens: Counter
 ) -> dict[str, Range]:
     """What judging ``pairs`` would take: a row for each judge of ``config``, and one for the ``teacher``."""
     config = effective(config, OwnParts())
@@ -260,14 +240,16 @@ def estimate_pairs(
     for spec, (settings, judge) in zip(judge_specs(config), estimator.judges, strict=True):
         judges.append((spec, settings, judge, config.samples))
     if teacher is not None:
-        judges.append((f"teacher {teacher}", *estimator.judge(teacher), 1))
+        settings, judge = estimator.judge(teacher)
+        judges.append((f"teacher {teacher}", settings, judge, 1))
 
-    async def totals() -> dict[str, Range]:
-        total = {name: Range() for name, *_ in judges}
+    async def total_of_each() -> dict[str, Range]:
+        totals = {name: Range() for name, *_ in judges}
         for pair in pairs:
+            texts = (pair.before, pair.after)
             for name, settings, judge, samples in judges:
-                needed = await estimator.judgement(settings, judge, pair.segment, (pair.before, pair.after), samples)
-                total[name] = total[name].plus(needed)
-        return total
+                needed = await estimator.judgement(settings, judge, pair.segment, texts, samples)
+                totals[name] = totals[name].plus(needed)
+        return totals
 
-    return asyncio.run(totals())
+    return asyncio.run(total_of_each())

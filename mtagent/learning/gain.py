@@ -1,20 +1,20 @@
-"""The gain that people would see, learnt from the differences of several judges' scores.
+"""The gain that people would see in an edit, learnt from the differences between several judges' scores.
 
-``learn`` fits it on pairs of a text before and after, ``effect`` says what deciding by it is worth on other pairs. All
-splits are by group (document). See ``docs/safety.md``.
+:func:`learn` fits a ridge regression on pairs of a text before and after, :func:`predictions` applies it to other
+pairs. The bootstrap that all figures of a calibration share stands first. See ``docs/safety.md``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from mtagent.chain.calibration import Effect, ExpectedGain, Figure, JudgeWeight, LearningPoint, TriagePoint
+from mtagent.chain.calibration import ExpectedGain, Figure, JudgeWeight
 from mtagent.errors import ConfigError, InputError
 from mtagent.records import GAIN_DIGITS
 
@@ -27,10 +27,11 @@ RESAMPLES, SEED = 1_000, 12345
 _CELLS = 2**22
 """Numbers in a matrix at a time: 32 MB."""
 _TAIL = 2.5
+"""Per cent of the resamples on either side of a 95 % interval."""
 
 
 class Resampling(NamedTuple):
-    """How many resamples, drawn from which seed."""
+    """How many resamples are drawn, and from which seed."""
 
     resamples: int = RESAMPLES
     seed: int = SEED
@@ -43,11 +44,12 @@ class Resampling(NamedTuple):
         """
         if self.resamples < 1:
             raise ConfigError(f"{self.resamples} resamples: at least one is needed")
-        chance, rng = np.full(groups, 1 / groups), np.random.default_rng(self.seed)
+        chances = np.full(groups, 1 / groups)
+        rng = np.random.default_rng(self.seed)
         most = max(1, _CELLS // max(groups, width))
         for first in range(0, self.resamples, most):
             number = min(most, self.resamples - first)
-            yield rng.multinomial(groups, chance, size=number).astype(np.float64)
+            yield rng.multinomial(groups, chances, size=number).astype(np.float64)
 
 
 USUAL = Resampling()
@@ -59,24 +61,26 @@ def numbered(groups: Ints) -> Ints:
 
 
 def ratios(above: list[Floats], below: list[Floats], groups: Ints, resampling: Resampling) -> list[Figure]:
-    """The ratio of the sums of each of ``above`` (a number for each item) to those of its ``below``, with intervals.
+    """For each column of ``above`` its sum divided by the sum of the same column of ``below``, with intervals.
 
-    ``groups`` are numbered without gaps. Resamples in which a ratio is not defined are left out of its interval.
+    A column has a number for each item; ``groups`` are numbered without gaps. Resamples in which a ratio is not
+    defined are left out of its interval.
     """
-    sums = np.stack([np.bincount(groups, values) for values in (*above, *below)], axis=1)
+    columns = [np.bincount(groups, values) for values in (*above, *below)]
+    sums = np.stack(columns, axis=1)
     drawn = np.concatenate([draw @ sums for draw in resampling.draws(len(sums))])
-    whole, size = sums.sum(axis=0), len(above)
+    whole = sums.sum(axis=0)
     figures = []
-    for upper in range(size):
-        lower = size + upper
-        value = float(whole[upper] / whole[lower]) if whole[lower] else None
+    for upper in range(len(above)):
+        lower = len(above) + upper
+        if not whole[lower]:
+            figures.append(Figure(value=None))
+            continue
+        low, high = None, None
         defined = drawn[:, lower] > 0
-        low, high = (
-            bounds(drawn[defined, upper] / drawn[defined, lower])
-            if value is not None and defined.any()
-            else (None, None)
-        )
-        figures.append(Figure(value=value, low=low, high=high))
+        if defined.any():
+            low, high = bounds(drawn[defined, upper] / drawn[defined, lower])
+        figures.append(Figure(value=float(whole[upper] / whole[lower]), low=low, high=high))
     return figures
 
 
@@ -86,46 +90,38 @@ def bounds(values: Floats) -> tuple[float, float]:
     return float(low), float(high)
 
 
-# The gain
+# Pairs as arrays
 
-FEWEST_PAIRS = 30
-"""Fewer pairs teach nothing."""
-PAIRS_FOR_BEFORE = 400
-"""Pairs from which on the scores before are tried as well."""
-RIDGE = 0.3
-RIDGES = (0.03, 0.1, RIDGE, 1.0, 3.0, 10.0)
-"""Penalties per pair: minimised is the mean squared error + ridge * the sum of the squared weights of deviations."""
-EXTREME = 2.5
-"""Per cent of people's gains at either end that count as if they were the next less extreme one for the weights."""
-FOLDS = 5
 LARGEST = 1e100
-"""Scores beyond it are refused: their sums would not be numbers any more."""
+"""Larger scores are refused: their sums would overflow."""
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedPairs:
-    """Pairs of a text before and after, with what judges and people say of them; higher is better everywhere.
+    """Judged pairs as arrays; higher is better everywhere.
 
-    ``differences`` (pairs x judges): after - before of each judge; a judge that compares says -1, 0 or +1. ``before``
-    (pairs x judges): its scores of the texts before, NaN for a judge that compares. ``groups``: numbers that are equal
-    for pairs that belong together (a document). Preferences of people are gains without scores: ``human_before`` 0,
-    ``human_after`` -1, 0 or +1. Raises :class:`InputError` for no pair, arrays that do not fit together, and scores
-    that are no finite numbers.
+    Raises :class:`InputError` for no pair, arrays whose sizes differ, and scores that are not finite numbers.
     """
 
     judges: tuple[str, ...]
     differences: Floats
+    """Pairs × judges: after - before of each judge; a judge that compares gives -1, 0 or +1."""
     human_before: Floats
     human_after: Floats
+    """One for each pair. Preferences are gains without scores: 0 before, and after -1, 0 or +1."""
     groups: Ints
+    """Equal numbers for pairs that belong together (a document)."""
     before: Floats | None = None
+    """Pairs × judges: the judge's score of the text before, NaN for a judge that compares."""
     signatures: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         differences = np.asarray(self.differences, dtype=np.float64).round(GAIN_DIGITS)
-        before = np.full(differences.shape, np.nan) if self.before is None else self.before
-        before = np.asarray(before, dtype=np.float64)
-        human = [np.asarray(scores, dtype=np.float64) for scores in (self.human_before, self.human_after)]
+        before = np.asarray(
+            np.full(differences.shape, np.nan) if self.before is None else self.before, dtype=np.float64
+        )
+        human_before = np.asarray(self.human_before, dtype=np.float64)
+        human_after = np.asarray(self.human_after, dtype=np.float64)
         groups = numbered(np.asarray(self.groups))
         signatures = self.signatures or ("",) * len(self.judges)
         shape = (len(groups), len(self.judges))
@@ -133,27 +129,30 @@ class JudgedPairs:
             raise InputError(
                 "pairs: there must be a difference of each judge and one group for each pair, and one pair"
             )
-        if any(scores.shape != groups.shape for scores in human) or len(signatures) != len(self.judges):
+        human_fits = human_before.shape == human_after.shape == groups.shape
+        if not human_fits or len(signatures) != len(self.judges):
             raise InputError("pairs: there must be one human score before and one after for each pair")
         for place, judge in enumerate(self.judges):
+            _refuse_infinite(f"the differences of {judge}", differences[:, place])
             compares = np.isnan(before[:, place]).all()
-            for what, scores in (("differences", differences[:, place]), ("scores before", before[:, place])):
-                if not (what == "scores before" and compares) and not (np.abs(scores) <= LARGEST).all():
-                    raise _not_finite(f"the {what} of {judge}", scores)
-        for what, scores in zip(("human scores before", "human scores after"), human, strict=True):
-            if not (np.abs(scores) <= LARGEST).all():
-                raise _not_finite(f"the {what}", scores)
-        values = {"differences": differences, "before": before, "groups": groups, "signatures": signatures}
-        values |= {"human_before": human[0], "human_after": human[1]}
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+            if not compares:
+                _refuse_infinite(f"the scores before of {judge}", before[:, place])
+        _refuse_infinite("the human scores before", human_before)
+        _refuse_infinite("the human scores after", human_after)
+        # The record is frozen: this is the only way to store what was made of the arguments.
+        object.__setattr__(self, "differences", differences)
+        object.__setattr__(self, "before", before)
+        object.__setattr__(self, "human_before", human_before)
+        object.__setattr__(self, "human_after", human_after)
+        object.__setattr__(self, "groups", groups)
+        object.__setattr__(self, "signatures", signatures)
 
     def __len__(self) -> int:
         return len(self.groups)
 
     @property
     def gains(self) -> Floats:
-        """People's: above 0 the edit is good, below it is harmful."""
+        """People's gains: above 0 the edit is good, below it is harmful."""
         return np.round(self.human_after - self.human_before, GAIN_DIGITS)
 
     @property
@@ -180,24 +179,27 @@ class JudgedPairs:
 
     def of(self, *places: int) -> JudgedPairs:
         """The same pairs with some of the judges."""
-        which, names = list(places), [(self.judges[place], self.signatures[place]) for place in places]
-        judges, signatures = zip(*names, strict=True)
+        which = list(places)
+        judges = tuple(self.judges[place] for place in places)
+        signatures = tuple(self.signatures[place] for place in places)
         return JudgedPairs(
             judges, self.differences[:, which], self.human_before, self.human_after, self.groups,
             self.scores_before[:, which], signatures,
         )  # fmt: skip
 
 
-def _not_finite(what: str, scores: Floats) -> InputError:
-    number = int((~(np.abs(scores) <= LARGEST)).sum())
-    return InputError(f"pairs: {what}: {number} are no finite numbers up to {LARGEST:g}; leave missing ones out")
+def _refuse_infinite(name: str, scores: Floats) -> None:
+    is_finite = np.abs(scores) <= LARGEST  # False for NaN
+    if not is_finite.all():
+        number = int((~is_finite).sum())
+        raise InputError(f"pairs: {name}: {number} are no finite numbers up to {LARGEST:g}; leave missing ones out")
 
 
 def learnt_groups(sizes: Ints, *, sample: int | None = None, seed: int = SEED) -> Truths:
-    """Which groups are learnt from; ``sizes`` says how many pairs each has.
+    """Which groups are learnt from; ``sizes`` is the number of pairs of each.
 
-    A random half; more where that has fewer than ``sample`` pairs. Raises :class:`InputError` where none would be left
-    to report on.
+    A random half; more where the half has fewer than ``sample`` pairs. Raises :class:`InputError` where none would be
+    left to report on.
     """
     if len(sizes) < 2:
         raise InputError(
@@ -218,9 +220,9 @@ def learnt_groups(sizes: Ints, *, sample: int | None = None, seed: int = SEED) -
 def split(
     pairs: JudgedPairs, learnt: Truths | None = None, *, sample: int | None = None, seed: int = SEED
 ) -> tuple[JudgedPairs, JudgedPairs]:
-    """The pairs to learn from (of these ``sample`` random ones) and those to report on; no group is in both.
+    """The pairs to learn from (of these ``sample`` random ones) and the pairs to report on; no group is in both.
 
-    ``learnt`` says for each pair whether its group is learnt from; by default :func:`learnt_groups` does. Raises
+    ``learnt`` holds for each pair whether its group is learnt from; by default :func:`learnt_groups` decides. Raises
     :class:`InputError` where all are on one side.
     """
     if learnt is None:
@@ -230,28 +232,60 @@ def split(
             f"all {len(pairs)} pairs with all scores are in one half of the documents: more documents or segments are "
             "needed, or another --seed"
         )
-    ours = pairs.chosen(learnt)
-    return ours if sample is None else ours.drawn(sample, seed), pairs.chosen(~learnt)
+    half = pairs.chosen(learnt)
+    if sample is not None:
+        half = half.drawn(sample, seed)
+    return half, pairs.chosen(~learnt)
 
 
-def _design(pairs: JudgedPairs, with_before: bool) -> tuple[Floats, Floats, Floats]:
-    """The features, a column each, divided by the scales after the means were taken away; these means and scales.
+def folds(pairs: JudgedPairs, seed: int) -> Ints:
+    """The number of the fold of each pair, from 0; a group is in one fold."""
+    groups = int(pairs.groups.max()) + 1
+    of_group = np.random.default_rng(seed).permutation(groups) % FOLDS
+    return np.asarray(of_group[pairs.groups])
 
-    They are the roots of the differences of each judge, and ``with_before`` its scores before where it gives scores.
-    """
-    values, means = pairs.roots, np.zeros(len(pairs.judges))
+
+# The regression
+
+FEWEST_PAIRS = 30
+"""Nothing is learnt from fewer pairs."""
+PAIRS_FOR_BEFORE = 400
+"""From this many pairs the scores before are tried as well."""
+RIDGE = 0.3
+RIDGES = (0.03, 0.1, RIDGE, 1.0, 3.0, 10.0)
+"""Penalties per pair: the fit minimises the mean squared error + ridge * the sum of the squared weights."""
+EXTREME = 2.5
+"""Per cent of people's gains at either end that count as the next less extreme gain when weights are fitted."""
+FOLDS = 5
+
+
+class _Features(NamedTuple):
+    """A column for each feature, less its mean and divided by its scale; a scale of 0: the feature is constant."""
+
+    values: Floats
+    means: Floats
+    scales: Floats
+
+
+def _features(pairs: JudgedPairs, with_before: bool) -> _Features:
+    """The roots of each judge's differences, and ``with_before`` the scores before of the judges that give scores."""
+    values = pairs.roots
+    # The roots keep their zero, which means "no difference".
+    means = np.zeros(len(pairs.judges))
     if with_before:
         before = np.nan_to_num(pairs.scores_before)
-        values, means = np.hstack([values, before]), np.concatenate([means, before.mean(axis=0)])
+        values = np.hstack([values, before])
+        means = np.concatenate([means, before.mean(axis=0)])
     scales = values.std(axis=0)
-    scales[scales <= 1e-12 * np.abs(values).max(axis=0, initial=0)] = 0.0  # constant but for rounding
-    return np.divide(values - means, scales, out=np.zeros_like(values), where=scales > 0), means, scales
+    scales[scales <= 1e-12 * np.abs(values).max(axis=0, initial=0)] = 0.0  # constant except for rounding
+    scaled = np.divide(values - means, scales, out=np.zeros_like(values), where=scales > 0)
+    return _Features(scaled, means, scales)
 
 
 def _fit(features: Floats, gains: Floats, tamed: Floats, ridge: float) -> tuple[float, Floats]:
-    """The weights with the least mean squared error of ``tamed`` gains + ridge * the sum of squared weights.
+    """The intercept and the weights with the least penalised mean squared error of the ``tamed`` gains.
 
-    With the intercept that makes the mean prediction the mean of ``gains``, extremes included.
+    The intercept makes the mean prediction the mean of ``gains``, extremes included.
     """
     means = features.mean(axis=0)
     centred = features - means
@@ -261,7 +295,7 @@ def _fit(features: Floats, gains: Floats, tamed: Floats, ridge: float) -> tuple[
 
 
 def _out_of_fold(features: Floats, gains: Floats, tamed: Floats, fold: Ints, ridge: float) -> Floats:
-    """The prediction for each pair by what the other folds teach."""
+    """The prediction for each pair by weights that were fitted on the other folds."""
     predicted = np.empty(len(gains))
     for number in range(int(fold.max()) + 1):
         others = fold != number
@@ -271,65 +305,88 @@ def _out_of_fold(features: Floats, gains: Floats, tamed: Floats, fold: Ints, rid
 
 
 def _is_better(loss: Floats, other: Floats, groups: Ints) -> bool:
-    """Whether ``loss`` is less than ``other`` by more than one standard error, which is one over groups."""
+    """Whether ``loss`` is less than ``other`` by more than one standard error, taken over groups."""
     lead = np.bincount(groups, other - loss)
     error = math.sqrt(len(lead) / max(len(lead) - 1, 1) * ((lead - lead.mean()) ** 2).sum())
     return bool(lead.sum() > error)
 
 
+class _Model(NamedTuple):
+    """A way to fit, and what it predicts for pairs that it was not fitted on."""
+
+    ridge: float
+    with_before: bool
+    predictions: Floats
+
+
+def _best_ridge(pairs: JudgedPairs, tamed: Floats, fold: Ints, with_before: bool) -> _Model:
+    """The model with :data:`RIDGE`, unless cross-validation finds another penalty better by one standard error."""
+    features = _features(pairs, with_before).values
+    predicted, losses = dict[float, Floats](), dict[float, Floats]()
+    for ridge in RIDGES:
+        predicted[ridge] = _out_of_fold(features, pairs.gains, tamed, fold, ridge)
+        losses[ridge] = (tamed - predicted[ridge]) ** 2
+    better = [ridge for ridge in RIDGES if _is_better(losses[ridge], losses[RIDGE], pairs.groups)]
+    best = min(better or [RIDGE], key=lambda ridge: losses[ridge].sum())
+    return _Model(best, with_before, predicted[best])
+
+
+def _best_model(pairs: JudgedPairs, tamed: Floats, seed: int) -> _Model:
+    """The model without the scores before, unless these make it better by more than one standard error."""
+    fold = folds(pairs, seed)
+    model = _best_ridge(pairs, tamed, fold, with_before=False)
+    if len(pairs) < PAIRS_FOR_BEFORE or np.isnan(pairs.scores_before).all():
+        return model
+    larger = _best_ridge(pairs, tamed, fold, with_before=True)
+    is_better = _is_better((tamed - larger.predictions) ** 2, (tamed - model.predictions) ** 2, pairs.groups)
+    return larger if is_better else model
+
+
 def learn(pairs: JudgedPairs, *, seed: int = SEED, fewest: int = FEWEST_PAIRS) -> ExpectedGain:
     """The expected gain that these pairs teach, by ridge regression of people's gains on the roots of differences.
 
-    The penalty is :data:`RIDGE`; another of :data:`RIDGES` only where cross-validation (by groups) finds it better by
-    more than one standard error. Likewise the scores before count only where there are enough pairs and they make it
-    better by more than one. Raises :class:`InputError` for less than the ``fewest`` pairs, one group and labels that
-    are all the same.
+    The penalty is :data:`RIDGE`, and the scores before are left out, unless cross-validation (by groups) finds
+    something else better by more than one standard error. Raises :class:`InputError` for less than the ``fewest``
+    pairs, for one group, and for labels that are all the same.
     """
-    gains, groups = pairs.gains, int(pairs.groups.max()) + 1
-    tamed = np.clip(gains, *np.percentile(gains, [EXTREME, 100 - EXTREME]))
+    gains = pairs.gains
     if len(pairs) < fewest:
         raise InputError(f"{len(pairs)} pairs with all scores: at least {fewest} are needed to learn from")
     if (gains == gains[0]).all():
         raise InputError(f"people see the same gain ({gains[0]:g}) in all {len(pairs)} pairs: nothing can be learnt")
-    if groups < 2:
+    if pairs.groups.max() < 1:
         raise InputError(
             f"all {len(pairs)} pairs are of one document, or of one text: at least two are needed to learn from"
         )
-    fold = (np.random.default_rng(seed).permutation(groups) % FOLDS)[pairs.groups]
-    chosen: tuple[Floats, float, bool] | None = None  # out-of-fold predictions, penalty, with scores before
-    for with_before in (False, True):
-        if with_before and (len(pairs) < PAIRS_FOR_BEFORE or np.isnan(pairs.scores_before).all()):
-            continue
-        features, _, _ = _design(pairs, with_before)
-        predicted = {ridge: _out_of_fold(features, gains, tamed, fold, ridge) for ridge in RIDGES}
-        losses = {ridge: (tamed - values) ** 2 for ridge, values in predicted.items()}
-        better = [ridge for ridge in RIDGES if _is_better(losses[ridge], losses[RIDGE], pairs.groups)]
-        ridge = min(better or [RIDGE], key=lambda ridge: losses[ridge].sum())
-        if chosen is None or _is_better(losses[ridge], (tamed - chosen[0]) ** 2, pairs.groups):
-            chosen = predicted[ridge], ridge, with_before
-    assert chosen is not None
-    predictions, ridge, with_before = chosen
-    features, means, scales = _design(pairs, with_before)
-    intercept, weights = _fit(features, gains, tamed, ridge)
-    size = len(pairs.judges)
+    tamed = np.clip(gains, *np.percentile(gains, [EXTREME, 100 - EXTREME]))
+    model = _best_model(pairs, tamed, seed)
+    features = _features(pairs, model.with_before)
+    intercept, weights = _fit(features.values, gains, tamed, model.ridge)
     judges = []
     for place, (judge, signature) in enumerate(zip(pairs.judges, pairs.signatures, strict=True)):
-        weight = JudgeWeight(judge=judge, signature=signature, scale=float(scales[place]), weight=float(weights[place]))
-        if with_before and scales[size + place] > 0:
-            mean, scale, of_before = (float(values[size + place]) for values in (means, scales, weights))
-            weight = weight.model_copy(update={"before_mean": mean, "before_scale": scale, "before_weight": of_before})
+        weight = JudgeWeight(
+            judge=judge, signature=signature, scale=float(features.scales[place]), weight=float(weights[place])
+        )
+        column = len(pairs.judges) + place  # of the scores before
+        if model.with_before and features.scales[column] > 0:
+            of_before = {
+                "before_mean": float(features.means[column]),
+                "before_scale": float(features.scales[column]),
+                "before_weight": float(weights[column]),
+            }
+            weight = weight.model_copy(update=of_before)
         judges.append(weight)
     return ExpectedGain(
         intercept=intercept,
         judges=tuple(judges),
-        spread=float(np.sqrt(((gains - predictions) ** 2).mean())),
-        ridge=ridge,
+        spread=float(np.sqrt(((gains - model.predictions) ** 2).mean())),
+        ridge=model.ridge,
         calibrated_on=len(pairs),
     )
 
 
 def predictions(gain: ExpectedGain, pairs: JudgedPairs) -> Floats:
-    """What :meth:`ExpectedGain.predict` says of each pair, whose judges are in the same order."""
+    """The expected gain of each pair, as :meth:`ExpectedGain.predict` computes it; the judges in the same order."""
     predicted = np.full(len(pairs), gain.intercept)
     for place, judge in enumerate(gain.judges):
         if judge.scale:
@@ -338,127 +395,3 @@ def predictions(gain: ExpectedGain, pairs: JudgedPairs) -> Floats:
             before = pairs.scores_before[:, place] - judge.before_mean
             predicted += judge.before_weight * before / judge.before_scale
     return predicted
-
-
-def effect(pairs: JudgedPairs, keep: Truths, resampling: Resampling = USUAL) -> Effect:
-    """What keeping the edits in ``keep`` does to ``pairs``, with paired confidence intervals over the groups."""
-    before, after, gains = pairs.human_before, pairs.human_after, pairs.gains
-    gate, one = np.where(keep, after, before), np.ones(len(pairs))
-    oracle, better = np.maximum(before, after), after if gains.sum() > 0 else before
-    good, harmful = (gains > 0).astype(np.float64), (gains < 0).astype(np.float64)
-    figures: dict[str, tuple[Floats, Floats]] = {
-        "gate": (gate, one),
-        "always": (after, one),
-        "never": (before, one),
-        "oracle": (oracle, one),
-        "over_always": (gate - after, one),
-        "over_never": (gate - before, one),
-        "accepted": (keep.astype(np.float64), one),
-        "good_kept": (good * keep, good),
-        "harmful_refused": (harmful * ~keep, harmful),
-        "lead": (gate - better, one),
-        "headroom": (gate - better, oracle - better),
-    }
-    alone = [(np.where(pairs.differences[:, place] > 0, after, before), one) for place in range(len(pairs.judges))]
-    above, below = map(list, zip(*figures.values(), *alone, strict=True))
-    measured = ratios(above, below, pairs.groups, resampling)
-    return Effect(
-        items=len(pairs),
-        groups=int(pairs.groups.max()) + 1,
-        **dict(zip(figures, measured, strict=False)),
-        alone=dict(zip(pairs.judges, measured[len(figures) :], strict=True)),
-    )
-
-
-def kept_crosswise(pairs: JudgedPairs, *, seed: int = SEED) -> Truths:
-    """Which pairs are kept by gates that were each learnt from the other documents: five folds, all chosen anew.
-
-    Folds that cannot be learnt from count as never or always, which they teach.
-    """
-    fold = (np.random.default_rng(seed).permutation(int(pairs.groups.max()) + 1) % FOLDS)[pairs.groups]
-    keep = np.zeros(len(pairs), dtype=bool)
-    for number in range(int(fold.max()) + 1):
-        others, held_out = pairs.chosen(fold != number), pairs.chosen(fold == number)
-        try:
-            keep[fold == number] = predictions(learn(others, seed=seed, fewest=2), held_out) > 0
-        except InputError:
-            keep[fold == number] = others.gains.sum() > 0
-    return keep
-
-
-LEARNING = (50, 100, 200, 400)
-DRAWS = 20
-
-
-def learning_curve(
-    learnt_from: JudgedPairs, reported_on: JudgedPairs, *, draws: int = DRAWS, seed: int = SEED
-) -> tuple[LearningPoint, ...]:
-    """What gates learnt on fewer pairs are worth on ``reported_on``: the mean of ``draws`` random choices of each size.
-
-    Choices that cannot be learnt from (labels that are all the same) count as never or always, which they teach.
-    """
-    points = []
-    better = max(reported_on.gains.sum(), 0.0)
-    room = np.maximum(reported_on.gains, 0).sum() - better
-    for size in (size for size in LEARNING if size <= len(learnt_from)):
-        leads = []
-        for draw in range(draws):
-            few = learnt_from.drawn(size, (seed, size, draw))
-            try:
-                keep = predictions(learn(few, seed=seed), reported_on) > 0
-            except InputError:
-                keep = np.full(len(reported_on), few.gains.sum() > 0)
-            leads.append(float(reported_on.gains[keep].sum() - better))
-        mean = sum(leads) / draws
-        points.append(
-            LearningPoint(
-                pairs=size,
-                draws=draws,
-                lead=mean / len(reported_on),
-                headroom=mean / room if room > 0 else None,
-                lost=sum(lead < 0 for lead in leads) / draws,
-            )
-        )
-    return tuple(points)
-
-
-UNTOUCHED = (0.1, 0.25, 0.5, 0.75, 0.9)
-
-
-def triage(
-    pairs: JudgedPairs,
-    keep: Truths,
-    thresholds: Mapping[int, Sequence[tuple[float, bool]]],
-    resampling: Resampling = USUAL,
-) -> tuple[TriagePoint, ...]:
-    """What leaving alone the texts of ``pairs`` that score a threshold or more is worth, where ``keep`` decides else.
-
-    ``thresholds`` are of the judge at a place, each with whether it is the calibrated one.
-    """
-    points, one = [], np.ones(len(pairs))
-    gate = np.where(keep, pairs.human_after, pairs.human_before)
-    for place, own in thresholds.items():
-        for threshold, calibrated in own:
-            alone = pairs.scores_before[:, place] >= threshold
-            human = np.where(alone, pairs.human_before, gate)
-            columns = [alone.astype(np.float64), human, human - gate]
-            untouched, mean, change = ratios(columns, [one] * 3, pairs.groups, resampling)
-            points.append(
-                TriagePoint(
-                    judge=pairs.judges[place],
-                    threshold=threshold,
-                    calibrated=calibrated,
-                    untouched=untouched,
-                    human=mean,
-                    change=change,
-                )
-            )
-    return tuple(points)
-
-
-def triage_thresholds(pairs: JudgedPairs, place: int, calibrated: float | None = None) -> list[tuple[float, bool]]:
-    """Scores that a tenth to nine tenths of the texts before reach, and the ``calibrated`` one; highest first."""
-    scores = pairs.scores_before[:, place]
-    found = {float(np.quantile(scores, 1 - share, method="higher")) for share in UNTOUCHED} - {calibrated}
-    thresholds = [(threshold, False) for threshold in found] + ([] if calibrated is None else [(calibrated, True)])
-    return sorted(thresholds, reverse=True)

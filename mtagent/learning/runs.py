@@ -1,66 +1,168 @@
-"""A stored run as pairs to calibrate a gate on: what judges say of its edits, and the labels of a teacher or of people.
+"""The edits of a stored run as judged pairs: which edits there are, who labelled them, and what is learnt from them.
 
-The judges are asked by ``jobs/calibrate.py``, unless the run's own gate has asked them.
+The judgements are by the gate of the run itself, or by judges who are asked later (``asking.py``).
 """
 
 from __future__ import annotations
 
+import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple, get_args
 
 from rapidfuzz.distance import Levenshtein
 
-from mtagent.analysis.review import wanted
+from mtagent.analysis.review import wanted as is_wanted
 from mtagent.analysis.scores import Cells, read_table, text_in
 from mtagent.chain.calibration import Source
 from mtagent.chain.decided import Decided
-from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
 from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.inputs import sha256
-from mtagent.jobs.parts import OwnParts
-from mtagent.jobs.run import OnStart
-from mtagent.learning.asking import SAMPLE, StoredPair, StoredPairs, judge_run, pairs_in, read_pairs
-from mtagent.learning.gain import FEWEST_PAIRS
-from mtagent.learning.reading import Group, Judged, Pair, Text, before_and_after
-from mtagent.records import GAIN_DIGITS, Chain, Judgement, Segment, Stage, comparable
-from mtagent.store.runs import RunSummary
-from mtagent.store.store import Store, open_existing
-from mtagent.text import languages
-from mtagent.text.amounts import counted
+from mtagent.learning.pairs import Group, JudgedData, JudgedPair, Label, RatedText, counted, group_of
+from mtagent.learning.reading import label_in
+from mtagent.records import GAIN_DIGITS, Chain, Judgement, Stage, Step, comparable
+from mtagent.store.runs import StoredRun
+from mtagent.store.store import Store
+from mtagent.text import edits, languages
 
-_NAMED = 5
+STRATA = 4
+"""Quarters of the edits by size; a sample has the same share of each."""
+_SHOWN = 5
 """Segments that a remark names."""
-_NO_JUDGE = "no judge was asked about its edits: name judges with --judge"
+NO_JUDGE = "no judge was asked about its edits: name judges with --judge"
 _SCORES_OF_TEXTS = "scores of single texts go with the ratings of the run: mtagent rate --run"
 
 
-class Label(NamedTuple):
-    """People's scores of the texts before and after an edit; a preference is a gain from 0. ``where`` it stands."""
+# The edits of a run
 
-    before: float
-    after: float
-    where: str
 
-    @property
-    def gain(self) -> float:
-        """What people see."""
-        return round(self.after - self.before, GAIN_DIGITS)
+class RunEdits(NamedTuple):
+    """Edits of a run that a gate decides on, as pairs without a label."""
+
+    pairs: list[JudgedPair]
+    total: int
+    """How many such edits the run has."""
+    refused: int
+    """How many more the guards refused, so that no gate sees them."""
+
+
+def pairs_in(chain: Chain, *, as_kept: bool = False) -> Iterator[JudgedPair]:
+    """The edits in ``chain`` that a gate decides on, rejected ones included, with the judgements of its own gate.
+
+    Edits that the guards refused are left out. ``as_kept``: where a gate kept a part of an edit, that part. Edits after
+    one that was taken back are left out: they were proposed for another text.
+    """
+    before = chain.segment.translation
+    for step in chain.steps:
+        is_reverted = any(edit.outcome == "reverted" for edit in step.edits)
+        if before is not None and before.strip():
+            after = _text_after(step, before, is_reverted=is_reverted, as_kept=as_kept)
+            if after is not None and after != before and after.strip():
+                # A candidate that was held against another one was not judged against the text before.
+                judgements = step.cause.judgements if step.cause.against is None else ()
+                yield JudgedPair(chain.segment, group_of(chain.segment), before, after, judgements, step.stage)
+        if is_reverted:
+            break
+        before = step.text
+
+
+def _text_after(step: Step, before: str, *, is_reverted: bool, as_kept: bool) -> str | None:
+    """The text that a step proposed to the gate; ``None`` where no gate decides on it."""
+    is_edit = step.stage not in ("translate", "rules") and step.verdict in ("kept", "rejected")
+    if step.proposed is None or not is_edit or _is_refused(step):
+        return None
+    only_kept = as_kept and step.verdict == "kept"
+    if only_kept and not is_reverted:
+        return step.text
+    left_out = {"refused", "rejected"} if only_kept else {"refused"}
+    if all(edit.outcome not in left_out for edit in step.edits):
+        return step.proposed
+    judged = {"applied", "rejected", "reverted"} - left_out
+    applied = []
+    for edit in step.edits:
+        if edit.outcome in judged and edit.start is not None:
+            applied.append(edit.model_copy(update={"outcome": "applied"}))
+    return edits.apply(before, applied)
+
+
+def _is_refused(step: Step) -> bool:
+    """Whether the guards refused all that a step proposed, or it broke lines: no gate is asked about that."""
+    return step.verdict == "rejected" and step.cause.kind in ("guards", "lines")
+
+
+def read_edits(
+    run: StoredRun,
+    *,
+    sample: int | None = None,
+    seed: int = 0,
+    wanted: Callable[[JudgedPair], bool] = lambda pair: True,
+    as_kept: bool = False,
+) -> RunEdits:
+    """The edits in ``run`` that are ``wanted``, all or a ``sample``.
+
+    The run is read once for the sizes of the edits and once for the chosen edits. Raises :class:`ConfigError` for a run
+    that holds no chains.
+    """
+    if run.kind != "chain":
+        raise ConfigError(f"run {run.name!r}: holds ratings and no edits: name a run of postedit or translate")
+    sizes, places = list[int](), list[tuple[int, int]]()
+    total, refused = 0, 0
+    for position, chain in run.placed_chains():
+        refused += sum(_is_refused(step) for step in chain.steps)
+        for number, pair in enumerate(pairs_in(chain, as_kept=as_kept)):
+            total += 1
+            if wanted(pair):
+                sizes.append(Levenshtein.distance(pair.before, pair.after))
+                places.append((position, number))
+    chosen = list(range(len(sizes)))
+    if sample is not None:
+        chosen = sampled(sizes, sample, seed)
+    pairs = []
+    for index in chosen:
+        position, number = places[index]
+        pairs.append(list(pairs_in(run.chain_at(position), as_kept=as_kept))[number])
+    return RunEdits(pairs, total, refused)
+
+
+def sampled(sizes: Sequence[int], number: int, seed: int) -> list[int]:
+    """The places of ``number`` edits, in order: as many from each quarter by size.
+
+    The quarters have the same number of edits, so each edit is equally likely, and the sample is like the whole. A
+    larger sample of the same edits contains the smaller one: judgements that were paid for are not paid for again.
+    """
+    by_size = sorted(range(len(sizes)), key=lambda place: (sizes[place], place))
+    bounds = [len(sizes) * stratum // STRATA for stratum in range(STRATA + 1)]
+    strata = [by_size[low:high] for low, high in pairwise(bounds)]
+    for stratum, members in enumerate(strata):
+        random.Random(f"{seed} {stratum}").shuffle(members)
+    # One of each quarter, then the next of each, and so on.
+    places = []
+    for turn in range(max(len(members) for members in strata)):
+        for members in strata:
+            if turn < len(members):
+                places.append(members[turn])
+    return sorted(places[:number])
+
+
+# People's labels of the edits
 
 
 class Labels:
-    """People's labels of the edits of a run, by segment and stage; where a segment has one edit, without the stage.
-
-    ``where`` says where they stand, ``source`` is what the calibration says of that, and ``people`` what they are.
-    """
+    """People's labels of the edits of a run, by segment and stage; where a segment has one edit, without the stage."""
 
     def __init__(self, where: str, source: Source, people: str = "preferences") -> None:
-        self.where, self.source, self.people = where, source, people
+        self.where = where
+        """The file or run, for messages."""
+        self.source = source
+        self.people = people
+        """What kind of labels these are."""
         self._labels: dict[tuple[str, str | None], Label] = {}
         self._stages: dict[str, list[Stage]] = {}
-        self.scores = False
+        self._has_scores = False
 
     @classmethod
     def of_decisions(cls, store: Store, name: str) -> Labels:
@@ -68,58 +170,51 @@ class Labels:
         labels = cls(f"the decisions on run {name!r}", Source(option="--decisions", name=name), "decisions")
         for _, result in DecidedRun(store, name).segments(only_decided=True):
             for pair in pairs_in(result.chain, as_kept=True):
-                if (gain := decided_gain(result, pair)) is not None:
-                    segment = result.chain.segment.id
-                    labels._labels[segment, pair.stage] = Label(0.0, gain, f"run {name!r}, segment {segment}")
+                gain = decided_gain(result, pair)
+                if gain is not None:
+                    where = f"run {name!r}, segment {pair.segment.id}"
+                    labels._labels[pair.segment.id, pair.stage] = Label(0.0, gain, where=where)
         return labels
 
     @classmethod
     def read(cls, path: Path) -> Labels:
         """The labels in a table. Raises :class:`InputError` for rows that label nothing."""
-        self = cls(str(path), Source(option="--human", name=path.name, sha256=sha256(path)))
+        labels = cls(str(path), Source(option="--human", name=path.name, sha256=sha256(path)))
         for row in read_table(path).rows:
             segment, stage = text_in(row, "id"), text_in(row, "stage")
             if segment is None:
                 raise InputError(f"{row.where}: has no id: name the segment whose edit it is about; {_SCORES_OF_TEXTS}")
             if stage is not None and stage not in get_args(Stage):
                 raise InputError(f"{row.where}: there is no stage {stage[:20]!r}; write postedit or proofread")
-            label = self._label(row)
-            if label is None:
-                continue
-            first = self._labels.setdefault((segment, stage), label)
-            _refuse_contradiction(segment, first, label)
-        return self
-
-    def _label(self, row: Cells) -> Label | None:
-        names = [name for name in ("preference", "human") if name in row.values]
-        if {"human_before", "human_after"} <= row.values.keys():
-            names = ["human"]
-        if not names:
-            raise InputError(
-                f"{row.where}: has {', '.join(row.values) or 'nothing'}; the label of an edit is a preference (before, "
-                f"after or same), or human_before and human_after; {_SCORES_OF_TEXTS}"
-            )
-        before, after, scored = before_and_after(row, names[0])
-        if scored:
-            self.scores, self.people = True, "human scores"
-        return None if before is None or after is None else Label(before, after, row.where)
+            label = _label_of_edit(row)
+            if label.has_scores:
+                labels._has_scores, labels.people = True, "human scores"
+            if label.gain is not None:
+                first = labels._labels.setdefault((segment, stage), label)
+                first.refuse_other(label, f"segment {segment}")
+        return labels
 
     def __len__(self) -> int:
         return len(self._labels)
 
-    def of(self, segment: str, stage: Stage) -> Label | None:
+    def label_of(self, pair: JudgedPair) -> Label | None:
         """The label of an edit. Raises :class:`InputError` where two contradict each other."""
-        found = [label for key in ((segment, None), (segment, stage)) if (label := self._labels.get(key))]
-        if len(found) > 1:
-            _refuse_contradiction(segment, *found)
-        return found[0] if found else None
+        segment = pair.segment.id
+        of_segment, of_stage = self._labels.get((segment, None)), self._labels.get((segment, pair.stage))
+        if of_segment is not None and of_stage is not None:
+            of_segment.refuse_other(of_stage, f"segment {segment}")
+        label = of_segment or of_stage
+        # One row with scores makes all labels of a table scores.
+        return None if label is None else label._replace(has_scores=self._has_scores)
 
-    def see(self, pair: StoredPair) -> bool:
-        """Whether an edit of the run is labelled; notes that it is there.
+    def see(self, pair: JudgedPair) -> bool:
+        """Whether an edit of the run is labelled; notes that the run has it.
 
-        Raises :class:`InputError` for a label that says no stage, where a segment has edits in two.
+        Raises :class:`InputError` for a label without a stage, where a segment has edits in two.
         """
-        segment, stages = pair.segment.id, self._stages.setdefault(pair.segment.id, [])
+        assert pair.stage is not None  # a run's edits have one
+        segment = pair.segment.id
+        stages = self._stages.setdefault(segment, [])
         stages.append(pair.stage)
         label = self._labels.get((segment, None))
         if label is not None and len(stages) > 1:
@@ -127,261 +222,212 @@ class Labels:
                 f"{label.where}: segment {segment} has an edit in {' and in '.join(stages)}: say in a column stage "
                 "which one is meant"
             )
-        return self.of(segment, pair.stage) is not None
+        return self.label_of(pair) is not None
 
     @property
     def without_edit(self) -> list[str]:
         """The segments whose labels are of no edit that was seen."""
-        return [
-            segment
-            for segment, stage in self._labels
-            if segment not in self._stages or (stage is not None and stage not in self._stages[segment])
-        ]
+        segments = []
+        for segment, stage in self._labels:
+            stages = self._stages.get(segment)
+            if stages is None or (stage is not None and stage not in stages):
+                segments.append(segment)
+        return segments
 
 
-def _refuse_contradiction(segment: str, first: Label, second: Label) -> None:
-    if first.gain != second.gain:
-        raise InputError(
-            f"{second.where}: the gain of segment {segment} is {second.gain:g}, and in {first.where} {first.gain:g}: "
-            "these labels contradict each other; keep one"
-        )
+def _label_of_edit(row: Cells) -> Label:
+    """People's scores or preference in a row of a table of labels."""
+    if {"human_before", "human_after"} <= row.values.keys():
+        return label_in(row, "human")
+    for name in ("preference", "human"):
+        if name in row.values:
+            return label_in(row, name)
+    raise InputError(
+        f"{row.where}: has {', '.join(row.values) or 'nothing'}; the label of an edit is a preference (before, "
+        f"after or same), or human_before and human_after; {_SCORES_OF_TEXTS}"
+    )
 
 
-def decided_gain(result: Decided, pair: StoredPair) -> float | None:
+def decided_gain(result: Decided, pair: JudgedPair) -> float | None:
     """What people's decisions say of an edit that a gate decided on, from -1 to 1; ``None`` where they say nothing.
 
-    The share of its single edits that they want, less the share that they do not; all must be decided on. Words of
-    one's own count by how much nearer the machine's edit has come to them.
+    The share of its single edits that people want, less the share that they do not want; all must be decided on. A text
+    of their own counts by how much nearer the machine's edit has come to it.
     """
-    if result.decision is not None and result.decision.text is not None:
-        return _nearer(pair.before, pair.after, result.decision.text)
-    kept = result.chain.by_stage()[pair.stage].verdict == "kept"
+    assert pair.stage is not None  # a run's edits have one
+    decision = result.decision
+    if decision is not None and decision.text is not None:
+        return _nearer(pair.before, pair.after, decision.text)
+    is_kept = result.chain.by_stage()[pair.stage].verdict == "kept"
+    outcome = "applied" if is_kept else "rejected"
     gains = []
     for row in result.edits:
-        if row.stage == pair.stage and row.edit.outcome == ("applied" if kept else "rejected"):
-            if row.decision is not None and row.decision.text is not None:
-                gains.append(_nearer(row.edit.old, row.edit.new, row.decision.text))
-            elif (verdict := wanted(result, row)) is not None:
-                gains.append(1.0 if verdict else -1.0)
-            else:
-                return None
-    if not gains and result.decision is not None:  # a rewording without single edits
-        gains = [1.0 if kept and result.decision.verdict == "accept" else -1.0]
-    return round(sum(gains) / len(gains), GAIN_DIGITS) if gains else None
+        if row.stage != pair.stage or row.edit.outcome != outcome:
+            continue
+        if row.decision is not None and row.decision.text is not None:
+            gains.append(_nearer(row.edit.old, row.edit.new, row.decision.text))
+            continue
+        verdict = is_wanted(result, row)
+        if verdict is None:
+            return None
+        gains.append(1.0 if verdict else -1.0)
+    if not gains and decision is not None:  # a rewording without single edits
+        gains.append(1.0 if is_kept and decision.verdict == "accept" else -1.0)
+    if not gains:
+        return None
+    return round(sum(gains) / len(gains), GAIN_DIGITS)
 
 
-def _nearer(before: str, after: str, own: str) -> float:
-    """How much nearer ``after`` is to one's ``own`` text than ``before``: 1 = it is that text."""
-    was, becomes = Levenshtein.distance(before, own), Levenshtein.distance(after, own)
+def _nearer(before: str, after: str, decided: str) -> float:
+    """How much nearer ``after`` is to the ``decided`` text than ``before``: 1 = it is that text."""
+    was, becomes = Levenshtein.distance(before, decided), Levenshtein.distance(after, decided)
     return round((was - becomes) / max(was, becomes, 1), GAIN_DIGITS)
 
 
-class JudgedEdit(NamedTuple):
-    """An edit with the judgements of a panel, and the scores that label its texts (a preference: 0 and the gain).
+# Judged and labelled
 
-    ``text`` is the one that it makes.
+
+def decided_edits(store: Store, name: str) -> JudgedData:
+    """The edits of the run ``name`` that people decided on, with the judgements of its own gate.
+
+    Raises :class:`ConfigError` where there was no judge, or more than one panel.
     """
-
-    segment: Segment
-    stage: Stage
-    text: str
-    judgements: tuple[Judgement, ...]
-    before: float
-    after: float
-    scored: bool
+    labels = Labels.of_decisions(store, name)
+    pairs = []
+    for _, result in DecidedRun(store, name).segments(only_decided=True):
+        pairs += [pair for pair in pairs_in(result.chain, as_kept=True) if labels.see(pair)]
+    return of_own_gate(pairs, labels, name)
 
 
-class RunJudged(NamedTuple):
-    """What was found out about a run's edits. ``run`` is where the judging is stored; ``None``: nobody was asked."""
+def of_own_gate(pairs: Sequence[JudgedPair], labels: Labels, name: str) -> JudgedData:
+    """The edits with people's labels and the judgements of the gate of their own run.
 
-    judged: Judged
-    run: RunSummary | None = None
-
-
-def wanted_edits(labels: Labels | None = None, lp: str | None = None) -> Callable[[StoredPair], bool]:
-    """Whether an edit is of the language pair ``lp``, and labelled, where that is asked."""
-    languages_wanted = languages.parse_pair(lp) if lp else None
-
-    def wanted(pair: StoredPair) -> bool:
-        ours = languages_wanted in (None, (pair.segment.source_lang, pair.segment.target_lang))
-        return ours and (labels is None or labels.see(pair))
-
-    return wanted
-
-
-def refusal(name: str, labels: Labels | None) -> Callable[[StoredPairs], None]:
-    """What raises :class:`InputError` for pairs of the run ``name`` that are too few to learn from."""
-
-    def refuse(found: StoredPairs) -> None:
-        edits = f"{counted(found.total, 'edit')} that a gate decides on"
-        if found.refused:
-            edits += f" (and {found.refused} that the guards refused)"
-        if labels is not None:
-            edits += f", of which {len(found.pairs)} are labelled in {labels.where}"
-        if len(found.pairs) < FEWEST_PAIRS:
-            sampled = f"; the sample is of {len(found.pairs)}" if labels is None and found.total >= FEWEST_PAIRS else ""
-            raise InputError(f"run {name!r}: has {edits}{sampled}: at least {FEWEST_PAIRS} are needed to learn from")
-
-    return refuse
-
-
-async def judge_edits(
-    config: Config,
-    name: str,
-    *,
-    teacher: str | None = None,
-    labels: Labels | None = None,
-    sample: int | None = None,
-    seed: int = 0,
-    lp: str | None = None,
-    own: OwnParts = OwnParts(),
-    on_pairs: Callable[[StoredPairs], None] = lambda _: None,
-    on_start: OnStart = lambda *_: None,
-    on_chain: Callable[[Chain], None] = lambda _: None,
-) -> RunJudged:
-    """The edits of the chain run ``name`` with what judges say of them, labelled by a ``teacher`` or by ``labels``.
-
-    Where people gave the labels and no judge is named, the judgements are those of the run's own gate, and no model is
-    asked. Raises :class:`mtagent.errors.MtagentError` before anything is asked where that cannot teach anything.
+    Raises :class:`ConfigError` where there was no judge, or more than one panel.
     """
-    refuse, wanted = refusal(name, labels), wanted_edits(labels, lp)
-    source = Source(option="--run", name=name)
-    if labels is not None and not config.judges:
-        with open_existing(config.store) as store:
-            found = read_pairs(store.read(name), sample=sample, seed=seed, wanted=wanted, as_kept=True)
-        try:
-            refuse(found)
-        except InputError as error:
-            if not found.pairs or any(pair.judgements for pair in found.pairs):
-                raise
-            raise InputError(f"{error}; and {_NO_JUDGE}") from error
-        on_pairs(found)
-        return RunJudged(_of_own_gate(found.pairs, labels, name, source))
-    if labels is None:
-        sample = sample or SAMPLE
-    judged = await judge_run(
-        config, name, teacher=teacher, sample=sample, seed=seed, wanted=wanted, refuse=refuse, own=own,
-        on_pairs=on_pairs, on_start=on_start, on_chain=on_chain,
-    )  # fmt: skip
-    return RunJudged(_of_chains(judged.chains, labels, source), judged.run)
-
-
-def decided_edits(store: Store, name: str) -> Judged:
-    """The edits of the run ``name`` that people decided on, with what its own gate's judges said of them.
-
-    Raises :class:`ConfigError` where there was no judge, or not one panel.
-    """
-    labels, run = Labels.of_decisions(store, name), DecidedRun(store, name)
-    pairs = [pair for _, result in run.segments(only_decided=True) for pair in pairs_in(result.chain, as_kept=True)]
-    return _of_own_gate([pair for pair in pairs if labels.see(pair)], labels, name, Source(option="--run", name=name))
-
-
-def _of_own_gate(pairs: Sequence[StoredPair], labels: Labels, name: str, source: Source) -> Judged:
-    """The edits with the judgements of the gate of their own run."""
     judged = [pair for pair in pairs if pair.judgements]
-    kinds = Counter(tuple(comparable(j.signature) or j.judge for j in pair.judgements) for pair in judged)
-    if not kinds:
-        raise ConfigError(f"run {name!r}: {_NO_JUDGE}")
-    if len(kinds) > 1:
-        shown = "; ".join(" + ".join(panel) for panel in kinds)
+    panels = Counter(_panel(pair) for pair in judged)
+    if not panels:
+        raise ConfigError(f"run {name!r}: {NO_JUDGE}")
+    if len(panels) > 1:
+        shown = "; ".join(" + ".join(panel) for panel in panels)
         raise ConfigError(f"run {name!r}: its edits were judged by different panels ({shown}): name one with --judge")
-    found = [_labelled(pair.segment, pair.stage, pair.after, pair.judgements, labels) for pair in judged]
-    lacking = {"edits that no judge was asked about": len(pairs) - len(found)}
-    return _judged([edit for edit in found if edit], labels, source, lacking, ())
+    labelled = []
+    for pair in judged:
+        label = labels.label_of(pair)
+        if label is not None:
+            labelled.append(replace(pair, label=label))
+    left_out = {"edits that no judge was asked about": len(pairs) - len(judged)}
+    return _data_of(labelled, labels, name, left_out)
 
 
-def _of_chains(chains: Sequence[Chain], labels: Labels | None, source: Source) -> Judged:
-    """The edits that a calibration run holds; those that a judge failed for are counted and named."""
-    edits, failed, people = list[JudgedEdit](), dict[str, list[str]](), ""
+def _panel(pair: JudgedPair) -> tuple[str, ...]:
+    """Who judged a pair."""
+    return tuple(comparable(judgement.signature) or judgement.judge for judgement in pair.judgements)
+
+
+def of_chains(chains: Sequence[Chain], labels: Labels | None, name: str) -> JudgedData:
+    """The edits of the run ``name`` that a calibration run judged; without ``labels`` its teacher labels them.
+
+    Edits that a judge failed for are counted and named.
+    """
+    pairs, people = list[JudgedPair](), ""
+    failed: dict[str, list[str]] = {}
     for chain in chains:
         for step in chain.steps:
             cause = step.cause
             if cause.kind != "judged":
                 failed.setdefault(cause.by or "a judge", []).append(chain.segment.id)
-            elif labels is not None:
-                edit = _labelled(chain.segment, step.stage, step.proposed or "", cause.judgements, labels)
-                edits += [edit] if edit else []
-            elif (teacher := cause.teacher) is not None and (gain := teacher.difference) is not None:
-                before, after = (0.0, gain) if teacher.choices else (teacher.before, teacher.after)
-                assert before is not None
-                assert after is not None
-                scored, made = not teacher.choices, step.proposed or ""
-                edits.append(JudgedEdit(chain.segment, step.stage, made, cause.judgements, before, after, scored))
-                people = f"teacher {teacher.signature or teacher.judge}"
-    lacking = {f"edits for which {name} failed": len(segments) for name, segments in failed.items()}
-    remarks = [f"{name} failed for {_listed(segments)}: left out" for name, segments in failed.items()]
-    if not edits:
+                continue
+            after = step.proposed or ""
+            pair = JudgedPair(chain.segment, group_of(chain.segment), step.text, after, cause.judgements, step.stage)
+            if labels is not None:
+                label = labels.label_of(pair)
+            else:
+                label = _teachers_label(cause.teacher)
+                if label is not None and cause.teacher is not None:
+                    people = f"teacher {cause.teacher.signature or cause.teacher.judge}"
+            if label is not None:
+                pairs.append(replace(pair, label=label))
+    left_out, remarks = {}, []
+    for judge, segments in failed.items():
+        left_out[f"edits for which {judge} failed"] = len(segments)
+        remarks.append(f"{judge} failed for {_listed(segments)}: left out")
+    if not pairs:
         raise InputError("no edit has the judgements of all judges: " + "; ".join(remarks))
-    return _judged(edits, labels, source, lacking, remarks, people)
+    return _data_of(pairs, labels, name, left_out, remarks, people)
 
 
-def _labelled(
-    segment: Segment, stage: Stage, text: str, judgements: tuple[Judgement, ...], labels: Labels
-) -> JudgedEdit | None:
-    label = labels.of(segment.id, stage)
-    return JudgedEdit(segment, stage, text, judgements, label.before, label.after, labels.scores) if label else None
+def _teachers_label(teacher: Judgement | None) -> Label | None:
+    """A teacher's scores of both texts, or its preference."""
+    if teacher is None or teacher.difference is None:
+        return None
+    if teacher.choices:
+        return Label(0.0, teacher.difference)
+    return Label(teacher.before, teacher.after, has_scores=True)
 
 
-def _groups(edits: Sequence[JudgedEdit]) -> list[Group]:
-    """What stays together when a gate is learnt from some edits and tried on others: documents, and equal texts."""
-    first, groups = dict[tuple[str, str], Group](), list[Group]()
-    for edit in edits:
-        document = edit.segment.document
-        groups.append(("segment", edit.segment.id) if document is None else ("document", document))
-        equal = edit.segment.source, edit.text
-        first[equal] = min(first.get(equal, groups[-1]), groups[-1])
-    return [first[edit.segment.source, edit.text] for edit in edits]
-
-
-def _judged(
-    edits: Sequence[JudgedEdit],
+def _data_of(
+    pairs: Sequence[JudgedPair],
     labels: Labels | None,
-    source: Source,
+    name: str,
     left_out: Mapping[str, int],
-    remarks: Sequence[str],
+    remarks: Sequence[str] = (),
     people: str = "",
-) -> Judged:
-    data, remarks, left_out = [source], list(remarks), dict(left_out)
+) -> JudgedData:
+    """Labelled pairs of the run ``name``, with what is known about all of them."""
+    data, remarks, left_out = [Source(option="--run", name=name)], list(remarks), dict(left_out)
     if labels is not None:
         data.append(labels.source)
         people = labels.people
-        if without := labels.without_edit:
-            left_out["labels of no edit in the run"] = len(without)
-            remarks.append(f"labels of no edit in the run: {_listed(without)}")
-    pairs, texts = list[Pair](), list[Text]()
-    for group, (segment, stage, _, judgements, before, after, scored) in zip(_groups(edits), edits, strict=True):
-        differences = tuple(judgement.difference for judgement in judgements)
-        scores = tuple(None if judgement.choices else judgement.before for judgement in judgements)
-        pairs.append(Pair(group, f"{segment.id} {stage}", scores, differences, before, after))
-        for system, human in (("before", before), ("after", after)) if scored else ():
-            of_text = tuple(getattr(judgement, system) for judgement in judgements)
-            texts.append(Text(system, segment.id, of_text, human, document=segment.document))
-    segments = [edit.segment for edit in edits]
-    language_pairs = (languages.pair_of(segment.source_lang, segment.target_lang) for segment in segments)
-    return Judged(
-        judges=_names(edits[0].judgements),
+        segments = labels.without_edit
+        if segments:
+            left_out["labels of no edit in the run"] = len(segments)
+            remarks.append(f"labels of no edit in the run: {_listed(segments)}")
+    grouped, texts = list[JudgedPair](), list[RatedText]()
+    language_pairs, domains = dict[str, None](), dict[str, None]()
+    for pair, group in zip(pairs, _groups(pairs), strict=True):
+        grouped.append(replace(pair, group=group))
+        texts += pair.texts
+        language_pairs[languages.pair_of(pair.segment.source_lang, pair.segment.target_lang)] = None
+        if pair.segment.domain:
+            domains[pair.segment.domain] = None
+    return JudgedData(
+        judges=judge_names(pairs[0].judgements),
         texts=tuple(texts),
-        pairs=tuple(pairs),
-        signatures=tuple(judgement.signature for judgement in edits[-1].judgements),
+        pairs=tuple(grouped),
+        signatures=tuple(judgement.signature for judgement in pairs[-1].judgements),
         data=tuple(data),
-        language_pairs=tuple(dict.fromkeys(language_pairs)),
-        domains=tuple(dict.fromkeys(segment.domain for segment in segments if segment.domain)),
-        left_out={reason: number for reason, number in left_out.items() if number},
+        language_pairs=tuple(language_pairs),
+        domains=tuple(domains),
+        left_out=counted(left_out),
         remarks=tuple(remarks),
         people=people,
     )
 
 
-def _names(judgements: Sequence[Judgement]) -> tuple[str, ...]:
-    """What the judges are called; those of one name by what their signatures do not share."""
+def _groups(pairs: Sequence[JudgedPair]) -> list[Group]:
+    """What stays together when a gate is learnt from some edits and tried on others: documents, and equal texts."""
+    first: dict[tuple[str, str], Group] = {}
+    for pair in pairs:
+        texts = pair.segment.source, pair.after
+        first[texts] = min(first.get(texts, pair.group), pair.group)
+    return [first[pair.segment.source, pair.after] for pair in pairs]
+
+
+def judge_names(judgements: Sequence[Judgement]) -> tuple[str, ...]:
+    """What the judges are called; judges of one name by the parts of their signatures that differ."""
     names = []
     for judgement in judgements:
-        alike = [other.signature.split("|") for other in judgements if other.judge == judgement.judge]
-        own = [part for part in judgement.signature.split("|") if not all(part in parts for parts in alike)]
-        names.append(f"{judgement.judge} ({', '.join(own)})" if len(alike) > 1 and own else judgement.judge)
+        signatures = [other.signature.split("|") for other in judgements if other.judge == judgement.judge]
+        shared = set(signatures[0]).intersection(*signatures)
+        own = [part for part in judgement.signature.split("|") if part not in shared]
+        is_shared = len(signatures) > 1 and bool(own)
+        names.append(f"{judgement.judge} ({', '.join(own)})" if is_shared else judgement.judge)
     return tuple(names)
 
 
 def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
+    """The first few names, and how many more there are."""
+    if len(names) <= _SHOWN:
+        return ", ".join(names)
+    return f"{', '.join(names[:_SHOWN])} and {len(names) - _SHOWN} more"
