@@ -148,7 +148,9 @@ async def judge_run(
         async with assembled_panel(config, teacher, own, wrap_llm=models.wrap) as panel:
             decided = effective(config, own).for_results()
             settings = {key: value for key, value in decided.items() if key in SETTINGS}
-            signatures = {f"judge {place}": judge.signature for place, judge in enumerate(panel.judges, start=1)}
+            signatures = {}
+            for place, judge in enumerate(panel.judges, start=1):
+                signatures[f"judge {place}"] = judge.signature
             if panel.teacher is not None:
                 settings["teacher"] = teacher
                 signatures["teacher"] = panel.teacher.signature

@@ -183,8 +183,10 @@ def effect(pairs: JudgedPairs, keep: Truths, resampling: Resampling = USUAL) -> 
         "lead": (gate - better, every),
         "headroom": (gate - better, oracle - better),
     }
-    above = [column for column, _ in columns.values()]
-    below = [column for _, column in columns.values()]
+    above, below = list[Floats](), list[Floats]()
+    for upper, lower in columns.values():
+        above.append(upper)
+        below.append(lower)
     for place in range(len(pairs.judges)):
         above.append(np.where(pairs.differences[:, place] > 0, after, before))
         below.append(every)
@@ -240,14 +242,14 @@ def learning_curve(
                 keep = np.full(len(reported_on), chosen.gains.sum() > 0)
             leads.append(float(reported_on.gains[keep].sum() - better))
         mean = sum(leads) / draws
-        lost = [lead for lead in leads if lead < 0]
+        lost = np.count_nonzero(np.array(leads) < 0)
         points.append(
             LearningPoint(
                 pairs=size,
                 draws=draws,
                 lead=mean / len(reported_on),
                 headroom=mean / headroom if headroom > 0 else None,
-                lost=len(lost) / draws,
+                lost=lost / draws,
             )
         )
     return tuple(points)
@@ -295,10 +297,13 @@ def triage_thresholds(pairs: JudgedPairs, place: int, calibrated: float | None =
     Highest first, each with whether it is the calibrated one.
     """
     scores = pairs.scores_before[:, place]
-    quantiles = {float(np.quantile(scores, 1 - share, method="higher")) for share in UNTOUCHED}
-    thresholds = [(score, False) for score in quantiles if score != calibrated]
+    thresholds = set[tuple[float, bool]]()
+    for share in UNTOUCHED:
+        score = float(np.quantile(scores, 1 - share, method="higher"))
+        if score != calibrated:
+            thresholds.add((score, False))
     if calibrated is not None:
-        thresholds.append((calibrated, True))
+        thresholds.add((calibrated, True))
     return sorted(thresholds, reverse=True)
 
 

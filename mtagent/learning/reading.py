@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -99,7 +99,9 @@ class CalibrationInputs:
             )
         names = None if documents is None else _document_names(documents)
         data = with_edits(side_by_side(sides, human, names), self.before, self.after)
-        sources = [Source(option="--run", name=run) for run in self.scores.runs]
+        sources = []
+        for run in self.scores.runs:
+            sources.append(Source(option="--run", name=run))
         if self.scores.folder is not None:
             for side in (*sides, human):
                 path = Path(side.origin)
@@ -110,9 +112,13 @@ class CalibrationInputs:
 
 def _named(sides: Sequence[Side], name: str) -> Side:
     """The judge of this name, with or without the reference that it saw."""
-    fitting = [side for side in sides if side.name == name]
-    if not fitting:
-        fitting = [side for side in sides if is_metric(side.name, name)]
+    exact, with_reference = list[Side](), list[Side]()
+    for side in sides:
+        if side.name == name:
+            exact.append(side)
+        elif is_metric(side.name, name):
+            with_reference.append(side)
+    fitting = exact or with_reference
     if len(fitting) != 1:
         raise InputError(f"--judge {name}: is the name of {', '.join(side.name for side in fitting)}; name one")
     return fitting[0]
@@ -144,7 +150,8 @@ def with_edits(data: JudgedData, before: Sequence[str], after: Sequence[str]) ->
         raise ConfigError("an edit leads from a text to another: name both systems, --before and --after")
     if not before:
         return data
-    names = {plain_name(name): name for name in systems} | {name: name for name in systems}
+    names = dict(zip(map(plain_name, systems), systems, strict=True))
+    names |= dict(zip(systems, systems, strict=True))
     for name in (*before, *after):
         if name not in names:
             raise ConfigError(f"there is no system {name!r} with human scores; there are: {', '.join(systems)}")
@@ -185,11 +192,14 @@ def side_by_side(judges: Sequence[Side], human: Side, documents: Sequence[str] |
     are counted. Raises :class:`InputError` if the sides have no system in common, different numbers of texts without
     ids, or rated different texts.
     """
-    matches = [match(judge, human, missing="leave-out") for judge in judges]
+    matches, scores = list[Match](), list[dict[Key, float | None]]()
     people: dict[Key, float | None] = {}
-    scores = []
-    for pairs in matches:
-        of_judge = {}
+    rated = set[Key]()
+    for judge in judges:
+        pairs = match(judge, human, missing="leave-out")
+        matches.append(pairs)
+        rated.update(pairs.evaluator.segments)
+        of_judge: dict[Key, float | None] = {}
         for row in pairs.rows:
             key = Key(row.system, row.item)
             people[key] = row.human
@@ -199,7 +209,7 @@ def side_by_side(judges: Sequence[Side], human: Side, documents: Sequence[str] |
     segments = _Segments(about, None if documents is None else _documents(documents, matches[0].evaluator))
     texts = []
     for key, score in people.items():
-        if not any(key in pairs.evaluator.segments for pairs in matches):
+        if key not in rated:
             continue
         marks = human.segments[key].errors if key in human.segments else None
         texts.append(
@@ -219,17 +229,37 @@ def side_by_side(judges: Sequence[Side], human: Side, documents: Sequence[str] |
         "human scores of texts that no judge scored": len(people) - len(texts),
     }
     for place, judge in enumerate(judges):
-        left_out[f"texts without a score of {judge.name}"] = sum(text.scores[place] is None for text in texts)
+        left_out[f"texts without a score of {judge.name}"] = _unscored(texts, place)
     left_out["texts without a human score"] = sum(text.human is None for text in texts)
+    language_pairs, domains = _kinds(about.values())
+    remarks = list[str]()
+    for pairs in matches:
+        remarks += _remarks(pairs)
     return JudgedData(
         judges=tuple(judge.name for judge in judges),
         texts=tuple(texts),
-        signatures=tuple(signed(judge) for judge in judges),
-        language_pairs=tuple(dict.fromkeys(known.pair for known in about.values() if known.pair)),
-        domains=tuple(dict.fromkeys(known.domain for known in about.values() if known.domain)),
+        signatures=tuple(map(signed, judges)),
+        language_pairs=language_pairs,
+        domains=domains,
         left_out=counted(left_out),
-        remarks=tuple(remark for pairs in matches for remark in _remarks(pairs)),
+        remarks=tuple(remarks),
     )
+
+
+def _kinds(about: Iterable[About]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The language pairs and the domains of segments, each once."""
+    language_pairs, domains = dict[str, None](), dict[str, None]()
+    for known in about:
+        if known.pair:
+            language_pairs[known.pair] = None
+        if known.domain:
+            domains[known.domain] = None
+    return tuple(language_pairs), tuple(domains)
+
+
+def _unscored(texts: Sequence[RatedText], place: int) -> int:
+    """How many texts the judge at ``place`` gave no score."""
+    return sum(text.scores[place] is None for text in texts)
 
 
 class _Segments:
@@ -254,15 +284,15 @@ def signed(judge: Side) -> str:
 
     Raises :class:`InputError` if they are by two evaluators.
     """
-    signatures = [(signature, where) for signature, where in judge.signatures.items() if signature]
-    if not signatures:
-        return ""
-    first, first_place = signatures[0]
-    for signature, where in signatures[1:]:
+    first = ""
+    for signature, where in judge.signatures.items():
+        if not signature:
+            continue
+        first = first or signature
         if comparable(signature) != comparable(first):
             raise InputError(
-                f"{where}: was rated by {signature}, and {first_place} by {first}: a judge is a single evaluator; name "
-                "them apart with -e NAME=FILE"
+                f"{where}: was rated by {signature}, and {judge.signatures[first]} by {first}: a judge is a single "
+                "evaluator; name them apart with -e NAME=FILE"
             )
     return first
 
@@ -336,9 +366,9 @@ def read_pairs(path: Path, judges: Sequence[str] = ()) -> JudgedData:
     signatures = _signatures_in(table, columns)
     left_out = {}
     for place, column in enumerate(columns):
-        unscored = [text for text in texts if text.scores[place] is None]
-        if len(unscored) < len(texts):  # otherwise the judge compares, or there are no texts
-            left_out[f"texts without a score of {column}"] = len(unscored)
+        unscored = _unscored(texts, place)
+        if unscored < len(texts):  # otherwise the judge compares, or there are no texts
+            left_out[f"texts without a score of {column}"] = unscored
     left_out["texts without a human score"] = sum(not text.is_labelled for text in texts)
     left_out[_LACKING] = sum(not pair.is_complete for pair in pairs)
     return JudgedData(
@@ -363,8 +393,11 @@ def _judge_columns(table: Table, judges: Sequence[str]) -> tuple[str, ...]:
 
 def _evaluator_in(table: Table, columns: Sequence[str], judges: Sequence[str]) -> str:
     """The evaluator that the table names; empty where it names none."""
-    cells = [text_in(row, "evaluator") for row in table.rows]
-    names = list(dict.fromkeys(name for name in cells if name))
+    names = list[str]()
+    for row in table.rows:
+        name = text_in(row, "evaluator")
+        if name and name not in names:
+            names.append(name)
     if not names:
         return ""
     if len(names) > 1:

@@ -295,7 +295,9 @@ def decided_edits(store: Store, name: str) -> JudgedData:
     labels = Labels.of_decisions(store, name)
     pairs = []
     for _, result in DecidedRun(store, name).segments(only_decided=True):
-        pairs += [pair for pair in pairs_in(result.chain, as_kept=True) if labels.see(pair)]
+        for pair in pairs_in(result.chain, as_kept=True):
+            if labels.see(pair):
+                pairs.append(pair)
     return of_own_gate(pairs, labels, name)
 
 

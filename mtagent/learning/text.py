@@ -12,6 +12,7 @@ from mtagent.chain.calibration import (
     Figure,
     JudgeWeight,
     LearningPoint,
+    Point,
     Source,
     TriagePoint,
 )
@@ -206,11 +207,17 @@ def _error_free_lines(error_free: ErrorFree) -> Iterator[str]:
         yield f"  {'coverage':<18} {figure(labels.coverage, percent=True)}"
         yield f"  {'recall':<18} {figure(labels.recall, percent=True)}"
     yield "  threshold  precision  coverage   (the half that was chosen on)"
-    coverages = [point.coverage for point in error_free.curve]
+    for point in _shown_points(error_free.curve):
+        yield f"  {point.threshold:9.4g}  {point.precision:9.3f}  {point.coverage:8.3f}"
+
+
+def _shown_points(points: Sequence[Point]) -> list[Point]:
+    """The points nearest to :data:`_COVERAGES`, in the order of the curve."""
     places = set()
     for shown in _COVERAGES:
-        distances = [abs(coverage - shown) for coverage in coverages]
-        places.add(distances.index(min(distances)))
-    for place in sorted(places):
-        point = error_free.curve[place]
-        yield f"  {point.threshold:9.4g}  {point.precision:9.3f}  {point.coverage:8.3f}"
+        nearest = 0
+        for place, point in enumerate(points):
+            if abs(point.coverage - shown) < abs(points[nearest].coverage - shown):
+                nearest = place
+        places.add(nearest)
+    return [points[place] for place in sorted(places)]
