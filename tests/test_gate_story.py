@@ -83,7 +83,6 @@ def test_a_run_a_teacher_and_a_budget_make_a_gate_that_a_second_run_uses_for_not
     gain = read(tmp_path / "gate.json").gain
     assert gain is not None
     assert gain.held_out is not None
-    assert gain.held_out.lead is not None
     assert gain.held_out.lead.low is not None
     assert gain.calibrated_on == gain.held_out.items == 200
     assert gain.held_out.lead.low > 0

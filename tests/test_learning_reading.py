@@ -141,7 +141,7 @@ def test_a_judge_that_compares_and_people_s_preferences_are_read_from_pairs(shel
     assert (compares.signature, scores.signature) == ("lm|1", "qe|2")
     assert compares.weight > 5 * abs(scores.weight)
     assert held_out(shell).never.value == 0
-    assert held_out(shell).headroom.value > 0.7  # type: ignore[union-attr, operator]
+    assert held_out(shell).headroom.value > 0.7  # type: ignore[operator]
     assert (made(shell).evaluator, made(shell).human) == ("lm", "preferences")
 
 

@@ -152,8 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found = worth(data, given.decisions, seed)
         name = data.name.partition(",")[0]
         held = found.held_out
-        assert held.lead is not None
-        rooms = [effect.headroom.value if effect.headroom else None for effect in (held, found.told)]
+        rooms = [effect.headroom.value for effect in (held, found.told)]
         cells = [
             f"{name}, {seed}", data.judges[0], f"{found.decisions}, {found.accepted} accepted",
             *(f"{value.value:.2f}" for value in (held.never, held.always, held.gate, held.oracle)),

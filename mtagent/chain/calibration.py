@@ -46,9 +46,9 @@ class Effect(Record):
     accepted: Figure
     good_kept: Figure
     harmful_refused: Figure
-    lead: Figure | None = None
-    headroom: Figure | None = None
-    alone: dict[str, Figure] = Field(default_factory=dict)
+    lead: Figure
+    headroom: Figure
+    alone: dict[str, Figure]
 
 
 def signed_root(difference: float) -> float:
@@ -280,6 +280,6 @@ def read(path: Path) -> Calibration:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the file"
         raise ConfigError(
-            f"{path}: is no calibration of a gate: {where}: {first['msg'].lower()}; "
+            f"{path}: isn't a calibration of a gate: {where}: {first['msg'].lower()}; "
             "`mtagent gate calibrate -o FILE` writes them"
         ) from None

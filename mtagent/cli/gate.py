@@ -65,10 +65,12 @@ def _edit_options(judge: str) -> Callable[[F], F]:
             help="The ratings' signature, where they have none.",
         ),
         click.option(
-            "--seed", type=click.IntRange(0), default=_SEED, show_default=True, help="Of the halves and the resamples."
+            "--seed", type=click.IntRange(0), default=_SEED, show_default=True,
+            help="Random seed for the split and the bootstrap.",
         ),
         click.option(
-            "--resamples", type=int, default=_RESAMPLES, show_default=True, help="For the confidence intervals."
+            "--resamples", type=int, default=_RESAMPLES, show_default=True,
+            help="Resamples for the confidence intervals.",
         ),
         click.option(
             "-f", "--format", "format_name", type=click.Choice(["text", "json"]), default="text", show_default=True
@@ -85,7 +87,7 @@ def _edit_options(judge: str) -> Callable[[F], F]:
 
 @command.command("calibrate", cls=SeveralScores, epilog=CALIBRATE_EXAMPLES, context_settings=_HELP)
 @score_inputs
-@_edit_options("An evaluator among them that is to decide; several decide together.")
+@_edit_options("Evaluator to use as judge; repeat for a panel.")
 @click.option(
     "--sample",
     type=click.IntRange(1),
@@ -100,9 +102,15 @@ def _edit_options(judge: str) -> Callable[[F], F]:
 )
 @click.option("--kind", type=click.Choice(["mqm", "esa", "rate"]), help="Error-free: MQM 0, ESA 85 unmarked, RATE 4.")
 @click.option("--error-free", "cut", type=float, metavar="SCORE", help="Error-free: this human score, or more.")
-@click.option("--precision", type=float, default=0.9, show_default=True, help="Wanted of what is called error-free.")
 @click.option(
-    "--fewest", type=click.IntRange(1), default=10, show_default=True, help="Texts that must reach a threshold."
+    "--precision", type=float, default=0.9, show_default=True, help="Minimum precision of the error-free label."
+)
+@click.option(
+    "--fewest",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="Minimum number of texts above the threshold.",
 )
 @click.option("-o", "--output", type=FILE, metavar="FILE.json", help="The calibration, for --calibration.")
 @click.option("--force", is_flag=True, help="Replace a file that is there already.")

@@ -327,7 +327,6 @@ def expected_lead(data: JudgedData, resampling: Resampling = USUAL) -> Lead:
         raise InputError("no edit has all scores")
     learn(pairs, seed=resampling.seed)
     lead = effect(pairs, kept_crosswise(pairs, seed=resampling.seed), resampling).lead
-    assert lead is not None
     if lead.value is None or lead.low is None or lead.value <= 0:
         return Lead(len(pairs), lead, None)
     # The half-width of the interval falls with the square root of the number of edits.

@@ -192,7 +192,7 @@ def _refuse_infinite(name: str, scores: Floats) -> None:
     is_finite = np.abs(scores) <= LARGEST  # False for NaN
     if not is_finite.all():
         number = int((~is_finite).sum())
-        raise InputError(f"pairs: {name}: {number} are no finite numbers up to {LARGEST:g}; leave missing ones out")
+        raise InputError(f"pairs: {name}: {number} are not finite numbers up to {LARGEST:g}; leave missing ones out")
 
 
 def learnt_groups(sizes: Ints, *, sample: int | None = None, seed: int = SEED) -> Truths:

@@ -84,8 +84,7 @@ def effect_lines(effect: Effect) -> Iterator[str]:
     rows.append(("oracle", figure(effect.oracle)))
     rows.append(("gate over never", figure(effect.over_never, signed=True)))
     rows.append(("gate over always", figure(effect.over_always, signed=True)))
-    if effect.headroom is not None:
-        rows.append(("of the headroom", figure(effect.headroom, percent=True)))
+    rows.append(("of the headroom", figure(effect.headroom, percent=True)))
     rows.append(("accepted", figure(effect.accepted, percent=True)))
     rows.append(("good edits kept", figure(effect.good_kept, percent=True)))
     rows.append(("harmful refused", figure(effect.harmful_refused, percent=True)))
@@ -117,11 +116,10 @@ def verdict(effect: Effect) -> Iterator[str]:
 
 def worth(effect: Effect) -> str:
     """What a gate is worth, in a line."""
-    lead = "-" if effect.lead is None else figure(effect.lead, signed=True)
-    share = ""
-    if effect.headroom is not None:
-        share = f", {figure(effect.headroom, percent=True)} of what an oracle gains"
-    return f"{lead} over the better of never and always{share}; {'; '.join(verdict(effect))}"
+    lead = figure(effect.lead, signed=True)
+    share = figure(effect.headroom, percent=True)
+    told = "; ".join(verdict(effect))
+    return f"{lead} over the better of never and always, {share} of what an oracle gains; {told}"
 
 
 def _data(sources: Sequence[Source]) -> Iterator[str]:
