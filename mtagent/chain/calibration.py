@@ -124,7 +124,7 @@ class ExpectedGain(Record):
     def predict(self, judgements: Sequence[Judgement]) -> float:
         """The expected gain in people's points; ``judgements`` in the order of :attr:`judges`.
 
-        Raises :class:`ConfigError` where they are not those of these judges, or where one says nothing.
+        Raises :class:`ConfigError` where they are by other judges, or where a judge gave no scores.
         """
         if len(judgements) != len(self.judges):
             names = ", ".join(judge.judge for judge in self.judges)
@@ -196,7 +196,7 @@ class Source(Record):
 
 
 class Calibration(Record):
-    """A gate's calibration, as it stands in its file.
+    """A gate's calibration, as its file holds it.
 
     ``evaluator`` and ``signature`` say whose scores the threshold for error-free is about: the first judge that gives
     scores. ``human`` is the kind of people's scores (or ``teacher`` and its

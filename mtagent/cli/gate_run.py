@@ -163,7 +163,7 @@ def _say_worth(calibration: Calibration, output: Path | None) -> None:
 
 
 def _config(options: dict[str, Any]) -> Config:
-    """The settings of the judges; what a former calibration says is no part of them, and may be written anew."""
+    """The settings of the judges, without a former calibration, which may be replaced."""
     given = {name: value for name, value in options.items() if name in Config.model_fields and name != "seed"}
     config_file = click.get_current_context().meta.get(CONFIG_NAME)
     config = read_config({**given, "judge": options["judges"], "config_file": config_file})

@@ -1,1 +1,1 @@
-"""Learning a gate: pairs of texts with the words of judges and people, and what a calibration is made of."""
+"""How a gate is learnt: from judged pairs and rated texts to a calibration, and what it is worth."""

@@ -121,7 +121,7 @@ class JudgedPair:
         """The id of the segment, with the stage where there is one."""
         return self.segment.id if self.stage is None else f"{self.segment.id} {self.stage}"
 
-    @property
+    @cached_property
     def differences(self) -> tuple[float | None, ...]:
         """By how much each judge prefers the text after; ``None`` for a judge that failed."""
         return tuple(judgement.difference for judgement in self.judgements)
@@ -133,7 +133,7 @@ class JudgedPair:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every judge and people have said something of both texts."""
+        """Whether every judge and people judged both texts."""
         return self.label.gain is not None and None not in self.differences
 
     @property
@@ -246,7 +246,7 @@ class JudgedData:
         name, equals, signature = option.partition("=")
         if equals and name in self.judges:
             return self.judges.index(name), signature
-        # A signature may hold a "=" itself, but then a "|" stands before it.
+        # A signature may hold a "=" itself, but only after a "|".
         if equals and "|" not in name:
             raise ConfigError(f"--signature {option}: no judge {name!r}; there are {', '.join(self.judges)}")
         if len(self.judges) > 1:

@@ -196,16 +196,16 @@ def side_by_side(judges: Sequence[Side], human: Side, documents: Sequence[str] |
     people: dict[Key, float | None] = {}
     rated = set[Key]()
     for judge in judges:
-        pairs = match(judge, human, missing="leave-out")
-        matches.append(pairs)
-        rated.update(pairs.evaluator.segments)
+        matched = match(judge, human, missing="leave-out")
+        matches.append(matched)
+        rated.update(matched.evaluator.segments)
         of_judge: dict[Key, float | None] = {}
-        for row in pairs.rows:
+        for row in matched.rows:
             key = Key(row.system, row.item)
             people[key] = row.human
             of_judge[key] = row.evaluator
         scores.append(of_judge)
-    about = joined_about(side for pairs in matches for side in (pairs.evaluator, pairs.human))
+    about = joined_about(side for matched in matches for side in (matched.evaluator, matched.human))
     segments = _Segments(about, None if documents is None else _documents(documents, matches[0].evaluator))
     texts = []
     for key, score in people.items():
@@ -222,8 +222,8 @@ def side_by_side(judges: Sequence[Side], human: Side, documents: Sequence[str] |
             )
         )
     unknown = 0
-    for judge, pairs in zip(judges, matches, strict=True):
-        unknown = max(unknown, len(judge.segments) - len(pairs.evaluator.segments))
+    for judge, matched in zip(judges, matches, strict=True):
+        unknown = max(unknown, len(judge.segments) - len(matched.evaluator.segments))
     left_out = {
         "texts of systems that people did not score": unknown,
         "human scores of texts that no judge scored": len(people) - len(texts),
@@ -233,8 +233,8 @@ def side_by_side(judges: Sequence[Side], human: Side, documents: Sequence[str] |
     left_out["texts without a human score"] = sum(text.human is None for text in texts)
     language_pairs, domains = _kinds(about.values())
     remarks = list[str]()
-    for pairs in matches:
-        remarks += _remarks(pairs)
+    for matched in matches:
+        remarks += _remarks(matched)
     return JudgedData(
         judges=tuple(judge.name for judge in judges),
         texts=tuple(texts),
@@ -316,14 +316,14 @@ def _documents(names: Sequence[str], judge: Side) -> dict[str, str | None]:
     return dict(zip(items, names, strict=True))
 
 
-def _remarks(pairs: Match) -> Iterator[str]:
+def _remarks(matched: Match) -> Iterator[str]:
     """Warnings about ratings without a signature, and about a judge compared with itself."""
-    judge = pairs.evaluator
+    judge = matched.evaluator
     if "" in judge.signatures and len(judge.signatures) > 1:
         yield f"{judge.signatures['']}: not signed, and taken for a rating of the evaluator that signed others"
     of_judge = {comparable(signature) for signature in judge.signatures if signature}
-    of_people = {comparable(signature) for signature in pairs.human.signatures if signature}
-    if of_judge & of_people or same_scores(pairs):
+    of_people = {comparable(signature) for signature in matched.human.signatures if signature}
+    if of_judge & of_people or same_scores(matched):
         yield f"{judge.name}: the human scores are its own: a judge compared with itself looks better than it is"
 
 
