@@ -353,7 +353,7 @@ class Config(ModelSettings):
     def _default_gate(self, offline: bool) -> GateName:
         """By the judges that are named; else ``pairwise``, and ``guards`` where there is no model to compare with.
 
-        A margin, samples and a calibration, which may hold a margin, are about scores.
+        A margin and samples are about scores, and so is what a calibration knows of a single judge.
         """
         if not self.judges:
             scores = self.margin > 0 or self.samples > 1
@@ -502,8 +502,7 @@ def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -
         raise ConfigError("cautious: only a calibrated gate knows the chance of a gain: give --calibration")
     if config.calibration is not None and config.margin:
         raise ConfigError(
-            f"margin: {config.margin:g} is set beside the calibration {config.calibration}, which may have another: "
-            "give one of the two"
+            f"margin: {config.margin:g} is set beside the calibration {config.calibration}: give one of the two"
         )
     if config.calibration is not None:
         refuse_pipe(config.calibration, "calibration")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from mtagent.chain.calibration import (
     ExpectedGain,
     Figure,
     JudgeWeight,
-    Margin,
     Point,
     write,
 )
@@ -42,11 +40,16 @@ def expected_gain(*signatures: str, **fields: Any) -> ExpectedGain:
     )
 
 
-def calibration(shell: Shell, name: str = "gate.json", signature: str = Rules().signature, **fields: Any) -> Path:
-    """A calibration as former versions wrote it, with a margin of 5 and the threshold 5, and ``fields`` changed."""
+def effect() -> Effect:
+    """What a gate does to 18 edits."""
     known = Figure(value=1, low=0, high=2)
     names = ("gate", "always", "never", "oracle", "over_always", "over_never", "accepted", "good_kept")
-    effect = Effect(items=18, groups=18, harmful_refused=known, **dict.fromkeys(names, known))
+    more = {"lead": known, "headroom": known, "alone": {"rules": known}}
+    return Effect(items=18, groups=18, harmful_refused=known, **dict.fromkeys(names, known), **more)
+
+
+def calibration(shell: Shell, name: str = "gate.json", signature: str = Rules().signature, **fields: Any) -> Path:
+    """A calibration of one judge with an expected gain and the threshold 5, and ``fields`` changed."""
     whole = Calibration(
         evaluator=signature.partition("|")[0],
         signature=signature,
@@ -56,21 +59,16 @@ def calibration(shell: Shell, name: str = "gate.json", signature: str = Rules().
         human="mqm",
         seed=1,
         resamples=1000,
-        margin=Margin(value=5, calibrated_on=18, held_out=effect, unmargined=effect),
+        gain=expected_gain(signature, held_out=effect()),
         error_free=ErrorFree(
             definition="mqm >= 0", wanted=0.9, threshold=5, calibrated_on=36,
             curve=(Point(threshold=5, precision=1, coverage=0.3),),
         ),
     )  # fmt: skip
-    path = shell.folder / name
-    write(whole, path)
-    data = json.loads(path.read_text(encoding="utf-8"))
-    del data["gain"], data["domains"]
-    for which in ("held_out", "unmargined"):
-        for later in ("lead", "headroom", "alone"):
-            del data["margin"][which][later]
+    data = whole.model_dump(mode="json")
     for key, value in fields.items():
-        partial = key in ("margin", "error_free") and value is not None
+        partial = key in ("gain", "error_free") and value is not None
         data[key] = {**data[key], **value} if partial else value
-    path.write_text(json.dumps(data), encoding="utf-8")
+    path = shell.folder / name
+    write(Calibration.model_validate(data), path)
     return path

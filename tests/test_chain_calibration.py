@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from mtagent import Agent
-from mtagent.analysis.gate_calibration import text
 from mtagent.chain.calibration import read
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import OpenGate, PanelGate, RateGate, RatingJudge, Threshold, calibrated
@@ -21,10 +20,11 @@ from mtagent.errors import ConfigError
 from mtagent.evaluators.gemba import GembaDA
 from mtagent.evaluators.rules import Rules
 from mtagent.jobs.parts import settings_for_results
+from mtagent.learning.text import text
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, Judgement, Message, Rating, Segment, comparable
 from mtagent.store import Store
-from tests.calibrations import calibration, expected_gain
+from tests.calibrations import calibration, effect, expected_gain
 from tests.commands import IMPROVED, TRANSLATIONS, Shell
 
 RULES = Rules().signature
@@ -33,17 +33,16 @@ RULES = Rules().signature
 @pytest.mark.parametrize(
     ("options", "fields", "texts", "reason"),
     [
-        ("", {"margin": {"value": 0.1}, "error_free": None}, IMPROVED, "better"),
-        ("", {"error_free": None}, TRANSLATIONS, "below the margin"),
-        ("", {"margin": {"value": None}, "error_free": None}, TRANSLATIONS, "below the margin"),
-        ("--gate guards", {"margin": None, "error_free": {"threshold": 0}}, IMPROVED, "guards"),
-        ("--gate guards", {"margin": None, "error_free": {"threshold": -0.1}}, TRANSLATIONS, "no error found"),
+        ("", {"gain": {"intercept": 1}, "error_free": None}, IMPROVED, "expected gain +1.32"),
+        ("", {"error_free": None}, TRANSLATIONS, "expected gain -2.68"),
+        ("--gate guards", {"gain": None, "error_free": {"threshold": 0}}, IMPROVED, "guards"),
+        ("--gate guards", {"gain": None, "error_free": {"threshold": -0.1}}, TRANSLATIONS, "no error found"),
     ],
 )
-def test_the_calibrated_margin_and_threshold_decide_what_is_kept(
+def test_the_calibrated_gain_and_threshold_decide_what_is_kept(
     shell: Shell, options: str, fields: dict[str, Any], texts: list[str], reason: str
 ) -> None:
-    """The rules give -0.1 for the missing full stop: a margin of 0.1 keeps the correction, one of 5 does not."""
+    """The rules give -0.1 for the missing full stop; the root of the difference is 0.32."""
     calibration(shell, **fields)
     done = shell.postedit(f"--evaluator rules {options} -o out.txt --details d.jsonl --calibration gate.json")
     assert (done.code, shell.read("out.txt")) == (0, texts)
@@ -51,8 +50,8 @@ def test_the_calibrated_margin_and_threshold_decide_what_is_kept(
 
 
 def test_another_calibration_is_another_run(shell: Shell) -> None:
-    calibration(shell, "a.json", margin={"value": 1})
-    calibration(shell, "b.json", margin={"value": 5})
+    calibration(shell, "a.json", gain={"intercept": 1})
+    calibration(shell, "b.json", gain={"intercept": 5})
     shell.folder.joinpath("moved").mkdir()
     shell.folder.joinpath("moved/c.json").write_bytes((shell.folder / "a.json").read_bytes())
     line = "--evaluator rules -q -o out.txt --calibration"
@@ -60,12 +59,10 @@ def test_another_calibration_is_another_run(shell: Shell) -> None:
     assert shell.postedit(f"{line} moved/c.json --name mine").code == 0  # the same values, wherever the file lies
     other = shell.postedit(f"{line} b.json --name mine")
     assert other.code == 1
-    assert "calibrated.margin was 1" in other.err
+    assert "calibrated.gain.intercept was 1" in other.err
     with Store(shell.folder / "store.db") as store:
         data = store.run("mine").settings["calibrated"]
-    assert data == {"signature": comparable(RULES), "margin": 1, "error_free": 5}
-    never = read(calibration(shell, margin={"value": None}, error_free=None))
-    assert never.settings() == {"signature": comparable(RULES), "margin": "never"}
+    assert (data["signature"], data["gain"]["intercept"], data["error_free"]) == (comparable(RULES), 1, 5)
 
 
 def test_a_calibration_of_another_evaluator_is_an_error_that_names_both(shell: Shell) -> None:
@@ -118,18 +115,19 @@ def test_what_does_not_go_with_a_calibration_is_refused(shell: Shell, line: str,
     ("text", "messages"),
     [
         ('{\n "kind": ,}', ("bad.json:2:", "not JSON")),
-        ("{}", ("bad.json: is no calibration of a gate: evaluator: field required",)),
+        ("{}", ("bad.json: isn't a calibration of a gate: evaluator: field required",)),
         ('{"kind": "himate"}', ("bad.json", "kind")),
-        ("[]", ("bad.json: is no calibration",)),
+        ("[]", ("bad.json: isn't a calibration",)),
         ("", ("bad.json:1:", "not JSON")),
-        ("gain.judges []", ("bad.json: is no calibration of a gate: gain.",)),
-        ("margin.value NaN", ("bad.json: is no calibration of a gate: margin.value",)),
-        ("margin.value Infinity", ("bad.json: is no calibration of a gate: margin.value",)),
-        ("margin.value -1", ("bad.json: is no calibration of a gate: margin.value",)),
-        ("margin.value 1e999", ("bad.json: is no calibration of a gate: margin.value",)),
-        ("error_free.threshold NaN", ("bad.json: is no calibration of a gate: error_free.threshold",)),
-        ("error_free.threshold -Infinity", ("bad.json: is no calibration of a gate: error_free.threshold",)),
-        ("error_free.curve []", ("bad.json: is no calibration of a gate: error_free.curve",)),
+        ("gain.judges []", ("bad.json: isn't a calibration of a gate: gain.",)),
+        ("gain.intercept NaN", ("bad.json: isn't a calibration of a gate: gain.intercept",)),
+        ("gain.intercept Infinity", ("bad.json: isn't a calibration of a gate: gain.intercept",)),
+        ("gain.spread -1", ("bad.json: isn't a calibration of a gate: gain.spread",)),
+        ("gain.ridge 1e999", ("bad.json: isn't a calibration of a gate: gain.ridge",)),
+        ("margin.value 5", ("bad.json: has a margin, which gates no longer use: calibrate again with `mtagent gate ",)),
+        ("error_free.threshold NaN", ("bad.json: isn't a calibration of a gate: error_free.threshold",)),
+        ("error_free.threshold -Infinity", ("bad.json: isn't a calibration of a gate: error_free.threshold",)),
+        ("error_free.curve []", ("bad.json: isn't a calibration of a gate: error_free.curve",)),
     ],
 )
 def test_a_broken_calibration_is_named(shell: Shell, text: str, messages: tuple[str, ...]) -> None:
@@ -148,7 +146,7 @@ def test_a_broken_calibration_is_named(shell: Shell, text: str, messages: tuple[
 
 
 def test_the_setting_is_listed_and_found_beside_the_file_of_settings(shell: Shell) -> None:
-    calibration(shell, "gate.json", margin={"value": 5})
+    calibration(shell, "gate.json")
     shell.folder.joinpath("elsewhere").mkdir()
     (shell.folder / "mtagent.toml").write_text('calibration = "gate.json"\nevaluator = "rules"\n', encoding="utf-8")
     shown = shell("config --config mtagent.toml").out
@@ -173,22 +171,27 @@ def scripted(scores: dict[str, int]) -> ScriptedLLM:
 
 
 @pytest.mark.parametrize(
-    ("margin", "threshold", "text", "reason"),
+    ("intercept", "threshold", "text", "reason"),
     [
-        (5, None, "Hola", "below the margin"),
-        (4, None, "Hola!", "better"),
+        (-3, None, "Hola", "expected gain -1"),
+        (-1, None, "Hola!", "expected gain +1"),
         (None, 90, "Hola", "no error found"),
         (None, 91, "Hola!", "kept"),
-        (4, 91, "Hola!", "better"),
+        (-1, 91, "Hola!", "expected gain +1"),
     ],
 )
 def test_an_evaluator_with_a_score_alone_is_calibrated_too(
-    shell: Shell, margin: float | None, threshold: float | None, text: str, reason: str
+    shell: Shell, intercept: float | None, threshold: float | None, text: str, reason: str
 ) -> None:
+    """The root of the difference, 4, counts 2."""
     llm = scripted({"Hola": 90, "Hola!": 94})
-    values = {"margin": margin and {"value": margin}, "error_free": threshold and {"threshold": threshold}}
+    values = {
+        "gain": None if intercept is None else {"intercept": intercept},
+        "error_free": None if threshold is None else {"threshold": threshold},
+    }
     path = calibration(shell, signature=GembaDA(llm).signature, **values)
-    settings = {"evaluator": "gemba-da", "stages": "pe", "calibration": path, "gate": None if margin else "none"}
+    gate = "none" if intercept is None else None
+    settings = {"evaluator": "gemba-da", "stages": "pe", "calibration": path, "gate": gate}
     chain = Agent(llm=llm, **settings).postedit(["Hi"], ["Hola"], "en", "es")[0]
     assert chain.text == text
     assert reason in chain.steps[-1].reason
@@ -224,11 +227,10 @@ def test_what_cannot_be_calibrated_is_refused_and_a_gate_of_one_s_own_keeps_what
     path, judge = calibration(shell), Rules()
     gate, thresholds = calibrated(path, RateGate(judge), None)
     assert isinstance(gate, PanelGate)
-    assert (gate.margin, gate.raters[0], thresholds) == (5, judge, (Threshold(judge, 5),))
-    empty = calibration(shell, "empty.json", margin=None, error_free={"threshold": None})
-    threshold = calibration(shell, "threshold.json", margin=None)
+    assert (gate.gain, gate.raters[0], thresholds) == (read(path).gain, judge, (Threshold(judge, 5),))
+    empty = calibration(shell, "empty.json", gain=None, error_free={"threshold": None})
+    threshold = calibration(shell, "threshold.json", gain=None)
     for of, own_gate, evaluator, message in (
-        (path, RateGate(judge, margin=3), None, "has a margin, and the gate has one of 3"),
         (path, Cautious(judge), None, "the gate is cautious"),
         (empty, RateGate(judge), judge, "nothing to use"),
         (threshold, OpenGate("guards"), None, "nobody rates here"),
@@ -307,18 +309,18 @@ def test_a_judge_that_scored_before_cannot_only_compare() -> None:
 @pytest.mark.parametrize(("intercept", "texts"), [(-1.0, TRANSLATIONS), (1.0, IMPROVED)])
 def test_a_gate_with_an_expected_gain_keeps_what_promises_one(shell: Shell, intercept: float, texts: list[str]) -> None:
     """The rules see a gain of 0.1 in the full stop, which counts 0.3 here."""
-    calibration(shell, gain=expected_gain(RULES, intercept=intercept).model_dump(), margin=None, error_free=None)
+    calibration(shell, gain=expected_gain(RULES, intercept=intercept).model_dump(), error_free=None)
     assert shell.postedit("--evaluator rules --judge rules --calibration gate.json -o out.txt").code == 0
     assert shell.read("out.txt") == texts
 
 
 def test_the_weights_are_settings_of_the_run_and_what_was_measured_is_not(shell: Shell) -> None:
     gain = expected_gain(f"{RULES}|version:9").model_dump()
-    settings = read(calibration(shell, gain=gain, margin=None, error_free=None)).settings()
+    settings = read(calibration(shell, gain=gain, error_free=None)).settings()
     assert settings["gain"]["judges"][0]["signature"] == comparable(RULES)
-    later = read(calibration(shell, gain={**gain, "calibrated_on": 7}, margin=None, error_free=None)).settings()
+    later = read(calibration(shell, gain={**gain, "calibrated_on": 7}, error_free=None)).settings()
     assert later == settings
-    other = read(calibration(shell, gain={**gain, "intercept": 7}, margin=None, error_free=None)).settings()
+    other = read(calibration(shell, gain={**gain, "intercept": 7}, error_free=None)).settings()
     assert other != settings
 
 
@@ -336,7 +338,7 @@ def test_a_run_warns_once_of_another_language_pair_and_domain_than_the_calibrati
 def test_a_quorum_beside_an_expected_gain_is_refused(shell: Shell) -> None:
     judges = RatingJudge(Rules()), RatingJudge(GembaDA(ScriptedLLM([])))
     gain = expected_gain(*(judge.signature for judge in judges)).model_dump()
-    path = calibration(shell, gain=gain, margin=None, error_free=None)
+    path = calibration(shell, gain=gain, error_free=None)
     gate, _ = calibrated(path, PanelGate(*judges), None)
     assert gate.name == "gain"
     with pytest.raises(ConfigError, match="and not by a quorum: leave --quorum out"):
@@ -344,7 +346,7 @@ def test_a_quorum_beside_an_expected_gain_is_refused(shell: Shell) -> None:
 
 
 def test_the_gate_gain_is_refused_without_an_expected_gain(shell: Shell) -> None:
-    calibration(shell)
+    calibration(shell, gain=None)
     for options in ("", "--calibration gate.json"):
         done = shell.postedit(f"--evaluator rules --judge rules --gate gain -o out.txt {options}")
         assert done.code == 1
@@ -354,9 +356,7 @@ def test_the_gate_gain_is_refused_without_an_expected_gain(shell: Shell) -> None
 def test_a_gain_that_counts_scores_before_is_shown_with_whose_scores_it_was_held_against(shell: Shell) -> None:
     gain = expected_gain(RULES)
     judges = (gain.judges[0].model_copy(update={"before_weight": 2.0, "before_mean": 50.0, "before_scale": 4.0}),)
-    made = read(calibration(shell, margin={"value": 1}))
-    assert made.margin is not None
-    gain = gain.model_copy(update={"judges": judges, "held_out": made.margin.held_out})
-    shown = text(made.model_copy(update={"gain": gain, "margin": None}))
+    gain = gain.model_copy(update={"judges": judges, "held_out": effect()})
+    shown = text(read(calibration(shell, gain=gain.model_dump())))
     assert "+2 * (rules before - 50) / 4" in shown
     assert "documents or segments, human score with 95 % interval" in shown

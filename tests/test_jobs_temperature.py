@@ -82,7 +82,7 @@ async def test_a_calibrated_judge_is_asked_as_it_was_calibrated(stages: str, exp
         assert isinstance(plan.gate, PanelGate)
         (judge,) = plan.gate.judges
     assert temperature(judge.signature) == expected
-    path = calibration(shell, signature=judge.signature)
+    path = calibration(shell, signature=judge.signature, gain=None)
     assert (await temperatures(calibration=path))["judge"] == [expected]
 
 

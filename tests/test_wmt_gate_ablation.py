@@ -16,8 +16,8 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from mtagent.analysis.expected_gain import Floats, JudgedPairs, Resampling
 from mtagent.errors import InputError
+from mtagent.learning.gain import Floats, JudgedPairs, Resampling
 from tests.commands import ROOT
 from wmt.gate_ablation import main
 from wmt.gate_data import OURS, people, wmt23, wmt25

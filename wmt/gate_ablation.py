@@ -17,8 +17,9 @@ from pathlib import Path
 import click
 import numpy as np
 
-from mtagent.analysis.expected_gain import LEARNING, Resampling
 from mtagent.chain.calibration import Figure
+from mtagent.learning.calibration import LEARNING
+from mtagent.learning.gain import Resampling
 from wmt.data import DATA as FOLDER
 from wmt.data import refuse_absent, run
 from wmt.gate_data import DATA, DataSet

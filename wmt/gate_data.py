@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from mtagent.analysis.expected_gain import Floats, Ints, JudgedPairs, Truths
+from mtagent.learning.gain import Floats, Ints, JudgedPairs, Truths
 from wmt.data import records, rows, score
 
 T = TypeVar("T")

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mtagent.analysis.expected_gain import (
+from mtagent.chain.calibration import Figure
+from mtagent.learning.gain import (
     Floats,
     Ints,
     JudgedPairs,
@@ -17,7 +18,6 @@ from mtagent.analysis.expected_gain import (
     predictions,
     ratios,
 )
-from mtagent.chain.calibration import Figure
 from wmt.gate_data import TEACHER, DataSet
 
 POOLED = 200

@@ -26,11 +26,11 @@ from typing import NamedTuple
 import click
 import numpy as np
 
-from mtagent.analysis import gate_calibration
-from mtagent.analysis.expected_gain import JudgedPairs
-from mtagent.analysis.gate_calibration import figure
-from mtagent.analysis.gate_inputs import Judged, Pair
 from mtagent.chain.calibration import Effect, read
+from mtagent.learning.calibration import check
+from mtagent.learning.gain import JudgedPairs
+from mtagent.learning.pairs import JudgedData, JudgedPair, Label, group_of
+from mtagent.learning.text import figure
 from mtagent.records import Cause, CauseKind, Chain, Choice, Edit, Judgement, Segment, Step
 from mtagent.store import Store
 from wmt.data import DATA as FOLDER
@@ -52,30 +52,40 @@ class Found(NamedTuple):
     seconds: float
 
 
+def segment_of(pairs: JudgedPairs, number: int) -> Segment:
+    """The segment of an edit: its number stands for the texts."""
+    return Segment(
+        id=str(number), source=f"text {number}", source_lang="en", target_lang="es",
+        translation=f"text {number} before", document=str(pairs.groups[number]),
+    )  # fmt: skip
+
+
+def judgements_of(data: DataSet, pairs: JudgedPairs, number: int) -> tuple[Judgement, ...]:
+    """What each judge said of an edit."""
+    judgements = []
+    for place, judge in enumerate(pairs.judges):
+        signature = f"{judge}|published"
+        difference, score = float(pairs.differences[number, place]), float(pairs.scores_before[number, place])
+        if judge in data.verdicts:
+            judgements.append(Judgement(judge=judge, signature=signature, choices=_CHOICES[difference]))
+        else:
+            judgements.append(Judgement(judge=judge, signature=signature, before=score, after=score + difference))
+    return tuple(judgements)
+
+
 def chains(data: DataSet, pairs: JudgedPairs, numbers: Sequence[int]) -> Iterator[Chain]:
     """The edits of these numbers as a run holds them; kept where every judge is in favour."""
     for number in numbers:
-        judgements = []
-        for place, judge in enumerate(pairs.judges):
-            difference, score = float(pairs.differences[number, place]), float(pairs.scores_before[number, place])
-            if judge in data.verdicts:
-                said = Judgement(judge=judge, choices=_CHOICES[difference])
-            else:
-                said = Judgement(judge=judge, before=score, after=score + difference)
-            judgements.append(said.model_copy(update={"signature": f"{judge}|published"}))
+        judgements = judgements_of(data, pairs, number)
         keep = all((judgement.difference or 0.0) > 0 for judgement in judgements)
         before, after = f"text {number} before", f"text {number} after"
-        segment = Segment(
-            id=str(number), source=f"text {number}", source_lang="en", target_lang="es", translation=before,
-            document=str(pairs.groups[number]),
-        )  # fmt: skip
         edit = Edit(old=before, new=after, start=0, end=len(before), outcome="applied" if keep else "rejected")
         kind: CauseKind = "choices" if all(judgement.choices for judgement in judgements) else "scores"
         step = Step(
             stage="postedit", text=after if keep else before, proposed=after, edits=(edit,),
-            verdict="kept" if keep else "rejected", cause=Cause(kind=kind, judgements=tuple(judgements)),
+            verdict="kept" if keep else "rejected", cause=Cause(kind=kind, judgements=judgements),
         )  # fmt: skip
-        yield Chain(segment=segment, steps=(step,))
+        yield Chain(segment=segment_of(pairs, number), steps=(step,))
 
 
 def worth(data: DataSet, decisions: int, seed: int) -> Found:
@@ -101,20 +111,14 @@ def worth(data: DataSet, decisions: int, seed: int) -> Found:
         began = time.perf_counter()
         typed("gate", "calibrate", "--run", RUN, "--decisions", "-o", str(gate), "-q", "--store", str(store))
         seconds, calibration = time.perf_counter() - began, read(gate)
-    others = [
-        Pair(
-            ("document", str(pairs.groups[number])),
-            str(number),
-            tuple(None if np.isnan(score) else float(score) for score in pairs.scores_before[number]),
-            tuple(map(float, pairs.differences[number])),
-            float(pairs.human_before[number]),
-            float(pairs.human_after[number]),
-        )
-        for number in np.flatnonzero(~ours)
-    ]
+    others = []
+    for number in np.flatnonzero(~ours).tolist():
+        segment = segment_of(pairs, number)
+        label = Label(float(pairs.human_before[number]), float(pairs.human_after[number]), has_scores=True)
+        judgements = judgements_of(data, pairs, number)
+        others.append(JudgedPair(segment, group_of(segment), judgements=judgements, label=label))
     signatures = tuple(f"{judge}|published" for judge in pairs.judges)
-    judged = Judged(pairs.judges, pairs=tuple(others), signatures=signatures)
-    held_out = gate_calibration.check(calibration, judged).effect
+    held_out = check(calibration, JudgedData(pairs.judges, pairs=tuple(others), signatures=signatures)).effect
     assert calibration.gain is not None
     assert calibration.gain.held_out is not None
     return Found(len(decided), int(sum(gains[decided] > 0)), calibration.gain.held_out, held_out, seconds)
@@ -148,8 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found = worth(data, given.decisions, seed)
         name = data.name.partition(",")[0]
         held = found.held_out
-        assert held.lead is not None
-        rooms = [effect.headroom.value if effect.headroom else None for effect in (held, found.told)]
+        rooms = [effect.headroom.value for effect in (held, found.told)]
         cells = [
             f"{name}, {seed}", data.judges[0], f"{found.decisions}, {found.accepted} accepted",
             *(f"{value.value:.2f}" for value in (held.never, held.always, held.gate, held.oracle)),

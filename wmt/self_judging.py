@@ -19,10 +19,10 @@ from typing import NamedTuple
 import click
 import numpy as np
 
-from mtagent.analysis.expected_gain import JudgedPairs, learn
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import Gate, GateDecision, OpenGate, PairwiseGate, PanelGate, Rate, RatingJudge
 from mtagent.evaluators.protocol import Evaluator
+from mtagent.learning.gain import JudgedPairs, learn
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import ErrorSpan, Message, Rating, RatingRole, Segment, Step
 from wmt.data import run

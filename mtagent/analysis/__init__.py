@@ -1,1 +1,1 @@
-"""What runs and evaluators are worth: scores, comparisons, agreement with people, calibrated gates."""
+"""What runs and evaluators are worth: scores, comparisons, agreement with people."""

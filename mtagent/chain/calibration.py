@@ -46,9 +46,9 @@ class Effect(Record):
     accepted: Figure
     good_kept: Figure
     harmful_refused: Figure
-    lead: Figure | None = None
-    headroom: Figure | None = None
-    alone: dict[str, Figure] = Field(default_factory=dict)
+    lead: Figure
+    headroom: Figure
+    alone: dict[str, Figure]
 
 
 def signed_root(difference: float) -> float:
@@ -124,7 +124,7 @@ class ExpectedGain(Record):
     def predict(self, judgements: Sequence[Judgement]) -> float:
         """The expected gain in people's points; ``judgements`` in the order of :attr:`judges`.
 
-        Raises :class:`ConfigError` where they are not those of these judges, or where one says nothing.
+        Raises :class:`ConfigError` where they are by other judges, or where a judge gave no scores.
         """
         if len(judgements) != len(self.judges):
             names = ", ".join(judge.judge for judge in self.judges)
@@ -148,18 +148,6 @@ class ExpectedGain(Record):
         if not self.spread:
             return float(prediction > 0)
         return NormalDist(sigma=self.spread).cdf(prediction)
-
-
-class Margin(Record):
-    """By how much a text must be rated better: what former versions calibrated. :class:`ExpectedGain` replaces it.
-
-    ``value`` ``None``: no margin was worth more than leaving every text as it was, so that nothing is kept.
-    """
-
-    value: float | None = Field(ge=0, allow_inf_nan=False)
-    calibrated_on: int
-    held_out: Effect
-    unmargined: Effect
 
 
 class Labels(Record):
@@ -208,10 +196,10 @@ class Source(Record):
 
 
 class Calibration(Record):
-    """A gate's calibration, as it stands in its file.
+    """A gate's calibration, as its file holds it.
 
-    ``evaluator`` and ``signature`` say whose scores the threshold for error-free is about (and the margin, which former
-    versions wrote): the first judge that gives scores. ``human`` is the kind of people's scores (or ``teacher`` and its
+    ``evaluator`` and ``signature`` say whose scores the threshold for error-free is about: the first judge that gives
+    scores. ``human`` is the kind of people's scores (or ``teacher`` and its
     signature), ``pairs`` and ``domains`` are the language pairs and domains, ``date`` and ``version`` say when and by
     which mtagent it was made, ``left_out`` what was not used and why.
     """
@@ -230,7 +218,6 @@ class Calibration(Record):
     left_out: dict[str, int] = Field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     gain: ExpectedGain | None = None
-    margin: Margin | None = None
     error_free: ErrorFree | None = None
 
     @property
@@ -266,8 +253,6 @@ class Calibration(Record):
             for judge in weights["judges"]:
                 judge["signature"] = comparable(judge["signature"])
             settings["gain"] = weights
-        if self.margin is not None:
-            settings["margin"] = "never" if self.margin.value is None else self.margin.value
         if self.threshold is not None:
             settings["error_free"] = self.threshold
         return settings
@@ -282,13 +267,19 @@ def write(calibration: Calibration, path: Path) -> None:
 def read(path: Path) -> Calibration:
     """The calibration in a file. Raises :class:`ConfigError` that names the file, and what in it is wrong."""
     try:
-        return Calibration.model_validate(whole_file(path))
+        data = whole_file(path)
     except InputError as error:
         raise ConfigError(f"{error}; `mtagent gate calibrate -o FILE` writes calibrations") from None
+    if isinstance(data, dict) and "margin" in data:
+        raise ConfigError(
+            f"{path}: has a margin, which gates no longer use: calibrate again with `mtagent gate calibrate -o FILE`"
+        )
+    try:
+        return Calibration.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the file"
         raise ConfigError(
-            f"{path}: is no calibration of a gate: {where}: {first['msg'].lower()}; "
+            f"{path}: isn't a calibration of a gate: {where}: {first['msg'].lower()}; "
             "`mtagent gate calibrate -o FILE` writes them"
         ) from None

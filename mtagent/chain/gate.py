@@ -359,15 +359,14 @@ def calibrated(
 ) -> tuple[Gate, tuple[Threshold, ...]]:
     """``gate`` with what the calibration at ``path`` says of its judges, and the thresholds of those that it holds for.
 
-    An expected gain is the whole panel's, a margin (of former calibrations) that of its one judge. A threshold is the
-    post-editor's evaluator's, a judge's, that of ``triage``, or of several of them. Raises :class:`ConfigError`
-    where the panel is another one.
+    An expected gain is the whole panel's. A threshold is the post-editor's evaluator's, a judge's, that of ``triage``,
+    or of several of them. Raises :class:`ConfigError` where the panel is another one.
     """
     calibration = read(path)
     judges = gate.judges if isinstance(gate, PanelGate) else ()
     if cautious is not None and calibration.gain is None:
         raise ConfigError(f"{path}: holds no expected gain, and so no chance of one: leave --cautious out")
-    if (calibration.gain or calibration.margin) and type(gate) not in (PanelGate, RateGate):
+    if calibration.gain is not None and type(gate) not in (PanelGate, RateGate):
         raise ConfigError(
             f"{path}: calibrates a gate that asks judges, and the gate is {gate.name}: name its judges with --judge"
         )
@@ -378,15 +377,6 @@ def calibrated(
         if isinstance(gate, PanelGate) and gate.quorum != len(judges):
             raise ConfigError(f"{path}: decides by the expected gain, and not by a quorum: leave --quorum out")
         gate = PanelGate(*panel, gain=calibration.gain, cautious=cautious)
-    elif calibration.margin is not None:
-        assert isinstance(gate, PanelGate)
-        if gate.margin:
-            raise ConfigError(f"{path}: has a margin, and the gate has one of {gate.margin:g}: give one of the two")
-        if len(judges) > 1:
-            raise ConfigError(f"{path}: holds the margin of one judge, and the gate asks {len(judges)}: name one")
-        judge = _judge_of(path, calibration.signature, judges)
-        value = calibration.margin.value
-        gate = PanelGate(judge, margin=math.inf if value is None else value)
     return gate, _thresholds(path, calibration, judges, editor, triage)
 
 
@@ -398,7 +388,7 @@ def _thresholds(
     triage: Evaluator | None,
 ) -> tuple[Threshold, ...]:
     if calibration.threshold is None:
-        if calibration.gain is None and calibration.margin is None:
+        if calibration.gain is None:
             raise ConfigError(f"{path}: holds no gain, and no threshold reached the wanted precision: nothing to use")
         return ()
     if not calibration.signature:

@@ -15,7 +15,7 @@ from mtagent.cli.score_inputs import SeveralScores, inputs_of, score_inputs
 from mtagent.cli.terminal import display, say
 
 if TYPE_CHECKING:
-    from mtagent.analysis.gate_inputs import Inputs
+    from mtagent.learning.reading import CalibrationInputs
 
 EXAMPLES = """\b
 Examples:
@@ -65,10 +65,12 @@ def _edit_options(judge: str) -> Callable[[F], F]:
             help="The ratings' signature, where they have none.",
         ),
         click.option(
-            "--seed", type=click.IntRange(0), default=_SEED, show_default=True, help="Of the halves and the resamples."
+            "--seed", type=click.IntRange(0), default=_SEED, show_default=True,
+            help="Random seed for the split and the bootstrap.",
         ),
         click.option(
-            "--resamples", type=int, default=_RESAMPLES, show_default=True, help="For the confidence intervals."
+            "--resamples", type=int, default=_RESAMPLES, show_default=True,
+            help="Resamples for the confidence intervals.",
         ),
         click.option(
             "-f", "--format", "format_name", type=click.Choice(["text", "json"]), default="text", show_default=True
@@ -85,7 +87,7 @@ def _edit_options(judge: str) -> Callable[[F], F]:
 
 @command.command("calibrate", cls=SeveralScores, epilog=CALIBRATE_EXAMPLES, context_settings=_HELP)
 @score_inputs
-@_edit_options("An evaluator among them that is to decide; several decide together.")
+@_edit_options("Evaluator to use as judge; repeat for a panel.")
 @click.option(
     "--sample",
     type=click.IntRange(1),
@@ -100,9 +102,15 @@ def _edit_options(judge: str) -> Callable[[F], F]:
 )
 @click.option("--kind", type=click.Choice(["mqm", "esa", "rate"]), help="Error-free: MQM 0, ESA 85 unmarked, RATE 4.")
 @click.option("--error-free", "cut", type=float, metavar="SCORE", help="Error-free: this human score, or more.")
-@click.option("--precision", type=float, default=0.9, show_default=True, help="Wanted of what is called error-free.")
 @click.option(
-    "--fewest", type=click.IntRange(1), default=10, show_default=True, help="Texts that must reach a threshold."
+    "--precision", type=float, default=0.9, show_default=True, help="Minimum precision of the error-free label."
+)
+@click.option(
+    "--fewest",
+    type=click.IntRange(1),
+    default=10,
+    show_default=True,
+    help="Minimum number of texts above the threshold.",
 )
 @click.option("-o", "--output", type=FILE, metavar="FILE.json", help="The calibration, for --calibration.")
 @click.option("--force", is_flag=True, help="Replace a file that is there already.")
@@ -121,11 +129,11 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
     review): the judges and the teacher are asked, as in any run. With people's labels and no --judge nobody is asked:
     the judgements of the run's own gate are stored.
     """
-    from mtagent.analysis import gate_calibration
-    from mtagent.analysis.error_free import definition
-    from mtagent.analysis.expected_gain import Resampling
-    from mtagent.analysis.gate_inputs import refuse_unsigned
     from mtagent.jobs.inputs import refuse_existing, refuse_overwriting, refuse_unwritable
+    from mtagent.learning import calibration as learning
+    from mtagent.learning.error_free import definition
+    from mtagent.learning.gain import Resampling
+    from mtagent.learning.pairs import refuse_unsigned
 
     if is_chain_run(options):
         calibrate_run(output, force, quiet, options)
@@ -137,9 +145,9 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
         refuse_unwritable(output)
         if not force:
             refuse_existing([output])
-    judged = inputs.read().told(options["signatures"], options["lp"])
-    calibration = gate_calibration.calibrate(
-        judged,
+    data = inputs.read().with_details(options["signatures"], options["lp"])
+    calibration = learning.calibrate(
+        data,
         definition(options["kind"], options["cut"]),
         sample=options["sample"],
         precision=options["precision"],
@@ -147,7 +155,7 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
         resampling=Resampling(options["resamples"], options["seed"]),
     )
     if output is not None:
-        refuse_unsigned(judged, inputs.paths)
+        refuse_unsigned(data, [str(path) for path in inputs.paths.values()])
     deliver(calibration, output, quiet=quiet, as_json=options["format_name"] == "json")
 
 
@@ -157,32 +165,35 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
 @_edit_options("What a judge of the gate is called here; all of them, in the gate's order.  [default: as in the gate]")
 def check(file: Path, **options: Any) -> None:
     """Say what a calibrated gate is worth on other texts with human scores. Asks no model."""
-    from mtagent.analysis import gate_calibration
-    from mtagent.analysis.expected_gain import Resampling
     from mtagent.chain.calibration import read
     from mtagent.errors import ConfigError
+    from mtagent.learning import calibration as learning
+    from mtagent.learning.gain import Resampling
+    from mtagent.learning.text import check_text
 
     calibration = read(file)
-    names = [judge.judge for judge in calibration.gain.judges] if calibration.gain else [calibration.evaluator]
+    names = [calibration.evaluator]
+    if calibration.gain is not None:
+        names = [judge.judge for judge in calibration.gain.judges]
     judges = options["judges"] or names
     if len(judges) != len(names):
         raise ConfigError(f"{file}: asks {len(names)} judges ({', '.join(names)}): name each with --judge, in order")
-    judged = _inputs(options, judges).read().told(options["signatures"], options["lp"])
+    data = _inputs(options, judges).read().with_details(options["signatures"], options["lp"])
     resampling = Resampling(options["resamples"], options["seed"])
-    found = gate_calibration.check(calibration, judged, resampling)
+    checked = learning.check(calibration, data, resampling)
     if options["format_name"] == "json":
-        display(json.dumps({"calibration": str(file), **found.plain()}, indent=1, ensure_ascii=False))
+        display(json.dumps({"calibration": str(file), **checked.plain()}, indent=1, ensure_ascii=False))
     else:
-        display(gate_calibration.check_text(str(file), found))
-    for remark in found.remarks:
+        display(check_text(str(file), checked))
+    for remark in checked.remarks:
         say(f"mtagent: {remark}")
 
 
-def _inputs(options: dict[str, Any], judges: Sequence[str]) -> Inputs:
-    from mtagent.analysis.gate_inputs import Inputs
+def _inputs(options: dict[str, Any], judges: Sequence[str]) -> CalibrationInputs:
+    from mtagent.learning.reading import CalibrationInputs
 
     more = {name: options[name] for name in ("documents", "before", "after")}
-    return Inputs(inputs_of(options), both=options["pairs"], judges=tuple(judges), **more)
+    return CalibrationInputs(inputs_of(options), both=options["pairs"], judges=tuple(judges), **more)
 
 
 @command.command("show", context_settings=_HELP)
@@ -190,8 +201,8 @@ def _inputs(options: dict[str, Any], judges: Sequence[str]) -> Inputs:
 @click.option("-f", "--format", "format_name", type=click.Choice(["text", "json"]), default="text", show_default=True)
 def show(file: Path, format_name: str) -> None:
     """What a calibration holds: the expected gain, the threshold, how good they are, and whom they are for."""
-    from mtagent.analysis import gate_calibration
     from mtagent.chain.calibration import read
+    from mtagent.learning.text import text
 
     calibration = read(file)
-    display(calibration.model_dump_json(indent=1) if format_name == "json" else gate_calibration.text(calibration))
+    display(calibration.model_dump_json(indent=1) if format_name == "json" else text(calibration))

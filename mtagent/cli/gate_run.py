@@ -27,9 +27,8 @@ from mtagent.cli.terminal import display, say
 from mtagent.config import Config
 
 if TYPE_CHECKING:
-    from mtagent.analysis.judged_run import Labels
     from mtagent.chain.calibration import Calibration
-    from mtagent.jobs.calibrate import StoredPairs
+    from mtagent.learning.runs import Labels, RunEdits
 
 JUDGING_OPTIONS: list[Any] = [
     *JUDGE_MODEL_OPTIONS,
@@ -75,12 +74,13 @@ def _given(names: Collection[str | None]) -> list[str]:
 
 def calibrate_run(output: Path | None, force: bool, quiet: bool, options: dict[str, Any]) -> None:
     """Judge the edits of a run, learn the gate from them, and say what it is worth; exit with 3 if judges failed."""
-    from mtagent.analysis import gate_calibration
-    from mtagent.analysis.error_free import definition
-    from mtagent.analysis.expected_gain import Resampling
-    from mtagent.analysis.gate_inputs import refuse_unsigned
-    from mtagent.analysis.judged_run import Labels, judge_edits
     from mtagent.jobs.inputs import files_named, refuse_existing, refuse_overwriting, refuse_unwritable
+    from mtagent.learning.asking import judge_edits
+    from mtagent.learning.calibration import calibrate
+    from mtagent.learning.error_free import definition
+    from mtagent.learning.gain import Resampling
+    from mtagent.learning.pairs import refuse_unsigned
+    from mtagent.learning.runs import Labels
 
     if given := _given(_OF_FILES):
         raise click.UsageError(f"--run brings the edits with it: leave out {given[0]}")
@@ -90,7 +90,7 @@ def calibrate_run(output: Path | None, force: bool, quiet: bool, options: dict[s
         raise click.UsageError(
             "who labels the edits? Give --decisions, --human FILE, or --teacher NAME:model=MODEL; one of them"
         )
-    wanted = definition(options["kind"], options["cut"])
+    error_free = definition(options["kind"], options["cut"])
     resampling = Resampling(options["resamples"], options["seed"])
     config = _config(options)
     name, human = options["runs"][0], None if options["human"] is None else Path(options["human"])
@@ -107,7 +107,7 @@ def calibrate_run(output: Path | None, force: bool, quiet: bool, options: dict[s
         _estimate(config, name, labels, options)
         return
     with Progress(verbose=options["verbose"], quiet=quiet, counted=("judged", "failed")) as progress:
-        found = run_async(
+        data, run = run_async(
             judge_edits(
                 config,
                 name,
@@ -116,38 +116,38 @@ def calibrate_run(output: Path | None, force: bool, quiet: bool, options: dict[s
                 sample=options["sample"],
                 seed=options["seed"],
                 lp=options["lp"],
-                on_pairs=lambda pairs: None if quiet else say(f"mtagent: {_sampled(pairs, options)}"),
+                on_pairs=lambda edits: None if quiet else say(f"mtagent: {_sampled(edits, options)}"),
                 on_start=progress.start,
                 on_chain=progress.advance_judged,
             )
         )
-    if found.run is not None:
-        progress.finish_judged(found.run)
+    if run is not None:
+        progress.finish_judged(run)
     elif not quiet:
         say("mtagent: no model is asked: the run holds what its judges said")
-    calibration = gate_calibration.calibrate(
-        found.judged,
-        wanted,
+    calibration = calibrate(
+        data,
+        error_free,
         crossed=True,
         precision=options["precision"],
         fewest=options["fewest"],
         resampling=resampling,
     )
     if output is not None:
-        refuse_unsigned(found.judged, {})
+        refuse_unsigned(data, [])
     deliver(calibration, output, quiet=quiet, as_json=options["format_name"] == "json")
     _say_worth(calibration, output)
-    sys.exit(3 if found.run is not None and found.run.counts.failed else 0)
+    sys.exit(3 if run is not None and run.counts.failed else 0)
 
 
 def deliver(calibration: Calibration, output: Path | None, *, quiet: bool, as_json: bool) -> None:
     """Show a calibration and what makes it less than it seems, and write it."""
-    from mtagent.analysis import gate_calibration
     from mtagent.chain.calibration import write
     from mtagent.formats.files import STANDARD
+    from mtagent.learning.text import text
 
     if not quiet and output != STANDARD:
-        display(calibration.model_dump_json(indent=1) if as_json else gate_calibration.text(calibration))
+        display(calibration.model_dump_json(indent=1) if as_json else text(calibration))
     for remark in calibration.remarks:
         say(f"mtagent: {remark}")
     if output is not None:
@@ -155,7 +155,7 @@ def deliver(calibration: Calibration, output: Path | None, *, quiet: bool, as_js
 
 
 def _say_worth(calibration: Calibration, output: Path | None) -> None:
-    from mtagent.analysis.gate_calibration import worth
+    from mtagent.learning.text import worth
 
     gain = calibration.gain
     if gain is not None and gain.held_out is not None:
@@ -163,39 +163,34 @@ def _say_worth(calibration: Calibration, output: Path | None) -> None:
 
 
 def _config(options: dict[str, Any]) -> Config:
-    """The settings of the judges; what a former calibration says is no part of them, and may be written anew."""
+    """The settings of the judges, without a former calibration, which may be replaced."""
     given = {name: value for name, value in options.items() if name in Config.model_fields and name != "seed"}
     config_file = click.get_current_context().meta.get(CONFIG_NAME)
     config = read_config({**given, "judge": options["judges"], "config_file": config_file})
     return config.model_copy(update={"calibration": None, "cautious": None})
 
 
-def _sampled(found: StoredPairs, options: Mapping[str, Any]) -> str:
+def _sampled(edits: RunEdits, options: Mapping[str, Any]) -> str:
     """How many of how many edits are judged."""
     chosen = "labelled ones" if options["teacher"] is None else "sampled by size"
-    refused = f"; {found.refused} more were refused by the guards" if found.refused else ""
-    return f"{len(found.pairs)} of {found.total} edits of {options['runs'][0]}, {chosen}{refused}"
+    refused = f"; {edits.refused} more were refused by the guards" if edits.refused else ""
+    return f"{len(edits.pairs)} of {edits.total} edits of {options['runs'][0]}, {chosen}{refused}"
 
 
 def _estimate(config: Config, name: str, labels: Labels | None, options: Mapping[str, Any]) -> None:
     """Print what judging would take."""
-    from mtagent.analysis.judged_run import refusal, wanted_edits
-    from mtagent.errors import ConfigError
-    from mtagent.jobs.calibrate import SAMPLE, read_pairs
-    from mtagent.jobs.estimate import assumptions, counter, estimate_pairs, table
+    from mtagent.jobs.estimate import assumptions, counter, table
+    from mtagent.learning.asking import edits_to_judge, estimate_pairs, refuse_few, require_judges
     from mtagent.llm.prices import Prices
 
-    if not config.judges:
-        raise ConfigError("name the judges that the gate is to ask, with --judge")
-    sample = options["sample"] or (SAMPLE if labels is None else None)
+    require_judges(config)
     with existing_store(config.store) as store:
-        wanted = wanted_edits(labels, options["lp"])
-        found = read_pairs(
-            store.read(name), sample=sample, seed=options["seed"], wanted=wanted, as_kept=labels is not None
+        edits = edits_to_judge(
+            store.read(name), labels, sample=options["sample"], seed=options["seed"], lp=options["lp"]
         )
-    refusal(name, labels)(found)
+    refuse_few(edits, name, labels)
     tokens = counter()
-    ranges = estimate_pairs(config, found.pairs, options["teacher"], tokens)
+    ranges = estimate_pairs(config, edits.pairs, options["teacher"], tokens)
     display(table(ranges))
     display(assumptions(config, ranges, tokens, Prices(config.prices)))
-    say(f"mtagent: {_sampled(found, options)}. Nothing was sent; what was asked before comes from the store.")
+    say(f"mtagent: {_sampled(edits, options)}. Nothing was sent; what was asked before comes from the store.")

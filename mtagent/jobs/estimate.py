@@ -23,7 +23,6 @@ from mtagent.errors import FATAL, ConfigError, MissingExtra, ModelError, Mtagent
 from mtagent.evaluators.pairwise import Pairwise
 from mtagent.evaluators.protocol import PAIRWISE, CountsCalls, Evaluator, rating_by, reviewed_paragraphs, suggests_edits
 from mtagent.formats.ratings import Candidates
-from mtagent.jobs.calibrate import StoredPair
 from mtagent.jobs.inputs import Files, read_in_context, read_segments
 from mtagent.jobs.parts import (
     OwnParts,
@@ -266,13 +265,6 @@ def estimate_ratings(config: Config, files: Files, tokens: Counter) -> dict[str,
         return asyncio.run(Estimator(config, tokens).ratings(read_in_context(config, files)))
 
 
-def estimate_pairs(
-    config: Config, pairs: Iterable[StoredPair], teacher: str | None, tokens: Counter
-) -> dict[str, Range]:
-    """What the judges of ``config`` and a ``teacher`` would take to judge ``pairs``."""
-    return asyncio.run(Estimator(effective(config, OwnParts()), tokens).pairs(pairs, teacher))
-
-
 class Estimator:
     """The parts of a chain, asking a model that only listens; ``evaluator`` rates in the postedit stage."""
 
@@ -283,14 +275,15 @@ class Estimator:
         self._prices, self._seen = Prices(config.prices), set[int]()  # the requests that low has counted
         self._spec = config.evaluator or "rules"
         self.evaluator = named_evaluator(config, self._spec, self._llm)
-        self._judges = [] if config.gate in ("none", "guards") else [self._judge(spec) for spec in judge_specs(config)]
+        self.judges = [] if config.gate in ("none", "guards") else [self.judge(spec) for spec in judge_specs(config)]
 
         self._triage: tuple[ModelSettings, Evaluator] | None = None
         if config.triage is not None:
             _, settings, spec = judge_settings(config, config.triage, who="triage")
             self._triage = settings, named_evaluator(config.model_copy(update={"forced": False}), spec, self._llm)
 
-    def _judge(self, spec: str) -> tuple[ModelSettings, Evaluator | Pairwise]:
+    def judge(self, spec: str) -> tuple[ModelSettings, Evaluator | Pairwise]:
+        """The judge of a specification, and the settings of the model that it asks."""
         name, settings, spec = judge_settings(self._config, spec)
         if name == PAIRWISE:
             return settings, named_pairwise(self._config, spec, self._llm)
@@ -348,25 +341,24 @@ class Estimator:
                 total["proofread"] = total["proofread"].plus(triage.plus(work.at_most() if self._triage else work))
         return {stage: needed for stage, needed in total.items() if stage != "rerank" or has_candidates}
 
-    async def pairs(self, pairs: Iterable[StoredPair], teacher: str | None) -> dict[str, Range]:
-        """A row for each judge, and one for the ``teacher``: what judging ``pairs`` of texts would take."""
-        judges = [
-            *zip(judge_specs(self._config), self._judges, [self._config.samples] * len(self._judges), strict=True)
-        ]
-        judges += [(f"teacher {teacher}", self._judge(teacher), 1)] if teacher else []
-        total = {name: Range() for name, _, _ in judges}
-        for pair in pairs:
-            before, after = (Text(text, self._count(text)) for text in (pair.before, pair.after))
-            for name, (settings, judge), samples in judges:
-                if isinstance(judge, Pairwise):
-                    requests = await self.listener.requests_of(judge.compare(pair.segment, before.text, after.text))
-                    shown = Text(after.text, before.tokens + after.tokens)
-                    total[name] = total[name].plus(self._range(settings, requests, shown, Reply(1, 30)))
-                    continue
-                for side in (before, after):
-                    rating = await self._rating(settings, judge, pair.segment, side)
-                    for _ in range(samples):
-                        total[name] = total[name].plus(rating)
+    async def judgement(
+        self,
+        settings: ModelSettings,
+        judge: Evaluator | Pairwise,
+        segment: Segment,
+        texts: tuple[str, str],
+        samples: int = 1,
+    ) -> Range:
+        """What ``judge`` takes to judge the two ``texts``: a comparison, or ``samples`` ratings of each."""
+        before, after = (Text(side, self._count(side)) for side in texts)
+        if isinstance(judge, Pairwise):
+            requests = await self.listener.requests_of(judge.compare(segment, before.text, after.text))
+            shown = Text(after.text, before.tokens + after.tokens)
+            return self._range(settings, requests, shown, Reply(1, 30))
+        total = Range()
+        for side in (before, after):
+            rating = await self._rating(settings, judge, segment, side)
+            total = total.plus(rating.times(samples))
         return total
 
     async def _translate(self, segment: Segment, text: Text) -> Range:
@@ -410,7 +402,7 @@ class Estimator:
     async def _gate(self, segment: Segment, text: Text, *others: Text, rated: bool = False) -> Range:
         """All judges on ``text`` and the ``others``, or on these where they have ``rated`` it in the stage before."""
         total = Range()
-        for settings, judge in self._judges:
+        for settings, judge in self.judges:
             if isinstance(judge, Pairwise):
                 for other in others:
                     requests = await self.listener.requests_of(judge.compare(segment, text.text, other.text))

@@ -23,12 +23,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from mtagent.analysis.gate_calibration import expected_lead
-from mtagent.analysis.judged_run import decided_edits
 from mtagent.chain.decided import Decided
 from mtagent.decisions import Decision, DecisionVerdict
 from mtagent.errors import ConfigError, DecidedElsewhere, InputError, MtagentError, NotStored
 from mtagent.jobs.review import Plain, ReviewQueue, status
+from mtagent.learning.calibration import expected_lead
+from mtagent.learning.runs import decided_edits
 from mtagent.llm.reading import whole_characters
 from mtagent.records import ErrorSpan, Step
 from mtagent.report.packing import changes, packed

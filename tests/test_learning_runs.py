@@ -9,10 +9,6 @@ from typing import Any
 
 import pytest
 
-from mtagent.analysis.error_free import definition
-from mtagent.analysis.gate_calibration import calibrate, text
-from mtagent.analysis.gate_inputs import Judged, Pair, Text
-from mtagent.analysis.judged_run import Labels, RunJudged, decided_gain, judge_edits
 from mtagent.chain.calibration import Calibration, read
 from mtagent.chain.decided import decided
 from mtagent.chain.guards import GUARDS
@@ -20,8 +16,13 @@ from mtagent.config import load
 from mtagent.decisions import Decision
 from mtagent.errors import ConfigError, InputError
 from mtagent.evaluators.rules import Rules
-from mtagent.jobs.calibrate import pairs_in
 from mtagent.jobs.parts import OwnParts
+from mtagent.learning.asking import judge_edits
+from mtagent.learning.calibration import calibrate
+from mtagent.learning.error_free import definition
+from mtagent.learning.pairs import AFTER, BEFORE, JudgedData, JudgedPair, Label, RatedText, group_of
+from mtagent.learning.runs import Labels, decided_gain, pairs_in
+from mtagent.learning.text import text
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Cause, Chain, Edit, Judgement, Message, Segment, Step
 from tests import stored
@@ -286,9 +287,11 @@ def test_scores_that_are_read_need_no_model(shell: Shell) -> None:
 # --- a teacher
 
 
-def taught_by(shell: Shell, llm: ScriptedLLM, teacher: str = "pairwise", **more: Any) -> RunJudged:
+def taught_by(shell: Shell, llm: ScriptedLLM, teacher: str = "pairwise", **more: Any) -> JudgedData:
     settings = {"model": "small", "judge": {"evaluator": more.pop("judges", ("gemba-da", "pairwise"))}}
-    return asyncio.run(judge_edits(load(None, settings), "first", teacher=teacher, own=OwnParts(llm=llm), **more))
+    own = OwnParts(llm=llm)
+    data, _ = asyncio.run(judge_edits(load(None, settings), "first", teacher=teacher, own=own, **more))
+    return data
 
 
 def worse_or_better(number: int) -> Chain:
@@ -302,15 +305,15 @@ def worse_or_better(number: int) -> Chain:
 
 def test_a_teachers_scores_are_the_labels_and_documents_stay_together(shell: Shell) -> None:
     run(shell, *map(worse_or_better, range(60)))
-    judged = taught_by(shell, model(), "gemba-da:reference=yes").judged
+    judged = taught_by(shell, model(), "gemba-da:reference=yes")
     assert judged.pairs is not None
     assert len(judged.pairs) == 60
-    first = next(pair for pair in judged.pairs if pair.segment == "0 postedit")
-    assert (first.human_before, first.human_after) == tuple(
+    first = next(pair for pair in judged.pairs if pair.name == "0 postedit")
+    assert (first.label.before, first.label.after) == tuple(
         round(taught.seen("small", text), 2) for text in ("El informe 0 es errado.", "El informe 0 es bueno.")
     )
     assert first.group == ("document", "d0")
-    assert first.before[1] is None
+    assert first.scores_before[1] is None
     assert judged.people.startswith("teacher gemba-da|model:small")
     assert (judged.domains, judged.language_pairs) == (("reports",), ("en-es",))
     learnt = calibrate(judged, definition(None, None), crossed=True)
@@ -325,15 +328,15 @@ def test_a_teachers_scores_are_the_labels_and_documents_stay_together(shell: She
 
 def test_a_teacher_that_compares_gives_preferences(shell: Shell) -> None:
     run(shell, *map(worse_or_better, range(60)))
-    judged = taught_by(shell, model(), judges="gemba-da").judged
+    judged = taught_by(shell, model(), judges="gemba-da")
     assert judged.pairs is not None
-    assert {(pair.human_before, pair.human_after) for pair in judged.pairs} <= {(0, -1), (0, 0), (0, 1)}
+    assert {(pair.label.before, pair.label.after) for pair in judged.pairs} <= {(0, -1), (0, 0), (0, 1)}
     assert all(text.human is None for text in judged.texts)
 
 
 def test_edits_that_a_judge_fails_for_are_left_out_counted_and_named(shell: Shell) -> None:
     run(shell, *map(worse_or_better, range(60)))
-    judged = taught_by(shell, model(fails=["informe 7 ", "informe 8 "]), judges="gemba-da").judged
+    judged = taught_by(shell, model(fails=["informe 7 ", "informe 8 "]), judges="gemba-da")
     assert judged.left_out == {"edits for which gemba-da failed": 2}
     assert judged.remarks == ("gemba-da failed for 7, 8: left out",)
     assert judged.pairs is not None
@@ -342,13 +345,13 @@ def test_edits_that_a_judge_fails_for_are_left_out_counted_and_named(shell: Shel
 
 def test_a_teacher_that_fails_is_called_the_teacher(shell: Shell) -> None:
     run(shell, *map(worse_or_better, range(60)))
-    judged = taught_by(shell, model(fails=["informe 7 "]), "gemba-da:reference=yes", judges="rules").judged
+    judged = taught_by(shell, model(fails=["informe 7 "]), "gemba-da:reference=yes", judges="rules")
     assert judged.remarks == ("the teacher gemba-da failed for 7: left out",)
 
 
 def test_two_judges_of_one_name_are_told_apart_by_their_signatures(shell: Shell) -> None:
     run(shell, *map(worse_or_better, range(40)))
-    judged = taught_by(shell, model(), judges=("gemba-da", "gemba-da:reference=yes")).judged
+    judged = taught_by(shell, model(), judges=("gemba-da", "gemba-da:reference=yes"))
     assert judged.judges == ("gemba-da (reference:no)", "gemba-da (reference:yes)")
 
 
@@ -386,7 +389,7 @@ def test_a_dry_run_says_what_it_would_take_and_asks_nobody(shell: Shell) -> None
 
 def test_the_value_of_a_gate_is_learnt_crosswise_from_all_labels(shell: Shell) -> None:
     run(shell)
-    judged = asyncio.run(judge_edits(load(None, {}), "first", labels=Labels.read(preferences(shell)))).judged
+    judged = asyncio.run(judge_edits(load(None, {}), "first", labels=Labels.read(preferences(shell))))[0]
     crossed, halves = (calibrate(judged, definition(None, None), crossed=way) for way in (True, False))
 
     def sizes(made: Calibration) -> tuple[int, int]:
@@ -400,13 +403,16 @@ def test_the_value_of_a_gate_is_learnt_crosswise_from_all_labels(shell: Shell) -
 
 def test_triage_is_reported_on_texts_that_its_threshold_was_not_chosen_on() -> None:
     """The judge says what people say, so that both ways keep the same edits."""
-    texts, pairs = list[Text](), list[Pair]()
+    texts, pairs = list[RatedText](), list[JudgedPair]()
     for number in range(90):
         before, after = float(number % 7 * 10), float(number % 11 * 8)
-        sides = (("before", before), ("after", after))
-        texts += [Text(system, str(number), (score,), score) for system, score in sides]
-        pairs.append(Pair(("segment", str(number)), str(number), (before,), (after - before,), before, after))
-    judged = Judged(("A",), tuple(texts), tuple(pairs), ("A",))
+        segment = Segment(id=str(number), source="", source_lang="en", target_lang="es")
+        judgements = (Judgement(judge="A", before=before, after=after),)
+        label = Label(before, after, has_scores=True)
+        pairs.append(JudgedPair(segment, group_of(segment), judgements=judgements, label=label))
+        texts += pairs[-1].texts
+    assert [text.system for text in texts[:2]] == [BEFORE, AFTER]
+    judged = JudgedData(("A",), tuple(texts), tuple(pairs), ("A",))
     crossed, halves = (calibrate(judged, definition(None, 50.0), crossed=way).gain for way in (True, False))
     assert crossed is not None
     assert halves is not None

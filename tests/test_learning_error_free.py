@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.analysis.error_free import (
+from mtagent.chain.calibration import Figure
+from mtagent.errors import ConfigError, InputError
+from mtagent.learning.error_free import (
     Labelled,
     best_threshold,
     curve,
@@ -19,9 +21,7 @@ from mtagent.analysis.error_free import (
     thinned,
     threshold_interval,
 )
-from mtagent.analysis.expected_gain import Resampling, ratios
-from mtagent.chain.calibration import Figure
-from mtagent.errors import ConfigError, InputError
+from mtagent.learning.gain import Resampling, ratios
 
 QUICK = Resampling(20)
 scores = st.floats(-50, 50).map(lambda value: round(value, 2))

@@ -8,15 +8,18 @@ from typing import Any
 
 import pytest
 
-from mtagent.analysis import gate_calibration
-from mtagent.analysis.error_free import definition
-from mtagent.analysis.gate_inputs import Judged, Text, read_pairs, with_edits
 from mtagent.chain.calibration import Calibration, Effect, ExpectedGain, Figure, read
 from mtagent.evaluators.rules import Rules
-from tests.calibrations import GAINS, calibration, expected_gain, pairs_file
+from mtagent.learning.error_free import definition
+from mtagent.learning.pairs import JudgedData, RatedText
+from mtagent.learning.reading import read_pairs, with_edits
+from mtagent.learning.text import figure, verdict
+from mtagent.records import Segment
+from tests.calibrations import GAINS, calibration, effect, expected_gain, pairs_file
 from tests.commands import ROOT, Shell
 
 RULES = Rules().signature
+SEGMENT = Segment(id="1", source="", source_lang="en", target_lang="de")
 N = 64
 """Segments: half of them are enough to learn from."""
 
@@ -65,18 +68,18 @@ def test_pairs_become_a_table_and_a_file(shell: Shell) -> None:
     assert "kept where above 0; learnt from 36 edits" in done.out
     assert "the gate beats leaving all as it was" in done.out
     whole, gain, effect = made(shell), gain_of(shell), held_out(shell)
-    assert (gain.calibrated_on, effect.items, whole.threshold, whole.margin) == (36, 36, 5, None)
+    assert (gain.calibrated_on, effect.items, whole.threshold) == (36, 36, 5)
     assert (whole.evaluator, whole.signature, whole.pairs) == ("rules", RULES, ("en-de",))
     assert [(judge.judge, judge.signature) for judge in gain.judges] == [("rules", RULES)]
     source = whole.data[0]
     assert (source.option, source.name, len(source.sha256 or "")) == ("--pairs", "pairs.tsv", 64)
     assert whole.error_free is not None
     assert whole.error_free.definition == "human scores >= 80"
-    for name, figure in (
+    for name, value in (
         ("never accept", effect.never), ("always accept", effect.always),
         ("any better rating", effect.alone["rules"]), ("gate", effect.gate), ("oracle", effect.oracle),
     ):  # fmt: skip
-        assert f"  {name:<17}  {figure.value:.2f}" in done.out
+        assert f"  {name:<17}  {value.value:.2f}" in done.out
     assert effect.gate.value > effect.alone["rules"].value  # type: ignore[operator]
     assert any(point.calibrated and point.threshold == 5 for point in gain.triage)
     assert shell("gate show gate.json").out == done.out
@@ -138,7 +141,7 @@ def test_a_judge_that_compares_and_people_s_preferences_are_read_from_pairs(shel
     assert (compares.signature, scores.signature) == ("lm|1", "qe|2")
     assert compares.weight > 5 * abs(scores.weight)
     assert held_out(shell).never.value == 0
-    assert held_out(shell).headroom.value > 0.7  # type: ignore[union-attr, operator]
+    assert held_out(shell).headroom.value > 0.7  # type: ignore[operator]
     assert (made(shell).evaluator, made(shell).human) == ("lm", "preferences")
 
 
@@ -176,18 +179,6 @@ def test_a_gate_is_checked_on_other_data(shell: Shell) -> None:
     assert json.loads(renamed.out)["gate"] == found["gate"]
 
 
-def test_a_gate_with_a_margin_of_a_former_version_is_shown_and_checked(shell: Shell) -> None:
-    """Kept is what gains 5 or more: the good ones of 40 and 30 points, of six edits."""
-    pairs_file(shell, GAINS, RULES)
-    calibration(shell, error_free=None)
-    assert "margin      5 (chosen on 18 edits)" in shell("gate show gate.json").out
-    found = json.loads(shell("gate check gate.json --pairs pairs.tsv -f json").out)
-    assert found["gate"]["value"] == pytest.approx(50 + (40 + 30) / 6)
-    calibration(shell, margin={"value": None})
-    never = json.loads(shell("gate check gate.json --pairs pairs.tsv -f json").out)
-    assert never["gate"] == never["never"]
-
-
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -201,14 +192,14 @@ def test_a_gate_with_a_margin_of_a_former_version_is_shown_and_checked(shell: Sh
 )
 def test_a_gate_of_other_judges_is_not_checked(shell: Shell, line: str, message: str) -> None:
     edits(shell, "a", "b")
-    calibration(shell, gain=expected_gain("a|v:1", "b|v:1").model_dump(), margin=None, error_free=None)
+    calibration(shell, gain=expected_gain("a|v:1", "b|v:1").model_dump(), error_free=None)
     done = shell(f"gate check gate.json {line} {SIDES}")
     assert (done.code, message in done.err) == (1, True), done.err
 
 
 def test_a_calibration_without_a_gate_and_data_without_edits_cannot_be_checked(shell: Shell) -> None:
     edits(shell, "a")
-    calibration(shell, signature="a|v:1", margin=None)
+    calibration(shell, signature="a|v:1", gain=None)
     assert "a threshold for error-free alone" in shell(f"gate check gate.json -e a.jsonl {SIDES}").err
     calibration(shell, signature="a|v:1")
     unnamed = shell("gate check gate.json -e a.jsonl --human human.seg.score")
@@ -242,7 +233,7 @@ def test_a_stored_rating_run_and_a_score_file_give_the_same(shell: Shell) -> Non
     assert a == b
     unsigned = shell(f"gate calibrate -e r.seg.score {common} -o c.json")
     assert (unsigned.code, (shell.folder / "c.json").exists()) == (1, False)
-    assert "no rating of r is signed" in unsigned.err
+    assert "the ratings of r carry no signature, so the gate cannot tell who made them" in unsigned.err
     assert shell(f"gate calibrate -e r.seg.score {common}").code == 0  # a table needs no signature
 
 
@@ -251,10 +242,11 @@ def test_the_stages_of_a_chain_are_calibrated_on_without_naming_them(shell: Shel
     shell.write("human.seg.score", "final\t-1", "final\t-2")
     unrated = shell("gate calibrate --run chain --human human.seg.score --kind mqm")
     assert (unrated.code, "mtagent rate --run" in unrated.err) == (1, True)
-    texts = [Text(system, "1", (score,), score) for system, score in (("given", 0.0), ("other", 7.0), ("final", 1.0))]
-    (pair,) = with_edits(Judged(("a",), tuple(texts)), (), ()).pairs or ()
-    assert (pair.before, pair.differences, pair.human_after) == ((0,), (1,), 1)
-    assert with_edits(Judged(("a",), tuple(texts[:2])), (), ()).pairs is None
+    scores = {"given": 0.0, "other": 7.0, "final": 1.0}
+    texts = [RatedText(system, SEGMENT, (score,), score) for system, score in scores.items()]
+    (pair,) = with_edits(JudgedData(("a",), tuple(texts)), (), ()).pairs or ()
+    assert (pair.scores_before, pair.differences, pair.label.after) == ((0,), (1,), 1)
+    assert with_edits(JudgedData(("a",), tuple(texts[:2])), (), ()).pairs is None
 
 
 def test_documents_keep_segments_together(shell: Shell) -> None:
@@ -302,7 +294,8 @@ def test_esa_wants_no_marked_error_and_says_where_none_is_known(shell: Shell) ->
 
 
 def test_a_label_goes_before_the_score() -> None:
-    good, marked = Text("", "1", (0,), 90, marked=False), Text("", "1", (0,), 90, marked=True)
+    good = RatedText("", SEGMENT, (0,), 90, marked=False)
+    marked = good._replace(marked=True)
     assert [text.error_free(definition("esa", None)) for text in (good, marked)] == [True, False]
     assert [text.error_free(definition("esa", 91)) for text in (good, marked._replace(label=True))] == [False, True]
 
@@ -407,7 +400,7 @@ def test_lines_of_pairs_are_texts_and_edits(shell: Shell) -> None:
     edit = {"judge_before": 1, "judge_after": 2, "human_before": 3, "human_after": 4}
     lines = [{"judge": 5, "error_free": "yes"}, {"id": 0, "document": 0, **edit}, {"judge": 5, "error_free": False}]
     judged = read_pairs(shell.write("p.jsonl", *map(json.dumps, lines)))
-    assert [(text.segment, text.document) for text in judged.texts] == [
+    assert [(text.segment.id, text.segment.document) for text in judged.texts] == [
         ("1", None),
         ("0", "0"),
         ("0", "0"),
@@ -497,9 +490,9 @@ OTHER_SIGNATURE = rated("a", 9, 9, signature="t")
         ("--pairs p", {"p": ["judge\tpeople", "1\t2"]}, ["p:2: has judge, people; an edit has human_before"]),
         ("--pairs p", {"p": ["judge\thuman", "better\tafter"]}, ["p:2: judge is 'better'; of a pair write before"]),
         ("--pairs p", {"p": ["id\tjudge\thuman", "7\tafter\tafter", "7\tafter\tsame"]},
-         ["p:3: the gain is 0, and for the same pair in p:2 1: these labels contradict each other"]),
+         ["p:3: the gain of segment 7 is 0, and in p:2 1: these labels contradict each other"]),
         ("--pairs p", {"p": [EDIT, "1\tA\tB\t1\t2\t3\t4", "1\tA\tB\t1\t2\t3\t1"]},
-         ["p:3: the gain is -2, and for the same pair in p:2 1: these labels contradict each other"]),
+         ["p:3: the gain of segment 1 is -2, and in p:2 1: these labels contradict each other"]),
         ("--pairs p", {"p": [EDIT, "1\tA\tB\tnan\t2\t3\t4"]}, ["p:2: 'judge_before' is 'nan', which is no score"]),
         ("--pairs p", {"p": [EDIT, *[f"{n}\tA\tB\t{n}\t2\t3\t4" for n in range(58)]]},
          ["29 pairs with all scores: at least 30 are needed to learn from"]),
@@ -527,7 +520,7 @@ BEATS, LOSES = "the gate beats leaving all as it was", "the gate LOSES to leavin
 
 
 @pytest.mark.parametrize(
-    ("over_never", "over_always", "verdict"),
+    ("over_never", "over_always", "told"),
     [
         ((1, 3), (-1, 1), [BEATS, "the gate is not told apart from accepting all"]),
         ((-3, -1), (0, 0), [LOSES, "the gate does the same as accepting all"]),
@@ -535,13 +528,11 @@ BEATS, LOSES = "the gate beats leaving all as it was", "the gate LOSES to leavin
     ],
 )
 def test_what_the_gate_does_not_beat_is_told(
-    shell: Shell, over_never: tuple[float, float], over_always: tuple[float, float], verdict: list[str]
+    over_never: tuple[float, float], over_always: tuple[float, float], told: list[str]
 ) -> None:
-    margin = read(calibration(shell)).margin
-    assert margin is not None
     leads = {"over_never": over_never, "over_always": over_always}
     changed = {name: Figure(value=0, low=low, high=high) for name, (low, high) in leads.items()}
-    assert list(gate_calibration.verdict(margin.held_out.model_copy(update=changed))) == verdict
+    assert list(verdict(effect().model_copy(update=changed))) == told
 
 
 @pytest.mark.parametrize(
@@ -555,7 +546,7 @@ def test_what_the_gate_does_not_beat_is_told(
     ],
 )
 def test_a_figure_is_shown_with_its_interval(found: Figure, options: dict[str, bool], shown: str) -> None:
-    assert gate_calibration.figure(found, **options) == shown
+    assert figure(found, **options) == shown
 
 
 @pytest.mark.slow

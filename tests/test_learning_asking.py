@@ -13,11 +13,13 @@ from hypothesis import strategies as st
 
 from mtagent.config import load
 from mtagent.errors import ConfigError, ModelError, StoreError
-from mtagent.jobs.calibrate import STRATA, JudgedRun, judge_run, pairs_in, read_pairs, sampled
 from mtagent.jobs.parts import OwnParts
+from mtagent.learning.asking import JudgedRun, judge_run
+from mtagent.learning.runs import STRATA, pairs_in, read_edits, sampled
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Cause, Chain, Edit, Judgement, Message, Segment, Step
 from mtagent.store import Store
+from mtagent.store.store import open_existing
 from tests import jobs, stored
 from tests.commands import Shell
 from tests.simulator import taught
@@ -161,7 +163,10 @@ def edits_of(shell: Shell, number: int = 40, **more: Any) -> list[Segment]:
 
 def judge(llm: ScriptedLLM, name: str = "first", **more: Any) -> JudgedRun:
     settings = {"model": "small", "judge": {"evaluator": more.pop("judges", "gemba-da")}, **more.pop("settings", {})}
-    return asyncio.run(judge_run(load(None, settings), name, own=OwnParts(llm=llm), **more))
+    config, teacher = load(None, settings), more.pop("teacher", None)
+    with open_existing(config.store) as store:
+        edits = read_edits(store.read(name), **more)
+    return asyncio.run(judge_run(config, name, edits, teacher=teacher, own=OwnParts(llm=llm)))
 
 
 def test_a_judged_edit_is_a_chain_of_one_step_that_decides_nothing(shell: Shell) -> None:
@@ -194,7 +199,7 @@ def test_the_rating_that_an_edit_was_made_by_is_not_taken_for_the_judges_or_the_
     jobs.improve("source.txt", llm=llm, store=shell.folder / "store.db", run="first", gate="none", stages="tp")
     reviewed = len(reviews(llm))
     with Store(shell.folder / "store.db") as store:
-        pairs = read_pairs(store.read("first")).pairs
+        pairs = read_edits(store.read("first")).pairs
     judge(llm, judges="rubric-mqm", teacher="pairwise", settings={"model": llm.model})
     assert (reviewed, len(reviews(llm))) == (40, 40 + 2 * len(pairs))
 

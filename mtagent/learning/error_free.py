@@ -1,4 +1,4 @@
-"""From which score on a text is error-free: precision and coverage, the choice of a threshold, and how sure it is."""
+"""From which score a text is error-free: precision and coverage, the choice of a threshold, and how sure it is."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mtagent.analysis.expected_gain import USUAL, Floats, Ints, Resampling, Truths, bounds, numbered, ratios
 from mtagent.chain.calibration import ErrorFree, Labels, Point
 from mtagent.errors import ConfigError, InputError
+from mtagent.learning.gain import USUAL, Floats, Ints, Resampling, Truths, bounds, numbered, ratios
 
 KINDS: dict[str, float] = {"mqm": 0.0, "esa": 85.0, "rate": 4.0}
-"""Kinds of human scores, and from which on people call a text error-free: WMT's for MQM and ESA, RATE's best."""
+"""Kinds of human scores, and from which score people call a text error-free: WMT's for MQM and ESA, RATE's best."""
 
 
 class Definition(NamedTuple):
-    """What people call error-free: a score of ``cut`` or more, and no marked error (``unmarked``)."""
+    """What people call error-free: a score of ``cut`` or more and, with ``unmarked``, no marked error."""
 
     kind: str = "human scores"
     cut: float | None = None
@@ -28,14 +28,14 @@ class Definition(NamedTuple):
         return f"{score} and nothing marked" if self.unmarked else score
 
     def holds_for(self, human: float | None, marked: bool | None) -> bool | None:
-        """Whether people who gave this score, and ``marked`` something, found a text error-free; ``None``: unknown."""
+        """Whether a text with this score is error-free, where people ``marked`` an error or not; ``None``: unknown."""
         if human is None or self.cut is None:
             return None
         return human >= self.cut and not (self.unmarked and marked)
 
 
 def definition(kind: str | None, cut: float | None) -> Definition:
-    """The definition for a ``kind`` of scores (see :data:`KINDS`), or one with a ``cut`` of its own."""
+    """The definition for a ``kind`` of scores (see :data:`KINDS`), or one with its own ``cut``."""
     if cut is not None and not math.isfinite(cut):
         raise ConfigError(f"error-free from {cut:g} on: give a number")
     if kind is not None and kind not in KINDS:
@@ -47,22 +47,27 @@ def definition(kind: str | None, cut: float | None) -> Definition:
 
 PRECISION = 0.9
 FEWEST = 10
-"""Texts at or above a threshold, below which its precision says nothing."""
+"""With fewer texts at or above a threshold, its precision means nothing."""
 _NOISE = 1e-12
+"""Rounding of shares: 9 of 10 texts are a precision of 0.9."""
 
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """Rated texts, one after the other: the judge's score, whether people found no error, and the group.
+    """Rated texts as arrays.
 
-    Raises :class:`InputError` for no text at all, arrays of several lengths, and scores that are no finite numbers.
+    Raises :class:`InputError` for no text, arrays whose lengths differ, and scores that are not finite numbers.
     """
 
     scores: Floats
+    """The judge's score of each text."""
     error_free: Truths
+    """Whether people found no error in it."""
     groups: Ints
+    """Equal numbers for texts that belong together (a document)."""
 
     def __post_init__(self) -> None:
+        # The record is frozen: this is the only way to store what was made of the arguments.
         object.__setattr__(self, "scores", np.asarray(self.scores, dtype=np.float64))
         object.__setattr__(self, "error_free", np.asarray(self.error_free, dtype=np.bool_))
         object.__setattr__(self, "groups", numbered(np.asarray(self.groups)))
@@ -80,16 +85,15 @@ class Labelled:
 
 
 class Curve(NamedTuple):
-    """Precision over coverage, thresholds descending: every score that was seen.
-
-    ``precision`` is the share of error-free texts among those at or above the threshold, ``coverage`` the share of all
-    texts that these are, ``recall`` the share of all error-free texts (NaN where there is none).
-    """
+    """Precision over coverage at every score that was seen, highest threshold first."""
 
     thresholds: Floats
     precision: Floats
+    """The share of error-free texts among the texts at or above the threshold."""
     coverage: Floats
+    """The share of all texts that reach the threshold."""
     recall: Floats
+    """The share of all error-free texts that reach it; NaN where no text is error-free."""
 
 
 def curve(labelled: Labelled) -> Curve:
@@ -101,52 +105,57 @@ def curve(labelled: Labelled) -> Curve:
         return Curve(rising[::-1], free / reached, reached / len(labelled), free / free[-1])
 
 
-def best_threshold(labelled: Labelled, wanted: float = PRECISION, fewest: int = FEWEST) -> float | None:
-    """The lowest threshold at which the share of error-free texts is at least ``wanted``; ``None``: there is none.
+def best_threshold(labelled: Labelled, precision: float = PRECISION, fewest: int = FEWEST) -> float | None:
+    """The lowest threshold at which the share of error-free texts is at least ``precision``; ``None``: there is none.
 
     Thresholds that fewer than ``fewest`` texts reach are not considered.
     """
-    if not 0 < wanted <= 1:
-        raise ConfigError(f"a precision of {wanted:g} cannot be wanted: it is a share above 0 and up to 1")
+    if not 0 < precision <= 1:
+        raise ConfigError(f"a precision of {precision:g} cannot be wanted: it is a share above 0 and up to 1")
     if fewest < 1:
         raise ConfigError(f"{fewest} texts at a threshold have no precision: at least one is needed")
-    found = curve(labelled)
-    fit = (found.precision >= wanted - _NOISE) & (found.coverage * len(labelled) >= fewest - 0.5)
-    return float(found.thresholds[fit].min()) if fit.any() else None
+    points = curve(labelled)
+    is_precise = points.precision >= precision - _NOISE
+    is_reached = points.coverage * len(labelled) >= fewest - 0.5
+    fitting = points.thresholds[is_precise & is_reached]
+    return float(fitting.min()) if len(fitting) else None
 
 
 def threshold_interval(
-    labelled: Labelled, wanted: float = PRECISION, fewest: int = FEWEST, resampling: Resampling = USUAL
+    labelled: Labelled, precision: float = PRECISION, fewest: int = FEWEST, resampling: Resampling = USUAL
 ) -> tuple[float | None, float | None, float]:
-    """Where the threshold lies in resamples: its 95 % bounds, and in which share of resamples there is one.
+    """The 95 % bounds of the threshold in resamples, and the share of resamples that have a threshold.
 
-    In each resample it is the lowest score that fits among those that were drawn.
+    The threshold of a resample is the lowest score that fits among the scores that were drawn.
     """
     rising, place = np.unique(labelled.scores, return_inverse=True)
+    falling = rising[::-1]
     order = np.argsort(-place, kind="stable")
     last = np.flatnonzero(np.diff(place[order], append=-1))  # the last text of each score, scores descending
-    found, groups = [], labelled.groups[order]
+    groups, error_free = labelled.groups[order], labelled.error_free[order]
+    thresholds = []
     for draw in resampling.draws(int(groups.max()) + 1, len(labelled)):
         weights = draw[:, groups]
         reached = np.cumsum(weights, axis=1)[:, last]
-        free = np.cumsum(weights * labelled.error_free[order], axis=1)[:, last]
-        drawn = np.diff(reached, axis=1, prepend=0) > 0
-        fit = drawn & (free >= (wanted - _NOISE) * reached) & (reached >= fewest)
-        lowest = fit.shape[1] - 1 - np.argmax(fit[:, ::-1], axis=1)
-        found.append(np.where(fit.any(axis=1), rising[::-1][lowest], np.nan))
-    values = np.concatenate(found)
-    there = values[~np.isnan(values)]
-    low, high = bounds(there) if len(there) else (None, None)
-    return low, high, len(there) / len(values)
+        free = np.cumsum(weights * error_free, axis=1)[:, last]
+        is_drawn = np.diff(reached, axis=1, prepend=0) > 0
+        fits = is_drawn & (free >= (precision - _NOISE) * reached) & (reached >= fewest)
+        lowest = fits.shape[1] - 1 - np.argmax(fits[:, ::-1], axis=1)
+        thresholds.append(np.where(fits.any(axis=1), falling[lowest], np.nan))
+    values = np.concatenate(thresholds)
+    existing = values[~np.isnan(values)]
+    low, high = bounds(existing) if len(existing) else (None, None)
+    return low, high, len(existing) / len(values)
 
 
 def labels(labelled: Labelled, threshold: float, resampling: Resampling = USUAL) -> Labels:
     """What ``threshold`` does to ``labelled``, with confidence intervals over the groups."""
     reached = (labelled.scores >= threshold).astype(np.float64)
-    free, one = labelled.error_free.astype(np.float64), np.ones(len(labelled))
-    error_free, precision, coverage, recall = ratios(
-        [free, reached * free, reached, reached * free], [one, reached, one, free], labelled.groups, resampling
-    )
+    free = labelled.error_free.astype(np.float64)
+    every = np.ones(len(labelled))
+    above = [free, reached * free, reached, reached * free]
+    below = [every, reached, every, free]
+    error_free, precision, coverage, recall = ratios(above, below, labelled.groups, resampling)
     return Labels(
         items=len(labelled),
         groups=int(labelled.groups.max()) + 1,
@@ -157,13 +166,13 @@ def labels(labelled: Labelled, threshold: float, resampling: Resampling = USUAL)
     )
 
 
-def thinned(found: Curve, most: int = 50) -> Curve:
+def thinned(points: Curve, most: int = 50) -> Curve:
     """At most about ``most`` points of a curve, evenly spread over the coverage, both ends among them."""
-    if len(found.thresholds) <= most:
-        return found
-    wanted = np.linspace(found.coverage[0], found.coverage[-1], most)
-    places = np.unique(np.searchsorted(found.coverage, wanted - _NOISE))
-    return Curve(*(values[places] for values in found))
+    if len(points.thresholds) <= most:
+        return points
+    coverages = np.linspace(points.coverage[0], points.coverage[-1], most)
+    places = np.unique(np.searchsorted(points.coverage, coverages - _NOISE))
+    return Curve(*(values[places] for values in points))
 
 
 def error_free_of(
@@ -176,26 +185,27 @@ def error_free_of(
 ) -> ErrorFree:
     """The lowest threshold that reaches ``precision`` on the texts in ``half``, and what it does to the others.
 
-    Raises :class:`InputError` where all are in one half.
+    Raises :class:`InputError` where all texts are in one half.
     """
     if half.all() or not half.any():
         raise InputError(
             f"all {len(half)} texts with both scores are in one half of the documents: more documents or segments are "
             "needed, or another --seed"
         )
-    ours, other = labelled.chosen(half), labelled.chosen(~half)
-    found = best_threshold(ours, precision, fewest)
-    low, high, reached = threshold_interval(ours, precision, fewest, resampling)
-    points = thinned(curve(ours))
-    columns = (points.thresholds.tolist(), points.precision.tolist(), points.coverage.tolist())
+    learnt, others = labelled.chosen(half), labelled.chosen(~half)
+    threshold = best_threshold(learnt, precision, fewest)
+    low, high, reached = threshold_interval(learnt, precision, fewest, resampling)
+    points = []
+    for score, share, coverage, _ in zip(*(values.tolist() for values in thinned(curve(learnt))), strict=True):
+        points.append(Point(threshold=score, precision=share, coverage=coverage))
     return ErrorFree(
         definition=definition,
         wanted=precision,
-        threshold=found,
+        threshold=threshold,
         low=low,
         high=high,
         reached=reached,
-        calibrated_on=len(ours),
-        held_out=None if found is None else labels(other, found, resampling),
-        curve=tuple(Point(threshold=t, precision=p, coverage=c) for t, p, c in zip(*columns, strict=True)),
+        calibrated_on=len(learnt),
+        held_out=None if threshold is None else labels(others, threshold, resampling),
+        curve=tuple(points),
     )

@@ -1,0 +1,1 @@
+"""How a gate is learnt: from judged pairs and rated texts to a calibration, and what it is worth."""

@@ -1,0 +1,397 @@
+"""The gain that people would see in an edit, learnt from the differences between several judges' scores.
+
+:func:`learn` fits a ridge regression on pairs of a text before and after, :func:`predictions` applies it to other
+pairs. All figures of a calibration share the bootstrap at the top. See ``docs/safety.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mtagent.chain.calibration import ExpectedGain, Figure, JudgeWeight
+from mtagent.errors import ConfigError, InputError
+from mtagent.records import GAIN_DIGITS
+
+# Bootstrap intervals of sums and ratios over groups (documents): 95 %, paired, exact for a seed
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Truths = NDArray[np.bool_]
+RESAMPLES, SEED = 1_000, 12345
+_CELLS = 2**22
+"""Numbers in a matrix at a time: 32 MB."""
+_TAIL = 2.5
+"""Per cent of the resamples on either side of a 95 % interval."""
+
+
+class Resampling(NamedTuple):
+    """How many resamples are drawn, and from which seed."""
+
+    resamples: int = RESAMPLES
+    seed: int = SEED
+
+    def draws(self, groups: int, width: int = 0) -> Iterator[Floats]:
+        """How often each group is drawn: matrices of resamples × groups, all resamples in a few of them.
+
+        ``width`` is the number of columns of the widest matrix that the caller makes of one. Raises
+        :class:`ConfigError` for less than one resample.
+        """
+        if self.resamples < 1:
+            raise ConfigError(f"{self.resamples} resamples: at least one is needed")
+        chances = np.full(groups, 1 / groups)
+        rng = np.random.default_rng(self.seed)
+        most = max(1, _CELLS // max(groups, width))
+        for first in range(0, self.resamples, most):
+            number = min(most, self.resamples - first)
+            yield rng.multinomial(groups, chances, size=number).astype(np.float64)
+
+
+USUAL = Resampling()
+
+
+def numbered(groups: Ints) -> Ints:
+    """The groups numbered from 0 without gaps."""
+    return np.unique(groups, return_inverse=True)[1].astype(np.int64)
+
+
+def ratios(above: list[Floats], below: list[Floats], groups: Ints, resampling: Resampling) -> list[Figure]:
+    """For each column of ``above`` its sum divided by the sum of the same column of ``below``, with intervals.
+
+    A column has a number for each item; ``groups`` are numbered without gaps. Resamples in which a ratio is not
+    defined are left out of its interval.
+    """
+    columns = [np.bincount(groups, values) for values in (*above, *below)]
+    sums = np.stack(columns, axis=1)
+    drawn = np.concatenate([draw @ sums for draw in resampling.draws(len(sums))])
+    whole = sums.sum(axis=0)
+    figures = []
+    for upper in range(len(above)):
+        lower = len(above) + upper
+        if not whole[lower]:
+            figures.append(Figure(value=None))
+            continue
+        low, high = None, None
+        defined = drawn[:, lower] > 0
+        if defined.any():
+            low, high = bounds(drawn[defined, upper] / drawn[defined, lower])
+        figures.append(Figure(value=float(whole[upper] / whole[lower]), low=low, high=high))
+    return figures
+
+
+def bounds(values: Floats) -> tuple[float, float]:
+    """The bounds between which 95 % of ``values`` lie."""
+    low, high = np.percentile(values, [_TAIL, 100 - _TAIL])
+    return float(low), float(high)
+
+
+# Pairs as arrays
+
+LARGEST = 1e100
+"""Larger scores are refused: their sums would overflow."""
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedPairs:
+    """Judged pairs as arrays; higher is better everywhere.
+
+    Raises :class:`InputError` for no pair, arrays whose sizes differ, and scores that are not finite numbers.
+    """
+
+    judges: tuple[str, ...]
+    differences: Floats
+    """Pairs × judges: after - before of each judge; a judge that compares gives -1, 0 or +1."""
+    human_before: Floats
+    human_after: Floats
+    """One for each pair. Preferences are gains without scores: 0 before, and after -1, 0 or +1."""
+    groups: Ints
+    """Equal numbers for pairs that belong together (a document)."""
+    before: Floats | None = None
+    """Pairs × judges: the judge's score of the text before, NaN for a judge that compares."""
+    signatures: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        differences = np.asarray(self.differences, dtype=np.float64).round(GAIN_DIGITS)
+        before = np.asarray(
+            np.full(differences.shape, np.nan) if self.before is None else self.before, dtype=np.float64
+        )
+        human_before = np.asarray(self.human_before, dtype=np.float64)
+        human_after = np.asarray(self.human_after, dtype=np.float64)
+        groups = numbered(np.asarray(self.groups))
+        signatures = self.signatures or ("",) * len(self.judges)
+        shape = (len(groups), len(self.judges))
+        if differences.shape != shape or before.shape != shape or not groups.size or not self.judges:
+            raise InputError(
+                "pairs: there must be a difference of each judge and one group for each pair, and one pair"
+            )
+        human_fits = human_before.shape == human_after.shape == groups.shape
+        if not human_fits or len(signatures) != len(self.judges):
+            raise InputError("pairs: there must be one human score before and one after for each pair")
+        for place, judge in enumerate(self.judges):
+            _refuse_infinite(f"the differences of {judge}", differences[:, place])
+            compares = np.isnan(before[:, place]).all()
+            if not compares:
+                _refuse_infinite(f"the scores before of {judge}", before[:, place])
+        _refuse_infinite("the human scores before", human_before)
+        _refuse_infinite("the human scores after", human_after)
+        # The record is frozen: this is the only way to store what was made of the arguments.
+        object.__setattr__(self, "differences", differences)
+        object.__setattr__(self, "before", before)
+        object.__setattr__(self, "human_before", human_before)
+        object.__setattr__(self, "human_after", human_after)
+        object.__setattr__(self, "groups", groups)
+        object.__setattr__(self, "signatures", signatures)
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    @property
+    def gains(self) -> Floats:
+        """People's gains: above 0 the edit is good, below it is harmful."""
+        return np.round(self.human_after - self.human_before, GAIN_DIGITS)
+
+    @property
+    def roots(self) -> Floats:
+        """The signed square roots of the differences."""
+        return np.asarray(np.copysign(np.sqrt(np.abs(self.differences)), self.differences))
+
+    @property
+    def scores_before(self) -> Floats:
+        """The judges' scores of the texts before; NaN for judges that compare."""
+        assert self.before is not None
+        return self.before
+
+    def chosen(self, which: Truths | Ints) -> JudgedPairs:
+        """Some of the pairs."""
+        return JudgedPairs(
+            self.judges, self.differences[which], self.human_before[which], self.human_after[which],
+            self.groups[which], self.scores_before[which], self.signatures,
+        )  # fmt: skip
+
+    def drawn(self, number: int, seed: int | Sequence[int] = SEED) -> JudgedPairs:
+        """A random ``number`` of the pairs."""
+        return self.chosen(np.sort(np.random.default_rng(seed).permutation(len(self))[:number]))
+
+    def of(self, *places: int) -> JudgedPairs:
+        """The same pairs with some of the judges."""
+        which = list(places)
+        judges = tuple(self.judges[place] for place in places)
+        signatures = tuple(self.signatures[place] for place in places)
+        return JudgedPairs(
+            judges, self.differences[:, which], self.human_before, self.human_after, self.groups,
+            self.scores_before[:, which], signatures,
+        )  # fmt: skip
+
+
+def _refuse_infinite(name: str, scores: Floats) -> None:
+    is_finite = np.abs(scores) <= LARGEST  # False for NaN
+    if not is_finite.all():
+        number = int((~is_finite).sum())
+        raise InputError(f"pairs: {name}: {number} are not finite numbers up to {LARGEST:g}; leave missing ones out")
+
+
+def learnt_groups(sizes: Ints, *, sample: int | None = None, seed: int = SEED) -> Truths:
+    """Which groups are learnt from; ``sizes`` is the number of pairs of each.
+
+    A random half; more where the half has fewer than ``sample`` pairs. Raises :class:`InputError` where none would be
+    left to report on.
+    """
+    if len(sizes) < 2:
+        raise InputError(
+            f"{len(sizes)} document or segment: two at least are needed, one to calibrate on and one to report on"
+        )
+    order = np.random.default_rng(seed).permutation(len(sizes))
+    number = (len(sizes) + 1) // 2
+    if sample is not None:
+        number = max(number, int(np.searchsorted(np.cumsum(sizes[order]), sample)) + 1)
+        if number >= len(sizes):
+            raise InputError(
+                f"--sample {sample}: there are {sizes.sum()} pairs of {len(sizes)} documents or segments, which leaves "
+                "none to report on"
+            )
+    return np.isin(np.arange(len(sizes)), order[:number])
+
+
+def split(
+    pairs: JudgedPairs, learnt: Truths | None = None, *, sample: int | None = None, seed: int = SEED
+) -> tuple[JudgedPairs, JudgedPairs]:
+    """The pairs to learn from (of these ``sample`` random ones) and the pairs to report on; no group is in both.
+
+    ``learnt`` holds for each pair whether its group is learnt from; by default :func:`learnt_groups` decides. Raises
+    :class:`InputError` where all are on one side.
+    """
+    if learnt is None:
+        learnt = learnt_groups(np.bincount(pairs.groups), sample=sample, seed=seed)[pairs.groups]
+    if learnt.all() or not learnt.any():
+        raise InputError(
+            f"all {len(pairs)} pairs with all scores are in one half of the documents: more documents or segments are "
+            "needed, or another --seed"
+        )
+    half = pairs.chosen(learnt)
+    if sample is not None:
+        half = half.drawn(sample, seed)
+    return half, pairs.chosen(~learnt)
+
+
+def folds(pairs: JudgedPairs, seed: int) -> Ints:
+    """The number of the fold of each pair, from 0; a group is in one fold."""
+    groups = int(pairs.groups.max()) + 1
+    of_group = np.random.default_rng(seed).permutation(groups) % FOLDS
+    return np.asarray(of_group[pairs.groups])
+
+
+# The regression
+
+FEWEST_PAIRS = 30
+"""Nothing is learnt from fewer pairs."""
+PAIRS_FOR_BEFORE = 400
+"""From this many pairs the scores before are tried as well."""
+RIDGE = 0.3
+RIDGES = (0.03, 0.1, RIDGE, 1.0, 3.0, 10.0)
+"""Penalties per pair: the fit minimises the mean squared error + ridge * the sum of the squared weights."""
+EXTREME = 2.5
+"""Per cent of people's gains at either end that count as the next less extreme gain when weights are fitted."""
+FOLDS = 5
+
+
+class _Features(NamedTuple):
+    """A column for each feature, less its mean and divided by its scale; a scale of 0: the feature is constant."""
+
+    values: Floats
+    means: Floats
+    scales: Floats
+
+
+def _features(pairs: JudgedPairs, with_before: bool) -> _Features:
+    """The roots of each judge's differences, and ``with_before`` the scores before of the judges that give scores."""
+    values = pairs.roots
+    # The roots keep their zero, which means "no difference".
+    means = np.zeros(len(pairs.judges))
+    if with_before:
+        before = np.nan_to_num(pairs.scores_before)
+        values = np.hstack([values, before])
+        means = np.concatenate([means, before.mean(axis=0)])
+    scales = values.std(axis=0)
+    scales[scales <= 1e-12 * np.abs(values).max(axis=0, initial=0)] = 0.0  # constant except for rounding
+    scaled = np.divide(values - means, scales, out=np.zeros_like(values), where=scales > 0)
+    return _Features(scaled, means, scales)
+
+
+def _fit(features: Floats, gains: Floats, tamed: Floats, ridge: float) -> tuple[float, Floats]:
+    """The intercept and the weights with the least penalised mean squared error of the ``tamed`` gains.
+
+    The intercept makes the mean prediction the mean of ``gains``, extremes included.
+    """
+    means = features.mean(axis=0)
+    centred = features - means
+    moments = centred.T @ centred / len(gains) + ridge * np.eye(features.shape[1])
+    weights = np.linalg.solve(moments, centred.T @ (tamed - tamed.mean()) / len(gains))
+    return float(gains.mean() - means @ weights), weights
+
+
+def _out_of_fold(features: Floats, gains: Floats, tamed: Floats, fold: Ints, ridge: float) -> Floats:
+    """The prediction for each pair by weights that were fitted on the other folds."""
+    predicted = np.empty(len(gains))
+    for number in range(int(fold.max()) + 1):
+        others = fold != number
+        intercept, weights = _fit(features[others], gains[others], tamed[others], ridge)
+        predicted[~others] = intercept + features[~others] @ weights
+    return predicted
+
+
+def _is_better(loss: Floats, other: Floats, groups: Ints) -> bool:
+    """Whether ``loss`` is less than ``other`` by more than one standard error, taken over groups."""
+    lead = np.bincount(groups, other - loss)
+    error = math.sqrt(len(lead) / max(len(lead) - 1, 1) * ((lead - lead.mean()) ** 2).sum())
+    return bool(lead.sum() > error)
+
+
+class _Model(NamedTuple):
+    """A way to fit, and what it predicts for pairs that it was not fitted on."""
+
+    ridge: float
+    with_before: bool
+    predictions: Floats
+
+
+def _best_ridge(pairs: JudgedPairs, tamed: Floats, fold: Ints, with_before: bool) -> _Model:
+    """The model with :data:`RIDGE`, unless cross-validation finds another penalty better by one standard error."""
+    features = _features(pairs, with_before).values
+    predicted, losses = dict[float, Floats](), dict[float, Floats]()
+    for ridge in RIDGES:
+        predicted[ridge] = _out_of_fold(features, pairs.gains, tamed, fold, ridge)
+        losses[ridge] = (tamed - predicted[ridge]) ** 2
+    better = [ridge for ridge in RIDGES if _is_better(losses[ridge], losses[RIDGE], pairs.groups)]
+    best = min(better or [RIDGE], key=lambda ridge: losses[ridge].sum())
+    return _Model(best, with_before, predicted[best])
+
+
+def _best_model(pairs: JudgedPairs, tamed: Floats, seed: int) -> _Model:
+    """The model without the scores before, unless these make it better by more than one standard error."""
+    fold = folds(pairs, seed)
+    model = _best_ridge(pairs, tamed, fold, with_before=False)
+    if len(pairs) < PAIRS_FOR_BEFORE or np.isnan(pairs.scores_before).all():
+        return model
+    larger = _best_ridge(pairs, tamed, fold, with_before=True)
+    is_better = _is_better((tamed - larger.predictions) ** 2, (tamed - model.predictions) ** 2, pairs.groups)
+    return larger if is_better else model
+
+
+def learn(pairs: JudgedPairs, *, seed: int = SEED, fewest: int = FEWEST_PAIRS) -> ExpectedGain:
+    """The expected gain that these pairs teach, by ridge regression of people's gains on the roots of differences.
+
+    The penalty is :data:`RIDGE`, and the scores before are left out, unless cross-validation (by groups) finds
+    something else better by more than one standard error. Raises :class:`InputError` for less than the ``fewest``
+    pairs, for one group, and for labels that are all the same.
+    """
+    gains = pairs.gains
+    if len(pairs) < fewest:
+        raise InputError(f"{len(pairs)} pairs with all scores: at least {fewest} are needed to learn from")
+    if (gains == gains[0]).all():
+        raise InputError(f"people see the same gain ({gains[0]:g}) in all {len(pairs)} pairs: nothing can be learnt")
+    if pairs.groups.max() < 1:
+        raise InputError(
+            f"all {len(pairs)} pairs are of one document, or of one text: at least two are needed to learn from"
+        )
+    tamed = np.clip(gains, *np.percentile(gains, [EXTREME, 100 - EXTREME]))
+    model = _best_model(pairs, tamed, seed)
+    features = _features(pairs, model.with_before)
+    intercept, weights = _fit(features.values, gains, tamed, model.ridge)
+    judges = []
+    for place, (judge, signature) in enumerate(zip(pairs.judges, pairs.signatures, strict=True)):
+        weight = JudgeWeight(
+            judge=judge, signature=signature, scale=float(features.scales[place]), weight=float(weights[place])
+        )
+        column = len(pairs.judges) + place  # of the scores before
+        if model.with_before and features.scales[column] > 0:
+            of_before = {
+                "before_mean": float(features.means[column]),
+                "before_scale": float(features.scales[column]),
+                "before_weight": float(weights[column]),
+            }
+            weight = weight.model_copy(update=of_before)
+        judges.append(weight)
+    return ExpectedGain(
+        intercept=intercept,
+        judges=tuple(judges),
+        spread=float(np.sqrt(((gains - model.predictions) ** 2).mean())),
+        ridge=model.ridge,
+        calibrated_on=len(pairs),
+    )
+
+
+def predictions(gain: ExpectedGain, pairs: JudgedPairs) -> Floats:
+    """The expected gain of each pair, as :meth:`ExpectedGain.predict` computes it; the judges in the same order."""
+    predicted = np.full(len(pairs), gain.intercept)
+    for place, judge in enumerate(gain.judges):
+        if judge.scale:
+            predicted += judge.weight * pairs.roots[:, place] / judge.scale
+        if judge.before_weight:
+            before = pairs.scores_before[:, place] - judge.before_mean
+            predicted += judge.before_weight * before / judge.before_scale
+    return predicted

@@ -1,0 +1,269 @@
+"""What a gate is learnt from: pairs of a text before and after an edit, as judges and people see them.
+
+A :class:`JudgedPair` is the one record of such a pair, wherever it was read; a :class:`RatedText` is a single text, for
+the threshold from which texts are error-free. :class:`JudgedData` holds both. ``reading.py`` makes it from files,
+``runs.py`` from stored runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from mtagent.chain.calibration import Source
+from mtagent.errors import ConfigError, InputError
+from mtagent.learning.error_free import Definition, Labelled
+from mtagent.learning.gain import Ints, JudgedPairs
+from mtagent.records import GAIN_DIGITS, Judgement, Segment, Stage, comparable
+from mtagent.text import languages
+
+Group = tuple[str, str]
+"""What is never split between learning and reporting: ``("document", NAME)``, or ``("segment", ID)`` where no document
+is known."""
+BEFORE, AFTER = "before", "after"
+"""The systems of the two texts of a pair."""
+
+
+def group_of(segment: Segment) -> Group:
+    """The document of a segment, or the segment itself."""
+    if segment.document is None:
+        return "segment", segment.id
+    return "document", segment.document
+
+
+class RatedText(NamedTuple):
+    """A text that a system made of a segment, with each judge's score and what people found."""
+
+    system: str
+    segment: Segment
+    scores: tuple[float | None, ...]
+    """One for each judge; ``None``: a judge gave none, or only compares."""
+    human: float | None = None
+    marked: bool | None = None
+    """Whether people marked an error."""
+    label: bool | None = None
+    """Whether people called it error-free."""
+
+    @property
+    def group(self) -> Group:
+        """What it belongs to."""
+        return group_of(self.segment)
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether people gave a score or a label."""
+        return self.human is not None or self.label is not None
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether a judge gave a score."""
+        return any(score is not None for score in self.scores)
+
+    def error_free(self, definition: Definition) -> bool | None:
+        """Whether people found it error-free; ``None``: not known. Their label goes before their score."""
+        if self.label is not None:
+            return self.label
+        return definition.holds_for(self.human, self.marked)
+
+
+class Label(NamedTuple):
+    """What people (or a teacher) say of a pair: scores of the two texts, or a preference as 0 and the gain."""
+
+    before: float | None = None
+    after: float | None = None
+    has_scores: bool = False
+    """Whether these are scores, and not a preference."""
+    where: str = ""
+    """File and line, or run and segment."""
+
+    @property
+    def gain(self) -> float | None:
+        """What people gain by the edit; ``None`` where they did not judge both texts."""
+        if self.before is None or self.after is None:
+            return None
+        return round(self.after - self.before, GAIN_DIGITS)
+
+    def refuse_other(self, other: Label, about: str) -> None:
+        """Raise :class:`InputError` if a later label of the same pair has another gain."""
+        if self.gain is None or other.gain is None or self.gain == other.gain:
+            return
+        raise InputError(
+            f"{other.where}: the gain of {about} is {other.gain:g}, and in {self.where} {self.gain:g}: these labels "
+            "contradict each other; keep one"
+        )
+
+
+NO_LABEL = Label()
+
+
+@dataclass(frozen=True)
+class JudgedPair:
+    """A text before an edit and after it: what each judge and people (or a teacher) say of the two."""
+
+    segment: Segment
+    """The segment, as far as it is known: a file of scores may give its id alone."""
+    group: Group
+    before: str = ""
+    after: str = ""
+    """The texts; empty where a file gives only scores."""
+    judgements: tuple[Judgement, ...] = ()
+    """One for each judge, always in the same order; empty: no judge was asked."""
+    stage: Stage | None = None
+    """The stage of a chain that made the edit."""
+    label: Label = NO_LABEL
+
+    @property
+    def name(self) -> str:
+        """The id of the segment, with the stage where there is one."""
+        return self.segment.id if self.stage is None else f"{self.segment.id} {self.stage}"
+
+    @cached_property
+    def differences(self) -> tuple[float | None, ...]:
+        """By how much each judge prefers the text after; ``None`` for a judge that failed."""
+        return tuple(judgement.difference for judgement in self.judgements)
+
+    @property
+    def scores_before(self) -> tuple[float | None, ...]:
+        """Each judge's score of the text before; ``None`` for a judge that compares."""
+        return tuple(None if judgement.choices else judgement.before for judgement in self.judgements)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every judge and people judged both texts."""
+        return self.label.gain is not None and None not in self.differences
+
+    @property
+    def texts(self) -> tuple[RatedText, ...]:
+        """The two texts, where the label is two scores."""
+        if not self.label.has_scores:
+            return ()
+        scores_after = tuple(None if judgement.choices else judgement.after for judgement in self.judgements)
+        return (
+            RatedText(BEFORE, self.segment, self.scores_before, self.label.before),
+            RatedText(AFTER, self.segment, scores_after, self.label.after),
+        )
+
+
+@dataclass(frozen=True)
+class JudgedData:
+    """Pairs and texts with what judges and people say of them, and where all that was read."""
+
+    judges: tuple[str, ...]
+    texts: tuple[RatedText, ...] = ()
+    pairs: tuple[JudgedPair, ...] | None = None
+    """``None``: no edits were named."""
+    signatures: tuple[str, ...] = ()
+    """The signature of each judge; ``""``: its ratings have none."""
+    data: tuple[Source, ...] = ()
+    language_pairs: tuple[str, ...] = ()
+    domains: tuple[str, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """How much was read and cannot be used, by the reason."""
+    remarks: tuple[str, ...] = ()
+    """Warnings for the user."""
+    people: str = ""
+    """Who gave the labels, where it is not simply people's scores."""
+
+    @cached_property
+    def groups(self) -> dict[Group, int]:
+        """A number for each group that can be used, in alphabetical order: the order of a file changes no split."""
+        usable = {pair.group for pair in self.pairs or () if pair.is_complete}
+        usable |= {text.group for text in self.texts if text.is_scored and text.is_labelled}
+        return {group: number for number, group in enumerate(sorted(usable))}
+
+    @property
+    def scoring_judge(self) -> int:
+        """The place of the first judge that scores texts; 0 where all compare."""
+        for place in range(len(self.judges)):
+            if any(text.scores[place] is not None for text in self.texts):
+                return place
+        return 0
+
+    def labelled(self, definition: Definition) -> tuple[Labelled, Ints] | None:
+        """The texts that :attr:`scoring_judge` scored and people labelled, and the number of each text's group.
+
+        ``None`` where there is none.
+        """
+        place = self.scoring_judge
+        scores, labels, groups = list[float](), list[bool](), list[int]()
+        for text in self.texts:
+            score, label = text.scores[place], text.error_free(definition)
+            if score is not None and label is not None:
+                scores.append(score)
+                labels.append(label)
+                groups.append(self.groups[text.group])
+        if not scores:
+            return None
+        numbers = np.array(groups)
+        return Labelled(np.array(scores), np.array(labels), numbers), numbers
+
+    def judged_pairs(self) -> tuple[JudgedPairs | None, Ints]:
+        """The complete pairs as arrays, and the number of each pair's group; ``None`` where no edits were named.
+
+        Raises :class:`InputError` where no pair is complete.
+        """
+        if self.pairs is None:
+            return None, np.zeros(0, dtype=np.int64)
+        complete = [pair for pair in self.pairs if pair.is_complete]
+        if not complete:
+            raise InputError(f"no edit has the scores of {' and '.join(self.judges)} and people's, before and after")
+        # Sums depend on the order in their last digit: the order of a file must not.
+        complete.sort(key=lambda pair: (pair.group, pair.name, pair.differences, pair.label.before, pair.label.after))
+        groups = np.array([self.groups[pair.group] for pair in complete], dtype=np.int64)
+        pairs = JudgedPairs(
+            judges=self.judges,
+            differences=np.array([pair.differences for pair in complete], dtype=np.float64),
+            human_before=np.array([pair.label.before for pair in complete], dtype=np.float64),
+            human_after=np.array([pair.label.after for pair in complete], dtype=np.float64),
+            groups=groups,
+            before=np.array([pair.scores_before for pair in complete], dtype=np.float64),
+            signatures=self.signatures,
+        )
+        return pairs, groups
+
+    def with_details(self, signatures: Sequence[str], lp: str | None) -> JudgedData:
+        """The same with the signatures (``[NAME=]SIGNATURE``) and the language pair that the user gives.
+
+        Raises :class:`ConfigError` where they contradict the ratings.
+        """
+        language_pairs = self.language_pairs
+        if not language_pairs and lp:
+            language_pairs = (languages.pair_of(*languages.parse_pair(lp)),)
+        completed = list(self.signatures)
+        for option in signatures:
+            place, signature = self._signature_in(option)
+            if completed[place] and comparable(completed[place]) != comparable(signature):
+                raise ConfigError(f"--signature {option}: the ratings are signed {completed[place]}")
+            completed[place] = completed[place] or signature
+        return replace(self, signatures=tuple(completed), language_pairs=language_pairs)
+
+    def _signature_in(self, option: str) -> tuple[int, str]:
+        """The place of the judge that ``[NAME=]SIGNATURE`` is about, and the signature."""
+        name, equals, signature = option.partition("=")
+        if equals and name in self.judges:
+            return self.judges.index(name), signature
+        # A signature may hold a "=" itself, but only after a "|".
+        if equals and "|" not in name:
+            raise ConfigError(f"--signature {option}: no judge {name!r}; there are {', '.join(self.judges)}")
+        if len(self.judges) > 1:
+            raise ConfigError(f"--signature {option}: whose? --signature NAME=…, for {' or '.join(self.judges)}")
+        return 0, option
+
+
+def counted(reasons: Mapping[str, int]) -> dict[str, int]:
+    """The reasons for which something was left out."""
+    return {reason: number for reason, number in reasons.items() if number}
+
+
+def refuse_unsigned(data: JudgedData, files: Sequence[str]) -> None:
+    """Raise :class:`InputError` if the evaluator of ratings is not known; ``files`` is where they were read."""
+    for name, signature in zip(data.judges, data.signatures, strict=True):
+        if not signature:
+            raise InputError(
+                f"{', '.join(files) or 'the run'}: the ratings of {name} carry no signature, so the gate cannot tell "
+                "who made them: give --signature; `mtagent rate` writes it into JSON Lines, and `rate --show` prints it"
+            )

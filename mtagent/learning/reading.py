@@ -1,0 +1,488 @@
+"""What a calibration reads from files: scores of judges and of people, in separate files or in one table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from pathlib import Path
+
+from mtagent.analysis.matching import Inputs as ScoreInputs
+from mtagent.analysis.matching import Match, match, read_sides
+from mtagent.analysis.meta_eval import same_scores
+from mtagent.analysis.mtme_folder import is_metric
+from mtagent.analysis.scores import About, Cells, Key, Side, Table, joined_about, read_table, score_in, text_in
+from mtagent.chain.calibration import Source
+from mtagent.errors import ConfigError, InputError
+from mtagent.formats.exports import plain_name
+from mtagent.formats.files import lines_of, spooled_copies
+from mtagent.formats.ratings import FINAL, GIVEN
+from mtagent.jobs.inputs import sha256
+from mtagent.learning.pairs import JudgedData, JudgedPair, Label, RatedText, counted, group_of
+from mtagent.records import Choice, Judgement, Segment, comparable
+from mtagent.store.store import default_path
+
+LABELS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}
+"""What a column ``error_free`` may hold."""
+PREFERENCES: dict[str, Choice] = {"before": "before", "after": "after", "same": "tie", "tie": "tie"}
+"""What people or a judge that compares may prefer."""
+GAINS: dict[Choice, float] = {"before": -1.0, "after": 1.0, "tie": 0.0}
+"""A preference as a gain."""
+_LACKING = "edits without all scores"
+
+
+@dataclass(frozen=True)
+class CalibrationInputs:
+    """Where scores are read: from one table (``both``), or from ``scores`` of judges and people."""
+
+    scores: ScoreInputs
+    both: Path | None = None
+    judges: tuple[str, ...] = ()
+    """The names of the judges, in this order."""
+    documents: Path | None = None
+    """Each line names the document of a segment in its last column, as in the ``.docs`` files of mt-metrics-eval."""
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    """Edits lead from the systems ``before`` to the systems ``after``."""
+
+    def __post_init__(self) -> None:
+        has_ratings = bool(self.scores.files or self.scores.runs or self.scores.folder)
+        only_for_ratings = (self.scores.human, self.scores.item, self.documents, self.before, self.after)
+        if self.both is not None and (has_ratings or any(only_for_ratings)):
+            raise ConfigError("--pairs holds the scores of both sides: give it alone")
+        if self.both is None and not has_ratings:
+            raise ConfigError(
+                "a calibration takes the judges' scores (-e, --run or --mtme) and people's (--human), or --pairs"
+            )
+        for name, number in Counter(self.judges).items():
+            if number > 1:
+                raise ConfigError(f"--judge {name}: is named twice")
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """All files that are read, by the option that names them."""
+        paths = {}
+        if self.both is not None:
+            paths["--pairs"] = self.both
+        if self.documents is not None:
+            paths["--documents"] = self.documents
+        return paths | self.scores.paths
+
+    @property
+    def kept(self) -> dict[str, Path]:
+        """All files that must not be overwritten: the inputs and the store."""
+        return self.paths | {"--store": self.scores.store or default_path()}
+
+    def read(self) -> JudgedData:
+        """All of it. Raises :class:`InputError` with file and line."""
+        with spooled_copies(self.paths) as copies:
+            if "--pairs" in copies:
+                data = read_pairs(copies["--pairs"], self.judges)
+            else:
+                data = self._read_scores(self.scores.reading(copies), copies.get("--documents"))
+            sources = []
+            for option, path in self.paths.items():
+                name = option.partition(" ")[0]
+                sources.append(Source(option=name, name=path.name, sha256=sha256(copies[option])))
+            return replace(data, data=(*sources, *data.data))
+
+    def _read_scores(self, scores: ScoreInputs, documents: Path | None) -> JudgedData:
+        """The scores of judges and people, in files, runs or a folder."""
+        human, sides = read_sides(replace(scores, metrics=self.judges, chosen_by="--judge"))
+        if self.judges:
+            sides = [_named(sides, name) for name in self.judges]
+        elif len(sides) > 1:
+            raise InputError(
+                f"{sides[-1].origin}: there are {', '.join(side.name for side in sides)}: choose with --judge "
+                "(several: a panel), or name them alike with -e NAME=FILE"
+            )
+        names = None if documents is None else _document_names(documents)
+        data = with_edits(side_by_side(sides, human, names), self.before, self.after)
+        sources = []
+        for run in self.scores.runs:
+            sources.append(Source(option="--run", name=run))
+        if self.scores.folder is not None:
+            for side in (*sides, human):
+                path = Path(side.origin)
+                if self.scores.folder in path.parents:
+                    sources.append(Source(option="--mtme", name=path.name, sha256=sha256(path)))
+        return replace(data, data=tuple(sources))
+
+
+def _named(sides: Sequence[Side], name: str) -> Side:
+    """The judge of this name, with or without the reference that it saw."""
+    exact, with_reference = list[Side](), list[Side]()
+    for side in sides:
+        if side.name == name:
+            exact.append(side)
+        elif is_metric(side.name, name):
+            with_reference.append(side)
+    fitting = exact or with_reference
+    if len(fitting) != 1:
+        raise InputError(f"--judge {name}: is the name of {', '.join(side.name for side in fitting)}; name one")
+    return fitting[0]
+
+
+def _document_names(path: Path) -> list[str]:
+    names = []
+    for line in lines_of(path):
+        if line.text.lstrip().startswith("{"):
+            raise InputError(
+                f"{path}:{line.number}: a line names a document, as in mt-metrics-eval's .docs; this one is JSON"
+            )
+        names.append(line.text.rpartition("\t")[2])
+    return names
+
+
+# Scores of judges and of people, in separate files
+
+
+def with_edits(data: JudgedData, before: Sequence[str], after: Sequence[str]) -> JudgedData:
+    """The texts as pairs: from each system ``before`` to each system ``after``; of a chain from given to final.
+
+    Raises :class:`ConfigError` for an unknown system, or if only one side is named.
+    """
+    systems = list(dict.fromkeys(text.system for text in data.texts))
+    if not before and not after and GIVEN in systems and FINAL in systems:
+        before, after = (GIVEN,), (FINAL,)
+    if bool(before) != bool(after):
+        raise ConfigError("an edit leads from a text to another: name both systems, --before and --after")
+    if not before:
+        return data
+    names = dict(zip(map(plain_name, systems), systems, strict=True))
+    names |= dict(zip(systems, systems, strict=True))
+    for name in (*before, *after):
+        if name not in names:
+            raise ConfigError(f"there is no system {name!r} with human scores; there are: {', '.join(systems)}")
+    by_key = {Key(text.system, text.segment.id): text for text in data.texts}
+    pairs, incomplete = list[JudgedPair](), 0
+    for name_before, name_after in product(before, after):
+        old, new = names[name_before], names[name_after]
+        if old == new:
+            continue
+        for text in data.texts:
+            if text.system != old:
+                continue
+            other = by_key.get(Key(new, text.segment.id))
+            if other is None:
+                incomplete += 1
+                continue
+            pair = _edit(data.judges, text, other)
+            pairs.append(pair)
+            if not pair.is_complete:
+                incomplete += 1
+    left_out = counted({**data.left_out, _LACKING: incomplete})
+    return replace(data, pairs=tuple(pairs), left_out=left_out)
+
+
+def _edit(judges: Sequence[str], before: RatedText, after: RatedText) -> JudgedPair:
+    """Two texts of a segment as a pair."""
+    judgements = []
+    for judge, old, new in zip(judges, before.scores, after.scores, strict=True):
+        judgements.append(Judgement(judge=judge, before=old, after=new))
+    label = Label(before.human, after.human, has_scores=True)
+    return JudgedPair(before.segment, before.group, judgements=tuple(judgements), label=label)
+
+
+def side_by_side(judges: Sequence[Side], human: Side, documents: Sequence[str] | None = None) -> JudgedData:
+    """Every text that people and a judge could have scored.
+
+    ``documents`` names the document of each segment, in the order of the first judge. Texts that one side did not score
+    are counted. Raises :class:`InputError` if the sides have no system in common, different numbers of texts without
+    ids, or rated different texts.
+    """
+    matches, scores = list[Match](), list[dict[Key, float | None]]()
+    people: dict[Key, float | None] = {}
+    rated = set[Key]()
+    for judge in judges:
+        matched = match(judge, human, missing="leave-out")
+        matches.append(matched)
+        rated.update(matched.evaluator.segments)
+        of_judge: dict[Key, float | None] = {}
+        for row in matched.rows:
+            key = Key(row.system, row.item)
+            people[key] = row.human
+            of_judge[key] = row.evaluator
+        scores.append(of_judge)
+    about = joined_about(side for matched in matches for side in (matched.evaluator, matched.human))
+    segments = _Segments(about, None if documents is None else _documents(documents, matches[0].evaluator))
+    texts = []
+    for key, score in people.items():
+        if key not in rated:
+            continue
+        marks = human.segments[key].errors if key in human.segments else None
+        texts.append(
+            RatedText(
+                key.system,
+                segments.segment(key.item),
+                tuple(of_judge.get(key) for of_judge in scores),
+                score,
+                marked=None if marks is None else bool(marks),
+            )
+        )
+    unknown = 0
+    for judge, matched in zip(judges, matches, strict=True):
+        unknown = max(unknown, len(judge.segments) - len(matched.evaluator.segments))
+    left_out = {
+        "texts of systems that people did not score": unknown,
+        "human scores of texts that no judge scored": len(people) - len(texts),
+    }
+    for place, judge in enumerate(judges):
+        left_out[f"texts without a score of {judge.name}"] = _unscored(texts, place)
+    left_out["texts without a human score"] = sum(text.human is None for text in texts)
+    language_pairs, domains = _kinds(about.values())
+    remarks = list[str]()
+    for matched in matches:
+        remarks += _remarks(matched)
+    return JudgedData(
+        judges=tuple(judge.name for judge in judges),
+        texts=tuple(texts),
+        signatures=tuple(map(signed, judges)),
+        language_pairs=language_pairs,
+        domains=domains,
+        left_out=counted(left_out),
+        remarks=tuple(remarks),
+    )
+
+
+def _kinds(about: Iterable[About]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The language pairs and the domains of segments, each once."""
+    language_pairs, domains = dict[str, None](), dict[str, None]()
+    for known in about:
+        if known.pair:
+            language_pairs[known.pair] = None
+        if known.domain:
+            domains[known.domain] = None
+    return tuple(language_pairs), tuple(domains)
+
+
+def _unscored(texts: Sequence[RatedText], place: int) -> int:
+    """How many texts the judge at ``place`` gave no score."""
+    return sum(text.scores[place] is None for text in texts)
+
+
+class _Segments:
+    """Segments as far as they are known, each made once; ``documents`` go before what the scores say."""
+
+    def __init__(self, about: Mapping[str, About], documents: Mapping[str, str | None] | None) -> None:
+        self._about, self._documents = about, documents
+        self._segments: dict[str, Segment] = {}
+
+    def segment(self, item: str) -> Segment:
+        """The segment ``item``."""
+        if item not in self._segments:
+            known = self._about.get(item, About())
+            if self._documents is not None:
+                known = known._replace(document=self._documents.get(item))
+            self._segments[item] = known.segment(item)
+        return self._segments[item]
+
+
+def signed(judge: Side) -> str:
+    """The signature of the ratings; empty if they have none.
+
+    Raises :class:`InputError` if they are by two evaluators.
+    """
+    first = ""
+    for signature, where in judge.signatures.items():
+        if not signature:
+            continue
+        first = first or signature
+        if comparable(signature) != comparable(first):
+            raise InputError(
+                f"{where}: was rated by {signature}, and {judge.signatures[first]} by {first}: a judge is a single "
+                "evaluator; name them apart with -e NAME=FILE"
+            )
+    return first
+
+
+def _documents(names: Sequence[str], judge: Side) -> dict[str, str | None]:
+    """The document of each segment, in the order of ``judge``."""
+    items = list(dict.fromkeys(key.item for key in judge.segments))
+    if len(names) != len(items):
+        raise InputError(
+            f"--documents: has {len(names)} lines, and {judge.origin} {len(items)} segments; there must be one for "
+            "each, in the same order"
+        )
+    places = {item: place for place, item in enumerate(items)}
+    for system in judge.names():
+        order = [places[key.item] for key in judge.of_system(system)]
+        if order != sorted(order):
+            raise InputError(
+                f"--documents: a line is a segment in the order of {judge.origin}, where those of system {system!r} "
+                "stand in another order than others: name documents there, in a column document"
+            )
+    return dict(zip(items, names, strict=True))
+
+
+def _remarks(matched: Match) -> Iterator[str]:
+    """Warnings about ratings without a signature, and about a judge compared with itself."""
+    judge = matched.evaluator
+    if "" in judge.signatures and len(judge.signatures) > 1:
+        yield f"{judge.signatures['']}: not signed, and taken for a rating of the evaluator that signed others"
+    of_judge = {comparable(signature) for signature in judge.signatures if signature}
+    of_people = {comparable(signature) for signature in matched.human.signatures if signature}
+    if of_judge & of_people or same_scores(matched):
+        yield f"{judge.name}: the human scores are its own: a judge compared with itself looks better than it is"
+
+
+# Judges and people in one table
+
+
+def read_pairs(path: Path, judges: Sequence[str] = ()) -> JudgedData:
+    """The texts and pairs of a file, with the scores of ``judges``; a single one's columns may be called ``judge``.
+
+    Raises :class:`InputError`.
+    """
+    table = read_table(path)
+    columns = _judge_columns(table, judges)
+    documents: dict[str, str] = {}
+    has_preferences = False
+    for row in table.rows:
+        segment_id, document = text_in(row, "id"), text_in(row, "document")
+        if segment_id is not None and document is not None:
+            documents[segment_id] = document
+        has_preferences |= text_in(row, "human") in PREFERENCES
+    texts, pairs = list[RatedText](), list[JudgedPair]()
+    labels: dict[tuple[object, ...], Label] = {}
+    for number, row in enumerate(table.rows, start=1):
+        segment_id = text_in(row, "id") or str(number)
+        document = text_in(row, "document") or documents.get(segment_id)
+        segment = About(document=document).segment(segment_id)
+        is_text = "error_free" in row.values or ("human" in row.values and not has_preferences)
+        if is_text:
+            texts.append(_text_in(row, columns, segment))
+            continue
+        pair = _pair_in(row, columns, segment)
+        pairs.append(pair)
+        texts += pair.texts
+        # Scores without the texts may be of several edits of a segment.
+        if has_preferences or (pair.before and pair.after):
+            edit = (segment.id, pair.before, pair.after, pair.scores_before, pair.differences)
+            if pair.label.gain is not None:
+                labels.setdefault(edit, pair.label).refuse_other(pair.label, f"segment {segment.id}")
+    evaluator = _evaluator_in(table, columns, judges)
+    signatures = _signatures_in(table, columns)
+    left_out = {}
+    for place, column in enumerate(columns):
+        unscored = _unscored(texts, place)
+        if unscored < len(texts):  # otherwise the judge compares, or there are no texts
+            left_out[f"texts without a score of {column}"] = unscored
+    left_out["texts without a human score"] = sum(not text.is_labelled for text in texts)
+    left_out[_LACKING] = sum(not pair.is_complete for pair in pairs)
+    return JudgedData(
+        judges=tuple(judges) or (evaluator or signatures[0].partition("|")[0] or "judge",),
+        texts=tuple(texts),
+        pairs=tuple(pairs) if pairs else None,
+        signatures=signatures,
+        left_out=counted(left_out),
+        people="preferences" if has_preferences else "",
+    )
+
+
+def _judge_columns(table: Table, judges: Sequence[str]) -> tuple[str, ...]:
+    """What the columns of the judges' scores are called."""
+    if len(judges) > 1:
+        return tuple(judges)
+    for name in judges:
+        if name in table.names or f"{name}_before" in table.names:
+            return (name,)
+    return ("judge",)
+
+
+def _evaluator_in(table: Table, columns: Sequence[str], judges: Sequence[str]) -> str:
+    """The evaluator that the table names; empty where it names none."""
+    names = list[str]()
+    for row in table.rows:
+        name = text_in(row, "evaluator")
+        if name and name not in names:
+            names.append(name)
+    if not names:
+        return ""
+    if len(names) > 1:
+        raise InputError(f"{table.path}: holds scores of {', '.join(names)}: a column is of a single evaluator")
+    if columns == ("judge",) and judges and judges[0] not in names:
+        raise InputError(f"{table.path}: --judge {judges[0]}: the scores are those of {names[0]}")
+    return names[0]
+
+
+def _signatures_in(table: Table, columns: Sequence[str]) -> tuple[str, ...]:
+    """The signature of each column; empty for ratings that have none."""
+    signatures = []
+    for column in columns:
+        places: dict[str, str] = {}
+        for row in table.rows:
+            signature = text_in(row, f"{column}_signature")
+            if signature is None and len(columns) == 1:
+                signature = text_in(row, "signature")
+            places.setdefault(signature or "", row.where)
+        signatures.append(signed(Side(column, str(table.path), "", signatures=places)))
+    return tuple(signatures)
+
+
+def _text_in(row: Cells, columns: Sequence[str], segment: Segment) -> RatedText:
+    """A row with one text: a score of each judge, and people's score or label."""
+    for column in columns:
+        if column not in row.values:
+            raise _neither(row, column)
+    label = None
+    value = text_in(row, "error_free")
+    if value is not None:
+        label = LABELS.get(value.strip().casefold())
+        if label is None:
+            raise InputError(f"{row.where}: error_free is {value[:20]!r}; write yes or no")
+    scores = tuple(score_in(row, column) for column in columns)
+    return RatedText("", segment, scores, score_in(row, "human"), label=label)
+
+
+def _pair_in(row: Cells, columns: Sequence[str], segment: Segment) -> JudgedPair:
+    """A row with an edit: scores of each judge before and after, or its preference; and people's, likewise."""
+    for name in ("human", *columns):
+        if name not in row.values and not _has_scores(row, name):
+            raise _neither(row, name)
+    label = label_in(row, "human")
+    judgements = tuple(_judgement_in(row, column) for column in columns)
+    before, after = text_in(row, "before") or "", text_in(row, "after") or ""
+    return JudgedPair(segment, group_of(segment), before, after, judgements, label=label)
+
+
+def _has_scores(row: Cells, name: str) -> bool:
+    return f"{name}_before" in row.values and f"{name}_after" in row.values
+
+
+def label_in(row: Cells, name: str) -> Label:
+    """People's scores before and after, or the preference in column ``name``. Raises :class:`InputError`."""
+    if _has_scores(row, name):
+        before, after = score_in(row, f"{name}_before"), score_in(row, f"{name}_after")
+        return Label(before, after, has_scores=True, where=row.where)
+    preference = _preference_in(row, name)
+    if preference is None:
+        return Label(where=row.where)
+    return Label(0.0, GAINS[preference], where=row.where)
+
+
+def _judgement_in(row: Cells, name: str) -> Judgement:
+    """A judge's scores before and after, or its preference."""
+    if _has_scores(row, name):
+        before, after = score_in(row, f"{name}_before"), score_in(row, f"{name}_after")
+        return Judgement(judge=name, before=before, after=after)
+    preference = _preference_in(row, name)
+    return Judgement(judge=name, choices=() if preference is None else (preference,))
+
+
+def _preference_in(row: Cells, name: str) -> Choice | None:
+    preference = text_in(row, name)
+    if preference is None:
+        return None
+    if preference not in PREFERENCES:
+        raise InputError(f"{row.where}: {name} is {preference[:20]!r}; of a pair write before, after or same")
+    return PREFERENCES[preference]
+
+
+def _neither(row: Cells, name: str) -> InputError:
+    edit = f"{name}_before and {name}_after (or {name}: before, after or same)"
+    return InputError(
+        f"{row.where}: has {', '.join(row.values) or 'nothing'}; an edit has {edit}, for judges and human alike; a "
+        "text has judge and human, or judge and error_free"
+    )

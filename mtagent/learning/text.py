@@ -1,0 +1,221 @@
+"""A calibration on paper: the expected gain, the threshold, and what both do to texts that were not learnt from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from mtagent.chain.calibration import (
+    Calibration,
+    Effect,
+    ErrorFree,
+    ExpectedGain,
+    Figure,
+    JudgeWeight,
+    LearningPoint,
+    Point,
+    Source,
+    TriagePoint,
+)
+from mtagent.learning.calibration import Check
+from mtagent.text.table import Table
+from mtagent.text.table import text as tables_as_text
+
+_COVERAGES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
+"""Where the precision–coverage curve is shown."""
+
+
+def text(calibration: Calibration) -> str:
+    """All of it, in lines of a few columns."""
+    lines = []
+    if calibration.gain is None:
+        lines.append(f"evaluator   {calibration.signature or calibration.evaluator or 'not known'}")
+    else:
+        for judge in calibration.gain.judges:
+            lines.append(f"judge       {judge.judge}: {judge.signature or 'no signature'}")
+    lines += _data(calibration.data)
+    who, label, score = "human", calibration.human, "human score"
+    if calibration.is_taught:
+        who, _, label = calibration.human.partition(" ")
+        score = "teacher's score"
+    lines.append(f"{who:<12}{', '.join([label, *calibration.pairs, *calibration.domains])}")
+    lines.append(f"made        {calibration.date} by mtagent {calibration.version}, seed {calibration.seed}")
+    lines += _left_out(calibration.left_out)
+    if calibration.gain is not None:
+        lines += ["", *_gain_lines(calibration.gain, score)]
+    if calibration.error_free is not None:
+        lines += ["", *_error_free_lines(calibration.error_free)]
+    return "\n".join(lines)
+
+
+def check_text(name: str, check: Check) -> str:
+    """What a gate is worth on other data."""
+    lines = [f"gate        {name}", *_data(check.data)]
+    kinds = [*check.pairs, *check.domains]
+    if kinds:
+        lines.append(f"texts       {', '.join(kinds)}")
+    lines += [*_left_out(check.left_out), ""]
+    effect = check.effect
+    lines.append(f"{effect.items} edits of {effect.groups} documents or segments, human score with 95 % interval")
+    return "\n".join([*lines, *effect_lines(effect)])
+
+
+def figure(value: Figure, *, percent: bool = False, signed: bool = False) -> str:
+    """``70.5 [69.8, 71.2]``, a share as ``35.1 % [33.0, 37.2]``; ``-`` where it is not defined."""
+    if value.value is None:
+        return "-"
+    factor, sign, unit = 1.0, "+" if signed else "", ""
+    width = (value.high or 0.0) - (value.low or 0.0)
+    digits = 2 if width > 0.1 else 4  # as many as tell the bounds apart
+    if percent:
+        factor, unit, digits = 100.0, " %", 1
+    shown = f"{value.value * factor:{sign}.{digits}f}{unit}"
+    if value.low is None or value.high is None:
+        return shown
+    return f"{shown} [{value.low * factor:{sign}.{digits}f}, {value.high * factor:{sign}.{digits}f}]"
+
+
+def effect_lines(effect: Effect) -> Iterator[str]:
+    """What a gate does, beside what needs no gate, each judge alone and the oracle."""
+    rows = [("never accept", figure(effect.never)), ("always accept", figure(effect.always))]
+    for judge, value in effect.alone.items():
+        name = f"{judge} alone" if len(effect.alone) > 1 else "any better rating"
+        rows.append((name, figure(value)))
+    rows.append(("gate", figure(effect.gate)))
+    rows.append(("oracle", figure(effect.oracle)))
+    rows.append(("gate over never", figure(effect.over_never, signed=True)))
+    rows.append(("gate over always", figure(effect.over_always, signed=True)))
+    rows.append(("of the headroom", figure(effect.headroom, percent=True)))
+    rows.append(("accepted", figure(effect.accepted, percent=True)))
+    rows.append(("good edits kept", figure(effect.good_kept, percent=True)))
+    rows.append(("harmful refused", figure(effect.harmful_refused, percent=True)))
+    width = max(len(name) for name, _ in rows)
+    for name, shown in rows:
+        yield f"  {name:<{width}}  {shown}"
+    for line in verdict(effect):
+        yield f"  {line}"
+
+
+def verdict(effect: Effect) -> Iterator[str]:
+    """Whether the gate beats both of what needs no gate, in words."""
+    rivals = (
+        ("leaving all as it was", effect.over_never, ": edit nothing"),
+        ("accepting all", effect.over_always, ": --gate guards keeps all that does no damage"),
+    )
+    for name, lead, hint in rivals:
+        if lead.low is None or lead.high is None:
+            continue
+        if lead.low > 0:
+            yield f"the gate beats {name}"
+        elif lead.high < 0:
+            yield f"the gate LOSES to {name}{hint}"
+        elif lead.low == lead.high == 0:
+            yield f"the gate does the same as {name}"
+        else:
+            yield f"the gate is not told apart from {name}"
+
+
+def worth(effect: Effect) -> str:
+    """What a gate is worth, in a line."""
+    lead = figure(effect.lead, signed=True)
+    share = figure(effect.headroom, percent=True)
+    told = "; ".join(verdict(effect))
+    return f"{lead} over the better of never and always, {share} of what an oracle gains; {told}"
+
+
+def _data(sources: Sequence[Source]) -> Iterator[str]:
+    for source in sources:
+        content = f" sha256:{source.sha256[:12]}" if source.sha256 else ""
+        yield f"data        {source.option} {source.name}{content}"
+
+
+def _left_out(reasons: Mapping[str, int]) -> list[str]:
+    return [f"left out    {number} {reason}" for reason, number in reasons.items()]
+
+
+def _gain_lines(gain: ExpectedGain, score: str) -> Iterator[str]:
+    """The formula, what it does to held-out edits, and two tables; ``score`` is what the labels are."""
+    terms = [f"{gain.intercept:.3g}"]
+    for judge in gain.judges:
+        terms += _terms(judge)
+    yield f"gain        {' '.join(terms)}"
+    yield (
+        f"            kept where above 0; learnt from {gain.calibrated_on} edits, ridge {gain.ridge:g}, spread "
+        f"{gain.spread:.3g}"
+    )
+    effect = gain.held_out
+    if effect is not None:
+        yield f"held out: {effect.items} edits of {effect.groups} documents or segments, {score} with 95 % interval"
+        yield from effect_lines(effect)
+    tables = []
+    if gain.learning:
+        tables.append(_learning_table(gain.learning))
+    if gain.triage:
+        tables.append(_triage_table(gain.triage, score))
+    if tables:
+        yield ""
+        yield from tables_as_text(tables).split("\n")
+
+
+def _terms(judge: JudgeWeight) -> Iterator[str]:
+    """What a judge adds to the expected gain."""
+    if judge.scale:
+        yield f"{judge.weight:+.3g} * root({judge.judge} after - before) / {judge.scale:.3g}"
+    if judge.before_weight:
+        before = f"({judge.judge} before - {judge.before_mean:.4g}) / {judge.before_scale:.3g}"
+        yield f"{judge.before_weight:+.3g} * {before}"
+
+
+def _learning_table(points: Sequence[LearningPoint]) -> Table:
+    rows = []
+    for point in points:
+        headroom = "-" if point.headroom is None else f"{point.headroom:.0%}"
+        rows.append((str(point.pairs), f"{point.lead:+.3g}", headroom, f"{point.lost:.0%}"))
+    note = f"lead over the better of never and always, held out; means of {points[0].draws} draws"
+    return Table("how many edits it takes", ("edits", "lead", "headroom", "lost"), tuple(rows), note, labels=0)
+
+
+def _triage_table(points: Sequence[TriagePoint], score: str) -> Table:
+    rows = []
+    for point in points:
+        threshold = f"{point.threshold:.4g}{' (error-free)' if point.calibrated else ''}"
+        untouched = figure(point.untouched, percent=True)
+        rows.append((point.judge, threshold, untouched, figure(point.human), figure(point.change, signed=True)))
+    head = ("judge", "threshold", "not touched", score, "over editing all")
+    return Table("texts left alone from a score on, the others edited", head, tuple(rows))
+
+
+def _error_free_lines(error_free: ErrorFree) -> Iterator[str]:
+    """The threshold, how sure it is, what it does to held-out texts, and points of the curve."""
+    if error_free.threshold is None:
+        yield (f"error-free  no threshold reaches a precision of {error_free.wanted:g} for {error_free.definition}")
+    else:
+        between = ""
+        if error_free.low is not None and error_free.high is not None:
+            between = f", in resamples {error_free.low:g} to {error_free.high:g}"
+        yield (
+            f"error-free  from {error_free.threshold:g} on{between}: {error_free.definition}, wanted precision "
+            f"{error_free.wanted:g}"
+        )
+    yield (f"            chosen on {error_free.calibrated_on} texts; reached in {error_free.reached:.0%} of resamples")
+    labels = error_free.held_out
+    if labels is not None:
+        yield f"held out: {labels.items} texts of {labels.groups} documents or segments"
+        yield f"  {'error-free texts':<18} {figure(labels.error_free, percent=True)}"
+        yield f"  {'precision':<18} {figure(labels.precision, percent=True)}"
+        yield f"  {'coverage':<18} {figure(labels.coverage, percent=True)}"
+        yield f"  {'recall':<18} {figure(labels.recall, percent=True)}"
+    yield "  threshold  precision  coverage   (the half that was chosen on)"
+    for point in _shown_points(error_free.curve):
+        yield f"  {point.threshold:9.4g}  {point.precision:9.3f}  {point.coverage:8.3f}"
+
+
+def _shown_points(points: Sequence[Point]) -> list[Point]:
+    """The points nearest to :data:`_COVERAGES`, in the order of the curve."""
+    places = set()
+    for shown in _COVERAGES:
+        nearest = 0
+        for place, point in enumerate(points):
+            if abs(point.coverage - shown) < abs(points[nearest].coverage - shown):
+                nearest = place
+        places.add(nearest)
+    return [points[place] for place in sorted(places)]
