@@ -17,7 +17,7 @@ import click
 
 from mtagent import __version__
 from mtagent.cli.terminal import guard_the_rest, say, show_misuse
-from mtagent.errors import BudgetSpent, MtagentError, ServerPaused
+from mtagent.errors import BudgetSpent, MtagentError, ServerPaused, UntrustedSettings
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -138,6 +138,8 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> None:
         sys.exit(error.exit_code)
     except MtagentError as error:
         say(f"mtagent: {error}")
+        for line in error.lines if isinstance(error, UntrustedSettings) else ():
+            say(line)
         try:
             sys.stdout.flush()
         except OSError:
