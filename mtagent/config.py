@@ -495,8 +495,10 @@ class SettingsFile:
         """The settings as they are written. Raises :class:`ConfigError` for a file that is not TOML."""
         try:
             return tomllib.loads(self.text())
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
+        except tomllib.TOMLDecodeError as error:
             raise ConfigError(f"{self.path}: {error}") from None
+        except RecursionError:
+            raise ConfigError(f"{self.path}: its lists or tables are nested too deeply") from None
 
     def settings(self) -> dict[str, Any]:
         """The settings, with paths that start from the working folder. Raises :class:`ConfigError`."""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
-import os
 import re
 import stat
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -17,8 +16,9 @@ from click import Group
 
 from mtagent.cli import COMMANDS, cli, trust
 from mtagent.cli.trust import sensitive_settings
-from mtagent.config import Config, ModelSettings, SettingsFile
+from mtagent.config import Config, SettingsFile
 from mtagent.evaluators.protocol import EVALUATORS, PAIRWISE
+from tests.calibrations import calibration
 from tests.commands import Done, Shell, run
 
 BOTH = "-s en.txt -t es.txt -l en-es"
@@ -100,6 +100,7 @@ def folder(shell: Shell, visits: Visits, monkeypatch: pytest.MonkeyPatch) -> She
     (shell.folder / "planted.py").write_text(
         f"from pathlib import Path\nPath({str(shell.folder / 'ran')!r}).touch()\ndef f(text): return text\n"
     )
+    calibration(shell, "gate.json")
     visits.clear()
     return shell
 
@@ -154,10 +155,9 @@ def test_no_command_uses_a_file_that_is_not_trusted(line: str, kind: str, folder
 
 
 @pytest.mark.loopback
-@pytest.mark.parametrize("kind", UNTRUSTED)
-@pytest.mark.parametrize("line", ["demo", "knowledge list", "gate show no.json", "runs list --store no.db"])
-def test_a_command_that_needs_no_settings_reads_none(line: str, kind: str, folder: Shell, visits: Visits) -> None:
-    settings(folder, visits, UNTRUSTED[kind])
+@pytest.mark.parametrize("line", ["demo", "knowledge list", "gate show gate.json", "runs list --store no.db"])
+def test_a_command_that_needs_no_settings_reads_none(line: str, folder: Shell, visits: Visits) -> None:
+    settings(folder, visits, "\n".join(UNTRUSTED[kind] for kind in ("base_url", "api_key_env", "python:")))
     before = {path.name for path in folder.folder.iterdir()}
     done = folder(line)
     assert "trust" not in done.err
@@ -196,10 +196,11 @@ def test_the_file_can_be_looked_at_before_it_is_trusted(kind: str, folder: Shell
         ('base_url = "http://\\u0065vil"', 1, 'base_url = "http://evil": '),
         ('[ "jud\\u0067e" ]\n"base\\u005Furl" = "http://evil"', 2, "judge.base_url: "),
         ("domain = '''\n[judge]\nbase_url = 'x'\n'''\nbase_url = 'http://evil'", 5, "base_url: "),
-        ('translator = """\\\n   command:touch ran"""', 1, 'translator = "command:touch ran": runs this command'),
+        ('translator = """\\\n   command:touch ran"""', 1, "translator: runs this command"),
         ("evaluator = 'gemba-esa:model=m,base-url=http://evil'", 1, "evaluator: texts and the key"),
         ("evaluator = 'gemba-esa:model=m,api_key_env=PATH'", 1, "evaluator: the value of this variable"),
-        ("triage = 'gemba-da: Base-URL = http://evil'", 1, "triage: texts and the key"),
+        ("triage = 'gemba-da: base-url = http://evil'", 1, "triage: texts and the key"),
+        ("triage = 'gemba-da:Base-URL=http://evil'", 1, "triage: is not known to be harmless"),
         ("[judge]\nevaluator = ['gemba-da', 'gemba-esa:api-key-env=PATH']", 2, "judge.evaluator: the value"),
         ("[judge]\nevaluator = [\n 'gemba-da',\n 'pairwise:base-url=http://evil',\n]", 2, "judge.evaluator: texts"),
         ("evaluator = 'rate:search=searxng:http://evil'", 1, "evaluator: searches"),
@@ -248,15 +249,15 @@ def test_a_line_after_a_very_long_text_is_not_lost(shell: Shell) -> None:
     shell.write("mtagent.toml", f'domain = """{long}"""', "base_url = 'http://evil'")
     done = shell.postedit()
     assert done.code == 1
-    assert "base_url = \"http://evil\": texts and the key" in done.err
+    assert 'base_url = "http://evil": texts and the key' in done.err
 
 
 def test_control_characters_and_keys_are_not_shown(shell: Shell) -> None:
     shell.write(
         "mtagent.toml",
         'base_url = "http://me:pass1234@evil/?api_key=secret99&x=\\u001b[2J"  # sk-verysecret1234',
-        'translator = "command:curl -H \'Authorization: Bearer verysecretword\'"  # \u202e',
-        "api_key_env = 'sk-\\u0061bcdefgh'",
+        "translator = \"command:curl -H 'Authorization: Bearer verysecretword'\"  # \u202e",
+        'api_key_env = "sk-\\u0061bcdefgh"',
     )
     done = shell.postedit()
     assert done.code == 1
@@ -299,9 +300,9 @@ def test_every_setting_is_classified() -> None:
     handled = {"base_url", "api_key_env", "translator", "llm", "store"}
     classes = [trust.HARMLESS, set(trust.TABLES), set(trust.SPECS), set(trust.INPUT_PATHS), handled]
     assert sorted(name for names in classes for name in names) == sorted(Config.model_fields)
-    unknown = {name: "is not known to be harmless" for name in ModelSettings.model_fields}
-    found = sensitive_settings(dict.fromkeys(Config.model_fields, "llm"), Path())
-    assert [setting for setting in found if setting.effect in unknown.values()] == []
+    names = [name for name in Config.model_fields if name not in trust.TABLES and name not in trust.SPECS]
+    found = sensitive_settings(dict.fromkeys(names, "x"), Path())
+    assert "is not known to be harmless" not in {setting.effect for setting in found}
 
 
 def test_every_option_of_an_evaluator_is_classified() -> None:
@@ -430,15 +431,12 @@ def test_a_damaged_list_of_trusted_files_trusts_nothing(content: str, shell: She
         )
 
 
-def _trust_one(path: str) -> None:
-    trust.trust(SettingsFile(Path(path), b""))
-
-
-def test_processes_that_trust_at_the_same_time_lose_nothing(shell: Shell) -> None:
-    paths = [str(shell.folder / f"{number}.toml") for number in range(12)]
-    with multiprocessing.get_context("spawn").Pool(4) as pool:
-        pool.map(_trust_one, paths)
-    assert sorted(json.loads(trust.trusted_path().read_text())) == sorted(map(os.path.realpath, paths))
+def test_commands_that_trust_at_the_same_time_lose_nothing(shell: Shell) -> None:
+    files = [SettingsFile(shell.folder / f"{number}.toml", b"") for number in range(24)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(trust.trust, files))
+    assert len(json.loads(trust.trusted_path().read_text())) == len(files)
+    assert all(map(trust.is_trusted, files))
 
 
 def test_what_is_checked_is_what_is_used(shell: Shell) -> None:
@@ -448,7 +446,9 @@ def test_what_is_checked_is_what_is_used(shell: Shell) -> None:
     assert file.settings() == {"stages": "pe"}
 
 
-@pytest.mark.parametrize(("text", "message"), [("base_url =", "mtagent.toml: "), ("a = " + "[" * 5000, "mtagent.toml: ")])
+@pytest.mark.parametrize(
+    ("text", "message"), [("base_url =", "mtagent.toml: "), ("a = " + "[" * 5000, "mtagent.toml: ")]
+)
 @pytest.mark.parametrize("line", ["config trust", "config", "runs list"])
 def test_a_file_that_is_not_toml_is_one_clear_error(text: str, message: str, line: str, shell: Shell) -> None:
     shell.write("mtagent.toml", text)
@@ -472,6 +472,6 @@ def test_no_translator_is_loaded_where_every_segment_has_a_translation(shell: Sh
     assert shell.postedit("-o out.txt --translator python:planted:f").code == 0
     assert not (shell.folder / "ran").exists()
     assert "unknown translator" in shell.postedit("-o out2.txt --translator pithon:planted:f").err
-    done = run(shell.folder, *"translate -s en.txt -l en-es -o out3.txt --translator python:planted:f".split())
+    done = run(shell.folder, *LINES["translate"].split(), "--translator", "python:planted:f")
     assert done.code == 0
     assert (shell.folder / "ran").exists()

@@ -39,14 +39,42 @@ class SettingsGroup(Command, click.Group):
         self.format_commands(ctx, formatter)
 
 
-@command_of("config", EXAMPLES, cls=SettingsGroup, invoke_without_command=True)
+@click.command("trust", epilog=TRUST_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("file", type=FILE, default=CONFIG_NAME)
+@click.option("--remove", is_flag=True, help="Remove the trust again.")
+def trust_file(file: Path, remove: bool) -> None:
+    """Trust FILE until it changes, and show the lines that this is about.  [default: mtagent.toml]
+
+    A file with settings is read from the working folder, which may come from anyone. Lines that can send texts or keys
+    elsewhere, run code, or use files outside the folder count only after this command, or where --config names
+    the file.
+    """
+    place = trust.absolute(file)
+    if remove:
+        was_trusted = trust.distrust(file)
+        say(f"mtagent: {place} is not trusted any more" if was_trusted else f"mtagent: {place} was not trusted")
+        return
+    if not file.is_file():
+        raise ConfigError(f"{place}: is not a file; name the file with settings that is to be trusted")
+    settings = SettingsFile.read(file)
+    lines = trust.sensitive_lines(settings)
+    if not lines:
+        say(f"mtagent: {place} needs no trust: it sends nothing elsewhere and runs nothing")
+        return
+    for line in lines:
+        say(line)
+    trust.trust(settings)
+    say(f"mtagent: {place} is trusted until it changes")
+
+
+@command_of("config", EXAMPLES, cls=SettingsGroup, invoke_without_command=True, commands=[trust_file])
 @with_options(SETTING_OPTIONS)
-@click.pass_context
-def command(context: click.Context, **options: Any) -> None:
+def command(**options: Any) -> None:
     """Print the effective configuration as TOML: command line before file before preset before default.
 
     Prints a file that isn't trusted, too, and says so on standard error.
     """
+    context = click.get_current_context()
     if context.invoked_subcommand is not None:
         _refuse_options(context)
         return
@@ -89,34 +117,6 @@ def _tell_trust(file: SettingsFile, *, is_named: bool) -> None:
         for line in trust.sensitive_lines(file):
             say(line)
         say("mtagent: `mtagent config trust` trusts the file until it changes")
-
-
-@command.command("trust", epilog=TRUST_EXAMPLES)
-@click.argument("file", type=FILE, default=CONFIG_NAME)
-@click.option("--remove", is_flag=True, help="Remove the trust again.")
-def trust_file(file: Path, remove: bool) -> None:
-    """Trust FILE until it changes, and show the lines that this is about.  [default: mtagent.toml]
-
-    A file with settings is read from the working folder, which may come from anyone. Lines that can send texts or keys
-    elsewhere, run code, or use files outside the folder count only after this command, or where --config names
-    the file.
-    """
-    place = trust.absolute(file)
-    if remove:
-        was_trusted = trust.distrust(file)
-        say(f"mtagent: {place} is not trusted any more" if was_trusted else f"mtagent: {place} was not trusted")
-        return
-    if not file.is_file():
-        raise ConfigError(f"{place}: is not a file; name the file with settings that is to be trusted")
-    settings = SettingsFile.read(file)
-    lines = trust.sensitive_lines(settings)
-    if not lines:
-        say(f"mtagent: {place} needs no trust: it sends nothing elsewhere and runs nothing")
-        return
-    for line in lines:
-        say(line)
-    trust.trust(settings)
-    say(f"mtagent: {place} is trusted until it changes")
 
 
 def _toml(value: Any) -> str:

@@ -424,6 +424,8 @@ def settings_file(named: Path | None, *, check_trust: bool = True) -> SettingsFi
     if _SETTINGS_FILE not in context.meta:
         path = named or Path(CONFIG_NAME)
         file = SettingsFile.read(path) if named is not None or path.is_file() else None
+        if file is not None:
+            file.written()  # one that isn't TOML is refused before it is announced
         if file is not None and named is None and check_trust:
             trust.check(file)
         if file is not None and not context.params.get("quiet"):

@@ -287,8 +287,8 @@ def check(file: SettingsFile) -> None:
         "keys elsewhere, run code, or use files outside the folder:",
         (
             *sensitive_lines(file),
-            "mtagent: nothing was sent or run. If you want these settings, `mtagent config trust` trusts the file until "
-            f"it changes, and `--config {file.path}` trusts it for one command. Otherwise remove the lines.",
+            "mtagent: nothing was sent or run. If you want these settings, `mtagent config trust` trusts the file "
+            f"until it changes, and `--config {file.path}` trusts it for one command. Otherwise remove the lines.",
         ),
     )
 
