@@ -168,7 +168,11 @@ def _effect_of_option(names: set[str], option: str, value: str, folder: Path) ->
     if option == "python":
         return "runs this program"
     if option == "search":
-        return None if value in ("none", "local") else "searches, which hold parts of texts, and a key are sent to this address"
+        return (
+            None
+            if value in ("none", "local")
+            else "searches, which hold parts of texts, and a key are sent to this address"
+        )
     if option in PATH_OPTIONS:
         return _READS if _leaves(folder, value) else None
     return UNKNOWN
