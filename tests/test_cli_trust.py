@@ -274,9 +274,11 @@ def test_control_characters_and_keys_are_not_shown(shell: Shell) -> None:
         assert hidden not in done.err
 
 
-def test_a_long_line_is_cut(shell: Shell) -> None:
-    shell.write("mtagent.toml", f"base_url = 'http://{'e' * 5000}'")
-    assert max(len(line) for line in shell.postedit().err.splitlines()) < 600
+def test_a_long_line_says_how_much_of_it_is_hidden(shell: Shell) -> None:
+    shell.write("mtagent.toml", f"translator = 'command:cat {' ' * 5000}; touch ran'")
+    lines = shell.postedit().err.splitlines()
+    assert max(map(len, lines)) < 1200
+    assert lines[1].endswith(" more characters)")
 
 
 HARMLESS = """

@@ -30,8 +30,8 @@ from mtagent.text.escaping import visible
 from mtagent.text.masking import MASK, key_in, masked
 
 LOCK_SECONDS = 10.0
-LONGEST_LINE = 200
-"""Characters of a line that are shown."""
+LONGEST_LINE = 1000
+"""Characters of a line that are shown; the line says how many are not."""
 MOST_LINES = 20
 """Lines of one setting that are shown."""
 LONGEST_STATEMENT = 200
@@ -278,7 +278,8 @@ def _described(setting: SensitiveSetting, written: str = "") -> str:
 def _one_line(text: str) -> str:
     """``text`` for a terminal, with keys masked and cut where it is long."""
     text = masked(visible(text.strip(), one_line=True))
-    return text if len(text) <= LONGEST_LINE else text[: LONGEST_LINE - 1] + "…"
+    hidden = len(text) - LONGEST_LINE
+    return text if hidden <= 0 else f"{text[:LONGEST_LINE]}… ({hidden:,} more characters)"
 
 
 # Which files are trusted
