@@ -39,7 +39,7 @@ COMMANDS = {
     "serve": ("mtagent.cli.serve:serve", "Serve improved translations to tools that speak LibreTranslate or DeepL."),
     "gate": ("mtagent.cli.gate", "Calibrate the gate on human judgement."),
     "himate": ("mtagent.cli.himate", "Calibrate the evaluator himate."),
-    "config": ("mtagent.cli.config", "Print the effective configuration."),
+    "config": ("mtagent.cli.config", "Print the effective configuration, or trust the file that holds it."),
     "runs": ("mtagent.cli.runs", "List, show and delete stored runs; save those of a damaged store."),
     "export": (
         "mtagent.cli.export",
