@@ -17,7 +17,7 @@ import click
 
 from mtagent import __version__
 from mtagent.cli.terminal import guard_the_rest, say, show_misuse
-from mtagent.errors import BudgetSpent, MtagentError, ServerPaused
+from mtagent.errors import BudgetSpent, MtagentError, ServerPaused, UntrustedSettings
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
@@ -39,7 +39,7 @@ COMMANDS = {
     "serve": ("mtagent.cli.serve:serve", "Serve improved translations to tools that speak LibreTranslate or DeepL."),
     "gate": ("mtagent.cli.gate", "Calibrate the gate on human judgement."),
     "himate": ("mtagent.cli.himate", "Calibrate the evaluator himate."),
-    "config": ("mtagent.cli.config", "Print the effective configuration."),
+    "config": ("mtagent.cli.config", "Print the effective configuration, or trust the file that holds it."),
     "runs": ("mtagent.cli.runs", "List, show and delete stored runs; save those of a damaged store."),
     "export": (
         "mtagent.cli.export",
@@ -138,6 +138,8 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> None:
         sys.exit(error.exit_code)
     except MtagentError as error:
         say(f"mtagent: {error}")
+        for line in error.lines if isinstance(error, UntrustedSettings) else ():
+            say(line)
         try:
             sys.stdout.flush()
         except OSError:

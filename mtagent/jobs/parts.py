@@ -174,18 +174,24 @@ def _embeddings() -> E5:
 
 @asynccontextmanager
 async def assembled(
-    config: Config, own: OwnParts = OwnParts(), *, wrap_llm: WrapLLM | None = None, store: Store | None = None
+    config: Config,
+    own: OwnParts = OwnParts(),
+    *,
+    wrap_llm: WrapLLM | None = None,
+    store: Store | None = None,
+    translates: bool = True,
 ) -> AsyncIterator[Plan]:
     """The plan that ``config`` describes; everything it opened is closed at the end, and ``store`` with it.
 
     ``wrap_llm`` puts something around each model, such as the call cache; by default, the budget of ``config``.
+    ``translates``: whether any segment needs a translation. Where none does, no code of an MT system is loaded.
     """
     config = effective(config, own)
     async with AsyncExitStack() as stack:
         if store is not None:
             stack.enter_context(store)
         models = _Models(config, own, stack, wrap_llm)
-        yield _plan(config, own, models, stack)
+        yield _plan(config, own, models, stack, translates=translates)
 
 
 class Checked(NamedTuple):
@@ -208,7 +214,9 @@ def checked_plan(config: Config, own: OwnParts) -> Checked:
     return Checked(plan, config, frozenset(models.roles), models.asks_server)
 
 
-def _plan(config: Config, own: OwnParts, models: _Models, stack: AsyncExitStack | None) -> Plan:
+def _plan(
+    config: Config, own: OwnParts, models: _Models, stack: AsyncExitStack | None, *, translates: bool = True
+) -> Plan:
     stages = config.stages or ()
     evaluator = own.evaluator or (
         _evaluator(config, config.evaluator or "rules", models, config.model_for("postedit"), role="postedit")
@@ -237,7 +245,7 @@ def _plan(config: Config, own: OwnParts, models: _Models, stack: AsyncExitStack 
         proofreader = Proofreader(llm, strategy=config.strategy, prompts_folder=config.prompts)
     return Plan(
         stages=stages,
-        translator=_translator(config, own, models, stack) if "translate" in stages else None,
+        translator=_translator(config, own, models, stack, translates=translates) if "translate" in stages else None,
         evaluator=evaluator,
         corrector=Corrector(
             models.get("postedit") if fixes else None,
@@ -373,11 +381,13 @@ _UNOPENED: Any = object()
 """The transport of clients that are never asked."""
 
 
-def _translator(config: Config, own: OwnParts, models: _Models, stack: AsyncExitStack | None) -> Translator | None:
+def _translator(
+    config: Config, own: OwnParts, models: _Models, stack: AsyncExitStack | None, *, translates: bool
+) -> Translator | None:
     if own.translator is None and config.translator == "llm":
         llm = models.get("translate")
         return LLMTranslator(llm, prompts_folder=config.prompts) if llm else None
-    if stack is None and own.translator is None:
+    if own.translator is None and (stack is None or not translates):
         check_spec(config.translator)
         return CallableTranslator(str, name="never called")
     translator = wrap(own.translator or config.translator)
