@@ -361,7 +361,7 @@ class Estimator:
                 if isinstance(judge, Pairwise):
                     requests = await self.listener.requests_of(judge.compare(pair.segment, before.text, after.text))
                     shown = Text(after.text, before.tokens + after.tokens)
-                    total[name] = total[name].plus(self._range(settings, requests, shown, Reply(1, 30)))
+                    total[name] = total[name].plus(self._range(settings, requests, shown, Reply(*judge.reply_tokens)))
                     continue
                 for side in (before, after):
                     rating = await self._rating(settings, judge, pair.segment, side)
@@ -415,7 +415,7 @@ class Estimator:
                 for other in others:
                     requests = await self.listener.requests_of(judge.compare(segment, text.text, other.text))
                     shown = Text(text.text, text.tokens + other.tokens, text.shortest, max(text.longest, other.longest))
-                    total = total.plus(self._range(settings, requests, shown, Reply(1, 30)))
+                    total = total.plus(self._range(settings, requests, shown, Reply(*judge.reply_tokens)))
                 continue
             for rated_text in others if rated else (text, *others):
                 rating = await self._rating(settings, judge, segment, rated_text)
