@@ -66,7 +66,7 @@ def test_the_examples_favour_no_place() -> None:
     for example in examples:
         reply = json.loads(example.reply)
         assert list(reply) == ["reason", "better"]
-        quoted = [text for text in reply["reason"].split('"')[1::2]]
+        quoted = reply["reason"].split('"')[1::2]
         shown = example.values["translation_a"] + example.values["translation_b"]
         assert [text for text in quoted if text not in shown] == []
 

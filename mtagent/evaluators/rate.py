@@ -133,10 +133,11 @@ class Assessment(NamedTuple):
 
 
 class Anchor(NamedTuple):
-    """A translation of the same source whose score is settled."""
+    """A translation of the same source whose score is settled; the core agent may have ``written`` it for that."""
 
     text: str
     score: float
+    written: bool = False
 
 
 AGENTS = ("evaluate", "search", "summarise", "compare")
@@ -153,6 +154,15 @@ class Memory:
     def knowledge(self) -> str | None:
         """All answers, one line per search."""
         return "\n".join(f"- {request}: {answer}" for request, answer in self.answers.items() if answer) or None
+
+    def settle(self, translation: str, score: float) -> None:
+        """Make ``translation`` the anchor of the level of its ``score``."""
+        self.anchors[level(score)] = Anchor(translation, score)
+
+    def former_scores(self) -> str | None:
+        """The scores of the anchors that are former translations, from the lowest up."""
+        scores = sorted(anchor.score for anchor in self.anchors.values() if not anchor.written)
+        return ", ".join(f"{score:g}" for score in scores) or None
 
 
 class Final(NamedTuple):
@@ -225,6 +235,8 @@ class RATE:
 
     async def rate_all(self, segment: Segment, translations: Sequence[str]) -> list[Rating | MtagentError]:
         """Rate translations of one source one after the other, each with the knowledge and the anchors of those before.
+
+        So the first is an anchor of the second: the gate puts the earlier text first.
 
         A translation that cannot be rated has the error in its place. Fatal errors are raised, with all calls so far.
         """
@@ -329,7 +341,11 @@ class Case:
 
     def values(self, **texts: str | None) -> dict[str, str | None]:
         """The variables of the prompts: the segment's, and what the memory holds."""
-        known = {"knowledge": self.memory.knowledge(), "anchors": "yes" if self.memory.anchors else None}
+        known = {
+            "knowledge": self.memory.knowledge(),
+            "anchors": "yes" if self.memory.anchors else None,
+            "former_scores": self.memory.former_scores(),
+        }
         return prompts.segment_values(self.segment, translation=self.translation) | known | texts
 
     async def carry_out(self, action: Action, offered: Sequence[Tool]) -> str:
@@ -356,6 +372,7 @@ class Case:
             last = f" ({failures[-1]})" if failures else ""
             raise EvaluationError(f"rate: {why}, and there was no evaluation{last}")
         self.warnings.append(f"{why}: the score is that of the last evaluation or comparison")
+        self.memory.settle(self.translation, self.tentative)
         return Final(self.tentative, self.assessment.rationale, self.assessment)
 
     async def evaluate(self, arguments: dict[str, Any]) -> str:
@@ -416,7 +433,7 @@ class Case:
             )
         for text, score in ((low, LOW_ANCHOR), (high, HIGH_ANCHOR)):
             if text:  # only where no translation has taken the slot
-                self.memory.anchors.setdefault(level(score), Anchor(text, score))
+                self.memory.anchors.setdefault(level(score), Anchor(text, score, written=True))
         anchor = closest(self.memory.anchors.values(), tentative)
 
         async def against(place: str) -> Outcome:
@@ -442,7 +459,7 @@ class Case:
         if self.assessment is None:
             raise UnreadableReply("nothing has been evaluated yet: call evaluate first")
         self.final = Final(score, rationale or "", self.assessment)
-        self.memory.anchors[level(score)] = Anchor(self.translation, score)
+        self.memory.settle(self.translation, score)
         return _answer(score=score)
 
 
@@ -466,8 +483,11 @@ def calibrate(tentative: float, anchor: float, outcomes: tuple[Outcome, Outcome]
 
 
 def closest(anchors: Iterable[Anchor], score: float) -> Anchor:
-    """The anchor whose score is nearest to ``score``; of two equally near ones the lower."""
-    return min(anchors, key=lambda anchor: (abs(anchor.score - score), anchor.score))
+    """The anchor whose score is nearest to ``score``.
+
+    Of equally near ones a former translation goes before one that was written for the purpose, then the lower one.
+    """
+    return min(anchors, key=lambda anchor: (abs(anchor.score - score), anchor.written, anchor.score))
 
 
 def level(score: float) -> int:
