@@ -38,8 +38,8 @@ Topic = Literal["severity", "category", "entirety"]
 Strategy = Literal["consensus", "deliberation", "interactive-review", "consultancy-review"]
 _ROLES = {"A": "supporter", "B": "opponent"}
 DENIAL = (
-    "I do not take this for a non-translation. The text translates the source, and its errors can be told apart. So I do "
-    "not mark the text as a whole: each error that there is has to be marked in its own place."
+    "I do not take this for a non-translation. The text translates the source, and its errors can be told apart. So I "
+    "do not mark the text as a whole: each error that there is has to be marked in its own place."
 )
 """What the opponent of a non-translation says first. An empty list of errors would call the text error-free."""
 
