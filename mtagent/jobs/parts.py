@@ -255,6 +255,7 @@ def _plan(config: Config, own: OwnParts, models: _Models, stack: AsyncExitStack 
         stop_when_error_free=config.stop_when_error_free,
         gate_calls=config.gate_calls,
         proposers=tuple(proposers),
+        published=config.preset == "paper",
     )
 
 
@@ -376,7 +377,9 @@ _UNOPENED: Any = object()
 def _translator(config: Config, own: OwnParts, models: _Models, stack: AsyncExitStack | None) -> Translator | None:
     if own.translator is None and config.translator == "llm":
         llm = models.get("translate")
-        return LLMTranslator(llm, prompts_folder=config.prompts) if llm else None
+        if llm is None:
+            return None
+        return LLMTranslator(llm, with_neighbours=config.preset != "paper", prompts_folder=config.prompts)
     if stack is None and own.translator is None:
         check_spec(config.translator)
         return CallableTranslator(str, name="never called")

@@ -244,6 +244,15 @@ def segment_values(segment: Segment, *, show_reference: bool = True, **texts: st
     }
 
 
+def published(segment: Segment, *, domain: bool = False) -> Segment:
+    """``segment`` as the papers' requests show it: source, languages and reference, with its ``domain`` on request.
+
+    The preset ``paper`` asks about this one. The guards go on reading the whole segment.
+    """
+    hidden = {"context": None, "notes": None, "terms": (), "max_length": None}
+    return segment.model_copy(update=hidden if domain else {**hidden, "domain": None})
+
+
 # Neighbouring text: a line for each, under a label, so that no text can pass for another's label
 
 TRANSLATION = "Its translation so far:"
