@@ -202,8 +202,11 @@ class _Work:
     def __init__(self, segment: Segment, plan: Plan) -> None:
         self.segment, self.plan = segment, plan
         # What the models see; the guards read the whole segment.
-        self.shown = prompts.published(segment, domain=True) if plan.published else segment
-        self.rated = prompts.published(segment) if plan.published else segment
+        self.for_translator = self.for_proofreader = self.for_raters = segment
+        if plan.published:
+            self.for_translator = prompts.published(segment, prompts.PUBLISHED_IN_TRANSLATE)
+            self.for_proofreader = prompts.published(segment, prompts.PUBLISHED_IN_PROOFREAD)
+            self.for_raters = prompts.published(segment)
         self.text = segment.translation or ""
         self.error_free = False
         self.calls: list[Call] = []
@@ -262,7 +265,9 @@ class _Work:
         """What ``translator`` makes of the source. Raises :class:`UnusableTranslation` for what is no translation."""
         name, source = translator.name, self.segment.source
         if isinstance(translator, LLMTranslator):
-            draft = await translator.draft(self.shown, why_unusable=lambda *attempt: listed(self._refusals(*attempt)))
+            draft = await translator.draft(
+                self.for_translator, why_unusable=lambda *attempt: listed(self._refusals(*attempt))
+            )
         else:
             draft = await translator.draft(self.segment)
         self.calls += draft.calls
@@ -354,7 +359,7 @@ class _Work:
                 continue
             heard.append(said)
             proposal = await self.plan.corrector.propose(
-                self.rated,
+                self.for_raters,
                 self.text,
                 rating,
                 suggests=suggests_edits(proposer),
@@ -368,7 +373,9 @@ class _Work:
     async def proofread(self) -> Step:
         """Have the text reworded; the edits are what became different."""
         assert self.plan.proofreader is not None
-        draft = await self.plan.proofreader.draft(self.shown, self.text, skip_guards=self.plan.skip_translation_guards)
+        draft = await self.plan.proofreader.draft(
+            self.for_proofreader, self.text, skip_guards=self.plan.skip_translation_guards
+        )
         self.calls += draft.calls
         changes = edits.between(self.text, draft.text, self.segment.target_lang)
         return await self._settle("proofread", [self._screened(draft.text, changes)])
@@ -484,7 +491,7 @@ class _Work:
 
     async def _decide(self, before: str, after: str) -> GateDecision:
         """The gate's decision on the two texts, with its calls counted."""
-        decision = await self.plan.gate.decide(self.rated, before, after, self._rate)
+        decision = await self.plan.gate.decide(self.for_raters, before, after, self._rate)
         self.count(call for rating in decision.ratings for call in rating.calls)
         self.count(decision.calls)
         return decision
@@ -542,7 +549,7 @@ class _Work:
         if key in self._ratings:
             return self._ratings[key].model_copy(update={"role": role, "calls": ()})
         asks_nobody = getattr(evaluator, "calls", None) == (0, 0)  # such as the rules, which read the terms
-        segment = self.segment if asks_nobody else self.rated
+        segment = self.segment if asks_nobody else self.for_raters
         rating = await rating_by(evaluator, segment, text, with_neighbours=not self.plan.published)
         self._ratings[key] = rating
         self.calls += rating.calls

@@ -158,8 +158,11 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
         for segment in read_in_context(config, files, lambda segment: segment.translation or PLACEHOLDER):
             text = segment.translation if segment.translation is not None else PLACEHOLDER
             yield from rendered_terms(segment)
-            shown = prompts.published(segment, domain=True) if is_published else segment
-            rated = prompts.published(segment) if is_published else segment
+            translated = proofread = rated = segment
+            if is_published:
+                translated = prompts.published(segment, prompts.PUBLISHED_IN_TRANSLATE)
+                proofread = prompts.published(segment, prompts.PUBLISHED_IN_PROOFREAD)
+                rated = prompts.published(segment)
             if triage is not None:
                 asked = rating_by(triage, rated, text, with_neighbours=not is_published)
                 for request in asyncio.run(listener.requests_of(asked)):
@@ -169,12 +172,12 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
                 if stage in ("rerank", "rules"):  # the requests of the first are the gate's, the other has none
                     continue
                 if stage == "proofread":
-                    work = Proofreader(llm, strategy=config.strategy, prompts_folder=folder).draft(shown, text)
+                    work = Proofreader(llm, strategy=config.strategy, prompts_folder=folder).draft(proofread, text)
                 elif evaluator is not None and stage == "postedit":
                     work = rating_by(evaluator, rated, text, with_neighbours=not is_published)
                 elif segment.translation is None and config.translator == "llm":
                     translator = LLMTranslator(llm, with_neighbours=not is_published, prompts_folder=folder)
-                    work = translator.draft(shown)
+                    work = translator.draft(translated)
                 else:
                     continue
                 for request in asyncio.run(listener.requests_of(work)):
@@ -328,8 +331,6 @@ class Estimator:
         for segment in segments:
             if not segment.source.strip():
                 continue
-            if self._is_published:
-                segment = prompts.published(segment, domain=True)
             if segment.translation is not None:
                 text = Text(segment.translation, self._count(segment.translation))
             elif "translate" in stages:
@@ -382,6 +383,8 @@ class Estimator:
     async def _translate(self, segment: Segment, text: Text) -> Range:
         if self._llm is None or self._config.translator != "llm":
             return Range()
+        if self._is_published:
+            segment = prompts.published(segment, prompts.PUBLISHED_IN_TRANSLATE)
         translator = LLMTranslator(
             self._llm, with_neighbours=not self._is_published, prompts_folder=self._config.prompts
         )
@@ -396,6 +399,8 @@ class Estimator:
         gate = (await self._gate(segment, text, *[text.edited()] * proposals)).at_most()
         if self._llm is None or suggests_edits(self.evaluator):
             return rating.plus(gate)
+        if self._is_published:
+            segment = prompts.published(segment)
         error = ErrorSpan(text=text.text[:12] or "-", category="accuracy/mistranslation", severity="major")
         corrector = Corrector(self._llm, prompts_folder=self._config.prompts)
         marked = Rating(evaluator="", score=-1, errors=(error,))
@@ -408,6 +413,9 @@ class Estimator:
         if self._llm is None:
             return Range()
         stages = self._config.stages or ()
+        gate = (await self._gate(segment, text, text.edited(), rated="postedit" in stages)).at_most()
+        if self._is_published:
+            segment = prompts.published(segment, prompts.PUBLISHED_IN_PROOFREAD)
         strategy, folder = self._config.strategy, self._config.prompts
         proofreader = Proofreader(self._llm, strategy=strategy, prompts_folder=folder)
         requests = await self.listener.requests_of(proofreader.draft(segment, text.text))
@@ -417,11 +425,13 @@ class Estimator:
         reworded = self._range(self._config.model_for("proofread"), requests, text, written)
         if self._config.stop_when_error_free and "postedit" in stages:
             reworded = reworded.at_most()
-        return reworded.plus((await self._gate(segment, text, text.edited(), rated="postedit" in stages)).at_most())
+        return reworded.plus(gate)
 
     async def _gate(self, segment: Segment, text: Text, *others: Text, rated: bool = False) -> Range:
         """All judges on ``text`` and the ``others``, or on these where they have ``rated`` it in the stage before."""
         total = Range()
+        if self._is_published:
+            segment = prompts.published(segment)
         for settings, judge in self._judges:
             if isinstance(judge, Pairwise):
                 for other in others:
