@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from mtagent import Agent, Chain, ErrorSpan, Rating, Segment, make_segments
+from mtagent import Agent, Chain, ErrorSpan, Rating, Segment, make_segments, rate
 from mtagent.chain.gate import RateGate
 from mtagent.config import Config, Settings
 from mtagent.errors import AuthenticationError, BudgetSpent, ConfigError, MtagentError, StepFailed
@@ -155,6 +155,21 @@ def test_the_paper_preset_shows_models_no_more_than_the_papers_do_and_the_guards
         assert not any(hidden in said for hidden in ("Mind the tone.", "They sell houses.", "at most 90", "glossary-"))
     assert ("Domain:" in review, "Domain:" in proofread) == (False, True), "as in Listings 1 and 2"
     assert chain.segment.terms, "the guards read them"
+
+
+@pytest.mark.parametrize(("preset", "shown"), [("paper", 0), ("safe", 2)])
+def test_the_paper_preset_translates_each_paragraph_without_its_neighbours(preset: str, shown: int) -> None:
+    llm = ScriptedLLM(lambda messages, purpose: "Uno." if ">One.</source" in messages[-1].content else "Dos.")
+    (chain,) = Agent(llm=llm, preset=preset, stages="t").translate(["One.\n\nTwo."], "en", "es")
+    assert chain.text == "Uno.\n\nDos."
+    assert sum("Context" in request.messages[-1].content for request in llm.requests) == shown
+
+
+def test_ratings_with_the_paper_preset_show_no_notes_either() -> None:
+    llm = ScriptedLLM(['{"score": 90}'])
+    (rated,) = rate(["One."], ["Uno."], "en", "es", evaluator="gemba-da", llm=llm, preset="paper", domain="news")
+    assert rated.rating is not None
+    assert "Domain:" not in llm.requests[0].messages[-1].content
 
 
 def test_the_paper_preset_refuses_terms_that_nobody_would_read() -> None:
