@@ -558,6 +558,7 @@ def load(file: Path | SettingsFile | None = None, overrides: Mapping[str, Any] |
             f"margin: {config.margin:g} is set beside the calibration {config.calibration}, which may have another: "
             "give one of the two"
         )
+    _refuse_unpublished(config)
     if config.calibration is not None:
         refuse_pipe(config.calibration, "calibration")
     if config.instructions is not None:
@@ -572,6 +573,33 @@ def load(file: Path | SettingsFile | None = None, overrides: Mapping[str, Any] |
     if config.source_lang is not None and config.source_lang == config.target_lang:
         raise ConfigError(f"source and target language are both {config.source_lang}")
     return config
+
+
+def _refuse_unpublished(config: Config) -> None:
+    """Raise :class:`ConfigError` for a setting without effect because the papers' requests do not show it."""
+    if config.preset == "paper" and config.context:
+        raise ConfigError(
+            f"context: is {config.context}, and the preset paper shows no neighbouring segments, as the papers do not: "
+            "leave --context out, or --preset paper"
+        )
+    for name in ("glossary", "keep"):
+        path = getattr(config, name)
+        if path is not None:
+            refuse_idle_terms(config, name, str(path))
+
+
+def refuse_idle_terms(config: Config, name: str, terms: str) -> None:
+    """Raise :class:`ConfigError` where ``terms``, given as the setting ``name``, would neither be shown nor checked.
+
+    The preset ``paper`` shows none. The guards check them where there is a gate, and the rules where they run.
+    """
+    evaluator = (config.evaluator or "").partition(":")[0]
+    are_checked = config.gate != "none" or config.rules_first or evaluator == "rules"
+    if config.preset == "paper" and not are_checked:
+        raise ConfigError(
+            f"{name}: {terms} has no effect: the preset paper shows no terms, as the papers do not, and the gate none "
+            f"checks none; leave --{name} out, or have the guards check its terms with --gate guards"
+        )
 
 
 def _merged(*layers: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -303,13 +304,44 @@ def test_a_report_is_not_written_into_a_file_of_another_kind(shell: Shell) -> No
     assert not shell.folder.joinpath("r.pdf").exists()
 
 
-def test_the_paper_preset_shows_the_glossary_to_each_stage_and_one_segment_is_one(shell: Shell) -> None:
+PUBLISHED = "--stages pe,pr --preset paper --model m --base-url http://x/v1 --dry-run"
+
+
+def test_the_paper_preset_shows_source_translation_and_the_proofreaders_domain_alone(shell: Shell) -> None:
+    shell.write("terms.tsv", "source\ttarget", "hello\tServus")
+    record = {"id": "1", "source": "Hello.", "source_lang": "en", "target_lang": "de", "translation": "Hallo."}
+    shell.write("in.jsonl", json.dumps({**record, "notes": "A greeting.", "context": "Two meet.", "max_length": 9}))
+    line = f"postedit -s in.jsonl --domain news --gate guards --glossary terms.tsv {PUBLISHED}"
+    published = shell(line)
+    assert published.code == 0
+    assert "hello = Servus" not in published.out.partition("[system]")[2], "it is for the guards"
+    for hidden in ("A greeting.", "Two meet.", "at most 9 characters"):
+        assert hidden not in published.out
+    assert published.out.count(">news</domain") == 1
+    usual = shell(line.replace("--preset paper", ""))
+    for shown in (">hello = Servus</glossary", "A greeting.", "Two meet.", "at most 9 characters", ">news</domain"):
+        assert usual.out.count(shown) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ("--context 2", "context: is 2, and the preset paper shows no neighbouring segments"),
+        ("--glossary terms.tsv", "glossary: terms.tsv has no effect: the preset paper shows no terms"),
+        ("--keep keep.txt", "keep: keep.txt has no effect"),
+        ("--glossary terms.tsv --gate none", "have the guards check its terms with --gate guards"),
+    ],
+)
+def test_the_paper_preset_refuses_what_it_would_not_show(shell: Shell, options: str, complaint: str) -> None:
     shell.write("en.txt", "Hello.")
     shell.write("de.txt", "Hallo.")
     shell.write("terms.tsv", "source\ttarget", "hello\tServus")
-    files = "postedit -s en.txt -t de.txt -l en-de"
-    asked = shell(
-        f"{files} --stages pe,pr --preset paper --glossary terms.tsv --model m --base-url http://x/v1 --dry-run"
-    )
-    assert asked.out.count(">hello = Servus</glossary") == 2
-    assert "mtagent: 1 segment: " in shell(f"{files} -o out.txt").err
+    shell.write("keep.txt", "ACME")
+    done = shell(f"postedit -s en.txt -t de.txt -l en-de {PUBLISHED} {options}")
+    assert (done.code, complaint in done.err) == (1, True), done.err
+
+
+def test_one_segment_is_one(shell: Shell) -> None:
+    shell.write("en.txt", "Hello.")
+    shell.write("de.txt", "Hallo.")
+    assert "mtagent: 1 segment: " in shell("postedit -s en.txt -t de.txt -l en-de -o out.txt").err

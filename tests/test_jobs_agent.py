@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from mtagent import Agent, Chain, ErrorSpan, Rating, Segment, make_segments
+from mtagent import Agent, Chain, ErrorSpan, Rating, Segment, make_segments, rate
 from mtagent.chain.gate import RateGate
 from mtagent.config import Config, Settings
 from mtagent.errors import AuthenticationError, BudgetSpent, ConfigError, MtagentError, StepFailed
@@ -135,6 +135,48 @@ def test_the_paper_preset_forces_edits_and_checks_nothing() -> None:
     assert "at least one thing" in llm.requests[0].messages[0].content
     assert chain.steps[0].reason == "kept without a check"
     assert (agent.config.temperature, agent.config.max_tokens) == (0.0, 1024)
+
+
+def test_the_paper_preset_shows_models_no_more_than_the_papers_do_and_the_guards_all() -> None:
+    llm = ScriptedLLM(
+        [
+            '[{"span": "casa", "severity": 1, "suggestion": "el hogar"}]',
+            "Una ACME.",
+        ]
+    )
+    agent = Agent(llm=llm, preset="paper", gate="guards", keep=["ACME"], stages="pp", domain="news")
+    known = {"notes": "Mind the tone.", "context": "They sell houses.", "max_length": 90}
+    fields = {"id": "1", "source": "An ACME house.", "source_lang": "en", "target_lang": "es"}
+    segment = Segment.model_validate({**fields, **known, "translation": "Una casa ACME."})
+    (chain,) = agent.improve([segment])
+    llm.finish()
+    review, proofread = ("\n".join(m.content for m in request.messages) for request in llm.requests)
+    for said in (review, proofread):
+        assert not any(hidden in said for hidden in ("Mind the tone.", "They sell houses.", "at most 90", "glossary-"))
+    assert ("Domain:" in review, "Domain:" in proofread) == (False, True), "as in Listings 1 and 2"
+    assert chain.segment.terms, "the guards read them"
+
+
+@pytest.mark.parametrize(("preset", "shown"), [("paper", 0), ("safe", 2)])
+def test_the_paper_preset_translates_each_paragraph_without_its_neighbours(preset: str, shown: int) -> None:
+    llm = ScriptedLLM(lambda messages, purpose: "Uno." if ">One.</source" in messages[-1].content else "Dos.")
+    (chain,) = Agent(llm=llm, preset=preset, stages="t").translate(["One.\n\nTwo."], "en", "es")
+    assert chain.text == "Uno.\n\nDos."
+    assert sum("Context" in request.messages[-1].content for request in llm.requests) == shown
+
+
+def test_ratings_with_the_paper_preset_show_no_notes_either() -> None:
+    llm = ScriptedLLM(['{"score": 90}'])
+    (rated,) = rate(["One."], ["Uno."], "en", "es", evaluator="gemba-da", llm=llm, preset="paper", domain="news")
+    assert rated.rating is not None
+    assert "Domain:" not in llm.requests[0].messages[-1].content
+
+
+def test_the_paper_preset_refuses_terms_that_nobody_would_read() -> None:
+    with pytest.raises(ConfigError, match="glossary: the glossary has no effect"):
+        Agent(llm=ForbiddenLLM(), preset="paper", glossary={"house": "casa"})
+    with pytest.raises(ConfigError, match="keep: the list of words has no effect"):
+        Agent(llm=ForbiddenLLM(), preset="paper", keep=["ACME"])
 
 
 @pytest.mark.parametrize(

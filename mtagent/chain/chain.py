@@ -25,6 +25,7 @@ from mtagent.chain.proofread import Proofreader
 from mtagent.errors import FATAL, ConfigError, OffScript, UnusableTranslation, calls_of
 from mtagent.evaluators.protocol import Evaluator, checked_evaluator, rating_by, signature_of, suggests_edits
 from mtagent.evaluators.rules import Rules
+from mtagent.llm import prompts
 from mtagent.llm.dialogue import finished
 from mtagent.llm.turns import turn
 from mtagent.records import Call, Cause, Chain, Edit, Rating, RatingRole, Segment, Stage, Step, Verdict
@@ -41,7 +42,7 @@ class Plan:
     """What to do with a segment, and with which parts.
 
     Each of ``proposers`` rates and proposes edits like ``evaluator``, and the gate chooses among the proposals.
-    ``own_guards`` stand in place of those of the same name.
+    ``own_guards`` stand in place of those of the same name. ``published``: models see what the papers' requests show.
     """
 
     stages: tuple[Stage, ...]
@@ -58,6 +59,7 @@ class Plan:
     triage: Threshold | None = None
     gate_calls: int = 12
     proposers: tuple[Evaluator, ...] = ()
+    published: bool = False
 
     def __post_init__(self) -> None:
         needs = {
@@ -199,6 +201,12 @@ class _Work:
 
     def __init__(self, segment: Segment, plan: Plan) -> None:
         self.segment, self.plan = segment, plan
+        # What the models see; the guards read the whole segment.
+        self.for_translator = self.for_proofreader = self.for_raters = segment
+        if plan.published:
+            self.for_translator = prompts.published(segment, prompts.PUBLISHED_IN_TRANSLATE)
+            self.for_proofreader = prompts.published(segment, prompts.PUBLISHED_IN_PROOFREAD)
+            self.for_raters = prompts.published(segment)
         self.text = segment.translation or ""
         self.error_free = False
         self.calls: list[Call] = []
@@ -257,7 +265,9 @@ class _Work:
         """What ``translator`` makes of the source. Raises :class:`UnusableTranslation` for what is no translation."""
         name, source = translator.name, self.segment.source
         if isinstance(translator, LLMTranslator):
-            draft = await translator.draft(self.segment, why_unusable=lambda *attempt: listed(self._refusals(*attempt)))
+            draft = await translator.draft(
+                self.for_translator, why_unusable=lambda *attempt: listed(self._refusals(*attempt))
+            )
         else:
             draft = await translator.draft(self.segment)
         self.calls += draft.calls
@@ -349,7 +359,7 @@ class _Work:
                 continue
             heard.append(said)
             proposal = await self.plan.corrector.propose(
-                self.segment,
+                self.for_raters,
                 self.text,
                 rating,
                 suggests=suggests_edits(proposer),
@@ -364,7 +374,7 @@ class _Work:
         """Have the text reworded; the edits are what became different."""
         assert self.plan.proofreader is not None
         draft = await self.plan.proofreader.draft(
-            self.segment, self.text, skip_guards=self.plan.skip_translation_guards
+            self.for_proofreader, self.text, skip_guards=self.plan.skip_translation_guards
         )
         self.calls += draft.calls
         changes = edits.between(self.text, draft.text, self.segment.target_lang)
@@ -481,7 +491,7 @@ class _Work:
 
     async def _decide(self, before: str, after: str) -> GateDecision:
         """The gate's decision on the two texts, with its calls counted."""
-        decision = await self.plan.gate.decide(self.segment, before, after, self._rate)
+        decision = await self.plan.gate.decide(self.for_raters, before, after, self._rate)
         self.count(call for rating in decision.ratings for call in rating.calls)
         self.count(decision.calls)
         return decision
@@ -538,7 +548,9 @@ class _Work:
         key = (id(evaluator), text, draw if role in ("triage", "editor") else 0)
         if key in self._ratings:
             return self._ratings[key].model_copy(update={"role": role, "calls": ()})
-        rating = await rating_by(evaluator, self.segment, text)
+        asks_nobody = getattr(evaluator, "calls", None) == (0, 0)  # such as the rules, which read the terms
+        segment = self.segment if asks_nobody else self.for_raters
+        rating = await rating_by(evaluator, segment, text, with_neighbours=not self.plan.published)
         self._ratings[key] = rating
         self.calls += rating.calls
         return rating.model_copy(update={"role": role})

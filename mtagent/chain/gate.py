@@ -11,7 +11,6 @@ badly get edited, so that a second rating of the same text is better by chance a
 from __future__ import annotations
 
 import math
-import zlib
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -111,7 +110,7 @@ class Judge(Protocol):
 class RatingJudge:
     """Scores both texts. Of several ``draws`` of one evaluator the trimmed mean counts.
 
-    An evaluator that rates several translations together (RATE) is shown both at once.
+    An evaluator that rates several translations together (RATE) is given both at once, the earlier one first.
     """
 
     def __init__(self, *draws: Evaluator) -> None:
@@ -146,9 +145,8 @@ class RatingJudge:
             return await _all_asked(
                 _role(rate, evaluator, before, "before"), _role(rate, evaluator, after, "after"), calls=_calls_of_rating
             )
+        # The earlier text first, which then is an anchor for the later one.
         sides: list[tuple[RatingRole, str]] = [("before", before), ("after", after)]
-        if zlib.crc32(after.encode()) % 2:  # what is rated first may fare better or worse: neither side always is
-            sides.reverse()
         ratings = _unfailed(await ratings_by(evaluator, segment, [text for _, text in sides]), _calls_of_rating)
         rated = {
             role: checked_rating(rating, evaluator).model_copy(update={"role": role})

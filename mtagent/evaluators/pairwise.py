@@ -27,15 +27,26 @@ class Comparison(NamedTuple):
     calls: tuple[Call, ...] = ()
 
 
+BARE_TOKENS, REASONED_TOKENS = (1, 30), (10, 150)
+"""The fewest and the most tokens of a reply, for ``mtagent estimate``. A reason has one or two sentences."""
+
+
 class Pairwise:
-    """Two calls. ``reference=True`` shows the model the reference where a segment has one."""
+    """Two calls. ``reference=True`` shows the model the reference where a segment has one.
+
+    ``reason=True`` asks for the reason before the choice and shows six examples: a longer request, most of which
+    providers can cache, and a longer reply.
+    """
 
     name = "pairwise"
     calls = (2, 2)
 
-    def __init__(self, llm: LLM, *, reference: bool = False, prompts_folder: Path | None = None) -> None:
+    def __init__(
+        self, llm: LLM, *, reason: bool = False, reference: bool = False, prompts_folder: Path | None = None
+    ) -> None:
         self._llm, self._reference = llm, reference
-        self._prompt = prompts.load("compare", prompts_folder)
+        self._prompt = prompts.load("compare-reasoned" if reason else "compare", prompts_folder)
+        self.reply_tokens = REASONED_TOKENS if reason else BARE_TOKENS
         self.label = f"{llm.model} ({self._prompt.signature})"
         self.signature = signed(self.name, llm, [self._prompt], reference=reference)
 

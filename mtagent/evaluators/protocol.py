@@ -189,13 +189,20 @@ def checked_evaluator(evaluator: object) -> Evaluator:
     return cast(Evaluator, evaluator)
 
 
-async def rating_by(evaluator: Evaluator, segment: Segment, translation: str) -> Rating:
+async def rating_by(
+    evaluator: Evaluator, segment: Segment, translation: str, *, with_neighbours: bool = True
+) -> Rating:
     """What ``evaluator`` says about ``translation``.
 
-    A long text is rated paragraph by paragraph by a model that marks errors whose weights make the score. Raises
-    :class:`EvaluationError` where that is no rating with a finite score, and whatever the evaluator raises.
+    A long text is rated paragraph by paragraph by a model that marks errors whose weights make the score;
+    ``with_neighbours`` shows it the paragraphs around each. Raises :class:`EvaluationError` where that is no rating
+    with a finite score, and whatever the evaluator raises.
     """
-    if cut := reviewed_paragraphs(evaluator, segment, translation):
+    cut = reviewed_paragraphs(evaluator, segment, translation)
+    if not with_neighbours:
+        alone = {"context": segment.context}
+        cut = [part._replace(segment=part.segment.model_copy(update=alone)) for part in cut]
+    if cut:
         assert isinstance(evaluator, HasWeights)
         rating = await rated_in_paragraphs(partial(_rating_of_one, evaluator), cut, translation, evaluator.weights)
         return checked_rating(rating, evaluator)

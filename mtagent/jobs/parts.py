@@ -263,6 +263,7 @@ def _plan(
         stop_when_error_free=config.stop_when_error_free,
         gate_calls=config.gate_calls,
         proposers=tuple(proposers),
+        published=config.preset == "paper",
     )
 
 
@@ -386,7 +387,9 @@ def _translator(
 ) -> Translator | None:
     if own.translator is None and config.translator == "llm":
         llm = models.get("translate")
-        return LLMTranslator(llm, prompts_folder=config.prompts) if llm else None
+        if llm is None:
+            return None
+        return LLMTranslator(llm, with_neighbours=config.preset != "paper", prompts_folder=config.prompts)
     if own.translator is None and (stack is None or not translates):
         check_spec(config.translator)
         return CallableTranslator(str, name="never called")

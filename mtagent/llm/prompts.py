@@ -16,7 +16,7 @@ import json
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from importlib import resources
 from itertools import count
@@ -242,6 +242,20 @@ def segment_values(segment: Segment, *, show_reference: bool = True, **texts: st
         "glossary": "\n".join(term.shown for term in segment.terms) or None,
         **texts,
     }
+
+
+PUBLISHED_IN_TRANSLATE = ("domain", "notes")
+"""What the preset ``paper`` shows the translator besides the source: the organizers' prompt has instructions."""
+PUBLISHED_IN_PROOFREAD = ("domain",)
+
+
+def published(segment: Segment, fields: Collection[str] = ()) -> Segment:
+    """``segment`` as the papers' requests show it: source, languages and reference, and these ``fields``.
+
+    The preset ``paper`` asks about this one. The guards go on reading the whole segment.
+    """
+    empty = {"domain": None, "context": None, "notes": None, "terms": (), "max_length": None}
+    return segment.model_copy(update={name: value for name, value in empty.items() if name not in fields})
 
 
 # Neighbouring text: a line for each, under a label, so that no text can pass for another's label

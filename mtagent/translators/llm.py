@@ -23,12 +23,16 @@ _REPEATED_WORDS = 12
 
 
 class LLMTranslator:
-    """Translates paragraph by paragraph, so that no paragraph can be merged or left out; the others are its context."""
+    """Translates paragraph by paragraph, so that no paragraph can be merged or left out.
+
+    The paragraphs around each are its context, unless ``with_neighbours`` is false.
+    """
 
     name = "llm"
 
-    def __init__(self, llm: LLM, *, prompts_folder: Path | None = None) -> None:
+    def __init__(self, llm: LLM, *, with_neighbours: bool = True, prompts_folder: Path | None = None) -> None:
         self._llm, self._prompt = llm, prompts.load("translate", prompts_folder)
+        self._with_neighbours = with_neighbours
 
     async def draft(self, segment: Segment, *, why_unusable: WhyUnusable = lambda *text: None) -> Draft:
         """One call per paragraph of the source, at once; the source's separators stay exactly.
@@ -49,7 +53,8 @@ class LLMTranslator:
         if is_blank(source):
             return source
         values = prompts.segment_values(segment)
-        values |= {"source": source, "context": around(segment, texts, i)}
+        context = around(segment, texts, i) if self._with_neighbours else segment.context
+        values |= {"source": source, "context": context or None}
         instructions = self._prompt.render(values)[0].content
         replies = count()
 
