@@ -6,14 +6,15 @@ or an object keyed by span. All are read, or refused; what an evaluator asks for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from mtagent.errors import EmptyReply, RatingParseError, UnreadableReply
 from mtagent.llm.reading import EXCERPT, Answer, Pairs, plain_text
 from mtagent.records import ErrorSpan, Severity, Side
-from mtagent.text import mqm
-from mtagent.text.spans import find_spans
+from mtagent.text import mqm, scripts
+from mtagent.text.spans import Finding, find_spans
 
 Item = dict[str, Any]
 """The fields of one error, as a reply gives them."""
@@ -100,15 +101,43 @@ def errors_in(
     return located(errors, translation)
 
 
+MOST_ERRORS = 50
+"""So many errors are believed of any text. A model that lists more may be repeating itself without end."""
+
+
 def located(errors: Iterable[ErrorSpan], translation: str) -> tuple[ErrorSpan, ...]:
-    """``errors``, with offsets for those that can mean only one place in ``translation``."""
+    """``errors``, with offsets for those that can mean only one place in ``translation``.
+
+    Raises :class:`RatingParseError` for more than :data:`MOST_ERRORS` of them if they are more than the translation has
+    words, or if most of them mark what does not occur in it, or not that often.
+    """
     errors = list(errors)
+    findings = find_spans(translation, errors)
+    if len(errors) > MOST_ERRORS:
+        _refuse_flood(errors, findings, translation)
     return tuple(
         error.model_copy(update={"start": finding.places[0].start, "end": finding.places[0].end})
         if finding.certain and error.side == "translation" and error.start is None
         else error
-        for error, finding in zip(errors, find_spans(translation, errors), strict=True)
+        for error, finding in zip(errors, findings, strict=True)
     )
+
+
+def _refuse_flood(errors: Sequence[ErrorSpan], findings: Sequence[Finding], translation: str) -> None:
+    """Raise if ``errors`` are too many to be believed. What is missing from the translation occurs at most once."""
+    words = len(scripts.words(translation))
+    if len(errors) > words:
+        refuse(f"it lists {len(errors)} errors in a translation of {words} words")
+    marked = Counter[str]()
+    absent = 0
+    for error, finding in zip(errors, findings, strict=True):
+        marked[error.text] += 1
+        occurrences = 1
+        if error.side == "translation" and error.start is None:
+            occurrences = max(len(finding.places), translation.count(error.text)) if finding.places else 0
+        absent += marked[error.text] > occurrences
+    if absent > len(errors) / 2:
+        refuse(f"it lists {len(errors)} errors, and {absent} of them mark what does not occur in the translation")
 
 
 def read_items(data: Any) -> Iterator[Item]:

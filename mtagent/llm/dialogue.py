@@ -103,6 +103,8 @@ class Dialogue:
         for last in (False, True):
             completion = await self.send(messages, purpose, schema=schema, logprobs=logprobs)
             try:
+                if prompt.repeated_in(completion.text, values):
+                    raise UnreadableReply("it repeats the request instead of answering it")
                 return read(completion.text), completion
             except Exception as error:
                 self.mark_unreadable(completion, error)
