@@ -42,7 +42,7 @@ PHRASES = (
 )  # fmt: skip
 
 ERROR_FIELDS = frozenset(
-    {"category", "error span", "errorspan", "exists", "issue", "number", "severity", "span", "subtype", "suggestion"}
+    {"category", "error span", "errorspan", "issue", "number", "severity", "span", "subtype", "suggestion"}
     | {"target"}
 )
 """Fields of an error in a translation: in an object that has one, ``error`` describes that error."""
