@@ -15,7 +15,7 @@ from typing import NamedTuple, cast
 import regex
 
 from mtagent.evaluators.replies import Item as Fields
-from mtagent.evaluators.replies import errors_in, located, read_error, refuse
+from mtagent.evaluators.replies import WHOLE_TRANSLATION, errors_in, located, read_error, refuse
 from mtagent.llm.reading import read_answer, whole_characters, without_thoughts
 from mtagent.records import ErrorSpan, Severity
 from mtagent.text import mqm
@@ -66,7 +66,7 @@ class Known:
     """The texts that spans are quoted from: the translation, and the source if there is one."""
 
     def __init__(self, translation: str, source: str = "") -> None:
-        self.translation, self.texts = translation, (translation, source)
+        self.translation, self.source, self.texts = translation, source, (translation, source)
         self._normal = (normalise(translation), normalise(source))
 
     def quotes(self, span: str) -> bool:
@@ -204,10 +204,25 @@ _DESCRIBED = regex.compile(
 )
 _INSTEAD = regex.compile(rf"\s*+(?:instead\sof|rather\sthan|in\splace\sof)\s{MARK}", regex.IGNORECASE)
 _RENDERED = regex.compile(
-    rf"\b(?:translated|rendered|became|put)\s(?:as|to|into|with|by)\s{MARK}|^\s*+(?:->|→|=>|⇒)", regex.IGNORECASE
+    r"(?:(?<!\b(?:not|be)\s)\b(?:mis)?(?:translated|rendered|interpreted|expressed|conveyed|put|turned)\s(?:\w+ly\s)?"
+    rf"(?:as|to|into|with|by)|\b(?:became|becomes|turned\sinto))\s{MARK}",
+    regex.IGNORECASE,
 )
+_ARROW_BETWEEN = regex.compile(rf"\s*+(?:->|→|=>|⇒)\s*+{MARK}")
+_INTRODUCED = regex.compile(
+    rf"(?:the\s)?(?:source\s|original\s)?(?:word|phrase|term|expression|name|text|sentence)s?\s(?={MARK})", regex.IGNORECASE
+)
+_WHOLE_TEXT = regex.compile(
+    r"(?:the\s)?(?:(?:entire|whole|full|complete)\s(?:translation|text|sentence|segment|passage)(?:\s(?:is|was|are|has\sbeen))?"
+    r"|translation\s(?:is|was)\s(?:as\sa\swhole|completely|entirely|totally|wholly|fully))"
+    r"(?:\s(?:(?:completely|entirely|totally|left|simply)\s)*+(?P<verdict>wrong|incorrect|inaccurate|mistranslated|nonsens\w+"
+    r"|unintelligible|incomprehensible|gibberish|untranslated|not\stranslated|unrelated|meaningless|in\sthe\swrong\slanguage"
+    r"|in\sthe\ssource\slanguage))?(?:\s(?:to|from)\sthe\s(?:source|original)(?:\stext)?)?[.!]*+",
+    regex.IGNORECASE,
+)
+_UNTRANSLATED = ("untranslated", "not translated", "in the source language")
 _NONE = regex.compile(
-    r"(?:there\s(?:is|are|was|were)\s)?(?:no[- ]?errors?|none|n\s?/\s?a|na|nil|nothing|not\sapplicable|zero\serrors"
+    r"(?:there\s(?:is|are|was|were)\s)?(?:no[- ]?errors?|none|null|n\s?/\s?a|na|nil|nothing|not\sapplicable|zero\serrors"
     rf"|no\s(?:(?:critical|major|minor|neutral|serious|significant|notable|obvious|apparent|other|further|such|mqm"
     rf"|translation|{_DIMENSION}|or|and),?\s)*+(?:errors?|issues?|problems?|mistakes?))"
     r"(?:\s(?:(?:were|was|are|is|have\sbeen|has\sbeen|to)\s)?(?:found|identified|detected|present|observed|noted|report|here))?"
@@ -258,6 +273,13 @@ def says_none(line: Line) -> bool:
 def read_listed(line: Line, known: Known) -> list[Item] | None:
     """The errors of one line without its bullet; ``None`` if any part of it is no error."""
     line = plain(line)
+    if _INTRODUCED.match(line.text) and _RENDERED.search(line.text):
+        line = line.part(line.text.index(MARK))
+    whole = _WHOLE_TEXT.fullmatch(line.text)
+    if whole and whole["verdict"]:
+        untranslated = whole["verdict"].casefold() in _UNTRANSLATED
+        category = "accuracy/untranslated text" if untranslated else "accuracy/mistranslation"
+        return [Item(category, WHOLE_TRANSLATION, explanation=line.text)]
     following = _NEXT_BY_SPAN if line.text.startswith(MARK) else _NEXT_BY_CATEGORY
     items: list[Item] = []
     at = 0
@@ -292,6 +314,8 @@ def _category_first(entry: Line, known: Known) -> list[Item] | None:
     words = rest.written().strip("*_ []")
     if not words or mqm.is_non_translation(category):
         return [Item(category, "" if category.endswith("omission") else None, explanation=words or None)]
+    if _WHOLE_TEXT.fullmatch(words):
+        return [Item(category, WHOLE_TRANSLATION, explanation=words)]
     cuts = [cut.start() for cut in islice(_CUT.finditer(words), _MOST_SEPARATORS)]
     for end in [len(words), *reversed(cuts)]:
         if known.holds(span := words[:end].strip("*_ ")):
@@ -317,7 +341,7 @@ def _span_first(entry: Line, known: Known) -> list[Item] | None:
         if "/" in joined and is_category(joined):
             category, used = joined, 2
         explanation = explanation if len(parts) > used else None
-    elif len(parts) == 1 and _is_short(parts[0]):
+    elif len(parts) == 1 and _is_short(parts[0]) and not parts[0].startswith("for "):
         category, explanation = parts[0], None
     elif not all(known.holds(span) for span in spans):
         return None
@@ -379,8 +403,14 @@ def _span_and_fix(category: str, before: str, span: str, tail: Line, known: Know
         return span, None, tail
     other = tail.quoted[0].text
     here, there = span in known.translation, other in known.translation
-    if there and not here and not category.endswith("omission") and _RENDERED.search(tail.text):
-        return other, None, Line(f"for {span!r}")
+    rendered = _RENDERED.search(tail.text)
+    if rendered and here and span not in known.source:
+        rendered = None
+    if rendered is None and not here:
+        rendered = _ARROW_BETWEEN.match(tail.text)
+    if rendered and there and not category.endswith("omission"):  # the words of the source, then their translation
+        rest = tail.text[rendered.end() :].strip(_EDGES)
+        return other, None, Line(f"for {span!r}; {rest}" if rest else f"for {span!r}")
     fix = _FIX.search(tail.text)
     instead = None if fix else _INSTEAD.match(tail.text)
     if instead and there and not here:

@@ -22,7 +22,15 @@ Item = dict[str, Any]
 NO_ERROR = frozenset({"no-error", "no error", "noerror", "no errors", "none"})
 _LISTS = ("errors", "annotations")
 _SPAN = ("span", "error span", "errorspan", "text")
-_WHOLE = frozenset({"all", "whole", "entire", "whole translation", "entire translation", "entire segment"})
+WHOLE_TRANSLATION = "entire translation"
+"""A span that stands for all of the translation."""
+_WHOLE = frozenset(
+    f"{size} {text}"
+    for size in ("entire", "whole", "full", "complete")
+    for text in ("translation", "text", "sentence", "segment", "passage")
+)
+_WHOLE_OF_NON_TRANSLATION = frozenset({"", "all", "whole", "entire"})
+_NESTED_QUOTES = ('""', "''", "``", "“”", "„“", "„”", "«»", "»«", "‹›", "‘’", "「」", "『』")
 _YES = frozenset({"yes", "true", "1"})
 _GRAVE = frozenset({"critical", "major", "minor"})
 _PLACEHOLDERS = frozenset({"...", "…"})
@@ -168,9 +176,19 @@ def _item(data: Any) -> Item:
     return next(({**fields, "span": fields[name]} for name in _SPAN if name in fields), fields)
 
 
+def without_quotes(span: str) -> str:
+    """``span`` without the quotation marks that a model writes around it, inside of those of the reply."""
+    inner = span
+    while len(inner) > 2 and inner[0] + inner[-1] in _NESTED_QUOTES:
+        inner = inner[1:-1].strip()
+    return inner or span
+
+
 def read_error(item: Item, translation: str, severity: Callable[[Any], Weighed] = read_severity) -> ErrorSpan | None:
     """The error in ``item``, without offsets; ``None`` if it says that there is none."""
     span, category = item.get("span"), str(item.get("category") or "").strip().casefold()
+    if isinstance(span, str) and span not in translation:
+        span = without_quotes(span)
     words = span.strip().casefold() if isinstance(span, str) else ""
     stands_there = words in translation.casefold()
     if category == "none" and words and stands_there:  # an error of no category, not no error
@@ -183,7 +201,9 @@ def read_error(item: Item, translation: str, severity: Callable[[Any], Weighed] 
     if words in _PLACEHOLDERS and words not in translation:
         refuse("it repeats the form of the reply instead of filling it in")
     weighed, penalty = severity(item.get("severity"))
-    if mqm.is_non_translation(category) and (words in _WHOLE or not words):  # which marks all of the text
+    is_whole = words.removeprefix("the ") in _WHOLE and not stands_there
+    if is_whole or (mqm.is_non_translation(category) and words in _WHOLE_OF_NON_TRANSLATION):
+        category = category or "other"
         end = len(translation)
         return ErrorSpan(text=translation, start=0, end=end, category=category, severity=weighed, penalty=penalty)
     omission = category.rpartition("/")[2].strip() == "omission"
