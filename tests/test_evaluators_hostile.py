@@ -136,15 +136,15 @@ def asked(messages: Sequence[Message], purpose: str) -> str:
 
 def example(messages: Sequence[Message], purpose: str) -> str:
     shown = [message.content for message in messages if message.role == "assistant"]
-    marking = [reply for reply in shown if '"' in reply.replace('{"errors": []}', "").replace('{"annotations": []}', "")]
+    marking = [
+        reply for reply in shown if '"' in reply.replace('{"errors": []}', "").replace('{"annotations": []}', "")
+    ]
     return marking[0] if marking else "?"
 
 
 @pytest.mark.parametrize("repeat", [whole, system, labelled, cut, last_lines, form, asked, example])
 @pytest.mark.parametrize("spec", ASKING)
-async def test_the_request_repeated_is_no_score(
-    spec: str, repeat: Callable[[Sequence[Message], str], str]
-) -> None:
+async def test_the_request_repeated_is_no_score(spec: str, repeat: Callable[[Sequence[Message], str], str]) -> None:
     await assert_unreadable(spec, repeat)
 
 

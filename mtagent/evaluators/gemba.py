@@ -305,7 +305,22 @@ _BOUNDS_BEFORE = (
     "meno di", "più di", "sotto", "sopra", "almeno", "al massimo", "non",
     "ниже", "выше", "менее", "более", "меньше", "больше", "не", "méně než", "více než", "pod", "nad", "nejméně",
 )  # fmt: skip
-_BOUNDS_BEFORE_UNSPACED = ("低于", "低於", "不到", "不足", "高于", "高於", "超过", "超過", "至少", "至多", "最多", "不是", "최소", "최대")
+_BOUNDS_BEFORE_UNSPACED = (
+    "低于",
+    "低於",
+    "不到",
+    "不足",
+    "高于",
+    "高於",
+    "超过",
+    "超過",
+    "至少",
+    "至多",
+    "最多",
+    "不是",
+    "최소",
+    "최대",
+)
 _BOUND_BEFORE = regex.compile(
     rf"(?:\b(?:{'|'.join(_BOUNDS_BEFORE)})(?:[ ](?:an?|the|of|a[ ]score[ ]of|score[ ]of))?[ ]?"
     rf"|(?:{'|'.join(_BOUNDS_BEFORE_UNSPACED)})[ ]?|(?<![-=~])[<>≤≥≦≧][ ]?)$",

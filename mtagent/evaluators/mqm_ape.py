@@ -49,7 +49,8 @@ class MqmApe:
 
     ``judge`` compares the texts; by default ``llm`` does, which also suggests what errors lack. The ``most`` severest
     errors are checked. ``unmended`` says what becomes of an error that cannot be located or mended, or on which the
-    judge contradicts itself: it is kept, with a warning, or dropped. Raises :class:`ConfigError` for an evaluator whose score does not follow from its errors.
+    judge contradicts itself: it is kept, with a warning, or dropped. Raises :class:`ConfigError` for an evaluator whose
+    score does not follow from its errors.
     """
 
     name = "mqm-ape"

@@ -21,7 +21,6 @@ from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import read_json, without_thoughts
 from mtagent.records import Call, Choice, Segment, contradict
 
-
 logger = logging.getLogger(__name__)
 MOST_CONTRADICTIONS = 20
 """Comparisons in a row with contradicting choices, after which a judge is reported."""
@@ -65,8 +64,8 @@ class Pairwise:
             return
         self._is_reported = True
         logger.warning(
-            "the judge %s contradicted itself in %d comparisons in a row: it chose by the place of the texts and not by "
-            "their quality, so that it decides nothing; name another model for it, or another judge",
+            "the judge %s contradicted itself in %d comparisons in a row: in both orders it chose the same place, A or "
+            "B, whichever text was there; such comparisons decide nothing: name another model or another judge",
             self.label,
             self._contradictions,
         )

@@ -29,6 +29,16 @@ _WHOLE = frozenset(
     for size in ("entire", "whole", "full", "complete")
     for text in ("translation", "text", "sentence", "segment", "passage")
 )
+_WHOLLY = frozenset({"completely", "entirely", "fully", "totally", "wholly"})
+_FILLERS = _WHOLLY | {"are", "been", "has", "is", "left", "simply", "was"}
+_VERDICTS = {
+    "accuracy/mistranslation": (
+        "gibberish", "inaccurate", "incomprehensible", "incorrect", "meaningless", "mistranslated", "nonsense",
+        "nonsensical", "unintelligible", "unrelated to the source", "wrong",
+    ),
+    "accuracy/untranslated text": ("in the source language", "not translated", "untranslated"),
+}  # fmt: skip
+"""What is said of a whole translation, by the category that it means."""
 _WHOLE_OF_NON_TRANSLATION = frozenset({"", "all", "whole", "entire"})
 _NESTED_QUOTES = ('""', "''", "``", "“”", "„“", "„”", "«»", "»«", "‹›", "‘’", "「」", "『』")
 _YES = frozenset({"yes", "true", "1"})
@@ -176,6 +186,30 @@ def _item(data: Any) -> Item:
     return next(({**fields, "span": fields[name]} for name in _SPAN if name in fields), fields)
 
 
+def is_all(words: str) -> bool:
+    """Whether ``words`` name all of the translation: ``the entire text``."""
+    return words.strip(" .!").casefold().removeprefix("the ") in _WHOLE
+
+
+def verdict_on_all(sentence: str) -> str | None:
+    """The category of an error that a ``sentence`` finds in all of the translation; ``None`` for any other sentence.
+
+    It is said of the whole ("The entire text is wrong."), or in all respects ("The translation is completely wrong.").
+    """
+    words = sentence.strip(" .!").casefold().removeprefix("the ").split()
+    if is_all(" ".join(words[:2])):
+        said = words[2:]
+    elif words[:1] == ["translation"] and not _WHOLLY.isdisjoint(words):
+        said = words[1:]
+    else:
+        return None
+    verdict = " ".join(word for word in said if word not in _FILLERS)
+    for category, verdicts in _VERDICTS.items():
+        if verdict in verdicts:
+            return category
+    return None
+
+
 def without_quotes(span: str) -> str:
     """``span`` without the quotation marks that a model writes around it, inside of those of the reply."""
     inner = span
@@ -201,8 +235,9 @@ def read_error(item: Item, translation: str, severity: Callable[[Any], Weighed] 
     if words in _PLACEHOLDERS and words not in translation:
         refuse("it repeats the form of the reply instead of filling it in")
     weighed, penalty = severity(item.get("severity"))
-    is_whole = words.removeprefix("the ") in _WHOLE and not stands_there
-    if is_whole or (mqm.is_non_translation(category) and words in _WHOLE_OF_NON_TRANSLATION):
+    if (is_all(words) and not stands_there) or (
+        mqm.is_non_translation(category) and words in _WHOLE_OF_NON_TRANSLATION
+    ):
         category = category or "other"
         end = len(translation)
         return ErrorSpan(text=translation, start=0, end=end, category=category, severity=weighed, penalty=penalty)

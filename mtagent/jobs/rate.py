@@ -19,8 +19,8 @@ from mtagent.evaluators.protocol import (
     checked_rating,
     rating_by,
     ratings_by,
-    with_absent_spans_noted,
     signature_of,
+    with_absent_spans_noted,
 )
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
 from mtagent.jobs.agent import Terms, loaded, make_segments, speaking_python, texts_of

@@ -13,7 +13,17 @@ from typing import Any
 import regex
 
 REPORTS = frozenset(
-    {"error", "error message", "error msg", "error code", "error type", "exception", "failure", "failure reason", "fault"}
+    {
+        "error",
+        "error message",
+        "error msg",
+        "error code",
+        "error type",
+        "exception",
+        "failure",
+        "failure reason",
+        "fault",
+    }
     | {"refusal", "refusal reason", "traceback"}
 )
 """Fields that report a failure by any text, number or object in them."""
@@ -42,8 +52,7 @@ PHRASES = (
 )  # fmt: skip
 
 ERROR_FIELDS = frozenset(
-    {"category", "error span", "errorspan", "issue", "number", "severity", "span", "subtype", "suggestion"}
-    | {"target"}
+    {"category", "error span", "errorspan", "issue", "number", "severity", "span", "subtype", "suggestion"} | {"target"}
 )
 """Fields of an error in a translation: in an object that has one, ``error`` describes that error."""
 _ANSWERS = frozenset({"0", "1", "false", "n", "n/a", "na", "no", "none", "null", "true", "y", "yes"})
