@@ -238,9 +238,15 @@ def read_error(item: Item, translation: str, severity: Callable[[Any], Weighed] 
     if (is_all(words) and not stands_there) or (
         mqm.is_non_translation(category) and words in _WHOLE_OF_NON_TRANSLATION
     ):
-        category = category or "other"
-        end = len(translation)
-        return ErrorSpan(text=translation, start=0, end=end, category=category, severity=weighed, penalty=penalty)
+        return ErrorSpan(
+            text=translation,
+            start=0,
+            end=len(translation),
+            category=category or "other",
+            severity=weighed,
+            explanation=_explanation_in(item),
+            penalty=penalty,
+        )
     omission = category.rpartition("/")[2].strip() == "omission"
     if not isinstance(span, str) or not (span or omission):
         refuse("an error has no span")
@@ -261,8 +267,16 @@ def read_error(item: Item, translation: str, severity: Callable[[Any], Weighed] 
         severity=weighed,
         side=side,
         suggestion=texts.get("suggestion"),
-        explanation=next((texts[name] for name in ("explanation", "why") if texts.get(name, "").strip()), None),
+        explanation=_explanation_in(item),
         before=before or None,
         after=after or None,
         penalty=penalty,
     )
+
+
+def _explanation_in(item: Item) -> str | None:
+    for name in ("explanation", "why"):
+        text = item.get(name)
+        if isinstance(text, str) and text.strip():
+            return text
+    return None
