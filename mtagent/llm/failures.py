@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 import regex
@@ -109,6 +110,7 @@ def _are_pairs(items: list[Any]) -> bool:
     return bool(items) and all(isinstance(item, tuple) for item in items)
 
 
+@lru_cache(1000)  # replies use the same names again and again
 def _plain(name: str) -> str:
     """``name`` in lower case with spaces between its words: ``finishReason`` and ``finish_reason`` are the same."""
     words = _SPACING.sub(" ", _CAMEL.sub(" ", name)).strip().casefold()

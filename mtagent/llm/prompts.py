@@ -142,8 +142,8 @@ class Prompt(Record):
             messages += Message(role="assistant", content=said), Message(role="user", content=turn)
         return tuple(messages)
 
-    def repeated_in(self, reply: str, values: Values) -> bool:
-        """Whether ``reply`` repeats this request instead of answering it.
+    def repeated_in(self, reply: str, values: Values, request: str | None = None) -> bool:
+        """Whether ``reply`` repeats this request instead of answering it. ``request`` is the user's message, rendered.
 
         It does if it holds one of the request's messages whole, if it is a piece of its instructions, or if it is the
         reply of an example and speaks of the example's texts. What the ``values`` hold may be the answer.
@@ -152,15 +152,16 @@ class Prompt(Record):
         is_form = any(form in text for form in _UNFILLED)
         if len(scripts.words(text)) < FEWEST_REPEATED_WORDS and not is_form:
             return False
-        prefix, request = self._flat_prefix(values), _flat(self._join(self.user, values))
+        prefix = self._flat_prefix(values)
+        request = _flat(self._join(self.user, values) if request is None else request)
         if any(len(message) >= LONGEST_ANSWER and message in text for message in (*prefix, request)):
             return True
-        texts = " ".join(_flat(value) for value in values.values() if value)
         if text in f"{prefix[0]} {request}":
-            return text not in texts
-        for example in self.examples:
-            if _flat(example.reply) in text and not _words_quoted(example) <= set(scripts.words(texts)):
-                return True
+            return not any(value and text in _flat(value) for value in values.values())
+        for reply_of_example, words in self._flat_examples:
+            if reply_of_example in text:
+                own = {word for value in values.values() if value for word in scripts.words(_flat(value))}
+                return not words <= own
         return False
 
     def _flat_prefix(self, values: Values) -> tuple[str, ...]:
@@ -169,6 +170,17 @@ class Prompt(Record):
         if key not in self._flat_prefixes:
             self._flat_prefixes[key] = tuple(_flat(message.content) for message in self.render(values)[:-1])
         return self._flat_prefixes[key]
+
+    @cached_property
+    def _flat_examples(self) -> tuple[tuple[str, set[str]], ...]:
+        """The replies of the examples that mention words of their texts, and these words."""
+        examples = []
+        for example in self.examples:
+            reply = _flat(example.reply)
+            words = set(scripts.words(reply)).intersection(scripts.words(_flat(" ".join(example.values.values()))))
+            if words:
+                examples.append((reply, words))
+        return tuple(examples)
 
     def _join(self, parts: tuple[Part, ...], values: Values) -> str:
         """The parts that apply, each on its lines; quotes between tags that their texts cannot close."""
@@ -194,12 +206,6 @@ class Prompt(Record):
 def _flat(text: str) -> str:
     """``text`` with single spaces, in lower case."""
     return " ".join(text.split()).casefold()
-
-
-def _words_quoted(example: Example) -> set[str]:
-    """The words of an example's texts that its reply mentions."""
-    texts = _flat(" ".join(example.values.values()))
-    return set(scripts.words(_flat(example.reply))) & set(scripts.words(texts))
 
 
 def _applies(part: Part | Example, values: Values) -> bool:
