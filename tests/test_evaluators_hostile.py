@@ -17,11 +17,19 @@ from mtagent.errors import EmptyReply, EvaluationError, RatingParseError, Unread
 from mtagent.evaluators.fixes import parse_fixes
 from mtagent.evaluators.headings import read_headed
 from mtagent.evaluators.pairwise import MOST_CONTRADICTIONS, Pairwise, read_choice
-from mtagent.evaluators.protocol import EVALUATORS, Evaluator, Surroundings, asks_model, make_evaluator, rating_by
+from mtagent.evaluators.protocol import (
+    EVALUATORS,
+    Evaluator,
+    Surroundings,
+    asks_model,
+    make_evaluator,
+    rating_by,
+    with_absent_spans_noted,
+)
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.llm.prompts import load, segment_values
 from mtagent.llm.reading import plain_text, read_json
-from mtagent.records import ErrorSpan, Judgement, Message, Segment
+from mtagent.records import ErrorSpan, Judgement, Message, Rating, Segment
 
 SEGMENT = Segment(
     id="1",
@@ -150,7 +158,7 @@ async def test_the_request_repeated_is_no_score(spec: str, repeat: Callable[[Seq
 
 @pytest.mark.parametrize("repeat", [whole, system, labelled, cut, form, asked])
 async def test_the_request_repeated_is_no_choice(repeat: Callable[[Sequence[Message], str], str]) -> None:
-    with pytest.raises(UnreadableReply, match="repeats the request"):
+    with pytest.raises(UnreadableReply, match="repeats the instructions"):
         await Pairwise(ScriptedLLM(repeat)).compare(SEGMENT, TEXT, f"{TEXT} Danke.")
 
 
@@ -236,6 +244,11 @@ async def test_what_the_source_has_is_not_looked_for_in_the_translation() -> Non
     reply = 'Major:\naccuracy/omission - "so please"\nMinor:\nno-error'
     rating = await rating_by(made("gemba-mqm", lambda messages, purpose: reply), SEGMENT, TEXT)
     assert (len(rating.errors or ()), rating.warnings) == (1, ())
+
+
+def test_a_missing_mark_has_no_words_to_look_for() -> None:
+    error = ErrorSpan(text="", category="fluency/punctuation", severity="minor")
+    assert with_absent_spans_noted(Rating(evaluator="e", score=-1, errors=(error,)), TEXT).warnings == ()
 
 
 def listing(spans: Sequence[str]) -> str:

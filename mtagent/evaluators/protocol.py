@@ -252,7 +252,12 @@ def with_absent_spans_noted(rating: Rating, translation: str) -> Rating:
 
     Words of the source, and words that are missing from the translation, are not looked for.
     """
-    unplaced = [error for error in rating.errors or () if error.side == "translation" and error.start is None]
+    unplaced = []
+    for error in rating.errors or ():
+        if error.side == "translation" and error.start is None and error.text:  # a missing mark has no text
+            unplaced.append(error)
+    if not unplaced:
+        return rating
     findings = find_spans(translation, unplaced)
     absent = [error.text for error, finding in zip(unplaced, findings, strict=True) if not finding.places]
     if not absent:

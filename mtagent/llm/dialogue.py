@@ -105,7 +105,7 @@ class Dialogue:
             completion = await self.send(messages, purpose, schema=schema, logprobs=logprobs)
             try:
                 if prompt.repeated_in(completion.text, values, request):
-                    raise UnreadableReply("it repeats the request instead of answering it")
+                    raise UnreadableReply("it repeats the instructions of the request instead of following them")
                 return read(completion.text), completion
             except Exception as error:
                 self.mark_unreadable(completion, error)
