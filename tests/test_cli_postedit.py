@@ -11,7 +11,7 @@ import pytest
 from bench.harness import simulator
 from mtagent.store import Store
 from tests.commands import IMPROVED, SOURCES, TRANSLATIONS, Done, Shell, run
-from tests.scripted_server import scripted_server
+from tests.scripted_server import Answer, Request, scripted_server
 from tests.simulator import chain as simulated
 
 # --- files
@@ -345,3 +345,24 @@ def test_one_segment_is_one(shell: Shell) -> None:
     shell.write("en.txt", "Hello.")
     shell.write("de.txt", "Hallo.")
     assert "mtagent: 1 segment: " in shell("postedit -s en.txt -t de.txt -l en-de -o out.txt").err
+
+
+def always_first(request: Request) -> Answer:
+    """A model that works as the simulator's does, and that as a judge chooses A whatever stands there."""
+    body = json.loads(request.body)
+    asked = body["messages"][-1]["content"]
+    text = '{"better": "A"}' if "<translation_b-" in asked else simulated.improving(body)
+    usage = {"prompt_tokens": 10, "completion_tokens": 10}
+    return Answer(json.dumps({"choices": [{"message": {"content": text}}], "usage": usage}))
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize("quiet", ["", "-q"])
+def test_a_judge_that_chooses_by_place_is_named_once(quiet: str, long: Shell) -> None:
+    with scripted_server() as server:
+        server.answer = always_first
+        done = long(f"{LONG} --model m --base-url {server.url}/v1 --gate pairwise --limit 30 {quiet}")
+    assert done.err.count("the judge m (compare@") == 1
+    assert "contradicted itself in 20 comparisons in a row" in done.err
+    show = long("runs show mine 1")
+    assert "before, after (the same place in both orders)" in show.out

@@ -8,7 +8,7 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +21,7 @@ from mtagent.chain.gate import RateGate
 from mtagent.config import Config, Settings
 from mtagent.errors import AuthenticationError, BudgetSpent, ConfigError, MtagentError, StepFailed
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
-from mtagent.records import Call, Completion, Step, Usage
+from mtagent.records import Call, Completion, Message, Step, Usage
 from mtagent.translators import CallableTranslator
 from tests.jobs import improving
 from tests.simulator import chain as simulated
@@ -748,3 +748,16 @@ def test_a_refused_run_hands_out_no_text_of_another_job(tmp_path: Path) -> None:
     with pytest.raises(MtagentError) as caught:
         run_on("another")
     assert caught.value.chains == ()
+
+
+def test_an_agent_names_a_judge_that_chooses_by_place_over_several_calls(caplog: pytest.LogCaptureFixture) -> None:
+    def reply(messages: Sequence[Message], purpose: str) -> str:
+        if purpose == "judge":
+            return '{"better": "A"}'
+        return simulated.improving({"messages": [message.model_dump() for message in messages]})
+
+    agent = Agent(llm=ScriptedLLM(reply), gate="pairwise", stages="p")
+    for call in range(3):
+        numbers = range(10 * call, 10 * call + 10)
+        agent.postedit([f"phrase {i} end." for i in numbers], [f"frase {i} errado fin." for i in numbers], "en", "es")
+        assert sum("contradicted itself" in message for message in caplog.messages) == (call > 0)

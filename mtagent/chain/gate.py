@@ -25,6 +25,7 @@ from mtagent.evaluators.protocol import (
     checked_rating,
     ratings_by,
     signature_of,
+    with_absent_spans_noted,
 )
 from mtagent.llm.dialogue import together
 from mtagent.llm.protocol import LLM
@@ -149,8 +150,8 @@ class RatingJudge:
         sides: list[tuple[RatingRole, str]] = [("before", before), ("after", after)]
         ratings = _unfailed(await ratings_by(evaluator, segment, [text for _, text in sides]), _calls_of_rating)
         rated = {
-            role: checked_rating(rating, evaluator).model_copy(update={"role": role})
-            for rating, (role, _) in zip(ratings, sides, strict=True)
+            role: with_absent_spans_noted(checked_rating(rating, evaluator), text).model_copy(update={"role": role})
+            for rating, (role, text) in zip(ratings, sides, strict=True)
         }
         return [rated["before"], rated["after"]]
 

@@ -72,18 +72,19 @@ class _Once(logging.Handler):
 
 
 _CLIENT = "mtagent.llm.client"
+_JUDGE = "mtagent.evaluators.pairwise"
 
 
 @contextmanager
 def notices(quiet: bool) -> Iterator[None]:
     """Show what is reported of files: which foreign column is taken for what, and what a calibration was not made for.
 
-    Also that a server keeps failing. ``quiet``: warnings alone.
+    Also that a server keeps failing, and that a judge chooses by place. ``quiet``: warnings alone.
     """
     loggers, handler = [logging.getLogger(name) for name in ("mtagent.formats", "mtagent.jobs.improve")], _Once()
     for logger in loggers:
         logger.setLevel(logging.WARNING if quiet else logging.INFO)
-    loggers.append(logging.getLogger(_CLIENT))
+    loggers += [logging.getLogger(_CLIENT), logging.getLogger(_JUDGE)]
     for logger in loggers:
         logger.addHandler(handler)
     try:

@@ -20,6 +20,7 @@ from mtagent.evaluators.protocol import (
     rating_by,
     ratings_by,
     signature_of,
+    with_absent_spans_noted,
 )
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
 from mtagent.jobs.agent import Terms, loaded, make_segments, speaking_python, texts_of
@@ -93,7 +94,8 @@ async def _of_systems(
     """Each system for itself: equal texts of two systems may have different ratings here."""
 
     async def rated(system: str, text: str) -> Rating:
-        return checked_rating(await evaluator.rate_system(segment, text, system, alone=alone), evaluator)
+        rating = checked_rating(await evaluator.rate_system(segment, text, system, alone=alone), evaluator)
+        return with_absent_spans_noted(rating, text)
 
     verdicts = {
         system: _Verdict.of(former)
@@ -140,11 +142,11 @@ async def _together(evaluator: RatesTogether, segment: Segment, texts: Sequence[
         first = _failed(error, time.perf_counter() - began)
         return [first, *[_Verdict(error=first.error)] * (len(texts) - 1)]
     verdicts = []
-    for rating in ratings:
+    for rating, text in zip(ratings, texts, strict=True):
         try:
             if isinstance(rating, Exception):
                 raise rating
-            rating = checked_rating(rating, evaluator)
+            rating = with_absent_spans_noted(checked_rating(rating, evaluator), text)
             verdicts.append(_Verdict(rating, None, rating.calls, rating.seconds))
         except (*FATAL, OffScript):  # in a list of results, too, it concerns every segment
             raise

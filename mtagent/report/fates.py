@@ -114,6 +114,8 @@ def _rejected(step: Step) -> Fate:
         case "choices" if len(choices := set(cause.judgements[0].choices)) == 1:
             words = {"before": "the judge prefers the earlier text", "tie": "the judge sees a tie"}
             return Fate("gate", words.get(choices.pop(), "other"))
+        case "choices" if cause.judgements[0].contradicts_itself:
+            return Fate("gate", "the judge contradicts itself")
         case "choices":
             return Fate("gate", "the judge is not sure")
         case _:
