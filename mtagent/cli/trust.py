@@ -55,7 +55,19 @@ INPUT_PATHS = ("glossary", "keep", "instructions", "prompts", "prices", "calibra
 HARMLESS_OPTIONS = frozenset(
     {
         *("scale", "forced", "reference", "steps", "strategy", "topic", "rounds", "stages", "threshold", "turns"),
-        *("confidence", "unmended", "most", "skip", "format", "system", "rater", "batch_size", "gpus", "timeout"),
+        *(
+            "confidence",
+            "unmended",
+            "most",
+            "reason",
+            "skip",
+            "format",
+            "system",
+            "rater",
+            "batch_size",
+            "gpus",
+            "timeout",
+        ),
         *("temperature", "top_p", "max_tokens", "seed", "reasoning_effort", "judge_model"),
     }
 )
