@@ -43,8 +43,9 @@ class Outcomes:
     The numbers of segments by verdict add up to all segments. ``triaged`` ones were left alone by triage. ``reverted``
     ones were kept until the user took all their edits back; the stage did not run on ``idle`` ones. For ``final``,
     ``kept`` counts the segments that any stage changed; for ``reviewed``, those to which people gave another text than
-    the final one, and the ``idle`` are those on which nobody decided. ``edits`` counts the edits by outcome;
-    ``applied`` ones stand in the text.
+    the final one, and the ``idle`` are those on which nobody decided. ``failed_changed`` counts the ``failed`` of
+    ``final`` whose text an earlier stage had changed. ``edits`` counts the edits by outcome; ``applied`` ones stand in
+    the text.
     """
 
     kept: int = 0
@@ -54,6 +55,7 @@ class Outcomes:
     reverted: int = 0
     triaged: int = 0
     idle: int = 0
+    failed_changed: int = 0
     edits: Mapping[str, int] | None = None
 
 
@@ -124,6 +126,11 @@ class StagedSegment:
         """The text of ``system``."""
         return self.texts[SYSTEMS.index(system)]
 
+    @property
+    def changed(self) -> bool:
+        """Whether a stage changed the given translation, or the one that the translate stage made."""
+        return self.text(FINAL) != self.text(GIVEN)
+
     def result(self, system: str) -> StageResult:
         """What a stage did, or all of them (``final``)."""
         return self.results[SYSTEMS.index(system)] or _IDLE
@@ -163,11 +170,15 @@ class StagedRun:
 
     def outcomes(self, system: str) -> Outcomes:
         """What became of the segments in a stage, or in the run (``final``)."""
-        results = [segment.result(system) for segment in self.segments]
+        verdicts: Counter[str] = Counter()
         edits: Counter[str] = Counter()
-        for result in results:
+        for segment in self.segments:
+            result = segment.result(system)
+            verdicts[result.outcome] += 1
             edits.update(result.edits)
-        return Outcomes(**Counter(result.outcome for result in results), edits=dict(edits))
+            if system == FINAL and result.outcome == "failed" and segment.changed:
+                verdicts["failed_changed"] += 1
+        return Outcomes(**verdicts, edits=dict(edits))
 
     def calls(self, system: str) -> Iterator[CallUsage]:
         """The calls of a stage, or of the run (``final``)."""

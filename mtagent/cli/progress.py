@@ -44,6 +44,7 @@ class Progress:
         self._verbose, self._quiet = verbose, quiet
         self._counts = dict.fromkeys(counted, 0)
         self._usage = Usage()
+        self._failed_changed = 0
         self._empty = 0
         self._left_alone = 0
         self._failed: list[str] = []
@@ -81,6 +82,7 @@ class Progress:
         """Count one more segment that was improved."""
         name, failed = chain.segment.id, chain.failed
         self._counts[chain.state] += 1
+        self._failed_changed += failed is not None and chain.changed
         self._empty += failed is not None and not chain.text
         given = chain.segment.translation
         if chain.segment.source.strip() and given is not None and not given.strip():
@@ -130,7 +132,10 @@ class Progress:
         if self._bar is not None:
             cost = dollars(self._usage.cost, "?").removeprefix("$")
             tokens = self._usage.input_tokens + self._usage.output_tokens
-            self._bar.set_postfix({**self._counts, "$": cost, "tokens": tokens}, refresh=False)
+            counts: dict[str, int | str] = {**self._counts}
+            if self._failed_changed:
+                counts["failed"] = f"{self._counts['failed']} ({self._failed_changed} changed)"
+            self._bar.set_postfix({**counts, "$": cost, "tokens": tokens}, refresh=False)
             self._bar.update()
 
     def finish(self, summary: RunSummary) -> None:
@@ -139,7 +144,7 @@ class Progress:
             return
         counts = summary.counts
         what = f"{counts.changed} changed, {counts.unchanged} unchanged, {counts.rejected} rejected"
-        what += f", {counts.failed} failed"
+        what += f", {failed_counts(counts.failed, counts.failed_changed)}"
         cost = self._paid(summary)
         say(f"mtagent: {counted(counts.done + counts.failed, 'segment')}: {what}; {cost}; run {summary.name}")
         if self._left_alone:
@@ -152,7 +157,7 @@ class Progress:
             say(f"mtagent: the translation is empty, and stays so, in: {_listed(self._untranslated)}")
         if counts.failed:
             empty = f" ({self._empty} had none: empty lines)" if self._empty else ""
-            kept = f"failed segments kept their text{empty}"
+            kept = f"failed segments kept the last accepted text{empty}"
             say(f"mtagent: {kept}; the same command again retries only them.")
             if self._failed:  # none where all of them failed in a former session
                 say(f"mtagent: failed: {_listed(self._failed)}")
@@ -192,6 +197,12 @@ class Progress:
         reused = f" ({self._usage.reused} more answered from the store)" if self._usage.reused else ""
         tokens = f"{run.usage.input_tokens} + {run.usage.output_tokens} tokens{uncounted(run)}"
         return f"{run.usage.calls} calls{reused}, {tokens}, {dollars(run.usage.cost, 'price unknown')}"
+
+
+def failed_counts(failed: int, changed: int) -> str:
+    """How many segments failed, and how many of them an earlier stage had changed."""
+    before = f" ({changed} of them after an earlier stage changed the text)" if changed else ""
+    return f"{failed} failed{before}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ KINDS: dict[Kind, str] = {
     "unplaced": "no edit could be made",
     "guard": "rejected by a guard",
     "gate": "rejected by the gate",
-    "failed": "failed, text kept",
+    "failed": "failed",
     "idle": "not run",
 }
 """All kinds, in the order in which they are shown, and how they are called."""
