@@ -79,7 +79,9 @@ def test_a_failed_segment_that_an_earlier_stage_changed_is_counted_as_such_every
         done = shell.postedit("--name r --model m -o o.txt --base-url", base_url)
     assert done.code == 3
     assert shell.read("o.txt")[0] == "Es mudo %s, {name}."
-    assert "0 changed, 1 unchanged, 0 rejected, 2 failed (1 of them after an earlier stage changed the text)" in done.err
+    assert (
+        "0 changed, 1 unchanged, 0 rejected, 2 failed (1 of them after an earlier stage changed the text)" in done.err
+    )
     assert "failed segments kept the last accepted text" in done.err
     counts = shell.runs()["r"].counts
     assert (counts.changed, counts.failed, counts.failed_changed) == (0, 2, 1)

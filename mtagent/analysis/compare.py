@@ -422,7 +422,9 @@ def _about_run(run: StagedRun, bills: Bills) -> Iterator[str]:
         yield f"run {run.name!r} is {run.state}: {missing} of its {run.total} segments are not in it yet"
     outcomes = run.outcomes(FINAL)
     if outcomes.failed:
-        failed = f"run {run.name!r}: {amounts.counted(outcomes.failed, 'segment')} failed and kept the last accepted text"
+        failed = (
+            f"run {run.name!r}: {amounts.counted(outcomes.failed, 'segment')} failed and kept the last accepted text"
+        )
         if outcomes.failed_changed:
             failed += f", which an earlier stage had changed in {outcomes.failed_changed} of them"
         yield failed

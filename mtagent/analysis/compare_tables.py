@@ -120,7 +120,9 @@ def _outcomes(comparison: Comparison) -> Table:
         notes.append("of final, kept: changed by any stage")
     for name, outcomes in rows:
         if outcomes.failed_changed:
-            notes.append(f"of the {outcomes.failed} failed of {name}, {outcomes.failed_changed} changed before they failed")
+            notes.append(
+                f"of the {outcomes.failed} failed of {name}, {outcomes.failed_changed} changed before they failed"
+            )
     note = "; ".join(notes)
     head = ("row", *(_SHOWN.get(name, name) for name in names), "edits")
     return Table("outcomes: segments, and edits that stand", head, tuple(body), note)
