@@ -76,7 +76,7 @@ def test_no_command_shows_what_acts(nasty: Shell, line: str) -> None:
 def test_lists_have_a_line_for_each_and_texts_are_made_visible(nasty: Shell) -> None:
     done = nasty("runs list")
     assert harmless_to_read(done)
-    assert [len(line.split("\t")) for line in done.lines] == [11, 11]
+    assert [len(line.split("\t")) for line in done.lines] == [12, 12]
     done = nasty("runs show r", f"{NAME}1")
     assert done.code == 0
     assert harmless_to_read(done)
@@ -131,6 +131,19 @@ def test_the_summary_names_the_segments_that_lack_a_tag_in_the_end(shell: Shell)
     done = translated(shell, "lossy_mt", body, "-s ui.txt --stages tp --evaluator rules")
     assert (done.code, shell.read("o.txt")[0]) == (0, "Pulse Intro.")
     assert done.last == "mtagent: placeholders or tags of the source are missing in: 1"
+
+
+def test_the_summary_and_the_details_tell_which_segments_lack_a_number_in_the_end(shell: Shell) -> None:
+    shell.write("years.txt", "It was built in 1984.", "It was closed in 1995.")
+    body = "return 'Se cerró en 1995.' if '1995' in text else 'Se construyó hace mucho.'"
+    done = translated(shell, "vague_mt", body, "-s years.txt --stages tp --evaluator rules --details d.jsonl --name r")
+    assert (done.code, shell.read("o.txt")[0]) == (0, "Se construyó hace mucho.")
+    assert done.last == "mtagent: numbers of the source are missing in: 1"
+    first, second = shell.objects("d.jsonl")
+    assert first["stages"][0]["cause"]["guards"] == ["numbers"]
+    assert "guards" not in second["stages"][0]["cause"]
+    assert shell("report r -o r.md").code == 0
+    assert "translated; something of the source is missing" in "\n".join(shell.read("r.md"))
 
 
 def test_what_no_command_says_is_made_visible_too() -> None:

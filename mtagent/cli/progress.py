@@ -49,6 +49,7 @@ class Progress:
         self._left_alone = 0
         self._failed: list[str] = []
         self._lossy: list[str] = []
+        self._without_numbers: list[str] = []
         self._untranslated: list[str] = []
         self._warned: list[str] = []
         self._bar: tqdm[Never] | None = None
@@ -88,9 +89,12 @@ class Progress:
         if chain.segment.source.strip() and given is not None and not given.strip():
             self._untranslated.append(name)
         self._failed += [f"{name} ({failed.stage})"] if failed else []
-        if any(step.stage == "translate" and step.verdict == "kept" for step in chain.steps):
+        translated = next((step for step in chain.steps if step.stage == "translate" and step.verdict == "kept"), None)
+        if translated is not None:
             damages = translation.refusals(chain.segment, chain.text)
             self._lossy += [name] if any(damage.guard in translation.RESTORABLE for damage in damages) else []
+            if "numbers" in translated.cause.guards and translation.lost_numbers(chain.segment, chain.text):
+                self._without_numbers.append(name)
         self._left_alone += any(step.cause.kind == "triage" for step in chain.steps)
         ratings = [rating for step in chain.steps for rating in step.ratings]
         self._warned += dict.fromkeys(f"{name}: {rating.warnings[0]}" for rating in ratings if rating.warnings)
@@ -153,6 +157,8 @@ class Progress:
             say(f"mtagent: {line}")
         if self._lossy:
             say(f"mtagent: placeholders or tags of the source are missing in: {_listed(self._lossy)}")
+        if self._without_numbers:
+            say(f"mtagent: numbers of the source are missing in: {_listed(self._without_numbers)}")
         if self._untranslated:
             say(f"mtagent: the translation is empty, and stays so, in: {_listed(self._untranslated)}")
         if counts.failed:

@@ -69,7 +69,8 @@ def fate(step: Step) -> Fate:
         case "kept" if cause.kind == "blank":
             return Fate("untouched", cause.sentence)
         case "kept" if step.stage == "translate":
-            return Fate("changed", "translated")
+            is_lossy = not {"max_length"}.issuperset(cause.guards)
+            return Fate("changed", "translated; something of the source is missing" if is_lossy else "translated")
         case "kept" if "reverted" in outcomes:
             if "applied" in outcomes:
                 return Fate("changed", "in part: the user took edits back")
