@@ -199,7 +199,8 @@ def read_run(store: Store, name: str) -> StagedRun:
             f"run {name!r} holds ratings, and no stages to compare: {way_out}; `mtagent runs show {name}` shows it"
         )
     decided_run = DecidedRun(store, name)
-    segments = tuple(_staged(position, result) for position, result in decided_run.segments())
+    shared = dict[CallUsage, CallUsage]()  # the log holds nearly all calls of the steps once more
+    segments = tuple(_staged(position, result, shared) for position, result in decided_run.segments())
     if not segments:
         raise InputError(f"run {name!r}: there is no segment in it to compare yet")
     given = [GIVEN] if any(staged.segment.translation is not None for staged in segments) else []
@@ -212,7 +213,7 @@ def read_run(store: Store, name: str) -> StagedRun:
         total=max(summary.counts.total or 0, segments[-1].position + 1),
         segments=segments,
         stored=len(segments),
-        paid=tuple(CallUsage.of(*paid) for paid in stored.each_usage()),
+        paid=tuple(_shared_usage(model, usage, shared) for model, usage in stored.each_usage()),
         systems=(*given, *ran, FINAL, *([REVIEWED] if reviewed.segments else [])),
         review=reviewed if reviewed.segments or reviewed.stale else None,
     )
@@ -221,7 +222,13 @@ def read_run(store: Store, name: str) -> StagedRun:
 _SEGMENT_FIELDS = set(Segment.model_fields)
 
 
-def _staged(position: int, result: Decided) -> StagedSegment:
+def _shared_usage(model: str, usage: Usage, shared: dict[CallUsage, CallUsage]) -> CallUsage:
+    """The usage of a call, which equal calls in ``shared`` have in common."""
+    call = CallUsage.of(model, usage)
+    return shared.setdefault(call, call)
+
+
+def _staged(position: int, result: Decided, shared: dict[CallUsage, CallUsage]) -> StagedSegment:
     chain = result.reviewed_chain
     results: dict[str, StageResult] = {}
     before = chain.segment.translation or ""
@@ -234,7 +241,7 @@ def _staged(position: int, result: Decided) -> StagedSegment:
         results[stage] = StageResult(
             outcome="reverted" if taken_back else "triaged" if last.cause.kind == "triage" else last.verdict,
             edits=_counts(*edits.items()),
-            calls=tuple(CallUsage.of(call.model, call.usage) for step in steps for call in step.calls),
+            calls=tuple(_shared_usage(call.model, call.usage, shared) for step in steps for call in step.calls),
             seconds=sum(step.seconds for step in steps),
         )
         before = last.text
@@ -254,7 +261,8 @@ def _staged(position: int, result: Decided) -> StagedSegment:
         stand = Counter("applied" if row.stands != "no" else "reverted" for row in result.edits)
         outcome = "kept" if result.text != chain.text else "unchanged"
         results[REVIEWED] = StageResult(outcome, _counts(*stand.items()), seconds=took)
-    texts, shared = texts_of(chain, SYSTEMS), dict[str | None, str | None]()
+    texts = texts_of(chain, SYSTEMS)
+    equal = dict[str | None, str | None]()
     fields = dict(chain.segment)
     fields |= {name: sys.intern(fields[name]) for name in ("source_lang", "target_lang")}
     others = ("triage", "editor")
@@ -262,7 +270,7 @@ def _staged(position: int, result: Decided) -> StagedSegment:
     return StagedSegment(
         position=position,
         segment=Segment.model_construct(_fields_set=_SEGMENT_FIELDS, **fields),  # shares the set with all others
-        texts=tuple(shared.setdefault(texts[system], texts[system]) for system in SYSTEMS),
+        texts=tuple(equal.setdefault(texts[system], texts[system]) for system in SYSTEMS),
         results=tuple(map(results.get, SYSTEMS)),
         judges=_names(frozenset(judges)),
     )

@@ -183,8 +183,8 @@ class StoredRun:
         """The same by model; apart from each other what has a price, what has none, and what was not even counted."""
         return self._calls.usages(self.id)
 
-    def each_usage(self) -> list[tuple[str, Usage]]:
-        """The same call by call, with the model that was asked."""
+    def each_usage(self) -> Iterator[tuple[str, Usage]]:
+        """The same call by call, with the model that was asked; read page by page."""
         return self._calls.each_usage(self.id)
 
     def counts(self) -> Counts:
