@@ -1,6 +1,7 @@
 """The whole chain, store and guards included, against the bare openai package doing the same calls.
 
-``python -m bench.chain`` prints calls per second and CPU time a call of both on the same simulator in the same run, and their ratios.
+``python -m bench.chain`` prints calls per second and CPU time a call of both on the same simulator in the same run, and
+their ratios.
 """
 
 from __future__ import annotations

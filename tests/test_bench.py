@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bench import faults, parts
-from bench.client import compare
 from bench.__main__ import check
+from bench.client import compare
 from bench.harness import Timing, cpu_ratio, report, simulator, timed_calls
 from bench.meta_eval import Case
 from bench.meta_eval import compare as compare_ties
