@@ -19,11 +19,11 @@ SMALL: dict[str, list[str]] = {
     "bench": ["--cpu --rounds 1 --segments 4 --figures {folder}/figures.json --save"],
     "bench.chain": ["--rounds 1 --segments 4"],
     "bench.embedded": ["--clients 4 --requests 20 --latency 0"],
-    "bench.faults": ["none 500 --segments 6"],
+    "bench.faults": ["none --segments 3"],
     "bench.meta_eval": [""],
     "bench.pacing": [""],
     "bench.parts": ["--texts 5"],
-    "bench.scores": ["--limit 20"],
+    "bench.scores": ["--limit 8"],
     "bench.serve": ["--clients 2 --per-client 3 --long 0 --latency 0"],
     "bench.walk": [""],
     "wmt.edit_table": [""],
@@ -52,7 +52,7 @@ ELSEWHERE = {
     "wmt.wmt25_general": "tests/test_wmt_drivers.py runs it against a test server",
 }
 """The commands that are not run here, and why."""
-_COMMAND = re.compile(r"python -m ((?:bench|wmt)(?:\.[a-z]\w*)?)\b")
+_COMMAND = re.compile(r"python -m ((?:bench|wmt)(?:\.[a-z]\w*)?)(?!\.?\w)")
 _DATA = re.compile(r"shared/data|MTAGENT_TEST_DATA|wmt\.(?:data|gate_data|published)\b")
 LARGE = ("ment_", "wmt22_", "wmt25_")
 """The files of which many lines are needed: calibrations refuse to learn from a few."""
