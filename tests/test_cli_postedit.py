@@ -71,6 +71,32 @@ def test_a_segment_without_translation_fails_alone_where_nothing_translates(shel
     assert done.lines[1:] == [f"{SOURCES[0]},{IMPROVED[0]},en-es", "Hi,,en-es"]
 
 
+@pytest.mark.loopback
+def test_a_failed_segment_that_an_earlier_stage_changed_is_counted_as_such_everywhere(shell: Shell) -> None:
+    shell.write("en.txt", "It is mute  %s, {name}.", "Hello big world.", "It is mute here.")
+    shell.write("es.txt", "Es mudo % s, {Name}.", "Hola gran mundo.", "Es mudo aquí.")
+    with simulator("--behaviour", "tests.wmt_models:speechless", lifetime=60) as base_url:
+        done = shell.postedit("--name r --model m -o o.txt --base-url", base_url)
+    assert done.code == 3
+    assert shell.read("o.txt")[0] == "Es mudo %s, {name}."
+    assert (
+        "0 changed, 1 unchanged, 0 rejected, 2 failed (1 of them after an earlier stage changed the text)" in done.err
+    )
+    assert "failed segments kept the last accepted text" in done.err
+    counts = shell.runs()["r"].counts
+    assert (counts.changed, counts.failed, counts.failed_changed) == (0, 2, 1)
+    assert [line.split("\t")[-1] for line in shell("runs list").lines] == ["failed_changed", "1"]
+    final = json.loads(shell("compare r -f json").out)["rows"][-1]["outcomes"]
+    assert (final["kept"], final["failed"], final["failed_changed"]) == (0, 2, 1)
+    compared = shell("compare r").out
+    assert "of the 2 failed of final, 1 changed before they failed" in compared
+    assert "which an earlier stage had changed in 1 of them" in compared
+    assert shell("report r -o report.md").code == 0
+    report = "\n".join(shell.read("report.md"))
+    assert "changed before a stage failed" in report
+    assert "text kept" not in report
+
+
 def test_context_stays_within_a_document_and_what_a_segment_brings_goes_before(shell: Shell) -> None:
     documents = ["aaabb", "aaab"]
     own = {4: ', "context": "own"'}

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import click
 import numpy as np
 
 from mtagent.analysis.expected_gain import LEARNING, Resampling
 from mtagent.chain.calibration import Figure
+from mtagent.cli.terminal import display
 from wmt.data import DATA as FOLDER
 from wmt.data import refuse_absent, run
 from wmt.gate_data import DATA, DataSet
@@ -197,7 +197,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--splits", type=int, default=20, help="random splits, over which all figures are means")
     parser.add_argument("--dry-run", action="store_true", help="say what would be looked at")
     for line in lines(parser.parse_args(arguments)):
-        click.echo(line)
+        display(line)
 
 
 if __name__ == "__main__":

@@ -21,10 +21,10 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-import click
 import regex as re
 
 from mtagent.chain.guards import Damage
+from mtagent.cli.terminal import display
 from mtagent.records import Segment
 from mtagent.text.table import FORMS, Table
 from wmt.data import DATA, run
@@ -520,16 +520,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if not case.damages:
             segment, before, after = case.change
             head = f"{segment.id} {segment.source_lang}-{segment.target_lang}"
-            click.echo("\n".join([head, f"S {segment.source}", f"B {before}", f"A {after}", ""]), err=True)
+            display("\n".join([head, f"S {segment.source}", f"B {before}", f"A {after}", ""]), err=True)
     if options.format == "json":
         counts: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
         for case in found:
             count = counts[case.kind][case.language]
             count[0] += bool(case.damages)
             count[1] += 1
-        click.echo(json.dumps(counts, indent=1))
+        display(json.dumps(counts, indent=1))
     else:
-        click.echo(FORMS[options.format]([table(found)]))
+        display(FORMS[options.format]([table(found)]))
 
 
 if __name__ == "__main__":

@@ -24,9 +24,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-import click
-
 from mtagent.chain.guards import GUARDS, Damage, damages
+from mtagent.cli.terminal import display
 from mtagent.records import Segment
 from mtagent.text import paragraphs
 from mtagent.text.table import FORMS, Table
@@ -193,12 +192,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             gains = " ".join(f"{name} {100 * gain:+.1f}" for name, gain in edit.gains.items())
             head = f"{edit.group} {edit.pair} {segment.id} {gains}".rstrip()
             texts = (f"S {segment.source}", f"B {before}", f"A {after}")
-            click.echo("\n".join([head, *(f"! {damage}" for damage in edit.damages), *texts, ""]), err=True)
+            display("\n".join([head, *(f"! {damage}" for damage in edit.damages), *texts, ""]), err=True)
     counts = figures(edits, comments)
     if options.format == "json":
-        click.echo(json.dumps(counts, ensure_ascii=False, indent=1))
+        display(json.dumps(counts, ensure_ascii=False, indent=1))
     else:
-        click.echo(FORMS[options.format](tables(counts)))
+        display(FORMS[options.format](tables(counts)))
 
 
 if __name__ == "__main__":

@@ -23,7 +23,6 @@ from itertools import permutations, product
 from pathlib import Path
 from typing import NamedTuple
 
-import click
 import numpy as np
 
 from mtagent.analysis import gate_calibration
@@ -31,6 +30,7 @@ from mtagent.analysis.expected_gain import JudgedPairs
 from mtagent.analysis.gate_calibration import figure
 from mtagent.analysis.gate_inputs import Judged, Pair
 from mtagent.chain.calibration import Effect, read
+from mtagent.cli.terminal import display
 from mtagent.records import Cause, CauseKind, Chain, Choice, Edit, Judgement, Segment, Step
 from mtagent.store import Store
 from wmt.data import DATA as FOLDER
@@ -142,8 +142,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--decisions", type=int, default=200)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     given = parser.parse_args(arguments)
-    click.echo("| edits | judge | decisions | never | always | gate | oracle | lead | headroom | told: headroom |")
-    click.echo("|---|---|---|---|---|---|---|---|---|---|")
+    display("| edits | judge | decisions | never | always | gate | oracle | lead | headroom | told: headroom |")
+    display("|---|---|---|---|---|---|---|---|---|---|")
     for data, seed in product(sets(given.data), given.seeds):
         found = worth(data, given.decisions, seed)
         name = data.name.partition(",")[0]
@@ -155,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             *(f"{value.value:.2f}" for value in (held.never, held.always, held.gate, held.oracle)),
             figure(held.lead, signed=True), *("–" if room is None else f"{100 * room:.0f} %" for room in rooms),
         ]  # fmt: skip
-        click.echo(f"| {' | '.join(cells)} |")
+        display(f"| {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

@@ -86,8 +86,9 @@ class Plan:
     @property
     def skip_translation_guards(self) -> frozenset[str]:
         """The guards over a whole translation that are left out. Without a gate only control characters count."""
-        only_form = translation.TRANSLATION_GUARDS.keys() - {"control"} if self.gate.name == "none" else frozenset()
-        return self.skip_guards | only_form
+        if self.gate.name != "none":
+            return self.skip_guards
+        return self.skip_guards | {"numbers"} | (translation.TRANSLATION_GUARDS.keys() - {"control"})
 
     @property
     def raters(self) -> tuple[Evaluator, ...]:
@@ -257,7 +258,7 @@ class _Work:
                 raise  # it has asked once more itself, for the paragraph in question
             self.calls += error.calls
             text = await self._draft(translator, again=True)
-        lost = self._refusals(self.segment, text)
+        lost = (*self._refusals(self.segment, text), *self._lost_numbers(self.segment, text))
         cause = Cause(kind="translated", by=translator.name, guards=names(lost), detail=listed(lost) or None)
         return self.step("translate", "kept", cause, text=text)
 
@@ -266,7 +267,9 @@ class _Work:
         name, source = translator.name, self.segment.source
         if isinstance(translator, LLMTranslator):
             draft = await translator.draft(
-                self.for_translator, why_unusable=lambda *attempt: listed(self._refusals(*attempt))
+                self.for_translator,
+                why_unusable=lambda *attempt: listed(self._refusals(*attempt)),
+                why_incomplete=lambda *attempt: listed(self._lost_numbers(*attempt)),
             )
         else:
             draft = await translator.draft(self.segment)
@@ -288,6 +291,9 @@ class _Work:
         restorable = again and not {"postedit", "proofread"}.isdisjoint(self.plan.stages)
         skip = self.plan.skip_translation_guards | (translation.RESTORABLE if restorable else frozenset())
         return translation.refusals(segment, text, skip=skip)
+
+    def _lost_numbers(self, segment: Segment, text: str) -> tuple[Damage, ...]:
+        return translation.lost_numbers(segment, text, skip=self.plan.skip_translation_guards)
 
     async def rerank(self) -> Step:
         """Have the gate choose among the candidates and the text as it is."""

@@ -105,8 +105,8 @@ def cli() -> None:
     """Improve machine translation: Translate, Postedit, Proofread.
 
     Every change is checked, and kept only where it is no worse. The texts go to standard output or -o, all else to
-    standard error. Exit codes: 0 all done, 1 an error, 2 wrong usage, 3 some segments failed and kept their text,
-    4 the budget is spent, 5 the server asks to come back later.
+    standard error. Exit codes: 0 all done, 1 an error, 2 wrong usage, 3 some segments failed and kept the last
+    accepted text, 4 the budget is spent, 5 the server asks to come back later.
     """
     from mtagent.formats.files import remove_stale
 

@@ -1,7 +1,8 @@
 """What people read. No control character that a text, a name or a server brings along acts on a terminal.
 
-Everything that a command says goes through :func:`say`, every table and story through :func:`display`. Data goes out as
-it is: translations, JSON, CSV.
+Everything that a command says goes through :func:`say`, every table and story through :func:`display`. Data (texts,
+CSV) goes through :func:`hand_out`: a file or a pipe gets it exactly, a terminal gets it made visible, as
+:func:`mtagent.formats.files.replacing` does with what goes to standard output.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from types import TracebackType
 
 import click
 
+from mtagent.formats.files import shown_on
 from mtagent.text.escaping import visible
 
 
@@ -27,6 +29,11 @@ def say(message: str) -> None:
 def display(text: str, *, err: bool = False) -> None:
     """A text of several lines for people: a table, a story."""
     click.echo(visible(text), err=err)
+
+
+def hand_out(data: str) -> None:
+    """Data on standard output: exactly as it is, unless that is a terminal."""
+    click.echo(shown_on(sys.stdout, data), color=True)  # otherwise click drops escape sequences from a pipe
 
 
 def show_misuse(error: click.ClickException) -> None:

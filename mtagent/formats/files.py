@@ -14,9 +14,10 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, TextIO
 
 from mtagent.errors import ConfigError, InputError, OutputError
+from mtagent.text.escaping import visible
 
 STANDARD = Path("-")
 """The path that stands for standard input or output."""
@@ -102,15 +103,28 @@ def private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-class Sink:
-    """A file that is being written. Failures are raised as :class:`OutputError`, under the name of the final file."""
+def shown_on(stream: TextIO | None, data: str) -> str:
+    """``data`` as ``stream`` gets it: exactly, or made visible if it is a terminal, where some characters act."""
+    if stream is None or not stream.isatty():
+        return data
+    return visible(data.replace("\r\n", "\n"))
 
-    def __init__(self, path: Path, file: BinaryIO) -> None:
+
+class Sink:
+    """A file that is being written. Failures are raised as :class:`OutputError`, under the name of the final file.
+
+    ``stream`` is standard output, if that is what is written to: on a terminal no character of a text acts.
+    """
+
+    def __init__(self, path: Path, file: BinaryIO, stream: TextIO | None = None) -> None:
         self.path = path
         self._file = file
+        self._stream = stream
 
     def write(self, text: str) -> None:
         """Write ``text`` as UTF-8."""
+        if self._stream is not None:
+            text = shown_on(self._stream, text)
         try:
             encoded = text.encode()
         except UnicodeEncodeError as error:
@@ -127,7 +141,7 @@ def replacing(path: Path) -> Iterator[Sink]:
     Standard output, pipes and devices cannot be replaced: they are written to directly. A symbolic link stays one.
     """
     if path == STANDARD:
-        yield Sink(path, sys.stdout.buffer)
+        yield Sink(path, sys.stdout.buffer, sys.stdout)
         with _reported(path):
             sys.stdout.buffer.flush()
         return

@@ -29,6 +29,7 @@ from mtagent.text.shop_talk import (
     on_translating,
     says_unchanged,
     speaks_of_text,
+    speaks_of_wording,
     subjects,
 )
 
@@ -185,8 +186,10 @@ def _remark(source: str, text: str, lang: str) -> str:
         is_alone = len(parts) == 1 and (whole < UNCHANGED * size or not denies(source))
         if (is_end or is_alone) and says_unchanged(part):
             return part
+        if "wording" in usual or not speaks_of_wording(part):
+            continue  # what follows asks for new wording; this saves the search for the other subjects
         new = subjects(part) - usual
-        is_beside = is_end and "wording" in new and bool(new & {"quality", "change", "mistake"})
+        is_beside = is_end and bool(new & {"quality", "change", "mistake"})
         if letters(part) <= LONGEST_REMARK and (is_beside or speaks_of_text(part, new)):
             return part
     if is_longer and len(_COLON.findall(text)) > len(_COLON.findall(source)):
@@ -321,7 +324,7 @@ class Remarks:
         agrees = _AGREES.search(found.group())
         return agrees is not None and not _AGREES.search(self.source) and not _AGREES.search(self.before)
 
-    def _is_on_text(self, index: int, usual: set[str]) -> bool:
+    def _is_on_text(self, index: int, usual: frozenset[str]) -> bool:
         """Whether the piece speaks of the text; more is asked of it if it may be a translation."""
         piece = self.pieces[index]
         new = subjects(piece) - usual
