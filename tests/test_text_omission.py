@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -404,15 +403,15 @@ def test_meaning_is_asked_of_the_paragraph_in_doubt_alone() -> None:
 
 def test_the_guard_of_a_plan_stands_in_place_of_its_namesake() -> None:
     segment = Segment(id="1", source=SOURCE, source_lang="en", target_lang="de")
-    by_meaning = {"length": partial(guards.length, nearest=Asked(0.9, 0.8))}
-    assert guards.damages(segment, GERMAN, HALF_GONE) == ()
-    (damage,) = guards.damages(segment, GERMAN, HALF_GONE, instead=by_meaning)
+    by_meaning = {"length": guards.Length(Asked(0.9, 0.8))}
+    assert guards.damages(segment, GERMAN, HALF_GONE, doubts=True) == ()
+    (damage,) = guards.damages(segment, GERMAN, HALF_GONE, instead=by_meaning, doubts=True)
     assert damage.guard == "length"
-    assert guards.damages(segment, GERMAN, HALF_GONE, instead=by_meaning, skip={"length"}) == ()
+    assert guards.damages(segment, GERMAN, HALF_GONE, instead=by_meaning, skip={"length"}, doubts=True) == ()
 
 
 @pytest.mark.data
 def test_the_experiment_prints_its_tables(data: Path) -> None:
     printed = "\n".join(tables(data, limit=2))
-    assert printed.count("###") == 5
+    assert printed.count("###") == 6
     assert "| +0 |" in printed

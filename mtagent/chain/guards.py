@@ -402,8 +402,7 @@ class Length:
         def lost(source: str, before: str, after: str) -> list[str]:
             found = []
             for stretch in losses(source, before, after, lang, self._nearest):
-                is_lost = stretch.is_sure or (not surely and stretch.evidence + STRICTNESS > 0)
-                if is_lost and not commentary(source, stretch.text, target_lang=lang):  # a remark may go
+                if stretch.is_sure or (not surely and stretch.evidence + STRICTNESS > 0):
                     found.append(stretch.complaint)
             return found
 

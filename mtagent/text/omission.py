@@ -89,27 +89,37 @@ def loss_evidence(
 def losses(source: str, before: str, after: str, lang: str, nearest: Nearest | None = None) -> Iterator[Stretch]:
     """Every stretch of ``before`` that may be missing in ``after``.
 
-    The evidence for one whose words ``after`` has is at most 0: they may be other places' words, which a judge can tell.
+    The evidence for one whose words ``after`` has is at most 0.
     """
     for stretch in _stretches(source, before, after, lang, nearest):
-        if stretch.evidence > 0 and has_words_of(stretch.text, after):
+        if stretch.evidence > 0 and has_words_of(stretch.text, source, before, after, lang):
             yield stretch._replace(evidence=0.0)
         else:
             yield stretch
 
 
-def has_words_of(stretch: str, text: str) -> bool:
-    """Whether ``text`` has nearly all words of ``stretch``; in scripts without spaces, nearly all pairs of characters."""
-    of_stretch, of_text = words(stretch.casefold()), words(text.casefold())
+def has_words_of(stretch: str, source: str, before: str, after: str, lang: str) -> bool:
+    """Whether ``after`` has nearly all words of ``stretch``; in scripts without spaces, nearly all pairs of characters.
+
+    Where ``after`` has fewer sentences than ``source``, it must have each word as often as ``before``: the words of a
+    sentence that is gone may be in others.
+    """
+    of_stretch, of_before, of_after = (_words_or_pairs(text) for text in (stretch, before, after))
     if not of_stretch:
         return not stretch.strip()
-    if any(map(UNSPACED_LETTER.match, of_stretch)):
-        pairs_of_stretch, pairs_of_text = list(pairwise(of_stretch)), set(pairwise(of_text))
-        kept = sum(pair in pairs_of_text for pair in pairs_of_stretch)
-        return kept >= WORDS_KEPT * max(1, len(pairs_of_stretch))
-    known = set(of_text)
-    kept = sum(word in known for word in of_stretch)
+    counts_before, counts_after = Counter(of_before), Counter(of_after)
+    has_fewer_sentences = len(sentences(after, lang)) < len(sentences(source))
+    kept = 0
+    for word in of_stretch:
+        kept += counts_after[word] >= (counts_before[word] if has_fewer_sentences else 1)
     return kept >= WORDS_KEPT * len(of_stretch)
+
+
+def _words_or_pairs(text: str) -> list[str]:
+    found = list(words(text.casefold()))
+    if any(map(UNSPACED_LETTER.match, found)):
+        return [first + second for first, second in pairwise(found)]
+    return found
 
 
 def _stretches(source: str, before: str, after: str, lang: str, nearest: Nearest | None) -> Iterator[Stretch]:
