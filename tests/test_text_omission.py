@@ -410,6 +410,34 @@ def test_the_guard_of_a_plan_stands_in_place_of_its_namesake() -> None:
     assert guards.damages(segment, GERMAN, HALF_GONE, instead=by_meaning, skip={"length"}, doubts=True) == ()
 
 
+LETTER = "Sollten Sie Schwierigkeiten haben, zögern Sie bitte nicht, uns zu kontaktieren."
+WORDY = "In the case that you should have any difficulties, please do not hesitate to contact us."
+
+
+def test_a_concise_rewording_of_a_sentence_is_no_loss_and_a_cut_is_one() -> None:
+    assert lost(LETTER, WORDY, "If you have any problems, please contact us.", target_lang="en") == ()
+    assert lost(LETTER, WORDY, "Please contact us.", target_lang="en")
+    assert lost(LETTER, WORDY, "In the case that you should have any difficulties.", target_lang="en")
+
+
+def test_a_sentence_whose_words_are_all_there_is_not_lost() -> None:
+    after = (
+        "Der Kapitän der Aurora beschwerte sich beim Ministerium, Vierzig Schiffe mussten draußen warten, der Hafen war "
+        "am Montag wegen des Sturms geschlossen. Bis Donnerstag waren alle entladen."
+    )
+    assert lost(SOURCE, GERMAN, after, target_lang="de") == ()
+
+
+@pytest.mark.parametrize(("source", "before"), [
+    ("One. Two. Three.", "Eins und zwei und drei gehören zusammen."),
+    ("It cost 112. 5, 78. 6, and 63. 8 million in all.", "Alles zusammen kostete sehr viele Millionen."),
+])  # fmt: skip
+def test_a_complaint_quotes_what_is_lost(source: str, before: str) -> None:
+    for after in ("Ganz anderes.", "Das ist etwas ganz anderes und sehr viel länger als es war."):
+        for complaint in lost(source, before, after, target_lang="de", strictness=20.0):
+            assert "“”" not in complaint
+
+
 @pytest.mark.data
 def test_the_experiment_prints_its_tables(data: Path) -> None:
     printed = "\n".join(tables(data, limit=2))
