@@ -241,7 +241,9 @@ async def test_nothing_of_it_reaches_the_output(behaviour: str, name: str, gate:
 
 
 @pytest.mark.parametrize("gate", ["none", "guards"])
-@pytest.mark.parametrize("wording", ["Uno.\nDos.", "Uno.\n\nDos.", *(f"Uno.{mark}Dos." for mark in "\r\x0b\x0c\x85\u2028\u2029")])
+@pytest.mark.parametrize(
+    "wording", ["Uno.\nDos.", "Uno.\n\nDos.", *(f"Uno.{mark}Dos." for mark in "\r\x0b\x0c\x85\u2028\u2029")]
+)
 async def test_a_line_stays_a_line_whatever_is_switched_off(gate: str, wording: str) -> None:
     proofreader = Proofreader(ScriptedLLM([wording]))
     every_guard = frozenset(guards.GUARDS)

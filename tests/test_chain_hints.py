@@ -46,9 +46,12 @@ def test_an_omission_is_asked_about_in_words_of_the_source() -> None:
 
 
 @pytest.mark.parametrize(("source", "before", "after", "hint"), [
-    ("You must not open it.", "Sie dürfen es nicht öffnen.", "Sie dürfen es öffnen.", "Is the negation “not” of the source kept?"),
-    ("It has at least two doors.", "Es hat mindestens zwei Türen.", "Es hat zwei Türen.", "Is “at least” of the source kept?"),
-    ("It has at most two doors.", "Es hat höchstens zwei Türen.", "Es hat zwei Türen.", "Is “at most” of the source kept?"),
+    ("You must not open it.", "Sie dürfen es nicht öffnen.", "Sie dürfen es öffnen.",
+     "Is the negation “not” of the source kept?"),
+    ("It has at least two doors.", "Es hat mindestens zwei Türen.", "Es hat zwei Türen.",
+     "Is “at least” of the source kept?"),
+    ("It has at most two doors.", "Es hat höchstens zwei Türen.", "Es hat zwei Türen.",
+     "Is “at most” of the source kept?"),
     ("Then Aurora left.", "Dann fuhr Aurora ab.", "Dann fuhr sie ab.", "Is the name “Aurora” of the source there?"),
     ("The ship left.", "Das Schiff fuhr ab.", "Das Schiff (ein Kahn) fuhr ab.",
      "If there are words in brackets: does the source say them?"),
@@ -92,7 +95,7 @@ def test_hints_follow_the_users_notes_and_are_few() -> None:
     judged, listed = shown(noted, BEFORE, [SHORTER])
     assert judged.notes == f"Formal.\n{HEADING}\n- {listed[0]}"
     assert shown(noted, BEFORE, [BEFORE.replace("ganz ", "")]) == (noted, ())
-    names = "Ann Bea Cleo Dora Eve".split()
+    names = ["Ann", "Bea", "Cleo", "Dora", "Eve"]
     source = f"We saw {' and '.join(names)} and at least 2 and at most 3, not (4)."
     before = f"Wir sahen {' und '.join(names)} und mindestens 2 und höchstens 3, nicht 4."
     assert len(hints(segment(source, before), before, "Wir sahen 2 (zwei) und 3 und 4.")) <= MOST
@@ -154,15 +157,15 @@ async def test_without_a_model_the_guards_refuse_the_doubt(gate: Gate) -> None:
 
 
 async def test_a_panel_with_one_model_is_asked_and_its_metric_is_shown_no_hint() -> None:
-    class Noting(Metric):
-        seen: set[str | None] = set()
+    seen: set[str | None] = set()
 
+    class Noting(Metric):
         async def rate(self, segment: Segment, translation: str) -> Rating:
-            self.seen.add(segment.notes)
+            seen.add(segment.notes)
             return await super().rate(segment, translation)
 
     chain = await proofread(PanelGate(RatingJudge(Noting()), RatingJudge(GembaDA(ScriptedLLM(better)))))
-    assert (chain.text, Noting.seen) == (SHORTER, {None})
+    assert (chain.text, seen) == (SHORTER, {None})
 
 
 async def test_a_rating_under_other_hints_is_not_used_again() -> None:

@@ -422,8 +422,8 @@ def test_a_concise_rewording_of_a_sentence_is_no_loss_and_a_cut_is_one() -> None
 
 def test_a_sentence_whose_words_are_all_there_is_not_lost() -> None:
     after = (
-        "Der Kapitän der Aurora beschwerte sich beim Ministerium, Vierzig Schiffe mussten draußen warten, der Hafen war "
-        "am Montag wegen des Sturms geschlossen. Bis Donnerstag waren alle entladen."
+        "Der Kapitän der Aurora beschwerte sich beim Ministerium, Vierzig Schiffe mussten draußen warten, der Hafen "
+        "war am Montag wegen des Sturms geschlossen. Bis Donnerstag waren alle entladen."
     )
     assert lost(SOURCE, GERMAN, after, target_lang="de") == ()
 

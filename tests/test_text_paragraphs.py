@@ -46,7 +46,8 @@ def test_long_white_space_takes_linear_time() -> None:
 @pytest.mark.parametrize(
     ("text", "count"),
     [
-        ("The U.S. army came. It went.", 2), ("A book by J. K. Rowling. It sold.", 2), ("Prof. Dr. Lind came. Then I.", 2),
+        ("The U.S. army came. It went.", 2), ("A book by J. K. Rowling. It sold.", 2),
+        ("Prof. Dr. Lind came. Then I.", 2),
         ("It opens at 9 a. m. today. It closes at 6 p.m. The end.", 3), ("See No. 5. No. Never.", 3),
         ("Tiere, z. B. Hunde. Am 3. Mai kam er. Das war 2010. Dann kam sie.", 4), ("1. Open it. 2. Close it.", 2),
         ("Это было в 1990 г. в Москве. И т. д. Потом он ушёл.", 3), ("डॉ. ओक ने कहा। हाँ।", 2),

@@ -95,18 +95,27 @@ def _by_paragraph(whole: Edit) -> Iterator[Edit]:
             yield Edit(BY_PARAGRAPH, Change(segment.model_copy(update={"source": source}), old, new), {})
 
 
-def judged(edits: Sequence[Edit], few: int = 500) -> list[Edit]:
-    """The edits with what the guards say of them. More than a ``few`` are shared out among the processors."""
-    if len(edits) <= few:
-        return list(map(_judged, edits))
+class Findings(NamedTuple):
+    """What the guards are sure of; else what they refuse where no judge is asked, and what a judge is asked about."""
+
+    damages: tuple[Damage, ...]
+    doubts: tuple[Damage, ...] = ()
+    hints: tuple[str, ...] = ()
+
+
+def judged(changes: Sequence[Change], few: int = 500) -> list[Findings]:
+    """What the guards say of each change. More than a ``few`` are shared out among the processors."""
+    if len(changes) <= few:
+        return list(map(_findings, changes))
     with ProcessPoolExecutor(min(8, os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
-        return list(pool.map(_judged, edits, chunksize=100))
+        return list(pool.map(_findings, changes, chunksize=100))
 
 
-def _judged(edit: Edit) -> Edit:
-    found, doubts = damages(*edit.change), damages(*edit.change, doubts=True)
-    shown = () if found else hints(*edit.change)
-    return edit._replace(damages=found, doubts=() if found else doubts, hints=shown)
+def _findings(change: Change) -> Findings:
+    found = damages(*change)
+    if found:
+        return Findings(found)
+    return Findings((), damages(*change, doubts=True), hints(*change))
 
 
 class Group(NamedTuple):
@@ -176,16 +185,16 @@ def tables(counts: dict[str, Any]) -> list[Table]:
     shown.append(Table("refused by guard", ("guard", *sets), tuple(lines)))
     for name, pairs in counts["pairs"].items():
         if len(pairs) > 1 and " without " not in name:
-            cells = [
+            by_pair = [
                 (pair, str(n["edits"]), str(n["refused"]), _percent(n), str(n["to a judge"]))
                 for pair, n in pairs.items()
             ]
-            columns = ("pair", "edits", "refused", "%", "to a judge")
-            shown.append(Table(f"{name}, by language pair", columns, tuple(cells)))
+            of_pairs = ("pair", "edits", "refused", "%", "to a judge")
+            shown.append(Table(f"{name}, by language pair", of_pairs, tuple(by_pair)))
     if worth := counts["worth"]:
         means = [(name, str(n["edits"]), f"{n['comet22']:+.2f}", f"{n['cometkiwi']:+.2f}") for name, n in worth.items()]
-        columns = ("guard", "edits", "mean change of COMET-22", "of CometKiwi")
-        shown.append(Table(f"{SCORED}: what refused edits are worth", columns, tuple(means)))
+        of_worth = ("guard", "edits", "mean change of COMET-22", "of CometKiwi")
+        shown.append(Table(f"{SCORED}: what refused edits are worth", of_worth, tuple(means)))
     if (comments := counts["comments"])["edits"]:
         row = (str(comments["edits"]), str(comments["refused"]), ", ".join(comments["passed"]))
         title = f"{REWRITES}: comments in place of or around a translation"
@@ -203,12 +212,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the research data (default: %(default)s)")
     parser.add_argument("--set", action="append", choices=SETS, help="only this set (may be repeated)")
     parser.add_argument("--pair", metavar="PAIR", help="only this language pair")
-    parser.add_argument("--show", metavar="GUARD", help="print what this guard refuses (all: any guard; or doubts, comments)")
+    parser.add_argument(
+        "--show", metavar="GUARD", help="print what this guard refuses (all: any guard; or doubts, comments)"
+    )
     parser.add_argument("-f", "--format", choices=("text", "markdown", "json"), default="text")
     options = parser.parse_args(arguments)
     comments = frozenset(COMMENTS.read_text(encoding="utf-8").split())
     edits = [edit for edit in read_edits(options.data, options.set or SETS) if options.pair in (None, edit.pair)]
-    edits = judged(edits)
+    found = judged([edit.change for edit in edits])
+    edits = [edit._replace(**findings._asdict()) for edit, findings in zip(edits, found, strict=True)]
     for edit in edits:
         segment, before, after = edit.change
         kinds = {*edit.guards}
@@ -221,8 +233,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if options.show in kinds:
             gains = " ".join(f"{name} {100 * gain:+.1f}" for name, gain in edit.gains.items())
             head = f"{edit.group} {edit.pair} {segment.id} {gains}".rstrip()
-            texts = (f"S {segment.source}", f"B {before}", f"A {after}")
-            click.echo("\n".join([head, *(f"! {damage}" for damage in edit.damages + edit.doubts), *(f"? {hint}" for hint in edit.hints), *texts, ""]), err=True)
+            lines = [head, *(f"! {damage}" for damage in edit.damages + edit.doubts)]
+            lines += [f"? {hint}" for hint in edit.hints]
+            lines += [f"S {segment.source}", f"B {before}", f"A {after}", ""]
+            click.echo("\n".join(lines), err=True)
     counts = figures(edits, comments)
     if options.format == "json":
         click.echo(json.dumps(counts, ensure_ascii=False, indent=1))

@@ -11,7 +11,7 @@ import regex
 
 _NEVER_LAST = {
     "en": "mr mrs ms dr prof rev hon capt col gen lt sgt cmdr gov rep st vs e.g i.e cf viz approx messrs mt",
-    "de": "hr fr dr prof dipl ing hl bzw ca vgl evtl ggf inkl exkl zzgl bspw sog geb gest z.b d.h u.a i.d.r o.g u.u s.o",
+    "de": "hr fr dr prof dipl ing hl bzw ca vgl evtl ggf inkl exkl zzgl bspw sog geb gest z.b d.h u.a i.d.r o.g u.u",
     "fr": "mme mlle mgr me dr pr st ste env p.ex c.-à-d",
     "es": "sr sra srta dr dra prof profa d dña lic ing ud uds p.ej p.e",
     "pt": "sr sra srta dr dra prof profa exmo exma v.g p.ex",
@@ -106,9 +106,10 @@ def _words(table: dict[str, str]) -> frozenset[str]:
 
 
 NEVER_LAST, BEFORE_A_NUMBER, MAY_BE_LAST = map(_words, (_NEVER_LAST, _BEFORE_A_NUMBER, _MAY_BE_LAST))
-GERMAN_MONTHS = frozenset(
-    "januar februar märz april mai juni juli august september oktober november dezember jänner feber".split()
-)
+GERMAN_MONTHS = frozenset([
+    "januar", "jänner", "februar", "feber", "märz", "april", "mai", "juni", "juli", "august", "september", "oktober",
+    "november", "dezember",
+])  # fmt: skip
 """German writes them with a capital, as it does the beginning of a sentence: "am 3. Mai"."""
 _FARTHEST = 24
 """Characters before a full stop that are looked at."""

@@ -195,7 +195,11 @@ def _remark(source: str, text: str, lang: str) -> str:
         is_short = letters(lead) <= LONGEST_LEAD and language_of(lang) != "hy"  # its full stop looks like a colon
         if is_short and is_extra(lead, WITHOUT_LEAD) and {"wording", "quality", "change"} & (subjects(lead) - usual):
             return lead
-        if len(line_breaks(text)) > len(line_breaks(source)) and not _NOTE.search(source) and (note := _NOTE.search(text)):
+        if (
+            len(line_breaks(text)) > len(line_breaks(source))
+            and not _NOTE.search(source)
+            and (note := _NOTE.search(text))
+        ):
             return note.group()
     aside = _BRACKETED.search(text) if not _BRACKETED.search(source) else None
     return aside.group() if aside and {"wording", "change", "mistake"} & (subjects(aside.group()) - usual) else ""

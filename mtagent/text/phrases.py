@@ -85,7 +85,8 @@ NEGATIONS = Phrases({
     "sr": "не|није|нису|нема|никад*|нико|ништа|без|ни|нити|ne|nije|nisu|nema|nikad*|niko|ništa|bez",
     "sv": "inte|ej|icke|ingen|inget|inga|aldrig|utan|varken",
     "th": "ไม่|มิ|ไร้|อย่า|ปราศจาก",
-    "tr": "değil*|yok*|hiç*|asla|olmadan|olmayan*|*mez|*maz|*medi*|*madı*|*miyor*|*mıyor*|*muyor*|*müyor*|*meden|*madan|*meyen*|*mayan*",
+    "tr": "değil*|yok*|hiç*|asla|olmadan|olmayan*|*mez|*maz|*medi*|*madı*|*miyor*"
+          "|*mıyor*|*muyor*|*müyor*|*meden|*madan|*meyen*|*mayan*",
     "uk": "не|ні|немає|ніколи|ніхто|нічого|без|жодн*",
     "ur": "نہیں|نہ|مت|بغیر",
     "vi": "không|chưa|chẳng|đừng|chớ",
