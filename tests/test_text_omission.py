@@ -7,7 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from mtagent.chain import guards
@@ -311,6 +311,7 @@ def plain_text(draw: st.DrawFn) -> list[str]:
 def test_dropping_a_whole_sentence_is_caught(parts: list[str], data: st.DataObject) -> None:
     index = data.draw(st.integers(0, len(parts) - 1))
     text = " ".join(parts)
+    assume(len(sentences(text)) == len(parts))  # random letters may be an abbreviation
     assert lost(text, text, " ".join([*parts[:index], *parts[index + 1 :]]))
 
 

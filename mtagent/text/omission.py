@@ -31,6 +31,8 @@ IMPLAUSIBLE = -4.0
 """Evidence not worth a second look."""
 SURE = 4.0
 """Evidence that needs no judge. Of the edits by people and models with less, about as many are good as are not."""
+MOST_SHORTER = 0.5
+"""Share of a stretch's letters by which the text after may be shorter, if the words it has are the stretch's."""
 WORDS_KEPT = 0.85
 """Share of a stretch's words that the text after has, from which it is not called lost."""
 
@@ -101,17 +103,22 @@ def losses(source: str, before: str, after: str, lang: str, nearest: Nearest | N
 def has_words_of(stretch: str, source: str, before: str, after: str, lang: str) -> bool:
     """Whether ``after`` has nearly all words of ``stretch``; in scripts without spaces, nearly all pairs of characters.
 
-    Where ``after`` has fewer sentences than ``source``, it must have each word as often as ``before``: the words of a
-    sentence that is gone may be in others.
+    Where something is gone as a whole, ``after`` must have each word as often as ``before``: its words may be in other
+    sentences too. That is so if there are fewer sentences than in the source, fewer paragraphs than before, or if the
+    text is shorter by much of the stretch.
     """
     of_stretch, of_before, of_after = (_words_or_pairs(text) for text in (stretch, before, after))
     if not of_stretch:
         return not stretch.strip()
     counts_before, counts_after = Counter(of_before), Counter(of_after)
-    has_fewer_sentences = len(sentences(after, lang)) < len(sentences(source))
+    is_gone = (
+        len(blocks(after)) < len(blocks(before))
+        or len(sentences(after, lang)) < len(sentences(source))
+        or letters(before) - letters(after) > MOST_SHORTER * letters(stretch)
+    )
     kept = 0
     for word in of_stretch:
-        kept += counts_after[word] >= (counts_before[word] if has_fewer_sentences else 1)
+        kept += counts_after[word] >= (counts_before[word] if is_gone else 1)
     return kept >= WORDS_KEPT * len(of_stretch)
 
 
