@@ -107,7 +107,8 @@ def has_words_of(stretch: str, source: str, before: str, after: str, lang: str) 
     sentences too. That is so if there are fewer sentences than in the source, fewer paragraphs than before, or if the
     text is shorter by much of the stretch.
     """
-    of_stretch, of_before, of_after = (_words_or_pairs(text) for text in (stretch, before, after))
+    unspaced = any(map(UNSPACED_LETTER.match, words(stretch.casefold())))
+    of_stretch, of_before, of_after = (_words_or_pairs(text, unspaced) for text in (stretch, before, after))
     if not of_stretch:
         return not stretch.strip()
     counts_before, counts_after = Counter(of_before), Counter(of_after)
@@ -118,13 +119,13 @@ def has_words_of(stretch: str, source: str, before: str, after: str, lang: str) 
     )
     kept = 0
     for word in of_stretch:
-        kept += counts_after[word] >= (counts_before[word] if is_gone else 1)
+        kept += counts_after[word] >= (max(1, counts_before[word]) if is_gone else 1)
     return kept >= WORDS_KEPT * len(of_stretch)
 
 
-def _words_or_pairs(text: str) -> list[str]:
+def _words_or_pairs(text: str, unspaced: bool) -> list[str]:
     found = list(words(text.casefold()))
-    if any(map(UNSPACED_LETTER.match, found)):
+    if unspaced:
         return [first + second for first, second in pairwise(found)]
     return found
 
