@@ -455,6 +455,8 @@ class Cause(Record):
     ``other``           ``detail`` says it
     ==================  =======================================================================================
 
+    ``hints`` are the questions that the judges were shown beside the texts (:mod:`mtagent.chain.hints`).
+
     Where a rejected text was tried in parts, ``edits_kept`` says how many of ``edits_tried`` edits were kept.
 
     Where a step had several texts to choose from, ``candidates`` holds the cause of each, and ``chosen`` the number of
@@ -480,6 +482,7 @@ class Cause(Record):
     retryable: bool = False
     edits_kept: int = 0
     edits_tried: int = 0
+    hints: tuple[str, ...] = ()
     candidates: tuple[Cause, ...] = ()
     chosen: int | None = None
     against: int | None = None

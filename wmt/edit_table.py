@@ -64,7 +64,7 @@ def read_edits(path: Path = EDITS, kind: str | None = None) -> list[Edit]:
         )
         changes.append(Change(segment, row["before"], row["after"]))
     return [
-        Edit(row["id"], change, row["verdict"], row.get("seen", True), row["why"], found)
+        Edit(row["id"], change, row["verdict"], row.get("seen", True), row["why"], found.damages + found.doubts)
         for row, change, found in zip(rows, changes, judged(changes), strict=True)
     ]
 

@@ -515,7 +515,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for case in cases(kind, language, texts.get(language.name, []), options.texts, reworded=options.reworded)
     ]
     judgements = judged([case.change for case in found])
-    found = [case._replace(damages=damages) for case, damages in zip(found, judgements, strict=True)]
+    # What is refused only where no judge is asked is caught too: a judge that is asked is shown the question.
+    found = [
+        case._replace(damages=findings.damages + findings.doubts)
+        for case, findings in zip(found, judgements, strict=True)
+    ]
     for case in found if options.show else ():
         if not case.damages:
             segment, before, after = case.change

@@ -23,6 +23,7 @@ from mtagent.evaluators.protocol import (
     RatesTogether,
     checked_evaluator,
     checked_rating,
+    counts_calls,
     ratings_by,
     signature_of,
     with_absent_spans_noted,
@@ -108,6 +109,11 @@ class Judge(Protocol):
         ...
 
 
+def asks_model(part: Judge | Gate) -> bool:
+    """Whether a judge or gate asks a model, and so shows it a segment's notes. Others' parts say so themselves."""
+    return bool(getattr(part, "asks_model", False))
+
+
 class RatingJudge:
     """Scores both texts. Of several ``draws`` of one evaluator the trimmed mean counts.
 
@@ -122,6 +128,11 @@ class RatingJudge:
     def evaluator(self) -> Evaluator:
         """The evaluator, the first of its draws."""
         return self.draws[0]
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether the evaluator asks a model, as a metric does not."""
+        return counts_calls(self.evaluator)
 
     @property
     def signature(self) -> str:
@@ -204,6 +215,8 @@ def trimmed_mean(scores: Sequence[float]) -> float:
 class PairwiseJudge:
     """Says which of the two is better, in both orders."""
 
+    asks_model = True
+
     def __init__(self, pairwise: Pairwise) -> None:
         self._pairwise, self.name, self.signature = pairwise, pairwise.label, pairwise.signature
 
@@ -249,6 +262,11 @@ class PanelGate:
     def signature(self) -> str:
         """The judges', which sign what decides."""
         return " + ".join(judge.signature for judge in self.judges)
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether one of the judges asks a model: it can tell whether a shorter text still says everything."""
+        return any(asks_model(judge) for judge in self.judges)
 
     @property
     def raters(self) -> tuple[Evaluator, ...]:

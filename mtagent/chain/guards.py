@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from typing import Protocol, runtime_checkable
 
 import regex
 
@@ -22,13 +23,26 @@ from mtagent.text.edits import apply
 from mtagent.text.number_words import is_number_word, readings
 from mtagent.text.numbers import Number, faults, take
 from mtagent.text.numbers import numbers as numbers_in
-from mtagent.text.omission import Nearest
-from mtagent.text.omission import lost as lost_sentences
+from mtagent.text.omission import STRICTNESS, Nearest, losses
+from mtagent.text.paragraphs import LINE_BREAKS, line_breaks, new_line_breaks
 from mtagent.text.terms import lost_targets, term_faults
 from mtagent.text.units import Quantity, quantities, units_named, units_of
 
 Guard = Callable[[Segment, str, str], Sequence[str]]
 """``guard(segment, before, after)`` names what the change from ``before`` to ``after`` damages; empty = nothing."""
+
+
+@runtime_checkable
+class DoubtingGuard(Protocol):
+    """A guard that refuses less where a judge is asked: ``with_doubts`` also names what only a judge can tell."""
+
+    def __call__(self, segment: Segment, before: str, after: str) -> Sequence[str]:
+        """The damage that needs no judge."""
+        ...
+
+    def with_doubts(self, segment: Segment, before: str, after: str) -> Sequence[str]:
+        """The damage, and what may be damage."""
+        ...
 
 
 def new_faults(check: Check) -> Guard:
@@ -270,16 +284,20 @@ def _term_faults(segment: Segment, text: str) -> Iterator[str]:
 
 # -- lines and white space
 
-_BREAKS = regex.compile(r"[ \t]*+\r?\n(?:[ \t]*+\r?\n)*+")
+_BREAKS = regex.compile(rf"(?:[ \t]*+[{LINE_BREAKS}])++")
 
 
 def _breaks(text: str) -> tuple[int, ...]:
     """The line breaks between the lines of ``text``: 1 ends a line, more end a paragraph."""
-    return tuple(match.group().count("\n") for match in _BREAKS.finditer(text.strip())) if "\n" in text else ()
+    return tuple(len(line_breaks(match.group())) for match in _BREAKS.finditer(text.strip()))
 
 
 def paragraphs(segment: Segment, before: str, after: str) -> list[str]:
     """Line and paragraph breaks stay as they were, or come closer to those of the source."""
+    if new_kinds := new_line_breaks(after, before, segment.source):
+        # A file is read by some of them and not by others, so a swap is a change even where the count stays.
+        characters = ", ".join(f"U+{ord(character):04X}" for character in sorted(new_kinds))
+        return [f"line break {characters}, which neither the text nor its source has"]
     old, new, aim = _breaks(before), _breaks(after), _breaks(segment.source)
     if new in (old, aim):
         return []
@@ -358,22 +376,51 @@ def end(segment: Segment, before: str, after: str) -> list[str]:
     return [] if reworded else ["the final punctuation is missing"]
 
 
-def length(segment: Segment, before: str, after: str, nearest: Nearest | None = None) -> list[str]:
-    """The text is not emptied, no sentence is lost (``text.omission``), no commentary added (``text.commentary``)."""
-    if before.strip() and not after.strip():
-        return ["the text is empty"]
-    source, lang = segment.source, segment.target_lang
-    losses = lost_sentences(source, before, after, target_lang=lang, nearest=nearest)
-    if losses or commentary(source, before, target_lang=lang):  # what was lost, or is left, may be a remark
-        texts = (bare(source, text, lang) for text in (before, after))
-        losses = lost_sentences(source, *texts, target_lang=lang, nearest=nearest)
-    if losses and is_rid_of_remarks(source, before, after, lang):
-        losses = ()
-    additions = grown(source, before, after, target_lang=lang)
-    if (losses or additions) and (shown := _shown(source, before, after)):  # branches are what the language needs
-        losses = tuple(loss for one in shown for loss in lost_sentences(*one, target_lang=lang, nearest=nearest))
-        additions = tuple(dict.fromkeys(addition for one in shown for addition in grown(*one, target_lang=lang)))
-    return [*losses, *additions]
+class Length:
+    """The text is not emptied, no sentence is lost (``text.omission``), no commentary added (``text.commentary``).
+
+    Called, it names what is surely lost. :meth:`with_doubts` also names what may be lost or may be a concise rewording:
+    the word counts of the two are alike. ``nearest`` compares sentences by meaning.
+    """
+
+    def __init__(self, nearest: Nearest | None = None) -> None:
+        self._nearest = nearest
+
+    def __call__(self, segment: Segment, before: str, after: str) -> list[str]:
+        """The damage that needs no judge."""
+        return self._faults(segment, before, after, surely=True)
+
+    def with_doubts(self, segment: Segment, before: str, after: str) -> list[str]:
+        """The damage, and what only a judge could tell from damage."""
+        return self._faults(segment, before, after, surely=False)
+
+    def _faults(self, segment: Segment, before: str, after: str, *, surely: bool) -> list[str]:
+        if before.strip() and not after.strip():
+            return ["the text is empty"]
+        source, lang = segment.source, segment.target_lang
+
+        def lost(source: str, before: str, after: str) -> list[str]:
+            found = []
+            for stretch in losses(source, before, after, lang, self._nearest):
+                if stretch.is_sure or (not surely and stretch.evidence + STRICTNESS > 0):
+                    found.append(stretch.complaint)
+            return found
+
+        missing = lost(source, before, after)
+        if missing or commentary(source, before, target_lang=lang):  # what was lost, or is left, may be a remark
+            missing = lost(source, bare(source, before, lang), bare(source, after, lang))
+        if missing and is_rid_of_remarks(source, before, after, lang):
+            missing = []
+        additions = list(grown(source, before, after, target_lang=lang))
+        if missing or additions:
+            shown = _shown(source, before, after)
+            if shown:  # branches are what the language needs
+                missing = [loss for texts in shown for loss in lost(*texts)]
+                additions = [addition for texts in shown for addition in grown(*texts, target_lang=lang)]
+        return list(dict.fromkeys([*missing, *additions]))
+
+
+length = Length()
 
 
 def max_length(segment: Segment, before: str, after: str) -> list[str]:
@@ -437,11 +484,12 @@ def damages(
     *,
     skip: Collection[str] = frozenset(),
     instead: Mapping[str, Guard] | None = None,
+    doubts: bool = False,
 ) -> tuple[Damage, ...]:
     """What the change from ``before`` to ``after`` newly damages; ``()`` = clean.
 
     ``segment`` gives source, languages and terms. Guards named in ``skip`` are left out; those of ``instead`` stand for
-    the ones of the same name.
+    the ones of the same name. With ``doubts``, what may be damage counts too: so it is where no judge is asked.
     """
     if before == after:
         return ()
@@ -449,8 +497,13 @@ def damages(
         Damage(guard=name, detail=detail if len(detail) <= _LONGEST_DETAIL else f"{detail[:_LONGEST_DETAIL]}…")
         for name, guard in {**GUARDS, **(instead or {})}.items()
         if name not in skip
-        for detail in guard(segment, before, after)[:_MOST_DETAILS]
+        for detail in _checked(guard, doubts)(segment, before, after)[:_MOST_DETAILS]
     )
+
+
+def _checked(guard: Guard, doubts: bool) -> Guard:
+    """``guard``, or with ``doubts`` its stricter form, if it has one."""
+    return guard.with_doubts if doubts and isinstance(guard, DoubtingGuard) else guard
 
 
 def screen(
@@ -460,19 +513,20 @@ def screen(
     *,
     skip: Collection[str] = frozenset(),
     instead: Mapping[str, Guard] | None = None,
+    doubts: bool = False,
 ) -> tuple[list[Edit], str, tuple[Damage, ...]]:
     """Apply the ``applied`` ones of ``edits`` to ``before``, but for those that newly damage the text.
 
     Gives all edits in their order (the culprits as ``refused``, with the damage as detail), the text, and the damage
     that was averted. The culprits are found by halving, in O(k log n) checks for k culprits among n edits. Where no
-    single edits are to blame, all are refused and the text is ``before``.
+    single edits are to blame, all are refused and the text is ``before``. ``doubts``: as in :func:`damages`.
     """
 
     def text_with(chosen: Iterable[int]) -> str:
         return apply(before, [edits[index] for index in chosen])
 
     def check(chosen: Iterable[int]) -> tuple[Damage, ...]:
-        return damages(segment, before, text_with(chosen), skip=skip, instead=instead)
+        return damages(segment, before, text_with(chosen), skip=skip, instead=instead, doubts=doubts)
 
     def culprits_in(group: list[int]) -> list[int] | None:
         """The edits of ``group`` that do damage alone; ``None`` where only their combination does."""
@@ -513,10 +567,12 @@ def inseparable(
     *,
     skip: Collection[str] = frozenset(),
     instead: Mapping[str, Guard] | None = None,
+    doubts: bool = False,
 ) -> list[list[Edit]]:
     """The ``edits`` in the order of their places, with those together that do damage without their neighbours.
 
     Both quotation marks are an example. What does damage even with all edits after it is joined with those before it.
+    ``doubts``: as in :func:`damages`.
     """
     groups: list[list[Edit]] = []
     damaged = False
@@ -525,7 +581,8 @@ def inseparable(
             groups[-1].append(edit)
         else:
             groups.append([edit])
-        damaged = bool(damages(segment, before, apply(before, groups[-1]), skip=skip, instead=instead))
+        text = apply(before, groups[-1])
+        damaged = bool(damages(segment, before, text, skip=skip, instead=instead, doubts=doubts))
     if damaged and len(groups) > 1:
         groups[-2:] = [groups[-2] + groups[-1]]
     return groups

@@ -107,6 +107,11 @@ class Signed(Protocol):
         ...
 
 
+def counts_calls(evaluator: object) -> bool:
+    """Whether ``evaluator`` is known to ask a model, and so to show a segment's notes to it."""
+    return isinstance(evaluator, CountsCalls) and evaluator.calls[1] > 0
+
+
 def suggests_edits(evaluator: Evaluator) -> bool:
     """Whether ``evaluator`` suggests every edit that it wants itself."""
     return bool(getattr(evaluator, "suggests", False))

@@ -38,7 +38,9 @@ class Line(NamedTuple):
 def lines_of(path: Path) -> Iterator[Line]:
     """Yield the lines of a UTF-8 file, without its byte order mark.
 
-    Only ``\\n`` and ``\\r\\n`` end a line: U+2028, U+0085, form feeds and single ``\\r`` are text. Raises
+    Only ``\\n`` and ``\\r\\n`` end a line, as ``wc -l`` counts. The other line breaks (``text.paragraphs.LINE_BREAKS``)
+    are text: no line of a user's file is ever split. The chain adds none of them to a text, so an output has as many
+    lines as its input for any reader. Raises
     :class:`InputError` for other encodings, lone surrogates and NUL.
     """
     with opened(path) as file:

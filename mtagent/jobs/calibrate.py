@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from rapidfuzz.distance import Levenshtein
 
-from mtagent.chain.gate import Judge, Opinion
+from mtagent.chain import hints
+from mtagent.chain.gate import Judge, Opinion, asks_model
 from mtagent.config import Config, ModelSettings
 from mtagent.errors import FATAL, ConfigError, OffScript, calls_of
 from mtagent.evaluators.protocol import Evaluator, rating_by
@@ -182,6 +183,9 @@ async def judge_run(
             for pair in found.pairs:
                 segment = pair.segment.model_dump_json(exclude_defaults=True)  # fields that come later change no name
                 digest.update(repr((segment, pair.stage, pair.before, pair.after)).encode())
+                shown = hints.hints(pair.segment, pair.before, pair.after)
+                if shown and any(map(asks_model, panel.judges)):  # answers to other questions are another run's
+                    digest.update(repr(shown).encode())
             prompts = content_hashes({}, config.model_copy(update={"glossary": None, "keep": None}))
             job = Job(
                 command="calibrate",
@@ -236,12 +240,16 @@ async def judged(pair: StoredPair, panel: Panel) -> Chain:
 
 
 async def _opinion(judge: Judge, pair: StoredPair) -> Opinion | Exception:
+    segment = pair.segment
+    if asks_model(judge):  # as the gate of a chain shows it
+        segment, _ = hints.shown(pair.segment, pair.before, [pair.after])
+
     async def rate(evaluator: Evaluator, text: str, role: RatingRole) -> Rating:
-        rating = await rating_by(evaluator, pair.segment, text)
+        rating = await rating_by(evaluator, segment, text)
         return rating.model_copy(update={"role": role})
 
     try:
-        return await judge.judge(pair.segment, pair.before, pair.after, rate)
+        return await judge.judge(segment, pair.before, pair.after, rate)
     except (*FATAL, OffScript):
         raise
     except Exception as error:  # noqa: BLE001 a third party's part may raise anything; it must not stop the others

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
@@ -259,7 +258,7 @@ def _plan(
         thresholds=thresholds,
         triage=_triage_threshold(config, triage, thresholds),
         skip_guards=frozenset(config.skip_guards),
-        own_guards={"length": partial(guards.length, nearest=_embeddings().nearest)} if config.embeddings else None,
+        own_guards={"length": guards.Length(_embeddings().nearest)} if config.embeddings else None,
         stop_when_error_free=config.stop_when_error_free,
         gate_calls=config.gate_calls,
         proposers=tuple(proposers),

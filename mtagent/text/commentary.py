@@ -17,7 +17,7 @@ from mtagent.text import scripts
 from mtagent.text.alignment import difference, grams
 from mtagent.text.checks import WITHOUT_FINAL_MARKS, is_ended
 from mtagent.text.omission import LONG_ENOUGH, STEM, quoted
-from mtagent.text.paragraphs import sentences
+from mtagent.text.paragraphs import line_breaks, sentences
 from mtagent.text.scripts import language_of, letters, words
 from mtagent.text.shop_talk import (
     asked_for,
@@ -198,7 +198,11 @@ def _remark(source: str, text: str, lang: str) -> str:
         is_short = letters(lead) <= LONGEST_LEAD and language_of(lang) != "hy"  # its full stop looks like a colon
         if is_short and is_extra(lead, WITHOUT_LEAD) and {"wording", "quality", "change"} & (subjects(lead) - usual):
             return lead
-        if text.count("\n") > source.count("\n") and not _NOTE.search(source) and (note := _NOTE.search(text)):
+        if (
+            len(line_breaks(text)) > len(line_breaks(source))
+            and not _NOTE.search(source)
+            and (note := _NOTE.search(text))
+        ):
             return note.group()
     aside = _BRACKETED.search(text) if not _BRACKETED.search(source) else None
     return aside.group() if aside and {"wording", "change", "mistake"} & (subjects(aside.group()) - usual) else ""
