@@ -25,7 +25,7 @@ from mtagent.text.numbers import numbers as numbers_in
 from mtagent.text.omission import Nearest
 from mtagent.text.omission import lost as lost_sentences
 from mtagent.text.terms import lost_targets, term_faults
-from mtagent.text.units import Quantity, quantities, units_named, units_of
+from mtagent.text.units import NamedUnit, Quantity, quantities, units_in_words, units_named, units_of
 
 Guard = Callable[[Segment, str, str], Sequence[str]]
 """``guard(segment, before, after)`` names what the change from ``before`` to ``after`` damages; empty = nothing."""
@@ -208,24 +208,48 @@ def units(segment: Segment, before: str, after: str) -> Sequence[str]:
     source, before, after = (_ARGUMENT.sub("7", text) for text in (segment.source, before, after))  # 7 for "#"
     lang = segment.target_lang
     mentioned = units_named(source, segment.source_lang)
-    named = mentioned or frozenset()
+    named = frozenset(mentioned or ())
+    if mentioned is not None and not mentioned:
+        return []
     old, new = (Counter((unit.kind, unit.unit) for unit in quantities(text, lang, named)) for text in (before, after))
     in_source = Counter((unit.kind, unit.unit) for unit in quantities(source, segment.source_lang, named))
     removed, added = old - new, new - old
-    if not removed:
-        return []
     faults = []
     for (kind, unit), count in added.items():
         others = [
             other for other_kind, other in removed if other_kind == kind and (mentioned is None or other in mentioned)
         ]
-        if others and in_source[kind, unit] < new[kind, unit]:
+        in_source_count = max(in_source[kind, unit], mentioned[unit] if mentioned else 0)
+        if others and in_source_count < new[kind, unit]:
             faults += [f"unit {others[0]} became {unit}"] * count
     for kind, unit in (in_source - new) & removed:
+        if unit == "year":  # aged 3
+            continue
         places = [place for place in quantities(before, lang, named) if (place.kind, place.unit) == (kind, unit)]
         if _is_bare(places, before, after, lang):
             faults.append(f"unit {unit} is missing")
-    return faults
+    return faults or _swapped_unit_words(before, after, lang, named)
+
+
+def _swapped_unit_words(before: str, after: str, lang: str, named: frozenset[str]) -> list[str]:
+    """The units in words, away from a number in digits, that became others of their kind: two weeks → two days."""
+    if not named:
+        return []
+    old, new = (units_in_words(text, lang, named) for text in (before, after))
+    old_units, new_units = ({spelled.unit for spelled in side} for side in (old, new))
+    new_units |= {quantity.unit for quantity in quantities(after, lang, named)}
+    lost = {_place(spelled): spelled.unit for spelled in old if spelled.unit in named and spelled.unit not in new_units}
+    added = [spelled for spelled in new if spelled.unit not in named and spelled.unit not in old_units]
+    faults = [f"unit {lost[_place(other)]} became {other.unit}" for other in added if _place(other) in lost]
+    return list(dict.fromkeys(faults))
+
+
+def _place(spelled: NamedUnit) -> tuple[str, str]:
+    """What a unit must have in common with one that comes for it: its kind, and of a time also the word before it.
+
+    A time may be said in another way: at the last minute, at the eleventh hour.
+    """
+    return spelled.kind, spelled.word_before if spelled.kind == "time" else ""
 
 
 def _is_bare(places: Sequence[Quantity], before: str, after: str, lang: str) -> bool:

@@ -284,7 +284,7 @@ def max_length(segment: Segment, text: str) -> list[str]:
 
 def units(segment: Segment, text: str) -> list[str]:
     """No unit of the source has become another of its kind, where all numbers are the same (5 km → 5 mi)."""
-    named = units_named(segment.source, segment.source_lang) or frozenset()
+    named = frozenset(units_named(segment.source, segment.source_lang) or ())
     sides = (segment.source, segment.source_lang), (text, segment.target_lang)
     in_source, in_text = (quantities(*side, named) for side in sides)
     if not in_source or not in_text:
