@@ -19,6 +19,7 @@ from mtagent.text import checks, foreign, icu, identification, languages, markup
 from mtagent.text.checks import Check
 from mtagent.text.commentary import bare, commentary, grown, is_rid_of_remarks
 from mtagent.text.edits import apply
+from mtagent.text.left_over import left_over
 from mtagent.text.number_words import is_number_word, readings
 from mtagent.text.numbers import Number, faults, take
 from mtagent.text.numbers import numbers as numbers_in
@@ -351,6 +352,8 @@ def script(segment: Segment, before: str, after: str) -> list[str]:
         faults.append("source text is copied")
     elif foreign.copied_paragraphs(segment, before, after):
         faults.append("a paragraph of the source is copied")
+    else:
+        faults += [f"{words!r} is left untranslated" for words in left_over(segment, before, after)]
     if drop := foreign.script_drop(segment, before, after):
         faults.append(
             f"only {drop[1]:.0%} of the letters are in the script of {segment.target_lang}, before {drop[0]:.0%}"
@@ -364,22 +367,61 @@ def language(segment: Segment, before: str, after: str) -> list[str]:
     return [f"a sentence is in {languages.name(lang)}: {sentence[:60]!r}" for sentence, lang in new]
 
 
-# -- the text as a whole: its end, its length
+# -- the text as a whole: what it repeats, its end, its length
+
+
+def repetition(segment: Segment, before: str, after: str) -> list[str]:
+    """No phrase is repeated without end, and no word doubled."""
+    return [
+        fault
+        for check in (checks.repetition, checks.doubled_words)
+        for fault in new_faults(check)(segment, before, after)
+    ]
+
 
 _SAME_WORDING = 0.7
 _FEW_WORDS = 4
 
 
 def end(segment: Segment, before: str, after: str) -> list[str]:
-    """Final punctuation that the source has is not dropped, unless the text is reworded."""
-    if not after.strip() or checks.is_ended(after, segment.target_lang):
+    """Final punctuation that the source has is not dropped, and no question becomes a statement or the reverse.
+
+    Neither counts where the text is reworded.
+    """
+    if not after.strip():
         return []
-    sides = (before, segment.target_lang), (segment.source, segment.source_lang)
-    if not all(checks.is_ended(*side, surely=True) for side in sides):
-        return []
+    if not checks.is_ended(after, segment.target_lang):
+        sides = (before, segment.target_lang), (segment.source, segment.source_lang)
+        if not all(checks.is_ended(*side, surely=True) for side in sides):
+            return []
+        return [] if _is_reworded(before, after) else ["the final punctuation is missing"]
+    return _changed_questions(segment, before, after)
+
+
+def _is_reworded(before: str, after: str) -> bool:
     old, new = Counter(scripts.words(before)), Counter(scripts.words(after))
-    reworded = old.total() >= _FEW_WORDS and (old & new).total() < _SAME_WORDING * old.total()
-    return [] if reworded else ["the final punctuation is missing"]
+    return old.total() >= _FEW_WORDS and (old & new).total() < _SAME_WORDING * old.total()
+
+
+def _changed_questions(segment: Segment, before: str, after: str) -> list[str]:
+    """Questions of the source that became statements, or the reverse, in the same words."""
+    lang = segment.target_lang
+    if scripts.script_of(lang) in checks.WITHOUT_FINAL_MARKS:
+        return []
+    old, new = checks.endings(before, lang), checks.endings(after, lang)
+    count, aim = len(new.questions), len(checks.endings(segment.source, segment.source_lang).questions)
+    if abs(count - aim) <= abs(len(old.questions) - aim):
+        return []
+    asked, stated = ("question", "statement") if count < aim else ("statement", "question")
+    was, becomes = (old.questions, new.statements) if count < aim else (old.statements, new.questions)
+    same = set(was).intersection(becomes).difference(new.questions if count < aim else new.statements)
+    whole = (
+        old.last == asked
+        and new.last == stated
+        and not _is_reworded(before, after)
+        and scripts.words(before)[:1] == scripts.words(after)[:1]
+    )
+    return [f"a {asked} became a {stated}"] if same or whole else []
 
 
 def length(segment: Segment, before: str, after: str, nearest: Nearest | None = None) -> list[str]:
@@ -425,7 +467,8 @@ GUARDS: dict[str, Guard] = {
     "script": script,
     "language": language,
     "control": new_faults(checks.control),
-    "repetition": new_faults(checks.repetition),
+    "width": new_faults(checks.width),
+    "repetition": repetition,
     "end": end,
     "length": length,
     "max_length": max_length,

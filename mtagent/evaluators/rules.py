@@ -12,7 +12,7 @@ import regex
 from mtagent import __version__
 from mtagent.errors import ConfigError
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
-from mtagent.text import foreign, icu, markup, mqm, scripts
+from mtagent.text import doubling, foreign, icu, markup, mqm, scripts
 from mtagent.text import numbers as marks
 from mtagent.text.checks import CHECKS, keys, placeholders
 from mtagent.text.number_words import readings
@@ -449,64 +449,11 @@ def terms(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
                 yield omitted(source, wrong_term, "major", shown)
 
 
-# Words that never follow themselves. Words that may ("had had", "nous nous", "die die", "que que") and
-# languages that double words to make new ones (Indonesian, Turkish, Hindi …) are left out on purpose.
-_NEVER_DOUBLED = {
-    lang: frozenset(words.split())
-    for lang, words in {
-        "en": "the a an of and or with from my your his their our its",
-        "de": "und oder mit von ein eine einen einem eines einer für im am zum zur",
-        "nl": "en een de van met voor",
-        "sv": "och en ett med av",
-        "da": "og en et med af",
-        "nb": "og en et med av",
-        "is": "og með frá til",
-        "fr": "et le les de du des un une avec pour dans par au aux",
-        "es": "el la los las de del al y un una con por para en su sus se me te",
-        "pt": "o os as de do da dos das um uma com por para em",
-        "it": "il la i gli di del della un una con per",
-        "ro": "și cu din pentru un o de",
-        "pl": "i w na z do że",
-        "cs": "a v na z do že pro",
-        "sk": "a v na z do že pre",
-        "ru": "и в на с из для от по",
-        "uk": "і в у на з для від",
-    }.items()
-}
-# Words of languages that seldom double any, and which may follow themselves all the same.
-_MAY_BE_DOUBLED = {
-    lang: frozenset(words.split())
-    for lang, words in {
-        "en": "that had is it her you do in on up to out so very no ha bye",
-        "de": "die der das den dem sie ihr es ist so sehr",
-        "nl": "die dat is zijn het heel zo",
-        "fr": "nous vous si très",
-        "es": "que no ya muy casi",
-        "pt": "que não já muito",
-        "it": "che non si piano quasi poco via così appena molto",
-    }.items()
-}
-_COPIED_TWICE = regex.compile(r"(?<!\p{L})(\p{L}++)\W++\1(?!\p{L})", regex.IGNORECASE)
-_DOUBLED = regex.compile(
-    r"(?<![\p{L}\p{N}\p{Pd}'’])(\p{L}++)(?P<again>[ \u00a0]++\1)(?![\p{L}\p{N}\p{Pd}'’])", regex.IGNORECASE
-)
-
-
 def doubled_words(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """A word that follows itself where the source's words do not; the fix is certain where the language never does it.
-
-    Languages that double words to make new ones are left out, and so are words that may follow themselves.
-    """
-    lang = scripts.language_of(segment.target_lang)
-    never, may = _NEVER_DOUBLED.get(lang, frozenset()), _MAY_BE_DOUBLED.get(lang)
-    if not never or _COPIED_TWICE.search(segment.source):
-        return
-    for match in _DOUBLED.finditer(translation):
-        first, word = match.group(1), match.group(1).lower()
-        if not match.group("again").strip().islower() or (word not in never and (may is None or word in may)):
-            continue
-        shown, fixed = f"{first!r} is doubled", first if word in never else None
-        yield located(translation, *match.span(), "fluency/grammar", "minor", shown, fixed)
+    """A word that follows itself where the source's do not; the fix is certain where the language never does it."""
+    for doubled in doubling.doubled_words(segment.source, translation, segment.target_lang):
+        place, fixed = (doubled.start, doubled.end), doubled.word if doubled.certain else None
+        yield located(translation, *place, "fluency/grammar", "minor", f"{doubled.word!r} is doubled", fixed)
 
 
 _SPACES = regex.compile(r"(?<=[\p{L}\p{N},;:.!?)\]}>%»”\"'’])[ ]{2,}+(?=[\p{L}\p{N}(\[{<%«„“\"'‘¿¡])")
