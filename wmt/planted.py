@@ -272,11 +272,11 @@ def other_script(language: Language, pairs: Sequence[Pair], random: Random) -> P
     return pair.source, pair.target, pair.target[: match.start()] + word + pair.target[match.end() :]
 
 
-def zero_width(language: Language, pairs: Sequence[Pair], random: Random) -> Planted | None:
-    """A zero-width space inside a word."""
+def invisible(language: Language, pairs: Sequence[Pair], random: Random) -> Planted | None:
+    """An invisible character inside a word: a soft hyphen, or one of private use."""
     (pair,) = pairs
     places = [m.start() for m in re.finditer(r"(?<=[^\W\d_])(?=[^\W\d_]{2})", pair.target)]
-    return _at(pair, random, places, lambda _: "\u200b", 0)
+    return _at(pair, random, places, lambda _: random.choice("\ue000\u00ad"), 0)
 
 
 def _at(pair: Pair, random: Random, places: Sequence[int], new: Callable[[str], str], length: int) -> Planted | None:
@@ -384,7 +384,7 @@ KINDS = {
     ),
     "foreign letter": Kind(foreign_letter),
     "word of another script": Kind(other_script),
-    "zero-width space": Kind(zero_width),
+    "invisible character": Kind(invisible),
     "sentence in the source language": Kind(source_sentence, size=2),
     "sentence in a third language": Kind(third_language, size=2),
     "sentence dropped": Kind(dropped_sentence, size=3),

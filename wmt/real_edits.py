@@ -29,6 +29,7 @@ import click
 from mtagent.chain.guards import GUARDS, Damage, damages
 from mtagent.records import Segment
 from mtagent.text import paragraphs
+from mtagent.text.scripts import without_stray_spaces
 from mtagent.text.table import FORMS, Table
 from wmt.data import DATA, records, run
 from wmt.guards import Change
@@ -87,15 +88,16 @@ def _by_paragraph(whole: Edit) -> Iterator[Edit]:
 
 
 def judged(changes: Sequence[Change], few: int = 500) -> list[tuple[Damage, ...]]:
-    """What the guards say of each change. More than a ``few`` are shared out among the processors."""
+    """What the guards say of each change, as a chain makes it. More than a ``few`` are shared out among processors."""
     if len(changes) <= few:
-        return [damages(*change) for change in changes]
+        return [_damages(change) for change in changes]
     with ProcessPoolExecutor(min(8, os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
         return list(pool.map(_damages, changes, chunksize=100))
 
 
 def _damages(change: Change) -> tuple[Damage, ...]:
-    return damages(*change)
+    segment, before, after = change
+    return damages(segment, before, without_stray_spaces(after, before))
 
 
 class Group(NamedTuple):

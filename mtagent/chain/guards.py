@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 import regex
 
@@ -21,7 +21,7 @@ from mtagent.text.commentary import bare, commentary, grown, is_rid_of_remarks
 from mtagent.text.edits import apply
 from mtagent.text.left_over import left_over
 from mtagent.text.number_words import is_number_word, readings
-from mtagent.text.numbers import Number, faults, take
+from mtagent.text.numbers import Number, faults, roman_numerals, take
 from mtagent.text.numbers import numbers as numbers_in
 from mtagent.text.omission import Nearest
 from mtagent.text.omission import lost as lost_sentences
@@ -118,7 +118,19 @@ def numbers(segment: Segment, before: str, after: str) -> Sequence[str]:
         *(Counter(new.other) - Counter(old.other)).elements(),
         *([] if missing or extra else changed_number_words(segment, before, after)),
         *swapped(segment.source, before, after, *languages),
+        *_changed_roman_numerals(segment.source, before, after),
     ]
+
+
+def _changed_roman_numerals(source: str, before: str, after: str) -> list[str]:
+    """Roman numerals of the source that became others: chapter IV → chapter VI."""
+    old, new = roman_numerals(before), roman_numerals(after)
+    if old == new:
+        return []
+    aim = roman_numerals(source)
+    lost = [value for value in (old - new) if aim[value] > new[value]]
+    gained = [value for value in (new - old) if not aim[value]]
+    return [f"Roman numeral {one} became {other}" for one, other in zip(lost, gained, strict=False)]
 
 
 def swapped(source: str, before: str, after: str, source_lang: str, target_lang: str) -> list[str]:
@@ -221,7 +233,7 @@ def units(segment: Segment, before: str, after: str) -> Sequence[str]:
             other for other_kind, other in removed if other_kind == kind and (mentioned is None or other in mentioned)
         ]
         in_source_count = max(in_source[kind, unit], mentioned[unit] if mentioned else 0)
-        if others and in_source_count < new[kind, unit]:
+        if others and in_source_count < new[kind, unit] and _is_named_less(others, before, after, lang):
             faults += [f"unit {others[0]} became {unit}"] * count
     for kind, unit in (in_source - new) & removed:
         if unit == "year":  # aged 3
@@ -230,6 +242,12 @@ def units(segment: Segment, before: str, after: str) -> Sequence[str]:
         if _is_bare(places, before, after, lang):
             faults.append(f"unit {unit} is missing")
     return faults or _swapped_unit_words(before, after, lang, named)
+
+
+def _is_named_less(units: Iterable[str], before: str, after: str, lang: str) -> bool:
+    """Whether one of ``units`` is named less often after, beside a number or not: # ans → # jour de l'an."""
+    old, new = units_named(before, lang), units_named(after, lang)
+    return old is None or new is None or any(new[unit] < old[unit] for unit in units)
 
 
 def _swapped_unit_words(before: str, after: str, lang: str, named: frozenset[str]) -> list[str]:
@@ -415,13 +433,17 @@ def _changed_questions(segment: Segment, before: str, after: str) -> list[str]:
     asked, stated = ("question", "statement") if count < aim else ("statement", "question")
     was, becomes = (old.questions, new.statements) if count < aim else (old.statements, new.questions)
     same = set(was).intersection(becomes).difference(new.questions if count < aim else new.statements)
-    whole = (
-        old.last == asked
-        and new.last == stated
-        and not _is_reworded(before, after)
-        and scripts.words(before)[:1] == scripts.words(after)[:1]
-    )
-    return [f"a {asked} became a {stated}"] if same or whole else []
+    if same and (count < aim or not _is_reworded(before, after)):
+        return [f"a {asked} became a {stated}"]
+    is_turned = old.last == asked and new.last == stated and _begins_alike(before, after)
+    return [f"a {asked} became a {stated}"] if is_turned else []
+
+
+def _begins_alike(before: str, after: str) -> bool:
+    """Whether a text has as many words as another, give or take one, and begins with half of them."""
+    old, new = scripts.words(before), scripts.words(after)
+    alike = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False))))
+    return abs(len(old) - len(new)) <= 1 and 2 * alike >= len(old)
 
 
 def length(segment: Segment, before: str, after: str, nearest: Nearest | None = None) -> list[str]:
@@ -440,6 +462,21 @@ def length(segment: Segment, before: str, after: str, nearest: Nearest | None = 
         losses = tuple(loss for one in shown for loss in lost_sentences(*one, target_lang=lang, nearest=nearest))
         additions = tuple(dict.fromkeys(addition for one in shown for addition in grown(*one, target_lang=lang)))
     return [*losses, *additions]
+
+
+_NOTE_MARK = regex.compile(r"^[ \t\u3000]*+[※⚠ℹ💡📝☞]\ufe0f?", regex.MULTILINE)
+
+
+def with_note_marks(guard: Guard) -> Guard:
+    """``guard`` over texts in which ※ and its like are the word for a note, which a translation may spell out."""
+
+    def guarded(segment: Segment, before: str, after: str) -> Sequence[str]:
+        if not _NOTE_MARK.search(segment.source):
+            return guard(segment, before, after)
+        source, before, after = (_NOTE_MARK.sub("Note: ", text) for text in (segment.source, before, after))
+        return guard(segment.model_copy(update={"source": source}), before, after)
+
+    return guarded
 
 
 def max_length(segment: Segment, before: str, after: str) -> list[str]:
@@ -470,7 +507,7 @@ GUARDS: dict[str, Guard] = {
     "width": new_faults(checks.width),
     "repetition": repetition,
     "end": end,
-    "length": length,
+    "length": with_note_marks(length),
     "max_length": max_length,
 }
 """All guards by name. A program may add its own: ``GUARDS["mine"] = lambda segment, before, after: [...]``."""

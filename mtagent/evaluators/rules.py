@@ -104,15 +104,23 @@ def final_mark(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     short = len(scripts.words(segment.source)) <= _SURELY_WHOLE
     belongs_to_word = segment.source.rstrip().endswith(f" {translation.split()[-1]}{wanted['mark']}")  # Acme Inc.
     certain = short and wanted["mark"] in ".。" and script not in ("Arab", "Armn") and not belongs_to_word
+    certain = certain and not _is_tokenised(segment.source, segment.source_lang)
     fixed = translation[start : bare.end()] + mark if certain else None
     yield located(translation, start, bare.end(), _PUNCTUATION, "minor", "the final punctuation is missing", fixed)
 
 
 _SPACE_BEFORE = regex.compile(r"(?<=[\p{L}\p{N})\]}>%»”\"])[ \u00a0\u202f]++(?P<mark>[,.;:!?])(?=[\s]|\Z)")
 _SPACED_SOURCE = regex.compile(r"[\p{L}\p{N})\]\"] [,.;:!?](?:\s|\Z)")
+_SPACED_FRENCH_SOURCE = regex.compile(r"[\p{L}\p{N})\]\"] [,.](?:\s|\Z)")
 _TIGHT = regex.compile(r"[\p{L}\p{N})\]\"][,.;:!?](?:\s|\Z)")
 _TIGHT_END = regex.compile(r"[\p{L}\p{N})\]}>%\"][.!?][\p{Pe}\p{Pf}\"'\s]*+\Z")
 _FRENCH_MARKS = frozenset(";:!?")
+
+
+def _is_tokenised(source: str, lang: str) -> bool:
+    """Whether marks stand apart from words in ``source``; in French some of them always do."""
+    pattern = _SPACED_FRENCH_SOURCE if scripts.language_of(lang) == "fr" else _SPACED_SOURCE
+    return pattern.search(source) is not None
 
 
 def space_before(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
@@ -121,7 +129,7 @@ def space_before(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     Text where every mark stands so is tokenised, and left alone, unless the source is not.
     """
     french = scripts.language_of(segment.target_lang) == "fr"
-    if scripts.language_of(segment.source_lang) != "fr" and _SPACED_SOURCE.search(segment.source):
+    if _is_tokenised(segment.source, segment.source_lang):
         return
     if not _TIGHT.search(translation) and not _TIGHT_END.search(segment.source[-20:]):
         return
@@ -135,7 +143,7 @@ _TIGHT_FRENCH = regex.compile(r"(?<=\p{L})[;!?](?=[\s]|\Z)")
 
 def french_space(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """French of France without its narrow space before ``;``, ``!`` and ``?``."""
-    if segment.target_lang not in ("fr", "fr-FR"):
+    if segment.target_lang not in ("fr", "fr-FR") or _is_tokenised(segment.source, segment.source_lang):
         return
     copied = set(segment.source.split())  # Yahoo!, Jeopardy!, return;
     for match in _TIGHT_FRENCH.finditer(translation):

@@ -60,7 +60,7 @@ _NEVER_DOUBLED = _by_language(
 """Words that never follow themselves, so that the second one is certainly too many."""
 _MAY_BE_DOUBLED = _by_language(
     {
-        "en": "that had is it her you do in on up to out so very no ha bye really many long far more there now well come go",
+        "en": "that had is it her you do in on up to out so very no ha bye really many long far more there now well go",
         "de": "die der das den dem sie ihr es ist so sehr ganz nein ja ha viel weit wenn was wie immer nach",
         "nl": "die dat is zijn het heel zo ja nee ha wie wat",
         "sv": "som det den de är så mycket väldigt ha hej nej ja långt var",

@@ -14,11 +14,13 @@ from mtagent.text import foreign, scripts
 _SMALL_WORDS = {
     lang: frozenset(words.split())
     for lang, words in {
-        "en": "the a an of and or to in on at by for from with without is are was were be been has have had do does did "
+        "en": "the a an of and or to in on at by for from with without is are was were be been has have had do "
+        "does did "
         "not no you your we our they their it its this that these those he his she her him them us can could will "
         "would should must may might if when while before after until between into about all any each every some "
         "which who what where how than then there here only also as but so i my me please",
-        "de": "der die das den dem des ein eine einen einem einer und oder zu in im an am auf bei von vom für mit ohne ist "
+        "de": "der die das den dem des ein eine einen einem einer und oder zu in im an am auf bei von vom für "
+        "mit ohne ist "
         "sind war waren sein wird werden hat haben hatte nicht kein keine sie ihr ihre wir unser unsere er es man "
         "dieser diese dieses diesen jede jeder jedes jeden alle wenn während vor nach bis zwischen über unter durch "
         "kann können muss müssen soll wie was wo wer als auch nur noch aber so zum zur bitte um aus ich mein",
@@ -28,24 +30,32 @@ _SMALL_WORDS = {
         "es": "el la los las un una unos unas de del y o a al en por para con sin es son era está están ser no su sus "
         "nuestro nuestra usted nos se lo le este esta estos estas ese esa que quien cuando si antes después entre "
         "cada todos todas todo puede debe como pero más también muy mi",
-        "it": "il lo la i gli le un uno una di del dello della dei degli delle e o a al alla in nel nella su sul per con "
+        "it": "il lo la i gli le un uno una di del dello della dei degli delle e o a al alla in nel nella su "
+        "sul per con "
         "senza è sono era non suo sua vostro nostro si che chi quando se prima dopo tra fra ogni tutti tutte può "
         "deve come ma più anche molto questo questa questi queste mio",
-        "pt": "o a os as um uma de do da dos das e ou à ao em no na nos nas por para com sem é são era está não seu sua "
+        "pt": "o a os as um uma de do da dos das e ou à ao em no na nos nas por para com sem é são era está não "
+        "seu sua "
         "nosso nossa se que quem quando antes depois entre cada todos todas pode deve como mas mais também muito "
         "este esta esse essa isso meu",
-        "nl": "de het een van en of te in op aan bij voor met zonder is zijn was waren niet geen u uw je jouw we ons onze "
+        "nl": "de het een van en of te in op aan bij voor met zonder is zijn was waren niet geen u uw je jouw "
+        "we ons onze "
         "hij zij het dit dat deze die als wanneer terwijl na tot tussen elke alle kan moet wordt worden door over "
         "uit maar ook alleen nog hoe wat waar wie mijn",
-        "sv": "en ett och eller att i på av för från med utan är var inte du din ditt dina vi vår de den det som om när "
+        "sv": "en ett och eller att i på av för från med utan är var inte du din ditt dina vi vår de den det "
+        "som om när "
         "innan efter mellan varje alla kan måste ska till men också hur vad",
-        "da": "en et og eller at i på af for fra med uden er var ikke du din dit dine vi vores de den det som om når før "
+        "da": "en et og eller at i på af for fra med uden er var ikke du din dit dine vi vores de den det som "
+        "om når før "
         "efter mellem hver alle kan skal til men også hvordan hvad",
-        "nb": "en et ei og eller å i på av for fra med uten er var ikke du din ditt dine vi vår de den det som om når før "
+        "nb": "en et ei og eller å i på av for fra med uten er var ikke du din ditt dine vi vår de den det som "
+        "om når før "
         "etter mellom hver alle kan må skal til men også hvordan hva",
-        "pl": "i w na z do że nie się o po od za dla przez przy jest są był lub oraz to ten ta te jak gdy jeśli co każdy "
+        "pl": "i w na z do że nie się o po od za dla przez przy jest są był lub oraz to ten ta te jak gdy jeśli "
+        "co każdy "
         "wszystkie może musi tylko także ale",
-        "cs": "a v na z do že ne se si o po od za pro při je jsou byl nebo to ten ta jak když pokud co každý všechny může "
+        "cs": "a v na z do že ne se si o po od za pro při je jsou byl nebo to ten ta jak když pokud co každý "
+        "všechny může "
         "musí jen také ale",
     }.items()
 }

@@ -413,26 +413,39 @@ def _joined(text: str, numbers: list[Number], powers: dict[int, _Magnitude]) -> 
 
 # -- other numerals
 
+# A single letter only behind a word that it may number (chapter V), an ordinal's ending only in small letters (XIXe).
 _ROMAN = regex.compile(
-    r"(?<![\p{L}\p{N}])(?=[IVXLCDM]{2,9}(?![\p{L}\p{N}]))"
-    r"M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})(?![\p{L}\p{N}])"
+    r"(?<![\p{L}\p{N}])(?:(?=[IVXLCDM]{2})|(?<=\p{L}[ \u00a0])(?=[IVX]))(?=[IVXLCDM])"
+    r"(?P<numeral>M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3}))(?<=[IVXLCDM])"
+    r"(?:er|re|[eè]re|[eè]me|es?|[ºª]|-\p{Cyrillic}{1,3})?(?![\p{L}\p{N}])"
 )
 _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 _CIRCLED = regex.compile(r"[①-⒛㉑-㉟㊱-㊿]")
+_RAISED = regex.compile(r"[⁰¹²³⁴-⁹]++|[₀-₉]++")
+_SMALL_NUMERAL = regex.compile(r"[IVX]{2,7}")
+
+
+def _roman_value(numeral: str) -> str:
+    digits = [_ROMAN_DIGITS[letter] for letter in numeral]
+    following = [*digits[1:], 0]
+    return str(sum(-now if now < then else now for now, then in zip(digits, following, strict=True)))
 
 
 @remembered
 def other_numerals(text: str) -> frozenset[str]:
-    """The values of Roman numerals of two letters or more (XVIII → "18") and of circled ones (③ → "3").
+    """The values of Roman numerals (XVIII → "18"), circled ones (③ → "3"), and raised or lowered ones (CO₂ → "2").
 
     A translation may write these in digits, and the other way round.
     """
     values = {f"{unicodedata.numeric(sign):.0f}" for sign in _CIRCLED.findall(text)}
-    for match in _ROMAN.finditer(text):
-        digits = [_ROMAN_DIGITS[letter] for letter in match.group()]
-        following = [*digits[1:], 0]
-        values.add(str(sum(-now if now < then else now for now, then in zip(digits, following, strict=True))))
-    return frozenset(values)
+    values |= {unicodedata.normalize("NFKC", digits) for digits in _RAISED.findall(text)}
+    return frozenset(values | {_roman_value(match["numeral"]) for match in _ROMAN.finditer(text)})
+
+
+def roman_numerals(text: str) -> Counter[str]:
+    """How often each Roman numeral below 40 of two letters or more is in ``text``, by its value."""
+    numerals = (match["numeral"] for match in _ROMAN.finditer(text))
+    return Counter(_roman_value(numeral) for numeral in numerals if _SMALL_NUMERAL.fullmatch(numeral))
 
 
 # -- pairs of numbers

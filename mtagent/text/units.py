@@ -204,13 +204,16 @@ en: day day days; week week weeks; month month months; year year years yr yrs; �
 en: fortnight fortnight fortnights; decade decade decades; century century centuries
 en: pp percentage; £ pound pounds quid; hp horsepower hp; Mbit megabit megabits; ₺ lira; t ton tons tonne tonnes
 es: s segundo segundos; day día días; week semana semanas; month mes meses; year año años; h hora horas
-es: pp porcentual*; tsp cdta cdtas cdita cucharadit* cucharill*; tbsp cda cdas cucharada cucharadas; cup taza tazas; °C centígrado*
+es: pp porcentual*; tsp cdta cdtas cdita cucharadit* cucharill*; tbsp cda cdas cucharada cucharadas; cup taza tazas
+es: °C centígrado*
 es: CHF franco francos; SEK corona coronas; NOK corona coronas; DKK corona coronas; Kč corona coronas; RON lei
 es: century siglo siglos; decade década décadas; fortnight quincena*; ha hectárea*; acre acre acres; t toneladas
-et: s sekund*; min minut*; h tund tundi tunni; day päev päeva päevad; week nädal*; month kuu kuud kuu; year aasta aastat
+et: s sekund*; min minut*; h tund tundi tunni; day päev päeva päevad; week nädal*; month kuu kuud kuu
+et: year aasta aastat
 fi: mi maili*; in tuuma*; m metri*; lb pauna*; oz unssi*; g gramma*
 fi: s sekunti*; min minuutti*; h tunti tuntia tunnin tunnit; day päivä* päivää; week viikko* viikkoa viikon; t tonni*
-fi: month kuukau* kuukautta; year vuosi vuotta vuoden vuodet; tsp tl teelusikal*; tbsp rkl ruokalusi*; l litra*; dl desilitr*
+fi: month kuukau* kuukautta; year vuosi vuotta vuoden vuodet; tsp tl teelusikal*; tbsp rkl ruokalusi*; l litra*
+fi: dl desilitr*
 fr: mi mille milles; ft pied pieds; in pouce pouces; lb livre livres; £ livre livres; oz once onces
 fr: day jour jours journées; week semaine semaines; month mois; year an ans année années; KB Ko; bit bit bits; hp ch
 fr: pp pourcentage; cup tasse tasses; CHF franc francs; century siècle siècles; decade décennie*; t tonne tonnes
@@ -218,19 +221,24 @@ he: s שניות שנייה; min דקות דקה; h שעות שעה; day ימי�
 hi: h घंटा घंटे घंटों; s सेकंड सेकेंड; ₹ रुपये रुपए रुपया
 hr: s sekund*; min minut*; h sat sata sati; day dan dana dani; week tjed*; month mjesec*; year godin*; € eura euro
 hu: mi mérföld*; in hüvelyk*; m méter*; lb font*; £ font*; oz unci*
-hu: s másodperc*; min perc perce perces percig; h óra órát órán órás; day nap napot napon napja napos; week hét hetet hétig héten hetes
-hu: month hónap*; year év évet éves évig; tsp teáskan* kiskan* tk; tbsp evőkan* ek; l liter*; ml millilit*; dl decilit*
+hu: s másodperc*; min perc perce perces percig; h óra órát órán órás; day nap napot napon napja napos
+hu: week hét hetet hétig héten hetes
+hu: month hónap*; year év évet éves évig; tsp teáskan* kiskan* tk; tbsp evőkan* ek; l liter*; ml millilit*
+hu: dl decilit*
 id: mi mil; in inci
 id: s detik; min menit; h jam; day hari; week minggu; month bulan; year tahun; Rp rupiah; ₹ rupee; t ton
 it: mi miglio miglia; ft piede piedi; in pollice pollici; yd iarda iarde; m metri; kg chilo chili chilogramm*
 it: g grammo grammi; lb libbra libbre; oz oncia once
-it: s secondi secondo; min minuti minuto; h ora ore; day giorno giorni; week settiman*; month mese mesi; year anno anni
-it: tsp cucchiaini cucchiaino; tbsp cucchiaio cucchiai; cup tazza tazze; °C centigrad*; ha ettaro ettari; acre acro acri
+it: s secondi secondo; min minuti minuto; h ora ore; day giorno giorni; week settiman*; month mese mesi
+it: year anno anni
+it: tsp cucchiaini cucchiaino; tbsp cucchiaio cucchiai; cup tazza tazze; °C centigrad*; ha ettaro ettari
+it: acre acro acri
 it: CHF franco franchi; century secolo secoli; l litro litri; ml millilitr*; km chilometr*; £ sterlin*; t tonnellat*
 ja: ¥ 円
 lt: day dien*; week savait*; month mėnes* mėn; year metų metai metus; h valand*; min minut*; s sekund*
 nb: 10km mil; ft fot; in tomme tommer; lb pund; £ pund; g gram
-nb: s sekund*; h time timer; day dag dager døgn; week uke uker; month måned*; year år; tsp ts teskje*; tbsp ss spiseskje*
+nb: s sekund*; h time timer; day dag dager døgn; week uke uker; month måned*; year år; tsp ts teskje*
+nb: tbsp ss spiseskje*
 nb: cup kopp kopper; hp hk; NOK krone kroner kr
 nl: mi mijl mijlen; ft voet; in duim; kg kilo; lb pond ponden; £ pond ponden
 nl: s seconde*; min minuut minuten; h uur uren; day dag dagen; week week weken; month maand maanden; year jaar jaren
@@ -238,31 +246,40 @@ nl: tsp tl theelepel*; tbsp el eetlepel*; cup kop kopje; °C Celsius; hp pk; SEK
 no: s sekund*; h time timer; day dag dager døgn; week uke uker; month måned*; year år; NOK krone kroner kr
 pl: mi mila mile mil milę; ft stopa stopy stóp; in cal cale cali; yd jard*; m metr*; cm centymetr*; mm milimetr*
 pl: g gram*; oz uncj*; gal galon*
-pl: s sekund*; min minut*; h godzin* godz; day dzień dni dniach dnia; week tydzień tygodni* tygodnie; month miesiąc* miesięcy*
+pl: s sekund*; min minut*; h godzin* godz; day dzień dni dniach dnia; week tydzień tygodni* tygodnie
+pl: month miesiąc* miesięcy*
 pl: year rok lat lata latach roku; tsp łyżecz*; tbsp łyżk* łyżek; cup szklan*; °C Celsjusz*; ha hektar*; acre akr*
 pl: hp KM koni; ml mililitr*; t ton tony tona tonę; CHF frank*; SEK koron*; NOK koron*; DKK koron*; Kč koron*; € euro
 pt: ft pé pés; yd jarda*; oz onça onças
 pt: s segundo segundos; day dia dias; week semana semanas; month mês meses; year ano anos; h hora horas
-pt: tsp colheradinha*; cup xícara* chávena*; CHF franco francos; R$ real reais; century século séculos; acre acre acres
+pt: tsp colheradinha*; cup xícara* chávena*; CHF franco francos; R$ real reais; century século séculos
+pt: acre acre acres
 pt: SEK coroa coroas; NOK coroa coroas; DKK coroa coroas; Kč coroa coroas; % porcento; °C centígrado*; ha hectare*
 ro: mi milă mile
-ro: s secund*; min minut*; h ore oră ora; day zi zile zilele zilelor; week săptămân*; month lună luni; year an ani ai; RON lei leu
+ro: s secund*; min minut*; h ore oră ora; day zi zile zilele zilelor; week săptămân*; month lună luni
+ro: year an ani ai; RON lei leu
 ro: tsp linguriț*; tbsp lingur*; °C Celsius; t ton*; € euro
-ru: s сек секунд*; day день дня дней дни днях дням дне; week недел*; month месяц*; year год года лет году годы годах годов
+ru: s сек секунд*; day день дня дней дни днях дням дне; week недел*; month месяц*
+ru: year год года лет году годы годах годов
 ru: h ч час часа часов часах; cup стакан*; ¥ иен* йен*; t т тонн*; CHF франк*; SEK крон*; NOK крон*
 ru: DKK крон*; Kč крон*; l л литр*; ft фут*; ha га гектар*; % процент*; century век века веков
 sk: mi míľ*; ft stopa stôp stopy; lb libra libier libry
 sk: s sekund*; min minút*; h hodin* hodín; day deň dni dní dňoch; week týžd*; month mesiac*; year rok roky rokov roku
 sk: tsp lyžičk* čl; tbsp lyžic*; hp koní
 sl: day dan dni dneva dneh; week teden tedn*; month mesec*; year leto leta let; h ura ure ur; s sekund*; min minut*
-sr: day дан дана дани dan dana dani; week недељ* nedelj*; month месец* mesec*; year годин* godin*; h сат сата сати sat sata sati
+sr: day дан дана дани dan dana dani; week недељ* nedelj*; month месец* mesec*; year годин* godin*
+sr: h сат сата сати sat sata sati
 sv: 10km mil; ft fot; in tum; lb pund; £ pund; oz uns
-sv: s sekund*; min minut*; h timme timmar timmars timmen; day dag dagar dagars dygn dagen; week vecka veckor veckors veckan
-sv: month månad*; year år års året; tsp tsk tesked*; tbsp msk matsked*; cup kopp koppar; hp hk hästkraft*; SEK krona kronor kr
+sv: s sekund*; min minut*; h timme timmar timmars timmen; day dag dagar dagars dygn dagen
+sv: week vecka veckor veckors veckan
+sv: month månad*; year år års året; tsp tsk tesked*; tbsp msk matsked*; cup kopp koppar; hp hk hästkraft*
+sv: SEK krona kronor kr
 sv: t ton; pp procentenhet*; ha hektar; acre tunnland acre
 tr: mi mil; in inç
-tr: s saniye*; min dakika* dk; h saat saatte saatlik; day gün günde günlük günü; week hafta*; month ay ayda aylık; year yıl yılda yıllık
-tr: € avro* euro*; $ dolar*; ₺ lira* TL; g gram*; kg kilogram* kilo; l litre*; ml mililitre*; cm santimetre*; m metre*; km kilometre*
+tr: s saniye*; min dakika* dk; h saat saatte saatlik; day gün günde günlük günü; week hafta*; month ay ayda aylık
+tr: year yıl yılda yıllık
+tr: € avro* euro*; $ dolar*; ₺ lira* TL; g gram*; kg kilogram* kilo; l litre*; ml mililitre*; cm santimetre*
+tr: m metre*; km kilometre*
 tr: m² metrekare*; m³ metreküp*; hp beygir*; t ton; °C santigrat Celsius; ha hektar; acre dönüm
 uk: s с сек секунд*; day день дня днів дні днях; week тиж*; month місяц*; year рік року років роки роках; h год годин*
 uk: cup склян*; °C Цельсі*; CHF франк*; l л літр*; t т тонн*; ha га гектар*
@@ -328,9 +345,9 @@ def _read_tables() -> None:
         else:
             lang = f"{head} "
         for entry in entries.split(";"):
-            unit, *forms = entry.split()
-            for form in forms:
-                _add_form(form, lang, unit)
+            name, *its_forms = entry.split()
+            for form in its_forms:
+                _add_form(form, lang, name)
     for line in _PHRASES.strip().split("\n"):
         unit, _, phrases = line.partition(": ")
         _PHRASE_UNITS.update(dict.fromkeys((phrase.replace(" ", "") for phrase in phrases.split("|")), unit))
@@ -428,6 +445,8 @@ def _likeliest(units: Units, named: frozenset[str]) -> tuple[str, str]:
 def _units_at(match: regex.Match[str], lang: str) -> Units:
     """What the match of a number with a unit may measure in."""
     form = match["unit"]
+    if form == "s" and match.string[match.start("unit") - 1].isdigit():  # the 1990s
+        return ()
     units = units_of(form, lang)
     before, behind = match["power"], match["behind"]
     if not before and not behind:
