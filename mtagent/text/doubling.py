@@ -98,9 +98,13 @@ _DOUBLED = regex.compile(
 # Without spaces: particles and pronouns that do not follow themselves, and three characters or more that do.
 _DOUBLED_SIGNS = {
     "ja": regex.compile(r"をを|(?P<again>(?P<word>[\p{Han}\p{Hiragana}\p{Katakana}ー]{3,12}?)(?P=word))"),
-    "zh": regex.compile(r"的的(?!确)|您您|我我|请请|與與|与与|(?P<again>(?P<word>\p{Han}{3,12}?)(?P=word))"),
+    "zh": regex.compile(r"的的(?!确)|您您|我我|请请|與與|与与|(?P<again>(?P<word>\p{Han}{2,12}?)(?P=word))"),
 }
 _TWICE = regex.compile(r"(?<!\p{L})(\p{L}[\p{L}\p{M}]*+)\W++\1(?!\p{L})|(\p{Han}{2,}?)\2", regex.IGNORECASE)
+_DOUBLED_IN_CHINESE = frozenset(
+    """研究 讨论 討論 考虑 考慮 休息 商量 了解 学习 學習 打扮 放松 放鬆 锻炼 鍛鍊 介绍 介紹 非常 很多 好多 许多 許多 特别 特別 真的 感受 体验 體驗
+    准备 準備 收拾 整理 打听 打聽 检查 檢查 活动 活動 热闹 熱鬧 庆祝 慶祝 认识 認識 比较 比較 尝试 嘗試 等等 最最 永远 永遠""".split()
+)
 _PERIODIC = regex.compile(r"(.+?)\1++", regex.DOTALL)
 
 
@@ -133,5 +137,8 @@ def doubled_words(source: str, text: str, lang: str) -> Iterator[Doubled]:
             yield Doubled(first, *match.span(), word in never)
     for match in signs.finditer(text) if signs else ():
         word = match["word"] or match.group()[0]
-        if not match["again"] or (len(set(word)) > 1 and not _PERIODIC.fullmatch(word)):
+        on_purpose = (
+            len(set(word)) == 1 or _PERIODIC.fullmatch(word) or word[0] in "一每" or word in _DOUBLED_IN_CHINESE
+        )
+        if not match["again"] or not on_purpose:
             yield Doubled(word, *match.span(), certain=False)

@@ -24,10 +24,12 @@ _SMALL_WORDS = {
         "sind war waren sein wird werden hat haben hatte nicht kein keine sie ihr ihre wir unser unsere er es man "
         "dieser diese dieses diesen jede jeder jedes jeden alle wenn während vor nach bis zwischen über unter durch "
         "kann können muss müssen soll wie was wo wer als auch nur noch aber so zum zur bitte um aus ich mein",
-        "fr": "le la les l un une des du de d et ou à au aux en dans sur sous par pour avec sans est sont était être a "
+        "fr": "le la les l un une des du de d et ou à au aux en dans sur sous par pour avec sans est sont "
+        "était être a "
         "ont ne pas vous votre vos nous notre nos il elle ils elles son sa ses leur leurs ce cet cette ces qui que "
         "quand si avant après entre chaque tous toutes tout peut doit comme mais plus aussi je mon ma mes",
-        "es": "el la los las un una unos unas de del y o a al en por para con sin es son era está están ser no su sus "
+        "es": "el la los las un una unos unas de del y o a al en por para con sin es son era está están ser no "
+        "su sus "
         "nuestro nuestra usted nos se lo le este esta estos estas ese esa que quien cuando si antes después entre "
         "cada todos todas todo puede debe como pero más también muy mi",
         "it": "il lo la i gli le un uno una di del dello della dei degli delle e o a al alla in nel nella su "
@@ -74,7 +76,7 @@ _NOT_SPELT_SO = {
         "cs": r"[qw]|th|sh|ph|ck|gh",
         "sk": r"[qw]|th|sh|ph|ck|gh",
         "hu": r"[qwx]|th|sh|ph|ck",
-        "tr": r"[qwx]|th|ck|ph|oo|ee",
+        "tr": r"[qwx]|th|ck|ph|oo|ee|[bcdg]$",
         "fi": r"[bcfqwxzå]|th|sh|[dgkmp]$",
         "id": r"[qvxz]|th|sh|ck|ee|oo|ght",
         "vi": r"[fjwz]|sh|ck|[bdfgjklqrsvwxz]$|\w{7}",
@@ -138,8 +140,7 @@ def _is_word(word: str, lang: str) -> bool:
 
 
 def _pairs(text: str, lang: str) -> Iterator[tuple[str, str]]:
-    words = [match for match in _LATIN_WORD.finditer(text)]
-    for first, second in pairwise(words):
+    for first, second in pairwise(_LATIN_WORD.finditer(text)):
         if _is_pair(text, first, second, lang):
             yield first.group(), second.group()
 

@@ -293,6 +293,7 @@ def numbers(text: str, lang: str = "", *, certain: bool = True) -> tuple[Number,
     has_hours = bool(_parts_of_the_day(lang)[2].search(text))
     has_dashes, words = not alphabet(text).isdisjoint(_DASHES), language(lang)
     has_minus = has_dashes or bool(words and any(word in text.casefold() for word in words.minus))
+    has_halves = not alphabet(text).isdisjoint("半반")
     numbers: list[Number] = []
     powers: dict[int, _Magnitude] = {}
     for match in _NUMBER.finditer(text):
@@ -321,6 +322,8 @@ def numbers(text: str, lang: str = "", *, certain: bool = True) -> tuple[Number,
             if has_hours and 1 <= number <= 12 and text[start - 1 : start] not in (":", "："):
                 values = _hours(text, start, end, number, lang, certain) or values
             values = tuple(dict.fromkeys((*values, *_years(text, start, end, values[0], lang))))
+        if has_halves and not marks and _HALF_MORE.match(text, end):
+            values = tuple(dict.fromkeys((f"{values[0]}.5", *values)))
         name = _NAME.search(text, max(0, start - 24), start) if has_dashes else None
         if name is None and "/" in text[max(0, start - 1) : end + 1]:
             name = _ROUND_THE_CLOCK.match(text, max(0, start - 3))
@@ -341,6 +344,8 @@ def numbers(text: str, lang: str = "", *, certain: bool = True) -> tuple[Number,
     return tuple(number for number in _with_fractions(text, numbers, lang) if number.start not in empty)
 
 
+_HALF_MORE = regex.compile(r"(?:時間|小[时時]|年|[かヶカヵ]月|[个個](?:月)?|倍|日|시간|년|달|개월)[间間]?[ ]?[半반]")
+"""What stands between a number and the half that is added to it: 1時間半, 两个半."""
 _FRACTION = regex.compile(
     r"(?:(?<![\d/.,:])(?P<whole>\d{1,3})[ \u00a0\u202f]?)?(?P<sign>[¼-¾⅐-⅞])"
     r"|(?<![\d/.,:\u2044]|\p{Pd})(?:(?P<whole>\d{1,3})[ \u00a0\u202f])?"

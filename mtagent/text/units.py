@@ -17,13 +17,15 @@ _UNITS = """
 space km: km км किमी 公里 千米 キロメートル 킬로미터 كم kilomet* kilómet* kilomèt* quilômet* quilómet* chilomet*
 space km: километр* किलोमीटर किलोमिटर কিলোমিটার كيلومتر* กิโลเมตร กม קילומטר*
 space km: кілометр* kílómet* kilomét*
-space m: m м 米 メートル 미터 meter* metre* mètre* metro* metr metrů метр* मीटर मिटर মিটার متر* أمتار เมตร מטר* μέτρα
+space m: m м 米 メートル 미터 meter* metre* mètre* metro* metr metrů метр* मीटर मिटर মিটার متر* أمتار เมตร מטר*
+space m: μέτρα
 space dm: dm дм decimet* dezimeter* дециметр*
 space cm: cm см 厘米 センチ センチメートル 센티미터 centimet* centímet* centimèt* zentimeter* sentímet* सेंटीमीटर सेमी
 space cm: сантиметр* سنتيمتر* سم เซนติเมตร
 space mm: mm мм 毫米 ミリ ミリメートル 밀리미터 millimet* milímet* millimèt* миллиметр* міліметр* मिलीमीटर मिमी
 space mm: مليمتر* ملم มิลลิเมตร
-space µm: µm μm мкм 微米 マイクロメートル micromet* micrómet* micromèt* mikromet* микрометр* micron* micrones мікрометр*
+space µm: µm μm мкм 微米 マイクロメートル micromet* micrómet* micromèt* mikromet* микрометр* micron* micrones
+space µm: мікрометр*
 space nm: nm нм 纳米 奈米 ナノメートル nanomet* nanómet* nanomèt* нанометр*
 space mi: mi mile miles 英里 マイル 마일 मील meile* milla millas milha milhas míl* миля* мили миль mílur mílna
 space mi: मील माइल মাইল ميل* أميال ไมล์ מייל*
@@ -31,7 +33,8 @@ space ft: ft feet foot 英尺 フィート 피트 फीट fuß pie pies pés �
 space in: inch inches 英寸 インチ 인치 zoll palec palce palců pulgada* polegada* дюйм* इंच ইঞ্চি بوصة بوصات นิ้ว
 space yd: yd yard yards 码 ヤード yarda* Yards गज ياردة ياردات หลา ярд*
 space nmi: nmi sm 海里 seemeile* seemil* sjømil*
-space ha: ha га 公顷 公頃 ヘクタール 헥타르 hectare* hectár* hektar* hektár* hehtaari* hectáreas ettar* гектар* हेक्टेयर هكتار*
+space ha: ha га 公顷 公頃 ヘクタール 헥타르 hectare* hectár* hektar* hektár* hehtaari* hectáreas ettar* гектар*
+space ha: हेक्टेयर هكتار*
 space ha: เฮกตาร์
 space acre: acre acres ac 英亩 英畝 エーカー 에이커 akr* акр* acro acri एकड़ فدان* فدادين acro* เอเคอร์
 space m²: qm mq 平米 坪米 ㎡
@@ -41,7 +44,8 @@ space l: l L л 升 公升 リットル 리터 liter* litre* litro* litr* лит
 space hl: hl гл hectolit* hektolit*
 space dl: dl dL дл 分升 デシリットル decilit* decílit* dezilit* децилитр* desilit*
 space cl: cl cL сл centilit* centílit* zentilit* сантилитр* senttilit*
-space ml: ml mL мл 毫升 ミリリットル ミリ 밀리리터 millilit* mililit* mililít* milílit* миллилитр* мілілітр* मिलीलीटर मिली
+space ml: ml mL мл 毫升 ミリリットル ミリ 밀리리터 millilit* mililit* mililít* milílit* миллилитр* мілілітр*
+space ml: मिलीलीटर मिली
 space ml: ملليلتر* مليلتر* มิลลิลิตร
 space µl: µl μl µL μL мкл 微升 マイクロリットル microlit* microlít* mikrolit* микролитр*
 space gal: gal gallon* gallone* galón galones галлон* 加仑 ガロン
@@ -52,8 +56,10 @@ space cup: cup cups 杯 カップ 컵
 mass kg: kg кг किग्रा 公斤 千克 キロ キログラム 킬로그램 كجم kilogram* kilogramm* quilo* kilo kilos kilá килограмм*
 mass kg: кілограм* किलोग्राम किलो কেজি কিলোগ্রাম كيلوغرام* كيلوجرام* كغم كغ กิโลกรัม กก
 mass g: g г 克 グラム 그램 gram grams gramm gramme* gramo* gramas грамм* грам* ग्राम গ্রাম غرام* جرام*
-mass mg: mg мг 毫克 ミリグラム 밀리그램 milligram* miligram* milligramm* миллиграмм* міліграм* मिलीग्राम ملغ ملليغرام* มิลลิกรัม
-mass µg: µg μg mcg мкг 微克 マイクログラム 마이크로그램 microgram* microgramm* mikrogram* mikrogramm* микрограмм* мікрограм*
+mass mg: mg мг 毫克 ミリグラム 밀리그램 milligram* miligram* milligramm* миллиграмм* міліграм* मिलीग्राम ملغ
+mass mg: ملليغرام* มิลลิกรัม
+mass µg: µg μg mcg мкг 微克 マイクログラム 마이크로그램 microgram* microgramm* mikrogram* mikrogramm*
+mass µg: микрограмм* мікрограм*
 mass µg: माइक्रोग्राम ميكروغرام* ไมโครกรัม
 mass ng: ng нг 纳克 ナノグラム nanogram* нанограмм*
 mass IU: IU IE UI МЕ
@@ -65,7 +71,8 @@ mass lb: lb lbs pound pounds 磅 ポンド 파운드 pfund libra* фунт* funt
 mass oz: oz ounce ounces 盎司 オンス unze* onza* унци* унці*
 mass t: t т tonne tonnes ton tons tonnen tonelada* tonnellat* tona tony tonn тонн* トン 吨 噸 톤 टन طن أطنان ตัน
 space km: キロ
-temperature °C: °C ℃ ºC Celsius Celsia Celsjusza Цельси* Цельсі* 摄氏度 攝氏 摄氏 セ氏 섭씨 सेल्सियस مئوية سيلسيوس เซลเซียส
+temperature °C: °C ℃ ºC Celsius Celsia Celsjusza Цельси* Цельсі* 摄氏度 攝氏 摄氏 セ氏 섭씨 सेल्सियस مئوية سيلسيوس
+temperature °C: เซลเซียส
 temperature °C: צלזיוס
 temperature °F: °F ℉ ºF Fahrenheit Fahrenheita Фаренгейт* 华氏度 华氏 華氏 カ氏 화씨 फ़ारेनहाइट फारेनहाइट फ़ारेनहाइट
 temperature °F: فهرنهايت ฟาเรนไฮต์ פרנהייט
@@ -73,7 +80,8 @@ temperature K: Kelvin* Кельвин*
 share %: % ％ ٪ percent procent* prozent* porcent* pourcent* процент* відсотк* prósent* प्रतिशत パーセント
 share %: 퍼센트 بالمئة بالمائة শতাংশ เปอร์เซ็นต์
 share ‰: ‰ promille*
-share pp: pp prozentpunkt* procentpoint* procentpunkt* procentenhet* prosentpoeng* prosenttiyksik* ポイント 百分点 個百分點 个百分点
+share pp: pp prozentpunkt* procentpoint* procentpunkt* procentenhet* prosentpoeng* prosenttiyksik* ポイント
+share pp: 百分点 個百分點 个百分点
 data bit: bit bits бит* 比特
 data B: byte bytes байт* 字节
 data kbit: kbit Kbit kb Kb kbps Kbps кбит
@@ -133,9 +141,11 @@ speed km/h: km/h kmh км/ч км/год kph
 speed mph: mph
 speed m/s: m/s м/с
 speed kn: kn knot knots
-time s: s sec secs second seconds sekund* seconde* segundo* секунд* 秒 秒钟 秒鐘 초 ثانية ثوان सेकंड วินาที secondi secondo
+time s: s sec secs second seconds sekund* seconde* segundo* секунд* 秒 秒钟 秒鐘 초 ثانية ثوان सेकंड วินาที secondi
+time s: secondo
 time min: min minute minutes minut* minuto* мин минут* хвилин* 分钟 分 分鐘 分間 분 دقيقة دقائق मिनट นาที minuti
-time h: h hr hrs hour hours stunde* heure* hora horas hodin* час часа часов годин* 小时 小時 時間 鐘頭 시간 ساعة ساعات
+time h: h hr hrs hour hours stunde* heure* hora horas hodin* час часа часов годин* 小时 小時 時間 鐘頭 시간 ساعة
+time h: ساعات
 time h: घंटे घंटा घंटों ชั่วโมง ore ora
 time day: 天 日間 일 يوم أيام दिन दिनों วัน วันทำการ
 time week: 周 週 週間 星期 礼拜 주 주간 أسبوع أسابيع सप्ताह हफ़्ते हफ्ते สัปดาห์
@@ -221,7 +231,7 @@ he: s שניות שנייה; min דקות דקה; h שעות שעה; day ימי�
 hi: h घंटा घंटे घंटों; s सेकंड सेकेंड; ₹ रुपये रुपए रुपया
 hr: s sekund*; min minut*; h sat sata sati; day dan dana dani; week tjed*; month mjesec*; year godin*; € eura euro
 hu: mi mérföld*; in hüvelyk*; m méter*; lb font*; £ font*; oz unci*
-hu: s másodperc*; min perc perce perces percig; h óra órát órán órás; day nap napot napon napja napos
+hu: s másodperc*; min perc perce perces percig; h óra órát órán órás; day nap napot napon napja napos napig napra napos napi
 hu: week hét hetet hétig héten hetes
 hu: month hónap*; year év évet éves évig; tsp teáskan* kiskan* tk; tbsp evőkan* ek; l liter*; ml millilit*
 hu: dl decilit*
@@ -242,7 +252,7 @@ nb: tbsp ss spiseskje*
 nb: cup kopp kopper; hp hk; NOK krone kroner kr
 nl: mi mijl mijlen; ft voet; in duim; kg kilo; lb pond ponden; £ pond ponden
 nl: s seconde*; min minuut minuten; h uur uren; day dag dagen; week week weken; month maand maanden; year jaar jaren
-nl: tsp tl theelepel*; tbsp el eetlepel*; cup kop kopje; °C Celsius; hp pk; SEK kroon kronen; pp procentpunt*; t ton
+nl: tsp tl theelepel*; tbsp el eetlepel*; cup kop kopje kopjes kopp*; °C Celsius; hp pk; SEK kroon kronen; pp procentpunt*; t ton
 no: s sekund*; h time timer; day dag dager døgn; week uke uker; month måned*; year år; NOK krone kroner kr
 pl: mi mila mile mil milę; ft stopa stopy stóp; in cal cale cali; yd jard*; m metr*; cm centymetr*; mm milimetr*
 pl: g gram*; oz uncj*; gal galon*
