@@ -82,7 +82,7 @@ def test_many_edits_are_shared_out_and_come_back_in_order(data: Path, capsys: py
 
 # --- the table of good and bad edits
 
-KNOWN = {"number-8", "number-33", "comment-12", "shorter-1", "shorter-2", "name-3", "name-4"}
+KNOWN = {"number-8", "number-33", "comment-12", "shorter-1", "shorter-2", "name-3", "name-4", "question-14"}
 """Good edits that are refused, and bad ones that are kept though a program can see them."""
 
 

@@ -102,9 +102,13 @@ _DOUBLED_SIGNS = {
 }
 _TWICE = regex.compile(r"(?<!\p{L})(\p{L}[\p{L}\p{M}]*+)\W++\1(?!\p{L})|(\p{Han}{2,}?)\2", regex.IGNORECASE)
 _DOUBLED_IN_CHINESE = frozenset(
-    """研究 讨论 討論 考虑 考慮 休息 商量 了解 学习 學習 打扮 放松 放鬆 锻炼 鍛鍊 介绍 介紹 非常 很多 好多 许多 許多 特别 特別 真的 感受 体验 體驗
-    准备 準備 收拾 整理 打听 打聽 检查 檢查 活动 活動 热闹 熱鬧 庆祝 慶祝 认识 認識 比较 比較 尝试 嘗試 等等 最最 永远 永遠""".split()
+    """
+    研究 讨论 討論 考虑 考慮 休息 商量 了解 学习 學習 打扮 放松 放鬆 锻炼 鍛鍊 介绍 介紹 非常 很多
+    好多 许多 許多 特别 特別 真的 感受 体验 體驗 准备 準備 收拾 整理 打听 打聽 检查 檢查 活动 活動
+    热闹 熱鬧 庆祝 慶祝 认识 認識 比较 比較 尝试 嘗試 等等 最最 永远 永遠
+    """.split()
 )
+"""Words that Chinese doubles on purpose, with others that begin with 一 or 每."""
 _PERIODIC = regex.compile(r"(.+?)\1++", regex.DOTALL)
 
 

@@ -22,6 +22,7 @@ _SMALL_WORDS = {
         "de": "der die das den dem des ein eine einen einem einer und oder zu in im an am auf bei von vom für "
         "mit ohne ist "
         "sind war waren sein wird werden hat haben hatte nicht kein keine sie ihr ihre wir unser unsere er es man "
+        "wurde wurden worden wegen seit gegen sich uns ihm ihn ihnen weil dass damit sehr mehr hier dort "
         "dieser diese dieses diesen jede jeder jedes jeden alle wenn während vor nach bis zwischen über unter durch "
         "kann können muss müssen soll wie was wo wer als auch nur noch aber so zum zur bitte um aus ich mein",
         "fr": "le la les l un une des du de d et ou à au aux en dans sur sous par pour avec sans est sont "

@@ -212,7 +212,7 @@ el: s δευτερόλεπτ*; min λεπτό λεπτά λεπτών; h ώρα 
 el: month μήνα μήνας μήνες μηνών; year έτος έτη ετών χρόνια; € ευρώ; $ δολάρι*; % εκατό
 en: day day days; week week weeks; month month months; year year years yr yrs; °C centigrade; ha hectare hectares
 en: fortnight fortnight fortnights; decade decade decades; century century centuries
-en: pp percentage; £ pound pounds quid; hp horsepower hp; Mbit megabit megabits; ₺ lira; t ton tons tonne tonnes
+en: pp percentage; £ quid; hp horsepower hp; Mbit megabit megabits; ₺ lira; t ton tons tonne tonnes
 es: s segundo segundos; day día días; week semana semanas; month mes meses; year año años; h hora horas
 es: pp porcentual*; tsp cdta cdtas cdita cucharadit* cucharill*; tbsp cda cdas cucharada cucharadas; cup taza tazas
 es: °C centígrado*
@@ -221,7 +221,8 @@ es: century siglo siglos; decade década décadas; fortnight quincena*; ha hect�
 et: s sekund*; min minut*; h tund tundi tunni; day päev päeva päevad; week nädal*; month kuu kuud kuu
 et: year aasta aastat
 fi: mi maili*; in tuuma*; m metri*; lb pauna*; oz unssi*; g gramma*
-fi: s sekunti*; min minuutti*; h tunti tuntia tunnin tunnit; day päivä* päivää; week viikko* viikkoa viikon; t tonni*
+fi: s sekunti*; min minuutti*; h tunti tuntia tunnin tunnit; day päivä* päivää; week viikko* viikkoa viikon
+fi: t tonni*
 fi: month kuukau* kuukautta; year vuosi vuotta vuoden vuodet; tsp tl teelusikal*; tbsp rkl ruokalusi*; l litra*
 fi: dl desilitr*
 fr: mi mille milles; ft pied pieds; in pouce pouces; lb livre livres; £ livre livres; oz once onces
@@ -231,7 +232,8 @@ he: s שניות שנייה; min דקות דקה; h שעות שעה; day ימי�
 hi: h घंटा घंटे घंटों; s सेकंड सेकेंड; ₹ रुपये रुपए रुपया
 hr: s sekund*; min minut*; h sat sata sati; day dan dana dani; week tjed*; month mjesec*; year godin*; € eura euro
 hu: mi mérföld*; in hüvelyk*; m méter*; lb font*; £ font*; oz unci*
-hu: s másodperc*; min perc perce perces percig; h óra órát órán órás; day nap napot napon napja napos napig napra napos napi
+hu: s másodperc*; min perc perce perces percig; h óra órát órán órás
+hu: day nap napot napon napja napos napig napra napos napi
 hu: week hét hetet hétig héten hetes
 hu: month hónap*; year év évet éves évig; tsp teáskan* kiskan* tk; tbsp evőkan* ek; l liter*; ml millilit*
 hu: dl decilit*
@@ -252,14 +254,16 @@ nb: tbsp ss spiseskje*
 nb: cup kopp kopper; hp hk; NOK krone kroner kr
 nl: mi mijl mijlen; ft voet; in duim; kg kilo; lb pond ponden; £ pond ponden
 nl: s seconde*; min minuut minuten; h uur uren; day dag dagen; week week weken; month maand maanden; year jaar jaren
-nl: tsp tl theelepel*; tbsp el eetlepel*; cup kop kopje kopjes kopp*; °C Celsius; hp pk; SEK kroon kronen; pp procentpunt*; t ton
+nl: tsp tl theelepel*; tbsp el eetlepel*; cup kop kopje kopjes kopp*; °C Celsius; hp pk; SEK kroon kronen
+nl: pp procentpunt*; t ton
 no: s sekund*; h time timer; day dag dager døgn; week uke uker; month måned*; year år; NOK krone kroner kr
 pl: mi mila mile mil milę; ft stopa stopy stóp; in cal cale cali; yd jard*; m metr*; cm centymetr*; mm milimetr*
 pl: g gram*; oz uncj*; gal galon*
 pl: s sekund*; min minut*; h godzin* godz; day dzień dni dniach dnia; week tydzień tygodni* tygodnie
 pl: month miesiąc* miesięcy*
 pl: year rok lat lata latach roku; tsp łyżecz*; tbsp łyżk* łyżek; cup szklan*; °C Celsjusz*; ha hektar*; acre akr*
-pl: hp KM koni; ml mililitr*; t ton tony tona tonę; CHF frank*; SEK koron*; NOK koron*; DKK koron*; Kč koron*; € euro
+pl: hp KM koni; ml mililitr*; t ton tony tona tonę; CHF frank*; SEK koron*; NOK koron*; DKK koron*; Kč koron*
+pl: € euro
 pt: ft pé pés; yd jarda*; oz onça onças
 pt: s segundo segundos; day dia dias; week semana semanas; month mês meses; year ano anos; h hora horas
 pt: tsp colheradinha*; cup xícara* chávena*; CHF franco francos; R$ real reais; century século séculos
@@ -274,7 +278,8 @@ ru: year год года лет году годы годах годов
 ru: h ч час часа часов часах; cup стакан*; ¥ иен* йен*; t т тонн*; CHF франк*; SEK крон*; NOK крон*
 ru: DKK крон*; Kč крон*; l л литр*; ft фут*; ha га гектар*; % процент*; century век века веков
 sk: mi míľ*; ft stopa stôp stopy; lb libra libier libry
-sk: s sekund*; min minút*; h hodin* hodín; day deň dni dní dňoch; week týžd*; month mesiac*; year rok roky rokov roku
+sk: s sekund*; min minút*; h hodin* hodín; day deň dni dní dňoch; week týžd*; month mesiac*
+sk: year rok roky rokov roku
 sk: tsp lyžičk* čl; tbsp lyžic*; hp koní
 sl: day dan dni dneva dneh; week teden tedn*; month mesec*; year leto leta let; h ura ure ur; s sekund*; min minut*
 sr: day дан дана дани dan dana dani; week недељ* nedelj*; month месец* mesec*; year годин* godin*
@@ -291,7 +296,8 @@ tr: year yıl yılda yıllık
 tr: € avro* euro*; $ dolar*; ₺ lira* TL; g gram*; kg kilogram* kilo; l litre*; ml mililitre*; cm santimetre*
 tr: m metre*; km kilometre*
 tr: m² metrekare*; m³ metreküp*; hp beygir*; t ton; °C santigrat Celsius; ha hektar; acre dönüm
-uk: s с сек секунд*; day день дня днів дні днях; week тиж*; month місяц*; year рік року років роки роках; h год годин*
+uk: s с сек секунд*; day день дня днів дні днях; week тиж*; month місяц*; year рік року років роки роках
+uk: h год годин*
 uk: cup склян*; °C Цельсі*; CHF франк*; l л літр*; t т тонн*; ha га гектар*
 vi: mi dặm; km kilômét ki-lô-mét
 vi: s giây; min phút; h giờ tiếng; day ngày; week tuần; month tháng; year năm; t tấn; % phần; € euro; $ đô
@@ -313,9 +319,11 @@ fl oz: fl oz|fl. oz.|fluid ounce|fluid ounces
 """
 _POWERS = {
     "²": "square squared sq quadrat* carré* carrées cuadrad* quadrad* kvadrat* vierkante kwadrat* čtverečn* štvorcov* "
-    "neliö* négyzet* квадратн* кв pătra* metrekare वर्ग مربع* τετραγωνικ* vuông 平方 제곱",
+    "neliö* négyzet* квадратн* кв pătra* metrekare वर्ग مربع* τετραγωνικ* vuông 平方 제곱 "
+    "বর্গ சதுர चौरस ตาราง רבוע* persegi kvadratin* kvadrāt* ruut* fersjaga fermetr*",
     "³": "cubic cubed cu kubik* kubiek* cube* cúbic* cubi* kubisk* sześcienn* krychlov* kubick* kuutio* köb* кубическ* "
-    "кубічн* куб घन مكعب* κυβικ* khối 立方 세제곱",
+    "кубічн* куб घन مكعب* κυβικ* khối 立方 세제곱 "
+    "מעוקב* kubin* kuup* ลูกบาศก์",
 }
 """Words beside a length that make an area or a volume of it, or begin its name (Quadratmeter, 平方メートル)."""
 _LENGTHS = frozenset(["km", "m", "dm", "cm", "mm", "µm", "nm", "mi", "ft", "in", "yd"])
@@ -537,8 +545,6 @@ def units_named(text: str, lang: str) -> Counter[str] | None:
     named = Counter[str]()
     for match in _NAMED.finditer(text):
         named.update(unit for unit, _ in _units_at(match, lang))
-        if match["power"] or match["behind"]:  # the length counts as well: the text may say it elsewhere
-            named.update(unit for unit, _ in units_of(match["unit"], lang))
         if match["per"]:
             below = units_of(match["per"], lang)
             named.update(unit for unit, _ in below)
