@@ -252,7 +252,7 @@ def _is_named_less(units: Iterable[str], before: str, after: str, lang: str) -> 
 
 def _swapped_unit_words(before: str, after: str, lang: str, named: frozenset[str]) -> list[str]:
     """The units in words, away from a number in digits, that became others of their kind: two weeks → two days."""
-    if not named:
+    if not named or not _loses_a_unit_word(before, after, lang):
         return []
     old, new = (units_in_words(text, lang, named) for text in (before, after))
     old_units, new_units = ({spelled.unit for spelled in side} for side in (old, new))
@@ -261,6 +261,13 @@ def _swapped_unit_words(before: str, after: str, lang: str, named: frozenset[str
     added = [spelled for spelled in new if spelled.unit not in named and spelled.unit not in old_units]
     faults = [f"unit {lost[_place(other)]} became {other.unit}" for other in added if _place(other) in lost]
     return list(dict.fromkeys(faults))
+
+
+def _loses_a_unit_word(before: str, after: str, lang: str) -> bool:
+    """Whether a word for a unit goes; in scripts without spaces that is not asked."""
+    if not scripts.has_spaces(lang):
+        return True
+    return any(units_of(word, lang) for word in set(scripts.words(before)).difference(scripts.words(after)))
 
 
 def _place(spelled: NamedUnit) -> tuple[str, str]:
@@ -424,7 +431,7 @@ def _is_reworded(before: str, after: str) -> bool:
 def _changed_questions(segment: Segment, before: str, after: str) -> list[str]:
     """Questions of the source that became statements, or the reverse, in the same words."""
     lang = segment.target_lang
-    if scripts.script_of(lang) in checks.WITHOUT_FINAL_MARKS:
+    if scripts.script_of(lang) in checks.WITHOUT_FINAL_MARKS or checks.asks_alike(before, after):
         return []
     old, new = checks.endings(before, lang), checks.endings(after, lang)
     count, aim = len(new.questions), len(checks.endings(segment.source, segment.source_lang).questions)

@@ -433,6 +433,12 @@ _BEFORE_MARK = 40  # characters in which the last two words are looked for
 _JAPANESE_QUESTION = regex.compile(r"[かのねよわな][\p{Pe}\p{Pf}]*+\Z")
 
 
+def asks_alike(text: str, other: str) -> bool:
+    """Whether two texts have as many marks of questions (``;`` is one in Greek)."""
+    marks = ";?？؟⸮፧՞\u037e"
+    return all(text.count(mark) == other.count(mark) for mark in marks)
+
+
 def endings(text: str, lang: str) -> Endings:
     """How the sentences of ``text`` end. A Japanese one may ask without a mark, and is then neither of both."""
     found = Endings([], [], "")

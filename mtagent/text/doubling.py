@@ -101,13 +101,15 @@ _DOUBLED_SIGNS = {
     "zh": regex.compile(r"的的(?!确)|您您|我我|请请|與與|与与|(?P<again>(?P<word>\p{Han}{2,12}?)(?P=word))"),
 }
 _TWICE = regex.compile(r"(?<!\p{L})(\p{L}[\p{L}\p{M}]*+)\W++\1(?!\p{L})|(\p{Han}{2,}?)\2", regex.IGNORECASE)
-_DOUBLED_IN_CHINESE = frozenset(
-    """
+_DOUBLED_IN_CHINESE = _by_language(
+    {
+        "zh": """
     研究 讨论 討論 考虑 考慮 休息 商量 了解 学习 學習 打扮 放松 放鬆 锻炼 鍛鍊 介绍 介紹 非常 很多
     好多 许多 許多 特别 特別 真的 感受 体验 體驗 准备 準備 收拾 整理 打听 打聽 检查 檢查 活动 活動
     热闹 熱鬧 庆祝 慶祝 认识 認識 比较 比較 尝试 嘗試 等等 最最 永远 永遠
-    """.split()
-)
+    """
+    }
+)["zh"]
 """Words that Chinese doubles on purpose, with others that begin with 一 or 每."""
 _PERIODIC = regex.compile(r"(.+?)\1++", regex.DOTALL)
 
@@ -129,7 +131,9 @@ def doubled_words(source: str, text: str, lang: str) -> Iterator[Doubled]:
     lang = scripts.language_of(lang)
     never, may = _NEVER_DOUBLED.get(lang, frozenset()), _MAY_BE_DOUBLED.get(lang)
     signs = _DOUBLED_SIGNS.get(lang)
-    if (not never and may is None and signs is None) or _TWICE.search(source):
+    if not never and may is None and signs is None:
+        return
+    if not (signs or _DOUBLED).search(text) or _TWICE.search(source):
         return
     for match in _DOUBLED.finditer(text) if signs is None else ():
         first, again = match["word"], match["again"].strip()

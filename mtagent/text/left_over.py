@@ -84,23 +84,21 @@ _NOT_SPELT_SO = {
     }.items()
 }
 # What many languages say in English.
-_TAKEN_OVER = frozenset(
-    """
-    affirmative action artificial intelligence backup best practice best practices big data black box call center
-    call centre case study cash flow check in check out chief executive cloud computing customer care data center
-    data lake data mining de facto deep learning double opt e commerce e mail exchange traded fact checking fair play
-    fair trade fast food feed back file system fine tuning first class follow up food truck fund raising high tech
-    hip hop home office home page in house in vitro in vivo in situ know how language model large language low cost
-    machine learning made in neural network offshore one way on demand on line on premise on premises open access
-    open air open data open source pen drive per capita pop up power bank prime time private equity pull request
-    pull requests push up real estate real time road map rock and roll second hand self service set up sex appeal
-    shopping center single sign sign on small talk smart city smart home smart phone smart working social media
-    soft skills software engineer stand by start up status quo stock options street art street food think tank time out
-    top down bottom up touch screen trade off user experience user interface venture capital video game web site
-    wi fi work flow work life working group world wide zero day
-    """.split("\n    ")
-)
-_LOANS = frozenset(pair for line in _TAKEN_OVER for pair in map(" ".join, pairwise(line.split())))
+_TAKEN_OVER = """
+affirmative action artificial intelligence backup best practice best practices big data black box call center
+call centre case study cash flow check in check out chief executive cloud computing customer care data center
+data lake data mining de facto deep learning double opt e commerce e mail exchange traded fact checking fair play
+fair trade fast food feed back file system fine tuning first class follow up food truck fund raising high tech
+hip hop home office home page in house in vitro in vivo in situ know how language model large language low cost
+machine learning made in neural network offshore one way on demand on line on premise on premises open access
+open air open data open source pen drive per capita pop up power bank prime time private equity pull request
+pull requests push up real estate real time road map rock and roll second hand self service set up sex appeal
+shopping center single sign sign on small talk smart city smart home smart phone smart working social media
+soft skills software engineer stand by start up status quo stock options street art street food think tank time out
+top down bottom up touch screen trade off user experience user interface venture capital video game web site
+wi fi work flow work life working group world wide zero day
+"""
+_LOANS = frozenset(pair for line in _TAKEN_OVER.split("\n") for pair in map(" ".join, pairwise(line.split())))
 """The pairs of words of these: some are no loans, and do no harm."""
 _SMALL = regex.compile(r"\p{Ll}[\p{Ll}\p{M}]*+")
 _GAP = regex.compile(r"[ \u00a0]++")
@@ -121,6 +119,9 @@ def left_over(segment: Segment, before: str, after: str) -> Iterator[str]:
     """
     source_lang, target_lang = scripts.language_of(segment.source_lang), scripts.language_of(segment.target_lang)
     if source_lang not in _SMALL_WORDS or source_lang == target_lang:
+        return
+    new_words = set(scripts.words(after)).difference(scripts.words(before))
+    if new_words.isdisjoint(scripts.words(segment.source)):
         return
     source = foreign.language_words(segment.source)
     pairs_of_source = set(_pairs(source, source_lang))

@@ -427,6 +427,7 @@ _ROMAN = regex.compile(
 _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 _CIRCLED = regex.compile(r"[①-⒛㉑-㉟㊱-㊿]")
 _RAISED = regex.compile(r"[⁰¹²³⁴-⁹]++|[₀-₉]++")
+_ROMAN_PAIRS = ("II", "IV", "IX", "VI", "XI", "XV", "XX")
 _SMALL_NUMERAL = regex.compile(r"[IVX]{2,7}")
 
 
@@ -449,6 +450,8 @@ def other_numerals(text: str) -> frozenset[str]:
 
 def roman_numerals(text: str) -> Counter[str]:
     """How often each Roman numeral below 40 of two letters or more is in ``text``, by its value."""
+    if not any(pair in text for pair in _ROMAN_PAIRS):
+        return Counter()
     numerals = (match["numeral"] for match in _ROMAN.finditer(text))
     return Counter(_roman_value(numeral) for numeral in numerals if _SMALL_NUMERAL.fullmatch(numeral))
 

@@ -489,7 +489,7 @@ def _power_of(form: str) -> str:
     return next((_POWER_FORMS[folded[:size]] for size in sizes if folded[:size] in _POWER_FORMS), "")
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=65_536)
 def units_of(form: str, lang: str = "") -> Units:
     """The units that may be written as ``form`` in texts of ``lang``, each with its kind; the likeliest first."""
     if not form[0].isalpha() or " " in form or "." in form or "\u00a0" in form:
@@ -535,6 +535,35 @@ _NAMED = regex.compile(
 )
 
 
+_DIGIT = regex.compile(r"\d")
+_PLAIN_WORD = regex.compile(r"[\p{L}\p{M}]++")
+_SIGN = regex.compile(rf"[%％٪‰℃℉$€£¥￥₹₴₽₩₺₪฿₫₱Ω°º㎡㎥²³]|{_UNSPACED}")
+_FIRST_OF_PHRASES = frozenset(
+    _PLAIN_WORD.findall(phrase)[0]
+    for line in _PHRASES.strip().split("\n")
+    for phrase in line.partition(": ")[2].casefold().split("|")
+)
+
+
+def _may_name_units(text: str, lang: str) -> bool:
+    """Whether a word or sign of ``text`` may be a unit: the cheapest question that rules most texts out."""
+    words = set(_PLAIN_WORD.findall(text))
+    has_digits = _DIGIT.search(text) is not None
+    if any(units_of(word, lang) for word in words if len(word) > 1 or has_digits):
+        return True
+    if not _FIRST_OF_PHRASES.isdisjoint(map(str.casefold, words)):
+        return True
+    return _SIGN.search(text) is not None
+
+
+def _is_stray_letter(match: regex.Match[str]) -> bool:
+    """Whether a single letter is no unit, as no number stands before it: A lamp, I'm."""
+    form, start = match["unit"], match.start()
+    if len(form) > 1 or not form.isalpha() or _IS_UNSPACED.match(form):
+        return False
+    return not match.string[max(0, start - 2) : start].strip(" \u00a0\u202f-").isdecimal()
+
+
 def units_named(text: str, lang: str) -> Counter[str] | None:
     """How often ``text`` names each unit, beside a number or not; ``None``: their words in ``lang`` are not known.
 
@@ -543,7 +572,11 @@ def units_named(text: str, lang: str) -> Counter[str] | None:
     if lang.partition("-")[0] not in _LANGUAGES:
         return None
     named = Counter[str]()
+    if not _may_name_units(text, lang):
+        return named
     for match in _NAMED.finditer(text):
+        if _is_stray_letter(match):
+            continue
         named.update(unit for unit, _ in _units_at(match, lang))
         if match["per"]:
             below = units_of(match["per"], lang)
