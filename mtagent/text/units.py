@@ -408,7 +408,7 @@ def _power_words() -> str:
 
 _SPACE = r"[ \u00a0\u202f]"
 _POWER_BEHIND = rf"[²³]|\^?[23](?![\d\p{{L}}]|[.,]\d)|{_SPACE}(?i:{_power_words()})(?![\p{{L}}\p{{M}}])"
-_WORD = rf"(?:(?![{UNSPACED}])[\p{{L}}\p{{M}}])++"
+_WORD = rf"(?:(?![{UNSPACED}\p{{Hangul}}])[\p{{L}}\p{{M}}])++"
 _HAN_NUMERAL = "一二三四五六七八九十百千万亿萬億两兩几半数"
 _BEHIND = regex.compile(
     rf"""
@@ -536,7 +536,7 @@ _NAMED = regex.compile(
 
 
 _DIGIT = regex.compile(r"\d")
-_PLAIN_WORD = regex.compile(r"[\p{L}\p{M}]++")
+_PLAIN_WORD = regex.compile(rf"[[\p{{L}}\p{{M}}]--[{UNSPACED}\p{{Hangul}}]]++", flags=regex.V1)
 _SIGN = regex.compile(rf"[%％٪‰℃℉$€£¥￥₹₴₽₩₺₪฿₫₱Ω°º㎡㎥²³]|{_UNSPACED}")
 _FIRST_OF_PHRASES = frozenset(
     _PLAIN_WORD.findall(phrase)[0]
