@@ -98,7 +98,9 @@ _DOUBLED = regex.compile(
 # Without spaces: particles and pronouns that do not follow themselves, and three characters or more that do.
 _DOUBLED_SIGNS = {
     "ja": regex.compile(r"をを|(?P<again>(?P<word>[\p{Han}\p{Hiragana}\p{Katakana}ー]{3,12}?)(?P=word))"),
-    "zh": regex.compile(r"的的(?!确)|您您|我我|请请|與與|与与|(?P<again>(?P<word>\p{Han}{2,12}?)(?P=word))"),
+    "zh": regex.compile(
+        r"(?<!目)的的(?![确確士])|您您|我我|请请|與與|与与|(?P<again>(?P<word>\p{Han}{2,12}?)(?P=word))"
+    ),
 }
 _TWICE = regex.compile(r"(?<!\p{L})(\p{L}[\p{L}\p{M}]*+)\W++\1(?!\p{L})|(\p{Han}{2,}?)\2", regex.IGNORECASE)
 _DOUBLED_IN_CHINESE = _by_language(
@@ -111,6 +113,8 @@ _DOUBLED_IN_CHINESE = _by_language(
     }
 )["zh"]
 """Words that Chinese doubles on purpose, with others that begin with 一 or 每."""
+_HAN = regex.compile(r"\p{Han}")
+_LONGER_THAN_SOUNDS = 5
 _PERIODIC = regex.compile(r"(.+?)\1++", regex.DOTALL)
 
 
@@ -148,5 +152,6 @@ def doubled_words(source: str, text: str, lang: str) -> Iterator[Doubled]:
         on_purpose = (
             len(set(word)) == 1 or _PERIODIC.fullmatch(word) or word[0] in "一每" or word in _DOUBLED_IN_CHINESE
         )
-        if not match["again"] or not on_purpose:
+        is_sound = len(word) < _LONGER_THAN_SOUNDS and not _HAN.search(word)  # ひょろひょろ
+        if not match["again"] or not (on_purpose or is_sound):
             yield Doubled(word, *match.span(), certain=False)

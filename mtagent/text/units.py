@@ -67,7 +67,7 @@ mass mol: mol mole moles моль* 摩尔 モル
 mass mmol: mmol ммоль 毫摩尔 ミリモル millimol* milimol* миллимоль
 mass µmol: µmol μmol мкмоль 微摩尔 マイクロモル micromol* mikromol*
 mass nmol: nmol нмоль
-mass lb: lb lbs pound pounds 磅 ポンド 파운드 pfund libra* фунт* funt* पाउंड পাউন্ড رطل* أرطال ปอนด์
+mass lb: lb lbs pound pounds 磅 ポンド 파운드 pfund libra libras фунт* funt* पाउंड পাউন্ড رطل* أرطال ปอนด์
 mass oz: oz ounce ounces 盎司 オンス unze* onza* унци* унці*
 mass t: t т tonne tonnes ton tons tonnen tonelada* tonnellat* tona tony tonn тонн* トン 吨 噸 톤 टन طن أطنان ตัน
 space km: キロ
@@ -163,7 +163,7 @@ money NT$: NT$ TWD 新台币 新臺幣
 money MX$: MX$ MXN
 money R$: R$ BRL reais reales
 money €: € EUR euro* евро євро 欧元 ユーロ 유로 यूरो يورو ইউরো ยูโร avro eura eurų
-money £: £ GBP sterling pound pounds pfund libra* фунт* funt* ポンド 英镑 英鎊 파운드 पाउंड جنيه* ปอนด์
+money £: £ GBP sterling pound pounds pfund libra libras фунт* funt* ポンド 英镑 英鎊 파운드 पाउंड جنيه* ปอนด์
 money ¥: ¥ ￥ JPY 日元 日圓 円 yen yenes йен* иен* エン 엔 येन ين เยน
 money 元: 元 CNY RMB yuan* 人民币 人民幣 юан* 위안 युआन يوان หยวน ¥ ￥ 人民元
 money ₹: ₹ INR rupee* rupie* рупи* 卢比 盧比 ルピー 루피 रुपये रुपए रुपया روبية รูปี
