@@ -318,8 +318,8 @@ _QUOTATION_MARKS = {"en": "“”", "de": "„“", "es": "«»", "hi": "“”"
 def mixed_quotes(language: Language, pairs: Sequence[Pair], random: Random) -> Planted | None:
     """A quotation opens in the style of the language, and closes with a straight mark."""
     (pair,) = pairs
-    opening, closing = _QUOTATION_MARKS[language.name]
-    before = f"{opening}{pair.target}{closing}"
+    marks = _QUOTATION_MARKS[language.name]
+    before = f"{marks[0]}{pair.target}{marks[1]}"
     return f'"{pair.source}"', before, f'{before[:-1]}"'
 
 

@@ -150,7 +150,10 @@ def doubled_words(source: str, text: str, lang: str) -> Iterator[Doubled]:
     for match in signs.finditer(text) if signs else ():
         word = match["word"] or match.group()[0]
         on_purpose = (
-            len(set(word)) == 1 or _PERIODIC.fullmatch(word) or word[0] in "一每" or word in _DOUBLED_IN_CHINESE
+            len(set(word)) == 1
+            or _PERIODIC.fullmatch(word) is not None
+            or word[0] in "一每"
+            or word in _DOUBLED_IN_CHINESE
         )
         is_sound = len(word) < _LONGER_THAN_SOUNDS and not _HAN.search(word)  # ひょろひょろ
         if not match["again"] or not (on_purpose or is_sound):
