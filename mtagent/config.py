@@ -112,7 +112,8 @@ GUARD_NAMES = (
         "paragraphs",
         "whitespace",
     ),
-    *("terms", "brackets", "quotes", "script", "language", "control", "repetition", "end", "length", "max_length"),
+    *("terms", "brackets", "quotes", "script", "language", "control", "width", "repetition", "end", "length"),
+    "max_length",
 )
 """The guards that ``skip_guards`` may name; they are in :mod:`mtagent.chain.guards`."""
 Role = Literal["translate", "postedit", "proofread", "judge"]

@@ -32,6 +32,7 @@ from mtagent.chain.hints import hints
 from mtagent.cli.terminal import display
 from mtagent.records import Segment
 from mtagent.text import paragraphs
+from mtagent.text.scripts import without_stray_spaces
 from mtagent.text.table import FORMS, Table
 from wmt.data import DATA, records, run
 from wmt.guards import Change
@@ -103,18 +104,20 @@ class Findings(NamedTuple):
 
 
 def judged(changes: Sequence[Change], few: int = 500) -> list[Findings]:
-    """What the guards say of each change. More than a ``few`` are shared out among the processors."""
+    """What the guards say of each change, as a chain makes it. More than a ``few`` are shared out among processors."""
     if len(changes) <= few:
-        return list(map(_findings, changes))
+        return [_findings(change) for change in changes]
     with ProcessPoolExecutor(min(8, os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
         return list(pool.map(_findings, changes, chunksize=100))
 
 
 def _findings(change: Change) -> Findings:
-    found = damages(*change)
+    segment, before, after = change
+    after = without_stray_spaces(after, before)
+    found = damages(segment, before, after)
     if found:
         return Findings(found)
-    return Findings((), damages(*change, doubts=True), hints(*change))
+    return Findings((), damages(segment, before, after, doubts=True), hints(segment, before, after))
 
 
 class Group(NamedTuple):

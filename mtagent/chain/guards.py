@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Protocol, runtime_checkable
 
 import regex
@@ -20,13 +20,14 @@ from mtagent.text import checks, foreign, icu, identification, languages, markup
 from mtagent.text.checks import Check
 from mtagent.text.commentary import bare, commentary, grown, is_rid_of_remarks
 from mtagent.text.edits import apply
+from mtagent.text.left_over import left_over
 from mtagent.text.number_words import is_number_word, readings
-from mtagent.text.numbers import Number, faults, take
+from mtagent.text.numbers import Number, faults, roman_numerals, take
 from mtagent.text.numbers import numbers as numbers_in
 from mtagent.text.omission import STRICTNESS, Nearest, losses
 from mtagent.text.paragraphs import LINE_BREAKS, line_breaks, new_line_breaks
 from mtagent.text.terms import lost_targets, term_faults
-from mtagent.text.units import Quantity, quantities, units_named, units_of
+from mtagent.text.units import NamedUnit, Quantity, quantities, units_in_words, units_named, units_of
 
 Guard = Callable[[Segment, str, str], Sequence[str]]
 """``guard(segment, before, after)`` names what the change from ``before`` to ``after`` damages; empty = nothing."""
@@ -131,7 +132,19 @@ def numbers(segment: Segment, before: str, after: str) -> Sequence[str]:
         *(Counter(new.other) - Counter(old.other)).elements(),
         *([] if missing or extra else changed_number_words(segment, before, after)),
         *swapped(segment.source, before, after, *languages),
+        *_changed_roman_numerals(segment.source, before, after),
     ]
+
+
+def _changed_roman_numerals(source: str, before: str, after: str) -> list[str]:
+    """Roman numerals of the source that became others: chapter IV → chapter VI."""
+    old, new = roman_numerals(before), roman_numerals(after)
+    if old == new:
+        return []
+    aim = roman_numerals(source)
+    lost = [value for value in (old - new) if aim[value] > new[value]]
+    gained = [value for value in (new - old) if not aim[value]]
+    return [f"Roman numeral {one} became {other}" for one, other in zip(lost, gained, strict=False)]
 
 
 def swapped(source: str, before: str, after: str, source_lang: str, target_lang: str) -> list[str]:
@@ -222,24 +235,61 @@ def units(segment: Segment, before: str, after: str) -> Sequence[str]:
     source, before, after = (_ARGUMENT.sub("7", text) for text in (segment.source, before, after))  # 7 for "#"
     lang = segment.target_lang
     mentioned = units_named(source, segment.source_lang)
-    named = mentioned or frozenset()
+    named = frozenset(mentioned or ())
+    if mentioned is not None and not mentioned:
+        return []
     old, new = (Counter((unit.kind, unit.unit) for unit in quantities(text, lang, named)) for text in (before, after))
     in_source = Counter((unit.kind, unit.unit) for unit in quantities(source, segment.source_lang, named))
     removed, added = old - new, new - old
-    if not removed:
-        return []
     faults = []
     for (kind, unit), count in added.items():
         others = [
             other for other_kind, other in removed if other_kind == kind and (mentioned is None or other in mentioned)
         ]
-        if others and in_source[kind, unit] < new[kind, unit]:
+        in_source_count = max(in_source[kind, unit], mentioned[unit] if mentioned else 0)
+        if others and in_source_count < new[kind, unit] and _is_named_less(others, before, after, lang):
             faults += [f"unit {others[0]} became {unit}"] * count
     for kind, unit in (in_source - new) & removed:
+        if unit == "year":  # aged 3
+            continue
         places = [place for place in quantities(before, lang, named) if (place.kind, place.unit) == (kind, unit)]
         if _is_bare(places, before, after, lang):
             faults.append(f"unit {unit} is missing")
-    return faults
+    return faults or _swapped_unit_words(before, after, lang, named)
+
+
+def _is_named_less(units: Iterable[str], before: str, after: str, lang: str) -> bool:
+    """Whether one of ``units`` is named less often after, beside a number or not: # ans → # jour de l'an."""
+    old, new = units_named(before, lang), units_named(after, lang)
+    return old is None or new is None or any(new[unit] < old[unit] for unit in units)
+
+
+def _swapped_unit_words(before: str, after: str, lang: str, named: frozenset[str]) -> list[str]:
+    """The units in words, away from a number in digits, that became others of their kind: two weeks → two days."""
+    if not named or not _loses_a_unit_word(before, after, lang):
+        return []
+    old, new = (units_in_words(text, lang, named) for text in (before, after))
+    old_units, new_units = ({spelled.unit for spelled in side} for side in (old, new))
+    new_units |= {quantity.unit for quantity in quantities(after, lang, named)}
+    lost = {_place(spelled): spelled.unit for spelled in old if spelled.unit in named and spelled.unit not in new_units}
+    added = [spelled for spelled in new if spelled.unit not in named and spelled.unit not in old_units]
+    faults = [f"unit {lost[_place(other)]} became {other.unit}" for other in added if _place(other) in lost]
+    return list(dict.fromkeys(faults))
+
+
+def _loses_a_unit_word(before: str, after: str, lang: str) -> bool:
+    """Whether a word for a unit goes; in scripts without spaces that is not asked."""
+    if not scripts.has_spaces(lang):
+        return True
+    return any(units_of(word, lang) for word in set(scripts.words(before)).difference(scripts.words(after)))
+
+
+def _place(spelled: NamedUnit) -> tuple[str, str]:
+    """What a unit must have in common with one that comes for it: its kind, and of a time also the word before it.
+
+    A time may be said in another way: at the last minute, at the eleventh hour.
+    """
+    return spelled.kind, spelled.word_before if spelled.kind == "time" else ""
 
 
 def _is_bare(places: Sequence[Quantity], before: str, after: str, lang: str) -> bool:
@@ -345,6 +395,8 @@ def script(segment: Segment, before: str, after: str) -> list[str]:
         faults.append("source text is copied")
     elif foreign.copied_paragraphs(segment, before, after):
         faults.append("a paragraph of the source is copied")
+    else:
+        faults += [f"{words!r} is left untranslated" for words in left_over(segment, before, after)]
     if drop := foreign.script_drop(segment, before, after):
         faults.append(
             f"only {drop[1]:.0%} of the letters are in the script of {segment.target_lang}, before {drop[0]:.0%}"
@@ -358,22 +410,69 @@ def language(segment: Segment, before: str, after: str) -> list[str]:
     return [f"a sentence is in {languages.name(lang)}: {sentence[:60]!r}" for sentence, lang in new]
 
 
-# -- the text as a whole: its end, its length
+# -- the text as a whole: what it repeats, its end, its length
+
+
+def repetition(segment: Segment, before: str, after: str) -> list[str]:
+    """No phrase is repeated without end, and no word doubled."""
+    return [
+        fault
+        for check in (checks.repetition, checks.doubled_words)
+        for fault in new_faults(check)(segment, before, after)
+    ]
+
 
 _SAME_WORDING = 0.7
 _FEW_WORDS = 4
 
 
 def end(segment: Segment, before: str, after: str) -> list[str]:
-    """Final punctuation that the source has is not dropped, unless the text is reworded."""
-    if not after.strip() or checks.is_ended(after, segment.target_lang):
+    """Final punctuation that the source has is not dropped, and no question becomes a statement or the reverse.
+
+    Neither counts where the text is reworded.
+    """
+    if not after.strip():
         return []
-    sides = (before, segment.target_lang), (segment.source, segment.source_lang)
-    if not all(checks.is_ended(*side, surely=True) for side in sides):
-        return []
+    if not checks.is_ended(after, segment.target_lang):
+        sides = (before, segment.target_lang), (segment.source, segment.source_lang)
+        if not all(checks.is_ended(*side, surely=True) for side in sides):
+            return []
+        return [] if _is_reworded(before, after) else ["the final punctuation is missing"]
+    return _changed_questions(segment, before, after)
+
+
+def _is_reworded(before: str, after: str) -> bool:
     old, new = Counter(scripts.words(before)), Counter(scripts.words(after))
-    reworded = old.total() >= _FEW_WORDS and (old & new).total() < _SAME_WORDING * old.total()
-    return [] if reworded else ["the final punctuation is missing"]
+    return old.total() >= _FEW_WORDS and (old & new).total() < _SAME_WORDING * old.total()
+
+
+def _changed_questions(segment: Segment, before: str, after: str) -> list[str]:
+    """Questions of the source that became statements, or the reverse, in the same words."""
+    lang = segment.target_lang
+    if scripts.script_of(lang) in checks.WITHOUT_FINAL_MARKS or checks.asks_alike(before, after):
+        return []
+    old, new = checks.endings(before, lang), checks.endings(after, lang)
+    count, aim = len(new.questions), len(checks.endings(segment.source, segment.source_lang).questions)
+    if abs(count - aim) <= abs(len(old.questions) - aim):
+        return []
+    asked, stated = ("question", "statement") if count < aim else ("statement", "question")
+    was, becomes = (old.questions, new.statements) if count < aim else (old.statements, new.questions)
+    same = set(was).intersection(becomes).difference(new.questions if count < aim else new.statements)
+    if same and (count < aim or not _is_reworded(before, after)):
+        return [f"a {asked} became a {stated}"]
+    is_turned = old.last == asked and new.last == stated and _begins_alike(before, after)
+    return [f"a {asked} became a {stated}"] if is_turned else []
+
+
+def _begins_alike(before: str, after: str) -> bool:
+    """Whether a text has as many words as another, give or take one, and begins with half of them."""
+    old, new = scripts.words(before), scripts.words(after)
+    alike = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False))))
+    return abs(len(old) - len(new)) <= 1 and 2 * alike >= len(old)
+
+
+_NOTE_MARK = regex.compile(r"^[ \t\u3000]*+[※⚠ℹ💡📝☞]\ufe0f?", regex.MULTILINE)
+"""The word for a note in some languages, which a translation may spell out."""
 
 
 class Length:
@@ -398,6 +497,8 @@ class Length:
         if before.strip() and not after.strip():
             return ["the text is empty"]
         source, lang = segment.source, segment.target_lang
+        if _NOTE_MARK.search(source):
+            source, before, after = (_NOTE_MARK.sub("Note: ", text) for text in (source, before, after))
 
         def lost(source: str, before: str, after: str) -> list[str]:
             found = []
@@ -448,7 +549,8 @@ GUARDS: dict[str, Guard] = {
     "script": script,
     "language": language,
     "control": new_faults(checks.control),
-    "repetition": new_faults(checks.repetition),
+    "width": new_faults(checks.width),
+    "repetition": repetition,
     "end": end,
     "length": length,
     "max_length": max_length,

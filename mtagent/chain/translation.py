@@ -70,7 +70,7 @@ def read_revision(reply: str, segment: Segment, before: str, *, skip: Collection
     Raises :class:`EmptyReply` for an empty one, and :class:`UnreadableReply` for what is no translation of ``segment``,
     such as a refusal. Faults that ``before`` has too do not count, and lost marks are left to the guards over changes.
     """
-    text = plain_text(reply, before)
+    text = scripts.without_stray_spaces(plain_text(reply, before), before)
     skip = RESTORABLE.union(skip)
     if damages := refusals(segment, text, skip=skip):
         old = {damage.guard for damage in refusals(segment, before, skip=skip)}
