@@ -307,15 +307,16 @@ def test_an_error_that_concerns_all_hands_out_what_is_done() -> None:
 
 
 class Stopping(ScriptedLLM):
-    """Translates; reviews text 5 never and text 6 slowly; at text 7, after that, its key is wrong."""
+    """Translates; reviews text five never and text six slowly; at text seven, after that, its key is wrong."""
 
     async def complete(self, *given: Any, **settings: Any) -> Completion:
         completion = await super().complete(*given, **settings)
         if settings["purpose"] == "translate":
             return completion
-        number = next(number for number in (5, 6, 7, 0) if not number or f"text {number}." in str(given[0]))
-        await asyncio.sleep({5: 60.0, 6: 0.4, 7: 0.2, 0: 0.0}[number])
-        if number == 7:
+        seconds = {"five": 60.0, "six": 0.4, "seven": 0.2}
+        number = next((number for number in seconds if f"text {number}." in str(given[0])), "")
+        await asyncio.sleep(seconds.get(number, 0.0))
+        if number == "seven":
             raise AuthenticationError("401")
         return completion
 
@@ -327,7 +328,8 @@ def test_an_error_that_concerns_all_lets_others_end_and_hands_out_how_far_they_c
     def answer(messages: Any, purpose: str) -> Completion:
         return Completion(text="Texto." if purpose == "translate" else '{"errors": []}', model="m", usage=usage)
 
-    segments = make_segments([f"This is the text {n}." for n in range(10)], None, "en", "es")
+    names = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+    segments = make_segments([f"This is the text {name}." for name in names], None, "en", "es")
     handed_out = list[Chain]()
     agent = Agent(llm=Stopping(answer), stages="tp", evaluator="rubric-mqm", gate="guards", rules_first=False)
 

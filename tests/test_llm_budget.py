@@ -382,7 +382,9 @@ def test_from_python_what_is_finished_is_there_before_the_budget_is_spent() -> N
     done: list[str] = []
 
     async def collect() -> None:
-        async for chain in agent.astream(make_segments([f"Text {i}." for i in range(9)], None, "en", "es")):
+        async for chain in agent.astream(
+            make_segments([f"Text {letter}." for letter in "abcdefghi"], None, "en", "es")
+        ):
             done.append(chain.text)
 
     with pytest.raises(BudgetSpent):

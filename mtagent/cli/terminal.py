@@ -17,8 +17,7 @@ from types import TracebackType
 
 import click
 
-from mtagent.formats.files import shown_on
-from mtagent.text.escaping import visible
+from mtagent.text.escaping import shown_on, visible
 
 
 def say(message: str) -> None:

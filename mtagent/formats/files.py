@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple, TextIO
 
 from mtagent.errors import ConfigError, InputError, OutputError
-from mtagent.text.escaping import visible
+from mtagent.text.escaping import shown_on
 
 STANDARD = Path("-")
 """The path that stands for standard input or output."""
@@ -103,13 +103,6 @@ def reason_of(error: OSError) -> str:
 def private(path: str, flags: int) -> int:
     """An opener for files that nobody else may look into."""
     return os.open(path, flags, 0o600)
-
-
-def shown_on(stream: TextIO | None, data: str) -> str:
-    """``data`` as ``stream`` gets it: exactly, or made visible if it is a terminal, where some characters act."""
-    if stream is None or not stream.isatty():
-        return data
-    return visible(data.replace("\r\n", "\n"))
 
 
 class Sink:
