@@ -1,6 +1,7 @@
 """The whole chain, store and guards included, against the bare openai package doing the same calls.
 
-``python -m bench.chain`` prints calls per second of both on the same simulator in the same run, and their ratio.
+``python -m bench.chain`` prints calls per second and CPU time a call of both on the same simulator in the same run, and
+their ratios.
 """
 
 from __future__ import annotations
@@ -10,20 +11,19 @@ import asyncio
 import itertools
 import os
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import openai
 
-from bench.harness import calls_per_second, report, simulator
+from bench.harness import Timing, report, simulator, timed, timed_calls
 from mtagent.config import Config, load
 from mtagent.jobs.demo import sample_path as path
 from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files
 from mtagent.llm import prompts
 from mtagent.llm.request import request_body
-from mtagent.records import Chain
+from mtagent.records import Call, Chain
 
 MODEL = "gpt-6-luna"
 
@@ -51,17 +51,17 @@ def settings(base_url: str, folder: Path, concurrency: int) -> Config:
     )
 
 
-async def run_chain(config: Config, source: Path, output: Path) -> tuple[float, list[Chain]]:
-    """Seconds for one run from the input file to the output file, and what it did."""
+async def run_chain(config: Config, source: Path, output: Path) -> tuple[Timing, list[Chain]]:
+    """The timing of one run from the input file to the output file, and what it did."""
     chains: list[Chain] = []
     files = Files(source=source, output=output)
-    began = time.perf_counter()
-    await improve_file(config, files, command="bench", on_start=lambda *_: None, on_chain=chains.append)
-    return time.perf_counter() - began, chains
+    with timed(lambda: len(calls_of(chains))) as timings:
+        await improve_file(config, files, command="bench", on_start=lambda *_: None, on_chain=chains.append)
+    return timings[0], chains
 
 
-async def run_bare(base_url: str, bodies: Sequence[dict[str, object]], concurrency: int) -> float:
-    """Calls per second of the openai package sending ``bodies``."""
+async def run_bare(base_url: str, bodies: Sequence[dict[str, object]], concurrency: int) -> Timing:
+    """The timing of the openai package sending ``bodies``."""
     client = openai.AsyncOpenAI(
         base_url=base_url, api_key="none", max_retries=0, http_client=openai.DefaultAioHttpClient(timeout=60.0)
     )
@@ -70,33 +70,39 @@ async def run_bare(base_url: str, bodies: Sequence[dict[str, object]], concurren
     async def call() -> object:
         return await client.chat.completions.create(**next(left))  # type: ignore[call-overload]
 
-    rate = await calls_per_second(call, len(bodies), concurrency)
+    timing = await timed_calls(call, len(bodies), concurrency)
     await client.close()
-    return rate
+    return timing
+
+
+def calls_of(chains: Sequence[Chain]) -> list[Call]:
+    """All calls that ``chains`` made."""
+    return [call for chain in chains for step in chain.steps for call in step.calls]
 
 
 def bodies_of(chains: Sequence[Chain]) -> list[dict[str, object]]:
     """The requests that ``chains`` made, as the openai package takes them."""
     schemas = {"rate": prompts.load("rubric-mqm").reply_schema}
-    calls = [call for chain in chains for step in chain.steps for call in step.calls]
-    return [request_body(MODEL, {}, call.messages, schemas.get(call.purpose), logprobs=False) for call in calls]
+    return [
+        request_body(MODEL, {}, call.messages, schemas.get(call.purpose), logprobs=False) for call in calls_of(chains)
+    ]
 
 
-async def compare(base_url: str, *, rounds: int, segments: int, concurrency: int) -> str:
+async def compare(base_url: str, *, rounds: int, segments: int, concurrency: int) -> dict[str, list[Timing]]:
     """Measure both in alternating rounds; the first round warms up and is not counted."""
-    rates: dict[str, list[float]] = {"openai": [], "mtagent": []}
+    timings: dict[str, list[Timing]] = {"openai": [], "mtagent": []}
     for number in range(rounds + 1):
         with tempfile.TemporaryDirectory() as name:
             folder = Path(name)
             source = sample_file(folder, segments)
             config = settings(base_url, folder, concurrency)
-            seconds, chains = await run_chain(config, source, folder / "out.txt")
+            timing, chains = await run_chain(config, source, folder / "out.txt")
         bodies = bodies_of(chains)
         bare = await run_bare(base_url, bodies, concurrency)
         if number:
-            rates["mtagent"].append(len(bodies) / seconds)
-            rates["openai"].append(bare)
-    return report(rates, "openai")
+            timings["mtagent"].append(timing)
+            timings["openai"].append(bare)
+    return timings
 
 
 def main() -> None:
@@ -108,7 +114,7 @@ def main() -> None:
     options = parser.parse_args()
     os.environ.pop("OPENAI_BASE_URL", None)
     with simulator("--behaviour", "tests.simulator.chain:improving") as base_url:
-        print(asyncio.run(compare(base_url, **vars(options))))  # noqa: T201 - a benchmark is read by a person
+        print(report(asyncio.run(compare(base_url, **vars(options))), "openai"))  # noqa: T201 - a benchmark is read by a person
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import os
 
 import openai
 
-from bench.harness import alternate, report, simulator
+from bench.harness import Timing, alternate, report, simulator
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.limits import Limiter
 from mtagent.llm.request import Sampling
@@ -18,7 +18,7 @@ MODEL = "gpt-6-luna"
 TEXT = "Mark every error in this translation, and suggest what should stand in its place. " * 12
 
 
-async def compare(base_url: str, *, rounds: int, calls: int, concurrency: int) -> str:
+async def compare(base_url: str, *, rounds: int, calls: int, concurrency: int) -> dict[str, list[Timing]]:
     """Measure both clients in alternating rounds."""
     bare = openai.AsyncOpenAI(
         base_url=base_url, api_key="none", max_retries=0, http_client=openai.DefaultAioHttpClient(timeout=60.0)
@@ -37,10 +37,10 @@ async def compare(base_url: str, *, rounds: int, calls: int, concurrency: int) -
         return await ours.complete(messages, purpose="rate")
 
     contestants = {"openai": call_bare, "mtagent": call_ours}
-    rates = await alternate(contestants, rounds=rounds, calls=calls, concurrency=concurrency)
+    timings = await alternate(contestants, rounds=rounds, calls=calls, concurrency=concurrency)
     await bare.close()
     await ours.aclose()
-    return report(rates, "openai")
+    return timings
 
 
 def main() -> None:
@@ -52,7 +52,7 @@ def main() -> None:
     options = parser.parse_args()
     os.environ.pop("OPENAI_BASE_URL", None)
     with simulator() as base_url:
-        print(asyncio.run(compare(base_url, **vars(options))))  # noqa: T201 - a benchmark is read by a person
+        print(report(asyncio.run(compare(base_url, **vars(options))), "openai"))  # noqa: T201 - a benchmark is read by a person
 
 
 if __name__ == "__main__":

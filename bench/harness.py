@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 Call = Callable[[], Awaitable[object]]
 ROOT = Path(__file__).parents[1]
@@ -27,7 +28,24 @@ def simulator(*arguments: str, lifetime: float = 600.0) -> Iterator[str]:
             server.terminate()
 
 
-async def calls_per_second(call: Call, calls: int, concurrency: int) -> float:
+class Timing(NamedTuple):
+    """What a round took per call: seconds on the clock, and processor time (user and system) of this process."""
+
+    seconds: float
+    cpu: float
+
+
+@contextmanager
+def timed(calls: Callable[[], int]) -> Iterator[list[Timing]]:
+    """Put the timing of the block into the list; ``calls`` tells afterwards how many calls were made in it."""
+    timings: list[Timing] = []
+    began, cpu = time.perf_counter(), time.process_time()
+    yield timings
+    seconds, spent = time.perf_counter() - began, time.process_time() - cpu
+    timings.append(Timing(seconds / calls(), spent / calls()))
+
+
+async def timed_calls(call: Call, calls: int, concurrency: int) -> Timing:
     """Make ``calls`` calls with ``concurrency`` of them under way at any time."""
     left = iter(range(calls))
 
@@ -35,35 +53,48 @@ async def calls_per_second(call: Call, calls: int, concurrency: int) -> float:
         for _ in left:
             await call()
 
-    start = time.perf_counter()
-    await asyncio.gather(*(work() for _ in range(concurrency)))
-    return calls / (time.perf_counter() - start)
+    with timed(lambda: calls) as timings:
+        await asyncio.gather(*(work() for _ in range(concurrency)))
+    return timings[0]
 
 
 async def alternate(
     contestants: Mapping[str, Call], *, rounds: int, calls: int, concurrency: int
-) -> dict[str, list[float]]:
-    """Calls per second of each contestant, round by round.
+) -> dict[str, list[Timing]]:
+    """The timing of each contestant, round by round.
 
     They take turns and swap places from round to round, so that whatever else the machine does falls on all of them.
     The first round warms up and is not counted.
     """
-    rates: dict[str, list[float]] = {name: [] for name in contestants}
+    timings: dict[str, list[Timing]] = {name: [] for name in contestants}
     for number in range(rounds + 1):
         order = sorted(contestants, reverse=bool(number % 2))
         for name in order:
-            rate = await calls_per_second(contestants[name], calls, concurrency)
+            timing = await timed_calls(contestants[name], calls, concurrency)
             if number:
-                rates[name].append(rate)
-    return rates
+                timings[name].append(timing)
+    return timings
 
 
-def report(rates: Mapping[str, list[float]], baseline: str) -> str:
-    """One line a contestant: median, range, and the ratio of its median to the baseline's."""
-    base = statistics.median(rates[baseline])
-    lines = [
-        f"{name:24} {statistics.median(seen):7.0f} calls/s  ({min(seen):.0f}–{max(seen):.0f})"
-        f"  ratio {statistics.median(seen) / base:.2f}"
-        for name, seen in rates.items()
-    ]
+def cpu_ratio(timings: Mapping[str, list[Timing]], name: str, baseline: str) -> float:
+    """How much processor time a call of ``name`` takes, as a multiple of one of ``baseline``.
+
+    It is the median over the rounds: what slows a machine down falls on both contestants of a round alike.
+    """
+    pairs = zip(timings[name], timings[baseline], strict=True)
+    return statistics.median(timing.cpu / base.cpu for timing, base in pairs)
+
+
+def report(timings: Mapping[str, list[Timing]], baseline: str) -> str:
+    """One line a contestant: calls per second (median, range, ratio to the baseline's), and CPU time of a call."""
+    base = statistics.median(timing.seconds for timing in timings[baseline])
+    lines = []
+    for name, rounds in timings.items():
+        rates = [1 / timing.seconds for timing in rounds]
+        median = statistics.median(timing.seconds for timing in rounds)
+        cpu = 1000 * statistics.median(timing.cpu for timing in rounds)
+        lines.append(
+            f"{name:24} {1 / median:7.0f} calls/s  ({min(rates):.0f}–{max(rates):.0f})  ratio {base / median:.2f}"
+            f"  {cpu:.2f} ms CPU a call, ratio {cpu_ratio(timings, name, baseline):.2f}"
+        )
     return "\n".join(lines)

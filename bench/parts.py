@@ -8,6 +8,7 @@ one with that probability, in each order on its own.
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import json
 import random
@@ -145,11 +146,11 @@ def measure(
     return Kept(kept[False] / (texts * (PLACES - 1)), kept[True] / texts, sum(counts) / texts, max(counts))
 
 
-def table(rows: Iterable[tuple[str, float, Severity, int]]) -> str:
+def table(rows: Iterable[tuple[str, float, Severity, int]], texts: int = TEXTS) -> str:
     """A line for each judge, noise, severity of the bad edit, and number of calls."""
     head = "| judge | noise | bad edit | `--gate-calls` | good kept | bad kept | calls a text | most |"
     lines = [
-        f"| {judge} | {noise:.0%} | {bad} | {calls} | {measure(judge, noise, bad=bad, calls=calls)} |"
+        f"| {judge} | {noise:.0%} | {bad} | {calls} | {measure(judge, noise, texts=texts, bad=bad, calls=calls)} |"
         for judge, noise, bad, calls in rows
     ]
     return "\n".join([head, "|---" * 8 + "|", *lines])
@@ -157,11 +158,14 @@ def table(rows: Iterable[tuple[str, float, Severity, int]]) -> str:
 
 def main() -> None:
     """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--texts", type=int, default=TEXTS, help="Texts of each row.")
+    texts = parser.parse_args().texts
     rows: list[tuple[str, float, Severity, int]] = []
     for judge in JUDGES:
         rows += [(judge, noise, "critical", 12) for noise in (0.0, 0.01, 0.02, 0.05, 0.1)]
         rows += [(judge, 0.0, "critical", 0), (judge, 0.0, "major", 12)]
-    sys.stdout.write(table(rows) + "\n")
+    sys.stdout.write(table(rows, texts) + "\n")
 
 
 if __name__ == "__main__":

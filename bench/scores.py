@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import numpy as np
 from sacrebleu.metrics.bleu import BLEU
@@ -32,17 +32,22 @@ from mtagent.records import Cause, Chain, Segment, Stage, Step
 from mtagent.store import Store
 from wmt.scores import corpora
 
-STAGES = ("given", "translate", "postedit", "proofread")
+RAN: tuple[Stage, ...] = ("translate", "postedit", "proofread")
+STAGES = ("given", *RAN)
 UNCHANGED = 0.6
+RESAMPLED = 3_000
+"""Segments of the test on random counts."""
 Result = TypeVar("Result")
 
 
-def case(data: Path) -> tuple[list[str], dict[str, list[str]]]:
-    """References and stages: WMT24's segments in languages with spaces; a changed segment gets up to four words of its
-    reference, or loses some, or has two words swapped."""
-    found = [corpus for corpus in corpora(data) if not corpus.asian]
-    references = [text for corpus in found for text in corpus.references]
-    texts = {"given": [text for corpus in found for text in corpus.systems["ONLINE-B"]]}
+def case(data: Path, limit: int | None = None) -> tuple[list[str], dict[str, list[str]]]:
+    """References and stages: WMT24's segments in languages with spaces, the first ``limit`` of them.
+
+    A changed segment gets up to four words of its reference, or loses some, or has two words swapped.
+    """
+    spaced = [corpus for corpus in corpora(data) if not corpus.asian]
+    references = [text for corpus in spaced for text in corpus.references][:limit]
+    texts = {"given": [text for corpus in spaced for text in corpus.systems["ONLINE-B"]][:limit]}
     rng = random.Random(1)
     for former, stage in pairwise(STAGES):
         texts[stage] = [
@@ -67,9 +72,9 @@ def _edited(words: list[str], reference: list[str], rng: random.Random) -> str:
     return " ".join(words)
 
 
-def commands(data: Path) -> str:
+def commands(data: Path, limit: int | None = None) -> str:
     """Both commands on the case: seconds, their ratio, and whether scores and p-values are equal."""
-    references, stages = case(data)
+    references, stages = case(data, limit)
     with tempfile.TemporaryDirectory() as folder:
         for name, texts in {"ref": references, **stages}.items():
             (Path(folder) / f"{name}.txt").write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
@@ -93,7 +98,6 @@ def commands(data: Path) -> str:
 
 def _store(path: Path, references: list[str], stages: dict[str, list[str]]) -> None:
     """A run whose stages left these texts."""
-    names: tuple[Stage, ...] = get_args(Stage)
     with Store(path) as store:
         run = store.start("r", settings={}, inputs={}, total=len(references))
         for place, reference in enumerate(references):
@@ -102,7 +106,7 @@ def _store(path: Path, references: list[str], stages: dict[str, list[str]]) -> N
                 id=str(place), source="-", source_lang="en", target_lang="de", translation=given, reference=reference
             )
             steps = tuple(
-                Step(stage=name, text=stages[name][place], verdict="kept", cause=Cause(kind="other")) for name in names
+                Step(stage=stage, text=stages[stage][place], verdict="kept", cause=Cause(kind="other")) for stage in RAN
             )
             run.save(place, Chain(segment=of, steps=steps))
         run.finish()
@@ -132,7 +136,7 @@ def _told(metric: Any, rows: dict[str, Any]) -> Any:
     return metric
 
 
-def resampling(kind: Kind, segments: int = 3_000) -> str:
+def resampling(kind: Kind, segments: int = RESAMPLED) -> str:
     """Two systems, counts already there: sacreBLEU's test against ours, and whether the p-values are equal."""
     rng = np.random.default_rng(1)
     bleu = np.sort(rng.integers(5, 30, size=(2, segments, 4)), axis=2)[:, :, ::-1]
@@ -163,10 +167,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     default = os.environ.get("MTAGENT_TEST_DATA", str(Path(__file__).parents[2] / "shared" / "data"))
     parser.add_argument("--data", type=Path, default=Path(default))
-    data = parser.parse_args().data
-    print(resampling("bs"))  # noqa: T201 - a benchmark is read by a person
-    print(resampling("ar"))  # noqa: T201
-    print(commands(data))  # noqa: T201
+    parser.add_argument("--limit", type=int, metavar="N", help="Take only the first N segments.")
+    options = parser.parse_args()
+    segments = options.limit or RESAMPLED
+    print(resampling("bs", segments))  # noqa: T201 - a benchmark is read by a person
+    print(resampling("ar", segments))  # noqa: T201
+    print(commands(options.data, options.limit))  # noqa: T201
 
 
 if __name__ == "__main__":

@@ -1,21 +1,24 @@
-"""Calls and tokens that each evaluator takes for a segment of about 30 words. ``python -m bench.tokens``.
+"""Calls and tokens that each evaluator and judge takes for a segment of about 30 words. ``python -m bench.tokens``.
 
 The model is the tests' simulator, which answers every prompt briefly and well; tokens are those of OpenAI's o200k
 vocabulary, counted here (package ``bpe-openai``), with four for the frame of each message. Two translations of one
-source are rated: one without errors, and one with a major and a minor error.
+source are rated: one without errors, and one with a major and a minor error; the judges compare the two. With
+``--prompts`` it prints the constant part of each prompt, for English to Spanish: the system message and the examples.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from bpe_openai import get_encoding
 
 from mtagent.config import Config
-from mtagent.evaluators.protocol import Surroundings, make_evaluator
+from mtagent.evaluators.protocol import Surroundings, make_evaluator, make_pairwise
+from mtagent.llm import prompts
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.llm.reply import read_tool_calls
 from mtagent.llm.request import sent_tool
@@ -27,6 +30,7 @@ SPECS = (
     "rubric-mqm", "gemba-mqm", "gemba-esa", "gemba-da", "gemba-sqm", "eaprompt", "eaprompt:steps=1", "single-agent",
     "m-mad", "m-mad:strategy=deliberation", "himate:stages=se", "himate", "rate", "mqm-ape",
 )  # fmt: skip
+JUDGES = ("pairwise", "pairwise:reason=yes")
 PUBLISHED = {
     "rubric-mqm": "1,450–2,100", "gemba-mqm": "1,276", "eaprompt": "340 + 41", "m-mad": "5.5k–36k", "rate": "about 6k",
 }  # fmt: skip
@@ -41,6 +45,40 @@ GOOD = (
 BAD = GOOD.replace("viejo puente", "errado puente").replace("pilares", "roto pilares")
 FRAME = 4
 _count: Callable[[str], int] = lambda text: len(get_encoding("o200k_base").encode(text))  # noqa: E731
+
+
+def measure_judges() -> str:
+    """A table in Markdown: what one comparison, in both orders, takes."""
+    lines = [
+        "| judge | calls | input | output | constant part of a request |",
+        "|---|---|---|---|---|",
+    ]
+    segment = Segment(id="1", source=SOURCE, source_lang="en", target_lang="es")
+    for spec in JUDGES:
+        llm = ScriptedLLM(_reply)
+        judge = make_pairwise(spec, Surroundings(llm=llm, config=Config(), data_folder=default_path().parent))
+        calls = asyncio.run(judge.compare(segment, BAD, GOOD)).calls
+        usage = Usage.total(call.usage for call in calls)
+        constant = sum(map(_tokens, llm.requests[0].messages[:-1]))
+        lines.append(
+            f"| `{spec}` | {usage.calls:,} | {usage.input_tokens:,} | {usage.output_tokens:,} | {constant:,} |"
+        )
+    return "\n".join(lines)
+
+
+def measure_prompts() -> str:
+    """A table in Markdown: the constant part of each prompt, without the parts that only some settings show."""
+    lines = ["| prompt | version | constant part |", "|---|---|---|"]
+    for name in prompts.names():
+        prompt = prompts.load(name)
+        conditions = {part.when for part in (*prompt.system, *prompt.user)}
+        conditions |= {example.when for example in prompt.examples}
+        values: dict[str, str | None] = dict.fromkeys(prompt.variables, "")
+        values |= dict.fromkeys(filter(None, conditions))
+        values |= {"lp": "en-es", "source_language": "English", "target_language": "Spanish"}
+        constant = sum(map(_tokens, prompt.render(values)[:-1]))
+        lines.append(f"| `{name}` | {prompt.version} | {constant:,} |")
+    return "\n".join(lines)
 
 
 def measure() -> str:
@@ -85,4 +123,5 @@ def _tokens(message: Message) -> int:
 
 
 if __name__ == "__main__":
-    print(measure())  # noqa: T201 - a benchmark is read by a person
+    report = measure_prompts() if "--prompts" in sys.argv else f"{measure()}\n\n{measure_judges()}"
+    print(report)  # noqa: T201 - a benchmark is read by a person

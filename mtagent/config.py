@@ -13,6 +13,7 @@ import re
 import sys
 import tomllib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -22,7 +23,7 @@ from typing import Annotated, Any, Literal, TypedDict, cast, get_args, get_origi
 from pydantic import AfterValidator, Field, PrivateAttr, TypeAdapter, ValidationError, field_serializer, field_validator
 
 from mtagent.errors import ConfigError
-from mtagent.formats.files import refuse_pipe
+from mtagent.formats.files import reason_of, refuse_pipe
 from mtagent.llm.server import address_problem
 from mtagent.records import Record, Stage
 from mtagent.text.edits import OnAmbiguous
@@ -111,7 +112,8 @@ GUARD_NAMES = (
         "paragraphs",
         "whitespace",
     ),
-    *("terms", "brackets", "quotes", "script", "language", "control", "repetition", "end", "length", "max_length"),
+    *("terms", "brackets", "quotes", "script", "language", "control", "width", "repetition", "end", "length"),
+    "max_length",
 )
 """The guards that ``skip_guards`` may name; they are in :mod:`mtagent.chain.guards`."""
 Role = Literal["translate", "postedit", "proofread", "judge"]
@@ -459,13 +461,65 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Config:
+PATHS = ("glossary", "keep", "instructions", "prompts", "store", "prices", "calibration")
+"""Settings that name a file or a folder; in a file with settings, relative to that file."""
+
+
+@dataclass(frozen=True)
+class SettingsFile:
+    """A TOML file with settings. Its bytes are read once, so that what is checked is what is used."""
+
+    path: Path
+    content: bytes
+
+    @classmethod
+    def read(cls, path: Path) -> SettingsFile:
+        """The file at ``path``. Raises :class:`ConfigError` where it cannot be read."""
+        try:
+            return cls(path, path.read_bytes())
+        except OSError as error:
+            raise ConfigError(f"{path}: {reason_of(error)}") from None
+
+    @property
+    def folder(self) -> Path:
+        """The folder that relative paths in the file start from."""
+        return self.path.parent if self.path.is_file() else Path()  # a pipe such as /dev/fd/63 lies nowhere
+
+    def text(self) -> str:
+        """The content as text; each line ends with a line feed, as in any text file. Raises :class:`ConfigError`."""
+        try:
+            return self.content.decode().replace("\r\n", "\n").replace("\r", "\n")
+        except UnicodeDecodeError:
+            raise ConfigError(f"{self.path}: is not UTF-8; save it in that encoding") from None
+
+    def written(self) -> dict[str, Any]:
+        """The settings as they are written. Raises :class:`ConfigError` for a file that is not TOML."""
+        try:
+            return tomllib.loads(self.text())
+        except tomllib.TOMLDecodeError as error:
+            raise ConfigError(f"{self.path}: {error}") from None
+        except RecursionError:
+            raise ConfigError(f"{self.path}: its lists or tables are nested too deeply") from None
+
+    def settings(self) -> dict[str, Any]:
+        """The settings, with paths that start from the working folder. Raises :class:`ConfigError`."""
+        settings = self.written()
+        for name in PATHS:
+            if isinstance(settings.get(name), str):
+                settings[name] = self.folder / Path(settings[name]).expanduser()
+        return settings
+
+
+def load(file: Path | SettingsFile | None = None, overrides: Mapping[str, Any] | None = None) -> Config:
     """The configuration from ``overrides``, then the TOML file, then the preset, then the defaults.
 
     Raises :class:`ConfigError` naming the file and the setting.
     """
     given = {key: value for key, value in (overrides or {}).items() if value is not None}
-    data = _read(path) if path else {}
+    if isinstance(file, Path):
+        file = SettingsFile.read(file)
+    path = None if file is None else file.path
+    data = {} if file is None else file.settings()
     if "judge_model" in given:  # goes before the table in the file, like every option
         given["judge"] = {"model": given["judge_model"], **given.get("judge", {})}
     preset = given.get("preset", data.get("preset", "safe"))
@@ -504,6 +558,7 @@ def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -
         raise ConfigError(
             f"margin: {config.margin:g} is set beside the calibration {config.calibration}: give one of the two"
         )
+    _refuse_unpublished(config)
     if config.calibration is not None:
         refuse_pipe(config.calibration, "calibration")
     if config.instructions is not None:
@@ -518,6 +573,33 @@ def load(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -
     if config.source_lang is not None and config.source_lang == config.target_lang:
         raise ConfigError(f"source and target language are both {config.source_lang}")
     return config
+
+
+def _refuse_unpublished(config: Config) -> None:
+    """Raise :class:`ConfigError` for a setting without effect because the papers' requests do not show it."""
+    if config.preset == "paper" and config.context:
+        raise ConfigError(
+            f"context: is {config.context}, and the preset paper shows no neighbouring segments, as the papers do not: "
+            "leave --context out, or --preset paper"
+        )
+    for name in ("glossary", "keep"):
+        path = getattr(config, name)
+        if path is not None:
+            refuse_idle_terms(config, name, str(path))
+
+
+def refuse_idle_terms(config: Config, name: str, terms: str) -> None:
+    """Raise :class:`ConfigError` where ``terms``, given as the setting ``name``, would neither be shown nor checked.
+
+    The preset ``paper`` shows none. The guards check them where there is a gate, and the rules where they run.
+    """
+    evaluator = (config.evaluator or "").partition(":")[0]
+    are_checked = config.gate != "none" or config.rules_first or evaluator == "rules"
+    if config.preset == "paper" and not are_checked:
+        raise ConfigError(
+            f"{name}: {terms} has no effect: the preset paper shows no terms, as the papers do not, and the gate none "
+            f"checks none; leave --{name} out, or have the guards check its terms with --gate guards"
+        )
 
 
 def _merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
@@ -543,30 +625,6 @@ def parse_stages(spec: str) -> tuple[Stage, ...]:
     if stages != sorted(set(stages), key=get_args(Stage).index):
         raise ConfigError(f"stages {spec!r}: each at most once, in the order translate, rerank, postedit, proofread")
     return tuple(stages)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path}: is not UTF-8; save it in that encoding") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{path}: {error}") from None
-    folder = path.parent if path.is_file() else Path()  # a pipe such as /dev/fd/63 lies nowhere
-    for name in (
-        "glossary",
-        "keep",
-        "instructions",
-        "prompts",
-        "store",
-        "prices",
-        "calibration",
-    ):  # relative to the file
-        if isinstance(data.get(name), str):
-            data[name] = folder / Path(data[name]).expanduser()
-    return data
 
 
 def _explain(error: ValidationError, path: Path | None, data: Mapping[str, Any], given: Mapping[str, Any]) -> str:

@@ -4,7 +4,8 @@
 
     MtagentError
     ├── ConfigError            a setting is wrong or missing
-    │   └── MissingExtra       an optional package is not installed
+    │   ├── MissingExtra       an optional package is not installed
+    │   └── UntrustedSettings  a file with settings was found that nobody has trusted
     ├── InputError             a file or a record cannot be read (names file and line)
     ├── OutputError            a file cannot be written
     ├── BudgetSpent            what is left of the budget might not suffice for the next call
@@ -79,6 +80,17 @@ class MissingExtra(ConfigError):
 
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs an optional package: pip install 'mtagent[{extra}]'")
+
+
+class UntrustedSettings(ConfigError):
+    """A file with settings was found in the working folder, and nobody has trusted what it can do.
+
+    ``lines`` are for the user to read after the message: the settings in question, and how to go on.
+    """
+
+    def __init__(self, message: str, lines: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.lines = lines
 
 
 class InputError(MtagentError):

@@ -361,6 +361,14 @@ GAIN_DIGITS = 9
 """Differences of scores are rounded to so many digits: -0.2 is better than -0.3 by 0.1, though not in binary."""
 
 
+def contradict(choices: tuple[Choice, ...]) -> bool:
+    """Whether a judge preferred one text in one order and the other text in the other: it chose the same place twice.
+
+    A tie in one of the orders is a doubt, and no contradiction.
+    """
+    return {"before", "after"}.issubset(choices)
+
+
 class Judgement(Record):
     """What one judge said of the texts before and after a step: a score for each, or its choice in each order asked."""
 
@@ -369,6 +377,11 @@ class Judgement(Record):
     before: float | None = None
     after: float | None = None
     choices: tuple[Choice, ...] = ()
+
+    @property
+    def contradicts_itself(self) -> bool:
+        """Whether its choices contradict each other."""
+        return contradict(self.choices)
 
     @property
     def gain(self) -> float | None:
@@ -442,6 +455,8 @@ class Cause(Record):
     ``other``           ``detail`` says it
     ==================  =======================================================================================
 
+    ``hints`` are the questions that the judges were shown beside the texts (:mod:`mtagent.chain.hints`).
+
     Where a rejected text was tried in parts, ``edits_kept`` says how many of ``edits_tried`` edits were kept.
 
     Where a step had several texts to choose from, ``candidates`` holds the cause of each, and ``chosen`` the number of
@@ -467,6 +482,7 @@ class Cause(Record):
     retryable: bool = False
     edits_kept: int = 0
     edits_tried: int = 0
+    hints: tuple[str, ...] = ()
     candidates: tuple[Cause, ...] = ()
     chosen: int | None = None
     against: int | None = None
@@ -549,7 +565,8 @@ class Cause(Record):
     def _said(self, judgement: Judgement) -> str:
         """What one judge said, and what follows from it."""
         if judgement.choices:
-            return f"compared in both orders by {judgement.judge}: {', '.join(judgement.choices)}"
+            doubt = " (the same place in both orders)" if judgement.contradicts_itself else ""
+            return f"compared in both orders by {judgement.judge}: {', '.join(judgement.choices)}{doubt}"
         if judgement.before is None or judgement.after is None:
             return f"{judgement.judge}: nothing"
         gain, scores = judgement.gain or 0.0, f"{judgement.judge} {judgement.before:g} -> {judgement.after:g}"

@@ -38,6 +38,11 @@ class Done(NamedTuple):
         return [json.loads(line) for line in self.lines]
 
     @property
+    def remarks(self) -> list[str]:
+        """The lines of standard error, without the one that names the file with settings."""
+        return [line for line in self.err.splitlines() if not line.startswith("mtagent: settings from ")]
+
+    @property
     def last(self) -> str:
         """The last line of standard error."""
         return self.err.splitlines()[-1]

@@ -60,6 +60,7 @@ def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     """The command line, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MTAGENT_STORE", str(tmp_path / "store.db"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     return Shell(tmp_path, capsys)
 
 

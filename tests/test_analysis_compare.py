@@ -707,8 +707,12 @@ def test_shares_add_up_and_parts_hold_every_segment_once(run_chains: list[Chain]
         comparison = compare_run(opened, "r", by=["domain", "length"], scoring=ScoreOptions(metrics=["ter"]))
     for row in comparison.rows[1:]:
         moved = moved_of(comparison, row.name)
-        counts = [getattr(row.outcomes, f.name) for f in fields(Outcomes) if f.name != "edits"]
+        outcomes = row.outcomes
+        assert outcomes is not None
+        counts = [getattr(outcomes, f.name) for f in fields(Outcomes) if f.name not in ("edits", "failed_changed")]
         assert sum(counts) == len(run_chains)
+        lost = sum(chain.failed is not None and chain.changed for chain in run_chains)
+        assert outcomes.failed_changed == (lost if row.stage == "final" else 0)
         assert 0 <= moved.changed <= 1
         assert (moved.ter == 0) >= (moved.changed == 0)
         assert moved.regressed is not None

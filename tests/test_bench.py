@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from pathlib import Path
 
 import pytest
 
 from bench import faults, parts
+from bench.__main__ import check
 from bench.client import compare
-from bench.harness import calls_per_second, report, simulator
+from bench.harness import Timing, cpu_ratio, report, simulator, timed_calls
 from bench.meta_eval import Case
 from bench.meta_eval import compare as compare_ties
 from bench.scores import resampling
@@ -20,7 +23,7 @@ from tests.simulator.replies import completion
 @pytest.mark.loopback
 async def test_client_benchmark_reports_the_ratio() -> None:
     with simulator(lifetime=60) as base_url:
-        lines = (await compare(base_url, rounds=1, calls=20, concurrency=4)).splitlines()
+        lines = report(await compare(base_url, rounds=1, calls=20, concurrency=4), "openai").splitlines()
     assert [line.split()[0] for line in lines] == ["openai", "mtagent"]
     assert "ratio 1.00" in lines[0]
 
@@ -35,13 +38,51 @@ async def test_every_call_is_made_with_no_more_at_once_than_allowed() -> None:
         await asyncio.sleep(0)
         active -= 1
 
-    assert await calls_per_second(call, 25, 4) > 0
+    timing = await timed_calls(call, 25, 4)
+    assert timing.seconds > 0
+    assert timing.cpu > 0
     assert made == 25
     assert most <= 4
 
 
+def rounds(*cpu: float, seconds: float = 0.01) -> list[Timing]:
+    return [Timing(seconds, each) for each in cpu]
+
+
 def test_report_compares_medians() -> None:
-    assert "ratio 0.50" in report({"base": [100.0, 200.0, 900.0], "slow": [1.0, 100.0, 101.0]}, "base")
+    timings = {"base": rounds(0.001, 0.001, 0.009), "slow": rounds(0.003, 0.003, 0.003, seconds=0.02)}
+    line = report(timings, "base").splitlines()[1]
+    assert "50 calls/s" in line
+    assert "ratio 0.50" in line
+    assert "3.00 ms CPU a call, ratio 3.00" in line
+
+
+def test_a_busy_moment_falls_on_both_contestants_of_a_round() -> None:
+    timings = {"base": rounds(0.001, 0.005, 0.001), "ours": rounds(0.002, 0.010, 0.002)}
+    assert cpu_ratio(timings, "ours", "base") == 2.0
+
+
+@pytest.mark.parametrize(
+    ("measured", "good", "said"),
+    [
+        ([2.0], True, "chain: 2.000 of the bare client's CPU time, +0.0 % to the kept 2.000"),
+        ([2.09], True, "+4.5 % to the kept"),
+        ([1.5], True, "-25.0 % to the kept"),
+        ([2.2, 2.05], True, "chain: 2.050"),
+        ([2.2, 2.15], False, "WORSE: chain: 2.150 of the bare client's CPU time, +7.5 % to the kept 2.000"),
+    ],
+)
+def test_what_takes_over_five_percent_more_twice_is_worse(
+    measured: list[float], good: bool, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figures = tmp_path / "figures.json"
+    results = iter([{"openai": rounds(1.0), "mtagent": rounds(ratio)} for ratio in measured])
+    assert check({"chain": lambda: {"openai": rounds(1.0), "mtagent": rounds(2.0)}}, figures, save=True)
+    assert json.loads(figures.read_text(encoding="utf-8")) == {"chain": 2.0}
+    assert check({"chain": lambda: next(results)}, figures, save=False) == good
+    assert said in capsys.readouterr().out
+    assert next(results, None) is None, "measured as often as needed"
+    assert json.loads(figures.read_text(encoding="utf-8")) == {"chain": 2.0}
 
 
 def test_the_resampling_that_is_measured_gives_the_same_p_values() -> None:

@@ -241,7 +241,9 @@ async def test_nothing_of_it_reaches_the_output(behaviour: str, name: str, gate:
 
 
 @pytest.mark.parametrize("gate", ["none", "guards"])
-@pytest.mark.parametrize("wording", ["Uno.\nDos.", "Uno.\n\nDos."])
+@pytest.mark.parametrize(
+    "wording", ["Uno.\nDos.", "Uno.\n\nDos.", *(f"Uno.{mark}Dos." for mark in "\r\x0b\x0c\x85\u2028\u2029")]
+)
 async def test_a_line_stays_a_line_whatever_is_switched_off(gate: str, wording: str) -> None:
     proofreader = Proofreader(ScriptedLLM([wording]))
     every_guard = frozenset(guards.GUARDS)
@@ -251,6 +253,32 @@ async def test_a_line_stays_a_line_whatever_is_switched_off(gate: str, wording: 
     assert (step.text, step.verdict, step.proposed) == (BAD, "rejected", wording)
     assert step.cause.kind == "lines"
     assert [(edit.outcome, edit.detail) for edit in step.edits] == [("rejected", step.reason)]
+
+
+@pytest.mark.parametrize("mark", ["\r", "\x0b", "\x85", "\u2028"])
+@pytest.mark.parametrize("gate", ["none", "guards"])
+async def test_a_line_break_of_the_source_may_stay(gate: str, mark: str) -> None:
+    source, before = f"The bridge was closed.{mark}It is open.", f"El puente estaba cerrado.{mark}Esta abierto."
+    lines = {"The bridge": "El puente estaba cerrado.", "It is open": "Está abierto."}
+
+    def corrected(messages: Sequence[Message], purpose: str) -> str:
+        asked = messages[-1].content.partition("English source:")[2]
+        return next(text for start, text in lines.items() if start in asked)
+
+    plan = Plan(("proofread",), proofreader=Proofreader(ScriptedLLM(corrected)), gate=OpenGate(gate))
+    step = await only_step(segment(source, before), plan)
+    assert (step.verdict, step.text) == ("kept", before.replace("Esta", "Está"))
+
+
+async def test_a_translation_of_one_line_has_one_line_for_every_reader() -> None:
+    class Breaking:
+        name = "breaking"
+
+        async def draft(self, segment: Segment) -> Draft:
+            return Draft(text="El puente\restaba cerrado.")
+
+    step = await only_step(segment(translation=None), Plan(("translate",), Breaking()))
+    assert (step.verdict, step.cause.detail) == ("failed", "breaking made several lines of one")
 
 
 # -- failures

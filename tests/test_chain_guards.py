@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from mtagent.chain.guards import GUARDS, Guard, damages, new_faults, screen
 from mtagent.records import Edit, Segment, Term
+from mtagent.text.paragraphs import LINE_BREAKS
 from wmt.guards import post_edits
 
 
@@ -39,6 +40,21 @@ SOURCE = "Hello {name}, <b>your file</b> is 5 km long (and 1,234.5 kg). See http
 def without_one_quote(text: str) -> str:
     closing = "“" if "„" in text else "»" if "»" in text else "”"
     return text.replace(closing, "")
+
+
+@pytest.mark.parametrize("mark", LINE_BREAKS.replace("\n", ""))
+def test_no_edit_adds_a_line_break_that_the_source_does_not_have(mark: str) -> None:
+    one, before = segment("The door is closed. It is cold."), "Die Tür ist zu. Es ist kalt."
+    after = before.replace(". ", f".{mark}")
+    assert "paragraphs" in guards_that_see(one, before, after)
+    assert "paragraphs" in guards_that_see(one, before.replace(". ", ".\n"), after), "files are read by \\n alone"
+    assert guards_that_see(segment(one.source.replace(". ", f".{mark}")), before, after) == set()
+    assert guards_that_see(one, after, after.replace("kalt", "kühl")) == set()
+
+
+def test_windows_line_ends_are_line_ends() -> None:
+    one = segment("One.\r\nTwo.")
+    assert guards_that_see(one, "Eins.\r\nZwei.", "Eins.\nZwei!") <= {"end"}
 
 
 PLANTED: list[tuple[str, str, Callable[[str], str]]] = [

@@ -314,3 +314,42 @@ async def test_each_paragraph_is_held_against_its_own_source() -> None:
     replies = (BETTER, "100", "El alcalde vino a verlo.")
     step, _ = await revised("proofread", *replies, source=source, translation=step.text)
     assert step.text == f"{BETTER}\n\nEl alcalde vino a verlo."
+
+
+REPAIRS = "The bridge was closed in 1984 for 3 years."
+COMPLETE, WITHOUT_YEAR = "El puente cerró en 1984 durante tres años.", "El puente cerró durante 3 años."
+WITHOUT_ANY = "El puente cerró mucho tiempo."
+
+
+@pytest.mark.parametrize(
+    ("replies", "text", "lost"),
+    [
+        ([COMPLETE], COMPLETE, ""),
+        ([WITHOUT_YEAR, COMPLETE], COMPLETE, ""),
+        ([WITHOUT_YEAR, WITHOUT_YEAR], WITHOUT_YEAR, "numbers: number 1984 is missing"),
+        ([WITHOUT_YEAR, REFUSAL], WITHOUT_YEAR, "numbers: number 1984 is missing"),
+        ([WITHOUT_ANY, WITHOUT_YEAR], WITHOUT_YEAR, "numbers: number 1984 is missing"),
+    ],
+)
+async def test_a_translation_that_lost_a_number_is_asked_for_once_more_and_then_kept_and_marked(
+    replies: list[str], text: str, lost: str
+) -> None:
+    llm = ScriptedLLM(replies)
+    step = await first_step(LLMTranslator(llm), REPAIRS)
+    assert (step.verdict, step.text, len(step.calls)) == ("kept", text, len(replies))
+    assert step.cause.guards == (("numbers",) if lost else ())
+    assert (step.cause.detail or "") == lost
+    assert lost in step.reason
+    if len(replies) > 1:
+        assert "numbers: number 1984 is missing" in llm.requests[1].messages[-1].content
+
+
+@pytest.mark.parametrize("settings", [{"gate": OpenGate("none")}, {"skip_guards": frozenset({"numbers"})}])
+async def test_no_number_is_asked_for_without_a_gate_or_where_the_guard_is_skipped(settings: dict[str, Any]) -> None:
+    step = await first_step(LLMTranslator(ScriptedLLM([WITHOUT_YEAR])), REPAIRS, **settings)
+    assert (step.verdict, step.cause.guards, len(step.calls)) == ("kept", (), 1)
+
+
+async def test_a_wrapped_system_is_not_asked_again_for_a_number_but_its_text_is_marked() -> None:
+    step = await first_step(CallableTranslator(Wrapped(WITHOUT_YEAR).translate), REPAIRS)
+    assert (step.verdict, step.text, step.cause.guards) == ("kept", WITHOUT_YEAR, ("numbers",))

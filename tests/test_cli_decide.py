@@ -18,6 +18,7 @@ from mtagent.jobs.decide import DecidedRun, export_decisions, import_decisions
 from mtagent.jobs.review import ReviewQueue
 from mtagent.records import Cause, Chain, Edit, ErrorSpan, Rating, Segment, Step
 from mtagent.store.store import Store
+from mtagent.text.paragraphs import LINE_BREAKS
 from tests.commands import IMPROVED, TRANSLATIONS, Done, Shell
 from tests.jobs import improving
 from tests.stored import sql
@@ -312,7 +313,7 @@ def test_a_run_that_was_done_again_keeps_its_new_text_and_says_what_does_not_hol
     assert "warning: run 'r': 1 decision on texts that are others by now: not in force" in reviewed("compare r").out
 
 
-OWN = st.text(st.characters(codec="utf-8", exclude_characters="\0\n\r"), min_size=1).filter(str.strip)
+OWN = st.text(st.characters(codec="utf-8", exclude_characters="\0" + LINE_BREAKS), min_size=1).filter(str.strip)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from bench.harness import simulator
 from mtagent.store import Store
 from tests.commands import IMPROVED, SOURCES, TRANSLATIONS, Done, Shell, run
-from tests.scripted_server import scripted_server
+from tests.scripted_server import Answer, Request, scripted_server
 from tests.simulator import chain as simulated
 
 # --- files
@@ -68,6 +69,32 @@ def test_a_segment_without_translation_fails_alone_where_nothing_translates(shel
     assert done.code == 3
     assert "2: postedit failed: there is no translation" in done.err
     assert done.lines[1:] == [f"{SOURCES[0]},{IMPROVED[0]},en-es", "Hi,,en-es"]
+
+
+@pytest.mark.loopback
+def test_a_failed_segment_that_an_earlier_stage_changed_is_counted_as_such_everywhere(shell: Shell) -> None:
+    shell.write("en.txt", "It is mute  %s, {name}.", "Hello big world.", "It is mute here.")
+    shell.write("es.txt", "Es mudo % s, {Name}.", "Hola gran mundo.", "Es mudo aquí.")
+    with simulator("--behaviour", "tests.wmt_models:speechless", lifetime=60) as base_url:
+        done = shell.postedit("--name r --model m -o o.txt --base-url", base_url)
+    assert done.code == 3
+    assert shell.read("o.txt")[0] == "Es mudo %s, {name}."
+    assert (
+        "0 changed, 1 unchanged, 0 rejected, 2 failed (1 of them after an earlier stage changed the text)" in done.err
+    )
+    assert "failed segments kept the last accepted text" in done.err
+    counts = shell.runs()["r"].counts
+    assert (counts.changed, counts.failed, counts.failed_changed) == (0, 2, 1)
+    assert [line.split("\t")[-1] for line in shell("runs list").lines] == ["failed_changed", "1"]
+    final = json.loads(shell("compare r -f json").out)["rows"][-1]["outcomes"]
+    assert (final["kept"], final["failed"], final["failed_changed"]) == (0, 2, 1)
+    compared = shell("compare r").out
+    assert "of the 2 failed of final, 1 changed before they failed" in compared
+    assert "which an earlier stage had changed in 1 of them" in compared
+    assert shell("report r -o report.md").code == 0
+    report = "\n".join(shell.read("report.md"))
+    assert "changed before a stage failed" in report
+    assert "text kept" not in report
 
 
 def test_context_stays_within_a_document_and_what_a_segment_brings_goes_before(shell: Shell) -> None:
@@ -303,13 +330,65 @@ def test_a_report_is_not_written_into_a_file_of_another_kind(shell: Shell) -> No
     assert not shell.folder.joinpath("r.pdf").exists()
 
 
-def test_the_paper_preset_shows_the_glossary_to_each_stage_and_one_segment_is_one(shell: Shell) -> None:
+PUBLISHED = "--stages pe,pr --preset paper --model m --base-url http://x/v1 --dry-run"
+
+
+def test_the_paper_preset_shows_source_translation_and_the_proofreaders_domain_alone(shell: Shell) -> None:
+    shell.write("terms.tsv", "source\ttarget", "hello\tServus")
+    record = {"id": "1", "source": "Hello.", "source_lang": "en", "target_lang": "de", "translation": "Hallo."}
+    shell.write("in.jsonl", json.dumps({**record, "notes": "A greeting.", "context": "Two meet.", "max_length": 9}))
+    line = f"postedit -s in.jsonl --domain news --gate guards --glossary terms.tsv {PUBLISHED}"
+    published = shell(line)
+    assert published.code == 0
+    assert "hello = Servus" not in published.out.partition("[system]")[2], "it is for the guards"
+    for hidden in ("A greeting.", "Two meet.", "at most 9 characters"):
+        assert hidden not in published.out
+    assert published.out.count(">news</domain") == 1
+    usual = shell(line.replace("--preset paper", ""))
+    for shown in (">hello = Servus</glossary", "A greeting.", "Two meet.", "at most 9 characters", ">news</domain"):
+        assert usual.out.count(shown) == 2
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        ("--context 2", "context: is 2, and the preset paper shows no neighbouring segments"),
+        ("--glossary terms.tsv", "glossary: terms.tsv has no effect: the preset paper shows no terms"),
+        ("--keep keep.txt", "keep: keep.txt has no effect"),
+        ("--glossary terms.tsv --gate none", "have the guards check its terms with --gate guards"),
+    ],
+)
+def test_the_paper_preset_refuses_what_it_would_not_show(shell: Shell, options: str, complaint: str) -> None:
     shell.write("en.txt", "Hello.")
     shell.write("de.txt", "Hallo.")
     shell.write("terms.tsv", "source\ttarget", "hello\tServus")
-    files = "postedit -s en.txt -t de.txt -l en-de"
-    asked = shell(
-        f"{files} --stages pe,pr --preset paper --glossary terms.tsv --model m --base-url http://x/v1 --dry-run"
-    )
-    assert asked.out.count(">hello = Servus</glossary") == 2
-    assert "mtagent: 1 segment: " in shell(f"{files} -o out.txt").err
+    shell.write("keep.txt", "ACME")
+    done = shell(f"postedit -s en.txt -t de.txt -l en-de {PUBLISHED} {options}")
+    assert (done.code, complaint in done.err) == (1, True), done.err
+
+
+def test_one_segment_is_one(shell: Shell) -> None:
+    shell.write("en.txt", "Hello.")
+    shell.write("de.txt", "Hallo.")
+    assert "mtagent: 1 segment: " in shell("postedit -s en.txt -t de.txt -l en-de -o out.txt").err
+
+
+def always_first(request: Request) -> Answer:
+    """A model that works as the simulator's does, and that as a judge chooses A whatever stands there."""
+    body = json.loads(request.body)
+    asked = body["messages"][-1]["content"]
+    text = '{"better": "A"}' if "<translation_b-" in asked else simulated.improving(body)
+    usage = {"prompt_tokens": 10, "completion_tokens": 10}
+    return Answer(json.dumps({"choices": [{"message": {"content": text}}], "usage": usage}))
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize("quiet", ["", "-q"])
+def test_a_judge_that_chooses_by_place_is_named_once(quiet: str, long: Shell) -> None:
+    with scripted_server() as server:
+        server.answer = always_first
+        done = long(f"{LONG} --model m --base-url {server.url}/v1 --gate pairwise --limit 30 {quiet}")
+    assert done.err.count("the judge m (compare@") == 1
+    assert "contradicted itself in 20 comparisons in a row" in done.err
+    show = long("runs show mine 1")
+    assert "before, after (the same place in both orders)" in show.out

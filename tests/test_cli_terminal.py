@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from mtagent.text.escaping import harmless, visible
-from tests.commands import ROOT, Done, Shell, python
+from tests.commands import ROOT, Done, Shell, environment, python
 
 ACTING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 NASTY = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202e\r\x7f"
@@ -76,7 +80,7 @@ def test_no_command_shows_what_acts(nasty: Shell, line: str) -> None:
 def test_lists_have_a_line_for_each_and_texts_are_made_visible(nasty: Shell) -> None:
     done = nasty("runs list")
     assert harmless_to_read(done)
-    assert [len(line.split("\t")) for line in done.lines] == [11, 11]
+    assert [len(line.split("\t")) for line in done.lines] == [12, 12]
     done = nasty("runs show r", f"{NAME}1")
     assert done.code == 0
     assert harmless_to_read(done)
@@ -133,6 +137,19 @@ def test_the_summary_names_the_segments_that_lack_a_tag_in_the_end(shell: Shell)
     assert done.last == "mtagent: placeholders or tags of the source are missing in: 1"
 
 
+def test_the_summary_and_the_details_tell_which_segments_lack_a_number_in_the_end(shell: Shell) -> None:
+    shell.write("years.txt", "It was built in 1984.", "It was closed in 1995.")
+    body = "return 'Se cerró en 1995.' if '1995' in text else 'Se construyó hace mucho.'"
+    done = translated(shell, "vague_mt", body, "-s years.txt --stages tp --evaluator rules --details d.jsonl --name r")
+    assert (done.code, shell.read("o.txt")[0]) == (0, "Se construyó hace mucho.")
+    assert done.last == "mtagent: numbers of the source are missing in: 1"
+    first, second = shell.objects("d.jsonl")
+    assert first["stages"][0]["cause"]["guards"] == ["numbers"]
+    assert "guards" not in second["stages"][0]["cause"]
+    assert shell("report r -o r.md").code == 0
+    assert "translated; something of the source is missing" in "\n".join(shell.read("r.md"))
+
+
 def test_what_no_command_says_is_made_visible_too() -> None:
     code = f"""
 import logging
@@ -162,3 +179,68 @@ def test_commands_speak_through_the_one_seam() -> None:
 @pytest.mark.parametrize("cell", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1"])
 def test_what_a_spreadsheet_would_run_gets_an_apostrophe(cell: str) -> None:
     assert harmless(cell) == f"'{cell}"
+
+
+RUN_ALL = """
+import json, sys
+from mtagent.cli import main
+for words in json.loads(sys.argv[1]):
+    try:
+        main(words)
+    except SystemExit as done:
+        assert not done.code, words
+    print(sys.argv[2])
+"""
+END = "-- the next command --"
+TEXTS = [
+    ["accept", "r", f"{NAME}1"],
+    ["revert", "r", f"{NAME}1"],
+    ["export", "r"],
+    ["export", "r", "--format", "csv"],
+    ["decide", "r", "--export", "-"],
+]
+SHOWN = [
+    ["accept", "r", f"{NAME}1", f"{NAME}2"],
+    ["compare", "r", "-m", "chrf", "-f", "csv", "--by", "document"],
+    ["report", "r", "--format", "markdown"],
+    ["postedit", "-s", "in.jsonl"],
+    ["runs", "show", "r", f"{NAME}1"],
+    ["demo"],
+]
+
+
+def printed(folder: Path, commands: list[list[str]], *, terminal: bool) -> list[str]:
+    """What each of the ``commands`` writes on standard output, one process for all: on a terminal, or to a pipe."""
+    reader, writer = os.openpty() if terminal else os.pipe()
+    process = subprocess.Popen(
+        [sys.executable, "-c", RUN_ALL, json.dumps(commands), END],
+        cwd=folder,
+        env=environment(folder / "store.db"),
+        stdin=subprocess.DEVNULL,
+        stdout=writer,
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(writer)
+    written = b""
+    try:
+        while piece := os.read(reader, 65536):
+            written += piece
+    except OSError:  # how Linux says that nobody has the terminal open any more
+        pass
+    os.close(reader)
+    assert process.wait() == 0
+    text = written.decode()
+    if terminal:  # it writes its own line ends
+        text = text.replace("\r\n", "\n")
+    return text.split(f"{END}\n")[:-1]
+
+
+def test_on_a_terminal_no_text_acts_and_a_pipe_gets_the_texts_exactly(nasty: Shell) -> None:
+    commands = [*TEXTS, *SHOWN]
+    for words, shown in zip(commands, printed(nasty.folder, commands, terminal=True), strict=True):
+        assert shown, words
+        assert not ACTING.search(shown), words
+        if words in TEXTS:
+            assert f"dólares{visible(NASTY)}" in shown, words
+    for words, data in zip(TEXTS, printed(nasty.folder, TEXTS, terminal=False), strict=True):
+        assert f"dólares{NASTY}" in data, words

@@ -129,7 +129,7 @@ def test_a_wrong_setting_is_named_with_where_it_stands(file: str, line: str, mes
     done = shell.postedit(f"--config m.toml {line}")
     assert (done.code, done.out) == (1, "")
     assert message in done.last
-    assert done.err.count("\n") == 1
+    assert len(done.remarks) == 1
 
 
 @pytest.mark.parametrize("address", ["", "  "])
@@ -164,9 +164,9 @@ def test_a_malformed_address_is_one_line_that_names_where_it_was_set(
     places = ("--base-url:", "m.toml: base_url:", "the environment variable OPENAI_BASE_URL")
     for done, place in zip(errors, places, strict=False):
         assert done.code == 1
-        assert done.err.startswith(f"mtagent: {place} ")
-        assert done.err.endswith("write for example http://localhost:8000/v1\n")
-        assert done.err.count("\n") == 1
+        (error,) = done.remarks
+        assert error.startswith(f"mtagent: {place} ")
+        assert error.endswith("write for example http://localhost:8000/v1")
 
 
 @pytest.mark.parametrize(

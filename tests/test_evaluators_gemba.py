@@ -90,7 +90,7 @@ async def test_esa_scores_with_its_own_spans_in_view() -> None:
     )
     assert without_codes(llm.requests[1].messages[-1].content).endswith(shown)
     assert [request.purpose for request in llm.requests] == ["rate", "score"]
-    assert "prompt:gemba-esa@3#" in rating.signature
+    assert "prompt:gemba-esa@4#" in rating.signature
     assert "|prompt:gemba-esa-score@2#" in rating.signature
 
 

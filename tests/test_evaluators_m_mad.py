@@ -13,6 +13,7 @@ import pytest
 
 from mtagent.errors import RatingParseError
 from mtagent.evaluators.m_mad import (
+    DENIAL,
     DIMENSIONS,
     MMAD,
     as_json,
@@ -177,8 +178,11 @@ def conversation(llm: ScriptedLLM, purpose: str) -> list[tuple[str, str]]:
 
 async def test_the_opponent_denies_a_non_translation() -> None:
     llm = await rated(debating().but(accuracy_annotate=annotated(("all", "non-translation", "major"))))
-    first, second = openings(llm)
-    assert ([item["error_span"] for item in first], second) == (["all"], [])
+    supporter, opponent = (conversation(llm, f"accuracy round 1 {role}") for role in ("supporter", "opponent"))
+    assert [item["error_span"] for item in json.loads(supporter[2][1])["annotations"]] == ["all"]
+    assert opponent[2] == ("assistant", DENIAL)
+    assert f"<other>{DENIAL}</other>" in supporter[3][1]
+    assert "{" not in DENIAL, "it says so in words: an empty list would mean that nothing is wrong"
     system = next(sent.messages[0].content for sent in llm.requests if sent.purpose.endswith("opponent"))
     assert "One of you marks the text as a non-translation" in system
 

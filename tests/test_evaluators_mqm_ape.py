@@ -96,10 +96,22 @@ async def test_an_error_counts_where_the_text_with_it_alone_mended_is_preferred_
     assert rating.warnings == ()
 
 
-async def test_a_judge_that_prefers_what_stands_first_speaks_for_no_error() -> None:
-    rating = await MqmApe(ScriptedLLM(['{"better": "B"}', '{"better": "B"}']), Marks(VERB)).rate(SEGMENT, TEXT)
-    assert (rating.score, rating.errors) == (0, ())
-    assert "(mended, as it is)" in (rating.explanation or "")
+@pytest.mark.parametrize("place", ["A", "B"])
+@pytest.mark.parametrize(("unmended", "score"), [("keep", -3), ("drop", 0)])
+async def test_a_judge_that_chooses_the_same_place_in_both_orders_has_checked_nothing(
+    place: str, unmended: Any, score: float
+) -> None:
+    llm = ScriptedLLM([f'{{"better": "{place}"}}'] * 2)
+    rating = await MqmApe(llm, Marks(VERB), unmended=unmended).rate(SEGMENT, TEXT)
+    assert rating.score == score
+    said = rating.warnings[0] if unmended == "keep" else rating.explanation or ""
+    assert "not checked, since the judge contradicts itself" in said
+
+
+async def test_a_tie_in_one_order_is_a_doubt_and_no_contradiction() -> None:
+    rating = await MqmApe(ScriptedLLM(['{"better": "B"}', '{"better": "tie"}']), Marks(VERB)).rate(SEGMENT, TEXT)
+    assert (rating.score, rating.errors, rating.warnings) == (0, (), ())
+    assert "(mended, tie)" in (rating.explanation or "")
 
 
 async def test_neutral_errors_and_those_of_the_source_are_neither_checked_nor_dropped() -> None:

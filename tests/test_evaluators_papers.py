@@ -108,6 +108,9 @@ def instructions(name: str) -> str:
         # M-MAD, Figure 4
         ("gemba-mqm", ["Critical: it inhibits comprehension", "Major: it breaks the flow, but .* still be understood",
                        "Minor: a technical error that neither breaks the flow nor"]),
+        # GEMBA-ESA, as its authors publish it: two severities, told apart by how well the text can be understood
+        ("gemba-esa", ["Major: it disturbs the flow, and .* hard or impossible to understand",
+                       "Minor: it hardly disturbs the flow, and .* can still be understood"]),
         # M-MAD, Figure 6, and RATE, Figure 25
         *((name, ["Major errors are real mistakes of translation or grammar; minor ones are smaller imperfections and "
                   "mere opinions"]) for name in ("eaprompt-errors", "eaprompt-once")),
@@ -154,9 +157,9 @@ def test_a_reply_in_json_gives_its_reasons_before_its_verdict(name: str) -> None
     reasons = [
         fields.index(field)
         for field in fields
-        if field in ("why", "explanation", "rationale", "analysis", "reasoning", "comment")
+        if field in ("why", "explanation", "rationale", "analysis", "reasoning", "comment", "reason")
     ]
-    verdicts = ("category", "severity", "suggestion", "score", "winner", "agrees", "exists", "answer")
+    verdicts = ("category", "severity", "suggestion", "score", "winner", "agrees", "exists", "answer", "better")
     assert all(reason < fields.index(verdict) for reason in reasons for verdict in verdicts if verdict in fields)
 
 

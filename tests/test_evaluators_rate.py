@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from mtagent.chain.gate import RateGate
 from mtagent.config import Config
 from mtagent.errors import (
     AuthenticationError,
@@ -22,7 +23,7 @@ from mtagent.errors import (
     ServerError,
     UnreadableReply,
 )
-from mtagent.evaluators.protocol import RatesTogether, Surroundings, make_evaluator
+from mtagent.evaluators.protocol import Evaluator, RatesTogether, Surroundings, make_evaluator
 from mtagent.evaluators.rate import (
     LONGEST_FIND,
     RATE,
@@ -38,7 +39,7 @@ from mtagent.evaluators.rate import (
     text_of,
 )
 from mtagent.llm.fake import Answer, ScriptedLLM
-from mtagent.records import Completion, Found, Message, Rating, Segment, ToolCall, Usage
+from mtagent.records import Completion, Found, Message, Rating, RatingRole, Segment, ToolCall, Usage
 from tests.codes import without_codes
 
 SEGMENT = Segment(id="1", source="夺笋啊", source_lang="zh", target_lang="en")
@@ -357,6 +358,12 @@ def test_no_score_leaves_the_scale() -> None:
     assert calibrate(0.5, 0, ("lose", "lose")) == ("downgrade", 0)
 
 
+def test_of_two_equally_near_anchors_a_translation_goes_before_a_written_one() -> None:
+    written, translation = Anchor("w", 1, written=True), Anchor("t", 3)
+    assert closest([written, translation], 2) == translation
+    assert closest([written, translation], 1) == written
+
+
 def test_the_closest_anchor_and_of_two_the_lower() -> None:
     anchors = [Anchor("d", 4), Anchor("a", 0), Anchor("b", 1)]
     assert [closest(anchors, score).text for score in (0, 0.5, 2, 2.5, 3, 4)] == ["a", "a", "b", "b", "d", "d"]
@@ -469,6 +476,34 @@ async def test_a_finished_translation_takes_the_slot_of_its_level() -> None:
     assert "<translation_b>Take bamboo!</translation_b>" in shown[4]
 
 
+@pytest.mark.parametrize("after", ["So mean!", "How mean of you!", "That is harsh.", "Ouch, brutal."])
+async def test_in_the_gate_the_earlier_text_is_the_anchor_of_the_later_one(after: str) -> None:
+    wins = ['{"rationale": "r", "winner": "A"}', '{"rationale": "r", "winner": "B"}']
+    llm = ScriptedLLM([EVALUATE, assessed(3), finish(3), EVALUATE, assessed(3), compare(3), *wins, finish(4)])
+    decision = await RateGate(RATE(llm)).decide(SEGMENT, TEXT, after, never)
+    llm.finish()
+    assert decision.keep
+    assert [(rating.role, rating.score) for rating in decision.ratings] == [("before", 3), ("after", 4)]
+    assert f"<translation_b>{TEXT}</translation_b>" in asked(llm, "rate-compare")[0]
+    assert f"<translation_a>{TEXT}</translation_a>" in asked(llm, "rate-compare")[1]
+    rounds = asked(llm, "rate-core")
+    assert "no anchors for this source yet" in rounds[0]
+    second = next(text for text in rounds if f"<translation>{after}</translation>" in text)
+    assert "Former translations of this source, which serve as anchors, have the scores: 3." in second
+
+
+async def never(evaluator: Evaluator, text: str, role: RatingRole) -> Rating:
+    raise AssertionError("texts that are rated together are not rated alone")
+
+
+async def test_a_rating_without_an_end_leaves_an_anchor_too() -> None:
+    unfinished = [EVALUATE, assessed(2), call("finish", score=9, rationale="r")]
+    llm = ScriptedLLM([*unfinished, EVALUATE, assessed(2), finish(2)])
+    ratings = await RATE(llm, rounds=2).rate_all(SEGMENT, ["Take it.", TEXT])
+    assert not any(isinstance(rating, MtagentError) for rating in ratings)
+    assert "have the scores: 2." in asked(llm, "rate-core")[2]
+
+
 async def test_written_anchors_do_not_take_the_place_of_translations() -> None:
     llm = ScriptedLLM([EVALUATE, assessed(1), finish(1), EVALUATE, assessed(1), anchored(1), TIE, TIE, finish(1)])
     await RATE(llm).rate_all(SEGMENT, ["Take it.", TEXT])
@@ -573,6 +608,43 @@ def test_arguments_are_read_by_kind() -> None:
     for value in (7, "high", None, True, "75%"):
         with pytest.raises(UnreadableReply, match="score"):
             read_score(value)
+
+
+# The paper's formats
+
+
+async def test_a_whole_rating_in_the_papers_own_formats() -> None:
+    """RATE, Figures 15, 16 and 18 to 20: calls in XML, the paper's names of tools, arguments and fields."""
+
+    def xml(tool: str, **arguments: str) -> str:
+        pairs = [f"<arg_key>{key}</arg_key>\n<arg_value>{value}</arg_value>\n" for key, value in arguments.items()]
+        return f"I decide step by step.\n\n<tool_call>{tool}\n{''.join(pairs)}</tool_call>"
+
+    texts = {"source_text": "another source", "translation_text": "another text"}
+    error = {"source_segment": SEGMENT.source, "target_segment": "ridiculous", "issue": "too general"}
+    assessment = {"score": 2, "confidence": 0.8, "rationale": "So.", "error_spans": [error]}
+    llm = ScriptedLLM(
+        [
+            xml("search_agent", query="夺笋啊"),
+            xml("search", search_query='[{"q": "夺笋啊 meaning", "recency": null}]'),
+            '{"answer": "A pun.", "reasoning": "The first result."}',
+            xml("general_evaluation_agent", **texts, context_notes="None", specific_instruction="Mind the slang."),
+            json.dumps({**assessment, "suspected_knowledge_gaps": ["夺笋啊"]}),
+            xml("comparison_agent", target_text="another text", tentative_score="2", context_notes="None",
+                synthetic_low_anchor="Take bamboo!", synthetic_high_anchor="So mean!"),
+            '{"winner": "A", "rationale": "r"}',
+            '{"winner": "B", "rationale": "r"}',
+            xml("finish_evaluation", translation_text="another text", final_score="2.0", final_rationale="Too wide."),
+        ]
+    )  # fmt: skip
+    finder = Notes(**{"夺笋啊 meaning": "a homophone of 多损啊"})
+    rating = await RATE(llm, finder=finder).rate(SEGMENT, TEXT)
+    llm.finish()
+    assert (rating.score, rating.explanation, rating.gaps) == (2, "Too wide.", ("夺笋啊",))
+    assert [(found.text, found.explanation) for found in rating.errors or ()] == [("ridiculous", "too general")]
+    assert rating.warnings == ()
+    assert "another" not in "".join(asked(llm, "rate-evaluate") + asked(llm, "rate-compare"))
+    assert "Mind the slang." in asked(llm, "rate-evaluate")[0]
 
 
 # The paper's trajectories

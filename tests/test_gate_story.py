@@ -38,6 +38,7 @@ def prepare(shell: Shell, server: str) -> None:
     shell.write("prices.toml", *rows)
     settings = {"base_url": server, "model": "editor", "judge_model": "small", "prices": "prices.toml", "stages": "pe"}
     shell.write("mtagent.toml", *(f'{name} = "{value}"' for name, value in settings.items()))
+    assert shell("config trust").code == 0
 
 
 @pytest.mark.loopback

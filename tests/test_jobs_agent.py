@@ -8,7 +8,7 @@ import json
 import logging
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from mtagent import Agent, Chain, ErrorSpan, Rating, Segment, make_segments
+from mtagent import Agent, Chain, ErrorSpan, Rating, Segment, make_segments, rate
 from mtagent.chain.gate import RateGate
 from mtagent.config import Config, Settings
 from mtagent.errors import AuthenticationError, BudgetSpent, ConfigError, MtagentError, StepFailed
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
-from mtagent.records import Call, Completion, Step, Usage
+from mtagent.records import Call, Completion, Message, Step, Usage
 from mtagent.translators import CallableTranslator
 from tests.jobs import improving
 from tests.simulator import chain as simulated
@@ -135,6 +135,48 @@ def test_the_paper_preset_forces_edits_and_checks_nothing() -> None:
     assert "at least one thing" in llm.requests[0].messages[0].content
     assert chain.steps[0].reason == "kept without a check"
     assert (agent.config.temperature, agent.config.max_tokens) == (0.0, 1024)
+
+
+def test_the_paper_preset_shows_models_no_more_than_the_papers_do_and_the_guards_all() -> None:
+    llm = ScriptedLLM(
+        [
+            '[{"span": "casa", "severity": 1, "suggestion": "el hogar"}]',
+            "Una ACME.",
+        ]
+    )
+    agent = Agent(llm=llm, preset="paper", gate="guards", keep=["ACME"], stages="pp", domain="news")
+    known = {"notes": "Mind the tone.", "context": "They sell houses.", "max_length": 90}
+    fields = {"id": "1", "source": "An ACME house.", "source_lang": "en", "target_lang": "es"}
+    segment = Segment.model_validate({**fields, **known, "translation": "Una casa ACME."})
+    (chain,) = agent.improve([segment])
+    llm.finish()
+    review, proofread = ("\n".join(m.content for m in request.messages) for request in llm.requests)
+    for said in (review, proofread):
+        assert not any(hidden in said for hidden in ("Mind the tone.", "They sell houses.", "at most 90", "glossary-"))
+    assert ("Domain:" in review, "Domain:" in proofread) == (False, True), "as in Listings 1 and 2"
+    assert chain.segment.terms, "the guards read them"
+
+
+@pytest.mark.parametrize(("preset", "shown"), [("paper", 0), ("safe", 2)])
+def test_the_paper_preset_translates_each_paragraph_without_its_neighbours(preset: str, shown: int) -> None:
+    llm = ScriptedLLM(lambda messages, purpose: "Uno." if ">One.</source" in messages[-1].content else "Dos.")
+    (chain,) = Agent(llm=llm, preset=preset, stages="t").translate(["One.\n\nTwo."], "en", "es")
+    assert chain.text == "Uno.\n\nDos."
+    assert sum("Context" in request.messages[-1].content for request in llm.requests) == shown
+
+
+def test_ratings_with_the_paper_preset_show_no_notes_either() -> None:
+    llm = ScriptedLLM(['{"score": 90}'])
+    (rated,) = rate(["One."], ["Uno."], "en", "es", evaluator="gemba-da", llm=llm, preset="paper", domain="news")
+    assert rated.rating is not None
+    assert "Domain:" not in llm.requests[0].messages[-1].content
+
+
+def test_the_paper_preset_refuses_terms_that_nobody_would_read() -> None:
+    with pytest.raises(ConfigError, match="glossary: the glossary has no effect"):
+        Agent(llm=ForbiddenLLM(), preset="paper", glossary={"house": "casa"})
+    with pytest.raises(ConfigError, match="keep: the list of words has no effect"):
+        Agent(llm=ForbiddenLLM(), preset="paper", keep=["ACME"])
 
 
 @pytest.mark.parametrize(
@@ -265,15 +307,16 @@ def test_an_error_that_concerns_all_hands_out_what_is_done() -> None:
 
 
 class Stopping(ScriptedLLM):
-    """Translates; reviews text 5 never and text 6 slowly; at text 7, after that, its key is wrong."""
+    """Translates; reviews text five never and text six slowly; at text seven, after that, its key is wrong."""
 
     async def complete(self, *given: Any, **settings: Any) -> Completion:
         completion = await super().complete(*given, **settings)
         if settings["purpose"] == "translate":
             return completion
-        number = next(number for number in (5, 6, 7, 0) if not number or f"text {number}." in str(given[0]))
-        await asyncio.sleep({5: 60.0, 6: 0.4, 7: 0.2, 0: 0.0}[number])
-        if number == 7:
+        seconds = {"five": 60.0, "six": 0.4, "seven": 0.2}
+        number = next((number for number in seconds if f"text {number}." in str(given[0])), "")
+        await asyncio.sleep(seconds.get(number, 0.0))
+        if number == "seven":
             raise AuthenticationError("401")
         return completion
 
@@ -285,7 +328,8 @@ def test_an_error_that_concerns_all_lets_others_end_and_hands_out_how_far_they_c
     def answer(messages: Any, purpose: str) -> Completion:
         return Completion(text="Texto." if purpose == "translate" else '{"errors": []}', model="m", usage=usage)
 
-    segments = make_segments([f"This is the text {n}." for n in range(10)], None, "en", "es")
+    names = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+    segments = make_segments([f"This is the text {name}." for name in names], None, "en", "es")
     handed_out = list[Chain]()
     agent = Agent(llm=Stopping(answer), stages="tp", evaluator="rubric-mqm", gate="guards", rules_first=False)
 
@@ -706,3 +750,16 @@ def test_a_refused_run_hands_out_no_text_of_another_job(tmp_path: Path) -> None:
     with pytest.raises(MtagentError) as caught:
         run_on("another")
     assert caught.value.chains == ()
+
+
+def test_an_agent_names_a_judge_that_chooses_by_place_over_several_calls(caplog: pytest.LogCaptureFixture) -> None:
+    def reply(messages: Sequence[Message], purpose: str) -> str:
+        if purpose == "judge":
+            return '{"better": "A"}'
+        return simulated.improving({"messages": [message.model_dump() for message in messages]})
+
+    agent = Agent(llm=ScriptedLLM(reply), gate="pairwise", stages="p")
+    for call in range(3):
+        numbers = range(10 * call, 10 * call + 10)
+        agent.postedit([f"phrase {i} end." for i in numbers], [f"frase {i} errado fin." for i in numbers], "en", "es")
+        assert sum("contradicted itself" in message for message in caplog.messages) == (call > 0)

@@ -75,6 +75,7 @@ CHAINS: dict[str, dict[str, Any]] = {
     "given": {},
     "from-nothing": {},
     "pairwise": {"gate": "pairwise"},
+    "pairwise-reasoned": {"judge": "pairwise:reason=yes"},
     "guards": {"gate": "guards", "stages": "pe"},
     "go-on": {"stop_when_error_free": False},
     "t-pr": {"stages": "t-pr"},

@@ -312,8 +312,11 @@ def test_without_a_price_nothing_is_begun(job: Shell, server: str) -> None:
 
 
 @pytest.mark.loopback
-def test_a_run_with_calls_that_nobody_counted_is_not_gone_on_with_in_a_budget(job: Shell) -> None:
-    with simulator("--behaviour", "tests.simulator.chain:improving", "--no-usage") as server:
+@pytest.mark.parametrize(
+    "counts", [["--no-usage"], ["--fault-rate", "1", "--faults", "usage_tiny"]], ids=["none", "false"]
+)
+def test_a_run_with_calls_that_nobody_counted_is_not_gone_on_with_in_a_budget(job: Shell, counts: list[str]) -> None:
+    with simulator("--behaviour", "tests.simulator.chain:improving", *counts) as server:
         stopped = translate(job, server, "--budget 0.2")
         assert stopped.code == 4
         assert re.search(r"\(\$0\.\d+ of it for calls that the server did not count\)", stopped.err)
@@ -379,7 +382,9 @@ def test_from_python_what_is_finished_is_there_before_the_budget_is_spent() -> N
     done: list[str] = []
 
     async def collect() -> None:
-        async for chain in agent.astream(make_segments([f"Text {i}." for i in range(9)], None, "en", "es")):
+        async for chain in agent.astream(
+            make_segments([f"Text {letter}." for letter in "abcdefghi"], None, "en", "es")
+        ):
             done.append(chain.text)
 
     with pytest.raises(BudgetSpent):

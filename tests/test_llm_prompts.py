@@ -20,7 +20,7 @@ from tests.codes import without_codes
 
 SEGMENT = Segment(id="1", source="The bank pays.", source_lang="en", target_lang="es", translation="El banco paga.")
 ALL = [
-    *("translate", "rubric-mqm", "rubric-mqm-8", "rubric-mqm-100", "proofread", "compare"),
+    *("translate", "rubric-mqm", "rubric-mqm-8", "rubric-mqm-100", "proofread", "compare", "compare-reasoned"),
     *("eaprompt-errors", "eaprompt-once", "single-agent"),
 ]
 
@@ -172,7 +172,51 @@ def test_the_replies_of_the_examples_correct_their_translations() -> None:
 def test_the_proofreader_is_not_asked_for_a_single_sentence() -> None:
     system = prompts.load("proofread").render(values())[0].content
     assert "single sentence" not in system
-    assert "Every sentence and every paragraph of the translation stays" in system
+    assert "Every sentence of the source has its place in the text" in system
+
+
+# Rules that would forbid what the same prompt, or the task, asks for
+
+NUMBERS_AS_THEY_ARE = re.compile(r"\bnumbers?\b[^.:;]*\bexactly\b|\bexactly\b[^.:;]*\bnumbers?\b", re.IGNORECASE)
+ADDS_NOTHING = re.compile(r"\b(?:add none|leave none out|add nothing|leave out nothing)\b", re.IGNORECASE)
+RESTORES = re.compile(r"\b(?:restore|missing|omission)\b", re.IGNORECASE)
+WRITTEN_BY = ("translate", "proofread", "revise", "fix")
+"""The prompts whose replies become text."""
+
+
+def all_said(name: str) -> str:
+    """The system message of prompt ``name``, with each of its conditions met and not met, in one line."""
+    prompt = prompts.load(name)
+    given = dict.fromkeys(prompt.variables, "x") | {"source_language": "English", "target_language": "German"}
+    conditions = [part.when or part.unless for part in prompt.system if part.when or part.unless]
+    without = given | dict.fromkeys(filter(None, conditions))
+    return " ".join("\n".join(prompt.render(values)[0].content for values in (given, without)).split())
+
+
+@pytest.mark.parametrize("name", prompts.names())
+def test_no_prompt_forbids_what_it_asks_for(name: str) -> None:
+    said = all_said(name)
+    assert NUMBERS_AS_THEY_ARE.findall(said) == [], "1,000.5 may become 1.000,5"
+    if RESTORES.search(said):
+        assert ADDS_NOTHING.findall(said) == [], "what is missing must be added"
+    if "follow it" in said:
+        assert "Domain, notes and glossary only tell you how to word" in said, "they stand between tags too"
+    if "never a whole sentence" in said:
+        assert "unless all of it is an addition" in said, "an invented sentence must be marked whole"
+
+
+@pytest.mark.parametrize("name", WRITTEN_BY)
+def test_numbers_keep_their_values_in_the_form_of_the_target_language(name: str) -> None:
+    said = all_said(name)
+    assert re.search(r"Every number keeps (?:its value|the value that it has in the source)", said)
+    assert "write it as German does" in said or "in the form that the language of the translation uses" in said
+    assert prompts.load(name).reply_schema is None or "Reply in JSON" in said
+
+
+@pytest.mark.parametrize("name", ["proofread", "revise"])
+def test_missing_text_is_restored_and_invented_text_removed(name: str) -> None:
+    said = all_said(name)
+    assert "restore what is missing, remove only what the source does not say" in said
 
 
 def test_a_user_can_replace_a_prompt(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ from mtagent.errors import (
     ServerError,
     Truncated,
 )
-from mtagent.llm.reply import Failure, Reply, read_reply, read_usage, retry_after, status_failure
+from mtagent.llm.reply import Failure, Reply, is_plausible, read_reply, read_usage, retry_after, status_failure
 from mtagent.llm.request import refused_parameter, sent_message
-from mtagent.records import Message, TokenLogprob, ToolCall
+from mtagent.records import Message, TokenLogprob, ToolCall, Usage
 
 NOW = 1_700_000_000.0  # Tue, 14 Nov 2023 22:13:20 GMT
 SEARCH = ToolCall(id="call_1", name="search", arguments='{"query": "a"}')
@@ -210,6 +210,30 @@ NO_COUNTS = ["5", 5.5, -5, math.nan, math.inf, True, 10**30, 10**10, 1e300, [5],
 def test_usage_that_cannot_be_relied_on_is_not_known(usage: dict[str, Any]) -> None:
     reply = usable({**body("Hi"), "usage": usage})
     assert (reply.usage, reply.problem) == (None, None)
+
+
+LONG = "Mark every error in this translation, and say what should take its place. " * 70
+
+
+@pytest.mark.parametrize(
+    ("tokens", "request_text", "reply", "plausible"),
+    [
+        ((1, 0), LONG, "Done.", False),
+        ((1, 20), LONG, "Done.", False),
+        ((1300, 0), LONG, "Done.", False),
+        ((1300, 3), LONG, LONG, False),
+        ((1300, 2), LONG, "Done.", True),
+        ((len(LONG) // 20, 2), LONG, "Done.", True),
+        ((1300, 0), LONG, "", True),
+        ((1, 1), "Hi", "Yes", True),
+        ((30, 1), "Repeat: " + "=" * 5000 + " " * 5000, "Yes", True),
+    ],
+)
+def test_no_token_stands_for_hundreds_of_characters(
+    tokens: tuple[int, int], request_text: str, reply: str, plausible: bool
+) -> None:
+    usage = Usage(calls=1, input_tokens=tokens[0], output_tokens=tokens[1])
+    assert is_plausible(usage, [request_text], reply) == plausible
 
 
 # --- what is odd

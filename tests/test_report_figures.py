@@ -77,7 +77,8 @@ class Judge:
         (RateGate(Judge(old=-3, new=-2.9), margin=1), "rated better, but below the margin"),
         (PairwiseGate(ScriptedLLM(["A", "B"])), "the judge prefers the earlier text"),
         (PairwiseGate(ScriptedLLM(["tie", "tie"])), "the judge sees a tie"),
-        (PairwiseGate(ScriptedLLM(["B", "B"])), "the judge is not sure"),
+        (PairwiseGate(ScriptedLLM(["B", "B"])), "the judge contradicts itself"),
+        (PairwiseGate(ScriptedLLM(["B", "tie"])), "the judge is not sure"),
     ],
 )
 async def test_why_a_gate_rejects(gate: RateGate | PairwiseGate, expected: str) -> None:

@@ -314,7 +314,7 @@ def read_all(place: Path) -> None:
             run = store.read(summary.name)
             list(run.chains())
             list(run.ratings())
-            run.each_usage()
+            list(run.each_usage())
             run.systems()
 
 
@@ -357,7 +357,7 @@ def test_damage_anywhere_in_a_store_ends_in_one_line_that_names_it_or_does_no_ha
         ("UPDATE runs SET kind = x'ff'", start),
         ("UPDATE runs SET kind = x'ff'", lambda store: store.read("first").kind),
         ("UPDATE runs SET name = x'ff' WHERE id = 1", lambda store: store.read("firsst").kind),
-        ("UPDATE calls SET model = x'ff'", lambda store: store.read("first").each_usage()),
+        ("UPDATE calls SET model = x'ff'", lambda store: list(store.read("first").each_usage())),
         ("UPDATE calls SET model = x'ff'", lambda store: store.read("first").usages()),
         ("UPDATE steps SET calls = substr(calls, 3) WHERE position = 7", lambda store: [*store.read("first").chains()]),
         ("DELETE FROM segments", lambda store: store.read("rated").ratings_at(0)),

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from mtagent.errors import RunLocked, StoreError
-from mtagent.records import Chain, Edit, Rating, Segment, Step, Verdict
+from mtagent.records import Chain, Edit, Rating, Segment, Stage, Step, Verdict
 from mtagent.store import Store
 from tests.commands import ROOT
 from tests.stored import post_edited, queried, rated, sql, start
@@ -105,8 +105,33 @@ def test_segments_are_counted_by_what_became_of_them(store: Store) -> None:
     for position, verdict in enumerate(verdicts):
         run.save(position, post_edited(str(position), verdict, text="after" if verdict == "kept" else "before"))
     assert run.counts().model_dump() == {
-        "done": 4, "changed": 2, "unchanged": 1, "rejected": 1, "rated": 0, "failed": 1, "total": 9
+        "done": 4, "changed": 2, "unchanged": 1, "rejected": 1, "rated": 0, "failed": 1,
+        "failed_changed": 0, "total": 9,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "texts", "changed"),
+    [
+        ("before", {"rules": "after"}, 1),
+        ("before", {"rules": "before"}, 0),
+        (None, {"translate": "made", "rules": "made"}, 0),
+        (None, {"translate": "made", "rules": "after"}, 1),
+        (None, {}, 0),
+    ],
+)
+def test_a_failed_segment_counts_as_changed_if_an_earlier_stage_changed_its_text(
+    store: Store, given: str | None, texts: dict[Stage, str], changed: int
+) -> None:
+    run = start(store)
+    segment = post_edited("s").segment.model_copy(update={"translation": given})
+    steps = [Step(stage=stage, verdict="kept", text=text, cause="because") for stage, text in texts.items()]
+    last = steps[-1].text if steps else given or ""
+    failed = Step(stage="postedit", verdict="failed", text=last, cause="because")
+    chain = Chain(segment=segment, steps=(*steps, failed))
+    run.save(0, chain)
+    assert chain.changed == bool(changed)
+    assert (run.counts().failed, run.counts().failed_changed) == (1, changed)
 
 
 def test_runs_are_listed_with_their_states_and_an_unknown_name_gets_a_hint(store: Store) -> None:

@@ -543,5 +543,5 @@ def test_a_refusal_to_help_is_seen_though_the_source_denies_or_regrets_something
 @pytest.mark.parametrize("left", ["Ich habe den Satz so übersetzt. Er klingt natürlich.", "Der Satz klingt natürlich."])
 def test_what_is_left_of_a_long_remark_may_not_be_the_remark(remark: str, left: str) -> None:
     one, text = segment("de", "The door is closed. The window is open."), "Die Tür ist zu. Das Fenster ist offen."
-    assert damages(one, f"{text} {remark}", left)
-    assert damages(one, f"{text} {remark}", text) == ()
+    assert damages(one, f"{text} {remark}", left, doubts=True)
+    assert damages(one, f"{text} {remark}", text, doubts=True) == ()

@@ -270,7 +270,7 @@ def test_a_key_in_the_wrong_place_is_refused_unseen_and_unstored(
         path.unlink()
     assert done.code == 1
     assert "Traceback" not in done.err
-    assert [line.partition(":")[0] for line in done.err.splitlines() if "offline" not in line] == ["mtagent"]
+    assert [line.partition(":")[0] for line in done.remarks if "offline" not in line] == ["mtagent"]
     assert leaks(*map(str, done), str(shell("runs list")), caplog.text, files_below(shell.folder)) == []
 
 

@@ -43,6 +43,29 @@ def test_long_white_space_takes_linear_time() -> None:
     assert paragraphs.split(text).texts == (text,)
 
 
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("The U.S. army came. It went.", 2), ("A book by J. K. Rowling. It sold.", 2),
+        ("Prof. Dr. Lind came. Then I.", 2),
+        ("It opens at 9 a. m. today. It closes at 6 p.m. The end.", 3), ("See No. 5. No. Never.", 3),
+        ("Tiere, z. B. Hunde. Am 3. Mai kam er. Das war 2010. Dann kam sie.", 4), ("1. Open it. 2. Close it.", 2),
+        ("Это было в 1990 г. в Москве. И т. д. Потом он ушёл.", 3), ("डॉ. ओक ने कहा। हाँ।", 2),
+        ("He is ill. She is not.", 2), ("1.\nOpen it.", 2), ("Mr.\nLind", 2), ("Tools, etc. Then more.", 2),
+    ],
+)  # fmt: skip
+def test_abbreviations_initials_and_list_numbers_end_no_sentence(text: str, count: int) -> None:
+    assert len(paragraphs.sentences(text)) == count
+
+
+def test_lines_are_counted_as_python_counts_them() -> None:
+    for text in ("a\nb", "a\r\nb", "a\rb", "a\x0bb\x0cc\x1cd\x1de\x1ef\x85g\u2028h\u2029i", "a\n\rb", ""):
+        assert len(paragraphs.line_breaks(text)) == max(0, len(f"{text}.".splitlines()) - 1)
+    assert paragraphs.new_line_breaks("a\r\nb", "a\nb") == set()
+    assert paragraphs.new_line_breaks("a\rb\nc", "a\nb") == {"\r"}
+    assert len(paragraphs.blocks("a\r\nb\r\n\r\nc\r\rd")) == 3
+
+
 @given(
     text=st.text(alphabet=st.sampled_from('aB .!?。\n\u3002ไท中あ;»"'), max_size=80),
     lang=st.sampled_from(["", "el", "th"]),

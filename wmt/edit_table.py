@@ -15,9 +15,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import click
-
 from mtagent.chain.guards import Damage
+from mtagent.cli.terminal import display
 from mtagent.records import Segment, Term
 from mtagent.text import languages
 from mtagent.text.table import FORMS, Table
@@ -65,7 +64,7 @@ def read_edits(path: Path = EDITS, kind: str | None = None) -> list[Edit]:
         )
         changes.append(Change(segment, row["before"], row["after"]))
     return [
-        Edit(row["id"], change, row["verdict"], row.get("seen", True), row["why"], found)
+        Edit(row["id"], change, row["verdict"], row.get("seen", True), row["why"], found.damages + found.doubts)
         for row, change, found in zip(rows, changes, judged(changes), strict=True)
     ]
 
@@ -124,12 +123,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             segment, before, after = edit.change
             head = f"{edit.name} {segment.source_lang}-{segment.target_lang} {edit.verdict}: {edit.why}"
             texts = (f"S {segment.source}", f"B {before}", f"A {after}")
-            click.echo("\n".join([head, *(f"! {damage}" for damage in edit.damages), *texts, ""]), err=True)
+            display("\n".join([head, *(f"! {damage}" for damage in edit.damages), *texts, ""]), err=True)
     if options.format == "json":
         wrong = [edit.name for edit in edits if edit.wrong]
-        click.echo(json.dumps({**count(edits)._asdict(), "wrong": wrong}, indent=1))
+        display(json.dumps({**count(edits)._asdict(), "wrong": wrong}, indent=1))
     else:
-        click.echo(FORMS[options.format]([table(edits)]))
+        display(FORMS[options.format]([table(edits)]))
 
 
 if __name__ == "__main__":

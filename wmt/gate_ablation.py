@@ -14,10 +14,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-import click
 import numpy as np
 
 from mtagent.chain.calibration import Figure
+from mtagent.cli.terminal import display
 from mtagent.learning.calibration import LEARNING
 from mtagent.learning.gain import Resampling
 from wmt.data import DATA as FOLDER
@@ -198,7 +198,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--splits", type=int, default=20, help="random splits, over which all figures are means")
     parser.add_argument("--dry-run", action="store_true", help="say what would be looked at")
     for line in lines(parser.parse_args(arguments)):
-        click.echo(line)
+        display(line)
 
 
 if __name__ == "__main__":

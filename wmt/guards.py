@@ -18,10 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import click
-
 from mtagent.chain.guards import GUARDS, damages
 from mtagent.chain.translation import refusals
+from mtagent.cli.terminal import display
 from mtagent.records import Segment
 from mtagent.text import languages
 from wmt.data import DATA, records, run
@@ -135,13 +134,13 @@ def main() -> None:
             mine = [str(damage) for damage in found if damage.guard == options.show]
             if mine:
                 texts = (change.segment.source, change.before, change.after)
-                click.echo("\n".join([kind, change.segment.target_lang, *mine, *texts, ""]), err=True)
+                display("\n".join([kind, change.segment.target_lang, *mine, *texts, ""]), err=True)
         columns[kind], sizes[kind] = refused, len(changes)
-    click.echo("| guard | " + " | ".join(f"{kind} ({sizes[kind]})" for kind in KINDS) + " |")
-    click.echo("|---|" + "---|" * len(KINDS))
+    display("| guard | " + " | ".join(f"{kind} ({sizes[kind]})" for kind in KINDS) + " |")
+    display("|---|" + "---|" * len(KINDS))
     for name in [*GUARDS, "any guard"]:
         shares = (f"{columns[kind][name]} ({columns[kind][name] / sizes[kind]:.2%})" for kind in KINDS)
-        click.echo(f"| {name} | " + " | ".join(shares) + " |")
+        display(f"| {name} | " + " | ".join(shares) + " |")
 
 
 def _tell_translations(data: Path, show: str | None) -> None:
@@ -153,11 +152,11 @@ def _tell_translations(data: Path, show: str | None) -> None:
             sizes[who, pair] += 1
             refused[who, pair] += bool(found)
         if show in ("all", *(damage.guard for damage in found)) and found:
-            click.echo("\n".join([f"{who} {segment.id}", *map(str, found), segment.source, text, ""]), err=True)
-    click.echo("| language pair | by people | refused | by systems | refused |\n|---|---|---|---|---|")
+            display("\n".join([f"{who} {segment.id}", *map(str, found), segment.source, text, ""]), err=True)
+    display("| language pair | by people | refused | by systems | refused |\n|---|---|---|---|---|")
     for pair in dict.fromkeys(pair for _, pair in sizes if pair != "all") | {"all": None}:
         cells = (f"{sizes[who, pair] or ''} | {refused[who, pair] or ''}" for who in ("people", "systems"))
-        click.echo(f"| {pair} | {' | '.join(cells)} |")
+        display(f"| {pair} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

@@ -9,9 +9,8 @@ import argparse
 from collections import Counter
 from pathlib import Path
 
-import click
-
 from mtagent import ErrorSpan
+from mtagent.cli.terminal import display
 from mtagent.text.edits import locate
 from wmt.data import DATA, records, run
 
@@ -57,7 +56,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the research data (default: %(default)s)")
-    click.echo(table(parser.parse_args().data / "mqm_spans.jsonl"))
+    display(table(parser.parse_args().data / "mqm_spans.jsonl"))
 
 
 if __name__ == "__main__":

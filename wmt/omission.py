@@ -1,6 +1,9 @@
 """How often the omission guard refuses good texts, and how often it catches dropped text.
 
-Prints the five tables of ``docs/safety.md`` as Markdown; the first two with ``--embeddings`` (needs ``mtagent[qe]``)::
+The first five show what is refused where no judge sees the edit. The sixth shows what is refused where one does, and
+what it is asked about with a hint (``mtagent.chain.hints``).
+
+Prints the six tables of ``docs/safety.md`` as Markdown; the first two with ``--embeddings`` (needs ``mtagent[qe]``)::
 
     python -m wmt.omission [--data DIR] [--limit N] [--embeddings]
 """
@@ -17,9 +20,10 @@ from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mtagent.chain.hints import DOUBTFUL
 from mtagent.metrics.qe_e5 import E5
 from mtagent.text.commentary import grown
-from mtagent.text.omission import STRICTNESS, Nearest, loss_evidence
+from mtagent.text.omission import STRICTNESS, Nearest, losses
 from mtagent.text.paragraphs import sentences
 from mtagent.text.scripts import letters
 from wmt.data import DATA, records, run
@@ -40,6 +44,8 @@ class Trial(NamedTuple):
     """Text before / text after, in letters: what a guard that knows lengths alone would go by."""
     grown: bool
     sentences: int
+    sure: bool = False
+    """Whether it is refused even if a judge could be asked."""
 
 
 class Pair(NamedTuple):
@@ -56,13 +62,15 @@ def try_out(kind: str, pair: Pair, count: int = 0, nearest: Nearest | None = Non
     """Ask the guard about one pair."""
     lang = pair.lp.split("-")[1].split("_")[0]
     texts = pair.source, pair.before, pair.after
+    stretches = list(losses(*texts, lang, nearest))
     return Trial(
         kind,
         pair.held_out,
-        loss_evidence(*texts, target_lang=lang, nearest=nearest),
+        max((stretch.evidence for stretch in stretches), default=-inf),
         letters(pair.before) / letters(pair.after),
         bool(grown(*texts, target_lang=lang)),
         count,
+        any(stretch.is_sure for stretch in stretches),
     )
 
 
@@ -215,6 +223,16 @@ def is_lost(trial: Trial, strictness: float = STRICTNESS) -> bool:
     return trial.evidence + strictness > 0
 
 
+def with_judge(trials: Sequence[Trial], names: dict[str, str]) -> Iterator[str]:
+    """What is refused, asked about with a hint, and either, for each kind of trial, where a judge asks a model."""
+    for kind, name in names.items():
+        some = [trial for trial in trials if trial.kind == kind]
+        refused = share(some, lambda trial: trial.sure)
+        asked = share(some, lambda trial: not trial.sure and trial.evidence > DOUBTFUL)
+        either = share(some, lambda trial: trial.sure or trial.evidence > DOUBTFUL)
+        yield f"| {name} | {len(some)} | {refused} | {asked} | {either} | {share(some, is_lost)} |"
+
+
 def curve(trials: Sequence[Trial]) -> Iterator[str]:
     """Refused and caught at every strictness, and what length alone catches at the same refusals."""
     good = [trial for trial in trials if trial.kind == "good"]
@@ -258,7 +276,7 @@ SINGLES = {
 
 
 def tables(data: Path, limit: int | None, nearest: Nearest | None = None) -> Iterator[str]:
-    """The five tables, line by line; the first two with ``nearest``, which takes much longer."""
+    """The six tables, line by line; the first two with ``nearest``, which takes much longer."""
     edits = list(post_edits(data, limit, nearest))
     yield "### Human post-edits, five sentences\n"
     yield HEAD
@@ -275,7 +293,8 @@ def tables(data: Path, limit: int | None, nearest: Nearest | None = None) -> Ite
         return
     yield "\n### Human post-edits, one sentence\n"
     yield HEAD
-    yield from rows(list(single_edits(data, limit)), SINGLES, is_lost)
+    singles = list(single_edits(data, limit))
+    yield from rows(singles, SINGLES, is_lost)
     whole = list(documents_less_a_paragraph(data, limit))
     yield "\n### Texts of several paragraphs\n"
     yield HEAD
@@ -287,6 +306,13 @@ def tables(data: Path, limit: int | None, nearest: Nearest | None = None) -> Ite
     yield from curve(rewrite)
     yield f"\n{HEAD}"
     yield from rows(rewrite, {"good": "good texts refused for growth"}, lambda trial: trial.grown)
+    yield "\n### With a judge that asks a model\n"
+    yield "| | texts | refused | asked about | either | refused without a judge |\n|---|---|---|---|---|---|"
+    yield from with_judge(edits, {kind: f"five sentences: {kind}" for kind in EDITS})
+    yield from with_judge(every, {kind: f"five sentences, by language pair: {kind}" for kind in EDITS})
+    yield from with_judge(singles, {kind: f"one sentence: {kind}" for kind in SINGLES})
+    yield from with_judge(whole, {kind: f"several paragraphs: {kind}" for kind in ("good", *OWN)})
+    yield from with_judge(rewrite, {kind: f"another system's: {kind}" for kind in ("good", "sentence")})
 
 
 def main() -> None:

@@ -21,10 +21,10 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-import click
 import regex as re
 
 from mtagent.chain.guards import Damage
+from mtagent.cli.terminal import display
 from mtagent.records import Segment
 from mtagent.text.table import FORMS, Table
 from wmt.data import DATA, run
@@ -252,6 +252,77 @@ def hotkey(language: Language, pairs: Sequence[Pair], random: Random) -> Planted
     return mark + pair.source + end, marked + end, pair.target + end
 
 
+_UNIT_PAIRS = (("mg", "µg"), ("mmol/l", "mol/l"), ("mAh", "Ah"), ("V", "A"), ("bar", "psi"), ("ml", "cl"), ("m²", "m³"),
+               ("ha", "m²"), ("kcal", "kJ"), ("Mbit/s", "MB/s"), ("kW", "V"), ("CHF", "EUR"), ("GB", "MB"))  # fmt: skip
+
+
+def other_unit(language: Language, pairs: Sequence[Pair], random: Random) -> Planted | None:
+    """A quantity before the text gets another unit, and keeps its number."""
+    (pair,) = pairs
+    number = random.randint(2, 90)
+    right, wrong = random.choice(_UNIT_PAIRS)
+    source, before, after = (
+        f"{number} {unit}: {text}" for unit, text in ((right, pair.source), (right, pair.target), (wrong, pair.target))
+    )
+    return source, before, after
+
+
+_QUESTION_MARKS = {"zh": "？", "ja": "？", "ar": "؟"}
+
+
+def question(language: Language, pairs: Sequence[Pair], random: Random) -> Planted | None:
+    """A sentence that ends as a question becomes a statement."""
+    (pair,) = pairs
+    if pair.target[-1] not in ".。।":
+        return None
+    asked = pair.target[:-1] + _QUESTION_MARKS.get(language.name, "?")
+    opened = f"¿{asked}" if language.name == "es" else asked
+    return f"{pair.source[:-1]}?", opened, pair.target
+
+
+def doubled(language: Language, pairs: Sequence[Pair], random: Random) -> Planted | None:
+    """A word follows itself: one of three letters or more, in scripts without spaces several characters."""
+    (pair,) = pairs
+    pattern = r"\w{4}(?=\w)" if language.space == "" else r"(?<= )[^\W\d]{3,}(?= )"
+    words = [match for match in re.finditer(pattern, pair.target) if match.group().islower() or language.space == ""]
+    if not words:
+        return None
+    match = random.choice(words)
+    return pair.source, pair.target, pair.target[: match.end()] + language.space + pair.target[match.start() :]
+
+
+def source_words(language: Language, pairs: Sequence[Pair], random: Random) -> Planted | None:
+    """Two small words in a row of the source stand in place of a word."""
+    (pair,) = pairs
+    runs = re.findall(r"(?<= )[a-zäöüß]{3,} [a-zäöüß]{3,}(?= )", pair.source)
+    pattern = r"(?<=\w)\w{2}(?=\w)" if language.space == "" else r"(?<= )[^\W\d]{3,}(?= )"
+    places = list(re.finditer(pattern, pair.target))
+    if not runs or not places:
+        return None
+    run, place = random.choice(runs), random.choice(places)
+    return pair.source, pair.target, f"{pair.target[: place.start()]} {run} {pair.target[place.end() :]}"
+
+
+_FULL_WIDTH = str.maketrans("0123456789", "０１２３４５６７８９")
+
+
+def other_width(language: Language, pairs: Sequence[Pair], random: Random) -> Planted | None:
+    """The digits become full-width."""
+    (pair,) = pairs
+    return pair.source, pair.target, pair.target.translate(_FULL_WIDTH)
+
+
+_QUOTATION_MARKS = {"en": "“”", "de": "„“", "es": "«»", "hi": "“”", "zh": "“”", "ja": "「」", "ru": "«»", "ar": "«»"}
+
+
+def mixed_quotes(language: Language, pairs: Sequence[Pair], random: Random) -> Planted | None:
+    """A quotation opens in the style of the language, and closes with a straight mark."""
+    (pair,) = pairs
+    marks = _QUOTATION_MARKS[language.name]
+    before = f"{marks[0]}{pair.target}{marks[1]}"
+    return f'"{pair.source}"', before, f'{before[:-1]}"'
+
+
 def foreign_letter(language: Language, pairs: Sequence[Pair], random: Random) -> Planted | None:
     """A letter of another script inside a word."""
     (pair,) = pairs
@@ -272,11 +343,11 @@ def other_script(language: Language, pairs: Sequence[Pair], random: Random) -> P
     return pair.source, pair.target, pair.target[: match.start()] + word + pair.target[match.end() :]
 
 
-def zero_width(language: Language, pairs: Sequence[Pair], random: Random) -> Planted | None:
-    """A zero-width space inside a word."""
+def invisible(language: Language, pairs: Sequence[Pair], random: Random) -> Planted | None:
+    """An invisible character inside a word: a soft hyphen, or one of private use."""
     (pair,) = pairs
     places = [m.start() for m in re.finditer(r"(?<=[^\W\d_])(?=[^\W\d_]{2})", pair.target)]
-    return _at(pair, random, places, lambda _: "\u200b", 0)
+    return _at(pair, random, places, lambda _: random.choice("\ue000\u00ad"), 0)
 
 
 def _at(pair: Pair, random: Random, places: Sequence[int], new: Callable[[str], str], length: int) -> Planted | None:
@@ -382,9 +453,15 @@ KINDS = {
         "unit_frames",
         "units",
     ),
+    "unit of the same number": Kind(other_unit),
+    "question mark lost": Kind(question, people=False),
+    "word doubled": Kind(doubled),
+    "two source words left": Kind(source_words),
+    "other width": Kind(other_width, "amounts", "integers"),
+    "quotation marks of two styles": Kind(mixed_quotes),
     "foreign letter": Kind(foreign_letter),
     "word of another script": Kind(other_script),
-    "zero-width space": Kind(zero_width),
+    "invisible character": Kind(invisible),
     "sentence in the source language": Kind(source_sentence, size=2),
     "sentence in a third language": Kind(third_language, size=2),
     "sentence dropped": Kind(dropped_sentence, size=3),
@@ -515,21 +592,25 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for case in cases(kind, language, texts.get(language.name, []), options.texts, reworded=options.reworded)
     ]
     judgements = judged([case.change for case in found])
-    found = [case._replace(damages=damages) for case, damages in zip(found, judgements, strict=True)]
+    # What is refused only where no judge is asked is caught too: a judge that is asked is shown the question.
+    found = [
+        case._replace(damages=findings.damages + findings.doubts)
+        for case, findings in zip(found, judgements, strict=True)
+    ]
     for case in found if options.show else ():
         if not case.damages:
             segment, before, after = case.change
             head = f"{segment.id} {segment.source_lang}-{segment.target_lang}"
-            click.echo("\n".join([head, f"S {segment.source}", f"B {before}", f"A {after}", ""]), err=True)
+            display("\n".join([head, f"S {segment.source}", f"B {before}", f"A {after}", ""]), err=True)
     if options.format == "json":
         counts: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
         for case in found:
             count = counts[case.kind][case.language]
             count[0] += bool(case.damages)
             count[1] += 1
-        click.echo(json.dumps(counts, indent=1))
+        display(json.dumps(counts, indent=1))
     else:
-        click.echo(FORMS[options.format]([table(found)]))
+        display(FORMS[options.format]([table(found)]))
 
 
 if __name__ == "__main__":

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import click
-
 from mtagent.analysis.agreement import Statistic
+from mtagent.cli.terminal import display
 from wmt.data import DATA, refuse_absent
 
 
@@ -53,7 +52,7 @@ def reproduced(cells: Iterable[Cell]) -> str:
 
 def report(head: Sequence[str], rows: Sequence[tuple[str, Sequence[Cell]]]) -> None:
     """Print the table, and how many of the published numbers came out."""
-    click.echo("\n".join([*table(head, rows), "", reproduced(cell for _, cells in rows for cell in cells)]))
+    display("\n".join([*table(head, rows), "", reproduced(cell for _, cells in rows for cell in cells)]))
 
 
 def data_folder(description: str, given: Sequence[str] | None, files: Sequence[str], compared: str) -> Path | None:
@@ -68,5 +67,5 @@ def data_folder(description: str, given: Sequence[str] | None, files: Sequence[s
     refuse_absent(*(options.data / name for name in files))
     if not options.dry_run:
         return Path(options.data)
-    click.echo(f"would read {options.data / ' and '.join(files)} and compare {compared}; asks no model: $0")
+    display(f"would read {options.data / ' and '.join(files)} and compare {compared}; asks no model: $0")
     return None

@@ -2,14 +2,17 @@
 
     python -m wmt.real_edits [--data DIR] [--set NAME] [--pair PAIR] [--show GUARD] [-f text|markdown|json]
 
+Refused is what the guards are sure of. "To a judge" is what they refuse only where no judge that asks a model sees it,
+and "with a hint" is what a judge is shown questions about (``mtagent.chain.hints``), the former included.
+
 Five sets in the folder ``real`` of the research data. An edit is a row: the text before is replaced by the text after
 as a whole. ``refinements by paragraph`` are the documents of ``llm_refinements``, with one edit for each line that
 differs, where source, before and after have the same number of lines.
 
 ``scored_refinements`` tells how COMET changed (points of 100): what a guard refuses should be worse than what passes.
 ``rewrite_comments.txt`` names the rows of ``llm_rewrites`` that are a comment on the translation, or hold one: all of
-them should be refused. ``--show`` prints refused edits (``all``: by any guard; ``comments``: these rows, refused or
-not).
+them should be refused. ``--show`` prints refused edits (``all``: by any guard; ``doubts``: those to a judge;
+``comments``: these rows, refused or not).
 """
 
 from __future__ import annotations
@@ -24,11 +27,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
-import click
-
 from mtagent.chain.guards import GUARDS, Damage, damages
+from mtagent.chain.hints import hints
+from mtagent.cli.terminal import display
 from mtagent.records import Segment
 from mtagent.text import paragraphs
+from mtagent.text.scripts import without_stray_spaces
 from mtagent.text.table import FORMS, Table
 from wmt.data import DATA, records, run
 from wmt.guards import Change
@@ -44,12 +48,17 @@ COMMENTS = Path(__file__).with_name("rewrite_comments.txt")
 
 
 class Edit(NamedTuple):
-    """An edit of the set ``group``, with the changes of COMET where they are known, and what the guards say of it."""
+    """An edit of the set ``group``, with the changes of COMET where they are known, and what the guards say of it.
+
+    ``doubts`` are the damages where no judge is asked, ``hints`` the questions that a judge is shown.
+    """
 
     group: str
     change: Change
     gains: dict[str, float]
     damages: tuple[Damage, ...] = ()
+    doubts: tuple[Damage, ...] = ()
+    hints: tuple[str, ...] = ()
 
     @property
     def pair(self) -> str:
@@ -86,16 +95,29 @@ def _by_paragraph(whole: Edit) -> Iterator[Edit]:
             yield Edit(BY_PARAGRAPH, Change(segment.model_copy(update={"source": source}), old, new), {})
 
 
-def judged(changes: Sequence[Change], few: int = 500) -> list[tuple[Damage, ...]]:
-    """What the guards say of each change. More than a ``few`` are shared out among the processors."""
+class Findings(NamedTuple):
+    """What the guards are sure of; else what they refuse where no judge is asked, and what a judge is asked about."""
+
+    damages: tuple[Damage, ...]
+    doubts: tuple[Damage, ...] = ()
+    hints: tuple[str, ...] = ()
+
+
+def judged(changes: Sequence[Change], few: int = 500) -> list[Findings]:
+    """What the guards say of each change, as a chain makes it. More than a ``few`` are shared out among processors."""
     if len(changes) <= few:
-        return [damages(*change) for change in changes]
+        return [_findings(change) for change in changes]
     with ProcessPoolExecutor(min(8, os.cpu_count() or 1), mp_context=get_context("spawn")) as pool:
-        return list(pool.map(_damages, changes, chunksize=100))
+        return list(pool.map(_findings, changes, chunksize=100))
 
 
-def _damages(change: Change) -> tuple[Damage, ...]:
-    return damages(*change)
+def _findings(change: Change) -> Findings:
+    segment, before, after = change
+    after = without_stray_spaces(after, before)
+    found = damages(segment, before, after)
+    if found:
+        return Findings(found)
+    return Findings((), damages(segment, before, after, doubts=True), hints(segment, before, after))
 
 
 class Group(NamedTuple):
@@ -132,7 +154,12 @@ def figures(edits: Sequence[Edit], comments: frozenset[str]) -> dict[str, Any]:
 
 
 def _share(edits: Sequence[Edit]) -> dict[str, int]:
-    return {"edits": len(edits), "refused": sum(bool(edit.damages) for edit in edits)}
+    return {
+        "edits": len(edits),
+        "refused": sum(bool(edit.damages) for edit in edits),
+        "to a judge": sum(bool(edit.doubts) for edit in edits),
+        "with a hint": sum(bool(edit.hints) for edit in edits),
+    }
 
 
 def _worth(edits: Sequence[Edit]) -> dict[str, dict[str, float]]:
@@ -149,19 +176,27 @@ def _worth(edits: Sequence[Edit]) -> dict[str, dict[str, float]]:
 def tables(counts: dict[str, Any]) -> list[Table]:
     """The :func:`figures` for people. A guard or pair without refusals has no row."""
     sets = counts["sets"]
-    shares = [(name, str(n["edits"]), str(n["refused"]), _percent(n)) for name, n in sets.items()]
-    shown = [Table("refused by set", ("set", "edits", "refused", "%"), tuple(shares))]
+    shares = [
+        (name, str(n["edits"]), str(n["refused"]), _percent(n), str(n["to a judge"]), str(n["with a hint"]))
+        for name, n in sets.items()
+    ]
+    columns = ("set", "edits", "refused", "%", "to a judge", "with a hint")
+    shown = [Table("refused by set", columns, tuple(shares))]
     guards = [guard for guard in GUARDS if any(counts["guards"][name][guard] for name in sets)]
     lines = [(guard, *(str(counts["guards"][name][guard] or "") for name in sets)) for guard in guards]
     shown.append(Table("refused by guard", ("guard", *sets), tuple(lines)))
     for name, pairs in counts["pairs"].items():
         if len(pairs) > 1 and " without " not in name:
-            cells = [(pair, str(n["edits"]), str(n["refused"]), _percent(n)) for pair, n in pairs.items()]
-            shown.append(Table(f"{name}, by language pair", ("pair", "edits", "refused", "%"), tuple(cells)))
+            by_pair = [
+                (pair, str(n["edits"]), str(n["refused"]), _percent(n), str(n["to a judge"]))
+                for pair, n in pairs.items()
+            ]
+            of_pairs = ("pair", "edits", "refused", "%", "to a judge")
+            shown.append(Table(f"{name}, by language pair", of_pairs, tuple(by_pair)))
     if worth := counts["worth"]:
         means = [(name, str(n["edits"]), f"{n['comet22']:+.2f}", f"{n['cometkiwi']:+.2f}") for name, n in worth.items()]
-        columns = ("guard", "edits", "mean change of COMET-22", "of CometKiwi")
-        shown.append(Table(f"{SCORED}: what refused edits are worth", columns, tuple(means)))
+        of_worth = ("guard", "edits", "mean change of COMET-22", "of CometKiwi")
+        shown.append(Table(f"{SCORED}: what refused edits are worth", of_worth, tuple(means)))
     if (comments := counts["comments"])["edits"]:
         row = (str(comments["edits"]), str(comments["refused"]), ", ".join(comments["passed"]))
         title = f"{REWRITES}: comments in place of or around a translation"
@@ -179,26 +214,36 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the research data (default: %(default)s)")
     parser.add_argument("--set", action="append", choices=SETS, help="only this set (may be repeated)")
     parser.add_argument("--pair", metavar="PAIR", help="only this language pair")
-    parser.add_argument("--show", metavar="GUARD", help="print what this guard refuses (all: any guard; or comments)")
+    parser.add_argument(
+        "--show", metavar="GUARD", help="print what this guard refuses (all: any guard; or doubts, comments)"
+    )
     parser.add_argument("-f", "--format", choices=("text", "markdown", "json"), default="text")
     options = parser.parse_args(arguments)
     comments = frozenset(COMMENTS.read_text(encoding="utf-8").split())
     edits = [edit for edit in read_edits(options.data, options.set or SETS) if options.pair in (None, edit.pair)]
     found = judged([edit.change for edit in edits])
-    edits = [edit._replace(damages=damages) for edit, damages in zip(edits, found, strict=True)]
+    edits = [edit._replace(**findings._asdict()) for edit, findings in zip(edits, found, strict=True)]
     for edit in edits:
         segment, before, after = edit.change
-        kinds = {*edit.guards, *(["all"] if edit.damages else []), *(["comments"] if segment.id in comments else [])}
+        kinds = {*edit.guards}
+        if edit.damages:
+            kinds.add("all")
+        if edit.doubts:
+            kinds.add("doubts")
+        if segment.id in comments:
+            kinds.add("comments")
         if options.show in kinds:
             gains = " ".join(f"{name} {100 * gain:+.1f}" for name, gain in edit.gains.items())
             head = f"{edit.group} {edit.pair} {segment.id} {gains}".rstrip()
-            texts = (f"S {segment.source}", f"B {before}", f"A {after}")
-            click.echo("\n".join([head, *(f"! {damage}" for damage in edit.damages), *texts, ""]), err=True)
+            lines = [head, *(f"! {damage}" for damage in edit.damages + edit.doubts)]
+            lines += [f"? {hint}" for hint in edit.hints]
+            lines += [f"S {segment.source}", f"B {before}", f"A {after}", ""]
+            display("\n".join(lines), err=True)
     counts = figures(edits, comments)
     if options.format == "json":
-        click.echo(json.dumps(counts, ensure_ascii=False, indent=1))
+        display(json.dumps(counts, ensure_ascii=False, indent=1))
     else:
-        click.echo(FORMS[options.format](tables(counts)))
+        display(FORMS[options.format](tables(counts)))
 
 
 if __name__ == "__main__":

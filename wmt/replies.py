@@ -16,9 +16,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import click
-
 from mtagent import Segment
+from mtagent.cli.terminal import display
 from mtagent.errors import EmptyReply, UnreadableReply
 from mtagent.evaluators.gemba import GembaDA, GembaMQM
 from mtagent.evaluators.pairwise import Pairwise
@@ -144,13 +143,13 @@ def main() -> None:
     paths = {name: options.data / "real" / f"{name}.jsonl" for name in names}
     refuse_absent(*paths.values())
     if not options.show:
-        click.echo("| file | replies | read | refused | wrong | suggestions applied |\n|---|---|---|---|---|---|")
+        display("| file | replies | read | refused | wrong | suggestions applied |\n|---|---|---|---|---|---|")
     for name, path in paths.items():
         rows = asyncio.run(outcomes(path, FILES[name]))
         if options.show:
             for row, outcome in rows:
                 if outcome.why or outcome.wrong:
-                    click.echo(f"{row['id']}: {outcome.why or f'wrong: {outcome.read}'}")
+                    display(f"{row['id']}: {outcome.why or f'wrong: {outcome.read}'}")
             continue
         count = Counter("refused" if outcome.why else "wrong" if outcome.wrong else "read" for _, outcome in rows)
         declined = sum(bool(outcome.why and REFUSALS.search(row["reply"])) for row, outcome in rows)
@@ -163,7 +162,7 @@ def main() -> None:
         share = (count["read"] + count["wrong"]) / len(rows)
         wrong = count["wrong"] if name in WITH_TRUTH else "–"
         cells = (name, len(rows), f"{count['read'] + count['wrong']} ({share:.1%})", refused, wrong, edits)
-        click.echo(f"| {' | '.join(map(str, cells))} |")
+        display(f"| {' | '.join(map(str, cells))} |")
 
 
 if __name__ == "__main__":

@@ -23,10 +23,10 @@ from itertools import permutations, product
 from pathlib import Path
 from typing import NamedTuple
 
-import click
 import numpy as np
 
 from mtagent.chain.calibration import Effect, read
+from mtagent.cli.terminal import display
 from mtagent.learning.calibration import check
 from mtagent.learning.gain import JudgedPairs
 from mtagent.learning.pairs import JudgedData, JudgedPair, Label, group_of
@@ -146,8 +146,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--decisions", type=int, default=200)
     parser.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
     given = parser.parse_args(arguments)
-    click.echo("| edits | judge | decisions | never | always | gate | oracle | lead | headroom | told: headroom |")
-    click.echo("|---|---|---|---|---|---|---|---|---|---|")
+    display("| edits | judge | decisions | never | always | gate | oracle | lead | headroom | told: headroom |")
+    display("|---|---|---|---|---|---|---|---|---|---|")
     for data, seed in product(sets(given.data), given.seeds):
         found = worth(data, given.decisions, seed)
         name = data.name.partition(",")[0]
@@ -158,7 +158,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             *(f"{value.value:.2f}" for value in (held.never, held.always, held.gate, held.oracle)),
             figure(held.lead, signed=True), *("–" if room is None else f"{100 * room:.0f} %" for room in rooms),
         ]  # fmt: skip
-        click.echo(f"| {' | '.join(cells)} |")
+        display(f"| {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

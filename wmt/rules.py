@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import click
-
+from mtagent.cli.terminal import display
 from mtagent.evaluators.rules import Rules
 from mtagent.records import Segment
 from wmt.data import DATA, records, run
@@ -77,12 +76,12 @@ def main() -> None:
                     row[f"{kind} suggestions"] += 1
                     if options.show in (span.category, "all"):
                         shown = f"{(span.before or '')}[[{span.text}→{span.suggestion}]]{span.after or ''}"
-                        click.echo(f"{kind} {segment.target_lang} {span.explanation} {shown!r}", err=True)
-        click.echo(f"{kind}: {len(humans)} segments")
+                        display(f"{kind} {segment.target_lang} {span.explanation} {shown!r}", err=True)
+        display(f"{kind}: {len(humans)} segments")
     names = [f"{kind} {what}" for kind in KINDS for what in ("errors", "suggestions")]
-    click.echo("| category | " + " | ".join(names) + " |\n|---|" + "---|" * len(names))
+    display("| category | " + " | ".join(names) + " |\n|---|" + "---|" * len(names))
     for category in sorted(rows):
-        click.echo(f"| {category} | " + " | ".join(str(rows[category][name]) for name in names) + " |")
+        display(f"| {category} | " + " | ".join(str(rows[category][name]) for name in names) + " |")
 
 
 if __name__ == "__main__":

@@ -20,8 +20,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import click
-
+from mtagent.cli.terminal import display
 from mtagent.metrics.overlap import NAMES, Name, Overlap
 from mtagent.records import Segment
 from wmt.data import DATA, records, run
@@ -107,7 +106,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the research data (default: %(default)s)")
     found = corpora(parser.parse_args().data)
     differing = 0
-    click.echo("| pair | segments | BLEU | chrF2 | chrF2++ | TER |\n|---|---:|---:|---:|---:|---:|")
+    display("| pair | segments | BLEU | chrF2 | chrF2++ | TER |\n|---|---:|---:|---:|---:|---:|")
     seconds = [0.0, 0.0]
     for corpus in found:
         cells = []
@@ -115,8 +114,8 @@ def main() -> None:
             equal, value = _compared(name, corpus, seconds)
             differing += not equal
             cells.append(f"{value:.2f} {'=' if equal else '≠'}")
-        click.echo(f"| {corpus.pair} | {len(corpus.references)} | {' | '.join(cells)} |")
-    click.echo(f"\n{differing} differ; sacreBLEU's commands {seconds[0]:.0f} s, mtagent {seconds[1]:.0f} s")
+        display(f"| {corpus.pair} | {len(corpus.references)} | {' | '.join(cells)} |")
+    display(f"\n{differing} differ; sacreBLEU's commands {seconds[0]:.0f} s, mtagent {seconds[1]:.0f} s")
     sys.exit(1 if differing else 0)
 
 

@@ -16,11 +16,11 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-import click
 import numpy as np
 
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import Gate, GateDecision, OpenGate, PairwiseGate, PanelGate, Rate, RatingJudge
+from mtagent.cli.terminal import display
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.learning.gain import JudgedPairs, learn
 from mtagent.llm.fake import ScriptedLLM
@@ -250,7 +250,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=12345)
     options = parser.parse_args(arguments)
     for line in lines(options.texts, options.seed):
-        click.echo(line)
+        display(line)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from mtagent.analysis.compare_tables import below
 from mtagent.analysis.score import ScoreOptions
 from mtagent.cli import options as offered
 from mtagent.cli import run
+from mtagent.cli.terminal import display
 from mtagent.config import PRESETS
 from mtagent.errors import ConfigError
 from mtagent.jobs.estimate import Range
@@ -126,7 +127,7 @@ def command(**options: Any) -> None:
     config = offered.read_config(options)
     talk.offline(config)
     if config.offline and not talk.quiet:
-        click.echo("stages_wmt24pp: Proofread needs a model, so this is Postedit alone", err=True)
+        display("stages_wmt24pp: Proofread needs a model, so this is Postedit alone", err=True)
     files = files_of(sources, translations, references)
     experiments = [Experiment(paths.source, wmt24pp.read(paths, field, config)[:limit]) for paths in files]
     if dry_run:
@@ -140,7 +141,7 @@ def command(**options: Any) -> None:
         names, failures = runs(experiment, config, talk)
         variants += compared(experiment, names, config, scoring)
         failed += failures
-    click.echo(shown(variants, form))
+    display(shown(variants, form))
     sys.exit(3 if failed else 0)
 
 
@@ -178,13 +179,13 @@ def estimated(experiments: Sequence[Experiment], config: Config, show: int) -> N
         needed: dict[tuple[int, str], Range] = {}
         with as_files(experiment.shown, experiment.source) as files:
             for number, stages in enumerate(experiment.plans(config)):
-                click.echo(f"{experiment.source}, {len(experiment.segments)} segments: {', '.join(stages)}")
+                display(f"{experiment.source}, {len(experiment.segments)} segments: {', '.join(stages)}")
                 of_run = told_beforehand(config.model_copy(update={"stages": stages}), files, show)
                 needed |= {(number, stage): cost for stage, cost in of_run.items()}
         needed.pop((1, "translate"), None)  # the second run finds the replies of the first in the store
         total = reduce(Range.plus, needed.values(), Range())
-        click.echo(in_proportion(total, len(experiment.segments)))
-    click.echo(f"{PUBLISHED_TOKENS}\nnothing was sent")
+        display(in_proportion(total, len(experiment.segments)))
+    display(f"{PUBLISHED_TOKENS}\nnothing was sent")
 
 
 def in_proportion(total: Range, segments: int) -> str:

@@ -9,13 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-import click
-
 from mtagent import Config, MtagentError, Segment
 from mtagent.cli import options as offered
 from mtagent.cli.improve import offline
 from mtagent.cli.progress import Progress
-from mtagent.cli.terminal import notices
+from mtagent.cli.terminal import display, notices
 from mtagent.formats.files import replacing
 from mtagent.jobs.estimate import Range, assumptions, counter, estimate, rendered_requests, table
 from mtagent.jobs.improve import improve_file
@@ -38,7 +36,7 @@ class Talk(NamedTuple):
     def offline(self, config: Config) -> None:
         """Say that there is no model, where there is none."""
         if config.offline and not self.quiet:
-            click.echo(offline(config), err=True)
+            display(offline(config), err=True)
 
 
 @contextmanager
@@ -74,8 +72,8 @@ def told_beforehand(config: Config, files: Files, show: int) -> dict[str, Range]
     """Print the first requests for ``show`` segments, and what all would take; nothing is sent."""
     if show:
         for request in rendered_requests(config.model_copy(update={"limit": show}), files):
-            click.echo(request.shown)
+            display(request.shown)
     tokens = counter()
     found = estimate(config, files, tokens)
-    click.echo(f"{table(found)}\n{assumptions(config, found, tokens, Prices(config.prices))}")
+    display(f"{table(found)}\n{assumptions(config, found, tokens, Prices(config.prices))}")
     return found

@@ -17,9 +17,8 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
-import click
-
 from mtagent.chain.guards import GUARDS, damages
+from mtagent.cli.terminal import display
 from mtagent.formats.glossary import Glossary
 from mtagent.records import Edit, Segment, Term
 from mtagent.text.edits import apply
@@ -81,7 +80,7 @@ def main() -> None:
             if lp == options.show:
                 forms.update(f"{source}: {mark.key}" for mark in occurrences(source, segment.source, source_lang))
                 if not there:
-                    click.echo(f"{source} = {' or '.join(targets)}: {segment.source} || {text}", err=True)
+                    display(f"{source} = {' or '.join(targets)}: {segment.source} || {text}", err=True)
             marks = {mark for target in targets for mark in occurrences(target, text, target_lang, loose=True)}
             if marks:
                 other = next(term.target or "" for term in glossary.terms if term.target not in targets)
@@ -90,11 +89,11 @@ def main() -> None:
                 row["planted"] += 1
                 row["caught"] += bool(damages(damaged, text, apply(text, changes), skip=others))
     names = ("as written", "found", "target as written", "target found", "planted", "caught")
-    click.echo("| language pair | " + " | ".join(names) + " |\n|---|" + "---|" * len(names))
+    display("| language pair | " + " | ".join(names) + " |\n|---|" + "---|" * len(names))
     for lp, row in sorted(counts.items()):
-        click.echo(f"| {lp} | " + " | ".join(str(row[name]) for name in names) + " |")
+        display(f"| {lp} | " + " | ".join(str(row[name]) for name in names) + " |")
     for form, count in sorted(forms.items()):
-        click.echo(f"{form} ({count})", err=True)
+        display(f"{form} ({count})", err=True)
 
 
 if __name__ == "__main__":

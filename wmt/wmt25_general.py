@@ -26,6 +26,7 @@ import click
 from mtagent import Chain, Config
 from mtagent.cli import options as offered
 from mtagent.cli import run
+from mtagent.cli.terminal import display
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import STANDARD, replacing
 from mtagent.formats.json_text import encoded
@@ -79,7 +80,7 @@ def command(**options: Any) -> None:
     with as_files((segment for document in found for segment in segments(document, by)), source) as files:
         if dry_run:
             told_beforehand(config, files, show)
-            click.echo(f"{PUBLISHED}\nnothing was sent")
+            display(f"{PUBLISHED}\nnothing was sent")
             return
         refuse_output(output, {"-s": source, "-t": given, **files_named(config)})
         name = improved(config, files, "wmt25", talk).name
@@ -87,7 +88,7 @@ def command(**options: Any) -> None:
         chains = list(islice(store.read(name).chains(), config.limit))
     troubles = written(output, first, chains, dataset)
     for trouble in troubles:
-        click.echo(f"wmt25_general: {trouble}", err=True)
+        display(f"wmt25_general: {trouble}", err=True)
     sys.exit(3 if troubles else 0)
 
 

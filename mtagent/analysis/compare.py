@@ -420,8 +420,14 @@ def _about_run(run: StagedRun, bills: Bills) -> Iterator[str]:
     if run.stored < run.total:
         missing = run.total - run.stored
         yield f"run {run.name!r} is {run.state}: {missing} of its {run.total} segments are not in it yet"
-    if failed := run.outcomes(FINAL).failed:
-        yield f"run {run.name!r}: {amounts.counted(failed, 'segment')} failed and kept the last accepted text"
+    outcomes = run.outcomes(FINAL)
+    if outcomes.failed:
+        failed = (
+            f"run {run.name!r}: {amounts.counted(outcomes.failed, 'segment')} failed and kept the last accepted text"
+        )
+        if outcomes.failed_changed:
+            failed += f", which an earlier stage had changed in {outcomes.failed_changed} of them"
+        yield failed
     if empty := [staged.segment.id for staged in run.segments if staged.text(FINAL) is None]:
         number = amounts.counted(len(empty), "segment")
         yield f"run {run.name!r}: {number} without any translation, scored as empty: {_ids(empty)}"

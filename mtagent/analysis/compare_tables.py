@@ -115,7 +115,15 @@ def _outcomes(comparison: Comparison) -> Table:
         edits = outcomes.edits or {}
         cells = (f"{count} ({_share(count / len(comparison.segments))})" for count in counts)
         body.append((name, *cells, f"{edits.get('applied', 0)} of {sum(edits.values())}"))
-    note = "of final, kept: changed by any stage" if any(row.stage == FINAL for row in comparison.rows) else ""
+    notes = []
+    if any(row.stage == FINAL for row in comparison.rows):
+        notes.append("of final, kept: changed by any stage")
+    for name, outcomes in rows:
+        if outcomes.failed_changed:
+            notes.append(
+                f"of the {outcomes.failed} failed of {name}, {outcomes.failed_changed} changed before they failed"
+            )
+    note = "; ".join(notes)
     head = ("row", *(_SHOWN.get(name, name) for name in names), "edits")
     return Table("outcomes: segments, and edits that stand", head, tuple(body), note)
 
@@ -271,7 +279,7 @@ def flat(comparison: Comparison, delimiter: str = ",") -> str:
             line |= {f"moved {name}": value for name, value in asdict(row.moved).items()}
         if row.outcomes:
             edits = row.outcomes.edits or {}
-            line |= {name: getattr(row.outcomes, name) for name in _VERDICTS}
+            line |= {name: getattr(row.outcomes, name) for name in (*_VERDICTS, "failed_changed")}
             line |= {"edits": sum(edits.values()), "edits applied": edits.get("applied", 0)}
         if cost := _cost(row):
             unknown = {name: UNKNOWN for name in cost if name.startswith("dollars") and cost["dollars"] is None}

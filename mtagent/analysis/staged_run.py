@@ -43,8 +43,9 @@ class Outcomes:
     The numbers of segments by verdict add up to all segments. ``triaged`` ones were left alone by triage. ``reverted``
     ones were kept until the user took all their edits back; the stage did not run on ``idle`` ones. For ``final``,
     ``kept`` counts the segments that any stage changed; for ``reviewed``, those to which people gave another text than
-    the final one, and the ``idle`` are those on which nobody decided. ``edits`` counts the edits by outcome;
-    ``applied`` ones stand in the text.
+    the final one, and the ``idle`` are those on which nobody decided. ``failed_changed`` counts the ``failed`` of
+    ``final`` whose text an earlier stage had changed. ``edits`` counts the edits by outcome; ``applied`` ones stand in
+    the text.
     """
 
     kept: int = 0
@@ -54,6 +55,7 @@ class Outcomes:
     reverted: int = 0
     triaged: int = 0
     idle: int = 0
+    failed_changed: int = 0
     edits: Mapping[str, int] | None = None
 
 
@@ -124,6 +126,11 @@ class StagedSegment:
         """The text of ``system``."""
         return self.texts[SYSTEMS.index(system)]
 
+    @property
+    def changed(self) -> bool:
+        """Whether a stage changed the given translation, or the one that the translate stage made."""
+        return self.text(FINAL) != self.text(GIVEN)
+
     def result(self, system: str) -> StageResult:
         """What a stage did, or all of them (``final``)."""
         return self.results[SYSTEMS.index(system)] or _IDLE
@@ -163,11 +170,15 @@ class StagedRun:
 
     def outcomes(self, system: str) -> Outcomes:
         """What became of the segments in a stage, or in the run (``final``)."""
-        results = [segment.result(system) for segment in self.segments]
+        verdicts: Counter[str] = Counter()
         edits: Counter[str] = Counter()
-        for result in results:
+        for segment in self.segments:
+            result = segment.result(system)
+            verdicts[result.outcome] += 1
             edits.update(result.edits)
-        return Outcomes(**Counter(result.outcome for result in results), edits=dict(edits))
+            if system == FINAL and result.outcome == "failed" and segment.changed:
+                verdicts["failed_changed"] += 1
+        return Outcomes(**verdicts, edits=dict(edits))
 
     def calls(self, system: str) -> Iterator[CallUsage]:
         """The calls of a stage, or of the run (``final``)."""
@@ -188,7 +199,8 @@ def read_run(store: Store, name: str) -> StagedRun:
             f"run {name!r} holds ratings, and no stages to compare: {way_out}; `mtagent runs show {name}` shows it"
         )
     decided_run = DecidedRun(store, name)
-    segments = tuple(_staged(position, result) for position, result in decided_run.segments())
+    shared = dict[CallUsage, CallUsage]()  # the log holds nearly all calls of the steps once more
+    segments = tuple(_staged(position, result, shared) for position, result in decided_run.segments())
     if not segments:
         raise InputError(f"run {name!r}: there is no segment in it to compare yet")
     given = [GIVEN] if any(staged.segment.translation is not None for staged in segments) else []
@@ -201,7 +213,7 @@ def read_run(store: Store, name: str) -> StagedRun:
         total=max(summary.counts.total or 0, segments[-1].position + 1),
         segments=segments,
         stored=len(segments),
-        paid=tuple(CallUsage.of(*paid) for paid in stored.each_usage()),
+        paid=tuple(_shared_usage(model, usage, shared) for model, usage in stored.each_usage()),
         systems=(*given, *ran, FINAL, *([REVIEWED] if reviewed.segments else [])),
         review=reviewed if reviewed.segments or reviewed.stale else None,
     )
@@ -210,7 +222,13 @@ def read_run(store: Store, name: str) -> StagedRun:
 _SEGMENT_FIELDS = set(Segment.model_fields)
 
 
-def _staged(position: int, result: Decided) -> StagedSegment:
+def _shared_usage(model: str, usage: Usage, shared: dict[CallUsage, CallUsage]) -> CallUsage:
+    """The usage of a call, which equal calls in ``shared`` have in common."""
+    call = CallUsage.of(model, usage)
+    return shared.setdefault(call, call)
+
+
+def _staged(position: int, result: Decided, shared: dict[CallUsage, CallUsage]) -> StagedSegment:
     chain = result.reviewed_chain
     results: dict[str, StageResult] = {}
     before = chain.segment.translation or ""
@@ -223,7 +241,7 @@ def _staged(position: int, result: Decided) -> StagedSegment:
         results[stage] = StageResult(
             outcome="reverted" if taken_back else "triaged" if last.cause.kind == "triage" else last.verdict,
             edits=_counts(*edits.items()),
-            calls=tuple(CallUsage.of(call.model, call.usage) for step in steps for call in step.calls),
+            calls=tuple(_shared_usage(call.model, call.usage, shared) for step in steps for call in step.calls),
             seconds=sum(step.seconds for step in steps),
         )
         before = last.text
@@ -243,7 +261,8 @@ def _staged(position: int, result: Decided) -> StagedSegment:
         stand = Counter("applied" if row.stands != "no" else "reverted" for row in result.edits)
         outcome = "kept" if result.text != chain.text else "unchanged"
         results[REVIEWED] = StageResult(outcome, _counts(*stand.items()), seconds=took)
-    texts, shared = texts_of(chain, SYSTEMS), dict[str | None, str | None]()
+    texts = texts_of(chain, SYSTEMS)
+    equal = dict[str | None, str | None]()
     fields = dict(chain.segment)
     fields |= {name: sys.intern(fields[name]) for name in ("source_lang", "target_lang")}
     others = ("triage", "editor")
@@ -251,7 +270,7 @@ def _staged(position: int, result: Decided) -> StagedSegment:
     return StagedSegment(
         position=position,
         segment=Segment.model_construct(_fields_set=_SEGMENT_FIELDS, **fields),  # shares the set with all others
-        texts=tuple(shared.setdefault(texts[system], texts[system]) for system in SYSTEMS),
+        texts=tuple(equal.setdefault(texts[system], texts[system]) for system in SYSTEMS),
         results=tuple(map(results.get, SYSTEMS)),
         judges=_names(frozenset(judges)),
     )

@@ -13,23 +13,33 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mtagent.chain import guards, parts, translation
+from mtagent.chain import guards, hints, parts, translation
 from mtagent.chain.correct import Corrector, is_error_free
-from mtagent.chain.gate import Gate, GateDecision, OpenGate, PanelGate, Threshold, choose, refuse_open
+from mtagent.chain.gate import Gate, GateDecision, OpenGate, PanelGate, Threshold, asks_model, choose, refuse_open
 from mtagent.chain.guards import Damage, listed, names
 from mtagent.chain.proofread import Proofreader
 from mtagent.errors import FATAL, ConfigError, OffScript, UnusableTranslation, calls_of
-from mtagent.evaluators.protocol import Evaluator, checked_evaluator, rating_by, signature_of, suggests_edits
+from mtagent.evaluators.protocol import (
+    Evaluator,
+    checked_evaluator,
+    counts_calls,
+    rating_by,
+    signature_of,
+    suggests_edits,
+)
 from mtagent.evaluators.rules import Rules
+from mtagent.llm import prompts
 from mtagent.llm.dialogue import finished
 from mtagent.llm.turns import turn
 from mtagent.records import Call, Cause, Chain, Edit, Rating, RatingRole, Segment, Stage, Step, Verdict
 from mtagent.text import edits
 from mtagent.text.amounts import counted
+from mtagent.text.paragraphs import line_breaks
 from mtagent.translators.llm import LLMTranslator
 from mtagent.translators.protocol import Translator, checked
 
@@ -41,7 +51,7 @@ class Plan:
     """What to do with a segment, and with which parts.
 
     Each of ``proposers`` rates and proposes edits like ``evaluator``, and the gate chooses among the proposals.
-    ``own_guards`` stand in place of those of the same name.
+    ``own_guards`` stand in place of those of the same name. ``published``: models see what the papers' requests show.
     """
 
     stages: tuple[Stage, ...]
@@ -58,6 +68,7 @@ class Plan:
     triage: Threshold | None = None
     gate_calls: int = 12
     proposers: tuple[Evaluator, ...] = ()
+    published: bool = False
 
     def __post_init__(self) -> None:
         needs = {
@@ -84,8 +95,17 @@ class Plan:
     @property
     def skip_translation_guards(self) -> frozenset[str]:
         """The guards over a whole translation that are left out. Without a gate only control characters count."""
-        only_form = translation.TRANSLATION_GUARDS.keys() - {"control"} if self.gate.name == "none" else frozenset()
-        return self.skip_guards | only_form
+        if self.gate.name != "none":
+            return self.skip_guards
+        return self.skip_guards | {"numbers"} | (translation.TRANSLATION_GUARDS.keys() - {"control"})
+
+    @property
+    def judges_doubts(self) -> bool:
+        """Whether a judge that asks a model sees what may be damage. Elsewhere the guards refuse it.
+
+        The papers' requests have no place for hints.
+        """
+        return asks_model(self.gate) and not self.published
 
     @property
     def raters(self) -> tuple[Evaluator, ...]:
@@ -199,12 +219,21 @@ class _Work:
 
     def __init__(self, segment: Segment, plan: Plan) -> None:
         self.segment, self.plan = segment, plan
+        # What the models see; the guards read the whole segment.
+        self.for_translator = self.for_proofreader = self.for_raters = segment
+        if plan.published:
+            self.for_translator = prompts.published(segment, prompts.PUBLISHED_IN_TRANSLATE)
+            self.for_proofreader = prompts.published(segment, prompts.PUBLISHED_IN_PROOFREAD)
+            self.for_raters = prompts.published(segment)
         self.text = segment.translation or ""
         self.error_free = False
         self.calls: list[Call] = []
         self.ratings: tuple[Rating, ...] = ()  # of triage: the step has them before its own
         self._triaged: Rating | None = None
-        self._ratings: dict[tuple[int, str, int], Rating] = {}  # by evaluator, text, and draw (0: a judge's)
+        self._hints: tuple[str, ...] = ()
+        self._judged = self.for_raters  # as judges that ask a model are shown it: with the hints in its notes
+        # by evaluator, text, draw (0: a judge's), and the notes that were shown: ratings with other hints differ
+        self._ratings: dict[tuple[int, str, int, str | None], Rating] = {}
 
     def count(self, calls: Iterable[Call]) -> None:
         """Note calls of the step; those that were noted with their rating count once."""
@@ -249,7 +278,7 @@ class _Work:
                 raise  # it has asked once more itself, for the paragraph in question
             self.calls += error.calls
             text = await self._draft(translator, again=True)
-        lost = self._refusals(self.segment, text)
+        lost = (*self._refusals(self.segment, text), *self._lost_numbers(self.segment, text))
         cause = Cause(kind="translated", by=translator.name, guards=names(lost), detail=listed(lost) or None)
         return self.step("translate", "kept", cause, text=text)
 
@@ -257,7 +286,11 @@ class _Work:
         """What ``translator`` makes of the source. Raises :class:`UnusableTranslation` for what is no translation."""
         name, source = translator.name, self.segment.source
         if isinstance(translator, LLMTranslator):
-            draft = await translator.draft(self.segment, why_unusable=lambda *attempt: listed(self._refusals(*attempt)))
+            draft = await translator.draft(
+                self.for_translator,
+                why_unusable=lambda *attempt: listed(self._refusals(*attempt)),
+                why_incomplete=lambda *attempt: listed(self._lost_numbers(*attempt)),
+            )
         else:
             draft = await translator.draft(self.segment)
         self.calls += draft.calls
@@ -279,6 +312,9 @@ class _Work:
         skip = self.plan.skip_translation_guards | (translation.RESTORABLE if restorable else frozenset())
         return translation.refusals(segment, text, skip=skip)
 
+    def _lost_numbers(self, segment: Segment, text: str) -> tuple[Damage, ...]:
+        return translation.lost_numbers(segment, text, skip=self.plan.skip_translation_guards)
+
     async def rerank(self) -> Step:
         """Have the gate choose among the candidates and the text as it is."""
         refuse_open(self.plan.gate)
@@ -291,7 +327,7 @@ class _Work:
             cause = Cause(kind="missing")
         elif text == self.text:
             cause = Cause(kind="no-edit")
-        elif _adds_lines(self.text, text):
+        elif _adds_lines(self.text, text, self.segment.source):
             cause = Cause(kind="lines")
         else:
             only_terms = self.plan.skip_guards | (guards.GUARDS.keys() - {"terms"})
@@ -311,7 +347,7 @@ class _Work:
         if not rating.errors:
             return None
         changes = edits.locate(self.text, rating.errors)
-        best = self._screened(edits.apply(self.text, changes), changes)
+        best = self._screened(edits.apply(self.text, changes), changes, doubts=True)
         cause = best.cause or Cause(kind="guards")
         verdict: Verdict = "rejected" if cause.kind in ("guards", "lines") else "unchanged"
         if best.cause is None:
@@ -349,7 +385,7 @@ class _Work:
                 continue
             heard.append(said)
             proposal = await self.plan.corrector.propose(
-                self.segment,
+                self.for_raters,
                 self.text,
                 rating,
                 suggests=suggests_edits(proposer),
@@ -364,18 +400,21 @@ class _Work:
         """Have the text reworded; the edits are what became different."""
         assert self.plan.proofreader is not None
         draft = await self.plan.proofreader.draft(
-            self.segment, self.text, skip_guards=self.plan.skip_translation_guards
+            self.for_proofreader, self.text, skip_guards=self.plan.skip_translation_guards
         )
         self.calls += draft.calls
         changes = edits.between(self.text, draft.text, self.segment.target_lang)
         return await self._settle("proofread", [self._screened(draft.text, changes)])
 
-    def _screened(self, proposed: str, changes: Sequence[Edit]) -> _Proposal:
-        """What the guards leave of the ``changes`` that turn the text into ``proposed``."""
+    def _screened(self, proposed: str, changes: Sequence[Edit], *, doubts: bool = False) -> _Proposal:
+        """What the guards leave of the ``changes`` that turn the text into ``proposed``.
+
+        ``doubts``: they refuse what may be damage even if the gate asks a model, since no judge will see it.
+        """
         text, cause = proposed, None
         damages: tuple[Damage, ...] = ()
         if proposed != self.text and self.plan.gate.name != "none":
-            changes, text, damages = self._screen(proposed, changes)
+            changes, text, damages = self._screen(proposed, changes, doubts or not self.plan.judges_doubts)
         if text == self.text and damages:
             cause = Cause(kind="guards", guards=names(damages), detail=listed(damages))
         elif text == self.text and changes:
@@ -383,12 +422,15 @@ class _Work:
             cause = Cause(kind="unplaced", detail=", ".join(outcomes))
         elif text == self.text:
             cause = Cause(kind="no-edit")
-        elif _adds_lines(self.text, text):
+        elif _adds_lines(self.text, text, self.segment.source):
             cause = Cause(kind="lines")
         return _Proposal(proposed, text, changes, cause)
 
     async def _settle(self, stage: Stage, proposals: Sequence[_Proposal], ratings: tuple[Rating, ...] = ()) -> Step:
         """Let the gate decide on a proposal that the guards let pass, or choose among several."""
+        texts = [proposal.text for proposal in proposals if proposal.cause is None]
+        if self.plan.judges_doubts:
+            self._judged, self._hints = hints.shown(self.segment, self.text, texts)
         best = proposals[0]
         if stage == "rerank" or len(proposals) > 1:
             best, decision = await self._choose(proposals)
@@ -400,6 +442,8 @@ class _Work:
                 decision, text, changes = await self._in_parts(decision, best.text, best.edits)
                 best = best._replace(text=text, edits=changes)
         cause, changes = decision.cause, best.edits
+        if cause.judgements or cause.candidates:
+            cause = cause.model_copy(update={"hints": self._hints})
         ratings = tuple(sorted(ratings, key=lambda rating: rating is not best.rating))
         verdict: Verdict = "kept" if decision.keep else "rejected"
         if cause.kind in ("no-edit", "unplaced", "missing"):
@@ -467,12 +511,14 @@ class _Work:
         )
         return best, GateDecision(choice.kept is not None, cause, tuple(ratings))
 
-    def _screen(self, proposed: str, changes: Sequence[Edit]) -> tuple[Sequence[Edit], str, tuple[Damage, ...]]:
+    def _screen(
+        self, proposed: str, changes: Sequence[Edit], doubts: bool
+    ) -> tuple[Sequence[Edit], str, tuple[Damage, ...]]:
         """What the guards leave of ``changes``. Edits without a place (the paper's) stand or fall together."""
         skip, instead = self.plan.skip_guards, self.plan.own_guards
         if all(edit.start is not None for edit in changes if edit.outcome == "applied"):
-            return guards.screen(self.segment, self.text, changes, skip=skip, instead=instead)
-        damages = guards.damages(self.segment, self.text, proposed, skip=skip, instead=instead)
+            return guards.screen(self.segment, self.text, changes, skip=skip, instead=instead, doubts=doubts)
+        damages = guards.damages(self.segment, self.text, proposed, skip=skip, instead=instead, doubts=doubts)
         if not damages:
             return changes, proposed, ()
         refused = {"outcome": "refused", "guards": names(damages), "detail": f"the whole text: {listed(damages)}"}
@@ -481,7 +527,7 @@ class _Work:
 
     async def _decide(self, before: str, after: str) -> GateDecision:
         """The gate's decision on the two texts, with its calls counted."""
-        decision = await self.plan.gate.decide(self.segment, before, after, self._rate)
+        decision = await self.plan.gate.decide(self._judged, before, after, self._rate)
         self.count(call for rating in decision.ratings for call in rating.calls)
         self.count(decision.calls)
         return decision
@@ -494,13 +540,17 @@ class _Work:
         applied = [edit for edit in changes if edit.outcome == "applied"]
         if any(edit.start is None for edit in applied):
             return rejected, text, changes
-        groups = guards.inseparable(self.segment, self.text, applied, skip=skip, instead=instead)
+        doubts = not self.plan.judges_doubts
+        groups = guards.inseparable(self.segment, self.text, applied, skip=skip, instead=instead, doubts=doubts)
 
         async def decide(numbers: Sequence[int]) -> GateDecision:
             part = edits.apply(self.text, [edit for number in numbers for edit in groups[number]])
             if part == self.text:
                 return GateDecision(False, Cause(kind="no-edit"))
-            if damages := guards.damages(self.segment, self.text, part, skip=skip, instead=instead):
+            # All parts are judged under the hints of the whole text. A doubt that is new in a part is in none of them.
+            unseen = doubts or not set(hints.hints(self.segment, self.text, part)) <= set(self._hints)
+            damages = guards.damages(self.segment, self.text, part, skip=skip, instead=instead, doubts=unseen)
+            if damages:
                 return GateDecision(False, Cause(kind="guards", guards=names(damages), detail=listed(damages)))
             return await self._decide(self.text, part)
 
@@ -533,12 +583,20 @@ class _Work:
     async def _rate(self, evaluator: Evaluator, text: str, role: RatingRole, draw: int = 1) -> Rating:
         """The rating of ``text``, asked for once per segment and evaluator; the first to ask has its calls.
 
-        What was rated to edit by it, in one or several draws, is rated afresh for the gate, also by the same evaluator.
+        What was rated to edit by it, in one or several draws, is rated afresh for the gate, also by the same evaluator,
+        and so is what the gate rated under other hints.
         """
-        key = (id(evaluator), text, draw if role in ("triage", "editor") else 0)
+        is_judge = role not in ("triage", "editor")
+        if getattr(evaluator, "calls", None) == (0, 0):  # such as the rules, which read the terms
+            segment = self.segment
+        elif is_judge and counts_calls(evaluator):
+            segment = self._judged
+        else:
+            segment = self.for_raters
+        key = (id(evaluator), text, 0 if is_judge else draw, segment.notes)
         if key in self._ratings:
             return self._ratings[key].model_copy(update={"role": role, "calls": ()})
-        rating = await rating_by(evaluator, self.segment, text)
+        rating = await rating_by(evaluator, segment, text, with_neighbours=not self.plan.published)
         self._ratings[key] = rating
         self.calls += rating.calls
         return rating.model_copy(update={"role": role})
@@ -547,14 +605,21 @@ class _Work:
         """Whether the post-editor's evaluator, a judge that rates like it, or one with a calibrated threshold has
         rated ``text`` by now, and found it error-free.
         """
-        return any(
-            is_error_free(rating, evaluator, self.plan.threshold_of(evaluator))
-            for evaluator in self.plan.raters
-            for draw in (1, 0)
-            if (rating := self._ratings.get((id(evaluator), text, draw)))
-        )
+        for evaluator in self.plan.raters:
+            threshold = self.plan.threshold_of(evaluator)
+            for (rater, rated_text, draw, _), rating in self._ratings.items():
+                is_of_text = rater == id(evaluator) and rated_text == text and draw in (0, 1)
+                if is_of_text and is_error_free(rating, evaluator, threshold):
+                    return True
+        return False
 
 
-def _adds_lines(before: str, after: str) -> bool:
-    """Whether one line became several: that would shift all lines after it in a line-aligned file."""
-    return "\n" not in before and ("\n" in after or (after.endswith("\r") and not before.endswith("\r")))
+def _adds_lines(before: str, after: str, source: str = "") -> bool:
+    """Whether one line became several: that would shift all lines after it in a line-aligned file.
+
+    A text of such a file may hold any line break but ``\\n``, and keep it or take it from the ``source``; each one more
+    is a line more to some reader.
+    """
+    old, new = line_breaks(before), line_breaks(after)
+    allowed = Counter(found for found in line_breaks(source) if found != "\n")
+    return "\n" not in old and bool(Counter(new) - Counter(old) - allowed)

@@ -21,6 +21,7 @@ from mtagent.llm.dialogue import Dialogue
 from mtagent.llm.protocol import LLM
 from mtagent.records import Call, Edit, ErrorSpan, Rating, Segment
 from mtagent.text import edits
+from mtagent.text.scripts import without_stray_spaces
 
 
 class Proposal(NamedTuple):
@@ -80,8 +81,9 @@ class Corrector:
         there is no model to ask.
         """
         if rating.correction is not None and (self._fix == "offered" or rating.errors is None):
-            changes = edits.between(text, rating.correction, segment.target_lang)
-            return Proposal(tuple(_with_error(edit, rating.errors or ()) for edit in changes), rating.correction)
+            correction = without_stray_spaces(rating.correction, text)
+            changes = edits.between(text, correction, segment.target_lang)
+            return Proposal(tuple(_with_error(edit, rating.errors or ()) for edit in changes), correction)
         if rating.errors is None:
             return await self._revise(segment, text, rating, skip_guards)
         errors, calls = rating.errors, tuple[Call, ...]()

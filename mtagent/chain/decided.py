@@ -7,7 +7,6 @@ its place; one that covers the place, as a reworded sentence does, is made word 
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, NamedTuple
@@ -19,10 +18,10 @@ from mtagent.decisions import Decision, fingerprint, latest, standing, text_hash
 from mtagent.errors import ConfigError
 from mtagent.records import Chain, Edit, Stage, Step
 from mtagent.text import edits, markup, scripts
+from mtagent.text.paragraphs import line_breaks
 
 MOST_CHARACTERS = 100_000
 """The longest own text, and the longest reason."""
-_BREAK = re.compile("[\n\r]")
 _MOST_NEIGHBOURS = 6
 """So many other edits of a step are tried as the one that an edit belongs together with, the nearest first."""
 
@@ -145,7 +144,7 @@ def _refuse_unusable(chain: Chain, decision: Decision) -> None:
     if decision.edit is None and text is not None and not text.strip():
         raise ConfigError(f"{what}: the text is empty; write one, or reject the segment to get the given text again")
     of_segment = (chain.segment.source, chain.segment.translation or "", *(step.text for step in chain.steps))
-    if _BREAK.search(text or "") and not any(map(_BREAK.search, of_segment)):
+    if line_breaks(text or "") and not any(map(line_breaks, of_segment)):
         raise ConfigError(
             f"{what}: the text has a line break, and the segment has none: a file with one segment a line could not "
             "hold it; write it without"
@@ -198,7 +197,7 @@ def findings(chain: Chain, before: str, after: str, skip: Collection[str] = froz
     Quotation marks are looked at style by style here: the machine's edits may change the style of all marks, people
     may take back half of them.
     """
-    found = damages(chain.segment, before, after, skip=skip)
+    found = damages(chain.segment, before, after, skip=skip, doubts=True)
     if "quotes" in skip or any(damage.guard == "quotes" for damage in found):
         return found
     alone = [

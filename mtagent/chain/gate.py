@@ -11,7 +11,6 @@ badly get edited, so that a second rating of the same text is better by chance a
 from __future__ import annotations
 
 import math
-import zlib
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar
@@ -24,8 +23,10 @@ from mtagent.evaluators.protocol import (
     RatesTogether,
     checked_evaluator,
     checked_rating,
+    counts_calls,
     ratings_by,
     signature_of,
+    with_absent_spans_noted,
 )
 from mtagent.llm.dialogue import together
 from mtagent.llm.protocol import LLM
@@ -108,10 +109,15 @@ class Judge(Protocol):
         ...
 
 
+def asks_model(part: Judge | Gate) -> bool:
+    """Whether a judge or gate asks a model, and so shows it a segment's notes. Others' parts say so themselves."""
+    return bool(getattr(part, "asks_model", False))
+
+
 class RatingJudge:
     """Scores both texts. Of several ``draws`` of one evaluator the trimmed mean counts.
 
-    An evaluator that rates several translations together (RATE) is shown both at once.
+    An evaluator that rates several translations together (RATE) is given both at once, the earlier one first.
     """
 
     def __init__(self, *draws: Evaluator) -> None:
@@ -122,6 +128,11 @@ class RatingJudge:
     def evaluator(self) -> Evaluator:
         """The evaluator, the first of its draws."""
         return self.draws[0]
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether the evaluator asks a model, as a metric does not."""
+        return counts_calls(self.evaluator)
 
     @property
     def signature(self) -> str:
@@ -146,13 +157,12 @@ class RatingJudge:
             return await _all_asked(
                 _role(rate, evaluator, before, "before"), _role(rate, evaluator, after, "after"), calls=_calls_of_rating
             )
+        # The earlier text first, which then is an anchor for the later one.
         sides: list[tuple[RatingRole, str]] = [("before", before), ("after", after)]
-        if zlib.crc32(after.encode()) % 2:  # what is rated first may fare better or worse: neither side always is
-            sides.reverse()
         ratings = _unfailed(await ratings_by(evaluator, segment, [text for _, text in sides]), _calls_of_rating)
         rated = {
-            role: checked_rating(rating, evaluator).model_copy(update={"role": role})
-            for rating, (role, _) in zip(ratings, sides, strict=True)
+            role: with_absent_spans_noted(checked_rating(rating, evaluator), text).model_copy(update={"role": role})
+            for rating, (role, text) in zip(ratings, sides, strict=True)
         }
         return [rated["before"], rated["after"]]
 
@@ -205,6 +215,8 @@ def trimmed_mean(scores: Sequence[float]) -> float:
 class PairwiseJudge:
     """Says which of the two is better, in both orders."""
 
+    asks_model = True
+
     def __init__(self, pairwise: Pairwise) -> None:
         self._pairwise, self.name, self.signature = pairwise, pairwise.label, pairwise.signature
 
@@ -250,6 +262,11 @@ class PanelGate:
     def signature(self) -> str:
         """The judges', which sign what decides."""
         return " + ".join(judge.signature for judge in self.judges)
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether one of the judges asks a model: it can tell whether a shorter text still says everything."""
+        return any(asks_model(judge) for judge in self.judges)
 
     @property
     def raters(self) -> tuple[Evaluator, ...]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
+from typing import Protocol, runtime_checkable
 
 import regex
 
@@ -19,16 +20,30 @@ from mtagent.text import checks, foreign, icu, identification, languages, markup
 from mtagent.text.checks import Check
 from mtagent.text.commentary import bare, commentary, grown, is_rid_of_remarks
 from mtagent.text.edits import apply
+from mtagent.text.left_over import left_over
 from mtagent.text.number_words import is_number_word, readings
-from mtagent.text.numbers import Number, faults, take
+from mtagent.text.numbers import Number, faults, roman_numerals, take
 from mtagent.text.numbers import numbers as numbers_in
-from mtagent.text.omission import Nearest
-from mtagent.text.omission import lost as lost_sentences
+from mtagent.text.omission import STRICTNESS, Nearest, losses
+from mtagent.text.paragraphs import LINE_BREAKS, line_breaks, new_line_breaks
 from mtagent.text.terms import lost_targets, term_faults
-from mtagent.text.units import Quantity, quantities, units_named, units_of
+from mtagent.text.units import NamedUnit, Quantity, quantities, units_in_words, units_named, units_of
 
 Guard = Callable[[Segment, str, str], Sequence[str]]
 """``guard(segment, before, after)`` names what the change from ``before`` to ``after`` damages; empty = nothing."""
+
+
+@runtime_checkable
+class DoubtingGuard(Protocol):
+    """A guard that refuses less where a judge is asked: ``with_doubts`` also names what only a judge can tell."""
+
+    def __call__(self, segment: Segment, before: str, after: str) -> Sequence[str]:
+        """The damage that needs no judge."""
+        ...
+
+    def with_doubts(self, segment: Segment, before: str, after: str) -> Sequence[str]:
+        """The damage, and what may be damage."""
+        ...
 
 
 def new_faults(check: Check) -> Guard:
@@ -117,7 +132,19 @@ def numbers(segment: Segment, before: str, after: str) -> Sequence[str]:
         *(Counter(new.other) - Counter(old.other)).elements(),
         *([] if missing or extra else changed_number_words(segment, before, after)),
         *swapped(segment.source, before, after, *languages),
+        *_changed_roman_numerals(segment.source, before, after),
     ]
+
+
+def _changed_roman_numerals(source: str, before: str, after: str) -> list[str]:
+    """Roman numerals of the source that became others: chapter IV → chapter VI."""
+    old, new = roman_numerals(before), roman_numerals(after)
+    if old == new:
+        return []
+    aim = roman_numerals(source)
+    lost = [value for value in (old - new) if aim[value] > new[value]]
+    gained = [value for value in (new - old) if not aim[value]]
+    return [f"Roman numeral {one} became {other}" for one, other in zip(lost, gained, strict=False)]
 
 
 def swapped(source: str, before: str, after: str, source_lang: str, target_lang: str) -> list[str]:
@@ -208,24 +235,61 @@ def units(segment: Segment, before: str, after: str) -> Sequence[str]:
     source, before, after = (_ARGUMENT.sub("7", text) for text in (segment.source, before, after))  # 7 for "#"
     lang = segment.target_lang
     mentioned = units_named(source, segment.source_lang)
-    named = mentioned or frozenset()
+    named = frozenset(mentioned or ())
+    if mentioned is not None and not mentioned:
+        return []
     old, new = (Counter((unit.kind, unit.unit) for unit in quantities(text, lang, named)) for text in (before, after))
     in_source = Counter((unit.kind, unit.unit) for unit in quantities(source, segment.source_lang, named))
     removed, added = old - new, new - old
-    if not removed:
-        return []
     faults = []
     for (kind, unit), count in added.items():
         others = [
             other for other_kind, other in removed if other_kind == kind and (mentioned is None or other in mentioned)
         ]
-        if others and in_source[kind, unit] < new[kind, unit]:
+        in_source_count = max(in_source[kind, unit], mentioned[unit] if mentioned else 0)
+        if others and in_source_count < new[kind, unit] and _is_named_less(others, before, after, lang):
             faults += [f"unit {others[0]} became {unit}"] * count
     for kind, unit in (in_source - new) & removed:
+        if unit == "year":  # aged 3
+            continue
         places = [place for place in quantities(before, lang, named) if (place.kind, place.unit) == (kind, unit)]
         if _is_bare(places, before, after, lang):
             faults.append(f"unit {unit} is missing")
-    return faults
+    return faults or _swapped_unit_words(before, after, lang, named)
+
+
+def _is_named_less(units: Iterable[str], before: str, after: str, lang: str) -> bool:
+    """Whether one of ``units`` is named less often after, beside a number or not: # ans → # jour de l'an."""
+    old, new = units_named(before, lang), units_named(after, lang)
+    return old is None or new is None or any(new[unit] < old[unit] for unit in units)
+
+
+def _swapped_unit_words(before: str, after: str, lang: str, named: frozenset[str]) -> list[str]:
+    """The units in words, away from a number in digits, that became others of their kind: two weeks → two days."""
+    if not named or not _loses_a_unit_word(before, after, lang):
+        return []
+    old, new = (units_in_words(text, lang, named) for text in (before, after))
+    old_units, new_units = ({spelled.unit for spelled in side} for side in (old, new))
+    new_units |= {quantity.unit for quantity in quantities(after, lang, named)}
+    lost = {_place(spelled): spelled.unit for spelled in old if spelled.unit in named and spelled.unit not in new_units}
+    added = [spelled for spelled in new if spelled.unit not in named and spelled.unit not in old_units]
+    faults = [f"unit {lost[_place(other)]} became {other.unit}" for other in added if _place(other) in lost]
+    return list(dict.fromkeys(faults))
+
+
+def _loses_a_unit_word(before: str, after: str, lang: str) -> bool:
+    """Whether a word for a unit goes; in scripts without spaces that is not asked."""
+    if not scripts.has_spaces(lang):
+        return True
+    return any(units_of(word, lang) for word in set(scripts.words(before)).difference(scripts.words(after)))
+
+
+def _place(spelled: NamedUnit) -> tuple[str, str]:
+    """What a unit must have in common with one that comes for it: its kind, and of a time also the word before it.
+
+    A time may be said in another way: at the last minute, at the eleventh hour.
+    """
+    return spelled.kind, spelled.word_before if spelled.kind == "time" else ""
 
 
 def _is_bare(places: Sequence[Quantity], before: str, after: str, lang: str) -> bool:
@@ -270,16 +334,20 @@ def _term_faults(segment: Segment, text: str) -> Iterator[str]:
 
 # -- lines and white space
 
-_BREAKS = regex.compile(r"[ \t]*+\r?\n(?:[ \t]*+\r?\n)*+")
+_BREAKS = regex.compile(rf"(?:[ \t]*+[{LINE_BREAKS}])++")
 
 
 def _breaks(text: str) -> tuple[int, ...]:
     """The line breaks between the lines of ``text``: 1 ends a line, more end a paragraph."""
-    return tuple(match.group().count("\n") for match in _BREAKS.finditer(text.strip())) if "\n" in text else ()
+    return tuple(len(line_breaks(match.group())) for match in _BREAKS.finditer(text.strip()))
 
 
 def paragraphs(segment: Segment, before: str, after: str) -> list[str]:
     """Line and paragraph breaks stay as they were, or come closer to those of the source."""
+    if new_kinds := new_line_breaks(after, before, segment.source):
+        # A file is read by some of them and not by others, so a swap is a change even where the count stays.
+        characters = ", ".join(f"U+{ord(character):04X}" for character in sorted(new_kinds))
+        return [f"line break {characters}, which neither the text nor its source has"]
     old, new, aim = _breaks(before), _breaks(after), _breaks(segment.source)
     if new in (old, aim):
         return []
@@ -327,6 +395,8 @@ def script(segment: Segment, before: str, after: str) -> list[str]:
         faults.append("source text is copied")
     elif foreign.copied_paragraphs(segment, before, after):
         faults.append("a paragraph of the source is copied")
+    else:
+        faults += [f"{words!r} is left untranslated" for words in left_over(segment, before, after)]
     if drop := foreign.script_drop(segment, before, after):
         faults.append(
             f"only {drop[1]:.0%} of the letters are in the script of {segment.target_lang}, before {drop[0]:.0%}"
@@ -340,40 +410,118 @@ def language(segment: Segment, before: str, after: str) -> list[str]:
     return [f"a sentence is in {languages.name(lang)}: {sentence[:60]!r}" for sentence, lang in new]
 
 
-# -- the text as a whole: its end, its length
+# -- the text as a whole: what it repeats, its end, its length
+
+
+def repetition(segment: Segment, before: str, after: str) -> list[str]:
+    """No phrase is repeated without end, and no word doubled."""
+    return [
+        fault
+        for check in (checks.repetition, checks.doubled_words)
+        for fault in new_faults(check)(segment, before, after)
+    ]
+
 
 _SAME_WORDING = 0.7
 _FEW_WORDS = 4
 
 
 def end(segment: Segment, before: str, after: str) -> list[str]:
-    """Final punctuation that the source has is not dropped, unless the text is reworded."""
-    if not after.strip() or checks.is_ended(after, segment.target_lang):
+    """Final punctuation that the source has is not dropped, and no question becomes a statement or the reverse.
+
+    Neither counts where the text is reworded.
+    """
+    if not after.strip():
         return []
-    sides = (before, segment.target_lang), (segment.source, segment.source_lang)
-    if not all(checks.is_ended(*side, surely=True) for side in sides):
-        return []
+    if not checks.is_ended(after, segment.target_lang):
+        sides = (before, segment.target_lang), (segment.source, segment.source_lang)
+        if not all(checks.is_ended(*side, surely=True) for side in sides):
+            return []
+        return [] if _is_reworded(before, after) else ["the final punctuation is missing"]
+    return _changed_questions(segment, before, after)
+
+
+def _is_reworded(before: str, after: str) -> bool:
     old, new = Counter(scripts.words(before)), Counter(scripts.words(after))
-    reworded = old.total() >= _FEW_WORDS and (old & new).total() < _SAME_WORDING * old.total()
-    return [] if reworded else ["the final punctuation is missing"]
+    return old.total() >= _FEW_WORDS and (old & new).total() < _SAME_WORDING * old.total()
 
 
-def length(segment: Segment, before: str, after: str, nearest: Nearest | None = None) -> list[str]:
-    """The text is not emptied, no sentence is lost (``text.omission``), no commentary added (``text.commentary``)."""
-    if before.strip() and not after.strip():
-        return ["the text is empty"]
-    source, lang = segment.source, segment.target_lang
-    losses = lost_sentences(source, before, after, target_lang=lang, nearest=nearest)
-    if losses or commentary(source, before, target_lang=lang):  # what was lost, or is left, may be a remark
-        texts = (bare(source, text, lang) for text in (before, after))
-        losses = lost_sentences(source, *texts, target_lang=lang, nearest=nearest)
-    if losses and is_rid_of_remarks(source, before, after, lang):
-        losses = ()
-    additions = grown(source, before, after, target_lang=lang)
-    if (losses or additions) and (shown := _shown(source, before, after)):  # branches are what the language needs
-        losses = tuple(loss for one in shown for loss in lost_sentences(*one, target_lang=lang, nearest=nearest))
-        additions = tuple(dict.fromkeys(addition for one in shown for addition in grown(*one, target_lang=lang)))
-    return [*losses, *additions]
+def _changed_questions(segment: Segment, before: str, after: str) -> list[str]:
+    """Questions of the source that became statements, or the reverse, in the same words."""
+    lang = segment.target_lang
+    if scripts.script_of(lang) in checks.WITHOUT_FINAL_MARKS or checks.asks_alike(before, after):
+        return []
+    old, new = checks.endings(before, lang), checks.endings(after, lang)
+    count, aim = len(new.questions), len(checks.endings(segment.source, segment.source_lang).questions)
+    if abs(count - aim) <= abs(len(old.questions) - aim):
+        return []
+    asked, stated = ("question", "statement") if count < aim else ("statement", "question")
+    was, becomes = (old.questions, new.statements) if count < aim else (old.statements, new.questions)
+    same = set(was).intersection(becomes).difference(new.questions if count < aim else new.statements)
+    if same and (count < aim or not _is_reworded(before, after)):
+        return [f"a {asked} became a {stated}"]
+    is_turned = old.last == asked and new.last == stated and _begins_alike(before, after)
+    return [f"a {asked} became a {stated}"] if is_turned else []
+
+
+def _begins_alike(before: str, after: str) -> bool:
+    """Whether a text has as many words as another, give or take one, and begins with half of them."""
+    old, new = scripts.words(before), scripts.words(after)
+    alike = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False))))
+    return abs(len(old) - len(new)) <= 1 and 2 * alike >= len(old)
+
+
+_NOTE_MARK = regex.compile(r"^[ \t\u3000]*+[※⚠ℹ💡📝☞]\ufe0f?", regex.MULTILINE)
+"""The word for a note in some languages, which a translation may spell out."""
+
+
+class Length:
+    """The text is not emptied, no sentence is lost (``text.omission``), no commentary added (``text.commentary``).
+
+    Called, it names what is surely lost. :meth:`with_doubts` also names what may be lost or may be a concise rewording:
+    the word counts of the two are alike. ``nearest`` compares sentences by meaning.
+    """
+
+    def __init__(self, nearest: Nearest | None = None) -> None:
+        self._nearest = nearest
+
+    def __call__(self, segment: Segment, before: str, after: str) -> list[str]:
+        """The damage that needs no judge."""
+        return self._faults(segment, before, after, surely=True)
+
+    def with_doubts(self, segment: Segment, before: str, after: str) -> list[str]:
+        """The damage, and what only a judge could tell from damage."""
+        return self._faults(segment, before, after, surely=False)
+
+    def _faults(self, segment: Segment, before: str, after: str, *, surely: bool) -> list[str]:
+        if before.strip() and not after.strip():
+            return ["the text is empty"]
+        source, lang = segment.source, segment.target_lang
+        if _NOTE_MARK.search(source):
+            source, before, after = (_NOTE_MARK.sub("Note: ", text) for text in (source, before, after))
+
+        def lost(source: str, before: str, after: str) -> list[str]:
+            found = []
+            for stretch in losses(source, before, after, lang, self._nearest):
+                if stretch.is_sure or (not surely and stretch.evidence + STRICTNESS > 0):
+                    found.append(stretch.complaint)
+            return found
+
+        missing = lost(source, before, after)
+        if missing or commentary(source, before, target_lang=lang):  # what was lost, or is left, may be a remark
+            missing = lost(source, bare(source, before, lang), bare(source, after, lang))
+        if missing and is_rid_of_remarks(source, before, after, lang):
+            missing = []
+        additions = list(grown(source, before, after, target_lang=lang))
+        if missing or additions:
+            shown = _shown(source, before, after)
+            if shown:  # branches are what the language needs
+                missing = [loss for texts in shown for loss in lost(*texts)]
+                additions = [addition for texts in shown for addition in grown(*texts, target_lang=lang)]
+        return list(dict.fromkeys([*missing, *additions]))
+
+
+length = Length()
 
 
 def max_length(segment: Segment, before: str, after: str) -> list[str]:
@@ -401,7 +549,8 @@ GUARDS: dict[str, Guard] = {
     "script": script,
     "language": language,
     "control": new_faults(checks.control),
-    "repetition": new_faults(checks.repetition),
+    "width": new_faults(checks.width),
+    "repetition": repetition,
     "end": end,
     "length": length,
     "max_length": max_length,
@@ -437,11 +586,12 @@ def damages(
     *,
     skip: Collection[str] = frozenset(),
     instead: Mapping[str, Guard] | None = None,
+    doubts: bool = False,
 ) -> tuple[Damage, ...]:
     """What the change from ``before`` to ``after`` newly damages; ``()`` = clean.
 
     ``segment`` gives source, languages and terms. Guards named in ``skip`` are left out; those of ``instead`` stand for
-    the ones of the same name.
+    the ones of the same name. With ``doubts``, what may be damage counts too: so it is where no judge is asked.
     """
     if before == after:
         return ()
@@ -449,8 +599,13 @@ def damages(
         Damage(guard=name, detail=detail if len(detail) <= _LONGEST_DETAIL else f"{detail[:_LONGEST_DETAIL]}…")
         for name, guard in {**GUARDS, **(instead or {})}.items()
         if name not in skip
-        for detail in guard(segment, before, after)[:_MOST_DETAILS]
+        for detail in _checked(guard, doubts)(segment, before, after)[:_MOST_DETAILS]
     )
+
+
+def _checked(guard: Guard, doubts: bool) -> Guard:
+    """``guard``, or with ``doubts`` its stricter form, if it has one."""
+    return guard.with_doubts if doubts and isinstance(guard, DoubtingGuard) else guard
 
 
 def screen(
@@ -460,19 +615,20 @@ def screen(
     *,
     skip: Collection[str] = frozenset(),
     instead: Mapping[str, Guard] | None = None,
+    doubts: bool = False,
 ) -> tuple[list[Edit], str, tuple[Damage, ...]]:
     """Apply the ``applied`` ones of ``edits`` to ``before``, but for those that newly damage the text.
 
     Gives all edits in their order (the culprits as ``refused``, with the damage as detail), the text, and the damage
     that was averted. The culprits are found by halving, in O(k log n) checks for k culprits among n edits. Where no
-    single edits are to blame, all are refused and the text is ``before``.
+    single edits are to blame, all are refused and the text is ``before``. ``doubts``: as in :func:`damages`.
     """
 
     def text_with(chosen: Iterable[int]) -> str:
         return apply(before, [edits[index] for index in chosen])
 
     def check(chosen: Iterable[int]) -> tuple[Damage, ...]:
-        return damages(segment, before, text_with(chosen), skip=skip, instead=instead)
+        return damages(segment, before, text_with(chosen), skip=skip, instead=instead, doubts=doubts)
 
     def culprits_in(group: list[int]) -> list[int] | None:
         """The edits of ``group`` that do damage alone; ``None`` where only their combination does."""
@@ -513,10 +669,12 @@ def inseparable(
     *,
     skip: Collection[str] = frozenset(),
     instead: Mapping[str, Guard] | None = None,
+    doubts: bool = False,
 ) -> list[list[Edit]]:
     """The ``edits`` in the order of their places, with those together that do damage without their neighbours.
 
     Both quotation marks are an example. What does damage even with all edits after it is joined with those before it.
+    ``doubts``: as in :func:`damages`.
     """
     groups: list[list[Edit]] = []
     damaged = False
@@ -525,7 +683,8 @@ def inseparable(
             groups[-1].append(edit)
         else:
             groups.append([edit])
-        damaged = bool(damages(segment, before, apply(before, groups[-1]), skip=skip, instead=instead))
+        text = apply(before, groups[-1])
+        damaged = bool(damages(segment, before, text, skip=skip, instead=instead, doubts=doubts))
     if damaged and len(groups) > 1:
         groups[-2:] = [groups[-2] + groups[-1]]
     return groups

@@ -15,8 +15,9 @@ from mtagent.chain.guards import Damage, listed
 from mtagent.errors import UnreadableReply
 from mtagent.llm.reading import plain_text
 from mtagent.records import Segment
-from mtagent.text import checks, commentary, markup, scripts
+from mtagent.text import checks, commentary, icu, markup, numbers, scripts
 from mtagent.text.checks import Check, keys
+from mtagent.text.number_words import readings
 
 TIMES_LONGER, LETTERS_LONGER = 3, 80
 TIMES_SHORTER, LETTERS_SHORTER = 6, 30
@@ -46,13 +47,30 @@ def refusals(segment: Segment, text: str, *, skip: Collection[str] = ()) -> tupl
     )
 
 
+def lost_numbers(segment: Segment, text: str, *, skip: Collection[str] = ()) -> tuple[Damage, ...]:
+    """The numbers of the source that ``text`` has neither in digits nor in words; ``()`` where ``skip`` names them.
+
+    A model is asked once more for a translation that lost one, and then the text is taken and marked: people leave out
+    a number in one of 95 good translations, or write it as no rule expects. The plurals of ICU messages are left out.
+    """
+    if "numbers" in skip or icu.message(segment.source):
+        return ()
+    source, translation = markup.prose(segment.source), markup.prose(text)
+    missing = numbers.faults(source, translation, segment.source_lang, segment.target_lang).missing
+    if not missing:
+        return ()
+    words = readings(translation, segment.target_lang).possible.copy()
+    lost = [source[number.start : number.end] for number in missing if not numbers.take(words, number)]
+    return tuple(Damage(guard="numbers", detail=f"number {written} is missing") for written in lost)
+
+
 def read_revision(reply: str, segment: Segment, before: str, *, skip: Collection[str] = ()) -> str:
     """The text that a model made of the translation ``before``, from its ``reply``.
 
     Raises :class:`EmptyReply` for an empty one, and :class:`UnreadableReply` for what is no translation of ``segment``,
     such as a refusal. Faults that ``before`` has too do not count, and lost marks are left to the guards over changes.
     """
-    text = plain_text(reply, before)
+    text = scripts.without_stray_spaces(plain_text(reply, before), before)
     skip = RESTORABLE.union(skip)
     if damages := refusals(segment, text, skip=skip):
         old = {damage.guard for damage in refusals(segment, before, skip=skip)}

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from mtagent.cli.terminal import guard_the_rest, say, show_misuse
-from mtagent.errors import BudgetSpent, MtagentError, ServerPaused
+from mtagent.errors import BudgetSpent, MtagentError, ServerPaused, UntrustedSettings
 from mtagent.version import __version__
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ COMMANDS = {
     "serve": ("mtagent.cli.serve:serve", "Serve improved translations to tools that speak LibreTranslate or DeepL."),
     "gate": ("mtagent.cli.gate", "Calibrate the gate on human judgement."),
     "himate": ("mtagent.cli.himate", "Calibrate the evaluator himate."),
-    "config": ("mtagent.cli.config", "Print the effective configuration."),
+    "config": ("mtagent.cli.config", "Print the effective configuration, or trust the file that holds it."),
     "runs": ("mtagent.cli.runs", "List, show and delete stored runs; save those of a damaged store."),
     "export": (
         "mtagent.cli.export",
@@ -104,8 +104,8 @@ def cli() -> None:
     """Improve machine translation: Translate, Postedit, Proofread.
 
     Every change is checked, and kept only where it is no worse. The texts go to standard output or -o, all else to
-    standard error. Exit codes: 0 all done, 1 an error, 2 wrong usage, 3 some segments failed and kept their text,
-    4 the budget is spent, 5 the server asks to come back later.
+    standard error. Exit codes: 0 all done, 1 an error, 2 wrong usage, 3 some segments failed and kept the last
+    accepted text, 4 the budget is spent, 5 the server asks to come back later.
     """
     from mtagent.formats.files import remove_stale
 
@@ -137,6 +137,8 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> None:
         sys.exit(error.exit_code)
     except MtagentError as error:
         say(f"mtagent: {error}")
+        for line in error.lines if isinstance(error, UntrustedSettings) else ():
+            say(line)
         try:
             sys.stdout.flush()
         except OSError:

@@ -18,7 +18,7 @@ from mtagent.cli.options import (
 )
 from mtagent.cli.score import RESAMPLING_OPTIONS, read_score_options
 from mtagent.cli.score_inputs import names_in
-from mtagent.cli.terminal import display, say
+from mtagent.cli.terminal import display, hand_out, say
 from mtagent.jobs.inputs import named_translation
 from mtagent.text import table
 
@@ -73,7 +73,7 @@ def command(**options: Any) -> None:
     if form == "json":
         display(compare_tables.as_json(comparison))
     elif form in ("csv", "tsv"):
-        click.echo(compare_tables.flat(comparison, "," if form == "csv" else "\t"))
+        hand_out(compare_tables.flat(comparison, "," if form == "csv" else "\t"))
         for warning in comparison.warnings:
             say(f"mtagent: warning: {warning}")
     else:

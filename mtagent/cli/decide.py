@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mtagent.cli.options import FILE, STORE_OPTION, existing_store, with_options
-from mtagent.cli.terminal import say
+from mtagent.cli.terminal import hand_out, say
 from mtagent.formats.files import STANDARD
 from mtagent.text.amounts import counted
 from mtagent.text.escaping import visible
@@ -129,7 +129,7 @@ def _decide(
         )
     for result in results:
         if len(segments) == 1:
-            click.echo(result.decided.text)
+            hand_out(result.decided.text)
         else:
             _echo(result)
     edits = sum(result.edits for result in results)

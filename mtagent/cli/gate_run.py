@@ -23,7 +23,7 @@ from mtagent.cli.options import (
     read_config,
 )
 from mtagent.cli.progress import Progress
-from mtagent.cli.terminal import display, say
+from mtagent.cli.terminal import display, notices, say
 from mtagent.config import Config
 
 if TYPE_CHECKING:
@@ -106,7 +106,8 @@ def calibrate_run(output: Path | None, force: bool, quiet: bool, options: dict[s
     if options["dry_run"]:
         _estimate(config, name, labels, options)
         return
-    with Progress(verbose=options["verbose"], quiet=quiet, counted=("judged", "failed")) as progress:
+    counted = ("judged", "failed")
+    with notices(quiet), Progress(verbose=options["verbose"], quiet=quiet, counted=counted) as progress:
         data, run = run_async(
             judge_edits(
                 config,

@@ -125,8 +125,9 @@ def show(store: Path | None) -> None:
         "segments",
         "failed",
     )
+    folder = store_path(store).parent
     click.echo("\t".join(columns))
-    for calibration in read_all(store_path(store).parent):
+    for calibration in read_all(folder):
         click.echo("\t".join(visible(_cell(getattr(calibration, column)), one_line=True) for column in columns))
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, get_args
 import click
 
 from mtagent import config as configuration
+from mtagent.cli import trust
 from mtagent.cli.terminal import say
-from mtagent.config import Config, GateName
+from mtagent.config import Config, GateName, SettingsFile
 from mtagent.errors import ConfigError
 from mtagent.evaluators.protocol import EVALUATORS
 from mtagent.formats.files import STANDARD
@@ -27,6 +28,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
 OptionDecorator = Callable[[F], F]
 CONFIG_NAME = "mtagent.toml"
+_SETTINGS_FILE = "mtagent settings file"
+"""Under which name a command keeps the file that it has read."""
 
 
 class Names(click.ParamType[Any]):
@@ -382,7 +385,10 @@ def with_options(*groups: list[Callable[[F], F]]) -> Callable[[F], F]:
 
 
 def read_config(options: dict[str, Any]) -> Config:
-    """The configuration that ``options`` ask for; takes what belongs to it out of ``options``."""
+    """The configuration that ``options`` ask for; takes what belongs to it out of ``options``.
+
+    Raises :class:`UntrustedSettings` as :func:`settings_file` does.
+    """
     overrides = {name: options.pop(name) for name in list(options) if name in Config.model_fields}
     overrides = {name: value for name, value in overrides.items() if value not in (None, ())}
     if judges := overrides.pop("judge", None):
@@ -398,15 +404,30 @@ def read_config(options: dict[str, Any]) -> Config:
         if stage not in ("translate", "postedit", "proofread", "judge") or not model:
             raise ConfigError(f"--stage-model {stage_model!r}: write for example postedit=gpt-6.1-sol")
         overrides[stage] = {**overrides.get(stage, {}), "model": model}
-    config = configuration.load(config_path(options.pop("config_file", None)), overrides)
+    config = configuration.load(settings_file(options.pop("config_file", None)), overrides)
     tell_licences((config.evaluator, *config.judges))
     return config
 
 
-def config_path(path: Path | None) -> Path | None:
-    """``path``, or ``mtagent.toml`` in the working folder, if it is there."""
-    usual = Path(CONFIG_NAME)
-    return path or (usual if usual.is_file() else None)
+def settings_file(named: Path | None, *, check_trust: bool = True) -> SettingsFile | None:
+    """The file that ``--config`` has ``named``, or ``mtagent.toml`` in the working folder, if there is one.
+
+    It is read once in a command. Which one it is goes to standard error, unless the command is ``--quiet``. Raises
+    :class:`UntrustedSettings` for a file that isn't named and needs trust that it doesn't have.
+    """
+    context = click.get_current_context()
+    if _SETTINGS_FILE not in context.meta:
+        path = named or Path(CONFIG_NAME)
+        file = SettingsFile.read(path) if named is not None or path.is_file() else None
+        if file is not None:
+            file.written()  # one that isn't TOML is refused before it is announced
+        if file is not None and named is None and check_trust:
+            trust.check(file)
+        if file is not None and not context.params.get("quiet"):
+            say(f"mtagent: settings from {trust.absolute(file.path)}")
+        context.meta[_SETTINGS_FILE] = file
+    found: SettingsFile | None = context.meta[_SETTINGS_FILE]
+    return found
 
 
 def tell_licences(specs: Iterable[object]) -> None:
@@ -419,8 +440,10 @@ def store_path(path: Path | None) -> Path:
     """``path``, or the store of ``--config`` or ``mtagent.toml`` in the working folder, or the usual one."""
     from mtagent.store.store import default_path
 
-    config_file = click.get_current_context().meta.get(CONFIG_NAME)
-    return path or configuration.load(config_path(config_file)).store or default_path()
+    if path is not None:
+        return path
+    named = click.get_current_context().meta.get(CONFIG_NAME)
+    return configuration.load(settings_file(named)).store or default_path()
 
 
 def existing_store(path: Path | None) -> Store:

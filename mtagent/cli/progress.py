@@ -44,10 +44,12 @@ class Progress:
         self._verbose, self._quiet = verbose, quiet
         self._counts = dict.fromkeys(counted, 0)
         self._usage = Usage()
+        self._failed_changed = 0
         self._empty = 0
         self._left_alone = 0
         self._failed: list[str] = []
         self._lossy: list[str] = []
+        self._without_numbers: list[str] = []
         self._untranslated: list[str] = []
         self._warned: list[str] = []
         self._bar: tqdm[Never] | None = None
@@ -81,14 +83,18 @@ class Progress:
         """Count one more segment that was improved."""
         name, failed = chain.segment.id, chain.failed
         self._counts[chain.state] += 1
+        self._failed_changed += failed is not None and chain.changed
         self._empty += failed is not None and not chain.text
         given = chain.segment.translation
         if chain.segment.source.strip() and given is not None and not given.strip():
             self._untranslated.append(name)
         self._failed += [f"{name} ({failed.stage})"] if failed else []
-        if any(step.stage == "translate" and step.verdict == "kept" for step in chain.steps):
+        translated = next((step for step in chain.steps if step.stage == "translate" and step.verdict == "kept"), None)
+        if translated is not None:
             damages = translation.refusals(chain.segment, chain.text)
             self._lossy += [name] if any(damage.guard in translation.RESTORABLE for damage in damages) else []
+            if "numbers" in translated.cause.guards and translation.lost_numbers(chain.segment, chain.text):
+                self._without_numbers.append(name)
         self._left_alone += any(step.cause.kind == "triage" for step in chain.steps)
         ratings = [rating for step in chain.steps for rating in step.ratings]
         self._warned += dict.fromkeys(f"{name}: {rating.warnings[0]}" for rating in ratings if rating.warnings)
@@ -130,7 +136,10 @@ class Progress:
         if self._bar is not None:
             cost = dollars(self._usage.cost, "?").removeprefix("$")
             tokens = self._usage.input_tokens + self._usage.output_tokens
-            self._bar.set_postfix({**self._counts, "$": cost, "tokens": tokens}, refresh=False)
+            counts: dict[str, int | str] = {**self._counts}
+            if self._failed_changed:
+                counts["failed"] = f"{self._counts['failed']} ({self._failed_changed} changed)"
+            self._bar.set_postfix({**counts, "$": cost, "tokens": tokens}, refresh=False)
             self._bar.update()
 
     def finish(self, summary: RunSummary) -> None:
@@ -139,7 +148,7 @@ class Progress:
             return
         counts = summary.counts
         what = f"{counts.changed} changed, {counts.unchanged} unchanged, {counts.rejected} rejected"
-        what += f", {counts.failed} failed"
+        what += f", {failed_counts(counts.failed, counts.failed_changed)}"
         cost = self._paid(summary)
         say(f"mtagent: {counted(counts.done + counts.failed, 'segment')}: {what}; {cost}; run {summary.name}")
         if self._left_alone:
@@ -148,11 +157,13 @@ class Progress:
             say(f"mtagent: {line}")
         if self._lossy:
             say(f"mtagent: placeholders or tags of the source are missing in: {_listed(self._lossy)}")
+        if self._without_numbers:
+            say(f"mtagent: numbers of the source are missing in: {_listed(self._without_numbers)}")
         if self._untranslated:
             say(f"mtagent: the translation is empty, and stays so, in: {_listed(self._untranslated)}")
         if counts.failed:
             empty = f" ({self._empty} had none: empty lines)" if self._empty else ""
-            kept = f"failed segments kept their text{empty}"
+            kept = f"failed segments kept the last accepted text{empty}"
             say(f"mtagent: {kept}; the same command again retries only them.")
             if self._failed:  # none where all of them failed in a former session
                 say(f"mtagent: failed: {_listed(self._failed)}")
@@ -192,6 +203,12 @@ class Progress:
         reused = f" ({self._usage.reused} more answered from the store)" if self._usage.reused else ""
         tokens = f"{run.usage.input_tokens} + {run.usage.output_tokens} tokens{uncounted(run)}"
         return f"{run.usage.calls} calls{reused}, {tokens}, {dollars(run.usage.cost, 'price unknown')}"
+
+
+def failed_counts(failed: int, changed: int) -> str:
+    """How many segments failed, and how many of them an earlier stage had changed."""
+    before = f" ({changed} of them after an earlier stage changed the text)" if changed else ""
+    return f"{failed} failed{before}"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -46,7 +46,7 @@ def list_runs(store: Path | None) -> None:
     """All runs, oldest first, as tab-separated columns."""
     with existing_store(store) as opened:
         runs, outside = opened.runs(), opened.outside()
-    click.echo("name\tstate\tstarted\tsegments\tchanged\trejected\tfailed\tcalls\ttokens\tcost\tkind")
+    click.echo("name\tstate\tstarted\tsegments\tchanged\trejected\tfailed\tcalls\ttokens\tcost\tkind\tfailed_changed")
     for run in runs:
         click.echo("\t".join(visible(cell, one_line=True) for cell in _columns(run)))
     if outside.calls:
@@ -69,6 +69,7 @@ def _columns(run: RunSummary) -> list[str]:
         *numbers,
         dollars(usage.cost, "price unknown"),
         run.kind,
+        "-" if run.kind == "rating" else str(counts.failed_changed),
     ]
 
 

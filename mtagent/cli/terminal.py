@@ -1,7 +1,8 @@
 """What people read. No control character that a text, a name or a server brings along acts on a terminal.
 
-Everything that a command says goes through :func:`say`, every table and story through :func:`display`. Data goes out as
-it is: translations, JSON, CSV.
+Everything that a command says goes through :func:`say`, every table and story through :func:`display`. Data (texts,
+CSV) goes through :func:`hand_out`: a file or a pipe gets it exactly, a terminal gets it made visible, as
+:func:`mtagent.formats.files.replacing` does with what goes to standard output.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from types import TracebackType
 
 import click
 
-from mtagent.text.escaping import visible
+from mtagent.text.escaping import shown_on, visible
 
 
 def say(message: str) -> None:
@@ -27,6 +28,11 @@ def say(message: str) -> None:
 def display(text: str, *, err: bool = False) -> None:
     """A text of several lines for people: a table, a story."""
     click.echo(visible(text), err=err)
+
+
+def hand_out(data: str) -> None:
+    """Data on standard output: exactly as it is, unless that is a terminal."""
+    click.echo(shown_on(sys.stdout, data), color=True)  # otherwise click drops escape sequences from a pipe
 
 
 def show_misuse(error: click.ClickException) -> None:
@@ -72,18 +78,19 @@ class _Once(logging.Handler):
 
 
 _CLIENT = "mtagent.llm.client"
+_JUDGE = "mtagent.evaluators.pairwise"
 
 
 @contextmanager
 def notices(quiet: bool) -> Iterator[None]:
     """Show what is reported of files: which foreign column is taken for what, and what a calibration was not made for.
 
-    Also that a server keeps failing. ``quiet``: warnings alone.
+    Also that a server keeps failing, and that a judge chooses by place. ``quiet``: warnings alone.
     """
     loggers, handler = [logging.getLogger(name) for name in ("mtagent.formats", "mtagent.jobs.improve")], _Once()
     for logger in loggers:
         logger.setLevel(logging.WARNING if quiet else logging.INFO)
-    loggers.append(logging.getLogger(_CLIENT))
+    loggers += [logging.getLogger(_CLIENT), logging.getLogger(_JUDGE)]
     for logger in loggers:
         logger.addHandler(handler)
     try:

@@ -280,7 +280,7 @@ _TAKEN_AWAY = regex.compile(
 _ENDS_THERE = regex.compile(
     rf"[ ]?(?:$|\n|[.,;:!?)\]'’<（(|…]|%|{_OF_100}|{_SCALE}|分|점|点|(?:[ ][-–—]|[-–—][ ])[ ]?[^\W\d]"
     r"|(?:points?|pts|because|since|as|based|due|given|giving|considering|which|with|without|overall|percent|for|in|on|by|from"
-    r"|but|though|although|while|when|where|seems|appears|here|according|indicating|reflecting|at[ ](?:best|most)"
+    r"|but|though|although|while|when|where|seems|appears|here|according|indicating|reflecting"
     r"|score|rating|grade)\b(?![ ]\d)|(?:and|to)\b(?![ ](?:an?[ ])?\d))",
     regex.IGNORECASE,
 )
@@ -288,7 +288,51 @@ _GOES_ON = regex.compile(
     r"[ ]?\(?(?:[-–—−~±+/,;]|\b(?:to|or|and|out[ ]of|of)\b)[ ]?(?:an?[ ])?(?:maximum[ ]|total[ ])?\d|[ ]?[+±]",
     regex.IGNORECASE,
 )
-_RANGE_BEFORE = regex.compile(r"\bbetween[ ]$|\d[ ]?(?:-|–|—|to|and|or)[ ]?$", regex.IGNORECASE)
+_RANGE_BEFORE = regex.compile(
+    r"\b(?:between|zwischen|entre|tra|fra|между|mezi)[ ]$"
+    r"|\d[ ]?(?:%|/100)?[ ]?(?:-|–|—|to|and|or|bis|und|oder|et|à|y|o|e|a|и|до|až|[到至〜~から에서])[ ]?$",
+    regex.IGNORECASE,
+)
+# What makes a number the end of a range that is open on its other side, or denies it, by where it stands.
+_BOUNDS_BEFORE = (
+    "below", "under", "beneath", "above", "over", "beyond", "at least", "at most", "at best", "at worst", "up to",
+    "less than", "lower than", "smaller than", "fewer than", "worse than", "more than", "higher than", "greater than",
+    "better than", "larger than", "exceeds", "exceeding", "exceed", "minimum of", "maximum of", "not", "never",
+    "unter", "über", "unterhalb von", "oberhalb von", "mindestens", "höchstens", "weniger als", "mehr als", "nicht",
+    "moins de", "plus de", "au moins", "au plus", "inférieur à", "supérieur à", "inférieure à", "supérieure à", "pas",
+    "menos de", "más de", "por debajo de", "por encima de", "al menos", "como máximo", "como mínimo", "inferior a",
+    "superior a", "abaixo de", "acima de", "mais de", "pelo menos", "no máximo", "não",
+    "meno di", "più di", "sotto", "sopra", "almeno", "al massimo", "non",
+    "ниже", "выше", "менее", "более", "меньше", "больше", "не", "méně než", "více než", "pod", "nad", "nejméně",
+)  # fmt: skip
+_BOUNDS_BEFORE_UNSPACED = (
+    "低于",
+    "低於",
+    "不到",
+    "不足",
+    "高于",
+    "高於",
+    "超过",
+    "超過",
+    "至少",
+    "至多",
+    "最多",
+    "不是",
+    "최소",
+    "최대",
+)
+_BOUND_BEFORE = regex.compile(
+    rf"(?:\b(?:{'|'.join(_BOUNDS_BEFORE)})(?:[ ](?:an?|the|of|a[ ]score[ ]of|score[ ]of))?[ ]?"
+    rf"|(?:{'|'.join(_BOUNDS_BEFORE_UNSPACED)})[ ]?|(?<![-=~])[<>≤≥≦≧][ ]?)$",
+    regex.IGNORECASE,
+)
+_BOUND_AFTER = regex.compile(
+    rf"(?:{_OF_100}|%|[ ]points?|分|점|点)?(?:[ ](?:at[ ](?:best|least|most|worst|the[ ](?:very[ ])?(?:least|most))"
+    r"|(?:or|and)[ ](?:above|below|better|greater|higher|less|lower|more|over|under|worse)"
+    r"|oder[ ](?:höher|mehr|niedriger|weniger)|o[ ](?:más|menos)|ou[ ](?:plus|moins|mais|menos))\b"
+    r"|[ ]?(?:以上|以下|未満|未满|이상|이하|미만)|\+)",
+    regex.IGNORECASE,
+)
 _NAMED_AFTER = regex.compile(r"[ -]points?[ -](?:score|rating|grade|mark)\b", regex.IGNORECASE)
 _ASPECT = regex.compile(rf"(?:{_OF_100}|%)?[ ](?:for|in[ ]terms|on)\b", regex.IGNORECASE)
 _ANOTHER_ASPECT = regex.compile(r"(?:,|\band)[ ](?:an?[ ])?(?:\w+[ ])?$", regex.IGNORECASE)
@@ -326,6 +370,8 @@ def _said_of(line: str, number: regex.Match[str], *, first: bool) -> _Candidate 
     named = named or is_aspect or _NAMED_AFTER.match(line, end) is not None
     on_scale = line[end : end + 1] in (_OF_100, _SCALE)
     if not (named or by_itself or on_scale) or _TAKEN_AWAY.match(line, end):
+        return None
+    if _BOUND_BEFORE.search(clause) or _BOUND_AFTER.match(line, end):
         return None
     if label is not None and (
         _NOT_A_SCORE.search(clause, label.start()) or _DENIED.search(clause, endpos=label.start())

@@ -14,8 +14,8 @@ from typing import NamedTuple, cast
 
 import regex
 
+from mtagent.evaluators.replies import WHOLE_TRANSLATION, errors_in, is_all, located, read_error, refuse, verdict_on_all
 from mtagent.evaluators.replies import Item as Fields
-from mtagent.evaluators.replies import errors_in, located, read_error, refuse
 from mtagent.llm.reading import read_answer, whole_characters, without_thoughts
 from mtagent.records import ErrorSpan, Severity
 from mtagent.text import mqm
@@ -33,7 +33,6 @@ _CLOSERS = {
 }  # fmt: skip
 _QUOTE = regex.compile(r"[\"＂“”„«»‹›「」『』‘’‚']|`++")
 _APOSTROPHES = frozenset("'’‘‚`")
-_PUNCTUATION = frozenset(")]}>.,;:!?-–—/|*_")
 
 
 class Quoted(NamedTuple):
@@ -66,7 +65,7 @@ class Known:
     """The texts that spans are quoted from: the translation, and the source if there is one."""
 
     def __init__(self, translation: str, source: str = "") -> None:
-        self.translation, self.texts = translation, (translation, source)
+        self.translation, self.source, self.texts = translation, source, (translation, source)
         self._normal = (normalise(translation), normalise(source))
 
     def quotes(self, span: str) -> bool:
@@ -112,9 +111,8 @@ def _end_of_span(line: str, at: int, quote: str, known: Known) -> int | None:
         if line[place - 1] == "\\":
             continue
         after = line[match.end() : match.end() + 1]
-        opens_inside = mark == quote and line[place - 1].isspace() and after and not after.isspace()
         word_goes_on = mark not in "”»›」』" and after and _in_word(after)
-        if mark in closers and not word_goes_on and not (opens_inside and after not in _PUNCTUATION):
+        if mark in closers and not word_goes_on:
             ends.append(place)
             depth -= 1
             balanced = place if depth == 0 and balanced is None else balanced
@@ -147,8 +145,8 @@ _SUBTYPE = (
     r"|grammatical|inconsisten(?:cy|t)|punctuation|register|spelling|typos?|awkward(?:ness)?|unnatural|unidiomatic"
     r"|inappropriate|non-?translation|other|source (?:error|issue)|word (?:order|choice|form)|capitali[sz]ation|tense"
     r"|agreement|syntax|wording|literal|format(?:ting)?|redundan(?:cy|t)|gender|character[ -]encoding|no[ -]errors?"
-    r"|incorrect|wrong|do not translate|duplication|unclear reference|unnatural flow|offensive|whitespace|truncation"
-    r"|culture[- ]specific reference|term not applied|markup tag|hyphenation|text (?:expansion|missing)"
+    r"|incorrect|wrong|do not translate|unclear reference|unnatural flow|offensive|whitespace"
+    r"|culture[- ]specific reference|term not applied|markup tag"
     r"|(?:organi[sz]ational|company|third-party|inconsistent|unidiomatic) style"
     r"|(?:number|currency|measurement|time|date|address|telephone|emoji)(?:/time)? formats?)"
 )
@@ -204,10 +202,17 @@ _DESCRIBED = regex.compile(
 )
 _INSTEAD = regex.compile(rf"\s*+(?:instead\sof|rather\sthan|in\splace\sof)\s{MARK}", regex.IGNORECASE)
 _RENDERED = regex.compile(
-    rf"\b(?:translated|rendered|became|put)\s(?:as|to|into|with|by)\s{MARK}|^\s*+(?:->|→|=>|⇒)", regex.IGNORECASE
+    r"(?:(?<!\b(?:not|be)\s)\b(?:mis)?(?:translated|rendered|interpreted|expressed|conveyed|put|turned)\s(?:\w+ly\s)?"
+    rf"(?:as|to|into|with|by)|\b(?:became|becomes|turned\sinto))\s{MARK}",
+    regex.IGNORECASE,
+)
+_ARROW_BETWEEN = regex.compile(rf"\s*+(?:->|→|=>|⇒)\s*+{MARK}")
+_INTRODUCED = regex.compile(
+    rf"(?:the\s)?(?:source\s|original\s)?(?:word|phrase|term|expression|name|text|sentence)s?\s(?={MARK})",
+    regex.IGNORECASE,
 )
 _NONE = regex.compile(
-    r"(?:there\s(?:is|are|was|were)\s)?(?:no[- ]?errors?|none|n\s?/\s?a|na|nil|nothing|not\sapplicable|zero\serrors"
+    r"(?:there\s(?:is|are|was|were)\s)?(?:no[- ]?errors?|none|null|n\s?/\s?a|na|nil|nothing|not\sapplicable"
     rf"|no\s(?:(?:critical|major|minor|neutral|serious|significant|notable|obvious|apparent|other|further|such|mqm"
     rf"|translation|{_DIMENSION}|or|and),?\s)*+(?:errors?|issues?|problems?|mistakes?))"
     r"(?:\s(?:(?:were|was|are|is|have\sbeen|has\sbeen|to)\s)?(?:found|identified|detected|present|observed|noted|report|here))?"
@@ -258,6 +263,11 @@ def says_none(line: Line) -> bool:
 def read_listed(line: Line, known: Known) -> list[Item] | None:
     """The errors of one line without its bullet; ``None`` if any part of it is no error."""
     line = plain(line)
+    if _INTRODUCED.match(line.text) and _RENDERED.search(line.text):
+        line = line.part(line.text.index(MARK))
+    verdict = verdict_on_all(line.text)
+    if verdict:
+        return [Item(verdict, WHOLE_TRANSLATION, explanation=line.text)]
     following = _NEXT_BY_SPAN if line.text.startswith(MARK) else _NEXT_BY_CATEGORY
     items: list[Item] = []
     at = 0
@@ -292,6 +302,8 @@ def _category_first(entry: Line, known: Known) -> list[Item] | None:
     words = rest.written().strip("*_ []")
     if not words or mqm.is_non_translation(category):
         return [Item(category, "" if category.endswith("omission") else None, explanation=words or None)]
+    if is_all(words) or verdict_on_all(words):
+        return [Item(category, WHOLE_TRANSLATION, explanation=words)]
     cuts = [cut.start() for cut in islice(_CUT.finditer(words), _MOST_SEPARATORS)]
     for end in [len(words), *reversed(cuts)]:
         if known.holds(span := words[:end].strip("*_ ")):
@@ -317,7 +329,7 @@ def _span_first(entry: Line, known: Known) -> list[Item] | None:
         if "/" in joined and is_category(joined):
             category, used = joined, 2
         explanation = explanation if len(parts) > used else None
-    elif len(parts) == 1 and _is_short(parts[0]):
+    elif len(parts) == 1 and _is_short(parts[0]) and not parts[0].startswith("for "):
         category, explanation = parts[0], None
     elif not all(known.holds(span) for span in spans):
         return None
@@ -379,8 +391,14 @@ def _span_and_fix(category: str, before: str, span: str, tail: Line, known: Know
         return span, None, tail
     other = tail.quoted[0].text
     here, there = span in known.translation, other in known.translation
-    if there and not here and not category.endswith("omission") and _RENDERED.search(tail.text):
-        return other, None, Line(f"for {span!r}")
+    rendered = _RENDERED.search(tail.text)
+    if rendered and here and span not in known.source:
+        rendered = None
+    if rendered is None and not here:
+        rendered = _ARROW_BETWEEN.match(tail.text)
+    if rendered and there and not category.endswith("omission"):  # the words of the source, then their translation
+        rest = tail.text[rendered.end() :].strip(_EDGES)
+        return other, None, Line(f"for {span!r}; {rest}" if rest else f"for {span!r}")
     fix = _FIX.search(tail.text)
     instead = None if fix else _INSTEAD.match(tail.text)
     if instead and there and not here:
@@ -464,15 +482,15 @@ _WITHIN = regex.compile(rf"\b{_SEVERITY}{_ERRORS}(?:\s?\([^(){MARK}]{{0,40}}\))?
 _ENDS = (MARK, ".", ";", "|", ",", ")", "annotations:")
 _FENCE = regex.compile(r"^[ \t]*+```[\w-]*+[ \t]*+$\n?", regex.MULTILINE)
 _JSON = regex.compile(r"^[ \t]*+(?:\{|\[\s*+[\[{\"'\]])|\{\s*+[\"']", regex.MULTILINE)
-_LABEL = regex.compile(r"(explanation|reason(?:ing)?|rationale|justification|comment)\s?[:：]\s*+", regex.IGNORECASE)
+_LABEL = regex.compile(r"(explanation|reason(?:ing)?)\s?[:：]\s*+", regex.IGNORECASE)
 _SUGGESTION = regex.compile(
     rf"(?:suggest(?:ion|ed(?:\s\w+)?)|correct(?:ion|ed(?:\s\w+)?)|fix)\s?[:：]\s?{MARK}\.?", regex.IGNORECASE
 )
 _REMARK = regex.compile(
-    r"overall|in\s(?:summary|conclusion|total|general|short)|to\s(?:sum|conclude)|summary|conclusion|notes?\b|please"
-    r"|let\sme\sknow|i\shope|hope\sth|if\syou|feel\sfree|based\son|total|(?:mqm\s|overall\s|quality\s|final\s)?score"
-    r"|<score>|final|all\sother|all\sin\sall|no\s(?:other|further|additional|more)\b|other\sthan|apart\sfrom|otherwise"
-    r"|thank|end\sof|(?:corrected|improved|suggested|better|revised)\s(?:translation|version)|explanations?\b|[-=*_~]{3,}$",
+    r"overall|in\s(?:summary|conclusion|total|general|short)|notes?\b|please"
+    r"|let\sme\sknow|i\shope|hope\sth|if\syou|based\son|(?:mqm\s|overall\s|quality\s|final\s)?score"
+    r"|<score>|final|no\s(?:other|further|additional|more)\b|other\sthan|apart\sfrom|otherwise"
+    r"|end\sof|(?:corrected|improved|suggested|better|revised)\s(?:translation|version)|explanations?\b|[-=*_~]{3,}$",
     regex.IGNORECASE,
 )
 _ABOUT_ALL = regex.compile(

@@ -37,6 +37,11 @@ DIMENSIONS = {
 Topic = Literal["severity", "category", "entirety"]
 Strategy = Literal["consensus", "deliberation", "interactive-review", "consultancy-review"]
 _ROLES = {"A": "supporter", "B": "opponent"}
+DENIAL = (
+    "I do not take this for a non-translation. The text translates the source, and its errors can be told apart. So I "
+    "do not mark the text as a whole: each error that there is has to be marked in its own place."
+)
+"""What the opponent of a non-translation says first. An empty list of errors would call the text error-free."""
 
 
 class MMAD:
@@ -148,9 +153,10 @@ class Turn(NamedTuple):
 class Debater:
     """Annotator A or B: what it said last, and the conversation before that, in which the others are the user."""
 
-    def __init__(self, name: str, errors: Errors) -> None:
+    def __init__(self, name: str, errors: Errors, words: str | None = None) -> None:
+        """``words`` are what it says at the start, by default its ``errors`` as a list."""
         self.name = name
-        self.said = Turn(f"Annotator {name}", "at the start", as_json(errors), errors)
+        self.said = Turn(f"Annotator {name}", "at the start", words or as_json(errors), errors)
         self.talk: list[tuple[str, Values]] = []
 
 
@@ -173,7 +179,9 @@ class Debate:
     ) -> None:
         self.dialogue, self.prompts, self.values = dialogue, prompts, values
         self.dimension, self.translation, self.initial, self.rounds = dimension, translation, initial, rounds
-        self.supporter, self.opponent = Debater("A", initial), Debater("B", opposed)
+        is_denied = any(mqm.is_non_translation(error.category) for error in initial)
+        self.supporter = Debater("A", initial)
+        self.opponent = Debater("B", opposed, words=DENIAL if is_denied else None)
         self.turns = [self.supporter.said]
 
     async def statements(self, number: int, questions: str | None = None) -> tuple[Errors, Errors]:
@@ -286,7 +294,7 @@ def opposed(errors: Errors, topic: Topic) -> Errors:
     """The opponent's first standpoint. The words and places of the errors are never changed.
 
     On severity: every major error is minor. On categories: the errors are of another category. On the entirety: there
-    is no error. A non-translation is denied, whatever the topic.
+    is no error. A non-translation is denied, in the words of :data:`DENIAL`, whatever the topic.
     """
     if topic == "entirety" or any(mqm.is_non_translation(error.category) for error in errors):
         return ()

@@ -2,8 +2,8 @@
 
 Another evaluator marks the errors. For each of them a text is made in which that one error alone is mended, and a judge
 compares it with the text as it is, in both orders. An error whose mending is not preferred is dropped, and the score is
-made anew from those that are left. Unlike the paper, errors are mended by their own suggestions where they have some,
-and the judge is asked in both orders.
+made again from the errors that are left. Unlike the paper, errors are mended by their own suggestions where they have
+some, and the judge is asked in both orders. A judge that chooses the same place in both orders has checked nothing.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from mtagent.evaluators.protocol import (
     RatesSystems,
     checked_evaluator,
     checked_rating,
-    rating_by,
+    rating_as_given,
     signature_of,
     signed,
 )
 from mtagent.llm.dialogue import Dialogue, settled
 from mtagent.llm.protocol import LLM
-from mtagent.records import Choice, Edit, ErrorSpan, Rating, Segment
+from mtagent.records import Choice, Edit, ErrorSpan, Rating, Segment, contradict
 from mtagent.text import edits, mqm
 
 Unmended = Literal["keep", "drop"]
@@ -48,8 +48,9 @@ class MqmApe:
     """The errors of ``evaluator`` that are worth mending. Its calls, a "fix" request at most, and two for each error.
 
     ``judge`` compares the texts; by default ``llm`` does, which also suggests what errors lack. The ``most`` severest
-    errors are checked. ``unmended`` says what becomes of an error that cannot be located or mended: it is kept, with a
-    warning, or dropped. Raises :class:`ConfigError` for an evaluator whose score does not follow from its errors.
+    errors are checked. ``unmended`` says what becomes of an error that cannot be located or mended, or on which the
+    judge contradicts itself: it is kept, with a warning, or dropped. Raises :class:`ConfigError` for an evaluator whose
+    score does not follow from its errors.
     """
 
     name = "mqm-ape"
@@ -88,7 +89,7 @@ class MqmApe:
         Raises :class:`EvaluationError` for a rating whose score does not follow from its errors, and whatever the
         evaluator and the judge raise: an error that could not be checked fails the rating.
         """
-        return await self._checked(segment, translation, rating_by(self._evaluator, segment, translation))
+        return await self._checked(segment, translation, rating_as_given(self._evaluator, segment, translation))
 
     async def _rate_system(self, segment: Segment, translation: str, system: str, *, alone: bool) -> Rating:
         assert isinstance(self._evaluator, RatesSystems)
@@ -124,20 +125,29 @@ class MqmApe:
             mending = mendings.get(place)
             if mending is None:
                 kept.append(error)
-            elif mending.text is None:
-                line = f"{shown(mending.error)}: not checked, since it cannot be mended: {mending.why}"
+                continue
+            unchecked = ""
+            if mending.text is None:
+                unchecked = f"it cannot be mended: {mending.why}"
+            elif contradict(choices[mending.text]):
+                unchecked = "the judge contradicts itself: in both orders it chooses the same place"
+            if unchecked:
+                line = f"{shown(mending.error)}: not checked, since {unchecked}"
                 if self._unmended == "keep":
                     kept.append(mending.error)
                     warnings.append(line)
                 else:
                     story.append(f"dropped: {line}")
-            elif choices[mending.text] == ("after", "after"):
+                continue
+            assert mending.text is not None
+            if choices[mending.text] == ("after", "after"):
                 kept.append(mending.error)
             else:
                 said = ", ".join(_WORDS[choice] for choice in choices[mending.text])
                 story.append(f"dropped: {shown(mending.error)}: mending it does not make the text better ({said})")
-        if unchecked := len(counting) - len(checked):
-            warnings.append(f"{unchecked} of {len(counting)} errors are not checked: most={self._most}")
+        beyond_most = len(counting) - len(checked)
+        if beyond_most:
+            warnings.append(f"{beyond_most} of {len(counting)} errors are not checked: most={self._most}")
         return rating.model_copy(
             update={
                 "evaluator": self.name,

@@ -1,11 +1,13 @@
 """``pairwise``: a model says which of two translations is better, asked in both orders.
 
 Comparing is what small models can do where rating is not, and the second order guards against a judge that prefers
-what stands first. It rates no single text, so it only serves as a judge.
+what stands first. It rates no single text, so it only serves as a judge. A judge that chooses by place alone
+contradicts itself in every comparison, which looks like a tie in the result: it is told apart, and reported once.
 """
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,7 +19,11 @@ from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue, finished
 from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import read_json, without_thoughts
-from mtagent.records import Call, Choice, Segment
+from mtagent.records import Call, Choice, Segment, contradict
+
+logger = logging.getLogger(__name__)
+MOST_CONTRADICTIONS = 20
+"""Comparisons in a row with contradicting choices, after which a judge is reported."""
 
 
 class Comparison(NamedTuple):
@@ -27,17 +33,30 @@ class Comparison(NamedTuple):
     calls: tuple[Call, ...] = ()
 
 
+BARE_TOKENS, REASONED_TOKENS = (1, 30), (10, 150)
+"""The fewest and the most tokens of a reply, for ``mtagent estimate``. A reason has one or two sentences."""
+
+
 class Pairwise:
-    """Two calls. ``reference=True`` shows the model the reference where a segment has one."""
+    """Two calls. ``reference=True`` shows the model the reference where a segment has one.
+
+    ``reason=True`` asks for the reason before the choice and shows six examples: a longer request, most of which
+    providers can cache, and a longer reply.
+    """
 
     name = "pairwise"
     calls = (2, 2)
 
-    def __init__(self, llm: LLM, *, reference: bool = False, prompts_folder: Path | None = None) -> None:
+    def __init__(
+        self, llm: LLM, *, reason: bool = False, reference: bool = False, prompts_folder: Path | None = None
+    ) -> None:
         self._llm, self._reference = llm, reference
-        self._prompt = prompts.load("compare", prompts_folder)
+        self._prompt = prompts.load("compare-reasoned" if reason else "compare", prompts_folder)
+        self.reply_tokens = REASONED_TOKENS if reason else BARE_TOKENS
         self.label = f"{llm.model} ({self._prompt.signature})"
         self.signature = signed(self.name, llm, [self._prompt], reference=reference)
+        self._contradictions = 0  # in a row
+        self._is_reported = False
 
     async def compare(self, segment: Segment, before: str, after: str) -> Comparison:
         """Ask for the better of the two, twice. Raises :class:`RatingParseError` if two replies cannot be read."""
@@ -45,7 +64,22 @@ class Pairwise:
             first, second = await finished(
                 self._ask(dialogue, segment, before, after), self._ask(dialogue, segment, after, before)
             )
-        return Comparison((_SIDES[first], _SIDES_SWAPPED[second]), tuple(dialogue.calls))
+        choices = (_SIDES[first], _SIDES_SWAPPED[second])
+        self._watch(choices)
+        return Comparison(choices, tuple(dialogue.calls))
+
+    def _watch(self, choices: tuple[Choice, ...]) -> None:
+        """Warn once if the judge has contradicted itself :data:`MOST_CONTRADICTIONS` times in a row."""
+        self._contradictions = self._contradictions + 1 if contradict(choices) else 0
+        if self._contradictions < MOST_CONTRADICTIONS or self._is_reported:
+            return
+        self._is_reported = True
+        logger.warning(
+            "the judge %s contradicted itself in %d comparisons in a row: in both orders it chose the same place, A or "
+            "B, whichever text was there; such comparisons decide nothing: name another model or another judge",
+            self.label,
+            self._contradictions,
+        )
 
     async def _ask(self, dialogue: Dialogue, segment: Segment, a: str, b: str) -> str:
         values = prompts.segment_values(segment, show_reference=self._reference, translation_a=a, translation_b=b)

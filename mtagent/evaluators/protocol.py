@@ -27,6 +27,7 @@ from mtagent.llm.request import settings_of
 from mtagent.records import ErrorSpan, Rating, Segment
 from mtagent.text import mqm, paragraphs, scripts
 from mtagent.text.mqm import Preset
+from mtagent.text.spans import find_spans
 from mtagent.version import __version__
 
 if TYPE_CHECKING:
@@ -104,6 +105,11 @@ class Signed(Protocol):
     def signature(self) -> str:
         """Name, model, prompts, settings, options and version, as :func:`signed` writes them."""
         ...
+
+
+def counts_calls(evaluator: object) -> bool:
+    """Whether ``evaluator`` is known to ask a model, and so to show a segment's notes to it."""
+    return isinstance(evaluator, CountsCalls) and evaluator.calls[1] > 0
 
 
 def suggests_edits(evaluator: Evaluator) -> bool:
@@ -189,13 +195,28 @@ def checked_evaluator(evaluator: object) -> Evaluator:
     return cast(Evaluator, evaluator)
 
 
-async def rating_by(evaluator: Evaluator, segment: Segment, translation: str) -> Rating:
-    """What ``evaluator`` says about ``translation``.
+async def rating_by(
+    evaluator: Evaluator, segment: Segment, translation: str, *, with_neighbours: bool = True
+) -> Rating:
+    """What ``evaluator`` says about ``translation``, with a warning about spans that do not occur in it.
 
-    A long text is rated paragraph by paragraph by a model that marks errors whose weights make the score. Raises
-    :class:`EvaluationError` where that is no rating with a finite score, and whatever the evaluator raises.
+    A long text is rated paragraph by paragraph by a model that marks errors whose weights make the score;
+    ``with_neighbours`` shows it the paragraphs around each. Raises :class:`EvaluationError` where that is no rating
+    with a finite score, and whatever the evaluator raises.
     """
-    if cut := reviewed_paragraphs(evaluator, segment, translation):
+    rating = await rating_as_given(evaluator, segment, translation, with_neighbours=with_neighbours)
+    return with_absent_spans_noted(rating, translation)
+
+
+async def rating_as_given(
+    evaluator: Evaluator, segment: Segment, translation: str, *, with_neighbours: bool = True
+) -> Rating:
+    """The same without the warning."""
+    cut = reviewed_paragraphs(evaluator, segment, translation)
+    if not with_neighbours:
+        alone = {"context": segment.context}
+        cut = [part._replace(segment=part.segment.model_copy(update=alone)) for part in cut]
+    if cut:
         assert isinstance(evaluator, HasWeights)
         rating = await rated_in_paragraphs(partial(_rating_of_one, evaluator), cut, translation, evaluator.weights)
         return checked_rating(rating, evaluator)
@@ -235,6 +256,31 @@ def checked_rating(rating: object, evaluator: Evaluator) -> Rating:
     error = EvaluationError(f"{evaluator.name} gave the score {score!r}: {GIVES}")
     error.calls = rating.calls
     raise error
+
+
+_MOST_SHOWN = 3  # spans in a warning
+_LONGEST_SHOWN = 40  # characters of each
+
+
+def with_absent_spans_noted(rating: Rating, translation: str) -> Rating:
+    """``rating`` with a warning that names marked spans which do not occur in ``translation``; they count all the same.
+
+    Words of the source, and words that are missing from the translation, are not looked for.
+    """
+    unplaced = []
+    for error in rating.errors or ():
+        if error.side == "translation" and error.start is None and error.text:  # a missing mark has no text
+            unplaced.append(error)
+    if not unplaced:
+        return rating
+    findings = find_spans(translation, unplaced)
+    absent = [error.text for error, finding in zip(unplaced, findings, strict=True) if not finding.places]
+    if not absent:
+        return rating
+    shown = ", ".join(repr(text[:_LONGEST_SHOWN]) for text in absent[:_MOST_SHOWN])
+    more = f" and {len(absent) - _MOST_SHOWN} more" if len(absent) > _MOST_SHOWN else ""
+    warning = f"it marks what does not occur in the translation: {shown}{more}"
+    return rating.model_copy(update={"warnings": (*rating.warnings, warning)})
 
 
 async def _awaited(evaluator: Evaluator, method: str, segment: Segment, rated: object) -> object:

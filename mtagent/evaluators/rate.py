@@ -77,6 +77,32 @@ FINISH = _tool(
 )
 TOOLS = {tool.name: tool for tool in (EVALUATE, SEARCH, COMPARE, FINISH)}
 
+PAPER_TOOLS = {
+    "general_evaluation_agent": "evaluate",
+    "search_agent": "search",
+    "comparison_agent": "compare",
+    "finish_evaluation": "finish",
+}
+PAPER_ARGUMENTS = {
+    "context_notes": "notes",
+    "specific_instruction": "instruction",
+    "synthetic_low_anchor": "low_anchor",
+    "synthetic_high_anchor": "high_anchor",
+    "final_score": "score",
+    "final_rationale": "rationale",
+}
+PAPER_FIELDS = {
+    "error spans": "errors",
+    "suspected knowledge gaps": "gaps",
+    "source segment": "source",
+    "target segment": "target",
+}
+"""The names that the paper gives to tools (Figure 16), to their arguments, and to fields of an assessment (Figure 18).
+
+Models that know the paper use them. Its arguments ``source_text``, ``translation_text`` and ``target_text`` have no
+name here: the tools take no text from the model.
+"""
+
 
 class Action(NamedTuple):
     """A tool call by the core agent. ``problem`` says why its arguments cannot be read, if they cannot."""
@@ -107,10 +133,11 @@ class Assessment(NamedTuple):
 
 
 class Anchor(NamedTuple):
-    """A translation of the same source whose score is settled."""
+    """A translation of the same source whose score is settled; the core agent may have ``written`` it for that."""
 
     text: str
     score: float
+    written: bool = False
 
 
 AGENTS = ("evaluate", "search", "summarise", "compare")
@@ -127,6 +154,15 @@ class Memory:
     def knowledge(self) -> str | None:
         """All answers, one line per search."""
         return "\n".join(f"- {request}: {answer}" for request, answer in self.answers.items() if answer) or None
+
+    def settle(self, translation: str, score: float) -> None:
+        """Make ``translation`` the anchor of the level of its ``score``."""
+        self.anchors[level(score)] = Anchor(translation, score)
+
+    def former_scores(self) -> str | None:
+        """The scores of the anchors that are former translations, from the lowest up."""
+        scores = sorted(anchor.score for anchor in self.anchors.values() if not anchor.written)
+        return ", ".join(f"{score:g}" for score in scores) or None
 
 
 class Final(NamedTuple):
@@ -197,6 +233,8 @@ class RATE:
 
     async def rate_all(self, segment: Segment, translations: Sequence[str]) -> list[Rating | MtagentError]:
         """Rate translations of one source one after the other, each with the knowledge and the anchors of those before.
+
+        So the first is an anchor of the second: the gate puts the earlier text first.
 
         A translation that cannot be rated has the error in its place. Fatal errors are raised, with all calls so far.
         """
@@ -301,7 +339,11 @@ class Case:
 
     def values(self, **texts: str | None) -> dict[str, str | None]:
         """The variables of the prompts: the segment's, and what the memory holds."""
-        known = {"knowledge": self.memory.knowledge(), "anchors": "yes" if self.memory.anchors else None}
+        known = {
+            "knowledge": self.memory.knowledge(),
+            "anchors": "yes" if self.memory.anchors else None,
+            "former_scores": self.memory.former_scores(),
+        }
         return prompts.segment_values(self.segment, translation=self.translation) | known | texts
 
     async def carry_out(self, action: Action, offered: Sequence[Tool]) -> str:
@@ -328,6 +370,7 @@ class Case:
             last = f" ({failures[-1]})" if failures else ""
             raise EvaluationError(f"rate: {why}, and there was no evaluation{last}")
         self.warnings.append(f"{why}: the score is that of the last evaluation or comparison")
+        self.memory.settle(self.translation, self.tentative)
         return Final(self.tentative, self.assessment.rationale, self.assessment)
 
     async def evaluate(self, arguments: dict[str, Any]) -> str:
@@ -388,7 +431,7 @@ class Case:
             )
         for text, score in ((low, LOW_ANCHOR), (high, HIGH_ANCHOR)):
             if text:  # only where no translation has taken the slot
-                self.memory.anchors.setdefault(level(score), Anchor(text, score))
+                self.memory.anchors.setdefault(level(score), Anchor(text, score, written=True))
         anchor = closest(self.memory.anchors.values(), tentative)
 
         async def against(place: str) -> Outcome:
@@ -414,7 +457,7 @@ class Case:
         if self.assessment is None:
             raise UnreadableReply("nothing has been evaluated yet: call evaluate first")
         self.final = Final(score, rationale or "", self.assessment)
-        self.memory.anchors[level(score)] = Anchor(self.translation, score)
+        self.memory.settle(self.translation, score)
         return _answer(score=score)
 
 
@@ -438,8 +481,11 @@ def calibrate(tentative: float, anchor: float, outcomes: tuple[Outcome, Outcome]
 
 
 def closest(anchors: Iterable[Anchor], score: float) -> Anchor:
-    """The anchor whose score is nearest to ``score``; of two equally near ones the lower."""
-    return min(anchors, key=lambda anchor: (abs(anchor.score - score), anchor.score))
+    """The anchor whose score is nearest to ``score``.
+
+    Of equally near ones a former translation goes before one that was written for the purpose, then the lower one.
+    """
+    return min(anchors, key=lambda anchor: (abs(anchor.score - score), anchor.written, anchor.score))
 
 
 def level(score: float) -> int:
@@ -470,7 +516,7 @@ def read_assessment(reply: str, translation: str) -> Assessment:
 
     Errors are located in ``translation`` where that is certain; one without target words is an omission.
     """
-    fields = fields_of(read_json(reply))
+    fields = renamed(fields_of(read_json(reply)), PAPER_FIELDS)
     if "errors" not in fields:
         refuse("it has no list of errors")
     score = read_score(fields.get("score"))
@@ -497,7 +543,7 @@ def _error(item: Any, translation: str, severity: Severity) -> tuple[ErrorSpan, 
     """An error as a span, and in the assessor's words."""
     if isinstance(item, str):
         item = {"target": item if item in translation else ""}
-    fields = fields_of(item)
+    fields = renamed(fields_of(item), PAPER_FIELDS)
     source, target, issue = (_text(fields, name) for name in ("source", "target", "issue"))
     before, after = _text(fields, "before") or None, _text(fields, "after") or None
     if target and (target in translation or not _says_nothing(target)):
@@ -521,12 +567,43 @@ def read_score(value: Any) -> float:
 
 
 def read_queries(reply: str) -> tuple[str, ...]:
-    """The search agent's queries, at most three. Raises :class:`RatingParseError` if there is none."""
-    data = read_json(reply)
-    items = _listed(fields_of(data).get("queries") if isinstance(data, dict) else data)
-    texts = [item if isinstance(item, str) else refuse("a search query is no text") for item in items]
-    queries = tuple(dict.fromkeys(query for text in texts if (query := " ".join(text.split()))))
-    return queries[:MOST_QUERIES] or refuse("it has no search query")
+    """The search agent's queries, at most three, as a list or as a call of the paper's search engine (Figure 19).
+
+    Raises :class:`RatingParseError` if there is none.
+    """
+    items: list[Any] = []
+    bodies = _CALL_TAG.findall(text_in(reply))
+    for body in bodies:
+        items += _engine_queries(_calls_in(body))
+    if not bodies:
+        data = read_json(reply)
+        fields = fields_of(data) if isinstance(data, dict) else {"queries": data}
+        if "arguments" in fields:
+            items = _engine_queries(_in_json(data))
+        else:
+            items = _listed(renamed(fields, {"search query": "queries"}).get("queries"))
+    queries: dict[str, None] = {}  # in order, equal ones once
+    for item in items:
+        text = fields_of(item).get("q") if isinstance(item, dict) else item
+        if not isinstance(text, str):
+            refuse("a search query is no text")
+        query = " ".join(text.split())
+        if query:
+            queries[query] = None
+    return tuple(queries)[:MOST_QUERIES] or refuse("it has no search query")
+
+
+def _engine_queries(calls: Iterable[Action]) -> list[Any]:
+    """The queries in calls of the search engine."""
+    queries: list[Any] = []
+    for action in calls:
+        written = action.arguments.get("search_query")
+        if action.tool != "search" or written is None:
+            refuse("it calls something else than the search engine with search_query")
+        if isinstance(written, str) and written.lstrip().startswith(("[", "{")):
+            written = read_json(written)
+        queries += _listed(written)
+    return queries
 
 
 def read_summary(reply: str) -> str:
@@ -590,6 +667,13 @@ def text_of(arguments: Mapping[str, Any], name: str, *, required: bool = False) 
 
 _LAST_LETTER = regex.compile(r"(?r)\w")
 _CALL_TAG = regex.compile(r"<tool_call>(.*?)(?:</tool_call>|(?=<tool_call>)|\Z)", regex.DOTALL | regex.IGNORECASE)
+# What a <tool_call> of the paper holds: the tool's name, then a key and a value for each argument. A name that stands
+# alone is a call without arguments; a sentence is none.
+_XML_CALL = regex.compile(
+    r"\s*(?P<name>[\w.]+)\s*"
+    r"(?:<arg_key>(?P<key>[^<>]*)</arg_key>\s*<arg_value>(?P<value>(?:(?!</?arg_(?:key|value)>).)*+)</arg_value>\s*)*+",
+    regex.DOTALL | regex.IGNORECASE,
+)
 _NAMES = ("tool", "name", "function", "tool_name", "action")
 _ARGUMENTS = ("arguments", "args", "parameters", "input", "action_input", "tool_input")
 _BESIDES = frozenset({"id", "type", "thought", "thoughts", "reasoning", *_NAMES})
@@ -602,7 +686,7 @@ def read_turn(completion: Completion) -> tuple[Action, ...]:
     """
     actions: list[Action] = []
     for call in completion.tool_calls:
-        name = call.name.strip().strip("`\"'").rpartition(".")[2].casefold()
+        name = _tool_name(call.name)
         try:
             actions.append(Action(name, _arguments(call.arguments), call.id))
         except RatingParseError as error:
@@ -613,8 +697,8 @@ def read_turn(completion: Completion) -> tuple[Action, ...]:
 def read_actions(reply: str) -> tuple[Action, ...]:
     """The tool calls that a text makes, at least one, in order: JSON with ``tool`` and ``arguments``.
 
-    Also in the spellings of other systems, and inside ``<tool_call>`` tags. Thoughts before it are ignored. Raises
-    :class:`RatingParseError` for anything else.
+    Also in the spellings of other systems, inside ``<tool_call>`` tags, and in the paper's XML (Figure 15). Thoughts
+    before it are ignored. Raises :class:`RatingParseError` for anything else.
     """
     text = text_in(reply)
     # A call that is followed by words may only be talked about, or come from the translation.
@@ -622,10 +706,44 @@ def read_actions(reply: str) -> tuple[Action, ...]:
     if not any(mark in text[last.end() if last else 0 :] for mark in "]}>"):
         refuse("it calls no tool at its end")
     try:
-        actions = [action for body in _CALL_TAG.findall(text) or [text] for action in _in_json(read_json(body))]
+        actions = [action for body in _CALL_TAG.findall(text) or [text] for action in _calls_in(body)]
     except RatingParseError as error:
         refuse(f"it calls no tool: {error}")
     return tuple(actions) or refuse("the list of tool calls is empty")
+
+
+def _calls_in(body: str) -> list[Action]:
+    """The tool calls in a text or in one ``<tool_call>``: the paper's XML, else JSON."""
+    call = _XML_CALL.fullmatch(body)
+    if call is None:
+        return _in_json(read_json(body))
+    arguments: dict[str, Any] = {}
+    for key, value in zip(call.captures("key"), call.captures("value"), strict=True):
+        if key.strip() in arguments:
+            refuse(f"the argument {key.strip()!r} is given twice")
+        arguments[key.strip()] = value.strip()
+    return [Action(_tool_name(call["name"]), renamed(arguments, PAPER_ARGUMENTS))]
+
+
+def renamed(fields: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """``fields`` with those of the paper's ``names`` under the names here.
+
+    Raises :class:`RatingParseError` where both are given and differ.
+    """
+    result = {key: value for key, value in fields.items() if key not in names}
+    for key, name in names.items():
+        if key not in fields:
+            continue
+        if name in result and result[name] != fields[key]:
+            refuse(f"{key!r} and {name!r} mean the same, and it gives them different values")
+        result[name] = fields[key]
+    return result
+
+
+def _tool_name(written: str) -> str:
+    """The name of a tool as it is called here."""
+    name = written.strip().strip("`\"'").rpartition(".")[2].casefold()
+    return PAPER_TOOLS.get(name, name)
 
 
 def _in_json(data: Any) -> list[Action]:
@@ -641,17 +759,15 @@ def _in_json(data: Any) -> list[Action]:
         return _in_json(inner)
     name = next((fields[key] for key in _NAMES if isinstance(fields.get(key), str)), None)
     if name is None:
-        keyed = [key for key in fields if key in TOOLS]
+        keyed = [key for key in fields if _tool_name(key) in TOOLS]
         if len(keyed) != 1 or not isinstance(fields[keyed[0]], dict):
             refuse('the JSON names no tool; write {"tool": "…", "arguments": {…}}')
-        return [Action(keyed[0], fields[keyed[0]])]
+        return [Action(_tool_name(keyed[0]), renamed(fields[keyed[0]], PAPER_ARGUMENTS))]
     written = next((fields[key] for key in _ARGUMENTS if key in fields), fields)
-    arguments = (
-        {key: value for key, value in fields.items() if key not in _BESIDES}
-        if written is fields
-        else _arguments(written)
-    )
-    return [Action(name.strip().rpartition(".")[2].casefold(), arguments)]
+    if written is fields:
+        beside = {key: value for key, value in fields.items() if key not in _BESIDES}
+        return [Action(_tool_name(name), renamed(beside, PAPER_ARGUMENTS))]
+    return [Action(_tool_name(name), _arguments(written))]
 
 
 def _arguments(written: Any) -> dict[str, Any]:
@@ -660,4 +776,4 @@ def _arguments(written: Any) -> dict[str, Any]:
         written = read_json(written) if written.strip().casefold() not in ("", "none", "null", "{}") else {}
     if isinstance(written, Pairs) or not isinstance(written, dict | None):
         refuse("the arguments are no JSON object")
-    return {str(key): value for key, value in (written or {}).items()}
+    return renamed({str(key): value for key, value in (written or {}).items()}, PAPER_ARGUMENTS)

@@ -6,14 +6,15 @@ or an object keyed by span. All are read, or refused; what an evaluator asks for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from mtagent.errors import EmptyReply, RatingParseError, UnreadableReply
 from mtagent.llm.reading import EXCERPT, Answer, Pairs, plain_text
 from mtagent.records import ErrorSpan, Severity, Side
-from mtagent.text import mqm
-from mtagent.text.spans import find_spans
+from mtagent.text import mqm, scripts
+from mtagent.text.spans import Finding, find_spans
 
 Item = dict[str, Any]
 """The fields of one error, as a reply gives them."""
@@ -21,7 +22,25 @@ Item = dict[str, Any]
 NO_ERROR = frozenset({"no-error", "no error", "noerror", "no errors", "none"})
 _LISTS = ("errors", "annotations")
 _SPAN = ("span", "error span", "errorspan", "text")
-_WHOLE = frozenset({"all", "whole", "entire", "whole translation", "entire translation", "entire segment"})
+WHOLE_TRANSLATION = "entire translation"
+"""A span that stands for all of the translation."""
+_WHOLE = frozenset(
+    f"{size} {text}"
+    for size in ("entire", "whole", "full", "complete")
+    for text in ("translation", "text", "sentence", "segment", "passage")
+)
+_WHOLLY = frozenset({"completely", "entirely", "fully", "totally", "wholly"})
+_FILLERS = _WHOLLY | {"are", "been", "has", "is", "left", "simply", "was"}
+_VERDICTS = {
+    "accuracy/mistranslation": (
+        "gibberish", "inaccurate", "incomprehensible", "incorrect", "meaningless", "mistranslated", "nonsense",
+        "nonsensical", "unintelligible", "unrelated to the source", "wrong",
+    ),
+    "accuracy/untranslated text": ("in the source language", "not translated", "untranslated"),
+}  # fmt: skip
+"""What is said of a whole translation, by the category that it means."""
+_WHOLE_OF_NON_TRANSLATION = frozenset({"", "all", "whole", "entire"})
+_NESTED_QUOTES = ('""', "''", "``", "“”", "„“", "„”", "«»", "»«", "‹›", "‘’", "「」", "『』")
 _YES = frozenset({"yes", "true", "1"})
 _GRAVE = frozenset({"critical", "major", "minor"})
 _PLACEHOLDERS = frozenset({"...", "…"})
@@ -100,15 +119,43 @@ def errors_in(
     return located(errors, translation)
 
 
+MOST_ERRORS = 50
+"""So many errors are believed of any text. A model that lists more may be repeating itself without end."""
+
+
 def located(errors: Iterable[ErrorSpan], translation: str) -> tuple[ErrorSpan, ...]:
-    """``errors``, with offsets for those that can mean only one place in ``translation``."""
+    """``errors``, with offsets for those that can mean only one place in ``translation``.
+
+    Raises :class:`RatingParseError` for more than :data:`MOST_ERRORS` of them if they are more than the translation has
+    words, or if most of them mark what does not occur in it, or not that often.
+    """
     errors = list(errors)
+    findings = find_spans(translation, errors)
+    if len(errors) > MOST_ERRORS:
+        _refuse_flood(errors, findings, translation)
     return tuple(
         error.model_copy(update={"start": finding.places[0].start, "end": finding.places[0].end})
         if finding.certain and error.side == "translation" and error.start is None
         else error
-        for error, finding in zip(errors, find_spans(translation, errors), strict=True)
+        for error, finding in zip(errors, findings, strict=True)
     )
+
+
+def _refuse_flood(errors: Sequence[ErrorSpan], findings: Sequence[Finding], translation: str) -> None:
+    """Raise if ``errors`` are too many to be believed. What is missing from the translation occurs at most once."""
+    words = len(scripts.words(translation))
+    if len(errors) > words:
+        refuse(f"it lists {len(errors)} errors in a translation of {words} words")
+    marked = Counter[str]()
+    absent = 0
+    for error, finding in zip(errors, findings, strict=True):
+        marked[error.text] += 1
+        occurrences = 1
+        if error.side == "translation" and error.start is None:
+            occurrences = max(len(finding.places), translation.count(error.text)) if finding.places else 0
+        absent += marked[error.text] > occurrences
+    if absent > len(errors) / 2:
+        refuse(f"it lists {len(errors)} errors, and {absent} of them mark what does not occur in the translation")
 
 
 def read_items(data: Any) -> Iterator[Item]:
@@ -139,9 +186,43 @@ def _item(data: Any) -> Item:
     return next(({**fields, "span": fields[name]} for name in _SPAN if name in fields), fields)
 
 
+def is_all(words: str) -> bool:
+    """Whether ``words`` name all of the translation: ``the entire text``."""
+    return words.strip(" .!").casefold().removeprefix("the ") in _WHOLE
+
+
+def verdict_on_all(sentence: str) -> str | None:
+    """The category of an error that a ``sentence`` finds in all of the translation; ``None`` for any other sentence.
+
+    It is said of the whole ("The entire text is wrong."), or in all respects ("The translation is completely wrong.").
+    """
+    words = sentence.strip(" .!").casefold().removeprefix("the ").split()
+    if is_all(" ".join(words[:2])):
+        said = words[2:]
+    elif words[:1] == ["translation"] and not _WHOLLY.isdisjoint(words):
+        said = words[1:]
+    else:
+        return None
+    verdict = " ".join(word for word in said if word not in _FILLERS)
+    for category, verdicts in _VERDICTS.items():
+        if verdict in verdicts:
+            return category
+    return None
+
+
+def without_quotes(span: str) -> str:
+    """``span`` without the quotation marks that a model writes around it, inside of those of the reply."""
+    inner = span
+    while len(inner) > 2 and inner[0] + inner[-1] in _NESTED_QUOTES:
+        inner = inner[1:-1].strip()
+    return inner or span
+
+
 def read_error(item: Item, translation: str, severity: Callable[[Any], Weighed] = read_severity) -> ErrorSpan | None:
     """The error in ``item``, without offsets; ``None`` if it says that there is none."""
     span, category = item.get("span"), str(item.get("category") or "").strip().casefold()
+    if isinstance(span, str) and span not in translation:
+        span = without_quotes(span)
     words = span.strip().casefold() if isinstance(span, str) else ""
     stands_there = words in translation.casefold()
     if category == "none" and words and stands_there:  # an error of no category, not no error
@@ -154,9 +235,18 @@ def read_error(item: Item, translation: str, severity: Callable[[Any], Weighed] 
     if words in _PLACEHOLDERS and words not in translation:
         refuse("it repeats the form of the reply instead of filling it in")
     weighed, penalty = severity(item.get("severity"))
-    if mqm.is_non_translation(category) and (words in _WHOLE or not words):  # which marks all of the text
-        end = len(translation)
-        return ErrorSpan(text=translation, start=0, end=end, category=category, severity=weighed, penalty=penalty)
+    if (is_all(words) and not stands_there) or (
+        mqm.is_non_translation(category) and words in _WHOLE_OF_NON_TRANSLATION
+    ):
+        return ErrorSpan(
+            text=translation,
+            start=0,
+            end=len(translation),
+            category=category or "other",
+            severity=weighed,
+            explanation=_explanation_in(item),
+            penalty=penalty,
+        )
     omission = category.rpartition("/")[2].strip() == "omission"
     if not isinstance(span, str) or not (span or omission):
         refuse("an error has no span")
@@ -177,8 +267,16 @@ def read_error(item: Item, translation: str, severity: Callable[[Any], Weighed] 
         severity=weighed,
         side=side,
         suggestion=texts.get("suggestion"),
-        explanation=next((texts[name] for name in ("explanation", "why") if texts.get(name, "").strip()), None),
+        explanation=_explanation_in(item),
         before=before or None,
         after=after or None,
         penalty=penalty,
     )
+
+
+def _explanation_in(item: Item) -> str | None:
+    for name in ("explanation", "why"):
+        text = item.get(name)
+        if isinstance(text, str) and text.strip():
+            return text
+    return None

@@ -11,7 +11,7 @@ import regex
 
 from mtagent.errors import ConfigError
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
-from mtagent.text import foreign, icu, markup, mqm, scripts
+from mtagent.text import doubling, foreign, icu, markup, mqm, scripts
 from mtagent.text import numbers as marks
 from mtagent.text.checks import CHECKS, keys, placeholders
 from mtagent.text.number_words import readings
@@ -104,15 +104,23 @@ def final_mark(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     short = len(scripts.words(segment.source)) <= _SURELY_WHOLE
     belongs_to_word = segment.source.rstrip().endswith(f" {translation.split()[-1]}{wanted['mark']}")  # Acme Inc.
     certain = short and wanted["mark"] in ".。" and script not in ("Arab", "Armn") and not belongs_to_word
+    certain = certain and not _is_tokenised(segment.source, segment.source_lang)
     fixed = translation[start : bare.end()] + mark if certain else None
     yield located(translation, start, bare.end(), _PUNCTUATION, "minor", "the final punctuation is missing", fixed)
 
 
 _SPACE_BEFORE = regex.compile(r"(?<=[\p{L}\p{N})\]}>%»”\"])[ \u00a0\u202f]++(?P<mark>[,.;:!?])(?=[\s]|\Z)")
 _SPACED_SOURCE = regex.compile(r"[\p{L}\p{N})\]\"] [,.;:!?](?:\s|\Z)")
+_SPACED_FRENCH_SOURCE = regex.compile(r"[\p{L}\p{N})\]\"] [,.](?:\s|\Z)")
 _TIGHT = regex.compile(r"[\p{L}\p{N})\]\"][,.;:!?](?:\s|\Z)")
 _TIGHT_END = regex.compile(r"[\p{L}\p{N})\]}>%\"][.!?][\p{Pe}\p{Pf}\"'\s]*+\Z")
 _FRENCH_MARKS = frozenset(";:!?")
+
+
+def _is_tokenised(source: str, lang: str) -> bool:
+    """Whether marks stand apart from words in ``source``; in French some of them always do."""
+    pattern = _SPACED_FRENCH_SOURCE if scripts.language_of(lang) == "fr" else _SPACED_SOURCE
+    return pattern.search(source) is not None
 
 
 def space_before(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
@@ -121,7 +129,7 @@ def space_before(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     Text where every mark stands so is tokenised, and left alone, unless the source is not.
     """
     french = scripts.language_of(segment.target_lang) == "fr"
-    if scripts.language_of(segment.source_lang) != "fr" and _SPACED_SOURCE.search(segment.source):
+    if _is_tokenised(segment.source, segment.source_lang):
         return
     if not _TIGHT.search(translation) and not _TIGHT_END.search(segment.source[-20:]):
         return
@@ -135,7 +143,7 @@ _TIGHT_FRENCH = regex.compile(r"(?<=\p{L})[;!?](?=[\s]|\Z)")
 
 def french_space(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """French of France without its narrow space before ``;``, ``!`` and ``?``."""
-    if segment.target_lang not in ("fr", "fr-FR"):
+    if segment.target_lang not in ("fr", "fr-FR") or _is_tokenised(segment.source, segment.source_lang):
         return
     copied = set(segment.source.split())  # Yahoo!, Jeopardy!, return;
     for match in _TIGHT_FRENCH.finditer(translation):
@@ -449,64 +457,11 @@ def terms(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
                 yield omitted(source, wrong_term, "major", shown)
 
 
-# Words that never follow themselves. Words that may ("had had", "nous nous", "die die", "que que") and
-# languages that double words to make new ones (Indonesian, Turkish, Hindi …) are left out on purpose.
-_NEVER_DOUBLED = {
-    lang: frozenset(words.split())
-    for lang, words in {
-        "en": "the a an of and or with from my your his their our its",
-        "de": "und oder mit von ein eine einen einem eines einer für im am zum zur",
-        "nl": "en een de van met voor",
-        "sv": "och en ett med av",
-        "da": "og en et med af",
-        "nb": "og en et med av",
-        "is": "og með frá til",
-        "fr": "et le les de du des un une avec pour dans par au aux",
-        "es": "el la los las de del al y un una con por para en su sus se me te",
-        "pt": "o os as de do da dos das um uma com por para em",
-        "it": "il la i gli di del della un una con per",
-        "ro": "și cu din pentru un o de",
-        "pl": "i w na z do że",
-        "cs": "a v na z do že pro",
-        "sk": "a v na z do že pre",
-        "ru": "и в на с из для от по",
-        "uk": "і в у на з для від",
-    }.items()
-}
-# Words of languages that seldom double any, and which may follow themselves all the same.
-_MAY_BE_DOUBLED = {
-    lang: frozenset(words.split())
-    for lang, words in {
-        "en": "that had is it her you do in on up to out so very no ha bye",
-        "de": "die der das den dem sie ihr es ist so sehr",
-        "nl": "die dat is zijn het heel zo",
-        "fr": "nous vous si très",
-        "es": "que no ya muy casi",
-        "pt": "que não já muito",
-        "it": "che non si piano quasi poco via così appena molto",
-    }.items()
-}
-_COPIED_TWICE = regex.compile(r"(?<!\p{L})(\p{L}++)\W++\1(?!\p{L})", regex.IGNORECASE)
-_DOUBLED = regex.compile(
-    r"(?<![\p{L}\p{N}\p{Pd}'’])(\p{L}++)(?P<again>[ \u00a0]++\1)(?![\p{L}\p{N}\p{Pd}'’])", regex.IGNORECASE
-)
-
-
 def doubled_words(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """A word that follows itself where the source's words do not; the fix is certain where the language never does it.
-
-    Languages that double words to make new ones are left out, and so are words that may follow themselves.
-    """
-    lang = scripts.language_of(segment.target_lang)
-    never, may = _NEVER_DOUBLED.get(lang, frozenset()), _MAY_BE_DOUBLED.get(lang)
-    if not never or _COPIED_TWICE.search(segment.source):
-        return
-    for match in _DOUBLED.finditer(translation):
-        first, word = match.group(1), match.group(1).lower()
-        if not match.group("again").strip().islower() or (word not in never and (may is None or word in may)):
-            continue
-        shown, fixed = f"{first!r} is doubled", first if word in never else None
-        yield located(translation, *match.span(), "fluency/grammar", "minor", shown, fixed)
+    """A word that follows itself where the source's do not; the fix is certain where the language never does it."""
+    for doubled in doubling.doubled_words(segment.source, translation, segment.target_lang):
+        place, fixed = (doubled.start, doubled.end), doubled.word if doubled.certain else None
+        yield located(translation, *place, "fluency/grammar", "minor", f"{doubled.word!r} is doubled", fixed)
 
 
 _SPACES = regex.compile(r"(?<=[\p{L}\p{N},;:.!?)\]}>%»”\"'’])[ ]{2,}+(?=[\p{L}\p{N}(\[{<%«„“\"'‘¿¡])")

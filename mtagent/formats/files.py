@@ -14,9 +14,10 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple, TextIO
 
 from mtagent.errors import ConfigError, InputError, OutputError
+from mtagent.text.escaping import shown_on
 
 STANDARD = Path("-")
 """The path that stands for standard input or output."""
@@ -37,7 +38,9 @@ class Line(NamedTuple):
 def lines_of(path: Path) -> Iterator[Line]:
     """Yield the lines of a UTF-8 file, without its byte order mark.
 
-    Only ``\\n`` and ``\\r\\n`` end a line: U+2028, U+0085, form feeds and single ``\\r`` are text. Raises
+    Only ``\\n`` and ``\\r\\n`` end a line, as ``wc -l`` counts. The other line breaks (``text.paragraphs.LINE_BREAKS``)
+    are text: no line of a user's file is ever split. The chain adds none of them to a text, so an output has as many
+    lines as its input for any reader. Raises
     :class:`InputError` for other encodings, lone surrogates and NUL.
     """
     with opened(path) as file:
@@ -103,14 +106,20 @@ def private(path: str, flags: int) -> int:
 
 
 class Sink:
-    """A file that is being written. Failures are raised as :class:`OutputError`, under the name of the final file."""
+    """A file that is being written. Failures are raised as :class:`OutputError`, under the name of the final file.
 
-    def __init__(self, path: Path, file: BinaryIO) -> None:
+    ``stream`` is standard output, if that is what is written to: on a terminal no character of a text acts.
+    """
+
+    def __init__(self, path: Path, file: BinaryIO, stream: TextIO | None = None) -> None:
         self.path = path
         self._file = file
+        self._stream = stream
 
     def write(self, text: str) -> None:
         """Write ``text`` as UTF-8."""
+        if self._stream is not None:
+            text = shown_on(self._stream, text)
         try:
             encoded = text.encode()
         except UnicodeEncodeError as error:
@@ -127,7 +136,7 @@ def replacing(path: Path) -> Iterator[Sink]:
     Standard output, pipes and devices cannot be replaced: they are written to directly. A symbolic link stays one.
     """
     if path == STANDARD:
-        yield Sink(path, sys.stdout.buffer)
+        yield Sink(path, sys.stdout.buffer, sys.stdout)
         with _reported(path):
             sys.stdout.buffer.flush()
         return

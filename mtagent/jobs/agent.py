@@ -491,6 +491,9 @@ def loaded(
             if not isinstance(word, str) or not word.strip():
                 raise ConfigError(f"keep: {word!r:.80} is no word")
         kept = [Term(source=word) for word in words]
+    for name, what, given_terms in (("glossary", "the glossary", terms), ("keep", "the list of words", kept)):
+        if given_terms:
+            configuration.refuse_idle_terms(config, name, what)
     return config, read_terms(config, terms, kept)
 
 

@@ -36,6 +36,7 @@ from mtagent.jobs.parts import (
     rater_settings,
 )
 from mtagent.jobs.rate import rate_segment
+from mtagent.llm import prompts
 from mtagent.llm.prices import Prices
 from mtagent.llm.protocol import Options
 from mtagent.llm.request import sent_tool
@@ -144,6 +145,7 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
     config = config.effective()
     with files.spooled(config) as (files, config):
         listener, folder = Listener(config), config.prompts
+        is_published = config.preset == "paper"
         llm = instructed(listener, config)
         evaluator = None
         if "postedit" in (config.stages or ()):
@@ -155,19 +157,26 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
         for segment in read_in_context(config, files, lambda segment: segment.translation or PLACEHOLDER):
             text = segment.translation if segment.translation is not None else PLACEHOLDER
             yield from rendered_terms(segment)
+            translated = proofread = rated = segment
+            if is_published:
+                translated = prompts.published(segment, prompts.PUBLISHED_IN_TRANSLATE)
+                proofread = prompts.published(segment, prompts.PUBLISHED_IN_PROOFREAD)
+                rated = prompts.published(segment)
             if triage is not None:
-                for request in asyncio.run(listener.requests_of(rating_by(triage, segment, text))):
+                asked = rating_by(triage, rated, text, with_neighbours=not is_published)
+                for request in asyncio.run(listener.requests_of(asked)):
                     yield request.rendered(f"segment {segment.id}, triage")
             for stage in config.stages or ():
                 work: Awaitable[Any]
                 if stage in ("rerank", "rules"):  # the requests of the first are the gate's, the other has none
                     continue
                 if stage == "proofread":
-                    work = Proofreader(llm, strategy=config.strategy, prompts_folder=folder).draft(segment, text)
+                    work = Proofreader(llm, strategy=config.strategy, prompts_folder=folder).draft(proofread, text)
                 elif evaluator is not None and stage == "postedit":
-                    work = rating_by(evaluator, segment, text)
+                    work = rating_by(evaluator, rated, text, with_neighbours=not is_published)
                 elif segment.translation is None and config.translator == "llm":
-                    work = LLMTranslator(llm, prompts_folder=folder).draft(segment)
+                    translator = LLMTranslator(llm, with_neighbours=not is_published, prompts_folder=folder)
+                    work = translator.draft(translated)
                 else:
                     continue
                 for request in asyncio.run(listener.requests_of(work)):
@@ -181,7 +190,8 @@ async def first_requests(config: Config, candidates: Iterable[Candidates]) -> As
         for candidate in candidates:
             for terms in rendered_terms(candidate.segment):
                 yield terms
-            for request in await listener.requests_of(rate_segment(candidate, evaluator)):
+            rating = rate_segment(candidate, evaluator, published=config.preset == "paper")
+            for request in await listener.requests_of(rating):
                 yield request.rendered(f"segment {candidate.segment.id}")
 
 
@@ -272,6 +282,7 @@ class Estimator:
         self._config, self._count = config, tokens.count
         self.listener = Listener(config)
         self._llm = None if config.offline else instructed(self.listener, config)
+        self._is_published = config.preset == "paper"
         self._prices, self._seen = Prices(config.prices), set[int]()  # the requests that low has counted
         self._spec = config.evaluator or "rules"
         self.evaluator = named_evaluator(config, self._spec, self._llm)
@@ -354,7 +365,7 @@ class Estimator:
         if isinstance(judge, Pairwise):
             requests = await self.listener.requests_of(judge.compare(segment, before.text, after.text))
             shown = Text(after.text, before.tokens + after.tokens)
-            return self._range(settings, requests, shown, Reply(1, 30))
+            return self._range(settings, requests, shown, Reply(*judge.reply_tokens))
         total = Range()
         for side in (before, after):
             rating = await self._rating(settings, judge, segment, side)
@@ -364,7 +375,11 @@ class Estimator:
     async def _translate(self, segment: Segment, text: Text) -> Range:
         if self._llm is None or self._config.translator != "llm":
             return Range()
-        translator = LLMTranslator(self._llm, prompts_folder=self._config.prompts)
+        if self._is_published:
+            segment = prompts.published(segment, prompts.PUBLISHED_IN_TRANSLATE)
+        translator = LLMTranslator(
+            self._llm, with_neighbours=not self._is_published, prompts_folder=self._config.prompts
+        )
         requests = await self.listener.requests_of(translator.draft(segment))
         return self._range(self._config.model_for("translate"), requests, Text("", 0), text.in_parts(len(requests)))
 
@@ -376,6 +391,8 @@ class Estimator:
         gate = (await self._gate(segment, text, *[text.edited()] * proposals)).at_most()
         if self._llm is None or suggests_edits(self.evaluator):
             return rating.plus(gate)
+        if self._is_published:
+            segment = prompts.published(segment)
         error = ErrorSpan(text=text.text[:12] or "-", category="accuracy/mistranslation", severity="major")
         corrector = Corrector(self._llm, prompts_folder=self._config.prompts)
         marked = Rating(evaluator="", score=-1, errors=(error,))
@@ -388,6 +405,9 @@ class Estimator:
         if self._llm is None:
             return Range()
         stages = self._config.stages or ()
+        gate = (await self._gate(segment, text, text.edited(), rated="postedit" in stages)).at_most()
+        if self._is_published:
+            segment = prompts.published(segment, prompts.PUBLISHED_IN_PROOFREAD)
         strategy, folder = self._config.strategy, self._config.prompts
         proofreader = Proofreader(self._llm, strategy=strategy, prompts_folder=folder)
         requests = await self.listener.requests_of(proofreader.draft(segment, text.text))
@@ -397,17 +417,19 @@ class Estimator:
         reworded = self._range(self._config.model_for("proofread"), requests, text, written)
         if self._config.stop_when_error_free and "postedit" in stages:
             reworded = reworded.at_most()
-        return reworded.plus((await self._gate(segment, text, text.edited(), rated="postedit" in stages)).at_most())
+        return reworded.plus(gate)
 
     async def _gate(self, segment: Segment, text: Text, *others: Text, rated: bool = False) -> Range:
         """All judges on ``text`` and the ``others``, or on these where they have ``rated`` it in the stage before."""
         total = Range()
+        if self._is_published:
+            segment = prompts.published(segment)
         for settings, judge in self.judges:
             if isinstance(judge, Pairwise):
                 for other in others:
                     requests = await self.listener.requests_of(judge.compare(segment, text.text, other.text))
                     shown = Text(text.text, text.tokens + other.tokens, text.shortest, max(text.longest, other.longest))
-                    total = total.plus(self._range(settings, requests, shown, Reply(1, 30)))
+                    total = total.plus(self._range(settings, requests, shown, Reply(*judge.reply_tokens)))
                 continue
             for rated_text in others if rated else (text, *others):
                 rating = await self._rating(settings, judge, segment, rated_text)
@@ -424,7 +446,10 @@ class Estimator:
                 calls = None
         if (parts := len(reviewed_paragraphs(evaluator, segment, text.text))) and calls:
             calls = calls[0] * parts, calls[1] * parts
-        requests = await self.listener.requests_of(rating_by(evaluator, segment, text.text))
+        if self._is_published and calls != (0, 0):
+            segment = prompts.published(segment)
+        rating = rating_by(evaluator, segment, text.text, with_neighbours=not self._is_published)
+        requests = await self.listener.requests_of(rating)
         return self._range(settings, requests, text, text.listed, calls)
 
     def _range(

@@ -53,7 +53,7 @@ async def improve_file(
             settings["stages"] = list(decided.stages or ())
         with Store(config.store or default_path()) as store:
             models = RunModels(config, store)
-            async with assembled(config, own, wrap_llm=models.wrap) as plan:
+            async with assembled(config, own, wrap_llm=models.wrap, translates=contents.untranslated) as plan:
                 job = Job(
                     command=command,
                     settings=settings,
@@ -109,9 +109,12 @@ def write_outputs(
 
 
 class _Contents(NamedTuple):
-    """What is in the input: how many segments, whether any has candidates, the language pairs and the domains."""
+    """What is in the input: how many segments, whether any has no translation, whether any has candidates, the language
+    pairs and the domains.
+    """
 
     total: int
+    untranslated: bool
     has_candidates: bool
     pairs: tuple[str, ...]
     domains: tuple[str, ...]
@@ -138,4 +141,4 @@ def _contents(config: Config, files: Files, *, translates: bool) -> _Contents:
             f"{files.source}: there is no translation in it, and nothing to translate with: "
             "give -t, or the stage translate with OPENAI_API_KEY, --base-url, --llm local or --translator"
         )
-    return _Contents(total, has_candidates, tuple(pairs), tuple(domains))
+    return _Contents(total, workable < with_words, has_candidates, tuple(pairs), tuple(domains))

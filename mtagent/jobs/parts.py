@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
@@ -174,18 +173,24 @@ def _embeddings() -> E5:
 
 @asynccontextmanager
 async def assembled(
-    config: Config, own: OwnParts = OwnParts(), *, wrap_llm: WrapLLM | None = None, store: Store | None = None
+    config: Config,
+    own: OwnParts = OwnParts(),
+    *,
+    wrap_llm: WrapLLM | None = None,
+    store: Store | None = None,
+    translates: bool = True,
 ) -> AsyncIterator[Plan]:
     """The plan that ``config`` describes; everything it opened is closed at the end, and ``store`` with it.
 
     ``wrap_llm`` puts something around each model, such as the call cache; by default, the budget of ``config``.
+    ``translates``: whether any segment needs a translation. Where none does, no code of an MT system is loaded.
     """
     config = effective(config, own)
     async with AsyncExitStack() as stack:
         if store is not None:
             stack.enter_context(store)
         models = _Models(config, own, stack, wrap_llm)
-        yield _plan(config, own, models, stack)
+        yield _plan(config, own, models, stack, translates=translates)
 
 
 class Checked(NamedTuple):
@@ -208,7 +213,9 @@ def checked_plan(config: Config, own: OwnParts) -> Checked:
     return Checked(plan, config, frozenset(models.roles), models.asks_server)
 
 
-def _plan(config: Config, own: OwnParts, models: _Models, stack: AsyncExitStack | None) -> Plan:
+def _plan(
+    config: Config, own: OwnParts, models: _Models, stack: AsyncExitStack | None, *, translates: bool = True
+) -> Plan:
     stages = config.stages or ()
     evaluator = own.evaluator or (
         _evaluator(config, config.evaluator or "rules", models, config.model_for("postedit"), role="postedit")
@@ -237,7 +244,7 @@ def _plan(config: Config, own: OwnParts, models: _Models, stack: AsyncExitStack 
         proofreader = Proofreader(llm, strategy=config.strategy, prompts_folder=config.prompts)
     return Plan(
         stages=stages,
-        translator=_translator(config, own, models, stack) if "translate" in stages else None,
+        translator=_translator(config, own, models, stack, translates=translates) if "translate" in stages else None,
         evaluator=evaluator,
         corrector=Corrector(
             models.get("postedit") if fixes else None,
@@ -251,10 +258,11 @@ def _plan(config: Config, own: OwnParts, models: _Models, stack: AsyncExitStack 
         thresholds=thresholds,
         triage=_triage_threshold(config, triage, thresholds),
         skip_guards=frozenset(config.skip_guards),
-        own_guards={"length": partial(guards.length, nearest=_embeddings().nearest)} if config.embeddings else None,
+        own_guards={"length": guards.Length(_embeddings().nearest)} if config.embeddings else None,
         stop_when_error_free=config.stop_when_error_free,
         gate_calls=config.gate_calls,
         proposers=tuple(proposers),
+        published=config.preset == "paper",
     )
 
 
@@ -373,11 +381,15 @@ _UNOPENED: Any = object()
 """The transport of clients that are never asked."""
 
 
-def _translator(config: Config, own: OwnParts, models: _Models, stack: AsyncExitStack | None) -> Translator | None:
+def _translator(
+    config: Config, own: OwnParts, models: _Models, stack: AsyncExitStack | None, *, translates: bool
+) -> Translator | None:
     if own.translator is None and config.translator == "llm":
         llm = models.get("translate")
-        return LLMTranslator(llm, prompts_folder=config.prompts) if llm else None
-    if stack is None and own.translator is None:
+        if llm is None:
+            return None
+        return LLMTranslator(llm, with_neighbours=config.preset != "paper", prompts_folder=config.prompts)
+    if own.translator is None and (stack is None or not translates):
         check_spec(config.translator)
         return CallableTranslator(str, name="never called")
     translator = wrap(own.translator or config.translator)

@@ -20,6 +20,7 @@ from mtagent.evaluators.protocol import (
     rating_by,
     ratings_by,
     signature_of,
+    with_absent_spans_noted,
 )
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
 from mtagent.jobs.agent import Terms, loaded, make_segments, speaking_python, texts_of
@@ -31,6 +32,7 @@ from mtagent.jobs.pool import Outcome, in_order
 from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
 from mtagent.jobs.session import OwnLoop
 from mtagent.jobs.summary import SystemSummary
+from mtagent.llm import prompts
 from mtagent.llm.dialogue import together
 from mtagent.llm.protocol import LLM
 from mtagent.records import Call, Rated, Rating, Segment
@@ -55,12 +57,13 @@ class _Verdict(NamedTuple):
 
 
 async def rate_segment(
-    candidates: Candidates, evaluator: Evaluator, *, known: Mapping[str, Rated] = {}
+    candidates: Candidates, evaluator: Evaluator, *, known: Mapping[str, Rated] = {}, published: bool = False
 ) -> tuple[Rated, ...]:
     """One :class:`Rated` per system, in order. Only errors that concern every segment are raised.
 
     Systems with equal texts share a rating, and the first of them has its calls. ``known`` holds ratings of a former
     try, by system, which are not asked for again. Source and translation without words have neither rating nor error.
+    ``published``: a model is shown what the papers' requests show.
     """
     segment, translations = candidates.segment, candidates.translations
     texts = {system: text for system, text in translations.items() if text is not None}
@@ -70,7 +73,9 @@ async def rate_segment(
     if isinstance(evaluator, RatesSystems):
         verdicts = await _of_systems(evaluator, segment, texts, known, alone=len(translations) == 1)
     else:
-        verdicts = await _of_texts(evaluator, segment, texts, known)
+        asks_nobody = getattr(evaluator, "calls", None) == (0, 0)
+        shown = prompts.published(segment) if published and not asks_nobody else segment
+        verdicts = await _of_texts(evaluator, shown, texts, known, with_neighbours=not published)
     missing = _Verdict(error=NO_TRANSLATION)
     return tuple(
         Rated(
@@ -89,7 +94,8 @@ async def _of_systems(
     """Each system for itself: equal texts of two systems may have different ratings here."""
 
     async def rated(system: str, text: str) -> Rating:
-        return checked_rating(await evaluator.rate_system(segment, text, system, alone=alone), evaluator)
+        rating = checked_rating(await evaluator.rate_system(segment, text, system, alone=alone), evaluator)
+        return with_absent_spans_noted(rating, text)
 
     verdicts = {
         system: _Verdict.of(former)
@@ -102,7 +108,12 @@ async def _of_systems(
 
 
 async def _of_texts(
-    evaluator: Evaluator, segment: Segment, texts: Mapping[str, str], known: Mapping[str, Rated]
+    evaluator: Evaluator,
+    segment: Segment,
+    texts: Mapping[str, str],
+    known: Mapping[str, Rated],
+    *,
+    with_neighbours: bool,
 ) -> dict[str, _Verdict]:
     """Each text once; the first system that has it has its calls."""
     different = list(dict.fromkeys(texts.values()))
@@ -111,7 +122,8 @@ async def _of_texts(
     else:  # of a text that was rated before, the first rating is the one that was paid for
         by_text = {rated.translation: _Verdict.of(rated) for rated in reversed([*known.values()])}
         left = [text for text in different if text not in by_text]
-        fresh = await together(*(_verdict(rating_by(evaluator, segment, text)) for text in left))
+        ratings = [rating_by(evaluator, segment, text, with_neighbours=with_neighbours) for text in left]
+        fresh = await together(*map(_verdict, ratings))
         by_text |= zip(left, fresh, strict=True)
     verdicts = {}
     for system, text in texts.items():
@@ -130,11 +142,11 @@ async def _together(evaluator: RatesTogether, segment: Segment, texts: Sequence[
         first = _failed(error, time.perf_counter() - began)
         return [first, *[_Verdict(error=first.error)] * (len(texts) - 1)]
     verdicts = []
-    for rating in ratings:
+    for rating, text in zip(ratings, texts, strict=True):
         try:
             if isinstance(rating, Exception):
                 raise rating
-            rating = checked_rating(rating, evaluator)
+            rating = with_absent_spans_noted(checked_rating(rating, evaluator), text)
             verdicts.append(_Verdict(rating, None, rating.calls, rating.seconds))
         except (*FATAL, OffScript):  # in a list of results, too, it concerns every segment
             raise
@@ -245,7 +257,7 @@ async def _rate(
 
         async def work(run: Run, position: int, candidates: Candidates) -> Sequence[Rated]:
             known = {rated.system: rated for rated in run.ratings_at(position)}
-            return await rate_segment(candidates, evaluator, known=known)
+            return await rate_segment(candidates, evaluator, known=known, published=config.preset == "paper")
 
         job = Job(
             command="rate",
@@ -403,7 +415,11 @@ def rate_each(
 
     async def ratings() -> AsyncGenerator[Rated, None]:
         async with assembled_evaluator(config, own) as made:
-            segments = in_order(candidates, partial(rate_segment, evaluator=made), concurrency=config.concurrency)
+            segments = in_order(
+                candidates,
+                partial(rate_segment, evaluator=made, published=config.preset == "paper"),
+                concurrency=config.concurrency,
+            )
             async with aclosing(segments):  # who leaves early must leave no task behind that asks a closed model
                 async for rated in segments:
                     for result in rated:

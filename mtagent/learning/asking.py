@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from mtagent.chain.gate import Judge, Opinion
+from mtagent.chain import hints
+from mtagent.chain.gate import Judge, Opinion, asks_model
 from mtagent.config import Config, ModelSettings
 from mtagent.errors import FATAL, ConfigError, InputError, OffScript, calls_of
 from mtagent.evaluators.protocol import Evaluator, rating_by
@@ -158,7 +159,7 @@ async def judge_run(
             job = Job(
                 command="calibrate",
                 settings=settings,
-                inputs={"run": name, "pairs": _digest(edits), **prompts},
+                inputs={"run": name, "pairs": _digest(edits, panel), **prompts},
                 total=len(edits.pairs),
                 items=edits.pairs,
                 work=lambda run, position, pair: judged(pair, panel),
@@ -171,12 +172,16 @@ async def judge_run(
         return JudgedRun(store.run(run.name), list(run.chains()))
 
 
-def _digest(edits: RunEdits) -> str:
-    """What tells these edits from others, in the name of the run."""
+def _digest(edits: RunEdits, panel: Panel) -> str:
+    """What tells these edits, and the questions that go with them, from others, in the name of the run."""
     digest = hashlib.sha256()
+    shows_hints = any(asks_model(judge) for judge in panel.judges)
     for pair in edits.pairs:
         segment = pair.segment.model_dump_json(exclude_defaults=True)  # fields that come later change no name
         digest.update(repr((segment, pair.stage, pair.before, pair.after)).encode())
+        questions = hints.hints(pair.segment, pair.before, pair.after) if shows_hints else ()
+        if questions:
+            digest.update(repr(questions).encode())
     return digest.hexdigest()
 
 
@@ -220,12 +225,16 @@ async def judged(pair: JudgedPair, panel: Panel) -> Chain:
 
 
 async def _opinion(judge: Judge, pair: JudgedPair) -> Opinion | Exception:
+    segment = pair.segment
+    if asks_model(judge):  # as the gate of a chain shows it
+        segment, _ = hints.shown(pair.segment, pair.before, [pair.after])
+
     async def rate(evaluator: Evaluator, text: str, role: RatingRole) -> Rating:
-        rating = await rating_by(evaluator, pair.segment, text)
+        rating = await rating_by(evaluator, segment, text)
         return rating.model_copy(update={"role": role})
 
     try:
-        return await judge.judge(pair.segment, pair.before, pair.after, rate)
+        return await judge.judge(segment, pair.before, pair.after, rate)
     except (*FATAL, OffScript):
         raise
     except Exception as error:  # noqa: BLE001 a third party's part may raise anything; it must not stop the others

@@ -25,7 +25,7 @@ from mtagent.errors import (
 from mtagent.llm.limits import Clock, Limiter, NoPlaceInTime, PauseTooLong
 from mtagent.llm.prices import Price
 from mtagent.llm.prices import price as list_price
-from mtagent.llm.reply import NO_MODEL, Failure, Reply, read_reply
+from mtagent.llm.reply import NO_MODEL, Failure, Reply, is_plausible, read_reply
 from mtagent.llm.request import (
     Body,
     LearntParameters,
@@ -146,6 +146,7 @@ class OpenAIClient:
         self._clock = clock or Clock()
         self._learnt = learnt or LearntParameters(model, leave_out)
         self._parameters = self.sampling.parameters()
+        self._doubted_usage = False
         if transport is None:
             from mtagent.llm.transport import Transport  # aiohttp takes a quarter of a second
 
@@ -301,8 +302,10 @@ class OpenAIClient:
                 if isinstance(payload, Failure):
                     outcome = payload
                 else:
-                    texts = (message["content"] or "" for message in sent["messages"] if message["role"] != "assistant")
+                    texts = [message["content"] or "" for message in sent["messages"] if message["role"] != "assistant"]
                     outcome = read_reply(payload, self.model, tools=exchange.tools, request=texts)
+                    if isinstance(outcome, Reply):
+                        outcome = self._without_false_counts(outcome, texts)
                 self._learnt.reached = self._learnt.reached or not (
                     isinstance(outcome, Failure) and outcome.unreachable
                 )
@@ -318,6 +321,24 @@ class OpenAIClient:
             return replace(PAUSED, retry_after=pause.seconds)
         except NoPlaceInTime:  # what made it wait for another turn says more than that it did not get one
             return exchange.last_failure or PAUSED
+
+    def _without_false_counts(self, reply: Reply, texts: Sequence[str]) -> Reply:
+        """``reply`` without a usage that cannot be true: it counts as not reported. The user is told once."""
+        usage = reply.usage
+        if usage is None or is_plausible(usage, texts, reply.text):
+            return reply
+        if not self._doubted_usage:
+            self._doubted_usage = True
+            logger.warning(
+                "%s reports %d + %d tokens for a request of %d characters and a reply of %d, which cannot be right: "
+                "such calls count as not reported, and their cost is unknown",
+                self.base_url,
+                usage.input_tokens,
+                usage.output_tokens,
+                sum(map(len, texts)),
+                len(reply.text),
+            )
+        return reply._replace(usage=None)
 
     def _error(self, failure: Failure, exchange: Exchange) -> ModelError:
         """The error, with model, server, status, the server's words, and the way out."""

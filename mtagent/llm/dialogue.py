@@ -100,9 +100,12 @@ class Dialogue:
     ) -> tuple[T, Completion]:
         """The same, with the completion that was read: its log-probabilities, where the server gives them."""
         messages, schema = prompt.render(values, talk), prompt.reply_schema
+        request = None if talk else messages[-1].content
         for last in (False, True):
             completion = await self.send(messages, purpose, schema=schema, logprobs=logprobs)
             try:
+                if prompt.repeated_in(completion.text, values, request):
+                    raise UnreadableReply("it repeats the instructions of the request instead of following them")
                 return read(completion.text), completion
             except Exception as error:
                 self.mark_unreadable(completion, error)

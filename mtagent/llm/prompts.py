@@ -16,7 +16,7 @@ import json
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from importlib import resources
 from itertools import count
@@ -28,11 +28,17 @@ from pydantic import Field, ValidationError
 from mtagent.errors import InputError, PromptError
 from mtagent.llm.protocol import LLM, Options, SampledLLM
 from mtagent.records import Completion, Message, Record, Schema, Segment
-from mtagent.text import languages
+from mtagent.text import languages, scripts
 
 Values = Mapping[str, str | None]
 _VARIABLE = re.compile(r"\{\{(\w+)\}\}")
 _SPACE = re.compile(r"\s+")
+FEWEST_REPEATED_WORDS = 6
+"""A reply of fewer words, such as ``{"errors": []}``, may stand in the instructions and still be the answer."""
+LONGEST_ANSWER = 200
+"""Characters. A message that is longer isn't a part of an answer."""
+_UNFILLED = ('"..."', '"…"')
+"""What the form of a reply has where the answer has a text."""
 
 
 class Part(Record):
@@ -109,6 +115,10 @@ class Prompt(Record):
     def _prefixes(self) -> dict[tuple[str | None, ...], tuple[Message, ...]]:
         return {}
 
+    @cached_property
+    def _flat_prefixes(self) -> dict[tuple[str | None, ...], tuple[str, ...]]:
+        return {}
+
     def render(self, values: Values, talk: Talk = ()) -> tuple[Message, ...]:
         """System message, examples, the user's message, and how the ``talk`` went on from there.
 
@@ -132,6 +142,46 @@ class Prompt(Record):
             messages += Message(role="assistant", content=said), Message(role="user", content=turn)
         return tuple(messages)
 
+    def repeated_in(self, reply: str, values: Values, request: str | None = None) -> bool:
+        """Whether ``reply`` repeats this request instead of answering it. ``request`` is the user's message, rendered.
+
+        It does if it holds one of the request's messages whole, if it is a piece of its instructions, or if it is the
+        reply of an example and speaks of the example's texts. What the ``values`` hold may be the answer.
+        """
+        text = _flat(reply)
+        is_form = any(form in text for form in _UNFILLED)
+        if len(scripts.words(text)) < FEWEST_REPEATED_WORDS and not is_form:
+            return False
+        prefix = self._flat_prefix(values)
+        request = _flat(self._join(self.user, values) if request is None else request)
+        if any(len(message) >= LONGEST_ANSWER and message in text for message in (*prefix, request)):
+            return True
+        if text in f"{prefix[0]} {request}":
+            return not any(value and text in _flat(value) for value in values.values())
+        for reply_of_example, words in self._flat_examples:
+            if reply_of_example in text:
+                own = {word for value in values.values() if value for word in scripts.words(_flat(value))}
+                return not words <= own
+        return False
+
+    def _flat_prefix(self, values: Values) -> tuple[str, ...]:
+        """The system message and the examples, with single spaces; kept as :meth:`render` keeps them."""
+        key = tuple(values.get(name) for name in self._prefix_names)
+        if key not in self._flat_prefixes:
+            self._flat_prefixes[key] = tuple(_flat(message.content) for message in self.render(values)[:-1])
+        return self._flat_prefixes[key]
+
+    @cached_property
+    def _flat_examples(self) -> tuple[tuple[str, set[str]], ...]:
+        """The replies of the examples that mention words of their texts, and these words."""
+        examples = []
+        for example in self.examples:
+            reply = _flat(example.reply)
+            words = set(scripts.words(reply)).intersection(scripts.words(_flat(" ".join(example.values.values()))))
+            if words:
+                examples.append((reply, words))
+        return tuple(examples)
+
     def _join(self, parts: tuple[Part, ...], values: Values) -> str:
         """The parts that apply, each on its lines; quotes between tags that their texts cannot close."""
 
@@ -151,6 +201,11 @@ class Prompt(Record):
                 text = f"{text}\n<{tag}>{value(part.quote)}</{tag}>".lstrip("\n")
             texts.append(text)
         return "\n".join(texts)
+
+
+def _flat(text: str) -> str:
+    """``text`` with single spaces, in lower case."""
+    return " ".join(text.split()).casefold()
 
 
 def _applies(part: Part | Example, values: Values) -> bool:
@@ -242,6 +297,20 @@ def segment_values(segment: Segment, *, show_reference: bool = True, **texts: st
         "glossary": "\n".join(term.shown for term in segment.terms) or None,
         **texts,
     }
+
+
+PUBLISHED_IN_TRANSLATE = ("domain", "notes")
+"""What the preset ``paper`` shows the translator besides the source: the organizers' prompt has instructions."""
+PUBLISHED_IN_PROOFREAD = ("domain",)
+
+
+def published(segment: Segment, fields: Collection[str] = ()) -> Segment:
+    """``segment`` as the papers' requests show it: source, languages and reference, and these ``fields``.
+
+    The preset ``paper`` asks about this one. The guards go on reading the whole segment.
+    """
+    empty = {"domain": None, "context": None, "notes": None, "terms": (), "max_length": None}
+    return segment.model_copy(update={name: value for name, value in empty.items() if name not in fields})
 
 
 # Neighbouring text: a line for each, under a label, so that no text can pass for another's label

@@ -11,6 +11,7 @@ import json_repair
 import regex
 
 from mtagent.errors import EmptyReply, RatingParseError, UnreadableReply
+from mtagent.llm.failures import failure_in, failure_in_text
 
 _THOUGHTS = regex.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", regex.IGNORECASE)
 _TAGGED = regex.compile(r"\A<(source|translation)(?:-\w++)?+>(.*)</\1(?:-\w++)?+>\Z", regex.DOTALL)
@@ -29,8 +30,8 @@ def plain_text(reply: str, like: str) -> str:
 
     A thinking block before it, our own tags around it, and a code fence around it are taken off, unless ``like`` has
     such marks itself. Remarks are not: what cannot be told from text for certain is left to the guards. Raises
-    :class:`EmptyReply` where nothing is left, and :class:`UnreadableReply` for one that is cut off while thinking, or
-    that holds broken or control characters which ``like`` has not.
+    :class:`EmptyReply` where nothing is left, and :class:`UnreadableReply` for one that is cut off while thinking, that
+    is JSON and reports a failure, or that holds broken or control characters which ``like`` has not.
     """
     text = _after_thoughts(whole_characters(reply), like).strip()
     if not like.lstrip().startswith("```"):
@@ -40,6 +41,9 @@ def plain_text(reply: str, like: str) -> str:
         text = tagged[2].strip()
     if is_blank(text) and not (text and like.strip() and is_blank(like)):
         raise EmptyReply("the model's reply holds no text")
+    failure = None if like.lstrip().startswith(("{", "[")) else failure_in_text(text)
+    if failure is not None:
+        raise UnreadableReply(f"it reports a failure ({failure})")
     broken = set(_BROKEN.findall(text)) - set(_BROKEN.findall(like))
     if broken:
         raise UnreadableReply(f"it holds the character U+{ord(min(broken)):04X}, which is no text")
@@ -253,8 +257,8 @@ def read_json(text: str, *, last: bool = False) -> Any:
     wherever it stands.
 
     Raises :class:`RatingParseError` for a reply without an object or a list, for one that is cut off, for numbers that
-    JSON does not have (NaN) or of hundreds of digits, for more than 100 levels of nesting, and for half of a character
-    (an escaped lone surrogate).
+    JSON does not have (NaN) or of hundreds of digits, for more than 100 levels of nesting, for half of a character (an
+    escaped lone surrogate), and for JSON that reports a failure, whatever else it holds.
     """
     return read_answer(text, last=last).value
 
@@ -279,6 +283,9 @@ def read_answer(text: str, *, last: bool = False) -> Answer:
     brackets = text.count("{") + text.count("[")
     if brackets > DEEPEST and _depth_above(read.value, DEEPEST):
         _fail(_TOO_DEEP, answer)
+    failure = failure_in(read.value)
+    if failure is not None:
+        _fail(f"the JSON in the reply reports a failure ({failure})", answer)
     if "\\u" in text:
         written = json.dumps(read.value, ensure_ascii=False)
         if whole_characters(written) != written:

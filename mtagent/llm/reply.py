@@ -38,6 +38,8 @@ _SAYS_NO_MODEL = regex.compile(
 )
 MOST_TOKENS = 10**9
 """No request reads or writes more tokens: a larger number is no count."""
+MOST_CHARACTERS = 32
+"""Characters of text that a token stands for at most, on average. Tokenizers make one of every 1 to 6."""
 LONGEST_NAME = 200
 ID_LENGTH = 9  # some chat templates take no other length
 
@@ -210,6 +212,23 @@ def read_tool_calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
             id_ = hashlib.sha256(content.encode()).hexdigest()[:ID_LENGTH]
         calls[id_] = ToolCall(id=id_, name=name, arguments=arguments)
     return tuple(calls.values())
+
+
+_RUN = regex.compile(r"(.)\1++|\s++", regex.DOTALL)
+
+
+def is_plausible(usage: Usage, request: Iterable[str], reply: str) -> bool:
+    """Whether ``usage`` can be the count of a call with these texts: no token stands for hundreds of characters.
+
+    A run of one character or of white space, of which some tokenizers make one token, counts as one character.
+    """
+    counts = [(usage.input_tokens, "\n".join(request)), (usage.output_tokens, reply)]
+    for tokens, text in counts:
+        if len(text) <= MOST_CHARACTERS * tokens:
+            continue
+        if len(_RUN.sub(" ", text)) > MOST_CHARACTERS * tokens:
+            return False
+    return True
 
 
 def _read_logprobs(logprobs: object) -> tuple[TokenLogprob, ...] | None:

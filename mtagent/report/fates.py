@@ -14,7 +14,7 @@ KINDS: dict[Kind, str] = {
     "unplaced": "no edit could be made",
     "guard": "rejected by a guard",
     "gate": "rejected by the gate",
-    "failed": "failed, text kept",
+    "failed": "failed",
     "idle": "not run",
 }
 """All kinds, in the order in which they are shown, and how they are called."""
@@ -69,7 +69,8 @@ def fate(step: Step) -> Fate:
         case "kept" if cause.kind == "blank":
             return Fate("untouched", cause.sentence)
         case "kept" if step.stage == "translate":
-            return Fate("changed", "translated")
+            is_lossy = not {"max_length"}.issuperset(cause.guards)
+            return Fate("changed", "translated; something of the source is missing" if is_lossy else "translated")
         case "kept" if "reverted" in outcomes:
             if "applied" in outcomes:
                 return Fate("changed", "in part: the user took edits back")
@@ -114,6 +115,8 @@ def _rejected(step: Step) -> Fate:
         case "choices" if len(choices := set(cause.judgements[0].choices)) == 1:
             words = {"before": "the judge prefers the earlier text", "tie": "the judge sees a tie"}
             return Fate("gate", words.get(choices.pop(), "other"))
+        case "choices" if cause.judgements[0].contradicts_itself:
+            return Fate("gate", "the judge contradicts itself")
         case "choices":
             return Fate("gate", "the judge is not sure")
         case _:

@@ -154,7 +154,7 @@ def heads(comparison: Comparison) -> list[tuple[str, str]]:
         ("TER", "words edited per 100 words, from the row before"),
         ("kept", "segments whose change was kept"),
         ("rejected", "segments whose change a guard or the gate rejected"),
-        ("failed", "segments on which the stage failed; their text stayed"),
+        ("failed", "segments on which the stage failed; they kept the last accepted text"),
         ("edits", "edits that stand in the text, of all that were proposed"),
         ("tokens", "input and output, and in how many calls"),
         ("cost", "dollars, and how many for each edit that stands"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from sqlite3 import Connection
 from typing import Any
@@ -43,8 +43,9 @@ _USAGE = """SELECT CAST(model AS TEXT), total(calls), total(input_tokens), total
     total(reasoning_tokens), sum(cost) FROM calls WHERE run_id = ?
     GROUP BY model, cost IS NULL, cost IS NULL AND input_tokens + output_tokens = 0"""
 
-_EACH_USAGE = """SELECT CAST(model AS TEXT), calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost
-    FROM calls WHERE run_id = ? ORDER BY id"""
+_EACH_USAGE = """SELECT id, CAST(model AS TEXT), calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens,
+    cost FROM calls WHERE run_id = ? AND id > ? ORDER BY id LIMIT ?"""
+_PAGE = 1000  # calls held in memory at once while those of a run are read
 
 _DISTRUST = """UPDATE calls SET error = ? WHERE id IN (SELECT id FROM calls WHERE run_id = ? AND segment = ?
     UNION SELECT id FROM calls WHERE key IN (SELECT value FROM json_each(?)))
@@ -122,11 +123,14 @@ class CallLog:
         with self._database.intact("the calls of a run"):
             return [(model, _usage([*map(int, numbers), cost])) for model, *numbers, cost in rows]
 
-    def each_usage(self, run_id: int) -> list[tuple[str, Usage]]:
-        """The same call by call: some prices depend on the length of a single prompt."""
-        rows = self._database.query(_EACH_USAGE, (run_id,))
-        with self._database.intact("the calls of a run"):
-            return [(model, _usage(values)) for model, *values in rows]
+    def each_usage(self, run_id: int) -> Iterator[tuple[str, Usage]]:
+        """The same call by call, read page by page: some prices depend on the length of a single prompt."""
+        last = 0
+        while rows := self._database.query(_EACH_USAGE, (run_id, last, _PAGE)):
+            with self._database.intact("the calls of a run"):
+                usages = [(model, _usage(values)) for _, model, *values in rows]
+            yield from usages
+            last = rows[-1][0]
 
     def distrust(self, connection: Connection, key: str, reply: str, error: str) -> bool:
         """No longer recall a ``reply`` to the request ``key``, whoever paid for it. Says whether there was one."""

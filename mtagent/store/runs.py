@@ -22,8 +22,9 @@ class Counts(Record):
 
     ``done`` = ``changed`` + ``unchanged`` + ``rejected`` + ``rated``: tried to the end. The ``rejected`` kept their
     text because a change was not accepted. The ``failed`` will be tried again. A rating run has only ``rated`` and
-    ``failed``: those with a translation that could not be rated. ``total`` is the number of segments that the run was
-    started with; ``None`` = it was not said.
+    ``failed``: those with a translation that could not be rated. ``failed_changed`` counts the ``failed`` whose text an
+    earlier stage had changed: they kept that change. ``total`` is the number of segments that the run was started with;
+    ``None`` = it was not said.
     """
 
     done: int = 0
@@ -32,8 +33,16 @@ class Counts(Record):
     rejected: int = 0
     rated: int = 0
     failed: int = 0
+    failed_changed: int = 0
     total: int | None = None
 
+
+# As Chain.changed: a text counts as changed against the given translation, or else the first one that was made.
+_FAILED_CHANGED = """SELECT count(*) FROM segments JOIN runs ON runs.id = segments.run_id
+    WHERE run_id = ? AND runs.kind = 'chain' AND segments.state = 'failed'
+    AND segments.text <> coalesce(translation, (
+        SELECT steps.text FROM steps WHERE steps.run_id = segments.run_id AND steps.position = segments.position
+        AND stage = 'translate' AND verdict = 'kept' ORDER BY step LIMIT 1))"""
 
 _SHOWN_IDS = 3
 
@@ -174,8 +183,8 @@ class StoredRun:
         """The same by model; apart from each other what has a price, what has none, and what was not even counted."""
         return self._calls.usages(self.id)
 
-    def each_usage(self) -> list[tuple[str, Usage]]:
-        """The same call by call, with the model that was asked."""
+    def each_usage(self) -> Iterator[tuple[str, Usage]]:
+        """The same call by call, with the model that was asked; read page by page."""
         return self._calls.each_usage(self.id)
 
     def counts(self) -> Counts:
@@ -184,7 +193,9 @@ class StoredRun:
         with self._database.reading(f"run {self.name!r}") as connection:
             counts = dict(connection.execute(states, (self.id,)).fetchall())
             total = connection.execute("SELECT total FROM runs WHERE id = ?", (self.id,)).fetchone()[0]
-            return Counts(done=sum(counts.values()) - counts.get("failed", 0), total=total, **counts)
+            failed_changed = connection.execute(_FAILED_CHANGED, (self.id,)).fetchone()[0]
+            done = sum(counts.values()) - counts.get("failed", 0)
+            return Counts(done=done, failed_changed=failed_changed, total=total, **counts)
 
     def _state(self, position: int) -> str | None:
         rows = self._database.query("SELECT state FROM segments WHERE run_id = ? AND position = ?", (self.id, position))

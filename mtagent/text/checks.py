@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import regex
 
 from mtagent.records import Segment
-from mtagent.text import icu, markup, numbers, scripts
+from mtagent.text import doubling, icu, markup, numbers, scripts
 from mtagent.text.number_words import readings
 from mtagent.text.units import quantities, units_named
 
@@ -214,13 +215,68 @@ def brackets(segment: Segment, text: str) -> list[str]:
     return [f"{bracket} has no partner" for bracket in surplus.elements()]
 
 
+def quotes(segment: Segment, text: str) -> Iterator[str]:
+    """Double quotation marks come in even number where they do in the source, and close in the style they opened in.
+
+    Spanish questions and exclamations have both of their marks.
+    """
+    yield from _quote_faults(segment, text)
+    if scripts.language_of(segment.target_lang) in _WITH_OPENING_MARKS:
+        yield from _unopened(markup.prose(text))
+
+
 @in_each_variant
-def quotes(source: str, text: str) -> list[str]:
-    """Double quotation marks, of whatever style, come in even number where they do in the source."""
-    if len(markup.double_quotes(markup.prose(text))) % 2 == 0:
+def _quote_faults(source: str, text: str) -> list[str]:
+    source, text = markup.prose(source), markup.prose(text)
+    odd, odd_in_source = (len(markup.double_quotes(side)) % 2 for side in (text, source))
+    faults = ["a quotation mark has no partner"] if odd and not odd_in_source else []
+    mismatched = _mismatched_quotes(text)
+    if mismatched and not odd_in_source:
+        faults += mismatched[len(_mismatched_quotes(source)) :]
+    return faults
+
+
+_CLOSED_BY = {
+    "„": "“”", "“": "”", "”": "”", "«": "»", "»": "«»", '"': '"', "＂": "＂", "〝": "〞〟", "「": "」", "『": "』",
+}  # fmt: skip
+"""The marks that may close a quotation, by the mark that opens it."""
+_QUOTATION_MARK = regex.compile(f"[{''.join(_CLOSED_BY)}{''.join(_CLOSED_BY.values())}]")
+_OPENING_CONTEXT = regex.compile(rf"(?:\A|[\s\p{{Ps}}\p{{Pi}}\p{{Pd}}/:=\"'„{scripts.UNSPACED}]|\p{{P}}(?<![.,;!?]))\Z")
+_INCHES = regex.compile(r"\d ?\Z")
+_FEWEST_MARKS = 2
+
+
+def _mismatched_quotes(text: str) -> list[str]:
+    """The quotations of ``text`` that open in one style and close in another, as far as that is certain."""
+    if scripts.alphabet(text).isdisjoint(_CLOSED_BY):
         return []
-    odd_source = len(markup.double_quotes(markup.prose(source))) % 2
-    return [] if odd_source else ["a quotation mark has no partner"]
+    opened: list[str] = []
+    faults = []
+    for match in _QUOTATION_MARK.finditer(text):
+        mark, start = match.group(), match.start()
+        if opened and mark in _CLOSED_BY[opened[-1]]:
+            opened.pop()
+        elif mark == '"' and _INCHES.search(text, max(0, start - 2), start):
+            continue
+        elif mark in _CLOSED_BY and _OPENING_CONTEXT.search(text, max(0, start - 1), start):
+            opened.append(mark)
+        elif opened:
+            faults.append(f"{opened.pop()} is closed by {mark}")
+    if len(set(opened)) >= _FEWEST_MARKS:
+        faults.append(f"{opened[0]} is closed by {opened[-1]}")
+    return faults
+
+
+_WITH_OPENING_MARKS = frozenset(["ast", "es", "gl"])
+_QUESTIONS = regex.compile(r"¿|(?<!\()\?++")
+
+
+def _unopened(text: str) -> list[str]:
+    """Spanish questions and exclamations without the mark before them, or questions without the one after them."""
+    questions = Counter(match.group()[0] for match in _QUESTIONS.finditer(text))
+    lacking = questions["?"] - questions["¿"]
+    faults = ["? has no ¿"] * lacking if lacking > 0 else ["¿ has no partner"] * -lacking
+    return faults + ["¡ has no partner"] * (text.count("¡") - text.count("!"))
 
 
 def control(segment: Segment, text: str) -> list[str]:
@@ -230,6 +286,33 @@ def control(segment: Segment, text: str) -> list[str]:
         return []
     known = Counter(scripts.control_characters(segment.source, segment.source_lang))
     return [f"character {code}" for code in (Counter(characters) - known).elements()]
+
+
+_WIDE = regex.compile(r"[\uff01-\uff5d\u3000、。]")
+_HALF_WIDTH_KANA = regex.compile(r"[\uff65-\uff9f]")
+_WIDE_LETTERS = regex.compile(r"[０-９Ａ-Ｚａ-ｚ]++")
+_CJK = r"[\p{Han}\p{Hiragana}\p{Katakana}ー]"
+_NARROW_BESIDE_WIDE = regex.compile(rf"(?<={_CJK})(?:[,!?;]|[.:](?!\w))(?=[\s\p{{Pe}}\p{{Pf}}]*+(?:{_CJK}|\Z))")
+_EAST_ASIAN = frozenset(["Hans", "Hant", "Hani", "Jpan"])
+
+
+def width(segment: Segment, text: str) -> Iterator[str]:
+    """Characters are as wide as the language has them, or as the source has them.
+
+    Full-width letters, digits and marks only beside Chinese and Japanese, where marks are full-width between characters
+    and letters and digits are not; half-width kana nowhere.
+    """
+    if text.isascii():
+        return
+    if scripts.script_of(segment.target_lang) in _EAST_ASIAN:
+        yield from (f"{mark!r} is not full-width" for mark in _NARROW_BESIDE_WIDE.findall(text))
+        strange = [*_WIDE_LETTERS.findall(text), *_HALF_WIDTH_KANA.findall(text)]
+    else:
+        strange = [*_WIDE.findall(text), *_HALF_WIDTH_KANA.findall(text)]
+    if strange:
+        is_from_east_asia = scripts.script_of(segment.source_lang) in _EAST_ASIAN
+        known = frozenset[str]() if is_from_east_asia else scripts.alphabet(segment.source)
+        yield from (f"{form!r} is of another width" for form in strange if not known.issuperset(form))
 
 
 _STUTTER = regex.compile(r"(\p{L}{1,6}?)\1{7,}+")
@@ -246,6 +329,12 @@ def repetition(segment: Segment, text: str) -> list[str]:
     if stutters and not _stutters(segment.source):
         faults += [f"{letters!r} is repeated" for letters in stutters]
     return faults
+
+
+def doubled_words(segment: Segment, text: str) -> Iterator[str]:
+    """No word follows itself, unless the language doubles it or the source does the like."""
+    for doubled in doubling.doubled_words(segment.source, text, segment.target_lang):
+        yield f"{doubled.word!r} is doubled"
 
 
 def _stutters(text: str) -> tuple[str, ...]:
@@ -284,7 +373,7 @@ def max_length(segment: Segment, text: str) -> list[str]:
 
 def units(segment: Segment, text: str) -> list[str]:
     """No unit of the source has become another of its kind, where all numbers are the same (5 km → 5 mi)."""
-    named = units_named(segment.source, segment.source_lang) or frozenset()
+    named = frozenset(units_named(segment.source, segment.source_lang) or ())
     sides = (segment.source, segment.source_lang), (text, segment.target_lang)
     in_source, in_text = (quantities(*side, named) for side in sides)
     if not in_source or not in_text:
@@ -326,3 +415,44 @@ def is_ended(text: str, lang: str, *, surely: bool = False) -> bool:
         return True
     is_greek = scripts.language_of(lang) == "el"
     return bool(_FINAL.search(tail) or (is_greek and _GREEK_QUESTION.search(tail)))
+
+
+class Endings(NamedTuple):
+    """How the sentences of a text end: the last two words of each question and statement, and the kind of the last."""
+
+    questions: list[tuple[str, ...]]
+    statements: list[tuple[str, ...]]
+    last: str
+
+
+_SENTENCE_MARK = regex.compile(r"[?？؟⸮፧՞\u037e.。।։!！…]++")
+_GREEK_MARK = regex.compile(r"[?;\u037e.!…]++")
+_ASKING = frozenset("?？؟⸮፧՞\u037e")
+_STATING = frozenset(".。।։")
+_BEFORE_MARK = 40  # characters in which the last two words are looked for
+_JAPANESE_QUESTION = regex.compile(r"[かのねよわな][\p{Pe}\p{Pf}]*+\Z")
+
+
+def asks_alike(text: str, other: str) -> bool:
+    """Whether two texts have as many marks of questions (``;`` is one in Greek)."""
+    marks = ";?？؟⸮፧՞\u037e"
+    return all(text.count(mark) == other.count(mark) for mark in marks)
+
+
+def endings(text: str, lang: str) -> Endings:
+    """How the sentences of ``text`` end. A Japanese one may ask without a mark, and is then neither of both."""
+    found = Endings([], [], "")
+    last = ""
+    greek, japanese = (scripts.language_of(lang) == code for code in ("el", "ja"))
+    asking = _ASKING | {";"} if greek else _ASKING
+    for match in (_GREEK_MARK if greek else _SENTENCE_MARK).finditer(text):
+        sentence = text[max(0, match.start() - _BEFORE_MARK) : match.start()]
+        words = tuple(word.casefold() for word in scripts.word_pattern(sentence).findall(sentence)[-2:])
+        last = ""
+        if not asking.isdisjoint(match.group()):
+            found.questions.append(words)
+            last = "question"
+        elif match.group() in _STATING and not (japanese and _JAPANESE_QUESTION.search(sentence)):
+            found.statements.append(words)
+            last = "statement"
+    return found._replace(last=last)

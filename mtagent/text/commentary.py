@@ -17,7 +17,7 @@ from mtagent.text import scripts
 from mtagent.text.alignment import difference, grams
 from mtagent.text.checks import WITHOUT_FINAL_MARKS, is_ended
 from mtagent.text.omission import LONG_ENOUGH, STEM, quoted
-from mtagent.text.paragraphs import sentences
+from mtagent.text.paragraphs import line_breaks, sentences
 from mtagent.text.scripts import language_of, letters, words
 from mtagent.text.shop_talk import (
     asked_for,
@@ -29,6 +29,7 @@ from mtagent.text.shop_talk import (
     on_translating,
     says_unchanged,
     speaks_of_text,
+    speaks_of_wording,
     subjects,
 )
 
@@ -185,8 +186,10 @@ def _remark(source: str, text: str, lang: str) -> str:
         is_alone = len(parts) == 1 and (whole < UNCHANGED * size or not denies(source))
         if (is_end or is_alone) and says_unchanged(part):
             return part
+        if "wording" in usual or not speaks_of_wording(part):
+            continue  # what follows asks for new wording; this saves the search for the other subjects
         new = subjects(part) - usual
-        is_beside = is_end and "wording" in new and bool(new & {"quality", "change", "mistake"})
+        is_beside = is_end and bool(new & {"quality", "change", "mistake"})
         if letters(part) <= LONGEST_REMARK and (is_beside or speaks_of_text(part, new)):
             return part
     if is_longer and len(_COLON.findall(text)) > len(_COLON.findall(source)):
@@ -195,7 +198,11 @@ def _remark(source: str, text: str, lang: str) -> str:
         is_short = letters(lead) <= LONGEST_LEAD and language_of(lang) != "hy"  # its full stop looks like a colon
         if is_short and is_extra(lead, WITHOUT_LEAD) and {"wording", "quality", "change"} & (subjects(lead) - usual):
             return lead
-        if text.count("\n") > source.count("\n") and not _NOTE.search(source) and (note := _NOTE.search(text)):
+        if (
+            len(line_breaks(text)) > len(line_breaks(source))
+            and not _NOTE.search(source)
+            and (note := _NOTE.search(text))
+        ):
             return note.group()
     aside = _BRACKETED.search(text) if not _BRACKETED.search(source) else None
     return aside.group() if aside and {"wording", "change", "mistake"} & (subjects(aside.group()) - usual) else ""
@@ -321,7 +328,7 @@ class Remarks:
         agrees = _AGREES.search(found.group())
         return agrees is not None and not _AGREES.search(self.source) and not _AGREES.search(self.before)
 
-    def _is_on_text(self, index: int, usual: set[str]) -> bool:
+    def _is_on_text(self, index: int, usual: frozenset[str]) -> bool:
         """Whether the piece speaks of the text; more is asked of it if it may be a translation."""
         piece = self.pieces[index]
         new = subjects(piece) - usual

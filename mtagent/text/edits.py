@@ -15,7 +15,7 @@ from typing import Literal
 
 from mtagent.records import Edit, ErrorSpan
 from mtagent.text import paragraphs
-from mtagent.text.scripts import is_spaced, words
+from mtagent.text.scripts import is_spaced, without_stray_spaces, words
 from mtagent.text.spans import Finding, Place, find_spans, normalise, normalised, occurrences, on_word_boundaries
 
 OnAmbiguous = Literal["skip", "spaced", "first", "all"]
@@ -37,6 +37,7 @@ def locate(
     """
     policies: Sequence[OnAmbiguous] = (on_ambiguous,) if isinstance(on_ambiguous, str) else on_ambiguous
     # An omitted name may be the same in both languages; a span in the text may not be its own correction.
+    errors = [_without_stray_spaces(text, error) for error in errors]
     errors = [e for e in errors if e.suggestion is not None and (e.side == "omission" or e.suggestion != e.text)]
     edits = [_insertion(text, error) for error in errors if error.side == "omission"]
     edits += [_unlocated(e, "not-found", "the span marks the source") for e in errors if e.side == "source"]
@@ -50,6 +51,14 @@ def locate(
         else:
             edits.append(_unlocated(error, "ambiguous" if finding.places else "not-found", finding.why))
     return _without_overlaps(edits)
+
+
+def _without_stray_spaces(text: str, error: ErrorSpan) -> ErrorSpan:
+    """``error`` without the zero-width spaces that its suggestion would bring into ``text``."""
+    if error.suggestion is None:
+        return error
+    suggestion = without_stray_spaces(error.suggestion, text)
+    return error if suggestion == error.suggestion else error.model_copy(update={"suggestion": suggestion})
 
 
 def apply(text: str, edits: Sequence[Edit]) -> str:
@@ -69,8 +78,10 @@ def apply(text: str, edits: Sequence[Edit]) -> str:
 def between(before: str, after: str, lang: str = "") -> tuple[Edit, ...]:
     """The edits that turn ``before`` into ``after``: one per changed sentence, or for more where these belong together.
 
-    Where the paragraph breaks differ, it is one edit for all. ``lang`` says how sentences end.
+    Where the paragraph breaks differ, it is one edit for all. ``lang`` says how sentences end. Zero-width spaces that
+    ``after`` would bring in are left out.
     """
+    after = without_stray_spaces(after, before)
     old, new = paragraphs.split(before), paragraphs.split(after)
     if old.separators != new.separators:
         whole = Edit(old=before, new=after, start=0, end=len(before), outcome="applied")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html import escape
+from typing import TextIO
 
 _ACTING = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff"
 _NOT_SHOWN = re.compile(f"[{_ACTING}]")
@@ -36,6 +37,13 @@ def visible(text: str, *, one_line: bool = False) -> str:
     """
     acting = _NOT_ON_A_LINE if one_line else _NOT_SHOWN
     return acting.sub(lambda match: _SHORT.get(match[0], f"\\u{ord(match[0]):04x}"), text)
+
+
+def shown_on(stream: TextIO | None, data: str) -> str:
+    """``data`` as ``stream`` gets it: exactly, or made visible if it is a terminal, where some characters act."""
+    if stream is None or not stream.isatty():
+        return data
+    return visible(data.replace("\r\n", "\n"))
 
 
 def harmless(cell: str) -> str:

@@ -8,26 +8,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 import regex
 
+from mtagent.text.folding import fold
+from mtagent.text.number_phrases import phrases
 from mtagent.text.scripts import remembered
-
-_IGNORED = regex.compile(r"[\u00ad\u200b-\u200f\u0640\u064b-\u0652\u0591-\u05c7\u093c\u09bc]")  # vowel signs, joiners
-_NASAL = regex.compile(r"[ङञणनम]्(?=[क-ह])|ँ")  # पाँच, पांच; पन्द्रह, पंद्रह
-_VARIANTS = {"ё": "е", "ş": "ș", "ţ": "ț", "أ": "ا", "إ": "ا", "آ": "ا", "ى": "ي", "ة": "ه", "ی": "ي", "ک": "ك"}
-_PLAIN = str.maketrans(_VARIANTS)
-
-
-def fold(text: str) -> str:
-    """``text`` with variants of spelling made one: case, soft hyphens, vowel signs, nasals, hamzas."""
-    if text.isascii():
-        return text.casefold()
-    return _NASAL.sub("ं", _IGNORED.sub("", text)).translate(_PLAIN).casefold()
 
 
 class Readings(NamedTuple):
@@ -415,6 +405,7 @@ def _read_phrases(words: Language, folded: str, certain: Counter[str], possible:
             period = 1000 ** ((len(str(value)) - 1) // 3)
             possible[str(value + period // 2) if period > 1 else f"{value}.5"] += 1
     possible.update(f"{value}.5" for value in joined)
+    _read_other_phrases(words, folded, plain, possible)
     if words.count("evening", folded):
         possible.update(str(value + 12) for value in plain if 0 < value < _NOON)
     for hour, is_certain in words.half_hours(folded):
@@ -424,6 +415,26 @@ def _read_phrases(words: Language, folded: str, certain: Counter[str], possible:
             certain[str(hour)] -= 1
             certain[str(before)] += 1
             possible[str(hour)] -= words.code in _HALF_IS_AN_HOUR
+
+
+def _read_other_phrases(words: Language, folded: str, plain: Sequence[int], possible: Counter[str]) -> None:
+    """Add what one word says (double), and a part of one that multiplies a magnitude: ढाई लाख is 250,000."""
+    found = phrases(folded, words.code)
+    for spelled, count in Counter(f"{value:g}" for value in found.values).items():
+        possible[spelled] = max(possible[spelled], count)
+    fractions = {value for value in found.values if value % 1}
+    for value in plain if found.added else ():
+        zeros = len(str(value)) - len(str(value).rstrip("0")) if value else 0
+        for part in found.added:
+            fractions.add(value + part)
+            possible.update({f"{value + part:g}", f"{value + part * 10**zeros:g}"})
+    if words.count("half", folded):
+        fractions.add(0.5)
+    fractions.update(float(value) for value in possible if value.endswith(".5"))
+    powers = [value for value in plain if _is_power(value)]
+    for fraction in fractions if powers else ():
+        for power in powers:
+            possible[f"{fraction * power:.15g}"] += 1
 
 
 @lru_cache(maxsize=16384)

@@ -293,6 +293,7 @@ def numbers(text: str, lang: str = "", *, certain: bool = True) -> tuple[Number,
     has_hours = bool(_parts_of_the_day(lang)[2].search(text))
     has_dashes, words = not alphabet(text).isdisjoint(_DASHES), language(lang)
     has_minus = has_dashes or bool(words and any(word in text.casefold() for word in words.minus))
+    has_halves = not alphabet(text).isdisjoint("半반")
     numbers: list[Number] = []
     powers: dict[int, _Magnitude] = {}
     for match in _NUMBER.finditer(text):
@@ -321,6 +322,8 @@ def numbers(text: str, lang: str = "", *, certain: bool = True) -> tuple[Number,
             if has_hours and 1 <= number <= 12 and text[start - 1 : start] not in (":", "："):
                 values = _hours(text, start, end, number, lang, certain) or values
             values = tuple(dict.fromkeys((*values, *_years(text, start, end, values[0], lang))))
+        if has_halves and not marks and _HALF_MORE.match(text, end):
+            values = tuple(dict.fromkeys((f"{values[0]}.5", *values)))
         name = _NAME.search(text, max(0, start - 24), start) if has_dashes else None
         if name is None and "/" in text[max(0, start - 1) : end + 1]:
             name = _ROUND_THE_CLOCK.match(text, max(0, start - 3))
@@ -341,6 +344,8 @@ def numbers(text: str, lang: str = "", *, certain: bool = True) -> tuple[Number,
     return tuple(number for number in _with_fractions(text, numbers, lang) if number.start not in empty)
 
 
+_HALF_MORE = regex.compile(r"(?:時間|小[时時]|年|[かヶカヵ]月|[个個](?:月)?|倍|日|시간|년|달|개월)[间間]?[ ]?[半반]")
+"""What stands between a number and the half that is added to it: 1時間半, 两个半."""
 _FRACTION = regex.compile(
     r"(?:(?<![\d/.,:])(?P<whole>\d{1,3})[ \u00a0\u202f]?)?(?P<sign>[¼-¾⅐-⅞])"
     r"|(?<![\d/.,:\u2044]|\p{Pd})(?:(?P<whole>\d{1,3})[ \u00a0\u202f])?"
@@ -413,26 +418,42 @@ def _joined(text: str, numbers: list[Number], powers: dict[int, _Magnitude]) -> 
 
 # -- other numerals
 
+# A single letter only behind a word that it may number (chapter V), an ordinal's ending only in small letters (XIXe).
 _ROMAN = regex.compile(
-    r"(?<![\p{L}\p{N}])(?=[IVXLCDM]{2,9}(?![\p{L}\p{N}]))"
-    r"M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3})(?![\p{L}\p{N}])"
+    r"(?<![\p{L}\p{N}])(?:(?=[IVXLCDM]{2})|(?<=\p{L}[ \u00a0])(?=[IVX]))(?=[IVXLCDM])"
+    r"(?P<numeral>M{0,3}(?:CM|CD|D?C{0,3})(?:XC|XL|L?X{0,3})(?:IX|IV|V?I{0,3}))(?<=[IVXLCDM])"
+    r"(?:er|re|[eè]re|[eè]me|es?|[ºª]|-\p{Cyrillic}{1,3})?(?![\p{L}\p{N}])"
 )
 _ROMAN_DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100, "D": 500, "M": 1000}
 _CIRCLED = regex.compile(r"[①-⒛㉑-㉟㊱-㊿]")
+_RAISED = regex.compile(r"[⁰¹²³⁴-⁹]++|[₀-₉]++")
+_ROMAN_PAIRS = ("II", "IV", "IX", "VI", "XI", "XV", "XX")
+_SMALL_NUMERAL = regex.compile(r"[IVX]{2,7}")
+
+
+def _roman_value(numeral: str) -> str:
+    digits = [_ROMAN_DIGITS[letter] for letter in numeral]
+    following = [*digits[1:], 0]
+    return str(sum(-now if now < then else now for now, then in zip(digits, following, strict=True)))
 
 
 @remembered
 def other_numerals(text: str) -> frozenset[str]:
-    """The values of Roman numerals of two letters or more (XVIII → "18") and of circled ones (③ → "3").
+    """The values of Roman numerals (XVIII → "18"), circled ones (③ → "3"), and raised or lowered ones (CO₂ → "2").
 
     A translation may write these in digits, and the other way round.
     """
     values = {f"{unicodedata.numeric(sign):.0f}" for sign in _CIRCLED.findall(text)}
-    for match in _ROMAN.finditer(text):
-        digits = [_ROMAN_DIGITS[letter] for letter in match.group()]
-        following = [*digits[1:], 0]
-        values.add(str(sum(-now if now < then else now for now, then in zip(digits, following, strict=True))))
-    return frozenset(values)
+    values |= {unicodedata.normalize("NFKC", digits) for digits in _RAISED.findall(text)}
+    return frozenset(values | {_roman_value(match["numeral"]) for match in _ROMAN.finditer(text)})
+
+
+def roman_numerals(text: str) -> Counter[str]:
+    """How often each Roman numeral below 40 of two letters or more is in ``text``, by its value."""
+    if not any(pair in text for pair in _ROMAN_PAIRS):
+        return Counter()
+    numerals = (match["numeral"] for match in _ROMAN.finditer(text))
+    return Counter(_roman_value(numeral) for numeral in numerals if _SMALL_NUMERAL.fullmatch(numeral))
 
 
 # -- pairs of numbers

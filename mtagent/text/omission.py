@@ -16,9 +16,10 @@ from typing import NamedTuple
 import regex
 
 from mtagent.text.alignment import difference, match, shared_ends
+from mtagent.text.checks import is_ended
 from mtagent.text.paragraphs import blocks, ends_sentence, sentences
-from mtagent.text.scripts import letters, word_pattern, words
-from mtagent.text.sentence_pairs import names, pairs
+from mtagent.text.scripts import UNSPACED_LETTER, letters, word_pattern, words
+from mtagent.text.sentence_pairs import Pair, names, pairs
 
 STRICTNESS = 0.0
 """The default: refuses at most 2 % of good texts (``docs/safety.md``). Higher refuses more, about -2 to 3."""
@@ -28,6 +29,12 @@ PARAGRAPH = 1.0
 """Added to the evidence where paragraphs are compared: they are counted with less doubt than sentences."""
 IMPLAUSIBLE = -4.0
 """Evidence not worth a second look."""
+SURE = 4.0
+"""Evidence that needs no judge. Of the edits by people and models with less, about as many are good as are not."""
+MOST_SHORTER = 0.5
+"""Share of a stretch's letters by which the text after may be shorter, if the words it has are the stretch's."""
+WORDS_KEPT = 0.85
+"""Share of a stretch's words that the text after has, from which it is not called lost."""
 
 Nearest = Callable[[Sequence[str], Sequence[str]], Sequence[float]]
 """For each of the first texts, how near in meaning the nearest of the second ones is; 1 = the same."""
@@ -38,6 +45,18 @@ class Stretch(NamedTuple):
 
     text: str
     evidence: float
+    is_cut: bool = False
+    """Whether the edit takes words away and puts none: no other words could say the same."""
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether it is lost even if a judge could be asked."""
+        return self.evidence > (0 if self.is_cut else SURE)
+
+    @property
+    def complaint(self) -> str:
+        """The loss, as people read it."""
+        return f"lost from the text: {quoted(self.text)}"
 
 
 def lost(
@@ -56,7 +75,7 @@ def lost(
     is added to the evidence, in log-odds; what is then above 0 is a complaint. ``nearest`` is asked in doubtful cases.
     """
     return tuple(
-        f"lost from the text: {quoted(stretch.text)}"
+        stretch.complaint
         for stretch in losses(source, before, after, target_lang, nearest)
         if stretch.evidence + strictness > 0
     )
@@ -70,7 +89,48 @@ def loss_evidence(
 
 
 def losses(source: str, before: str, after: str, lang: str, nearest: Nearest | None = None) -> Iterator[Stretch]:
-    """Every stretch of ``before`` that may be missing in ``after``."""
+    """Every stretch of ``before`` that may be missing in ``after``.
+
+    The evidence for one whose words ``after`` has is at most 0.
+    """
+    for stretch in _stretches(source, before, after, lang, nearest):
+        if stretch.evidence > 0 and has_words_of(stretch.text, source, before, after, lang):
+            yield stretch._replace(evidence=0.0)
+        else:
+            yield stretch
+
+
+def has_words_of(stretch: str, source: str, before: str, after: str, lang: str) -> bool:
+    """Whether ``after`` has nearly all words of ``stretch``; in scripts without spaces, nearly all pairs of characters.
+
+    Where something is gone as a whole, ``after`` must have each word as often as ``before``: its words may be in other
+    sentences too. That is so if there are fewer sentences than in the source, fewer paragraphs than before, or if the
+    text is shorter by much of the stretch.
+    """
+    unspaced = any(map(UNSPACED_LETTER.match, words(stretch.casefold())))
+    of_stretch, of_before, of_after = (_words_or_pairs(text, unspaced) for text in (stretch, before, after))
+    if not of_stretch:
+        return not stretch.strip()
+    counts_before, counts_after = Counter(of_before), Counter(of_after)
+    is_gone = (
+        len(blocks(after)) < len(blocks(before))
+        or len(sentences(after, lang)) < len(sentences(source))
+        or letters(before) - letters(after) > MOST_SHORTER * letters(stretch)
+    )
+    kept = 0
+    for word in of_stretch:
+        kept += counts_after[word] >= (max(1, counts_before[word]) if is_gone else 1)
+    return kept >= WORDS_KEPT * len(of_stretch)
+
+
+def _words_or_pairs(text: str, unspaced: bool) -> list[str]:
+    found = list(words(text.casefold()))
+    if unspaced:
+        return [first + second for first, second in pairwise(found)]
+    return found
+
+
+def _stretches(source: str, before: str, after: str, lang: str, nearest: Nearest | None) -> Iterator[Stretch]:
     if not before.strip() or before.split() == after.split():
         return
     if not after.strip():
@@ -101,6 +161,8 @@ def cut_or_missing(source: str, before: str, after: str, lang: str, blocks: int 
     whole = cut(source, before, after)
     if whole and whole.evidence > max((stretch.evidence for stretch in missing), default=IMPLAUSIBLE):
         return [whole]
+    if is_mere_cut(*difference(before, after)):
+        return [stretch._replace(is_cut=True) for stretch in missing]
     return missing
 
 
@@ -161,7 +223,7 @@ def cut(source: str, before: str, after: str) -> Stretch | None:
     share = letters(removed) / letters(before)
     while head and _SAYS.match(before, head - 1) and _SAYS.match(before, head):  # quote the torn word as a whole
         head -= 1
-    return Stretch(before[head:end].strip(), _SLOPE * (share - (TORN_SHARE if torn else limit)))
+    return Stretch(before[head:end].strip(), _SLOPE * (share - (TORN_SHARE if torn else limit)), is_cut=True)
 
 
 def had_surplus(source: str, before: str, after: str) -> bool:
@@ -421,13 +483,41 @@ def missing_sentences(source: str, before: str, after: str, lang: str, blocks: i
         weighed = sum(w * value for w, value in zip(SHORTAGE_WEIGHTS, shortage, strict=True))
         here = [stretch for stretch in by_words if stretch.text in pair.text] or [Stretch(pair.text, -inf)]
         by_its_words = max(here, key=lambda stretch: stretch.evidence)
-        missing.append((Stretch(by_its_words.text, SHORTAGE_BIAS - chances + weighed), by_its_words.evidence))
+        total = SHORTAGE_BIAS - chances + weighed
+        if total > 0 and len(units[0]) == 1 and is_reworded(pair, lang):
+            total = 0.0
+        missing.append((Stretch(by_its_words.text, total), by_its_words.evidence))
+    if not missing:
+        return by_words
     strongest = max(stretch.evidence for stretch, _ in missing)
     bare = comparison.bare_gap
     if bare and bare.evidence > max(0.0, strongest):
         return [bare]
     # The whole text is short of one sentence, so that all the others seem short too.
     return [stretch for stretch, by_its_words in missing if stretch.evidence == strongest or by_its_words > 0]
+
+
+WIDEST_GAP, NEW_WORDS = 0.25, 0.1
+"""A sentence was reworded, not cut, if no gap in it is wider, by letters, and more of it is new."""
+
+
+def is_reworded(pair: Pair, lang: str) -> bool:
+    """Whether a shorter sentence says it in other words, all along, and ends as a sentence does.
+
+    What is merely cut has its gap in one place, and no new words: "in case you should have any difficulties, please do
+    not hesitate to write" and "if you have any problems, please write" differ everywhere.
+    """
+    old, new = ([word[:STEM] for word in words(text.casefold())] for text in (pair.text, pair.text_after))
+    removed, added = Counter(old) - Counter(new), Counter(new) - Counter(old)
+    size = sum(map(len, old))
+    widest = 0
+    for (i, j), (next_i, next_j) in pairwise([(-1, -1), *match(old, new), (len(old), len(new))]):
+        gone = sum(len(word) for word in old[i + 1 : next_i] if word in removed)
+        put = sum(len(word) for word in new[j + 1 : next_j] if word in added)
+        widest = max(widest, gone - put)
+    new_letters = sum(len(word) * count for word, count in added.items())
+    is_other_wording = new_letters >= NEW_WORDS * size and widest <= WIDEST_GAP * size
+    return is_other_wording and is_ended(pair.text_after, lang)
 
 
 # -- by meaning

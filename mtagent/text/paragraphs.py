@@ -3,6 +3,8 @@
 :func:`split` cuts at line breaks, into paragraphs and the separators around them. A separator is a run of white space
 that holds a line break; white space at the two ends of a text belongs to the outer separators. ``join(*split(text)) ==
 text`` for every text. :func:`blocks` cuts at blank lines alone, :func:`sentences` also at the ends of sentences.
+
+What a line break is, is defined here for the guards, the chain, the formats and reviews: :data:`LINE_BREAKS`.
 """
 
 from __future__ import annotations
@@ -14,8 +16,30 @@ from typing import NamedTuple
 
 import regex
 
+from mtagent.text.abbreviations import ends_in_abbreviation
+
+LINE_BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+"""The characters at which Python's ``str.splitlines`` begins a new line; ``\\r\\n`` is one line break.
+
+All of them count, because some program that reads an output file by lines would see one line more: Python's universal
+newlines and csv readers split at a lone ``\\r``, editors and ``splitlines`` at the rest. A text file is read by
+``\\n`` and ``\\r\\n`` alone (``formats.files.lines_of``), as ``wc -l`` counts it, so a text from a file may hold any of
+the others. It may keep them, but no edit may add one.
+"""
+_LINE_BREAK = regex.compile(rf"\r\n|[{LINE_BREAKS}]")
 _SPACE = re.compile(r"\s+")
-_BREAKS = re.compile(r"[\n\r\u2028\u2029\x85]")
+
+
+def line_breaks(text: str) -> list[str]:
+    """The line breaks in ``text``, in order. ``\\r\\n`` is one, written ``\\n``: files differ in it, texts do not."""
+    return ["\n" if found == "\r\n" else found for found in _LINE_BREAK.findall(text)]
+
+
+def new_line_breaks(text: str, *known: str) -> set[str]:
+    """The kinds of line breaks that ``text`` has, and none of the ``known`` texts."""
+    if text.isprintable():
+        return set()
+    return set(line_breaks(text)).difference(*map(line_breaks, known))
 
 
 class Paragraphs(NamedTuple):
@@ -34,7 +58,7 @@ def split(text: str) -> Paragraphs:
     last = first + len(body)
     texts, separators, start = [], [text[:first]], first
     for space in _SPACE.finditer(text, first, last):
-        if _BREAKS.search(space.group()):
+        if _LINE_BREAK.search(space.group()):
             texts.append(text[start : space.start()])
             separators.append(space.group())
             start = space.end()
@@ -58,7 +82,10 @@ def like(text: str, model: str) -> str | None:
 
 _CLOSERS = "\"'”’“‘»)\\]*_"
 _WIDE_CLOSERS = "\"'”’」』）》】"
-_ENDS = rf"(?<![.!?…])[.!?…]++[{_CLOSERS}]*+(?=\s|$)|[。！？｡]++[{_WIDE_CLOSERS}]*+|[।॥؟۔။។]++[{_CLOSERS}]*+|\n"
+_ENDS = (
+    rf"(?<![.!?…])[.!?…]++[{_CLOSERS}]*+(?=\s|$)"
+    rf"|[。！？｡]++[{_WIDE_CLOSERS}]*+|[।॥؟۔။។]++[{_CLOSERS}]*+|[{LINE_BREAKS}]"
+)
 _END = regex.compile(rf"(?:{_ENDS})\s*+")
 _BY_SPACE = regex.compile(rf"(?:{_ENDS}|\s)\s*+")
 _END_BY_LANGUAGE = {
@@ -66,7 +93,7 @@ _END_BY_LANGUAGE = {
     "th": _BY_SPACE,  # Thai and Lao end a sentence with nothing but a space
     "lo": _BY_SPACE,
 }
-_BLANK_LINE = regex.compile(r"\n[^\S\n]*+\n\s*+")
+_BLANK_LINE = regex.compile(rf"(?>\r\n|[{LINE_BREAKS}])[^\S{LINE_BREAKS}]*+[{LINE_BREAKS}]\s*+")
 
 
 def blocks(text: str) -> list[str]:
@@ -88,6 +115,9 @@ def _cut(text: str, end: regex.Pattern[str]) -> list[str]:
     pieces: list[str] = []
     start = 0
     for match in end.finditer(text):
+        is_within = match[0].strip() == "." and not line_breaks(match[0])
+        if is_within and ends_in_abbreviation(text, start, match.start()):
+            continue
         if text[start : match.end()].strip():
             pieces.append(text[start : match.end()])
             start = match.end()

@@ -320,3 +320,17 @@ def control_characters(text: str, lang: str = "") -> list[str]:
     if not runs_right_to_left(lang):
         odd += _DIRECTION.findall(text)
     return [f"U+{ord(character):04X}" for character in odd]
+
+
+_DIVIDED = "".join(rf"\p{{{script}}}" for script in sorted(_BREAKS_IN_WORDS))
+_STRAY_SPACE = regex.compile(rf"(?<![{_DIVIDED}])[\u200b\ufeff](?![{_DIVIDED}])")
+
+
+def without_stray_spaces(text: str, like: str = "") -> str:
+    """``text`` without zero-width spaces and byte order marks, except where ``like`` has any.
+
+    Between letters of scripts whose words they divide (Thai, Khmer) they stay. Joiners are not touched.
+    """
+    if ("\u200b" not in text and "\ufeff" not in text) or not alphabet(like).isdisjoint("\u200b\ufeff"):
+        return text
+    return _STRAY_SPACE.sub("", text)

@@ -48,7 +48,9 @@ class Pair(NamedTuple):
     lost_names: int
     """Names, numbers and marks of source and text before that the text after lacks here."""
     text: str
-    """The text before."""
+    """The text before; never empty."""
+    text_after: str
+    text_source: str
 
 
 class _Side:
@@ -117,9 +119,12 @@ def pairs(source: str, before: str, after: str, lang: str = "") -> list[Pair]:
     for low, high, left, right in places:
         if low < high:
             start, end = span(low, high)
+            if start == end:  # the text before has nothing for these sentences, so nothing can be lost of them
+                continue
             lost = (original.names(low, high) & old.names(start, end)) - new.names(left, right)
             sizes = original.size(low, high) * longer, old.size(start, end), new.size(left, right)
-            found.append(Pair(high - low, *sizes, len(lost), "".join(old.parts[start:end])))
+            texts = "".join(old.parts[start:end]), "".join(new.parts[left:right]), "".join(original.parts[low:high])
+            found.append(Pair(high - low, *sizes, len(lost), *texts))
     return found
 
 

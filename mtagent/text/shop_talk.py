@@ -6,7 +6,11 @@ any language excuses it.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import regex
+
+_KEPT = 128  # of the texts at work at a time: each is looked at several times on its way through a chain
 
 _TRANSLATION = (
     r"\btranslat(?:ions?|ing)\b|\b(?:re)?translated?\b(?! (?:in)?to\b)|"
@@ -164,9 +168,15 @@ ABOUT = {
 need of one, and what the writer asks for or regrets."""
 
 
-def subjects(text: str) -> set[str]:
+@lru_cache(maxsize=_KEPT)
+def subjects(text: str) -> frozenset[str]:
     """The names of the entries of :data:`ABOUT` that ``text`` speaks of."""
-    return {name for name, words in ABOUT.items() if words.search(text)}
+    return frozenset(name for name, words in ABOUT.items() if words.search(text))
+
+
+def speaks_of_wording(text: str) -> bool:
+    """Whether ``"wording"`` is among the :func:`subjects` of ``text``."""
+    return ABOUT["wording"].search(text) is not None
 
 
 _THIS_SENTENCE = regex.compile(
@@ -182,7 +192,7 @@ _THIS_SENTENCE = regex.compile(
 )
 
 
-def speaks_of_text(text: str, new: set[str]) -> bool:
+def speaks_of_text(text: str, new: frozenset[str]) -> bool:
     """Whether ``text`` cannot but speak of itself, by those of its :func:`subjects` that are ``new``.
 
     These are three of them, wording and change among them: that a sentence, text or offer is right or needed is said in
@@ -251,7 +261,8 @@ _ASKED_FOR = {
 }
 
 
-def asked_for(source: str) -> set[str]:
+@lru_cache(maxsize=_KEPT)
+def asked_for(source: str) -> frozenset[str]:
     """The subjects that a translation of ``source`` may speak of: its own, and those that user interfaces put so."""
     return subjects(source) | {name for name, words in _ASKED_FOR.items() if words.search(source)}
 

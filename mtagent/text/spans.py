@@ -15,6 +15,7 @@ from typing import NamedTuple
 import regex
 
 from mtagent.records import ErrorSpan
+from mtagent.text.paragraphs import LINE_BREAKS
 from mtagent.text.scripts import UNSPACED
 
 MOST_PLACES = 1_000  # a span that occurs more often is ambiguous; bounds the work on repetitive texts
@@ -252,11 +253,10 @@ def _in_word(char: str) -> bool:
 
 # -- the normalised view
 
-_BREAK = r"\n\x0b\x0c\r\x85\u2028\u2029"
-_LINE_BREAK = regex.compile(rf"[{_BREAK}]")
+_LINE_BREAK = regex.compile(rf"[{LINE_BREAKS}]")
 # White space within a line; a Hangul syllable in pieces, which NFC puts together; a character with its marks.
 _CLUSTER = regex.compile(
-    rf"[^\S{_BREAK}]++|[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?+|[\uac00-\ud7a3][\u11a8-\u11c2]"
+    rf"[^\S{LINE_BREAKS}]++|[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?+|[\uac00-\ud7a3][\u11a8-\u11c2]"
     r"|\P{M}\p{M}*+|\p{M}++"
 )
 _ALIKE = str.maketrans(dict.fromkeys("“”„‟«»″＂", '"') | dict.fromkeys("‘’‚‛′`´", "'") | dict.fromkeys("‐‑‒–—―−", "-"))

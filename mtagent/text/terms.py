@@ -375,6 +375,50 @@ def occurrences(
     return [marks[start] for start in sorted(marks)]
 
 
+# What may follow the stem of a Japanese verb or adjective, by its last kana; a verb in する is also its noun.
+_FORMS_JA = {
+    "う": "いわえおっ", "く": "きかけこい", "ぐ": "ぎがげごい", "す": "しさせそ", "つ": "ちたてとっ",
+    "ぬ": "になねのん", "ぶ": "びばべぼん", "む": "みまめもん", "る": "らりれろっまたてなよさず", "い": "くかけさ",
+}  # fmt: skip
+_FORMS_KO = "아어여고면지기는은을었았였니며도려러셨십습세시던게자"
+
+
+@lru_cache(maxsize=4096)
+def _verb_forms(term: str, lang: str) -> regex.Pattern[str] | None:
+    """A pattern of the forms of a Japanese or Korean verb in its dictionary form; ``None`` for other words."""
+    if lang == "ja" and term.endswith("する") and len(term) > len("する"):
+        return regex.compile(regex.escape(term.removesuffix("する")))
+    if lang == "ja" and len(term) > 1 and term[-1] in _FORMS_JA and not regex.fullmatch(r"\p{Katakana}", term[-2]):
+        return regex.compile(f"{regex.escape(term[:-1])}(?:{regex.escape(term[-1])}|[{_FORMS_JA[term[-1]]}])")
+    if lang == "ko" and term.endswith("하다") and len(term) > len("하다"):
+        return regex.compile(regex.escape(term.removesuffix("하다")))
+    if lang == "ko" and term.endswith("다") and len(term) > 1:
+        return regex.compile(f"{regex.escape(term[:-1])}(?:다|[{_FORMS_KO}])")
+    return None
+
+
+_INFLECTED_ENDING = {
+    **dict.fromkeys(["de", "lb"], "e[nmrs]?|ern|ens|[nst]|te[nrs]?|st"),
+    **dict.fromkeys(["nl", "af", "fy"], "e[nr]?|[st]|ers?|jes?"),
+    **dict.fromkeys(["sv", "da", "nb", "nn", "no", "is"], "(?:e[nrt]?|[aont]|[ao]r|[ae]?rne|[ao]rna|ene|na)?s?"),
+}
+_CONSONANT = "[^aeiouyäöüåæø]"
+_ENDINGS_OF_OTHERS = {
+    lang: (regex.compile(ending), regex.compile(f"{_CONSONANT}(?:{ending})?"))
+    for lang, ending in _INFLECTED_ENDING.items()
+}
+"""What follows a term that is inflected, and what follows it in another word: Konto, Kontor; konto, kontoret."""
+
+
+def _is_other_word(term: str, written: str, lang: str) -> bool:
+    """Whether ``written``, which begins with ``term``, is another word than a form or a compound of it."""
+    if lang not in _ENDINGS_OF_OTHERS or not written.casefold().startswith(term.casefold()):
+        return False
+    inflected, other = _ENDINGS_OF_OTHERS[lang]
+    rest = written[len(term) :].casefold()
+    return bool(rest) and not inflected.fullmatch(rest) and other.fullmatch(rest) is not None
+
+
 class Mentions(NamedTuple):
     """How often a target term is in a translation: as a word of its own, and in all."""
 
@@ -393,11 +437,17 @@ def mentions(target: str, text: str, lang: str, *, case_sensitive: bool = False)
     of suffixes, and where nothing is known of a language, it may go on.
     """
     plain = occurrences(target, text, lang, case_sensitive=case_sensitive, loose=True)
+    forms = _verb_forms(target.strip(), lang)
+    if forms is not None:
+        count = max(len(plain), len(forms.findall(text)))
+        return Mentions(count, count)
     if lang in _FUSED:
         return Mentions(len(plain), len(plain))
     going_on = occurrences(target, text, lang, case_sensitive=case_sensitive, suffixes=True, loose=True)
     if lang not in _COMPOUNDING:
         return Mentions(len(going_on), len(going_on))
+    inflected = {mark.start for mark in plain}
+    going_on = [mark for mark in going_on if mark.start in inflected or not _is_other_word(target, mark.key, lang)]
     count, wanted = len(going_on), words_of_term(target)
     if len(wanted) == 1 and len(target) >= _SHORTEST_COMPOUND:
         places = {mark.start for mark in going_on}

@@ -16,7 +16,7 @@ import difflib
 import importlib
 import sys
 from collections.abc import Callable
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from operator import attrgetter
 from pathlib import Path
 
@@ -66,29 +66,38 @@ def wrap(spec: object, *, name: str | None = None) -> Translator:
 
 
 def check_spec(spec: str) -> None:
-    """Raise :class:`ConfigError` for a ``spec`` that names no translator. Nothing is loaded for it."""
-    factory = _factory(spec)
-    if factory in (CommandTranslator, LibreTranslate):
-        factory(spec.partition(":")[2])
+    """Raise :class:`ConfigError` for a ``spec`` that names no translator. No other code is loaded for it."""
+    kind, _, argument = spec.partition(":")
+    if kind not in TRANSLATORS:
+        _offered(spec)
+    elif TRANSLATORS[kind] in (CommandTranslator, LibreTranslate):
+        TRANSLATORS[kind](argument)
 
 
 def _factory(spec: str) -> Factory:
     """What makes the translator that ``spec`` names. Raises :class:`ConfigError`."""
     kind = spec.partition(":")[0]
-    if kind == "llm":
-        raise ConfigError("the translator 'llm' needs a model: name one, or pass a translator that asks it")
     if kind in TRANSLATORS:
         return TRANSLATORS[kind]
+    offered = _offered(spec)
+    try:
+        factory: Factory = offered.load()
+    except Exception as cause:  # another package may raise anything
+        raise ConfigError(f"the translator {kind!r} ({offered.value}) cannot be loaded: {cause}") from cause
+    return factory
+
+
+def _offered(spec: str) -> EntryPoint:
+    """The entry point of another package that ``spec`` names, not loaded yet. Raises :class:`ConfigError`."""
+    kind = spec.partition(":")[0]
+    if kind == "llm":
+        raise ConfigError("the translator 'llm' needs a model: name one, or pass a translator that asks it")
     offered = {point.name: point for point in entry_points(group=GROUP)}
     if kind not in offered:
         near = difflib.get_close_matches(kind, [*TRANSLATORS, *offered], 1)
         hint = f"; did you mean {near[0]!r}?" if near else "."
         raise ConfigError(f"unknown translator {spec!r}{hint} Choose {_choices()}")
-    try:
-        factory: Factory = offered[kind].load()
-    except Exception as cause:  # another package may raise anything
-        raise ConfigError(f"the translator {kind!r} ({offered[kind].value}) cannot be loaded: {cause}") from cause
-    return factory
+    return offered[kind]
 
 
 def _choices() -> str:

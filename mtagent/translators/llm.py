@@ -19,39 +19,62 @@ WhyUnusable = Callable[[Segment, str, bool], str | None]
 ``None`` where nothing speaks against it.
 """
 
+WhyIncomplete = Callable[[Segment, str], str | None]
+"""``why(segment, text)``: what a usable text lost of the segment; ``None`` for nothing."""
+
 _REPEATED_WORDS = 12
 
 
 class LLMTranslator:
-    """Translates paragraph by paragraph, so that no paragraph can be merged or left out; the others are its context."""
+    """Translates paragraph by paragraph, so that no paragraph can be merged or left out.
+
+    The paragraphs around each are its context, unless ``with_neighbours`` is false.
+    """
 
     name = "llm"
 
-    def __init__(self, llm: LLM, *, prompts_folder: Path | None = None) -> None:
+    def __init__(self, llm: LLM, *, with_neighbours: bool = True, prompts_folder: Path | None = None) -> None:
         self._llm, self._prompt = llm, prompts.load("translate", prompts_folder)
+        self._with_neighbours = with_neighbours
 
-    async def draft(self, segment: Segment, *, why_unusable: WhyUnusable = lambda *text: None) -> Draft:
+    async def draft(
+        self,
+        segment: Segment,
+        *,
+        why_unusable: WhyUnusable = lambda *text: None,
+        why_incomplete: WhyIncomplete = lambda *text: None,
+    ) -> Draft:
         """One call per paragraph of the source, at once; the source's separators stay exactly.
 
-        A paragraph that is ``why_unusable`` is asked for once more, with the reason, and then fails the segment.
+        A paragraph that is ``why_unusable`` is asked for once more, with the reason, and then fails the segment. One
+        that is only ``why_incomplete`` is asked for once more as well, and then taken as it is.
         """
         texts, separators = paragraphs.split(segment.source)
         with Dialogue(self._llm, segment.id) as dialogue:
             translated = await together(
-                *(self._translate(dialogue, segment, i, texts, why_unusable) for i in range(len(texts)))
+                *(self._translate(dialogue, segment, i, texts, why_unusable, why_incomplete) for i in range(len(texts)))
             )
         return Draft(text=paragraphs.join(translated, separators), calls=tuple(dialogue.calls))
 
     async def _translate(
-        self, dialogue: Dialogue, segment: Segment, i: int, texts: tuple[str, ...], why_unusable: WhyUnusable
+        self,
+        dialogue: Dialogue,
+        segment: Segment,
+        i: int,
+        texts: tuple[str, ...],
+        why_unusable: WhyUnusable,
+        why_incomplete: WhyIncomplete,
     ) -> str:
         source = texts[i]
         if is_blank(source):
             return source
         values = prompts.segment_values(segment)
-        values |= {"source": source, "context": around(segment, texts, i)}
+        context = around(segment, texts, i) if self._with_neighbours else segment.context
+        values |= {"source": source, "context": context or None}
         instructions = self._prompt.render(values)[0].content
         replies = count()
+        paragraph = segment.model_copy(update={"source": source})
+        incomplete: list[str] = []
 
         def read(reply: str) -> str:
             again = next(replies) > 0
@@ -63,13 +86,22 @@ class LLMTranslator:
                 raise UnreadableReply("it has several paragraphs, and the text to translate has one")
             if "\n" not in source and "\n" in text.strip():
                 raise UnreadableReply("it has several lines, and the text to translate has one")
-            if reason := why_unusable(segment.model_copy(update={"source": source}), text, again):
+            if reason := why_unusable(paragraph, text, again):
                 raise UnreadableReply(f"it is no translation of the text ({reason})")
             if _repeats(instructions, text) and not _repeats(instructions, source):
                 raise UnreadableReply("it repeats the instructions")
+            lost = None if again else why_incomplete(paragraph, text)
+            if lost:
+                incomplete.append(text)
+                raise UnreadableReply(f"it does not hold all of the text ({lost})")
             return text
 
-        return await dialogue.ask(self._prompt, values, "translate", read)
+        try:
+            return await dialogue.ask(self._prompt, values, "translate", read)
+        except (EmptyReply, UnreadableReply):
+            if incomplete:  # better than the second reply, which cannot be used at all
+                return incomplete[0]
+            raise
 
 
 def _repeats(instructions: str, text: str) -> bool:

@@ -66,7 +66,10 @@ def _answer(body: Body, proofread: Spoil) -> str:
     said = (message["content"] or "" for message in reversed(messages) if message["role"] == "user")
     texts = {name: text for name, _, text in _QUOTED.findall(next(filter(_QUOTED.search, said), ""))}
     if system.startswith("You compare"):
-        return json.dumps({"better": _better(texts["translation_a"], texts["translation_b"])})
+        better = _better(texts["translation_a"], texts["translation_b"])
+        if '{"reason": ' in system:
+            return json.dumps({"reason": "The other one renders less of the source.", "better": better})
+        return json.dumps({"better": better})
     if system.startswith("You review"):
         return json.dumps({"errors": _errors(texts["translation"])}, ensure_ascii=False)
     if system.startswith("You are the last proofreader"):

@@ -124,7 +124,10 @@ def _preference(question: Asked) -> str:
         sum(RUBRIC[mark.severity] for mark in marks(question.values[name]) if mark.real)
         for name in ("translation_a", "translation_b")
     )
-    return as_json({"better": "tie" if a == b else "A" if a < b else "B"})
+    better = "tie" if a == b else "A" if a < b else "B"
+    if question.prompt == "compare-reasoned":
+        return as_json({"reason": f"A has errors of weight {a} and B has errors of weight {b}.", "better": better})
+    return as_json({"better": better})
 
 
 # M-MAD
@@ -307,6 +310,7 @@ ANSWERS: dict[str, Answer] = {
     "rate-compare": _winner,
     "fix": _fixes,
     "compare": _preference,
+    "compare-reasoned": _preference,
     "revise": _revision,
 }
 """The answer to each prompt, by the name of its file."""

@@ -91,6 +91,7 @@ UNCOUNTED: dict[str, Callable[[Reply], str]] = {
     "usage_bools": _usage(True),
     "usage_too_large": _usage(10**30),
     "usage_giant_number": _raw(_usage(4711)),
+    "usage_tiny": top(usage={"prompt_tokens": 1, "completion_tokens": 0, "total_tokens": 1}),
     "usage_without_prompt": top(usage={"completion_tokens": 5, "total_tokens": 12}),
 }
 """The text is sound; what it took is not known."""

@@ -1,0 +1,410 @@
+"""Which settings of a file that was found, and not named, can do harm; and which such files the user has trusted.
+
+``mtagent.toml`` is read from the working folder, and a folder may come from anyone. This module alone decides what in
+it needs trust. It imports the settings, the evaluators' names and what reads, locks and masks; no command.
+
+Trust is stored in ``trusted.json`` in the user's data folder: the SHA-256 of the file's bytes under the file's absolute
+path. A file that changes or moves isn't trusted any more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from mtagent.config import Config, JudgeSettings, ModelSettings, SettingsFile, parse_spec
+from mtagent.errors import ConfigError, OutputError, UntrustedSettings
+from mtagent.evaluators.protocol import EVALUATORS, PAIRWISE
+from mtagent.formats.files import reason_of, replacing
+from mtagent.store.database import make_private_file, make_private_folder
+from mtagent.text.escaping import visible
+from mtagent.text.masking import MASK, key_in, masked
+
+LOCK_SECONDS = 10.0
+LONGEST_LINE = 1000
+"""Characters of a line that are shown; the line says how many are not."""
+MOST_LINES = 20
+"""Lines of one setting that are shown."""
+LONGEST_STATEMENT = 200
+"""Lines. What is longer is not cut into statements, since each further line means parsing all of them again."""
+
+HARMLESS = frozenset(
+    {
+        *("source_lang", "target_lang", "preset", "stages", "strategy", "fix", "forced", "rules_first"),
+        *("stop_when_error_free", "on_ambiguous", "skip_guards", "embeddings", "context", "domain"),
+        *("gate", "margin", "samples", "quorum", "cautious", "gate_calls", "proposals", "triage_above"),
+        *("model", "judge_model", "temperature", "top_p", "max_tokens", "seed", "reasoning_effort"),
+        *("concurrency", "requests_per_minute", "tokens_per_minute", "timeout", "deadline", "give_up_after"),
+        *("run", "limit", "budget", "token_budget"),
+    }
+)
+"""Settings that hold a number, a word or a name, and neither send anything elsewhere nor open or run anything."""
+TABLES = ("translate", "postedit", "proofread", "judge")
+SPECS = ("evaluator", "triage")
+"""Settings that are written ``NAME:OPTION=VALUE,…``; in the table ``judge`` also as a list of them."""
+INPUT_PATHS = ("glossary", "keep", "instructions", "prompts", "prices", "calibration")
+HARMLESS_OPTIONS = frozenset(
+    {
+        *("scale", "forced", "reference", "steps", "strategy", "topic", "rounds", "stages", "threshold", "turns"),
+        *(
+            "confidence",
+            "unmended",
+            "most",
+            "reason",
+            "skip",
+            "format",
+            "system",
+            "rater",
+            "batch_size",
+            "gpus",
+            "timeout",
+        ),
+        *("temperature", "top_p", "max_tokens", "seed", "reasoning_effort", "judge_model"),
+    }
+)
+"""Options of evaluators of which the same is true."""
+PATH_OPTIONS = ("path", "knowledge")
+CHECKPOINT_EVALUATORS = ("cometkiwi", "xcomet")
+"""Their option ``model`` names a checkpoint: a file that can run code when it is loaded."""
+
+UNKNOWN = "is not known to be harmless"
+_SENDS = "texts and the key are sent to this address"
+_READS_KEY = "the value of this variable is sent as the key"
+_READS = "reads outside the folder of the settings"
+_STORES = "stores texts outside the folder of the settings"
+_LOADS_CHECKPOINT = "loads this checkpoint, which can run code"
+_TRANSLATORS = {
+    "command": "runs this command",
+    "python": "runs this code",
+    "libretranslate": "texts and the key are sent to this address",
+}
+
+
+@dataclass(frozen=True)
+class SensitiveSetting:
+    """A setting that needs trust: its full name, as in ``judge.base_url``, its value, and what it can do."""
+
+    name: str
+    value: Any
+    effect: str
+
+
+def sensitive_settings(settings: Mapping[str, Any], folder: Path) -> list[SensitiveSetting]:
+    """The settings, as they are written in a file of ``folder``, that need trust.
+
+    A setting or an option that is not known to be harmless needs trust. A name that is no setting is not reported:
+    a file with such a name is refused anyway.
+    """
+    found: list[SensitiveSetting] = []
+    for name, value in settings.items():
+        if name in TABLES and isinstance(value, Mapping):
+            known = JudgeSettings if name == "judge" else ModelSettings
+            for inner, inner_value in value.items():
+                if inner in known.model_fields:
+                    found += _sensitive(f"{name}.{inner}", inner, inner_value, folder)
+        elif name in Config.model_fields:
+            found += _sensitive(name, name, value, folder)
+    return found
+
+
+def _sensitive(full_name: str, name: str, value: Any, folder: Path) -> Iterator[SensitiveSetting]:
+    """The setting ``name``, if it needs trust; a list of evaluators counts as several settings."""
+    if name in SPECS:
+        for spec in value if isinstance(value, list) else [value]:
+            effect = _effect_of_spec(spec, folder) if isinstance(spec, str) else None
+            if effect is not None:
+                yield SensitiveSetting(full_name, spec, effect)
+        return
+    effect = _effect(name, value, folder)
+    if effect is not None:
+        yield SensitiveSetting(full_name, value, effect)
+
+
+def _effect(name: str, value: Any, folder: Path) -> str | None:
+    """What the setting can do that needs trust; ``None`` where it is harmless."""
+    if name in HARMLESS:
+        return None
+    if name == "base_url":
+        return _SENDS
+    if name == "api_key_env":
+        return _READS_KEY
+    if name == "translator":
+        if value == "llm":
+            return None
+        kind = str(value).partition(":")[0]
+        return _TRANSLATORS.get(kind, "runs the code of this translator")
+    if name == "llm":
+        return None if value in ("local", "openai") else "loads this file as a model"
+    if name in INPUT_PATHS:
+        return _READS if _leaves(folder, value) else None
+    if name == "store":
+        return _STORES if _leaves(folder, value) else None
+    return UNKNOWN
+
+
+def _effect_of_spec(spec: str, folder: Path) -> str | None:
+    """What the evaluator, with its options, can do that needs trust; ``None`` where all of it is harmless."""
+    try:
+        name, options = parse_spec(spec)
+    except ConfigError:
+        return "cannot be read"
+    names = {name, options.pop("evaluator", name)}  # an evaluator may check another one, and brings its options
+    if names - {*EVALUATORS, PAIRWISE}:
+        return "runs the code of an evaluator of another package"
+    effects = []
+    for option, value in options.items():
+        effect = _effect_of_option(names, option, value, folder)
+        if effect is not None:
+            effects.append(f"{option.replace('_', '-')} {effect}" if effect == UNKNOWN else effect)
+    return "; ".join(effects) or None
+
+
+def _effect_of_option(names: set[str], option: str, value: str, folder: Path) -> str | None:
+    if option in HARMLESS_OPTIONS:
+        return None
+    if option == "base_url":
+        return _SENDS
+    if option == "api_key_env":
+        return _READS_KEY
+    if option == "model":
+        return _LOADS_CHECKPOINT if names.intersection(CHECKPOINT_EVALUATORS) else None
+    if option == "python":
+        return "runs this program"
+    if option == "search":
+        return (
+            None
+            if value in ("none", "local")
+            else "searches, which hold parts of texts, and a key are sent to this address"
+        )
+    if option in PATH_OPTIONS:
+        paths = str(value).split("+") if option == "knowledge" else [value]  # notes may be in several files
+        return _READS if any(_leaves(folder, path) for path in paths) else None
+    return UNKNOWN
+
+
+def _leaves(folder: Path, value: Any) -> bool:
+    """Whether the path ``value``, as it is written, leads out of ``folder``, by itself or by a symbolic link."""
+    if not isinstance(value, str):
+        return False  # the settings refuse it
+    folder = folder.absolute()
+    written = os.path.expanduser(value)  # noqa: PTH111  its counterpart raises for a name that nobody has
+    # First by its letters alone: looking at an address of another machine may already tell it who looks.
+    if not Path(os.path.normpath(folder / written)).is_relative_to(os.path.normpath(folder)):
+        return True
+    try:
+        return not (folder / written).resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError):  # RuntimeError: links that lead to each other
+        return True
+
+
+# The lines of a file that need trust
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """A setting with its value, or the head of a table: its lines, the first of which has the number ``first``."""
+
+    first: int
+    lines: tuple[str, ...]
+
+
+def sensitive_lines(file: SettingsFile) -> tuple[str, ...]:
+    """The lines of ``file`` that need trust, as ``FILE:LINE: the line``, each with what it does. Keys are masked.
+
+    What needs trust is read from the parsed file; the lines only show where it is written. Raises
+    :class:`ConfigError` for a file that isn't TOML.
+    """
+    left = sensitive_settings(file.written(), file.folder)
+    shown: list[str] = []
+    head = ""
+    for statement in _statements(file.text()):
+        text = "\n".join(statement.lines)
+        if text.lstrip().startswith("["):
+            head = text
+            continue
+        try:
+            written = tomllib.loads(f"{head}\n{text}")
+        except tomllib.TOMLDecodeError:
+            continue
+        here = [setting for setting in sensitive_settings(written, file.folder) if setting in left]
+        if here:
+            shown += _shown(file.path, statement, here)
+            left = [setting for setting in left if setting not in here]
+    for setting in left:
+        shown.append(f"{file.path}: {_described(setting)}")
+    return tuple(shown)
+
+
+def _statements(text: str) -> Iterator[_Statement]:
+    """The statements of a TOML file. Each is the fewest lines that are TOML by themselves."""
+    lines = text.split("\n")
+    first = 0
+    while first < len(lines):
+        end = first + 1
+        while end < len(lines) and end - first < LONGEST_STATEMENT and not _is_toml(lines[first:end]):
+            end += 1
+        if end - first == LONGEST_STATEMENT:
+            end = len(lines)
+        if lines[first].strip() and not lines[first].lstrip().startswith("#"):
+            yield _Statement(first + 1, tuple(lines[first:end]))
+        first = end
+
+
+def _is_toml(lines: list[str]) -> bool:
+    try:
+        tomllib.loads("\n".join(lines))
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return False
+    return True
+
+
+def _shown(path: Path, statement: _Statement, settings: list[SensitiveSetting]) -> Iterator[str]:
+    """The lines of ``statement``, and after the last one what its settings do."""
+    holds_key = any(key_in(str(setting.value)) for setting in settings)
+    lines = statement.lines[:MOST_LINES]
+    for number, line in enumerate(lines, statement.first):
+        yield f"{path}:{number}: {MASK if holds_key else _one_line(line)}"
+    hidden = len(statement.lines) - len(lines)
+    if hidden:
+        yield f"{path}:{statement.first + len(lines)}: … ({hidden} more lines of the same setting)"
+    for setting in settings:
+        yield f"    {_described(setting, ''.join(lines))}"
+
+
+def _described(setting: SensitiveSetting, written: str = "") -> str:
+    """What ``setting`` does, with its value where that doesn't appear as it is in what is ``written``."""
+    if str(setting.value) in written:
+        return f"{setting.name}: {setting.effect}"
+    value = MASK if key_in(str(setting.value)) else json.dumps(setting.value, ensure_ascii=False, default=str)
+    return f"{setting.name} = {_one_line(value)}: {setting.effect}"
+
+
+def _one_line(text: str) -> str:
+    """``text`` for a terminal, with keys masked and cut where it is long."""
+    text = masked(visible(text.strip(), one_line=True))
+    hidden = len(text) - LONGEST_LINE
+    return text if hidden <= 0 else f"{text[:LONGEST_LINE]}… ({hidden:,} more characters)"
+
+
+# Which files are trusted
+
+
+def check(file: SettingsFile) -> None:
+    """Raise :class:`UntrustedSettings` for a file that needs trust and doesn't have it."""
+    if not needs_trust(file) or is_trusted(file):
+        return
+    raise UntrustedSettings(
+        f"{absolute(file.path)}: was found in the working folder and is not trusted. These lines can send texts or "
+        "keys elsewhere, run code, or use files outside the folder:",
+        (
+            *sensitive_lines(file),
+            "mtagent: nothing was sent or run. If you want these settings, `mtagent config trust` trusts the file "
+            f"until it changes, and `--config {file.path}` trusts it for one command. Otherwise remove the lines.",
+        ),
+    )
+
+
+def needs_trust(file: SettingsFile) -> bool:
+    """Whether ``file`` holds settings that need trust. Raises :class:`ConfigError` for a file that isn't TOML."""
+    return bool(sensitive_settings(file.written(), file.folder))
+
+
+def is_trusted(file: SettingsFile) -> bool:
+    """Whether the user has trusted a file with this content at this path. Raises :class:`ConfigError`."""
+    return _read().get(_place(file.path)) == _hash(file)
+
+
+def trust(file: SettingsFile) -> None:
+    """Trust ``file`` with this content at this path. Raises :class:`ConfigError` and :class:`OutputError`."""
+    with _locked():
+        _write({**_read(), _place(file.path): _hash(file)})
+
+
+def distrust(path: Path) -> bool:
+    """Remove the trust in the file at ``path``, and return whether there was any."""
+    with _locked():
+        stored = _read()
+        was_trusted = stored.pop(_place(path), None) is not None
+        if was_trusted:
+            _write(stored)
+    return was_trusted
+
+
+def trusted_path() -> Path:
+    """The file that says which files are trusted: in ``$XDG_DATA_HOME``, or ``~/.local/share``.
+
+    ``$MTAGENT_STORE`` doesn't move it: a store may lie in the working folder, and this file must not. Raises
+    :class:`ConfigError` where there is no such folder.
+    """
+    data = Path(os.environ.get("XDG_DATA_HOME") or "")
+    if not data.is_absolute():  # as XDG wants it; a relative one would be a folder in the working folder
+        data = Path(os.path.expanduser("~/.local/share"))  # noqa: PTH111  its counterpart raises without a home
+    if not data.is_absolute():
+        raise ConfigError("there is no folder to store trust in: set HOME, or XDG_DATA_HOME, to an absolute path")
+    return data / "mtagent" / "trusted.json"
+
+
+def absolute(path: Path) -> Path:
+    """The file's path from the root on."""
+    return path if path.is_absolute() else Path.cwd() / path
+
+
+def _place(path: Path) -> str:
+    """The file's path without symbolic links to its folder. The file itself may be a link, which is not followed:
+    files and modules that its settings name are looked for beside the link.
+    """
+    return str(absolute(path).parent.resolve() / path.name)
+
+
+def _hash(file: SettingsFile) -> str:
+    return hashlib.sha256(file.content).hexdigest()
+
+
+def _read() -> dict[str, str]:
+    """The hash of each trusted file, by its path."""
+    path = trusted_path()
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise ConfigError(f"{path}: {reason_of(error)}; it lists the files with settings that you trust") from None
+    if not content:  # another process is making it
+        return {}
+    try:
+        stored = json.loads(content)
+    except (ValueError, RecursionError):
+        stored = None
+    if not isinstance(stored, dict) or not all(isinstance(value, str) for value in stored.values()):
+        raise ConfigError(f"{path}: is damaged; delete it, and trust your files again with `mtagent config trust`")
+    return stored
+
+
+def _write(stored: Mapping[str, str]) -> None:
+    path = trusted_path()
+    make_private_file(path)  # so that what takes its place is private, too
+    with replacing(path) as sink:
+        sink.write(json.dumps(stored, indent=1, sort_keys=True) + "\n")
+
+
+@contextmanager
+def _locked() -> Iterator[None]:
+    """Only one process at a time changes which files are trusted."""
+    path = trusted_path()
+    try:
+        make_private_folder(path.parent)
+        with FileLock(path.with_suffix(".lock"), timeout=LOCK_SECONDS):
+            yield
+    except Timeout:
+        raise OutputError(f"{path}: another process keeps it locked; try again later") from None
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {reason_of(error)}") from None

@@ -1,0 +1,121 @@
+"""Every command of ``bench`` and ``wmt`` that a page documents runs, here on a small input.
+
+A command that a page newly names fails this test until :data:`SMALL` says how to run it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.commands import ROOT, environment
+
+SMALL: dict[str, list[str]] = {
+    "bench": ["--cpu --rounds 1 --segments 4 --figures {folder}/figures.json --save"],
+    "bench.chain": ["--rounds 1 --segments 4"],
+    "bench.embedded": ["--clients 4 --requests 20 --latency 0"],
+    "bench.faults": ["none --segments 3"],
+    "bench.meta_eval": [""],
+    "bench.pacing": [""],
+    "bench.parts": ["--texts 5"],
+    "bench.scores": ["--limit 8"],
+    "bench.serve": ["--clients 2 --per-client 3 --long 0 --latency 0"],
+    "bench.tokens": ["", "--prompts"],
+    "bench.walk": [""],
+    "wmt.edit_table": [""],
+    "wmt.gate_ablation": ["--splits 1 --resamples 20"],
+    "wmt.guards": ["", "--translations"],
+    "wmt.himate_table1": [""],
+    "wmt.locating": [""],
+    "wmt.metaeval_ment": [""],
+    "wmt.metaeval_wmt23": [""],
+    "wmt.omission": ["--limit 1"],
+    "wmt.planted": ["--own --texts 1", "--texts 1"],
+    "wmt.real_edits": [""],
+    "wmt.replies": [""],
+    "wmt.review_worth": ["--seeds 1 --decisions 40"],
+    "wmt.rules": [""],
+    "wmt.scores": [""],
+    "wmt.self_judging": ["--texts 10"],
+    "wmt.terms": [""],
+}
+"""The options that make each command short. ``{folder}`` is a folder of the test's own."""
+ELSEWHERE = {
+    "wmt.local_model": "needs the model of mtagent[local]",
+    "wmt.qe_e5": "needs the model of mtagent[qe]",
+    "wmt.paper_tables": "tests/test_wmt_drivers.py runs it against a test server",
+    "wmt.stages_wmt24pp": "tests/test_wmt_drivers.py runs it against a test server",
+    "wmt.wmt25_general": "tests/test_wmt_drivers.py runs it against a test server",
+}
+"""The commands that are not run here, and why."""
+_COMMAND = re.compile(r"python -m ((?:bench|wmt)(?:\.[a-z]\w*)?)(?!\.?\w)")
+_DATA = re.compile(r"shared/data|MTAGENT_TEST_DATA|wmt\.(?:data|gate_data|published)\b")
+LARGE = ("ment_", "wmt22_", "wmt25_")
+"""The files of which many lines are needed: calibrations refuse to learn from a few."""
+
+
+def pages() -> list[Path]:
+    return [
+        ROOT / "README.md",
+        ROOT / "bench/README.md",
+        ROOT / "wmt/README.md",
+        *sorted((ROOT / "docs").rglob("*.md")),
+    ]
+
+
+def documented() -> set[str]:
+    names = {"bench"} if "make bench" in (ROOT / "bench/README.md").read_text(encoding="utf-8") else set()
+    for page in pages():
+        names.update(_COMMAND.findall(page.read_text(encoding="utf-8")))
+    return names
+
+
+def reads_research_data(name: str) -> bool:
+    package, _, module = name.partition(".")
+    return _DATA.search((ROOT / package / f"{module or '__main__'}.py").read_text(encoding="utf-8")) is not None
+
+
+@pytest.fixture(scope="session")
+def small_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder like that of the research data, with a few lines of each JSON Lines file, evenly spaced."""
+    data = Path(os.environ.get("MTAGENT_TEST_DATA", str(ROOT.parent / "shared" / "data")))
+    if not data.is_dir():
+        pytest.skip(f"there is no research data in {data}")
+    small = tmp_path_factory.mktemp("data")
+    (small / "real").mkdir()
+    for file in [*data.iterdir(), *(data / "real").iterdir()]:
+        if file.is_dir():
+            continue
+        target = small / file.relative_to(data)
+        if file.suffix != ".jsonl":
+            target.symlink_to(file)
+            continue
+        lines = [line for line in file.read_text(encoding="utf-8").split("\n") if line]
+        step = max(1, len(lines) // (60 if file.name.startswith(LARGE) else 8))
+        target.write_text("".join(f"{line}\n" for line in lines[::step]), encoding="utf-8")
+    return small
+
+
+def test_every_documented_command_is_run_here_or_says_where() -> None:
+    known = {*SMALL, *ELSEWHERE}
+    assert documented() <= known, "SMALL needs the options that make it short"
+    modules = {"bench" if name == "bench" else f"{name.replace('.', '/')}.py" for name in known}
+    assert all((ROOT / module).exists() for module in modules)
+
+
+@pytest.mark.slow
+@pytest.mark.loopback
+@pytest.mark.parametrize(("name", "options"), [(name, each) for name, several in SMALL.items() for each in several])
+def test_a_documented_command_runs(name: str, options: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    variables = environment(tmp_path / "store.db")
+    if reads_research_data(name):
+        variables["MTAGENT_TEST_DATA"] = str(request.getfixturevalue("small_data"))
+    command = [sys.executable, "-m", name, *options.format(folder=tmp_path).split()]
+    done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.strip()

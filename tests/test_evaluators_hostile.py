@@ -1,0 +1,315 @@
+"""Replies that are no verdict, given to every evaluator that asks a model: none is read as a score.
+
+A report of a failure inside of JSON, the request itself, its form or an example of it, pages of servers, and bounds in
+place of numbers: each is the answer to every request of an evaluator, and all of them must end as an error.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from mtagent.config import Config
+from mtagent.errors import EmptyReply, EvaluationError, RatingParseError, UnreadableReply
+from mtagent.evaluators.fixes import parse_fixes
+from mtagent.evaluators.headings import read_headed
+from mtagent.evaluators.pairwise import MOST_CONTRADICTIONS, Pairwise, read_choice
+from mtagent.evaluators.protocol import (
+    EVALUATORS,
+    Evaluator,
+    Surroundings,
+    asks_model,
+    make_evaluator,
+    rating_by,
+    with_absent_spans_noted,
+)
+from mtagent.llm.fake import ScriptedLLM
+from mtagent.llm.prompts import load, segment_values
+from mtagent.llm.reading import plain_text, read_json
+from mtagent.records import ErrorSpan, Judgement, Message, Rating, Segment
+
+SEGMENT = Segment(
+    id="1",
+    source="The clinic stays closed on Friday, so please collect your results by noon.",
+    source_lang="en",
+    target_lang="de",
+)
+TEXT = "Die Klinik bleibt am Freitag geschlossen, also holen Sie bitte Ihre Ergebnisse bis Mittag ab."
+OPTIONS = (
+    "eaprompt:steps=1", "rubric-mqm:scale=1-8", "rubric-mqm:scale=1-100", "himate:stages=se", "m-mad:rounds=1",
+    "mqm-ape:evaluator=rubric-mqm",
+)  # fmt: skip
+ASKING = (*(name for name in EVALUATORS if asks_model(name)), *OPTIONS)
+
+NONE = "Critical:\nno-error\nMajor:\nno-error\nMinor:\nno-error"
+FAILURES = (
+    '{"error": "context length exceeded"}',
+    '{"errors": [], "error": "context length exceeded"}',
+    '{"errors": [], "refusal": "I cannot help with that."}',
+    '{"errors": [], "status": "failed"}',
+    '{"errors": [], "statusCode": 503}',
+    '{"errors": [], "truncated": true}',
+    '{"errors": [], "is_truncated": "true"}',
+    '{"errors": [], "success": false}',
+    '{"errors": [], "ok": false}',
+    '{"errors": [], "message": "The request could not be processed."}',
+    '{"errors": [], "detail": "Too many requests"}',
+    '{"errors": [], "meta": {"finishReason": "MAX_TOKENS"}}',
+    '{"errors": [{"message": "context length exceeded"}]}',
+    '{"errors": ["context length exceeded"]}',
+    '{"result": {"errors": []}, "error": "timeout"}',
+    '{"annotations": [], "exception": "ValueError"}',
+    '{"exists": false, "error_message": "internal error"}',
+    '{"score": 0, "error": "model overloaded"}',
+    '{"score": 95, "error": {"message": "overloaded", "code": 529}}',
+    '{"score": 100, "finish_reason": "length"}',
+    '{"score": 4, "errors": [], "gaps": [], "rationale": "Good.", "confidence": 1, "error": "cut off"}',
+    '[{"error": "rate limit"}]',
+    '{"errors": []}\n{"error": "rate limit"}',
+    f'{NONE}\n{{"error": "context length exceeded"}}',
+)
+OTHERS = (
+    "", "...", "null", "{}", "None", '{"errors": [', "Critical:\nMajor:\nMinor:", '{"score": null}',
+    '{"score": [80, 90]}', "The translation is excellent!", "I cannot evaluate this.",
+    "Sorry, I can't help with that request.", "Error: context length exceeded",
+    "<html><body>502 Bad Gateway</body></html>", f"{NONE}\nError: context length exceeded",
+    '{"errors": []} Error: the reply was truncated',
+    '{"errors": [{"span": "...", "before": "...", "after": "...", "category": "...", "severity": "major"}]}',
+    "Score: below 50", "The quality is below 50 out of 100.", "at least 80/100", '{"score": "above 80"}',
+    "between 60 and 70", "not 90/100", "Score: 80+",
+)  # fmt: skip
+
+
+def made(spec: str, reply: Callable[[Sequence[Message], str], str]) -> Evaluator:
+    return make_evaluator(spec, Surroundings(ScriptedLLM(reply), Config(), Path("nowhere")))
+
+
+async def assert_unreadable(spec: str, reply: Callable[[Sequence[Message], str], str]) -> None:
+    evaluator = made(spec, reply)
+    try:
+        rating = await evaluator.rate(SEGMENT, TEXT)
+    except (UnreadableReply, EmptyReply, EvaluationError):
+        return
+    pytest.fail(f"{spec} read the score {rating.score:g} with the errors {rating.errors}")
+
+
+@pytest.mark.parametrize("spec", ASKING)
+async def test_what_is_no_verdict_is_no_score(spec: str) -> None:
+    for reply in (*FAILURES, *OTHERS):
+        await assert_unreadable(spec, lambda messages, purpose, reply=reply: reply)  # type: ignore[misc]
+
+
+# The request itself
+
+
+def request_of(messages: Sequence[Message]) -> list[str]:
+    """The texts of a request, without the reply that it asks for once more."""
+    texts = [message.content for message in messages]
+    return texts[:-2] if texts[-1].startswith("That reply could not be used") else texts
+
+
+def whole(messages: Sequence[Message], purpose: str) -> str:
+    return "\n\n".join(request_of(messages))
+
+
+def system(messages: Sequence[Message], purpose: str) -> str:
+    return request_of(messages)[0]
+
+
+def labelled(messages: Sequence[Message], purpose: str) -> str:
+    return f"System: {request_of(messages)[0]}\nAssistant:"
+
+
+def cut(messages: Sequence[Message], purpose: str) -> str:
+    text = request_of(messages)[0]
+    return text[len(text) // 2 :]
+
+
+def last_lines(messages: Sequence[Message], purpose: str) -> str:
+    return "\n".join(request_of(messages)[0].split("\n")[-7:])
+
+
+def form(messages: Sequence[Message], purpose: str) -> str:
+    text = request_of(messages)[0]
+    start = text.rfind("Reply in")
+    return text[start:] if start >= 0 else text[-120:]
+
+
+def asked(messages: Sequence[Message], purpose: str) -> str:
+    return request_of(messages)[-1]
+
+
+def example(messages: Sequence[Message], purpose: str) -> str:
+    shown = [message.content for message in messages if message.role == "assistant"]
+    marking = [
+        reply for reply in shown if '"' in reply.replace('{"errors": []}', "").replace('{"annotations": []}', "")
+    ]
+    return marking[0] if marking else "?"
+
+
+@pytest.mark.parametrize("repeat", [whole, system, labelled, cut, last_lines, form, asked, example])
+@pytest.mark.parametrize("spec", ASKING)
+async def test_the_request_repeated_is_no_score(spec: str, repeat: Callable[[Sequence[Message], str], str]) -> None:
+    await assert_unreadable(spec, repeat)
+
+
+@pytest.mark.parametrize("repeat", [whole, system, labelled, cut, form, asked])
+async def test_the_request_repeated_is_no_choice(repeat: Callable[[Sequence[Message], str], str]) -> None:
+    with pytest.raises(UnreadableReply, match="repeats the instructions"):
+        await Pairwise(ScriptedLLM(repeat)).compare(SEGMENT, TEXT, f"{TEXT} Danke.")
+
+
+@pytest.mark.parametrize(
+    ("name", "reply"),
+    [
+        ("gemba-mqm", NONE),
+        ("single-agent", '{"errors": []}'),
+        ("m-mad-accuracy", '{"annotations": []}'),
+        ("compare", '{"better": "tie"}'),
+        ("himate-correct", TEXT),
+        ("eaprompt-once", 'Major errors:\nno-error\nMinor errors:\n(1) "Mittag" - terminology'),
+    ],
+)
+def test_what_the_instructions_hold_may_be_the_answer(name: str, reply: str) -> None:
+    values = segment_values(SEGMENT, translation=TEXT, translation_a="a", translation_b="b", findings="f")
+    values |= dict.fromkeys(("typology", "severities", "subtype", "definition"), "shown")
+    assert not load(name).repeated_in(reply, values)
+
+
+async def test_the_example_may_be_the_segment() -> None:
+    shown = load("gemba-mqm").examples[0]
+    segment = Segment(id="1", source=shown.values["source"], source_lang="en", target_lang="de")
+    evaluator = made("gemba-mqm", lambda messages, purpose: shown.reply)
+    assert len((await evaluator.rate(segment, shown.values["translation"])).errors or ()) == 4
+
+
+# JSON that reports a failure
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        '{"errors": [{"span": "Mittag", "error": "It says failed."}]}',
+        '{"error": {"severity": 3, "category": "style"}}',
+        '{"error": [{"severity": "minor", "explanation": "x"}]}',
+        '{"error": "no", "errors": []}',
+        '{"error": "yes", "errors": [{"span": "Mittag"}]}',
+        '{"error": null, "errors": [], "status": "completed", "finish_reason": "stop", "success": true, "code": 200}',
+        '{"errors": [], "message": "No errors could be found."}',
+        '{"better": "A", "explanation": "B failed to say when."}',
+        '{"failed": {"severity": "minor", "category": "style"}}',
+    ],
+)
+def test_words_of_failure_in_a_verdict_are_no_report(reply: str) -> None:
+    assert read_json(reply)
+
+
+@pytest.mark.parametrize("reply", FAILURES[:13])
+def test_a_report_is_no_choice_no_fix_and_no_text(reply: str) -> None:
+    with pytest.raises(RatingParseError):
+        read_choice(reply)
+    with pytest.raises(UnreadableReply):
+        parse_fixes(reply, [ErrorSpan(text="Mittag", category="style", severity="minor")])
+    with pytest.raises(UnreadableReply, match="reports a failure"):
+        plain_text(reply, TEXT)
+
+
+def test_json_that_is_translated_may_speak_of_failures() -> None:
+    reply = '{"error": "Kontextlänge überschritten"}'
+    assert plain_text(reply, '{"error": "context length exceeded"}') == reply
+
+
+async def test_a_reply_that_reports_a_failure_is_asked_for_once_more() -> None:
+    llm = ScriptedLLM([FAILURES[1], '{"score": 80}'])
+    evaluator = make_evaluator("gemba-da", Surroundings(llm, Config(), Path("nowhere")))
+    rating = await evaluator.rate(SEGMENT, TEXT)
+    assert rating.score == 80
+    assert "reports a failure (error: context length exceeded)" in (rating.calls[0].error or "")
+
+
+# Spans that are nowhere
+
+
+async def test_spans_that_do_not_occur_count_with_a_warning() -> None:
+    reply = 'Major:\nstyle/awkward - "Mittag"\nstyle/awkward - "nirgends"\nMinor:\nfluency/grammar - "nie"'
+    rating = await rating_by(made("gemba-mqm", lambda messages, purpose: reply), SEGMENT, TEXT)
+    assert (rating.score, len(rating.errors or ())) == (-11, 3)
+    assert rating.warnings == ("it marks what does not occur in the translation: 'nirgends', 'nie'",)
+
+
+async def test_what_the_source_has_is_not_looked_for_in_the_translation() -> None:
+    reply = 'Major:\naccuracy/omission - "so please"\nMinor:\nno-error'
+    rating = await rating_by(made("gemba-mqm", lambda messages, purpose: reply), SEGMENT, TEXT)
+    assert (len(rating.errors or ()), rating.warnings) == (1, ())
+
+
+def test_a_missing_mark_has_no_words_to_look_for() -> None:
+    error = ErrorSpan(text="", category="fluency/punctuation", severity="minor")
+    assert with_absent_spans_noted(Rating(evaluator="e", score=-1, errors=(error,)), TEXT).warnings == ()
+
+
+def listing(spans: Sequence[str]) -> str:
+    lines = "\n".join(f'style/awkward - "{span}"' for span in spans)
+    return f"Major:\n{lines}\nMinor:\nno-error"
+
+
+LONG = " ".join(f"Wort{number}" for number in range(400))
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        (TEXT, ["Klinik"] * 60),  # more than the text has words
+        (LONG, ["Wort7"] * 300),  # the same again and again
+        (LONG, [f"nirgends{number}" for number in range(60)]),
+    ],
+)
+def test_a_flood_of_errors_is_unreadable(text: str, spans: list[str]) -> None:
+    with pytest.raises(RatingParseError, match="errors"):
+        read_headed(listing(spans), text)
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        (LONG, [f"Wort{number}" for number in range(200)]),
+        (LONG, [f"Wort{number}" for number in range(40)] + ["nirgends"] * 20),
+        (TEXT, ["nirgends"] * 50),
+    ],
+)
+def test_many_errors_in_a_long_text_are_read(text: str, spans: list[str]) -> None:
+    assert len(read_headed(listing(spans), text)) == len(spans)
+
+
+# A judge that chooses by place
+
+
+async def test_a_judge_that_chooses_by_place_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
+    choices = ["A"] * 2 * (MOST_CONTRADICTIONS + 5)
+    pairwise = Pairwise(ScriptedLLM([f'{{"better": "{choice}"}}' for choice in choices], model="small"))
+    with caplog.at_level(logging.WARNING):
+        for number in range(MOST_CONTRADICTIONS + 5):
+            await pairwise.compare(SEGMENT, TEXT, f"{TEXT} {number}")
+            assert len(caplog.messages) == (number + 1 >= MOST_CONTRADICTIONS)
+    assert "the judge small" in caplog.messages[0]
+    assert "name another model" in caplog.messages[0]
+
+
+async def test_one_answer_that_holds_in_both_orders_clears_a_judge(caplog: pytest.LogCaptureFixture) -> None:
+    choices = [*["A"] * 2 * (MOST_CONTRADICTIONS - 1), "B", "A", *["tie"] * 2, *["A"] * 2 * (MOST_CONTRADICTIONS - 1)]
+    pairwise = Pairwise(ScriptedLLM([f'{{"better": "{choice}"}}' for choice in choices]))
+    for number in range(len(choices) // 2):
+        await pairwise.compare(SEGMENT, TEXT, f"{TEXT} {number}")
+    assert caplog.messages == []
+
+
+def test_a_contradiction_is_no_tie() -> None:
+    contradicting = Judgement(judge="j", choices=("before", "after"))
+    tie = Judgement(judge="j", choices=("tie", "tie"))
+    assert contradicting.contradicts_itself
+    assert not tie.contradicts_itself
+    assert not Judgement(judge="j", choices=("before", "tie")).contradicts_itself
+    assert contradicting.difference == tie.difference == 0
