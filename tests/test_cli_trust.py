@@ -50,7 +50,6 @@ LINES = {
     "runs show": "runs show first",
     "runs delete": "runs delete first --yes",
     "runs rescue": "runs rescue new.db",
-    "runs export": "runs export first -o out.txt",
 }
 """Every command that reads ``mtagent.toml``, by what it is called here."""
 READ_NO_FILE = {"demo", "gate show"}
