@@ -293,6 +293,8 @@ def aligned(runs: Sequence[StagedRun], *, shared: bool = False) -> tuple[list[St
     Segments are the same if id, source and languages are. Raises :class:`InputError` for the first difference, unless
     ``shared`` leaves out what some runs lack.
     """
+    if len(runs) == 1:
+        return list(runs), []
     keys = [_keys(run) for run in runs]
     other = next((run for run, own in zip(runs, keys, strict=True) if own != keys[0]), None)
     if other is None:

@@ -181,7 +181,7 @@ class Overlap:
             else:
                 texts, references = zip(*block, strict=True)
                 counts = self._metric._extract_corpus_statistics(texts, [references])
-            blocks.append(np.array(counts, dtype=np.float64))
+            blocks.append(np.array(counts, dtype=np.int32))
         if fresh:
             self._counts = np.concatenate(blocks)
             self._rows |= zip(fresh, range(len(self._rows), len(self._counts)), strict=True)

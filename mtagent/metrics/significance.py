@@ -145,10 +145,23 @@ def _bootstrapped(systems: Sequence[Statistics], how: Resampling) -> list[Counts
 def _sums(parts: Sequence[Counts], how: Resampling) -> list[Counts]:
     """The resampled sums of each of ``parts``: resamples × counts."""
     # Sums of whole numbers below 2²⁴ are exact in half the space.
-    exact = all(len(part) * np.abs(part).max() < 2**24 and np.array_equal(part, np.rint(part)) for part in parts)
-    rows = np.concatenate(parts, axis=1, dtype=np.float32 if exact else np.float64, casting="same_kind")
-    sums = np.concatenate([weights @ rows for weights in _weights(len(rows), how, rows.dtype)]).astype(np.float64)
-    return np.split(sums, np.cumsum([part.shape[1] for part in parts])[:-1], axis=1)
+    exact = all(len(part) * np.abs(part).max() < 2**24 and _holds_whole_numbers(part) for part in parts)
+    dtype: np.dtype[Any] = np.dtype(np.float32 if exact else np.float64)
+    if not all(np.issubdtype(part.dtype, np.integer) for part in parts):
+        # Other sums depend on how many columns are multiplied at once, in their last digit.
+        parts_of_all = [np.concatenate(parts, axis=1, dtype=dtype, casting="same_kind")]
+    else:
+        parts_of_all = list(parts)  # one after the other, since a copy of all of them would double their space
+    sums: list[list[NDArray[Any]]] = [[] for _ in parts_of_all]
+    for weights in _weights(len(parts[0]), how, dtype):
+        for part, blocks in zip(parts_of_all, sums, strict=True):
+            blocks.append(weights @ part.astype(dtype, copy=False))
+    whole = np.concatenate([np.concatenate(blocks).astype(np.float64) for blocks in sums], axis=1)
+    return np.split(whole, np.cumsum([part.shape[1] for part in parts])[:-1], axis=1)
+
+
+def _holds_whole_numbers(part: Counts) -> bool:
+    return np.issubdtype(part.dtype, np.integer) or np.array_equal(part, np.rint(part))
 
 
 def _weights(segments: int, how: Resampling, dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
@@ -178,6 +191,6 @@ def _p_value(differences: NDArray[np.float64], first: Statistics, other: Statist
     """How often chance made a larger difference than the real one. Equal differences may differ in their last digit."""
     if np.array_equal(first.rows, other.rows):
         return None
-    scores = (system.combined(system.rows.sum(axis=0, keepdims=True))[0] for system in (first, other))
+    scores = (system.combined(system.rows.sum(axis=0, keepdims=True, dtype=np.float64))[0] for system in (first, other))
     real = abs(float(next(scores)) - float(next(scores)))
     return float((np.count_nonzero(differences > real + _NOISE) + 1) / (len(differences) + 1))
