@@ -18,7 +18,7 @@ from tests.commands import ROOT, environment
 SMALL: dict[str, list[str]] = {
     "bench": ["--cpu --rounds 1 --segments 4 --figures {folder}/figures.json --save"],
     "bench.chain": ["--rounds 1 --segments 4"],
-    "bench.embedded": ["--clients 4 --requests 20 --latency 0"],
+    "bench.embedded": ["--clients 4 --requests 60 --latency 0.05"],
     "bench.faults": ["none --segments 3"],
     "bench.meta_eval": [""],
     "bench.pacing": [""],

@@ -93,34 +93,57 @@ def losses(source: str, before: str, after: str, lang: str, nearest: Nearest | N
 
     The evidence for one whose words ``after`` has is at most 0.
     """
+    words_kept = WordsKept(source, before, after, lang)
     for stretch in _stretches(source, before, after, lang, nearest):
-        if stretch.evidence > 0 and has_words_of(stretch.text, source, before, after, lang):
+        if stretch.evidence > 0 and words_kept.has_words_of(stretch.text):
             yield stretch._replace(evidence=0.0)
         else:
             yield stretch
 
 
-def has_words_of(stretch: str, source: str, before: str, after: str, lang: str) -> bool:
-    """Whether ``after`` has nearly all words of ``stretch``; in scripts without spaces, nearly all pairs of characters.
+class WordsKept:
+    """The words of a text before and after, counted once for all stretches that may be missing."""
 
-    Where something is gone as a whole, ``after`` must have each word as often as ``before``: its words may be in other
-    sentences too. That is so if there are fewer sentences than in the source, fewer paragraphs than before, or if the
-    text is shorter by much of the stretch.
-    """
-    unspaced = any(map(UNSPACED_LETTER.match, words(stretch.casefold())))
-    of_stretch, of_before, of_after = (_words_or_pairs(text, unspaced) for text in (stretch, before, after))
-    if not of_stretch:
-        return not stretch.strip()
-    counts_before, counts_after = Counter(of_before), Counter(of_after)
-    is_gone = (
-        len(blocks(after)) < len(blocks(before))
-        or len(sentences(after, lang)) < len(sentences(source))
-        or letters(before) - letters(after) > MOST_SHORTER * letters(stretch)
-    )
-    kept = 0
-    for word in of_stretch:
-        kept += counts_after[word] >= (max(1, counts_before[word]) if is_gone else 1)
-    return kept >= WORDS_KEPT * len(of_stretch)
+    def __init__(self, source: str, before: str, after: str, lang: str) -> None:
+        self._source, self._before, self._after, self._lang = source, before, after, lang
+
+    def has_words_of(self, stretch: str) -> bool:
+        """Whether the text after has nearly all words of ``stretch``; in scripts without spaces, nearly all pairs of
+        characters.
+
+        Where something is gone as a whole, the text after must have each word as often as the text before: its words
+        may be in other sentences too. That is so if there are fewer sentences than in the source, fewer paragraphs than
+        before, or if the text is shorter by much of the stretch.
+        """
+        unspaced = any(map(UNSPACED_LETTER.match, words(stretch.casefold())))
+        of_stretch = _words_or_pairs(stretch, unspaced)
+        if not of_stretch:
+            return not stretch.strip()
+        counts_before, counts_after = self._pairs if unspaced else self._words
+        is_gone = self._has_fewer_parts or self._letters_lost > MOST_SHORTER * letters(stretch)
+        kept = 0
+        for word in of_stretch:
+            kept += counts_after[word] >= (max(1, counts_before[word]) if is_gone else 1)
+        return kept >= WORDS_KEPT * len(of_stretch)
+
+    @cached_property
+    def _words(self) -> tuple[Counter[str], Counter[str]]:
+        return Counter(_words_or_pairs(self._before, False)), Counter(_words_or_pairs(self._after, False))
+
+    @cached_property
+    def _pairs(self) -> tuple[Counter[str], Counter[str]]:
+        return Counter(_words_or_pairs(self._before, True)), Counter(_words_or_pairs(self._after, True))
+
+    @cached_property
+    def _has_fewer_parts(self) -> bool:
+        """Whether the text after has fewer paragraphs than the text before, or fewer sentences than the source."""
+        if len(blocks(self._after)) < len(blocks(self._before)):
+            return True
+        return len(sentences(self._after, self._lang)) < len(sentences(self._source))
+
+    @cached_property
+    def _letters_lost(self) -> float:
+        return letters(self._before) - letters(self._after)
 
 
 def _words_or_pairs(text: str, unspaced: bool) -> list[str]:
