@@ -12,6 +12,7 @@ a damage; no edit is refused for one.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import zip_longest
 
 import regex
 
@@ -41,8 +42,19 @@ def hints(segment: Segment, before: str, after: str) -> tuple[str, ...]:
         return ()
     found: list[str] = []
     for finder in (omissions, negations, bounds, names, brackets):
-        found += list(dict.fromkeys(finder(segment, before, after)))[:MOST_OF_A_KIND]
+        found += _first(finder(segment, before, after), MOST_OF_A_KIND)
     return tuple(found[:MOST])
+
+
+def _first(questions: Iterable[str], most: int) -> list[str]:
+    """The first different ``questions``. The others are not looked for: in a long text that takes its time."""
+    found: list[str] = []
+    for question in questions:
+        if question not in found:
+            found.append(question)
+        if len(found) == most:
+            break
+    return found
 
 
 def shown(segment: Segment, before: str, texts: Sequence[str]) -> tuple[Segment, tuple[str, ...]]:
@@ -51,10 +63,11 @@ def shown(segment: Segment, before: str, texts: Sequence[str]) -> tuple[Segment,
     Where several ``texts`` are compared with ``before`` and with one another, all are rated with the hints of all: the
     conditions stay equal, and a text is rated once.
     """
-    found: dict[str, None] = {}
-    for text in texts:
-        found.update(dict.fromkeys(hints(segment, before, text)))
-    chosen = tuple(found)[:MOST]
+    of_each_text = [hints(segment, before, text) for text in texts]
+    in_turn: list[str] = []  # so that no text keeps all its hints where another loses all
+    for rank in zip_longest(*of_each_text):
+        in_turn += [hint for hint in rank if hint is not None]
+    chosen = tuple(_first(in_turn, MOST))
     if not chosen:
         return segment, ()
     listed = "\n".join([HEADING, *(f"- {hint}" for hint in chosen)])

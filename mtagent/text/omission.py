@@ -376,7 +376,12 @@ class Comparison:
             if bare and unit.low <= self._gap.low < unit.high and bare.evidence > evidence:
                 yield bare
             elif evidence > IMPLAUSIBLE:
-                yield Stretch(unit.text, evidence)
+                yield Stretch(unit.text, evidence, is_cut=self._is_cut(unit.low, unit.high))
+
+    def _is_cut(self, low: int, high: int) -> bool:
+        """Whether next to nothing stands in ``after`` between what was before and behind these words."""
+        stands = self.after.size_of(self._left[low], self._right[high])
+        return stands <= REPLACED * self.before.size_of(low, high)
 
     def features(self, index: int) -> Features:
         """What is known about the unit ``index`` of ``before``."""
@@ -414,7 +419,7 @@ class Comparison:
         evidence = min(_ALIKE_SLOPE * (self._alike - ALIKE), _WIDE_SLOPE * log(net / WIDE))
         places = list(islice(word_pattern(self.before.text).finditer(self.before.text), gap.low, gap.high))
         text = self.before.text[places[0].start() : places[-1].end()] if places else ""
-        return Stretch(text, evidence)
+        return Stretch(text, evidence, is_cut=True)
 
     @cached_property
     def _word_pairs(self) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
@@ -509,7 +514,8 @@ def missing_sentences(source: str, before: str, after: str, lang: str, blocks: i
         total = SHORTAGE_BIAS - chances + weighed
         if total > 0 and len(units[0]) == 1 and is_reworded(pair, lang):
             total = 0.0
-        missing.append((Stretch(by_its_words.text, total), by_its_words.evidence))
+        is_cut = by_its_words.is_cut or pair.after <= REPLACED * pair.before
+        missing.append((Stretch(by_its_words.text, total, is_cut), by_its_words.evidence))
     if not missing:
         return by_words
     strongest = max(stretch.evidence for stretch, _ in missing)
