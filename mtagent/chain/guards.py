@@ -334,7 +334,7 @@ def _term_faults(segment: Segment, text: str) -> Iterator[str]:
 
 # -- lines and white space
 
-_BREAKS = regex.compile(rf"(?:[ \t]*+[{LINE_BREAKS}])++")
+_BREAKS = regex.compile(rf"[{LINE_BREAKS}](?:[ \t]*+[{LINE_BREAKS}])*+")
 
 
 def _breaks(text: str) -> tuple[int, ...]:
