@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.commands import ROOT
 from wmt import edit_table, planted, real_edits
 
 LINES = "Dogs bark.\nCats sleep.\nBirds sing at {time}."
@@ -94,6 +95,12 @@ def test_at_most_five_per_cent_of_the_table_are_treated_wrongly_and_these_are_kn
     counts = edit_table.count(edits)
     assert counts.refused <= 0.05 * counts.good
     assert counts.kept <= 0.05 * counts.seen
+
+
+def test_edits_that_were_written_apart_from_the_guards_are_treated_rightly() -> None:
+    edits = edit_table.read_edits(ROOT / "tests" / "data" / "edits_unseen.jsonl")
+    assert {edit.name for edit in edits if edit.wrong} == {"unseen-16", "unseen-57"}
+    assert len({edit.change.segment.target_lang for edit in edits}) == 13
 
 
 def test_the_table_is_large_enough_and_names_each_edit_once() -> None:
