@@ -294,7 +294,7 @@ def test_a_file_that_is_made_to_take_long_is_refused_soon(text: str, shell: Shel
     path = shell.write("mtagent.toml", text, "base_url = 'http://evil'")
     begin = process_time()
     lines = trust.sensitive_lines(SettingsFile.read(path))
-    assert process_time() - begin < 4
+    assert process_time() - begin < 4  # seconds
     assert max(map(len, lines)) < 1200
     assert "base_url" in "".join(lines) or lines[-1].endswith(" more settings)")
 

@@ -38,7 +38,7 @@ LONGEST_STATEMENT = 200
 """Lines. Behind a longer statement no lines are shown, since each further line means parsing all of them again."""
 LARGEST_FILE = 64 * 2**10
 """Bytes of a file whose lines are shown. Of a larger one only the settings are shown, with their values."""
-MOST_PARSED = 2**21
+MOST_PARSED = 2**20
 """Characters that may be parsed to find the lines. A file can be written so that this takes very long."""
 MOST_SETTINGS = 100
 """Settings that are shown without their lines; one more line says how many are not."""
