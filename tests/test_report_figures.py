@@ -13,7 +13,7 @@ from mtagent.chain.gate import PairwiseGate, RateGate
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.formats.ratings import FINAL
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import Cause, Chain, Rating, RatingRole, Segment, Step
+from mtagent.records import Cause, Chain, Rating, RatingRole, Segment, Stage, Step
 from mtagent.report.fates import KINDS, edit_fate, fate, final_fate, idle_fate
 from mtagent.report.figures import SHOWN, figures, histogram, spreads
 from tests.report_records import CHAINS, RUN, chain, comparison, edit, error, paid, rating, row, segment, step
@@ -98,11 +98,12 @@ FAILED, FREE = step("postedit", "failed", failed("ServerError")), step("postedit
         (chain(source=" "), "postedit", "nothing to translate"),
         (chain(FREE), "translate", "a translation was given"),
         (chain(FAILED), "proofread", "an earlier stage failed"),
+        (chain(FAILED), "rules", "the rules found nothing"),  # that stage comes before the failed one
         (chain(FREE), "proofread", "error-free after an earlier stage"),
         (chain(), "proofread", "not run on this segment"),
     ],
 )
-def test_why_a_stage_did_not_run(of: Chain, stage: str, expected: str) -> None:
+def test_why_a_stage_did_not_run(of: Chain, stage: Stage, expected: str) -> None:
     assert idle_fate(of, stage) == ("idle", expected)
 
 

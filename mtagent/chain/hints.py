@@ -6,7 +6,8 @@ tell, a word count cannot. :func:`hints` finds such places and makes a question 
 which every request to a judge shows as data.
 
 The hints are found without a model. A wrong one costs a line of a request, so they are found with less certainty than
-a damage; no edit is refused for one.
+a damage. By itself, a hint refuses no edit: the judge decides. A part of an edit with a hint that the judge was not
+shown is checked by the guards as strictly as where no judge is asked, and these may refuse it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ Finder = Callable[[Segment, str, str], Iterable[str]]
 
 
 def hints(segment: Segment, before: str, after: str) -> tuple[str, ...]:
-    """The questions to ask about ``before`` and ``after``, the gravest first; ``()`` where nothing is in doubt."""
+    """The questions to ask about ``before`` and ``after``, in the order of the finders, at most
+    ``MOST``; ``()`` where nothing is in doubt.
+    """
     if before == after or not after.strip():
         return ()
     found: list[str] = []

@@ -43,11 +43,13 @@ class SettingsGroup(Command, click.Group):
 @click.argument("file", type=FILE, default=CONFIG_NAME)
 @click.option("--remove", is_flag=True, help="Remove the trust again.")
 def trust_file(file: Path, remove: bool) -> None:
-    """Trust FILE until it changes, and show the lines that this is about.  [default: mtagent.toml]
+    """Trust FILE until it changes, and show the lines that need trust.  [default: mtagent.toml]
+
+    The trust is stored at once, without a question. To see the lines first, run `mtagent config`.
 
     A file with settings is read from the working folder, which may come from anyone. Lines that can send texts or keys
-    elsewhere, run code, or use files outside the folder count only after this command, or where --config names
-    the file.
+    elsewhere, run code, use a store, or read files outside the folder count only after this command, or where
+    --config names the file.
     """
     place = trust.absolute(file)
     if remove:
@@ -113,10 +115,11 @@ def _tell_trust(file: SettingsFile, *, is_named: bool) -> None:
     elif trust.is_trusted(file):
         say("mtagent: that file is trusted until it changes; `mtagent config trust --remove` removes the trust")
     else:
-        say("mtagent: that file is not trusted, and other commands refuse it because of these lines:")
+        state = "has changed since you trusted it" if trust.has_changed(file) else "is not trusted"
+        say(f"mtagent: that file {state}, and other commands refuse it because of these lines:")
         for line in trust.sensitive_lines(file):
             say(line)
-        say("mtagent: `mtagent config trust` trusts the file until it changes")
+        say("mtagent: `mtagent config trust` trusts the file until it changes, without a question")
 
 
 def _toml(value: Any) -> str:

@@ -35,7 +35,13 @@ LONGEST_LINE = 1000
 MOST_LINES = 20
 """Lines of one setting that are shown."""
 LONGEST_STATEMENT = 200
-"""Lines. What is longer is not cut into statements, since each further line means parsing all of them again."""
+"""Lines. Behind a longer statement no lines are shown, since each further line means parsing all of them again."""
+LARGEST_FILE = 64 * 2**10
+"""Bytes of a file whose lines are shown. Of a larger one only the settings are shown, with their values."""
+MOST_PARSED = 2**20
+"""Characters that may be parsed to find the lines. A file can be written so that this takes very long."""
+MOST_SETTINGS = 100
+"""Settings that are shown without their lines; one more line says how many are not."""
 
 HARMLESS = frozenset(
     {
@@ -80,7 +86,7 @@ UNKNOWN = "is not known to be harmless"
 _SENDS = "texts and the key are sent to this address"
 _READS_KEY = "the value of this variable is sent as the key"
 _READS = "reads outside the folder of the settings"
-_STORES = "stores texts outside the folder of the settings"
+_STORES = "texts are stored in this file, and replies stored in it are used"
 _LOADS_CHECKPOINT = "loads this checkpoint, which can run code"
 _TRANSLATORS = {
     "command": "runs this command",
@@ -144,10 +150,13 @@ def _effect(name: str, value: Any, folder: Path) -> str | None:
         return _TRANSLATORS.get(kind, "runs the code of this translator")
     if name == "llm":
         return None if value in ("local", "openai") else "loads this file as a model"
+    if name == "prompts":
+        return _READS if _leaves(folder, value) or _holds_a_prompt_that_leaves(folder, value) else None
     if name in INPUT_PATHS:
         return _READS if _leaves(folder, value) else None
     if name == "store":
-        return _STORES if _leaves(folder, value) else None
+        # Wherever it is: it may hold replies that no model gave, and the files beside it may be symbolic links.
+        return _STORES
     return UNKNOWN
 
 
@@ -206,6 +215,20 @@ def _leaves(folder: Path, value: Any) -> bool:
         return True
 
 
+def _holds_a_prompt_that_leaves(folder: Path, value: Any) -> bool:
+    """Whether a prompt in the folder ``value``, which doesn't leave ``folder`` itself, is a link out of ``folder``."""
+    if not isinstance(value, str):
+        return False  # the settings refuse it
+    prompts = folder / os.path.expanduser(value)  # noqa: PTH111  its counterpart raises for a name that nobody has
+    try:
+        names = [path.name for path in prompts.iterdir() if path.suffix.lower() == ".toml"]
+    except (FileNotFoundError, NotADirectoryError):
+        return False  # no prompt is read from there
+    except (OSError, ValueError):
+        return True
+    return any(_leaves(folder, str(prompts.absolute() / name)) for name in names)
+
+
 # The lines of a file that need trust
 
 
@@ -217,54 +240,86 @@ class _Statement:
     lines: tuple[str, ...]
 
 
+class _ParsedEnough(Exception):
+    """So much was parsed that the rest is left."""
+
+
+class _Parser:
+    """Parses pieces of a file, up to ``MOST_PARSED`` characters in all."""
+
+    def __init__(self) -> None:
+        self._left = MOST_PARSED
+
+    def parse(self, text: str) -> dict[str, Any] | None:
+        """What ``text`` says; ``None`` where it isn't TOML. Raises :class:`_ParsedEnough`."""
+        self._left -= len(text)
+        if self._left < 0:
+            raise _ParsedEnough
+        try:
+            return tomllib.loads(text)
+        except (tomllib.TOMLDecodeError, RecursionError):
+            return None
+
+
 def sensitive_lines(file: SettingsFile) -> tuple[str, ...]:
     """The lines of ``file`` that need trust, as ``FILE:LINE: the line``, each with what it does. Keys are masked.
 
-    What needs trust is read from the parsed file; the lines only show where it is written. Raises
-    :class:`ConfigError` for a file that isn't TOML.
+    What needs trust is read from the parsed file; the lines only show where it is written. Settings whose lines are
+    not found, or not looked for in a large file, are shown with their values. Raises :class:`ConfigError` for a file
+    that isn't TOML.
     """
-    left = sensitive_settings(file.written(), file.folder)
+    left = {_key(setting): setting for setting in sensitive_settings(file.written(), file.folder)}
     shown: list[str] = []
+    if left and len(file.content) <= LARGEST_FILE:
+        try:
+            for statement, settings in _placed(file):
+                here = [setting for setting in settings if left.pop(_key(setting), None) is not None]
+                if here:
+                    shown += _shown(file.path, statement, here)
+        except _ParsedEnough:
+            pass
+    for setting in list(left.values())[:MOST_SETTINGS]:
+        shown.append(f"{file.path}: {_described(setting)}")
+    if len(left) > MOST_SETTINGS:
+        shown.append(f"{file.path}: … ({len(left) - MOST_SETTINGS:,} more settings)")
+    return tuple(shown)
+
+
+def _key(setting: SensitiveSetting) -> tuple[str, str]:
+    """What tells ``setting`` from the other settings of its file."""
+    return setting.name, repr(setting.value)
+
+
+def _placed(file: SettingsFile) -> Iterator[tuple[_Statement, list[SensitiveSetting]]]:
+    """The statements of ``file``, each with those of its settings that need trust. Raises :class:`_ParsedEnough`."""
+    parser = _Parser()
     head = ""
-    for statement in _statements(file.text()):
+    for statement in _statements(file.text(), parser):
         text = "\n".join(statement.lines)
         if text.lstrip().startswith("["):
             head = text
             continue
-        try:
-            written = tomllib.loads(f"{head}\n{text}")
-        except tomllib.TOMLDecodeError:
-            continue
-        here = [setting for setting in sensitive_settings(written, file.folder) if setting in left]
-        if here:
-            shown += _shown(file.path, statement, here)
-            left = [setting for setting in left if setting not in here]
-    for setting in left:
-        shown.append(f"{file.path}: {_described(setting)}")
-    return tuple(shown)
+        written = parser.parse(f"{head}\n{text}")
+        if written is not None:
+            yield statement, sensitive_settings(written, file.folder)
 
 
-def _statements(text: str) -> Iterator[_Statement]:
-    """The statements of a TOML file. Each is the fewest lines that are TOML by themselves."""
+def _statements(text: str, parser: _Parser) -> Iterator[_Statement]:
+    """The statements of a TOML file, up to one that is too long. Each is the fewest lines that are TOML by themselves.
+
+    Raises :class:`_ParsedEnough`.
+    """
     lines = text.split("\n")
     first = 0
     while first < len(lines):
         end = first + 1
-        while end < len(lines) and end - first < LONGEST_STATEMENT and not _is_toml(lines[first:end]):
+        while parser.parse("\n".join(lines[first:end])) is None:
+            if end == len(lines) or end - first == LONGEST_STATEMENT:
+                return
             end += 1
-        if end - first == LONGEST_STATEMENT:
-            end = len(lines)
         if lines[first].strip() and not lines[first].lstrip().startswith("#"):
             yield _Statement(first + 1, tuple(lines[first:end]))
         first = end
-
-
-def _is_toml(lines: list[str]) -> bool:
-    try:
-        tomllib.loads("\n".join(lines))
-    except (tomllib.TOMLDecodeError, RecursionError):
-        return False
-    return True
 
 
 def _shown(path: Path, statement: _Statement, settings: list[SensitiveSetting]) -> Iterator[str]:
@@ -302,9 +357,10 @@ def check(file: SettingsFile) -> None:
     """Raise :class:`UntrustedSettings` for a file that needs trust and doesn't have it."""
     if not needs_trust(file) or is_trusted(file):
         return
+    state = "is not trusted: it has changed since you trusted it" if has_changed(file) else "is not trusted"
     raise UntrustedSettings(
-        f"{absolute(file.path)}: was found in the working folder and is not trusted. These lines can send texts or "
-        "keys elsewhere, run code, or use files outside the folder:",
+        f"{absolute(file.path)}: was found in the working folder and {state}. These lines can send texts or keys "
+        "elsewhere, run code, use a store, or read files outside the folder:",
         (
             *sensitive_lines(file),
             "mtagent: nothing was sent or run. If you want these settings, `mtagent config trust` trusts the file "
@@ -321,6 +377,11 @@ def needs_trust(file: SettingsFile) -> bool:
 def is_trusted(file: SettingsFile) -> bool:
     """Whether the user has trusted a file with this content at this path. Raises :class:`ConfigError`."""
     return _read().get(_place(file.path)) == _hash(file)
+
+
+def has_changed(file: SettingsFile) -> bool:
+    """Whether the user has trusted a file at this path, with another content. Raises :class:`ConfigError`."""
+    return _read().get(_place(file.path), _hash(file)) != _hash(file)
 
 
 def trust(file: SettingsFile) -> None:
@@ -402,7 +463,7 @@ def _locked() -> Iterator[None]:
     path = trusted_path()
     try:
         make_private_folder(path.parent)
-        with FileLock(path.with_suffix(".lock"), timeout=LOCK_SECONDS):
+        with FileLock(path.with_suffix(".lock"), timeout=LOCK_SECONDS, mode=0o600):
             yield
     except Timeout:
         raise OutputError(f"{path}: another process keeps it locked; try again later") from None

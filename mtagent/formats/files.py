@@ -39,9 +39,10 @@ def lines_of(path: Path) -> Iterator[Line]:
     """Yield the lines of a UTF-8 file, without its byte order mark.
 
     Only ``\\n`` and ``\\r\\n`` end a line, as ``wc -l`` counts. The other line breaks (``text.paragraphs.LINE_BREAKS``)
-    are text: no line of a user's file is ever split. The chain adds none of them to a text, so an output has as many
-    lines as its input for any reader. Raises
-    :class:`InputError` for other encodings, lone surrogates and NUL.
+    are text: no line of a user's file is ever split, and counted in this way an output has as many lines as its input.
+    A text may keep the other line breaks, and an edit may bring back those of its source: where a source has a lone
+    ``\r``, universal newlines may cut the output there, too. Raises :class:`InputError` for other encodings, lone
+    surrogates and NUL.
     """
     with opened(path) as file:
         for number, raw in enumerate(file, start=1):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
-from mtagent.records import Chain, Edit, Outcome, Step
+from mtagent.records import Chain, Edit, Outcome, Stage, Step
 
 Kind = Literal["changed", "untouched", "unplaced", "guard", "gate", "failed", "idle"]
 
@@ -127,19 +127,21 @@ def _one_guard(guards: list[str] | tuple[str, ...]) -> str:
     return guards[0] if len(set(guards)) == 1 else "several guards"
 
 
-def idle_fate(chain: Chain, stage: str) -> Fate:
+def idle_fate(chain: Chain, stage: Stage) -> Fate:
     """Why there is no step of ``stage`` in ``chain``."""
     if not chain.segment.source.strip():
         return Fate("idle", "nothing to translate")
     if stage == "translate" and chain.segment.translation is not None:
         return Fate("idle", "a translation was given")
-    if chain.failed is not None:
+    order = get_args(Stage)
+    earlier = [step for step in chain.steps if order.index(step.stage) < order.index(stage)]
+    if any(step.verdict == "failed" for step in earlier):
         return Fate("idle", "an earlier stage failed")
     if stage == "rules":
         return Fate("idle", "the rules found nothing")
     if stage == "rerank" and not any(chain.segment.candidates):
         return Fate("idle", "no candidate was given")
-    if any(step.stage in ("rerank", "postedit") for step in chain.steps):
+    if any(step.stage in ("rerank", "postedit") for step in earlier):
         return Fate("idle", "error-free after an earlier stage")
     return Fate("idle", "not run on this segment")
 

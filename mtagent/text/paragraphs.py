@@ -24,7 +24,8 @@ LINE_BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 All of them count, because some program that reads an output file by lines would see one line more: Python's universal
 newlines and csv readers split at a lone ``\\r``, editors and ``splitlines`` at the rest. A text file is read by
 ``\\n`` and ``\\r\\n`` alone (``formats.files.lines_of``), as ``wc -l`` counts it, so a text from a file may hold any of
-the others. It may keep them, but no edit may add one.
+the others. It may keep them, and an edit may bring back those of its source; no edit may add any other to a text of one
+line.
 """
 _LINE_BREAK = regex.compile(rf"\r\n|[{LINE_BREAKS}]")
 _SPACE = re.compile(r"\s+")
