@@ -234,6 +234,17 @@ def test_a_user_can_replace_a_prompt(tmp_path: Path) -> None:
     assert prompts.load("proofread", tmp_path).version == prompts.load("proofread").version
 
 
+def test_an_unchanged_text_is_no_echo_of_a_message_that_is_the_text_alone() -> None:
+    text = 'version = "1"\n[[system]]\ntext = "Correct the text that you are given, and reply with it."\n[[user]]\n'
+    translation = "El banco paga. " * 20
+    alone = prompts.parse("mine", text + 'text = "{{translation}}"', "mine.toml")
+    for reply in (translation, f"{translation} Fin."):
+        assert not alone.repeated_in(reply, values(translation=translation))
+    assert alone.repeated_in("Correct the text that you are given", values(translation=translation))
+    labelled = prompts.parse("mine", text + 'text = "The text: {{translation}}"', "mine.toml")
+    assert labelled.repeated_in(f"The text: {translation} Fin.", values(translation=translation))
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [

@@ -13,8 +13,11 @@ from typing import Any
 
 import regex
 
+from mtagent.text.shop_talk import declines
+
 REPORTS = frozenset(
     {
+        "err",
         "error",
         "error message",
         "error msg",
@@ -33,31 +36,46 @@ FLAGS = frozenset(
     | {"refused", "timed out", "timeout", "truncated", "unavailable"}
 )
 """Fields that report a failure if they are true."""
-SUCCESS = frozenset({"complete", "completed", "ok", "succeeded", "success", "successful"})
+SUCCESS = frozenset({"completed", "ok", "succeeded", "success", "successful"})
 """Fields that report a failure if they are false."""
 STATES = frozenset({"code", "http status", "outcome", "result", "state", "status", "status code"})
 """Fields that report a failure by one of the :data:`FLAGS`, by the words below, or by an HTTP status from 400 on."""
+KINDS = frozenset({"code", "state", "status", "status code", "type"})
+"""Fields that also report a failure by a text that begins with one, or that holds a phrase about the task."""
 STATE_WORDS = FLAGS | {"error", "fail", "failure", "in progress", "pending", "rejected", "refusal", "unsuccessful"}
 ENDINGS = frozenset({"done reason", "finish reason", "stop reason"})
 """Fields that say why a model stopped. Anything but the words below cut its reply short."""
 REGULAR_ENDINGS = frozenset({"", "complete", "completed", "done", "end", "end turn", "eos", "stop", "stop sequence"})
 MESSAGES = frozenset({"detail", "details", "message", "msg", "notice", "warning", "warnings"})
-"""Fields for remarks of any kind. They report a failure if they hold one of the phrases below."""
-PHRASES = (
-    "cannot assist", "cannot complete", "cannot evaluate", "cannot help", "cannot process", "cannot rate",
-    "can't assist", "can't complete", "can't evaluate", "can't help", "can't process", "can't rate",
-    "context length", "context window", "could not be processed", "could not complete", "could not evaluate",
-    "could not process", "content filter", "content policy", "exceeded", "failed", "internal error", "invalid request",
-    "out of memory", "overloaded", "quota", "rate limit", "server error", "temporarily unavailable", "timed out",
-    "timeout", "token limit", "too long", "too many requests", "truncated", "unable to",
+"""Fields for remarks of any kind. Phrases about the task report a failure; without a verdict, all phrases do."""
+REMARKS = frozenset(
+    {"comment", "comments", "explanation", "justification", "note", "notes", "rationale", "reason", "reasoning"}
+    | {"remark", "remarks", "summary"}
+)
+"""Fields for remarks on a translation. They report a failure by a phrase about the task, beside an empty verdict."""
+TASKS = ("assess", "assist", "complete", "evaluate", "fulfil", "help", "judge", "process", "provide", "rate", "review")
+CANNOT = ("can not", "can't", "cannot", "could not", "couldn't", "failed to", "not able to", "unable to")
+REFUSALS = tuple(f"{cannot} {task}" for cannot in CANNOT for task in TASKS)
+TASK_PHRASES = (
+    *REFUSALS, "content filter", "content policy", "context length", "context window", "could not be processed",
+    "evaluation failed", "internal error", "invalid request", "out of memory", "overloaded", "please retry",
+    "rate limit", "request failed", "server error", "temporarily unavailable", "timed out", "token limit",
+    "too many requests",
 )  # fmt: skip
+"""What is said of a task that failed, and seldom of a translation."""
+PHRASES = (*TASK_PHRASES, "exceeded", "failed", "quota", "timeout", "too long", "truncated", "unable to")
+VERDICTS = frozenset({"better", "choice", "overall", "quality", "rating", "score", "verdict", "winner"})
+"""Fields that hold a verdict, whatever is in them."""
 
 ERROR_FIELDS = frozenset(
     {"category", "error span", "errorspan", "issue", "number", "severity", "span", "subtype", "suggestion"} | {"target"}
 )
 """Fields of an error in a translation: in an object that has one, ``error`` describes that error."""
 _ANSWERS = frozenset({"0", "1", "false", "n", "n/a", "na", "no", "none", "null", "true", "y", "yes"})
-_LISTS = ("annotations", "errors", "views")
+_FOUND = ("annotations", "errors", "exists", "views")  # what a judge found; empty or false where it found nothing
+_FAILED = regex.compile(r"(?:error(?! free\b)|fail(?:ed|ure)?)\b")
+_HTTP_FAILURE = regex.compile(r"[45]\d\d")
+_QUOTED = regex.compile(r"""(?<!\w)["'“„«‘].{0,200}?["'”“»’](?!\w)""", regex.DOTALL)
 _CAMEL = regex.compile(r"(?<=[a-z])(?=[A-Z])")
 _SPACING = regex.compile(r"[\s_-]++")
 LONGEST_REPORT = 60  # characters of a report that are shown
@@ -87,6 +105,18 @@ def failure_in_text(text: str) -> str | None:
     return failure_in(value)
 
 
+def finds_nothing(value: Any) -> bool:
+    """Whether ``value``, the JSON of a reply, is empty or lists no error, and holds no other verdict."""
+    if not value:
+        return True
+    return isinstance(value, dict) and _finds_nothing([(_plain(str(name)), content) for name, content in value.items()])
+
+
+def refuses(prose: str) -> bool:
+    """Whether ``prose`` beside JSON says that its writer cannot do the task. What it quotes does not count."""
+    return _holds(REFUSALS, _unified(prose)) or declines("", prose)
+
+
 def _objects_in(value: Any) -> Iterator[list[tuple[str, Any]]]:
     """The objects in ``value`` that are not errors in the translation, as lists of name and content."""
     waiting = [value]
@@ -103,7 +133,16 @@ def _objects_in(value: Any) -> Iterator[list[tuple[str, Any]]]:
         if any(name in ERROR_FIELDS for name, _ in fields):
             continue
         yield fields
-        waiting += reversed([content for _, content in fields])
+        for name, content in reversed(fields):
+            if name in _FOUND and isinstance(content, dict):
+                waiting += reversed([item for span, item in content.items() if not _is_error_at(span, item)])
+            else:
+                waiting.append(content)
+
+
+def _is_error_at(span: str, item: Any) -> bool:
+    """Whether an object under ``errors`` is the error in a span: ``{"errors": {"Haus": {"error": "wrong word"}}}``."""
+    return isinstance(item, dict) and _plain(span) not in REPORTS and "error" in item
 
 
 def _are_pairs(items: list[Any]) -> bool:
@@ -119,10 +158,10 @@ def _plain(name: str) -> str:
 
 def _reports_failure(name: str, content: Any, fields: list[tuple[str, Any]]) -> bool:
     """Whether the field ``name`` of an object with these ``fields`` reports a failure by its ``content``."""
-    text = _SPACING.sub(" ", content).strip().casefold() if isinstance(content, str) else ""
+    text = _unified(content) if isinstance(content, str) else ""
     if name in REPORTS:
         if content is True or text in ("true", "yes"):  # it may answer whether there is an error in the translation
-            return not any(listed for other, listed in fields if other in _LISTS)
+            return not any(found for other, found in fields if other in _FOUND)
         if isinstance(content, dict | list) and _describes_errors(content):
             return False
         return bool(content) and text not in _ANSWERS
@@ -132,12 +171,36 @@ def _reports_failure(name: str, content: Any, fields: list[tuple[str, Any]]) -> 
         return content is False or text in ("false", "no")
     if name in STATES:
         is_number = isinstance(content, int) and not isinstance(content, bool)
-        return text in STATE_WORDS or (is_number and 400 <= content <= 599)
+        if text in STATE_WORDS or (is_number and 400 <= content <= 599) or _HTTP_FAILURE.fullmatch(text):
+            return True
+    if name in KINDS and (name != "type" or _finds_nothing(fields)):  # the type of an error may be anything
+        return _FAILED.match(text) is not None or _holds(TASK_PHRASES, text)
     if name in ENDINGS:
         return content is not None and text not in REGULAR_ENDINGS
     if name in MESSAGES:
-        return any(phrase in text for phrase in PHRASES)
+        return _holds(TASK_PHRASES if _has_verdict(fields) else PHRASES, text)
+    if name in REMARKS:
+        return _finds_nothing(fields) and (_holds(TASK_PHRASES, text) or declines("", text))
     return False
+
+
+def _unified(text: str) -> str:
+    """``text`` in lower case, with straight apostrophes, and with single spaces for white space, ``_`` and ``-``."""
+    return _SPACING.sub(" ", text).strip().casefold().replace("’", "'")
+
+
+def _holds(phrases: tuple[str, ...], text: str) -> bool:
+    """Whether ``text`` says one of the ``phrases``. What it quotes are words of the source or the translation."""
+    said = _QUOTED.sub("", text)
+    return any(phrase in said for phrase in phrases)
+
+
+def _has_verdict(fields: list[tuple[str, Any]]) -> bool:
+    return any(name in VERDICTS or (name in _FOUND and content) for name, content in fields)
+
+
+def _finds_nothing(fields: list[tuple[str, Any]]) -> bool:
+    return not _has_verdict(fields) and any(name in _FOUND for name, _ in fields)
 
 
 def _describes_errors(content: dict[str, Any] | list[Any]) -> bool:

@@ -104,6 +104,11 @@ class Prompt(Record):
         return frozenset(name for part in (*self.system, *self.user) for name in part.names)
 
     @cached_property
+    def _is_values_alone(self) -> bool:
+        """Whether the user's message has no words of its own, such as ``{{translation}}``."""
+        return not any(part.quote or _VARIABLE.sub("", part.text).strip() for part in self.user)
+
+    @cached_property
     def _prefix_names(self) -> tuple[str, ...]:
         """The variables that system message and examples depend on."""
         system = (name for part in self.system for name in part.names)
@@ -152,12 +157,15 @@ class Prompt(Record):
         is_form = any(form in text for form in _UNFILLED)
         if len(scripts.words(text)) < FEWEST_REPEATED_WORDS and not is_form:
             return False
+        if any(value and text in _flat(value) for value in values.values()):
+            return False
         prefix = self._flat_prefix(values)
         request = _flat(self._join(self.user, values) if request is None else request)
-        if any(len(message) >= LONGEST_ANSWER and message in text for message in (*prefix, request)):
+        messages = prefix if self._is_values_alone else (*prefix, request)
+        if any(len(message) >= LONGEST_ANSWER and message in text for message in messages):
             return True
         if text in f"{prefix[0]} {request}":
-            return not any(value and text in _flat(value) for value in values.values())
+            return True
         for reply_of_example, words in self._flat_examples:
             if reply_of_example in text:
                 own = {word for value in values.values() if value for word in scripts.words(_flat(value))}

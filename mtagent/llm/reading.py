@@ -11,7 +11,7 @@ import json_repair
 import regex
 
 from mtagent.errors import EmptyReply, RatingParseError, UnreadableReply
-from mtagent.llm.failures import failure_in, failure_in_text
+from mtagent.llm.failures import failure_in, failure_in_text, finds_nothing, refuses
 
 _THOUGHTS = regex.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", regex.IGNORECASE)
 _TAGGED = regex.compile(r"\A<(source|translation)(?:-\w++)?+>(.*)</\1(?:-\w++)?+>\Z", regex.DOTALL)
@@ -258,7 +258,7 @@ def read_json(text: str, *, last: bool = False) -> Any:
 
     Raises :class:`RatingParseError` for a reply without an object or a list, for one that is cut off, for numbers that
     JSON does not have (NaN) or of hundreds of digits, for more than 100 levels of nesting, for half of a character (an
-    escaped lone surrogate), and for JSON that reports a failure, whatever else it holds.
+    escaped lone surrogate), for JSON that reports a failure, and for an empty list with a refusal in words after it.
     """
     return read_answer(text, last=last).value
 
@@ -330,6 +330,8 @@ def _search(answer: str, last: bool) -> Answer:
     best = groups[max(range(len(groups)), key=rank)]
     if last and best.value and not groups[-1].value:  # may be the conclusion, or none
         _fail("the reply ends with an empty list or object, after JSON that holds something", answer)
+    if finds_nothing(best.value) and refuses(answer[best.end :]):
+        _fail("the reply lists nothing, and then declines to judge", answer)
     concludes = last and _TRAIL.fullmatch(answer, best.end) is not None
     before, after = answer[: best.start].rpartition("\n")[2], answer[best.end :].partition("\n")[0]
     is_alone = _LEAD.fullmatch(_LEFT_OFF.split(before)[-1]) and _TRAIL.fullmatch(after)
