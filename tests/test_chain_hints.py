@@ -9,7 +9,7 @@ import pytest
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import Gate, OpenGate, PairwiseGate, PanelGate, RateGate, RatingJudge
 from mtagent.chain.guards import damages, screen
-from mtagent.chain.hints import HEADING, MOST, hints, shown
+from mtagent.chain.hints import HEADING, MOST, brackets, hints, names, shown
 from mtagent.chain.proofread import Proofreader
 from mtagent.evaluators.gemba import GembaDA
 from mtagent.llm.fake import ScriptedLLM
@@ -95,10 +95,27 @@ def test_hints_follow_the_users_notes_and_are_few() -> None:
     judged, listed = shown(noted, BEFORE, [SHORTER])
     assert judged.notes == f"Formal.\n{HEADING}\n- {listed[0]}"
     assert shown(noted, BEFORE, [BEFORE.replace("ganz ", "")]) == (noted, ())
-    names = ["Ann", "Bea", "Cleo", "Dora", "Eve"]
-    source = f"We saw {' and '.join(names)} and at least 2 and at most 3, not (4)."
-    before = f"Wir sahen {' und '.join(names)} und mindestens 2 und höchstens 3, nicht 4."
-    assert len(hints(segment(source, before), before, "Wir sahen 2 (zwei) und 3 und 4.")) <= MOST
+
+
+def test_no_more_than_five_hints_are_shown_the_gravest_first() -> None:
+    source = "We did not see Ann and Bea and Cleo and at least 2 and at most 3."
+    before = "Wir sahen nicht Ann und Bea und Cleo und mindestens 2 und höchstens 3."
+    after = "Wir sahen 2 (zwei) und 3."
+    one = segment(source, before)
+    assert hints(one, before, after) == (
+        f"Is “{source}” of the source said in full?",
+        "Is the negation “not” of the source kept?",
+        "Is “at least” of the source kept?",
+        "Is “at most” of the source kept?",
+        "Is the name “Ann” of the source there?",
+    )
+    assert MOST == 5
+    left_out = [*list(names(one, before, after))[1:], *brackets(one, before, after)]
+    assert left_out == [
+        "Is the name “Bea” of the source there?",
+        "Is the name “Cleo” of the source there?",
+        "If there are words in brackets: does the source say them?",
+    ]
 
 
 # -- in the chain

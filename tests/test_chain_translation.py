@@ -13,6 +13,18 @@ from mtagent.chain.correct import Corrector
 from mtagent.chain.gate import OpenGate
 from mtagent.chain.proofread import Proofreader
 from mtagent.chain.translation import refusals
+from mtagent.errors import (
+    FATAL,
+    BadRequest,
+    EmptyReply,
+    ModelError,
+    MtagentError,
+    RateLimited,
+    Refused,
+    ServerError,
+    Truncated,
+    UnreadableReply,
+)
 from mtagent.evaluators.rules import Rules
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Rating, Segment, Step
@@ -318,7 +330,7 @@ async def test_each_paragraph_is_held_against_its_own_source() -> None:
 
 REPAIRS = "The bridge was closed in 1984 for 3 years."
 COMPLETE, WITHOUT_YEAR = "El puente cerró en 1984 durante tres años.", "El puente cerró durante 3 años."
-WITHOUT_ANY = "El puente cerró mucho tiempo."
+WITHOUT_ANY, OTHERWISE_WITHOUT_YEAR = "El puente cerró mucho tiempo.", "El puente estuvo 3 años cerrado."
 
 
 @pytest.mark.parametrize(
@@ -329,6 +341,8 @@ WITHOUT_ANY = "El puente cerró mucho tiempo."
         ([WITHOUT_YEAR, WITHOUT_YEAR], WITHOUT_YEAR, "numbers: number 1984 is missing"),
         ([WITHOUT_YEAR, REFUSAL], WITHOUT_YEAR, "numbers: number 1984 is missing"),
         ([WITHOUT_ANY, WITHOUT_YEAR], WITHOUT_YEAR, "numbers: number 1984 is missing"),
+        ([WITHOUT_YEAR, WITHOUT_ANY], WITHOUT_YEAR, "numbers: number 1984 is missing"),
+        ([WITHOUT_YEAR, OTHERWISE_WITHOUT_YEAR], WITHOUT_YEAR, "numbers: number 1984 is missing"),
     ],
 )
 async def test_a_translation_that_lost_a_number_is_asked_for_once_more_and_then_kept_and_marked(
@@ -342,6 +356,38 @@ async def test_a_translation_that_lost_a_number_is_asked_for_once_more_and_then_
     assert lost in step.reason
     if len(replies) > 1:
         assert "numbers: number 1984 is missing" in llm.requests[1].messages[-1].content
+
+
+@pytest.mark.parametrize(
+    "error", [RateLimited, ServerError, Truncated, EmptyReply, Refused, BadRequest, ModelError, UnreadableReply]
+)
+async def test_the_first_text_is_kept_where_the_request_for_a_lost_number_fails(error: type[MtagentError]) -> None:
+    step = await first_step(LLMTranslator(ScriptedLLM([WITHOUT_YEAR, error("it failed")])), REPAIRS)
+    assert (step.verdict, step.text, step.cause.guards) == ("kept", WITHOUT_YEAR, ("numbers",))
+    assert [(call.reply, call.error) for call in step.calls] == [(WITHOUT_YEAR, None), (None, "it failed")]
+
+
+@pytest.mark.parametrize("error", FATAL)
+async def test_what_concerns_every_segment_is_raised_with_the_calls_paid_for(error: type[MtagentError]) -> None:
+    translator = LLMTranslator(ScriptedLLM([WITHOUT_YEAR, error("it stops")]))
+    with pytest.raises(error, match="it stops") as caught:
+        await translator.draft(segment(REPAIRS), why_incomplete=lambda *attempt: ("number 1984",))
+    assert [(call.reply, call.error) for call in caught.value.calls] == [(WITHOUT_YEAR, None), (None, "it stops")]
+
+
+@pytest.mark.parametrize("second", [COMPLETE, WITHOUT_ANY, REFUSAL])
+async def test_no_text_that_only_lacks_a_number_is_recorded_as_unusable(second: str) -> None:
+    """What is recorded as unusable is paid for again in the next run."""
+    step = await first_step(LLMTranslator(ScriptedLLM([WITHOUT_YEAR, second])), REPAIRS)
+    assert [call.error is None for call in step.calls] == [True, second != REFUSAL]
+
+
+async def test_a_second_text_that_lacks_a_tag_is_not_taken_for_its_number() -> None:
+    first, second = "El puente <b>cerró</b> 3 años.", "El puente cerró en 1984 durante 3 años."
+    settings = {"stages": ("translate", "postedit"), "evaluator": Rules(), "stop_when_error_free": False}
+    source = "The bridge was <b>closed</b> in 1984 for 3 years."
+    step = await first_step(LLMTranslator(ScriptedLLM([first, second])), source, **settings)
+    assert (step.text, step.cause.guards, len(step.calls)) == (first, ("numbers",), 2)
 
 
 @pytest.mark.parametrize("settings", [{"gate": OpenGate("none")}, {"skip_guards": frozenset({"numbers"})}])

@@ -16,7 +16,7 @@ from mtagent.config import Config
 from mtagent.errors import EmptyReply, EvaluationError, RatingParseError, UnreadableReply
 from mtagent.evaluators.fixes import parse_fixes
 from mtagent.evaluators.headings import read_headed
-from mtagent.evaluators.pairwise import MOST_CONTRADICTIONS, Pairwise, read_choice
+from mtagent.evaluators.pairwise import MOST_CONTRADICTIONS, WATCHED, Pairwise, read_choice
 from mtagent.evaluators.protocol import (
     EVALUATORS,
     Evaluator,
@@ -310,22 +310,44 @@ def test_many_errors_in_a_long_text_are_read(text: str, spans: list[str]) -> Non
 
 
 async def test_a_judge_that_chooses_by_place_is_reported_once(caplog: pytest.LogCaptureFixture) -> None:
-    choices = ["A"] * 2 * (MOST_CONTRADICTIONS + 5)
+    choices = ["A"] * 2 * (WATCHED + 5)
     pairwise = Pairwise(ScriptedLLM([f'{{"better": "{choice}"}}' for choice in choices], model="small"))
     with caplog.at_level(logging.WARNING):
-        for number in range(MOST_CONTRADICTIONS + 5):
+        for number in range(WATCHED + 5):
             await pairwise.compare(SEGMENT, TEXT, f"{TEXT} {number}")
-            assert len(caplog.messages) == (number + 1 >= MOST_CONTRADICTIONS)
+            assert len(caplog.messages) == (number + 1 >= WATCHED)
     assert "the judge small" in caplog.messages[0]
     assert "name another model" in caplog.messages[0]
 
 
-async def test_one_answer_that_holds_in_both_orders_clears_a_judge(caplog: pytest.LogCaptureFixture) -> None:
-    choices = [*["A"] * 2 * (MOST_CONTRADICTIONS - 1), "B", "A", *["tie"] * 2, *["A"] * 2 * (MOST_CONTRADICTIONS - 1)]
+CONTRADICTION, FIRM, HALF_TIE, FULL_TIE = ("A", "A"), ("B", "A"), ("A", "tie"), ("tie", "tie")
+
+
+@pytest.mark.parametrize(
+    ("comparisons", "contradictions"),
+    [
+        ([FIRM] * 4 + [CONTRADICTION] * 16, 16),
+        ([CONTRADICTION] * 8 + [HALF_TIE] * 4 + [CONTRADICTION] * 8, 16),
+        ([*[CONTRADICTION] * 10, FIRM, *[CONTRADICTION] * 9], 19),
+        (([CONTRADICTION] * 10 + [FULL_TIE] * 30) * 2, 20),
+        ([FIRM] * 20 + [CONTRADICTION] * 16, 16),
+        ([FIRM] * 5 + [CONTRADICTION] * 15, 0),
+        ([HALF_TIE] * 5 + [CONTRADICTION] * 15, 0),
+        ([CONTRADICTION] * 19 + [FULL_TIE] * 30, 0),
+        (([CONTRADICTION] * 3 + [FIRM]) * 20, 0),
+    ],
+)
+async def test_a_judge_is_reported_that_contradicts_itself_in_16_of_its_last_20_comparisons(
+    comparisons: list[tuple[str, str]], contradictions: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert (MOST_CONTRADICTIONS, WATCHED) == (16, 20)
+    choices = [choice for comparison in comparisons for choice in comparison]
     pairwise = Pairwise(ScriptedLLM([f'{{"better": "{choice}"}}' for choice in choices]))
-    for number in range(len(choices) // 2):
+    for number in range(len(comparisons)):
         await pairwise.compare(SEGMENT, TEXT, f"{TEXT} {number}")
-    assert caplog.messages == []
+    said = [f"contradicted itself in {contradictions} of its last 20 comparisons"] if contradictions else []
+    assert len(caplog.messages) == len(said)
+    assert all(words in message for words, message in zip(said, caplog.messages, strict=True))
 
 
 def test_a_contradiction_is_no_tie() -> None:

@@ -226,6 +226,11 @@ LONG = "Mark every error in this translation, and say what should take its place
         ((len(LONG) // 20, 2), LONG, "Done.", True),
         ((1300, 0), LONG, "", True),
         ((1, 1), "Hi", "Yes", True),
+        ((1, 1), "-=" * 40, "-=" * 40, True),
+        ((1300, 1), LONG, LONG[:199], True),
+        ((1300, 1), LONG, LONG[:200], False),
+        ((1, 1), LONG[:199], "Yes", True),
+        ((1, 1), LONG[:200], "Yes", False),
         ((30, 1), "Repeat: " + "=" * 5000 + " " * 5000, "Yes", True),
     ],
 )

@@ -289,7 +289,7 @@ class _Work:
             draft = await translator.draft(
                 self.for_translator,
                 why_unusable=lambda *attempt: listed(self._refusals(*attempt)),
-                why_incomplete=lambda *attempt: listed(self._lost_numbers(*attempt)),
+                why_incomplete=lambda *attempt: tuple(map(str, self._lost_numbers(*attempt))),
             )
         else:
             draft = await translator.draft(self.segment)

@@ -1,13 +1,14 @@
 """``pairwise``: a model says which of two translations is better, asked in both orders.
 
 Comparing is what small models can do where rating is not, and the second order guards against a judge that prefers
-what stands first. It rates no single text, so it only serves as a judge. A judge that chooses by place alone
-contradicts itself in every comparison, which looks like a tie in the result: it is told apart, and reported once.
+what stands first. It rates no single text, so it only serves as a judge. A judge that chooses by place
+contradicts itself in most comparisons, which looks like a tie in the result: it is told apart, and reported once.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import deque
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,8 +23,10 @@ from mtagent.llm.reading import read_json, without_thoughts
 from mtagent.records import Call, Choice, Segment, contradict
 
 logger = logging.getLogger(__name__)
-MOST_CONTRADICTIONS = 20
-"""Comparisons in a row with contradicting choices, after which a judge is reported."""
+WATCHED = 20
+"""The last comparisons that show whether a judge chooses by place; ties in both orders are not among them."""
+MOST_CONTRADICTIONS = 16
+"""Comparisons with contradicting choices among those, from which on a judge is reported."""
 
 
 class Comparison(NamedTuple):
@@ -55,7 +58,7 @@ class Pairwise:
         self.reply_tokens = REASONED_TOKENS if reason else BARE_TOKENS
         self.label = f"{llm.model} ({self._prompt.signature})"
         self.signature = signed(self.name, llm, [self._prompt], reference=reference)
-        self._contradictions = 0  # in a row
+        self._contradicted: deque[bool] = deque(maxlen=WATCHED)
         self._is_reported = False
 
     async def compare(self, segment: Segment, before: str, after: str) -> Comparison:
@@ -69,16 +72,24 @@ class Pairwise:
         return Comparison(choices, tuple(dialogue.calls))
 
     def _watch(self, choices: tuple[Choice, ...]) -> None:
-        """Warn once if the judge has contradicted itself :data:`MOST_CONTRADICTIONS` times in a row."""
-        self._contradictions = self._contradictions + 1 if contradict(choices) else 0
-        if self._contradictions < MOST_CONTRADICTIONS or self._is_reported:
+        """Warn once if the judge contradicted itself in :data:`MOST_CONTRADICTIONS` of the last comparisons.
+
+        A tie in both orders says nothing about places. A tie in one order is no contradiction.
+        """
+        if set(choices) == {"tie"}:
+            return
+        self._contradicted.append(contradict(choices))
+        contradictions = sum(self._contradicted)
+        if len(self._contradicted) < WATCHED or contradictions < MOST_CONTRADICTIONS or self._is_reported:
             return
         self._is_reported = True
         logger.warning(
-            "the judge %s contradicted itself in %d comparisons in a row: in both orders it chose the same place, A or "
-            "B, whichever text was there; such comparisons decide nothing: name another model or another judge",
+            "the judge %s contradicted itself in %d of its last %d comparisons (ties in both orders left out): it chose "
+            "the same place, A or B, whichever text was there; such comparisons decide nothing: name another model or "
+            "another judge",
             self.label,
-            self._contradictions,
+            contradictions,
+            WATCHED,
         )
 
     async def _ask(self, dialogue: Dialogue, segment: Segment, a: str, b: str) -> str:

@@ -50,6 +50,13 @@ NOTHING = "(no text)"
 GIVEN_UP = "given up while it was under way; what it cost is not known"
 
 
+def _with_reason(messages: tuple[Message, ...], reply: str, reason: str) -> tuple[Message, ...]:
+    """``messages``, the ``reply`` to them, and the request to give it again."""
+    shown = reply if reply.strip() else NOTHING  # some servers refuse an empty turn
+    again = AGAIN.format(reason=reason)
+    return (*messages, Message(role="assistant", content=shown), Message(role="user", content=again))
+
+
 class Dialogue:
     """Used as a context manager around the work on one segment; an error that leaves it carries its ``calls``."""
 
@@ -104,17 +111,37 @@ class Dialogue:
         for last in (False, True):
             completion = await self.send(messages, purpose, schema=schema, logprobs=logprobs)
             try:
-                if prompt.repeated_in(completion.text, values, request):
-                    raise UnreadableReply("it repeats the instructions of the request instead of following them")
-                return read(completion.text), completion
-            except Exception as error:
-                self.mark_unreadable(completion, error)
-                if last or not isinstance(error, UnreadableReply | EmptyReply):
+                return self._read(completion, prompt, values, request, read), completion
+            except (UnreadableReply, EmptyReply) as error:
+                if last:
                     raise
-                again = AGAIN.format(reason=error)
-            shown = completion.text if completion.text.strip() else NOTHING  # some servers refuse an empty turn
-            messages = (*messages, Message(role="assistant", content=shown), Message(role="user", content=again))
+                messages = _with_reason(messages, completion.text, str(error))
         raise AssertionError
+
+    async def ask_once_more(
+        self, prompt: Prompt, values: Values, purpose: str, read: Callable[[str], T], *, reply: str, reason: str
+    ) -> T:
+        """Send ``prompt`` once more after a ``reply`` that can be used, with the ``reason`` to ask for a better one.
+
+        It is one request: a reply that ``read`` refuses is not asked for again. The former ``reply`` stays in the call
+        cache.
+        """
+        messages = prompt.render(values)
+        request = messages[-1].content
+        completion = await self.send(_with_reason(messages, reply, reason), purpose, schema=prompt.reply_schema)
+        return self._read(completion, prompt, values, request, read)
+
+    def _read(
+        self, completion: Completion, prompt: Prompt, values: Values, request: str | None, read: Callable[[str], T]
+    ) -> T:
+        """What ``read`` makes of the reply; it is marked where that raises anything."""
+        try:
+            if prompt.repeated_in(completion.text, values, request):
+                raise UnreadableReply("it repeats the instructions of the request instead of following them")
+            return read(completion.text)
+        except Exception as error:
+            self.mark_unreadable(completion, error)
+            raise
 
     async def send(
         self,

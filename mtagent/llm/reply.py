@@ -40,6 +40,8 @@ MOST_TOKENS = 10**9
 """No request reads or writes more tokens: a larger number is no count."""
 MOST_CHARACTERS = 32
 """Characters of text that a token stands for at most, on average. Tokenizers make one of every 1 to 6."""
+FEWEST_CHARACTERS = 200
+"""Characters of a text from which on its number of tokens is doubted. A short one may be made of unusual tokens."""
 LONGEST_NAME = 200
 ID_LENGTH = 9  # some chat templates take no other length
 
@@ -220,11 +222,12 @@ _RUN = regex.compile(r"(.)\1++|\s++", regex.DOTALL)
 def is_plausible(usage: Usage, request: Iterable[str], reply: str) -> bool:
     """Whether ``usage`` can be the count of a call with these texts: no token stands for hundreds of characters.
 
-    A run of one character or of white space, of which some tokenizers make one token, counts as one character.
+    A run of one character or of white space, of which some tokenizers make one token, counts as one character. The
+    count of a text below :data:`FEWEST_CHARACTERS` is only doubted if it is 0.
     """
     counts = [(usage.input_tokens, "\n".join(request)), (usage.output_tokens, reply)]
     for tokens, text in counts:
-        if len(text) <= MOST_CHARACTERS * tokens:
+        if len(text) <= MOST_CHARACTERS * tokens or (tokens and len(text) < FEWEST_CHARACTERS):
             continue
         if len(_RUN.sub(" ", text)) > MOST_CHARACTERS * tokens:
             return False

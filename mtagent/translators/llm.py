@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 
-from mtagent.errors import EmptyReply, UnreadableReply
+from mtagent.errors import FATAL, EmptyReply, ModelError, UnreadableReply
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue, together
 from mtagent.llm.protocol import LLM
@@ -19,8 +19,8 @@ WhyUnusable = Callable[[Segment, str, bool], str | None]
 ``None`` where nothing speaks against it.
 """
 
-WhyIncomplete = Callable[[Segment, str], str | None]
-"""``why(segment, text)``: what a usable text lost of the segment; ``None`` for nothing."""
+WhyIncomplete = Callable[[Segment, str], Sequence[str]]
+"""``why(segment, text)``: what a usable text lost of the segment, one item for each loss; empty for nothing."""
 
 _REPEATED_WORDS = 12
 
@@ -42,12 +42,13 @@ class LLMTranslator:
         segment: Segment,
         *,
         why_unusable: WhyUnusable = lambda *text: None,
-        why_incomplete: WhyIncomplete = lambda *text: None,
+        why_incomplete: WhyIncomplete = lambda *text: (),
     ) -> Draft:
         """One call per paragraph of the source, at once; the source's separators stay exactly.
 
         A paragraph that is ``why_unusable`` is asked for once more, with the reason, and then fails the segment. One
-        that is only ``why_incomplete`` is asked for once more as well, and then taken as it is.
+        that is only ``why_incomplete`` is asked for once more as well. The second text is taken if it lost less than
+        the first; where that request fails, the first text is taken, unless the error concerns every segment.
         """
         texts, separators = paragraphs.split(segment.source)
         with Dialogue(self._llm, segment.id) as dialogue:
@@ -74,10 +75,11 @@ class LLMTranslator:
         instructions = self._prompt.render(values)[0].content
         replies = count()
         paragraph = segment.model_copy(update={"source": source})
-        incomplete: list[str] = []
 
         def read(reply: str) -> str:
-            again = next(replies) > 0
+            return usable(reply, again=next(replies) > 0)
+
+        def usable(reply: str, *, again: bool) -> str:
             try:
                 text = plain_text(reply, source)
             except EmptyReply:
@@ -90,18 +92,28 @@ class LLMTranslator:
                 raise UnreadableReply(f"it is no translation of the text ({reason})")
             if _repeats(instructions, text) and not _repeats(instructions, source):
                 raise UnreadableReply("it repeats the instructions")
-            lost = None if again else why_incomplete(paragraph, text)
-            if lost:
-                incomplete.append(text)
-                raise UnreadableReply(f"it does not hold all of the text ({lost})")
             return text
 
+        text, completion = await dialogue.ask_fully(self._prompt, values, "translate", read)
+        was_asked_again = next(replies) > 1
+        lost = () if was_asked_again else why_incomplete(paragraph, text)
+        if not lost:
+            return text
         try:
-            return await dialogue.ask(self._prompt, values, "translate", read)
-        except (EmptyReply, UnreadableReply):
-            if incomplete:  # better than the second reply, which cannot be used at all
-                return incomplete[0]
+            second = await dialogue.ask_once_more(
+                self._prompt,
+                values,
+                "translate",
+                # As strict as with the first reply: it is no better for a number if it lacks a tag.
+                lambda reply: usable(reply, again=False),
+                reply=completion.text,
+                reason=f"it does not hold all of the text ({'; '.join(lost)})",
+            )
+        except FATAL:
             raise
+        except (ModelError, UnreadableReply):  # the first text can be used
+            return text
+        return second if len(why_incomplete(paragraph, second)) < len(lost) else text
 
 
 def _repeats(instructions: str, text: str) -> bool:
