@@ -28,7 +28,7 @@ from sacrebleu.significance import PairedTest
 
 from mtagent.metrics import overlap as formulas
 from mtagent.metrics.significance import Kind, Resampling, Statistics, paired_tests
-from mtagent.records import Cause, Chain, Segment, Stage, Step
+from mtagent.records import Chain, PlainCause, Segment, Stage, Step
 from mtagent.store import Store
 from wmt.scores import corpora
 
@@ -106,7 +106,8 @@ def _store(path: Path, references: list[str], stages: dict[str, list[str]]) -> N
                 id=str(place), source="-", source_lang="en", target_lang="de", translation=given, reference=reference
             )
             steps = tuple(
-                Step(stage=stage, text=stages[stage][place], verdict="kept", cause=Cause(kind="other")) for stage in RAN
+                Step(stage=stage, text=stages[stage][place], verdict="kept", cause=PlainCause(kind="unchecked"))
+                for stage in RAN
             )
             run.save(place, Chain(segment=of, steps=steps))
         run.finish()

@@ -41,19 +41,19 @@ Every error may carry ``calls``: the requests that were paid for before it happe
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mtagent.records import Call, Chain
+    from mtagent.records.calls import Call
 
 
 class MtagentError(Exception):
     """Base of all errors of this package. The message names the culprit and the way out."""
 
     calls: tuple[Call, ...] = ()
-    chains: tuple[Chain, ...] = ()
-    """What an agent had done when this stopped it: chains that are done, and some that end with a failed step, since
-    they were under way."""
+    # Records of mtagent.records.Chain, which this module cannot import: what an agent had done when this stopped it.
+    # Chains that were in work end with a failed step.
+    chains: tuple[Any, ...] = ()
     status: int | None = None
     """The HTTP status with which a server refused."""
     retryable: bool = False

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.harness import simulator
-from mtagent.records import Cause, Chain, Step
+from mtagent.records import Chain, GuardsCause, Step
 from tests import stored
 from tests.commands import start
 from tests.simulator import Entry, read_journal
@@ -78,7 +78,7 @@ def edited(folder: Path, segments: int) -> None:
         versions = text.replace("about", "errado"), text.replace("about", "acertado")
         before, after = versions if place % 2 else versions[::-1]
         segment = stored.segment(place, text, before, target_lang="es")
-        step = Step(stage="postedit", text=after, proposed=after, verdict="kept", cause=Cause(kind="guards"))
+        step = Step(stage="postedit", text=after, proposed=after, verdict="kept", cause=GuardsCause())
         chains.append(Chain(segment=segment, steps=(step,)))
     stored.store(folder / "store.db", "first", *chains)
 

@@ -14,9 +14,12 @@ from mtagent.records import (
     Call,
     Cause,
     Chain,
+    DecidedCause,
     Edit,
     ErrorSpan,
+    GuardsCause,
     Judgement,
+    PlainCause,
     Rating,
     RatingRole,
     Score,
@@ -111,10 +114,10 @@ _CAUSES = st.one_of(
     WORDS,
     st.sampled_from(
         [
-            Cause(kind="scores", judgements=(Judgement(judge="judge", before=-3, after=-4),)),
-            Cause(kind="choices", judgements=(Judgement(judge="gpt", choices=("before", "tie")),)),
-            Cause(kind="guards", guards=("tags",), detail="tags: <b>"),
-            Cause(kind="lines"),
+            DecidedCause(kind="scores", judgements=(Judgement(judge="judge", before=-3, after=-4),)),
+            DecidedCause(kind="choices", judgements=(Judgement(judge="gpt", choices=("before", "tie")),)),
+            GuardsCause(guards=("tags",), detail="tags: <b>"),
+            PlainCause(kind="lines"),
         ]
     ),
 )

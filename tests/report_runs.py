@@ -8,12 +8,15 @@ from pathlib import Path
 
 from mtagent.records import (
     Call,
-    Cause,
     Chain,
     Completion,
+    DecidedCause,
     Edit,
+    ErrorCause,
     ErrorSpan,
+    GuardsCause,
     Judgement,
+    PlainCause,
     Rating,
     RatingRole,
     Segment,
@@ -68,7 +71,7 @@ def edited(segment: Segment, after: str, *errors: ErrorSpan) -> Chain:
     step = Step(
         stage="postedit", text=after, proposed=after, edits=edits,
         ratings=(rating(-5, *errors), rating(0, role="after")), calls=(PAID, PAID), verdict="kept",
-        cause=Cause(kind="scores", judgements=(Judgement(judge="judge", before=-5, after=0),)), seconds=2.0,
+        cause=DecidedCause(kind="scores", judgements=(Judgement(judge="judge", before=-5, after=0),)), seconds=2.0,
     )  # fmt: skip
     return Chain(segment=segment, steps=(step,))
 
@@ -88,7 +91,7 @@ def rejected(chain: Chain, proposed: str, reason: str) -> Chain:
             rating(0, role="before"),
             rating(-5, error(proposed, proposed[-5:], category="style", severity="critical"), role="after"),
         ),
-        cause=Cause(kind="scores", judgements=(Judgement(judge="judge", before=0, after=-5),)),
+        cause=DecidedCause(kind="scores", judgements=(Judgement(judge="judge", before=0, after=-5),)),
         calls=(PAID,), verdict="rejected", seconds=1.0,
     )  # fmt: skip
     return chain.model_copy(update={"steps": (*chain.steps, step)})
@@ -105,7 +108,7 @@ def varied() -> list[Chain]:
     odd = segment("odd", "e\u0301 👩‍👩‍👧", "e\u0301 x\u200by 👩‍👩‍👧 fin", "e\u0300 xy 👩‍👩‍👦 fin")
     guard = Edit(old="{n}", new="n", outcome="refused", start=7, end=10,
                  guards=("placeholders",), detail="placeholders: {n} is missing")  # fmt: skip
-    broken = Cause(kind="error", error="ServerError", detail="503")
+    broken = ErrorCause(error="ServerError", detail="503")
     failed = Step(stage="postedit", text="Hallo.", verdict="failed", cause=broken, calls=(PAID,), seconds=9.0)
     given = "Die Bank des Flusses."
     return [
@@ -120,14 +123,14 @@ def varied() -> list[Chain]:
             Step(stage="postedit", text="Zahlen {n} Dollar.", proposed="Zahlen n Dollar.", edits=(guard,),
                  ratings=(rating(-1, error("Zahlen {n} Dollar.", "{n}", "n", severity="neutral")),), calls=(PAID,),
                  verdict="rejected",
-                 cause=Cause(kind="guards", guards=("placeholders",), detail="placeholders: {n} is missing")),
+                 cause=GuardsCause(guards=("placeholders",), detail="placeholders: {n} is missing")),
         )),
         Chain(segment=segment("failed", "Hello.", "Hallo.", "Hallo."), steps=(failed,)),
         edited(hostile, EVIL.replace("x ", "y "), error(EVIL, "<img", "<svg", explanation=EVIL, category="<b>x</b>")),
         edited(odd, "e\u0300 xy 👩‍👩‍👦 fin"),
         Chain(segment=segment("empty", "Some text.", "", "Ein Text."), steps=()),
         Chain(segment=segment("zeta", "End", "Ende", "Ende"), steps=(
-            Step(stage="postedit", text="Ende", verdict="unchanged", cause=Cause(kind="error-free"),
+            Step(stage="postedit", text="Ende", verdict="unchanged", cause=PlainCause(kind="error-free"),
                  ratings=(rating(0),)),
         )),
     ]  # fmt: skip

@@ -152,7 +152,7 @@ async def test_a_calibrated_gain_holds_all_against_the_text_before_and_says_each
     )
     unsure = await reranked(gain_gate(Judge(judge.scores), spread=10, cautious=0.9), BETTER, BEST)
     assert (unsure.verdict, unsure.text, unsure.cause.chosen, unsure.cause.gain) == ("rejected", BEFORE, None, 5)
-    assert unsure.reason.startswith("none of 2 kept: 1: expected gain +1 (54% sure; 90% wanted)")
+    assert unsure.reason.startswith("none of 2 kept: 1: expected gain +1 (54% sure; 90% required)")
 
 
 async def test_the_step_has_the_difference_as_edits_and_each_rating_with_its_role() -> None:

@@ -20,7 +20,19 @@ from mtagent.chain.proofread import Proofreader
 from mtagent.decisions import Decision
 from mtagent.formats.jsonl import details
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import Call, Cause, Chain, Edit, ErrorSpan, Judgement, Message, Rating, Segment, Step
+from mtagent.records import (
+    Call,
+    Chain,
+    DecidedCause,
+    Edit,
+    ErrorSpan,
+    GuardsCause,
+    Judgement,
+    Message,
+    Rating,
+    Segment,
+    Step,
+)
 from mtagent.report.fates import edit_fate, fate
 from mtagent.store.store import Store
 from tests.codes import without_codes
@@ -29,7 +41,7 @@ CALL = Call(purpose="judge", model="m")
 
 
 def refusal(*calls: Call) -> GateDecision:
-    return GateDecision(False, Cause(kind="choices"), calls=calls or (CALL,))
+    return GateDecision(False, DecidedCause(kind="choices"), calls=calls or (CALL,))
 
 
 async def search(
@@ -101,15 +113,18 @@ async def test_no_try_is_made_that_would_exceed_the_calls() -> None:
 
 def test_a_decision_costs_its_requests_a_metrics_rating_one_call_and_the_guards_none() -> None:
     rating = Rating(evaluator="judge", score=0, role="after")
-    assert price(GateDecision(False, Cause(kind="scores"), (rating,))) == 1
-    assert price(GateDecision(False, Cause(kind="scores"), (rating.model_copy(update={"calls": (CALL,) * 3}),))) == 3
+    assert price(GateDecision(False, DecidedCause(kind="scores"), (rating,))) == 1
+    assert (
+        price(GateDecision(False, DecidedCause(kind="scores"), (rating.model_copy(update={"calls": (CALL,) * 3}),)))
+        == 3
+    )
     assert price(refusal(CALL, CALL)) == 2
-    assert price(GateDecision(False, Cause(kind="guards", guards=("end",)))) == 0
+    assert price(GateDecision(False, GuardsCause(guards=("end",)))) == 0
 
 
 def test_what_comparisons_cannot_tell_is_not_tried_in_parts() -> None:
     def judged(*judgements: Judgement) -> bool:
-        return may_hold_a_bad_edit(GateDecision(False, Cause(kind="panel", judgements=judgements)))
+        return may_hold_a_bad_edit(GateDecision(False, DecidedCause(kind="panel", judgements=judgements)))
 
     worse, tie = Judgement(judge="a", choices=("before", "before")), Judgement(judge="a", choices=("tie", "tie"))
     unsure, scored = Judgement(judge="a", choices=("after", "before")), Judgement(judge="b", before=1, after=1)

@@ -16,7 +16,7 @@ from mtagent.decisions import Decision, latest
 from mtagent.formats.decisions import read_decisions
 from mtagent.jobs.decide import DecidedRun, export_decisions, import_decisions
 from mtagent.jobs.review import ReviewQueue
-from mtagent.records import Cause, Chain, Edit, ErrorSpan, Rating, Segment, Step
+from mtagent.records import Chain, Edit, ErrorSpan, PlainCause, Rating, Segment, Step
 from mtagent.store.store import Store
 from mtagent.text.paragraphs import LINE_BREAKS
 from tests.commands import IMPROVED, TRANSLATIONS, Done, Shell
@@ -458,7 +458,11 @@ def test_errors_that_nobody_corrected_are_shown_and_have_a_row(shell: Shell) -> 
     rating = Rating(evaluator="gemba", score=-5, errors=(error,), role="editor")
     segment = Segment(id="1", source="A big house.", source_lang="en", target_lang="es", translation="Una casa grande.")
     step = Step(
-        stage="postedit", text="Una casa grande.", ratings=(rating,), verdict="unchanged", cause=Cause(kind="no-edit")
+        stage="postedit",
+        text="Una casa grande.",
+        ratings=(rating,),
+        verdict="unchanged",
+        cause=PlainCause(kind="no-edit"),
     )
     with Store(shell.folder / "store.db") as store, store.start("r", settings={}, inputs={}) as run:
         run.save(0, Chain(segment=segment, steps=(step,)))

@@ -17,7 +17,7 @@ from mtagent.jobs.parts import OwnParts
 from mtagent.learning.asking import JudgedRun, judge_run
 from mtagent.learning.runs import STRATA, pairs_in, read_edits, sampled
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import Cause, Chain, Edit, Judgement, Message, Segment, Step
+from mtagent.records import Chain, DecidedCause, Edit, ErrorCause, Judgement, Message, Segment, Step, read_cause
 from mtagent.store import Store
 from mtagent.store.store import open_existing
 from tests import jobs, stored
@@ -32,7 +32,7 @@ def chain(*steps: Step, translation: str | None = "uno dos") -> Chain:
 
 
 def step(text: str, proposed: str | None, verdict: Any = "kept", kind: Any = "scores", **more: Any) -> Step:
-    fields = {"stage": "postedit", "cause": Cause(kind=kind), **more}
+    fields = {"stage": "postedit", "cause": read_cause({"kind": kind}), **more}
     return Step(text=text, proposed=proposed, verdict=verdict, **fields)
 
 
@@ -61,7 +61,7 @@ def test_a_translation_is_no_edit() -> None:
 def test_what_a_candidate_was_held_against_another_by_is_no_judgement_of_its_edit() -> None:
     said = (Judgement(judge="j", choices=("after", "after")),)
     for against, judgements in ((None, said), (1, ())):
-        cause = Cause(kind="choices", judgements=said, against=against, chosen=2)
+        cause = DecidedCause(kind="choices", judgements=said, against=against, chosen=2)
         chosen = step("uno tres", "uno tres", stage="rerank", cause=cause)
         assert [pair.judgements for pair in pairs_in(chain(chosen))] == [judgements]
 
@@ -72,7 +72,7 @@ def test_what_a_candidate_was_held_against_another_by_is_no_judgement_of_its_edi
     step("uno dos", "uno dos", "unchanged", "no-edit"),
     step("uno dos", None, "unchanged", "error-free"),
     step("uno dos", "uno tres", "unchanged", "judged"),
-    step("uno dos", "uno tres", "failed", "error"),
+    step("uno dos", "uno tres", "failed", cause=ErrorCause(error="ServerError")),
     step("uno dos", " ", "rejected"),
 ])  # fmt: skip
 def test_what_no_gate_is_asked_about_is_not_in_it(nothing: Step) -> None:
@@ -91,7 +91,7 @@ def test_what_the_guards_refused_is_taken_out_of_it() -> None:
 
 def test_of_an_edit_that_was_kept_in_part_people_see_the_part_and_a_teacher_the_whole() -> None:
     changes = (edit("uno", "una", 0, "applied"), edit("dos", "tres", 4, "rejected"))
-    kept = step("una dos", "una tres", edits=changes, cause=Cause(kind="scores", edits_kept=1, edits_tried=2))
+    kept = step("una dos", "una tres", edits=changes, cause=DecidedCause(kind="scores", edits_kept=1, edits_tried=2))
     assert texts(chain(kept)) == [("postedit", "uno dos", "una tres")]
     assert texts(chain(kept), as_kept=True) == [("postedit", "uno dos", "una dos")]
 
@@ -153,7 +153,7 @@ def edits_of(shell: Shell, number: int = 40, **more: Any) -> list[Segment]:
     for place, segment in enumerate(chosen):
         before = segment.translation or ""
         after = before.replace("bueno", "errado") if place % 2 else before.replace("breve", "corto")
-        cause = Cause(kind="scores", judgements=(Judgement(judge="j", signature="j|1", before=0, after=1),))
+        cause = DecidedCause(kind="scores", judgements=(Judgement(judge="j", signature="j|1", before=0, after=1),))
         verdict: Any = "rejected" if place % 3 else "kept"
         made = Step(stage="postedit", text=before if place % 3 else after, proposed=after, verdict=verdict, cause=cause)
         chains.append(Chain(segment=segment, steps=(made,)))

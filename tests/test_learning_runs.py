@@ -24,7 +24,7 @@ from mtagent.learning.pairs import AFTER, BEFORE, JudgedData, JudgedPair, Label,
 from mtagent.learning.runs import Labels, decided_gain, pairs_in
 from mtagent.learning.text import text
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import Cause, Chain, Edit, Judgement, Message, Segment, Step
+from mtagent.records import Chain, DecidedCause, Edit, GuardsCause, Judgement, Message, PlainCause, Segment, Step
 from tests import stored
 from tests.commands import Done, Shell
 from tests.simulator import taught
@@ -49,7 +49,7 @@ def edited(number: int, *, judged: str | None = SIGNED, **more: Any) -> Chain:
     fields = {"id": str(number), "source": f"Report {number} is good.", "source_lang": "en", "target_lang": "es"}
     gain = -0.1 if number % 2 else 0.1
     judgements = (Judgement(judge="rules", signature=judged, before=0, after=gain),) if judged is not None else ()
-    cause = Cause(kind="scores" if judgements else "unchecked", judgements=judgements)
+    cause = DecidedCause(kind="scores", judgements=judgements) if judgements else PlainCause(kind="unchecked")
     made = Step(stage="postedit", text=after, proposed=after, verdict="kept", cause=cause)
     return Chain(segment=Segment(translation=before, **{**fields, **more}), steps=(made,))
 
@@ -369,7 +369,7 @@ def test_too_few_edits_are_refused_before_anything_is_asked(number: int, sample:
 
 
 def test_what_the_guards_refused_is_told_where_too_little_is_left(shell: Shell) -> None:
-    refused = edited(0).steps[0].model_copy(update={"verdict": "rejected", "cause": Cause(kind="guards")})
+    refused = edited(0).steps[0].model_copy(update={"verdict": "rejected", "cause": GuardsCause()})
     chains = [edited(number).model_copy(update={"steps": (refused,)}) for number in range(40)]
     run(shell, *chains)
     with pytest.raises(InputError, match=r"has 0 edits that a gate decides on \(and 40 that the guards refused\)"):

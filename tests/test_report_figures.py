@@ -13,16 +13,16 @@ from mtagent.chain.gate import PairwiseGate, RateGate
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.formats.ratings import FINAL
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import Cause, Chain, Rating, RatingRole, Segment, Stage, Step
+from mtagent.records import Cause, Chain, ErrorCause, GuardsCause, PlainCause, Rating, RatingRole, Segment, Stage, Step
 from mtagent.report.fates import KINDS, edit_fate, fate, final_fate, idle_fate
 from mtagent.report.figures import SHOWN, figures, histogram, spreads
 from tests.report_records import CHAINS, RUN, chain, comparison, edit, error, paid, rating, row, segment, step
 
-BY_GUARDS = Cause(kind="guards", detail="x")
+BY_GUARDS = GuardsCause(detail="x")
 
 
 def failed(name: str) -> Cause:
-    return Cause(kind="error", error=name, detail="…")
+    return ErrorCause(error=name, detail="…")
 
 
 @pytest.mark.parametrize(
@@ -32,11 +32,11 @@ def failed(name: str) -> Cause:
         (step("postedit", "kept", "-", "new", edits=[edit("applied"), edit("refused", "tags")]),
          "changed", "in part: a guard refused some edits"),
         (step("translate", "kept", "-", "new"), "changed", "translated"),
-        (step("translate", "kept", Cause(kind="blank"), "  "), "untouched", "nothing to translate"),
+        (step("translate", "kept", PlainCause(kind="blank"), "  "), "untouched", "nothing to translate"),
         (step("postedit", "kept", "-", edits=[edit("reverted")]), "untouched", "the user took all edits back"),
         (step("postedit", "kept", "-", "n", edits=[edit("reverted"), edit("applied")]),
          "changed", "in part: the user took edits back"),
-        (step("postedit", "unchanged", Cause(kind="error-free")), "untouched", "no error found"),
+        (step("postedit", "unchanged", PlainCause(kind="error-free")), "untouched", "no error found"),
         (step("postedit", "unchanged", "-", proposed="old"), "untouched", "nothing to change"),
         (step("proofread", "unchanged", "-"), "untouched", "nothing to change"),
         (step("postedit", "unchanged", "-", edits=[edit("not-found")] * 2), "unplaced", "its place was not found"),
@@ -46,11 +46,11 @@ def failed(name: str) -> Cause:
         (step("postedit", "rejected", BY_GUARDS, edits=[edit("refused", "tags")]), "guard", "tags"),
         (step("postedit", "rejected", BY_GUARDS, edits=[edit("refused", "tags", "x")]), "guard", "several guards"),
         (step("postedit", "rejected", BY_GUARDS, edits=[edit("refused")]), "guard", "other"),
-        (step("postedit", "rejected", Cause(kind="lines"), edits=[edit("rejected")]), "guard", "lines"),
+        (step("postedit", "rejected", PlainCause(kind="lines"), edits=[edit("rejected")]), "guard", "lines"),
         (step("proofread", "rejected", "a plugin's words"), "gate", "other"),
         (step("proofread", "failed", failed("RatingParseError")), "failed", "unreadable rating"),
         (step("proofread", "failed", failed("KeyError")), "failed", "KeyError"),
-        (step("postedit", "failed", Cause(kind="no-translation")), "failed", "no translation"),
+        (step("postedit", "failed", PlainCause(kind="no-translation")), "failed", "no translation"),
     ],
 )  # fmt: skip
 def test_a_step_s_fate(of: Step, kind: str, reason: str) -> None:

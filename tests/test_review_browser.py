@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import pytest
 
 from mtagent.chain.decided import decided
-from mtagent.records import Cause, Chain, Step, Term
+from mtagent.records import Chain, PlainCause, Step, Term
 from mtagent.store import Store
 from mtagent.store.deletion import delete_runs
 from tests.commands import ROOT, environment, run
@@ -458,7 +458,7 @@ def test_where_a_step_changed_more_than_its_edits_say_the_whole_is_decided_on_af
 ) -> None:
     chain = varied()[0]
     reworded = "Das Ufer des Flusses war schön."
-    step = Step(stage="proofread", text=reworded, proposed=reworded, verdict="kept", cause=Cause(kind="unchecked"))
+    step = Step(stage="proofread", text=reworded, proposed=reworded, verdict="kept", cause=PlainCause(kind="unchecked"))
     with reviewed(tmp_path, [chain.model_copy(update={"steps": (chain.steps[0], step)}), *varied()[1:2]]) as server:
         page = opened(context, server.address)
         page.click("button.row:has(.id:text-is('bank'))")

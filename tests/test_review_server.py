@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from mtagent.decisions import Decision, fingerprint
-from mtagent.records import Cause, Chain, Edit, Judgement, Step
+from mtagent.records import Chain, DecidedCause, Edit, ErrorCause, Judgement, Step
 from mtagent.store import Store
 from mtagent.store.deletion import delete_runs
 from tests.commands import environment, run
@@ -335,13 +335,13 @@ def judged(name: str, before: float, after: float, *, kept: bool) -> Chain:
         proposed="new",
         edits=(edit,),
         verdict="kept" if kept else "rejected",
-        cause=Cause(kind="scores", judgements=(Judgement(judge="judge", before=before, after=after),)),
+        cause=DecidedCause(kind="scores", judgements=(Judgement(judge="judge", before=before, after=after),)),
     )
     return Chain(segment=segment(name, "source", "old"), steps=(step,))
 
 
 def test_what_is_most_likely_wrong_comes_first(tmp_path: Path) -> None:
-    failed = Step(stage="postedit", text="old", verdict="failed", cause=Cause(kind="error", error="ServerError"))
+    failed = Step(stage="postedit", text="old", verdict="failed", cause=ErrorCause(error="ServerError"))
     chains = [
         judged("surely kept", 0, 9, kept=True),
         judged("hardly kept", 0, 1, kept=True),

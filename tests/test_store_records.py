@@ -18,6 +18,7 @@ from mtagent.records import (
     Cause,
     Chain,
     Completion,
+    DecidedCause,
     Edit,
     ErrorSpan,
     Judgement,
@@ -76,12 +77,18 @@ STRATEGIES[ErrorSpan] = st.builds(
     st.just((None, None)) | st.tuples(counts, counts).map(sorted),
 )
 scored = st.lists(records(Judgement, before=numbers, after=numbers), max_size=2).map(tuple)
-nothing: st.SearchStrategy[tuple[Cause, ...]] = st.just(())
-measured = {"score": numbers, "threshold": numbers}
-causes = records(Cause, judgements=scored, candidates=nothing, **measured)
-causes |= records(Cause, kind=st.just("choices"), candidates=nothing)
-some = st.lists(causes, max_size=2).map(tuple)
-STRATEGIES[Cause] = causes | records(Cause, judgements=scored, candidates=some, **measured)
+
+
+def causes(candidates: st.SearchStrategy[tuple[Cause, ...]]) -> st.SearchStrategy[Cause]:
+    """Causes of all kinds."""
+    by_scores = records(DecidedCause, judgements=scored, candidates=candidates)
+    others = [records(kind, candidates=candidates) for kind in CAUSES if kind is not DecidedCause]
+    return st.one_of(by_scores, *others)
+
+
+CAUSES = get_args(get_args(Cause)[0])
+no_candidates: st.SearchStrategy[tuple[Cause, ...]] = st.just(())
+FIELDS["cause"] = causes(no_candidates) | causes(st.lists(causes(no_candidates), max_size=2).map(tuple))
 ratings = records(Rating, role=st.none())
 usages = records(Usage, reused=st.just(0))
 

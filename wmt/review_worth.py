@@ -31,7 +31,7 @@ from mtagent.learning.calibration import check
 from mtagent.learning.gain import JudgedPairs
 from mtagent.learning.pairs import JudgedData, JudgedPair, Label, group_of
 from mtagent.learning.text import figure
-from mtagent.records import Cause, CauseKind, Chain, Choice, Edit, Judgement, Segment, Step
+from mtagent.records import Chain, Choice, DecidedCause, Edit, Judgement, Segment, Step
 from mtagent.store import Store
 from wmt.data import DATA as FOLDER
 from wmt.data import run
@@ -80,10 +80,11 @@ def chains(data: DataSet, pairs: JudgedPairs, numbers: Sequence[int]) -> Iterato
         keep = all((judgement.difference or 0.0) > 0 for judgement in judgements)
         before, after = f"text {number} before", f"text {number} after"
         edit = Edit(old=before, new=after, start=0, end=len(before), outcome="applied" if keep else "rejected")
-        kind: CauseKind = "choices" if all(judgement.choices for judgement in judgements) else "scores"
+        compares = all(judgement.choices for judgement in judgements)
+        cause = DecidedCause(kind="choices" if compares else "scores", judgements=judgements)
         step = Step(
             stage="postedit", text=after if keep else before, proposed=after, edits=(edit,),
-            verdict="kept" if keep else "rejected", cause=Cause(kind=kind, judgements=judgements),
+            verdict="kept" if keep else "rejected", cause=cause,
         )  # fmt: skip
         yield Chain(segment=segment_of(pairs, number), steps=(step,))
 

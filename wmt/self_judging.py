@@ -24,7 +24,7 @@ from mtagent.cli.terminal import display
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.learning.gain import JudgedPairs, learn
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import ErrorSpan, Message, Rating, RatingRole, Segment, Step
+from mtagent.records import ErrorSpan, Message, Rating, RatingRole, Segment, Step, judgements_of
 from wmt.data import run
 
 NOISE = (0.2, 0.4, 0.6)
@@ -161,7 +161,7 @@ async def calibrated(noise: float, flawed: float, judges: Sequence[Reviewer], rn
     differences, gains = [], []
     for segment, step in await edited(segments, Reviewer("reviewer", noise, rng), OpenGate("none"), LEARNT_FROM):
         decision = await gate.decide(segment, segment.translation or "", step.text, judged(segment))
-        differences.append([judgement.difference for judgement in decision.cause.judgements])
+        differences.append([judgement.difference for judgement in judgements_of(decision.cause)])
         values, weights = zip(*PEOPLE[kind_of(step, segment)], strict=True)
         gains.append(rng.choices(values, weights)[0])
     pairs = JudgedPairs(

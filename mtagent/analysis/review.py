@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from rapidfuzz.distance import Levenshtein
 
 from mtagent.chain.decided import Decided, DecidedEdit
-from mtagent.records import Stage, Step
+from mtagent.records import Stage, Step, judgements_of
 
 Grouping = Literal["all", "stage", "guard", "category", "judge"]
 _ORDER: tuple[Grouping, ...] = ("all", "stage", "guard", "category", "judge")
@@ -112,4 +112,4 @@ def _groups(row: DecidedEdit, step: Step) -> Iterator[tuple[Grouping, str]]:
     if row.edit.span is not None:
         yield "category", row.edit.span.category
     if row.edit.outcome in ("applied", "rejected"):
-        yield from (("judge", judge) for judge in dict.fromkeys(said.judge for said in step.cause.judgements))
+        yield from (("judge", judge) for judge in dict.fromkeys(said.judge for said in judgements_of(step.cause)))

@@ -36,7 +36,25 @@ from mtagent.evaluators.rules import Rules
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import finished
 from mtagent.llm.turns import turn
-from mtagent.records import Call, Cause, Chain, Edit, Rating, RatingRole, Segment, Stage, Step, Verdict
+from mtagent.records import (
+    Call,
+    Cause,
+    Chain,
+    Edit,
+    ErrorCause,
+    GuardsCause,
+    NotedCause,
+    PlainCause,
+    Rating,
+    RatingRole,
+    Segment,
+    Stage,
+    Step,
+    TranslatedCause,
+    TriageCause,
+    Verdict,
+    judgements_of,
+)
 from mtagent.text import edits
 from mtagent.text.amounts import counted
 from mtagent.text.paragraphs import line_breaks
@@ -148,11 +166,11 @@ async def improve(
     end = None if within is None else asyncio.get_running_loop().time() + within
     stages = [stage for stage in plan.stages if stage != "rerank" or any(segment.candidates)]
     if not segment.source.strip():  # white space is its own translation
-        copied = work.step("translate", "kept", Cause(kind="blank"), text=segment.source)
+        copied = work.step("translate", "kept", PlainCause(kind="blank"), text=segment.source)
         return Chain(segment=segment, steps=(copied,) if segment.translation is None else ())
     if segment.translation is None and "translate" not in plan.stages:
         first = (stages or plan.stages)[0]
-        return Chain(segment=segment, steps=(work.step(first, "failed", Cause(kind="no-translation")),))
+        return Chain(segment=segment, steps=(work.step(first, "failed", PlainCause(kind="no-translation")),))
     take = {
         "translate": work.translate,
         "rerank": work.rerank,
@@ -249,7 +267,7 @@ class _Work:
 
     def failed(self, stage: Stage, error: BaseException, detail: str | None) -> Step:
         """The step in which ``error`` was raised; ``detail`` in place of its message."""
-        return self.step(stage, "failed", Cause.of_error(error, detail)).raised(error)
+        return self.step(stage, "failed", ErrorCause.of(error, detail)).raised(error)
 
     async def triage(self, stage: Stage) -> Step | None:
         """The step that leaves the text alone, if it was rated so high before the first stage that would edit it."""
@@ -264,7 +282,7 @@ class _Work:
         if self._triaged.score < threshold:
             return None
         score = self._triaged.score
-        cause = Cause(kind="triage", by=evaluator.name, score=score, threshold=threshold)
+        cause = TriageCause(by=evaluator.name, score=score, threshold=threshold)
         return self.step(stage, "unchanged", cause)
 
     async def translate(self) -> Step:
@@ -279,7 +297,7 @@ class _Work:
             self.calls += error.calls
             text = await self._draft(translator, again=True)
         lost = (*self._refusals(self.segment, text), *self._lost_numbers(self.segment, text))
-        cause = Cause(kind="translated", by=translator.name, guards=names(lost), detail=listed(lost) or None)
+        cause = TranslatedCause(by=translator.name, guards=names(lost), detail=listed(lost))
         return self.step("translate", "kept", cause, text=text)
 
     async def _draft(self, translator: Translator, again: bool = False) -> str:
@@ -322,19 +340,19 @@ class _Work:
 
     def _candidate(self, text: str) -> _Proposal:
         """A candidate, held against the source by the guards over translations, and by that of the terms."""
-        cause = None
+        cause: Cause | None = None
         if not text.strip():
-            cause = Cause(kind="missing")
+            cause = PlainCause(kind="missing")
         elif text == self.text:
-            cause = Cause(kind="no-edit")
+            cause = PlainCause(kind="no-edit")
         elif _adds_lines(self.text, text, self.segment.source):
-            cause = Cause(kind="lines")
+            cause = PlainCause(kind="lines")
         else:
             only_terms = self.plan.skip_guards | (guards.GUARDS.keys() - {"terms"})
             damages = self._refusals(self.segment, text)
             damages += guards.damages(self.segment, self.text, text, skip=only_terms)
             if damages:
-                cause = Cause(kind="guards", guards=names(damages), detail=listed(damages))
+                cause = GuardsCause(guards=names(damages), detail=listed(damages))
         changes = [] if cause else edits.between(self.text, text, self.segment.target_lang)
         return _Proposal(text, text, changes, cause)
 
@@ -348,13 +366,13 @@ class _Work:
             return None
         changes = edits.locate(self.text, rating.errors)
         best = self._screened(edits.apply(self.text, changes), changes, doubts=True)
-        cause = best.cause or Cause(kind="guards")
+        cause = best.cause or GuardsCause()
         verdict: Verdict = "rejected" if cause.kind in ("guards", "lines") else "unchanged"
         if best.cause is None:
             verdict = "kept"
         elif not changes:
             why = (error.explanation or error.category for error in rating.errors)
-            cause = Cause(kind="found", detail="; ".join(dict.fromkeys(why)))
+            cause = NotedCause(kind="found", detail="; ".join(dict.fromkeys(why)))
         text = best.text if verdict == "kept" else self.text
         fields = {"text": text, "proposed": best.proposed, "edits": tuple(best.edits)}
         return self.step("rules", verdict, cause, ratings=(rating,), **fields)
@@ -378,7 +396,7 @@ class _Work:
         ]
         self.error_free = not work
         if self.error_free:
-            return self.step("postedit", "unchanged", Cause(kind="error-free"), ratings=tuple(ratings))
+            return self.step("postedit", "unchanged", PlainCause(kind="error-free"), ratings=tuple(ratings))
         proposals, heard = dict[str, _Proposal](), list[tuple[object, ...]]()
         for rating, proposer in work:
             if (said := (rating.errors, rating.correction, rating.explanation)) in heard:
@@ -411,19 +429,20 @@ class _Work:
 
         ``doubts``: they refuse what may be damage even if the gate asks a model, since no judge will see it.
         """
-        text, cause = proposed, None
+        text = proposed
+        cause: Cause | None = None
         damages: tuple[Damage, ...] = ()
         if proposed != self.text and self.plan.gate.name != "none":
             changes, text, damages = self._screen(proposed, changes, doubts or not self.plan.judges_doubts)
         if text == self.text and damages:
-            cause = Cause(kind="guards", guards=names(damages), detail=listed(damages))
+            cause = GuardsCause(guards=names(damages), detail=listed(damages))
         elif text == self.text and changes:
             outcomes = sorted({f"{edit.outcome} {edit.old!r}" for edit in changes})
-            cause = Cause(kind="unplaced", detail=", ".join(outcomes))
+            cause = NotedCause(kind="unplaced", detail=", ".join(outcomes))
         elif text == self.text:
-            cause = Cause(kind="no-edit")
+            cause = PlainCause(kind="no-edit")
         elif _adds_lines(self.text, text, self.segment.source):
-            cause = Cause(kind="lines")
+            cause = PlainCause(kind="lines")
         return _Proposal(proposed, text, changes, cause)
 
     async def _settle(self, stage: Stage, proposals: Sequence[_Proposal], ratings: tuple[Rating, ...] = ()) -> Step:
@@ -442,7 +461,7 @@ class _Work:
                 decision, text, changes = await self._in_parts(decision, best.text, best.edits)
                 best = best._replace(text=text, edits=changes)
         cause, changes = decision.cause, best.edits
-        if cause.judgements or cause.candidates:
+        if judgements_of(cause) or cause.candidates:
             cause = cause.model_copy(update={"hints": self._hints})
         ratings = tuple(sorted(ratings, key=lambda rating: rating is not best.rating))
         verdict: Verdict = "kept" if decision.keep else "rejected"
@@ -484,7 +503,7 @@ class _Work:
             except Exception as error:  # noqa: BLE001 as in improve; the others may still be chosen
                 self.count(calls_of(error))
                 failures.append(error)
-                return GateDecision(False, Cause.of_error(error))
+                return GateDecision(False, ErrorCause.of(error))
 
         choice = await choose(self.plan.gate, self.text, texts, decide)
         if failures and choice.kept is None:  # one that could not be judged might have been kept: to be tried again
@@ -546,12 +565,12 @@ class _Work:
         async def decide(numbers: Sequence[int]) -> GateDecision:
             part = edits.apply(self.text, [edit for number in numbers for edit in groups[number]])
             if part == self.text:
-                return GateDecision(False, Cause(kind="no-edit"))
+                return GateDecision(False, PlainCause(kind="no-edit"))
             # All parts are judged under the hints of the whole text. A doubt that is new in a part is in none of them.
             unseen = doubts or not set(hints.hints(self.segment, self.text, part)) <= set(self._hints)
             damages = guards.damages(self.segment, self.text, part, skip=skip, instead=instead, doubts=unseen)
             if damages:
-                return GateDecision(False, Cause(kind="guards", guards=names(damages), detail=listed(damages)))
+                return GateDecision(False, GuardsCause(guards=names(damages), detail=listed(damages)))
             return await self._decide(self.text, part)
 
         found = await parts.keep_in_parts(

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from mtagent.chain.calibration import Calibration, ExpectedGain, read
 from mtagent.errors import FATAL, ConfigError, OffScript, calls_of
@@ -34,8 +34,11 @@ from mtagent.records import (
     GAIN_DIGITS,
     Call,
     Cause,
-    CauseKind,
+    DecidedCause,
+    GainCause,
+    GuardsCause,
     Judgement,
+    PlainCause,
     Rating,
     RatingRole,
     Segment,
@@ -78,7 +81,7 @@ class OpenGate:
 
     async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> GateDecision:
         """Keep."""
-        return GateDecision(True, Cause(kind="guards" if self.name == "guards" else "unchecked"))
+        return GateDecision(True, GuardsCause() if self.name == "guards" else PlainCause(kind="unchecked"))
 
 
 class Opinion(NamedTuple):
@@ -285,13 +288,14 @@ class PanelGate:
             gain = self.gain.predict(judgements)
             chance = self.gain.chance(gain)
             keep = gain > 0 if self.cautious is None else chance >= self.cautious and gain > 0
-            cause = Cause(kind="gain", judgements=judgements, gain=gain, chance=chance, wanted=self.cautious)
+            cause = GainCause(judgements=judgements, gain=gain, chance=chance, required_chance=self.cautious)
             return GateDecision(keep, cause, ratings, calls)
         votes = sum(_prefers_after(judgement, self.margin) for judgement in judgements)
         margin = None if math.isinf(self.margin) else self.margin
-        kinds: dict[str, CauseKind] = {"rate": "scores", "pairwise": "choices", "panel": "panel"}
-        cause = Cause(kind=kinds[self.name], judgements=judgements, margin=margin, quorum=self.quorum)
-        return GateDecision(votes >= self.quorum, cause, ratings, calls)
+        kinds: dict[str, Literal["scores", "choices", "panel"]]
+        kinds = {"rate": "scores", "pairwise": "choices", "panel": "panel"}
+        decided = DecidedCause(kind=kinds[self.name], judgements=judgements, margin=margin, quorum=self.quorum)
+        return GateDecision(votes >= self.quorum, decided, ratings, calls)
 
 
 def _prefers_after(judgement: Judgement, margin: float) -> bool:
@@ -313,6 +317,12 @@ class Choice(NamedTuple):
     against: tuple[int | None, ...]
 
 
+def _expected_gain(cause: Cause) -> float:
+    if isinstance(cause, GainCause) and cause.gain is not None:
+        return cause.gain
+    return -math.inf
+
+
 async def choose(
     gate: Gate, before: str, texts: Sequence[str], decide: Callable[[str, str], Coroutine[Any, Any, GateDecision]]
 ) -> Choice:
@@ -325,7 +335,7 @@ async def choose(
     if isinstance(gate, PanelGate) and gate.gain is not None:
         first = await decide(before, texts[0])  # alone, so that the text before is rated once
         decisions = [first, *await together(*(decide(before, text) for text in texts[1:]))]
-        gains = [-math.inf if decision.cause.gain is None else decision.cause.gain for decision in decisions]
+        gains = [_expected_gain(decision.cause) for decision in decisions]
         best = max(range(len(texts)), key=gains.__getitem__)
         return Choice(best if decisions[best].keep else None, best, tuple(decisions), (None,) * len(texts))
     kept, decisions, against = None, [], list[int | None]()

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from mtagent.chain.gate import GateDecision
-from mtagent.records import Edit, Rating
+from mtagent.records import Edit, Rating, judgements_of
 from mtagent.text import edits
 from mtagent.text.spans import find_spans
 
@@ -36,7 +36,7 @@ def may_hold_a_bad_edit(decision: GateDecision) -> bool:
     Comparisons that end in a tie or disagree are guesses, and each try would be one more. A judge that scores gives no
     such chances: the score of the text before is the same for all tries.
     """
-    judgements = decision.cause.judgements
+    judgements = judgements_of(decision.cause)
     return not judgements or any((judgement.difference or 0.0) < 0 or not judgement.choices for judgement in judgements)
 
 

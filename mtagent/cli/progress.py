@@ -14,7 +14,7 @@ from mtagent.chain import translation
 from mtagent.cli.terminal import display, say
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.summary import system_table, warnings_line
-from mtagent.records import Chain, Rated, Usage
+from mtagent.records import Chain, Rated, Usage, guards_of
 from mtagent.store.runs import RunSummary
 from mtagent.text.amounts import counted, dollars
 from mtagent.text.escaping import visible
@@ -93,7 +93,7 @@ class Progress:
         if translated is not None:
             damages = translation.refusals(chain.segment, chain.text)
             self._lossy += [name] if any(damage.guard in translation.RESTORABLE for damage in damages) else []
-            if "numbers" in translated.cause.guards and translation.lost_numbers(chain.segment, chain.text):
+            if "numbers" in guards_of(translated.cause) and translation.lost_numbers(chain.segment, chain.text):
                 self._without_numbers.append(name)
         self._left_alone += any(step.cause.kind == "triage" for step in chain.steps)
         ratings = [rating for step in chain.steps for rating in step.ratings]

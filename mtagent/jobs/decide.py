@@ -14,7 +14,7 @@ from mtagent.chain.decided import Decided, checked, decided, numbered
 from mtagent.decisions import Decision, DecisionVerdict, fingerprint, latest, standing
 from mtagent.errors import ConfigError, InputError, StoreError
 from mtagent.formats.decisions import DecisionRow, read_decisions, write_decisions
-from mtagent.records import Chain, Edit, Step
+from mtagent.records import Chain, Edit, Step, judgements_of
 from mtagent.store.store import Store
 
 
@@ -70,7 +70,7 @@ _KEYS: Mapping[str, Callable[[Chain, Step, Edit], Iterable[str | None]]] = {
     "severity": lambda chain, step, edit: [edit.span.severity if edit.span else None],
     "outcome": lambda chain, step, edit: [edit.outcome],
     "stage": lambda chain, step, edit: [step.stage],
-    "judge": lambda chain, step, edit: [judgement.judge for judgement in step.cause.judgements],
+    "judge": lambda chain, step, edit: [judgement.judge for judgement in judgements_of(step.cause)],
     "document": lambda chain, step, edit: [chain.segment.document],
     "domain": lambda chain, step, edit: [chain.segment.domain],
 }

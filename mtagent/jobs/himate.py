@@ -22,7 +22,7 @@ from mtagent.jobs.inputs import (
 )
 from mtagent.jobs.parts import OwnParts, assembled, settings_for_results
 from mtagent.jobs.run import Job, RunModels, run_job
-from mtagent.records import Cause, Chain, Segment, Step
+from mtagent.records import Chain, ErrorCause, NotedCause, PlainCause, Segment, Step
 from mtagent.store.runs import Run, RunSummary
 from mtagent.store.store import Store, default_path
 from mtagent.text import languages
@@ -116,17 +116,17 @@ async def _reflect(evaluator: HiMATE, segment: Segment) -> tuple[Step, list[Chec
     """One segment up to self-reflection; what fails is a failed step, as in a chain."""
     text = segment.translation or ""
     if not (segment.source.strip() and text.strip()):
-        return Step(stage="postedit", text=text, verdict="unchanged", cause=Cause(kind="blank")), []
+        return Step(stage="postedit", text=text, verdict="unchanged", cause=PlainCause(kind="blank")), []
     try:
         rating, findings = await evaluator.assess(segment, text)
     except FATAL:
         raise
     except MtagentError as error:
-        cause = Cause.of_error(error)
+        cause = ErrorCause.of(error)
         return Step(stage="postedit", text=text, verdict="failed", cause=cause, calls=error.calls), []
     checks = [finding.check for finding in findings if finding.check and finding.check.confidence is not None]
-    cause = Cause(kind="other", detail=f"calibration: {len(checks)} confidences")
-    step = Step(stage="postedit", text=text, verdict="unchanged", cause=cause, ratings=(rating,), calls=rating.calls)
+    noted = NotedCause(kind="other", detail=f"calibration: {len(checks)} confidences")
+    step = Step(stage="postedit", text=text, verdict="unchanged", cause=noted, ratings=(rating,), calls=rating.calls)
     return step, checks
 
 

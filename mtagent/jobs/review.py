@@ -13,7 +13,7 @@ from mtagent.chain.guards import Damage
 from mtagent.decisions import Decision, fingerprint, text_hash
 from mtagent.errors import ConfigError, DecidedElsewhere, NotStored, StoreError
 from mtagent.jobs.decide import DecidedRun
-from mtagent.records import Chain, Step
+from mtagent.records import Chain, GainCause, Step, guards_of, judgements_of
 from mtagent.store.store import Store
 from mtagent.text.amounts import counted
 
@@ -52,18 +52,19 @@ def doubts(chain: Chain) -> list[Doubt]:
 
 
 def _of_step(step: Step) -> Iterable[Doubt]:
-    guards = list(dict.fromkeys(guard for edit in step.edits for guard in edit.guards)) or list(step.cause.guards)
+    guards = list(dict.fromkeys(guard for edit in step.edits for guard in edit.guards)) or list(guards_of(step.cause))
     if guards:
         yield Doubt(f"refused by {', '.join(guards)}", _REFUSED)
         if step.cause.kind == "guards":
             return
     cause = step.cause
-    if cause.gain is not None:
+    if isinstance(cause, GainCause) and cause.gain is not None:
         words, differences = f"expected gain {cause.gain:+.2g}", [("gain", cause.gain)]
     else:
-        differences = [(j.judge, j.difference) for j in cause.judgements if j.difference is not None]
+        differences = [(j.judge, j.difference) for j in judgements_of(cause) if j.difference is not None]
         words = ", ".join(
-            f"{j.judge} {'/'.join(j.choices) if j.choices else f'{j.difference or 0:+.2g}'}" for j in cause.judgements
+            f"{j.judge} {'/'.join(j.choices) if j.choices else f'{j.difference or 0:+.2g}'}"
+            for j in judgements_of(cause)
         )
     sign = 1 if step.verdict == "rejected" else -1
     yield Doubt(f"{step.verdict}{f', {words}' if words else ''}", _UNJUDGED, tuple(differences), sign)
@@ -193,7 +194,7 @@ def _row(run: int, position: int, result: Decided) -> Plain:
     chain, segment = result.chain, result.chain.segment
     steps = [step for step in chain.steps if step.edits or step.verdict not in ("unchanged", "kept")]
     guards = [guard for step in steps for edit in step.edits for guard in edit.guards]
-    guards += [guard for step in steps if step.verdict == "rejected" for guard in step.cause.guards]
+    guards += [guard for step in steps if step.verdict == "rejected" for guard in guards_of(step.cause)]
     spans = [edit.span for step in steps for edit in step.edits if edit.span]
     spans += [error for step in chain.steps for rating in step.ratings for error in rating.errors or ()]
     facts: dict[str, Iterable[str | None]] = {

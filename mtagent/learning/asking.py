@@ -26,7 +26,7 @@ from mtagent.learning.gain import FEWEST_PAIRS
 from mtagent.learning.pairs import JudgedData, JudgedPair
 from mtagent.learning.runs import NO_JUDGE, Labels, RunEdits, of_chains, of_own_gate, read_edits
 from mtagent.llm.dialogue import together
-from mtagent.records import Call, Cause, Chain, Judgement, Rating, RatingRole, Step
+from mtagent.records import Call, Cause, Chain, ErrorCause, Judgement, Rating, RatingRole, Step, UndecidedCause
 from mtagent.store.runs import Run, RunSummary, StoredRun
 from mtagent.store.store import open_existing
 from mtagent.text import languages
@@ -194,7 +194,7 @@ async def judged(pair: JudgedPair, panel: Panel) -> Chain:
         judges.append(panel.teacher)
     answers = await together(*(_opinion(judge, pair) for judge in judges))
     calls, ratings, judgements = list[Call](), list[Rating](), list[Judgement]()
-    failure: Cause | None = None
+    failure: ErrorCause | None = None
     for judge, answer in zip(judges, answers, strict=True):
         if not isinstance(answer, Exception):
             calls += answer.paid
@@ -204,13 +204,14 @@ async def judged(pair: JudgedPair, panel: Panel) -> Chain:
         calls += calls_of(answer)
         if failure is None:
             who = f"the teacher {judge.name}" if judge is panel.teacher else judge.name
-            failure = Cause.of_error(answer, f"{who}: {answer}", by=who)
+            failure = ErrorCause.of(answer, f"{who}: {answer}", by=who)
+    cause: Cause
     if failure is not None:
         cause = failure
     elif panel.teacher is not None:
-        cause = Cause(kind="judged", judgements=tuple(judgements[:-1]), teacher=judgements[-1])
+        cause = UndecidedCause(judgements=tuple(judgements[:-1]), teacher=judgements[-1])
     else:
-        cause = Cause(kind="judged", judgements=tuple(judgements))
+        cause = UndecidedCause(judgements=tuple(judgements))
     step = Step(
         stage=pair.stage,
         text=pair.before,

@@ -24,7 +24,17 @@ from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.inputs import sha256
 from mtagent.learning.pairs import Group, JudgedData, JudgedPair, Label, RatedText, counted, group_of
 from mtagent.learning.reading import label_in
-from mtagent.records import GAIN_DIGITS, Chain, Judgement, Stage, Step, comparable
+from mtagent.records import (
+    GAIN_DIGITS,
+    Chain,
+    ErrorCause,
+    Judgement,
+    Stage,
+    Step,
+    UndecidedCause,
+    comparable,
+    judgements_of,
+)
 from mtagent.store.runs import StoredRun
 from mtagent.store.store import Store
 from mtagent.text import edits, languages
@@ -63,7 +73,7 @@ def pairs_in(chain: Chain, *, as_kept: bool = False) -> Iterator[JudgedPair]:
             after = _text_after(step, before, is_reverted=is_reverted, as_kept=as_kept)
             if after is not None and after != before and after.strip():
                 # A candidate that was held against another one was not judged against the text before.
-                judgements = step.cause.judgements if step.cause.against is None else ()
+                judgements = judgements_of(step.cause) if step.cause.against is None else ()
                 yield JudgedPair(chain.segment, group_of(chain.segment), before, after, judgements, step.stage)
         if is_reverted:
             break
@@ -337,8 +347,9 @@ def of_chains(chains: Sequence[Chain], labels: Labels | None, name: str) -> Judg
     for chain in chains:
         for step in chain.steps:
             cause = step.cause
-            if cause.kind != "judged":
-                failed.setdefault(cause.by or "a judge", []).append(chain.segment.id)
+            if not isinstance(cause, UndecidedCause):
+                judge = cause.by if isinstance(cause, ErrorCause) else None
+                failed.setdefault(judge or "a judge", []).append(chain.segment.id)
                 continue
             after = step.proposed or ""
             pair = JudgedPair(chain.segment, group_of(chain.segment), step.text, after, cause.judgements, step.stage)

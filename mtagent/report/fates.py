@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, get_args
 
-from mtagent.records import Chain, Edit, Outcome, Stage, Step
+from mtagent.records import (
+    Chain,
+    DecidedCause,
+    Edit,
+    ErrorCause,
+    GainCause,
+    GuardsCause,
+    Outcome,
+    Stage,
+    Step,
+    guards_of,
+)
 
 Kind = Literal["changed", "untouched", "unplaced", "guard", "gate", "failed", "idle"]
 
@@ -69,7 +80,7 @@ def fate(step: Step) -> Fate:
         case "kept" if cause.kind == "blank":
             return Fate("untouched", cause.sentence)
         case "kept" if step.stage == "translate":
-            is_lossy = not {"max_length"}.issuperset(cause.guards)
+            is_lossy = not {"max_length"}.issuperset(guards_of(cause))
             return Fate("changed", "translated; something of the source is missing" if is_lossy else "translated")
         case "kept" if "reverted" in outcomes:
             if "applied" in outcomes:
@@ -88,7 +99,7 @@ def fate(step: Step) -> Fate:
         case "unchanged":
             (outcome,) = outcomes
             return Fate("unplaced", "the edits change nothing" if outcome == "applied" else OUTCOMES[outcome])
-        case "failed" if cause.kind == "error" and cause.error:
+        case "failed" if isinstance(cause, ErrorCause):
             return Fate("failed", _ERRORS.get(cause.error, cause.error))
         case "failed":
             return Fate("failed", "no translation" if cause.kind == "no-translation" else "other")
@@ -98,29 +109,39 @@ def fate(step: Step) -> Fate:
 
 def _rejected(step: Step) -> Fate:
     cause = step.cause
-    match cause.kind:
-        case "guards":
-            refused = [guard for edit in step.edits if edit.outcome == "refused" for guard in edit.guards or ("other",)]
-            return Fate("guard", _one_guard(refused or cause.guards))
-        case "lines":
-            return Fate("guard", "lines")
-        case "gain":
-            return Fate("gate", "no gain expected" if (cause.gain or 0.0) <= 0 else "the gain is not sure enough")
-        case "scores" | "choices" | "panel" if len(cause.judgements) > 1:
-            return Fate("gate", "too few judges agree")
-        case "scores":
-            gain = cause.judgements[0].gain or 0.0
-            how = "worse" if gain < 0 else "the same" if gain == 0 else "better, but below the margin"
-            return Fate("gate", f"rated {how}")
-        case "choices" if len(choices := set(cause.judgements[0].choices)) == 1:
-            words = {"before": "the judge prefers the earlier text", "tie": "the judge sees a tie"}
-            return Fate("gate", words.get(choices.pop(), "other"))
-        case "choices" if cause.judgements[0].contradicts_itself:
-            return Fate("gate", "the judge contradicts itself")
-        case "choices":
-            return Fate("gate", "the judge is not sure")
-        case _:
-            return Fate("gate", "other")
+    if isinstance(cause, GuardsCause):
+        refused: list[str] = []
+        for edit in step.edits:
+            if edit.outcome == "refused":
+                refused.extend(edit.guards or ("other",))
+        return Fate("guard", _one_guard(refused or cause.guards))
+    if cause.kind == "lines":
+        return Fate("guard", "lines")
+    if isinstance(cause, GainCause):
+        is_gain = cause.gain is not None and cause.gain > 0
+        return Fate("gate", "the gain is not sure enough" if is_gain else "no gain expected")
+    if isinstance(cause, DecidedCause):
+        return Fate("gate", _why_not_kept(cause))
+    return Fate("gate", "other")
+
+
+def _why_not_kept(cause: DecidedCause) -> str:
+    if len(cause.judgements) > 1:
+        return "too few judges agree"
+    (judgement,) = cause.judgements
+    if cause.kind == "scores":
+        gain = judgement.gain or 0.0
+        if gain < 0:
+            return "rated worse"
+        return "rated the same" if gain == 0 else "rated better, but below the margin"
+    if cause.kind == "choices":
+        choices = set(judgement.choices)
+        if choices == {"before"}:
+            return "the judge prefers the earlier text"
+        if choices == {"tie"}:
+            return "the judge sees a tie"
+        return "the judge contradicts itself" if judgement.contradicts_itself else "the judge is not sure"
+    return "other"
 
 
 def _one_guard(guards: list[str] | tuple[str, ...]) -> str:

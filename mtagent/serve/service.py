@@ -22,7 +22,7 @@ from mtagent.jobs.agent import Agent
 from mtagent.jobs.inputs import with_terms
 from mtagent.llm.dialogue import finished
 from mtagent.llm.reading import whole_characters
-from mtagent.records import Chain, Segment, Step, Term, Usage
+from mtagent.records import Chain, ErrorCause, Segment, Step, Term, Usage
 from mtagent.serve.access import ANYBODY, Access, Key
 from mtagent.serve.errors import QuotaExceeded, ServiceError
 from mtagent.serve.state import Keep, State
@@ -301,10 +301,11 @@ class Service:
             chains = await self._translated(segments)
             if lost := next((chain for chain in chains if not chain.text and chain.failed), None):
                 step = lost.steps[-1]
-                EXCHANGE.get().error = step.reason if self.log_texts else step.cause.error
-                if step.cause.error == LanguageNeeded.__name__:
+                error = step.error
+                EXCHANGE.get().error = step.reason if self.log_texts or error is None else error.kind
+                if error is not None and error.kind == LanguageNeeded.__name__:
                     raise ServiceError(400, "the text cannot be translated: name its source language")
-                if step.cause.retryable:
+                if error is not None and error.retryable:
                     raise ServiceError(503, "the text cannot be translated", retry_after=1)
                 raise ServiceError(500, "the text cannot be translated")
         for chain in chains:
@@ -332,7 +333,8 @@ class Service:
             except FATAL as error:
                 if not error.chains or not error.chains[0].text:
                     raise
-                return error.chains[0]
+                stopped: Chain = error.chains[0]
+                return stopped
 
         rest = [segment for segment in segments if segment.id not in done]
         done |= {chain.segment.id: chain for chain in await finished(*map(again, rest))}
@@ -360,7 +362,8 @@ def marked(segments: list[Segment], terms: Sequence[Term]) -> list[Segment]:
 
 def is_late(chain: Chain) -> bool:
     """Whether the chain was not done in time, so that its text is what there was by then."""
-    return chain.failed is not None and chain.failed.cause.error == "TimeoutError"
+    cause = chain.failed.cause if chain.failed is not None else None
+    return isinstance(cause, ErrorCause) and cause.error == TimeoutError.__name__
 
 
 def _fits(wanted: str, offered: str) -> bool:

@@ -17,7 +17,6 @@ from typing import Any
 
 from mtagent.records import (
     Call,
-    Cause,
     Chain,
     Edit,
     ErrorSpan,
@@ -31,6 +30,7 @@ from mtagent.records import (
     Term,
     ToolCall,
     Usage,
+    read_cause,
 )
 
 Row = tuple[Any, ...]
@@ -113,7 +113,7 @@ def read_chains(connection: Connection, run_id: int, condition: str, value: int,
         return Step(
             stage=row[4],
             verdict=row[5],
-            cause=Cause(**json.loads(row[11])),
+            cause=read_cause(json.loads(row[11])),
             text=row[7],
             proposed=row[8],
             seconds=row[9],

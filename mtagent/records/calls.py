@@ -1,0 +1,122 @@
+"""Requests to models: what was asked, what came back, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+
+class Record(BaseModel):
+    """Base of all records: frozen, and strict about field names."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+Schema = dict[str, Any]
+"""A JSON Schema as a plain dictionary."""
+
+
+class Usage(Record):
+    """Tokens and dollars as the servers reported them; adds up with ``+``.
+
+    ``input_tokens`` includes ``cached_tokens``, and ``output_tokens`` includes ``reasoning_tokens``. ``reused`` counts
+    calls that were answered from the store and cost nothing now. ``cost`` is in US dollars; ``None`` = unknown price,
+    and stays unknown in every sum.
+    """
+
+    calls: int = 0
+    reused: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost: float | None = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        return Usage(
+            calls=self.calls + other.calls,
+            reused=self.reused + other.reused,
+            input_tokens=self.input_tokens + other.input_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            cost=cost,
+        )
+
+    @staticmethod
+    def total(usages: Iterable[Usage]) -> Usage:
+        """The sum of ``usages``; ``Usage()`` for none."""
+        return sum(usages, start=Usage())
+
+
+class Tool(Record):
+    """A function that a model may ask for; ``parameters`` is the JSON Schema of its arguments."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class ToolCall(Record):
+    """A model's wish to have a :class:`Tool` called. ``arguments`` is JSON as the model wrote it, maybe broken."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+class Message(Record):
+    """One turn of a conversation with a model. ``role="tool"`` answers the tool call ``tool_call_id``."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+
+
+class TokenLogprob(Record):
+    """The log-probability of one token of a reply (natural logarithm)."""
+
+    token: str
+    logprob: float
+
+
+class Call(Record):
+    """One request to a model as it is accounted for; ``error`` is set where no usable reply came.
+
+    ``purpose`` says what the request was for: ``translate``, ``rate``, ``judge``, ``proofread`` …
+    """
+
+    purpose: str
+    model: str
+    messages: tuple[Message, ...] = ()
+    reply: str | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    error: str | None = None
+
+
+class Completion(Record):
+    """A model's reply to one request. ``text`` may be empty only beside ``tool_calls``.
+
+    ``attempts`` are equal requests before it that brought no usable reply; ``usage`` counts them too.
+    """
+
+    text: str
+    model: str
+    finish_reason: str = "stop"
+    usage: Usage = Usage()
+    logprobs: tuple[TokenLogprob, ...] | None = None
+    tool_calls: tuple[ToolCall, ...] = ()
+    attempts: tuple[Call, ...] = ()
+
+
+class Draft(Record):
+    """A text that a translator or a proofreader proposes, and the calls it took."""
+
+    text: str
+    calls: tuple[Call, ...] = ()
