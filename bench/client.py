@@ -11,7 +11,7 @@ import openai
 from bench.harness import Timing, alternate, report, simulator
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.limits import Limiter
-from mtagent.llm.request import Sampling
+from mtagent.llm.protocol import Sampling
 from mtagent.records import Message
 
 MODEL = "gpt-6-luna"

@@ -17,7 +17,7 @@ from typing import Any
 from bpe_openai import get_encoding
 
 from mtagent.config import Config
-from mtagent.evaluators.protocol import Surroundings, make_evaluator, make_pairwise
+from mtagent.evaluators.registry import Surroundings, make_evaluator, make_pairwise
 from mtagent.llm import prompts
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.llm.reply import read_tool_calls

@@ -18,7 +18,7 @@ from click import Group
 from mtagent.cli import COMMANDS, cli, trust
 from mtagent.cli.trust import sensitive_settings
 from mtagent.config import Config, SettingsFile
-from mtagent.evaluators.protocol import EVALUATORS, PAIRWISE
+from mtagent.evaluators.registry import EVALUATORS, PAIRWISE
 from tests.calibrations import calibration
 from tests.commands import ROOT, Done, Shell, run
 

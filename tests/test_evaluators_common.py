@@ -13,7 +13,8 @@ import pytest
 
 from mtagent.config import Config
 from mtagent.errors import ConfigError, RatingParseError
-from mtagent.evaluators.protocol import Evaluator, Surroundings, make_evaluator
+from mtagent.evaluators.protocol import Evaluator
+from mtagent.evaluators.registry import Surroundings, make_evaluator
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.llm.reply import read_tool_calls
 from mtagent.records import Completion, Message, Segment, Term, TokenLogprob, Usage

@@ -17,15 +17,9 @@ from mtagent.errors import EmptyReply, EvaluationError, RatingParseError, Unread
 from mtagent.evaluators.fixes import parse_fixes
 from mtagent.evaluators.headings import read_headed
 from mtagent.evaluators.pairwise import MOST_CONTRADICTIONS, WATCHED, Pairwise, read_choice
-from mtagent.evaluators.protocol import (
-    EVALUATORS,
-    Evaluator,
-    Surroundings,
-    asks_model,
-    make_evaluator,
-    rating_by,
-    with_absent_spans_noted,
-)
+from mtagent.evaluators.protocol import Evaluator
+from mtagent.evaluators.rating import rating_by, with_absent_spans_noted
+from mtagent.evaluators.registry import EVALUATORS, Surroundings, asks_model, make_evaluator
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.llm.prompts import load, segment_values
 from mtagent.llm.reading import plain_text, read_json

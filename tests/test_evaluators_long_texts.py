@@ -9,7 +9,7 @@ import pytest
 
 from mtagent.errors import RatingParseError
 from mtagent.evaluators.gemba import GembaDA
-from mtagent.evaluators.protocol import rating_by
+from mtagent.evaluators.rating import rating_by
 from mtagent.evaluators.rubric_mqm import RubricMQM
 from mtagent.evaluators.rules import Rules
 from mtagent.llm.fake import Answer, ScriptedLLM

@@ -16,7 +16,8 @@ from mtagent.errors import ConfigError, EvaluationError, RatingParseError, Serve
 from mtagent.evaluators.gemba import GembaDA, GembaESA, GembaMQM
 from mtagent.evaluators.mqm_ape import MqmApe, mended
 from mtagent.evaluators.pairwise import Pairwise
-from mtagent.evaluators.protocol import CountsCalls, Evaluator, RatesSystems, Surroundings, make_evaluator
+from mtagent.evaluators.protocol import CountsCalls, Evaluator, RatesSystems
+from mtagent.evaluators.registry import Surroundings, make_evaluator
 from mtagent.evaluators.rubric_mqm import RubricMQM
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import ErrorSpan, Message, Rating, Segment, same_rater

@@ -11,11 +11,12 @@ import pytest
 from mtagent import config as configuration
 from mtagent.config import Config, ModelSettings, parse_spec
 from mtagent.errors import ConfigError
-from mtagent.evaluators.protocol import EVALUATORS, signature_of
+from mtagent.evaluators.protocol import signature_of
+from mtagent.evaluators.registry import EVALUATORS
 from mtagent.jobs.agent import Agent
 from mtagent.jobs.parts import named_evaluator
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.llm.request import Sampling
+from mtagent.llm.protocol import Sampling
 from mtagent.records import ErrorSpan, Rating, Segment, Step
 from tests.comet_environment import Fake
 

@@ -9,7 +9,7 @@ import pytest
 
 from mtagent.config import Config
 from mtagent.evaluators.pairwise import Pairwise, read_choice
-from mtagent.evaluators.protocol import Surroundings, make_pairwise
+from mtagent.evaluators.registry import Surroundings, make_pairwise
 from mtagent.jobs.estimate import counter
 from mtagent.llm import prompts
 from mtagent.llm.fake import ScriptedLLM

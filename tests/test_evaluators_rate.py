@@ -23,7 +23,7 @@ from mtagent.errors import (
     ServerError,
     UnreadableReply,
 )
-from mtagent.evaluators.protocol import Evaluator, RatesTogether, Surroundings, make_evaluator
+from mtagent.evaluators.protocol import Evaluator, RatesTogether
 from mtagent.evaluators.rate import (
     LONGEST_FIND,
     RATE,
@@ -38,6 +38,7 @@ from mtagent.evaluators.rate import (
     read_turn,
     text_of,
 )
+from mtagent.evaluators.registry import Surroundings, make_evaluator
 from mtagent.llm.fake import Answer, ScriptedLLM
 from mtagent.records import Completion, Found, Message, Rating, RatingRole, Segment, ToolCall, Usage
 from tests.codes import without_codes

@@ -16,7 +16,8 @@ import pytest
 from bench.harness import simulator
 from mtagent.config import Config, parse_spec
 from mtagent.errors import MtagentError
-from mtagent.evaluators.protocol import EVALUATORS, Evaluator, Surroundings, make_evaluator
+from mtagent.evaluators.protocol import Evaluator
+from mtagent.evaluators.registry import EVALUATORS, Surroundings, make_evaluator
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.limits import Limiter
 from mtagent.records import Rating, Segment

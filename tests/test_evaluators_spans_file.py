@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from mtagent.config import Config
 from mtagent.errors import ConfigError, EvaluationError, InputError
-from mtagent.evaluators.protocol import Evaluator, Surroundings, make_evaluator
+from mtagent.evaluators.protocol import Evaluator
+from mtagent.evaluators.registry import Surroundings, make_evaluator
 from mtagent.evaluators.spans_file import UNCHECKED, SpansFile
 from mtagent.formats import span_format
 from mtagent.records import ErrorSpan, Rating, Segment, Severity

@@ -12,7 +12,7 @@ import pytest
 
 from mtagent.config import Config, load
 from mtagent.errors import MissingExtra
-from mtagent.evaluators.protocol import EVALUATORS
+from mtagent.evaluators.registry import EVALUATORS
 from mtagent.jobs.estimate import Counter, Range, counter, estimate, estimate_ratings
 from mtagent.jobs.inputs import Files
 from mtagent.records import Usage

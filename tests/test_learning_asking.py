@@ -17,7 +17,18 @@ from mtagent.jobs.parts import OwnParts
 from mtagent.learning.asking import JudgedRun, judge_run
 from mtagent.learning.runs import STRATA, pairs_in, read_edits, sampled
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import Chain, DecidedCause, Edit, ErrorCause, Judgement, Message, Segment, Step, read_cause
+from mtagent.records import (
+    Chain,
+    DecidedCause,
+    Edit,
+    ErrorCause,
+    Judgement,
+    Message,
+    Segment,
+    Step,
+    TranslatedCause,
+    read_cause,
+)
 from mtagent.store import Store
 from mtagent.store.store import open_existing
 from tests import jobs, stored
@@ -54,7 +65,7 @@ def test_each_stage_starts_from_what_the_one_before_left() -> None:
 
 
 def test_a_translation_is_no_edit() -> None:
-    made = step("uno dos", None, kind="translated", stage="translate")
+    made = step("uno dos", None, cause=TranslatedCause(by="mt"), stage="translate")
     assert texts(chain(made, step("uno tres", "uno tres"), translation=None)) == [("postedit", "uno dos", "uno tres")]
 
 

@@ -21,8 +21,7 @@ from mtagent.llm.cache import Cached
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.llm.limits import Limiter
-from mtagent.llm.protocol import Options
-from mtagent.llm.request import Sampling
+from mtagent.llm.protocol import Options, Sampling
 from mtagent.records import Call, Completion, Message, Tool, ToolCall, Usage
 from mtagent.store import Store
 from tests.clocks import FakeClock

@@ -11,8 +11,7 @@ from mtagent.errors import ModelError, RateLimited, StoreError, TranslatorError,
 from mtagent.llm.cache import Cached, Redrawn
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.llm.protocol import LLM
-from mtagent.llm.request import Sampling
+from mtagent.llm.protocol import LLM, Sampling
 from mtagent.records import Call, Chain, Completion, Message, Schema, Segment, Step, TokenLogprob, Tool, ToolCall, Usage
 from mtagent.store import Run, Store
 

@@ -31,8 +31,7 @@ from mtagent.errors import (
 from mtagent.llm.client import LONGEST_WAIT, OpenAIClient
 from mtagent.llm.limits import Limiter
 from mtagent.llm.prices import price as list_price
-from mtagent.llm.protocol import LLM
-from mtagent.llm.request import Sampling
+from mtagent.llm.protocol import LLM, Sampling
 from mtagent.records import Completion, Message, Tool, ToolCall, Usage
 from tests.clocks import FakeClock
 from tests.simulator import Fault, Settings, Simulator

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtagent.errors import ServerError
+from mtagent.llm.protocol import Sampling
 from mtagent.llm.reply import Failure
-from mtagent.llm.request import SYSTEM, Sampling, estimated_tokens, key_of, refused_parameter, request_body
+from mtagent.llm.request import SYSTEM, estimated_tokens, key_of, refused_parameter, request_body
 from mtagent.llm.server import OPENAI
 from mtagent.records import Message, Tool, ToolCall
 

@@ -19,9 +19,9 @@ import pytest
 
 from mtagent import errors, rate
 from mtagent.errors import ConfigError, InputError, MissingExtra
-from mtagent.evaluators.protocol import EVALUATORS
+from mtagent.evaluators.registry import EVALUATORS
 from mtagent.llm.client import OpenAIClient
-from mtagent.llm.request import Sampling
+from mtagent.llm.protocol import Sampling
 from mtagent.llm.server import LocalServer
 from mtagent.records import Message, Tool, ToolCall
 from mtagent.store import Store

@@ -15,7 +15,7 @@ import mtagent
 from mtagent import records
 from mtagent.chain.guards import GUARDS
 from mtagent.config import GUARD_NAMES, Config, load
-from mtagent.evaluators.protocol import EVALUATORS
+from mtagent.evaluators.registry import EVALUATORS
 from mtagent.jobs.demo import SAMPLE_FILES
 from mtagent.llm import prompts
 from tests.commands import ROOT, environment, python

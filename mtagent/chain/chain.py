@@ -24,14 +24,8 @@ from mtagent.chain.gate import Gate, GateDecision, OpenGate, PanelGate, Threshol
 from mtagent.chain.guards import Damage, listed, names
 from mtagent.chain.proofread import Proofreader
 from mtagent.errors import FATAL, ConfigError, OffScript, UnusableTranslation, calls_of
-from mtagent.evaluators.protocol import (
-    Evaluator,
-    checked_evaluator,
-    counts_calls,
-    rating_by,
-    signature_of,
-    suggests_edits,
-)
+from mtagent.evaluators.protocol import Evaluator, checked_evaluator, counts_calls, signature_of, suggests_edits
+from mtagent.evaluators.rating import rating_by
 from mtagent.evaluators.rules import Rules
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import finished

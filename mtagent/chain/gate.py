@@ -18,16 +18,8 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from mtagent.chain.calibration import Calibration, ExpectedGain, read
 from mtagent.errors import FATAL, ConfigError, OffScript, calls_of
 from mtagent.evaluators.pairwise import Pairwise
-from mtagent.evaluators.protocol import (
-    Evaluator,
-    RatesTogether,
-    checked_evaluator,
-    checked_rating,
-    counts_calls,
-    ratings_by,
-    signature_of,
-    with_absent_spans_noted,
-)
+from mtagent.evaluators.protocol import Evaluator, RatesTogether, checked_evaluator, counts_calls, signature_of
+from mtagent.evaluators.rating import checked_rating, ratings_by, with_absent_spans_noted
 from mtagent.llm.dialogue import together
 from mtagent.llm.protocol import LLM
 from mtagent.records import (

@@ -13,7 +13,7 @@ from mtagent.cli import trust
 from mtagent.cli.terminal import say
 from mtagent.config import Config, GateName, SettingsFile
 from mtagent.errors import ConfigError
-from mtagent.evaluators.protocol import EVALUATORS
+from mtagent.evaluators.registry import EVALUATORS
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.inputs import Files
 from mtagent.metrics.comet import licence_notes

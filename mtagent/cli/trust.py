@@ -23,7 +23,7 @@ from filelock import FileLock, Timeout
 
 from mtagent.config import Config, JudgeSettings, ModelSettings, SettingsFile, parse_spec
 from mtagent.errors import ConfigError, OutputError, UntrustedSettings
-from mtagent.evaluators.protocol import EVALUATORS, PAIRWISE
+from mtagent.evaluators.registry import EVALUATORS, PAIRWISE
 from mtagent.formats.files import reason_of, replacing
 from mtagent.store.database import make_private_file, make_private_folder
 from mtagent.text.escaping import visible

@@ -22,11 +22,10 @@ from mtagent.evaluators.protocol import (
     HasWeights,
     RatesSystems,
     checked_evaluator,
-    checked_rating,
-    rating_as_given,
     signature_of,
     signed,
 )
+from mtagent.evaluators.rating import checked_rating, rating_as_given
 from mtagent.llm.dialogue import Dialogue, settled
 from mtagent.llm.protocol import LLM
 from mtagent.records import Choice, Edit, ErrorSpan, Rating, Segment, contradict

@@ -8,7 +8,7 @@ from typing import Any, get_args
 from mtagent.chain.gate import OpenGate
 from mtagent.config import Config, ModelSettings, Role
 from mtagent.errors import ConfigError
-from mtagent.evaluators.protocol import asks_model, may_ask_model, takes_forced
+from mtagent.evaluators.registry import asks_model, may_ask_model, takes_forced
 from mtagent.jobs.parts import Checked, OwnParts, checked_plan, judge_specs
 
 FOREIGN = {

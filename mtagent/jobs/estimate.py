@@ -21,7 +21,9 @@ from mtagent.chain.proofread import Proofreader
 from mtagent.config import DEFAULT_MODEL, Config, ModelSettings
 from mtagent.errors import FATAL, ConfigError, MissingExtra, ModelError, MtagentError
 from mtagent.evaluators.pairwise import Pairwise
-from mtagent.evaluators.protocol import PAIRWISE, CountsCalls, Evaluator, rating_by, reviewed_paragraphs, suggests_edits
+from mtagent.evaluators.protocol import CountsCalls, Evaluator, suggests_edits
+from mtagent.evaluators.rating import rating_by, reviewed_paragraphs
+from mtagent.evaluators.registry import PAIRWISE
 from mtagent.formats.ratings import Candidates
 from mtagent.jobs.inputs import Files, read_in_context, read_segments
 from mtagent.jobs.parts import (

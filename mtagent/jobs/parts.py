@@ -29,18 +29,8 @@ from mtagent.chain.proofread import Proofreader
 from mtagent.config import DEFAULT_MODEL, Config, ModelSettings, Role, parse_spec, unforced
 from mtagent.errors import ConfigError
 from mtagent.evaluators.pairwise import Pairwise
-from mtagent.evaluators.protocol import (
-    PAIRWISE,
-    Evaluator,
-    Surroundings,
-    asks_model,
-    checked_evaluator,
-    make_evaluator,
-    make_pairwise,
-    may_ask_model,
-    signature_of,
-    suggests_edits,
-)
+from mtagent.evaluators.protocol import Evaluator, checked_evaluator, signature_of, suggests_edits
+from mtagent.evaluators.registry import PAIRWISE, Surroundings, asks_model, make_evaluator, make_pairwise, may_ask_model
 from mtagent.llm.budget import Budget, Budgeted
 from mtagent.llm.cache import Redrawn
 from mtagent.llm.prices import Prices
@@ -329,7 +319,8 @@ class _Models:
     def _client(self, settings: ModelSettings) -> LLM:
         from mtagent.llm.client import OpenAIClient
         from mtagent.llm.limits import Limiter
-        from mtagent.llm.request import LearntParameters, Sampling
+        from mtagent.llm.protocol import Sampling
+        from mtagent.llm.request import LearntParameters
 
         sampling = {name: getattr(settings, name) for name in Sampling.model_fields if name != "extra"}
         local = None if settings.base_url else self._local_server()

@@ -12,16 +12,8 @@ from typing import Any, NamedTuple
 
 from mtagent.config import Config, ModelSettings
 from mtagent.errors import FATAL, ConfigError, OffScript, calls_of
-from mtagent.evaluators.protocol import (
-    Evaluator,
-    RatesSystems,
-    RatesTogether,
-    checked_rating,
-    rating_by,
-    ratings_by,
-    signature_of,
-    with_absent_spans_noted,
-)
+from mtagent.evaluators.protocol import Evaluator, RatesSystems, RatesTogether, signature_of
+from mtagent.evaluators.rating import checked_rating, rating_by, ratings_by, with_absent_spans_noted
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
 from mtagent.jobs.agent import Terms, loaded, make_segments, speaking_python, texts_of
 from mtagent.jobs.context import with_context

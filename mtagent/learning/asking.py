@@ -16,7 +16,8 @@ from mtagent.chain import hints
 from mtagent.chain.gate import Judge, Opinion, asks_model
 from mtagent.config import Config, ModelSettings
 from mtagent.errors import FATAL, ConfigError, InputError, OffScript, calls_of
-from mtagent.evaluators.protocol import Evaluator, rating_by
+from mtagent.evaluators.protocol import Evaluator
+from mtagent.evaluators.rating import rating_by
 from mtagent.jobs.estimate import Counter, Estimator, Range
 from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import content_hashes

@@ -25,16 +25,9 @@ from mtagent.errors import (
 from mtagent.llm.limits import Clock, Limiter, NoPlaceInTime, PauseTooLong
 from mtagent.llm.prices import Price
 from mtagent.llm.prices import price as list_price
+from mtagent.llm.protocol import Sampling
 from mtagent.llm.reply import NO_MODEL, Failure, Reply, is_plausible, read_reply
-from mtagent.llm.request import (
-    Body,
-    LearntParameters,
-    Sampling,
-    estimated_tokens,
-    key_of,
-    request_body,
-    with_more_room,
-)
+from mtagent.llm.request import Body, LearntParameters, estimated_tokens, key_of, request_body, with_more_room
 from mtagent.llm.server import server_address
 from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Protocol, TypedDict, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypedDict, runtime_checkable
 
-from mtagent.records import Completion, Message, Schema, Tool, Usage
+from pydantic import Field
+
+from mtagent.records import Completion, Message, Record, Schema, Tool, Usage
 
 if TYPE_CHECKING:
     from mtagent.llm.limits import Limiter
-    from mtagent.llm.request import Sampling
 
 
 @runtime_checkable
@@ -59,6 +60,24 @@ class KeyedLLM(LLM, Protocol):
     ) -> str:
         """A hash of everything that would be sent: model, settings and content."""
         ...
+
+
+class Sampling(Record):
+    """Sampling settings. Only those that are set are sent, so that the server's defaults apply otherwise.
+
+    ``extra`` holds further fields of the request body, such as ``{"cache_prompt": false}`` for llama.cpp.
+    """
+
+    temperature: float | None = Field(default=None, ge=0)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    max_tokens: int | None = Field(default=None, ge=1)
+    seed: int | None = None
+    reasoning_effort: str | None = None
+    extra: dict[str, Any] = Field(default_factory=dict)
+
+    def parameters(self) -> dict[str, Any]:
+        """The settings as fields of a request body."""
+        return self.model_dump(exclude_none=True, exclude={"extra"}) | self.extra
 
 
 @runtime_checkable

@@ -9,12 +9,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import regex
-from pydantic import Field
 
 from mtagent.llm.protocol import LLM, InstructedLLM, SampledLLM
 from mtagent.llm.reply import Failure
 from mtagent.llm.server import OPENAI
-from mtagent.records import Message, Record, Schema, Tool
+from mtagent.records import Message, Schema, Tool
 
 logger = logging.getLogger(__name__)
 
@@ -22,24 +21,6 @@ Body = dict[str, Any]
 KEY_TAG = "request-1"
 MORE_ROOM = 4096
 LIMITS = ("max_completion_tokens", "max_tokens")
-
-
-class Sampling(Record):
-    """Sampling settings. Only those that are set are sent, so that the server's defaults apply otherwise.
-
-    ``extra`` holds further fields of the request body, such as ``{"cache_prompt": false}`` for llama.cpp.
-    """
-
-    temperature: float | None = Field(default=None, ge=0)
-    top_p: float | None = Field(default=None, gt=0, le=1)
-    max_tokens: int | None = Field(default=None, ge=1)
-    seed: int | None = None
-    reasoning_effort: str | None = None
-    extra: dict[str, Any] = Field(default_factory=dict)
-
-    def parameters(self) -> dict[str, Any]:
-        """The settings as fields of a request body."""
-        return self.model_dump(exclude_none=True, exclude={"extra"}) | self.extra
 
 
 def settings_of(llm: LLM) -> list[str]:
