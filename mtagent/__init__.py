@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from mtagent.decisions import Decision
     from mtagent.errors import MtagentError
     from mtagent.evaluators.protocol import Evaluator
-    from mtagent.jobs.agent import Agent, make_segments
+    from mtagent.jobs.agent import Agent
+    from mtagent.jobs.python_inputs import make_segments
     from mtagent.jobs.rate import rate
     from mtagent.llm.protocol import LLM
     from mtagent.records import (
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "Agent": "jobs.agent",
-    "make_segments": "jobs.agent",
+    "make_segments": "jobs.python_inputs",
     "Plan": "chain.chain",
     "improve": "chain.chain",
     "Config": "config",

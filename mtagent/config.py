@@ -10,7 +10,6 @@ import difflib
 import inspect
 import os
 import re
-import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -115,7 +114,7 @@ GUARD_NAMES = (
     *("terms", "brackets", "quotes", "script", "language", "control", "width", "repetition", "end", "length"),
     "max_length",
 )
-"""The guards that ``skip_guards`` may name; they are in :mod:`mtagent.chain.guards`."""
+"""The guards of :mod:`mtagent.chain.guards`, for help texts. A program may add guards there, and then skip them."""
 Role = Literal["translate", "postedit", "proofread", "judge"]
 _STAGES: dict[str, tuple[Stage, ...]] = {
     "t": ("translate",),
@@ -283,15 +282,6 @@ class Config(ModelSettings):
     @field_serializer("on_ambiguous")
     def _policies_in_short(self, policies: tuple[OnAmbiguous, ...]) -> str:
         return ",".join(policies)
-
-    @field_validator("skip_guards")
-    @classmethod
-    def _known_guards(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        loaded = sys.modules.get("mtagent.chain.guards")  # a program may have added its own there
-        known = loaded.GUARDS if loaded else GUARD_NAMES
-        if unknown := next((name for name in names if name not in known), None):
-            raise ValueError(f"no guard {unknown!r}; there are: {', '.join(known)}")
-        return names
 
     @property
     def file(self) -> Path | None:
@@ -530,7 +520,7 @@ def load(file: Path | SettingsFile | None = None, overrides: Mapping[str, Any] |
     except ValidationError as error:
         raise ConfigError(_explain(error, path, data, given)) from None
     if twice := next((spec for spec in config.judges if config.judges.count(spec) > 1), None):
-        raise ConfigError(f"--judge {twice}: is named twice, and would say the same: --samples asks for more ratings")
+        raise ConfigError(f"judge: {twice} is named twice and would rate the same: samples asks for more ratings")
     compare = [spec.partition(":")[0] == "pairwise" for spec in config.judges]
     if config.judges and (
         config.gate in ("none", "guards")
@@ -538,22 +528,22 @@ def load(file: Path | SettingsFile | None = None, overrides: Mapping[str, Any] |
         or (config.gate == "pairwise" and not all(compare))
     ):
         raise ConfigError(
-            f"the judge {' and '.join(config.judges)} does not decide in the gate {config.gate}: leave --gate out, "
-            "and the judges decide"
+            f"the judge {' and '.join(config.judges)} does not decide in the gate {config.gate}: leave gate "
+            "out, and the judges decide"
         )
     if config.gate in ("none", "guards") and (config.samples > 1 or config.margin):
         name = "samples" if config.samples > 1 else "margin"
-        raise ConfigError(f"{name}: is about judges' scores, and the gate {config.gate} asks none: leave --gate out")
+        raise ConfigError(f"{name}: is about judges' scores, and the gate {config.gate} asks none: leave gate out")
     if config.gate == "pairwise" or (config.judges and all(compare)):
         for name, is_set in (("margin", config.margin > 0), ("samples", config.samples > 1)):
             if is_set:
                 raise ConfigError(
-                    f"{name}: is about scores, and comparisons have none: name a judge that rates, or --gate rate"
+                    f"{name}: is about scores, and comparisons have none: name a judge that rates, or set gate=rate"
                 )
     if config.quorum and config.gate not in (None, "panel", "rate", "pairwise"):
         raise ConfigError(f"quorum: {config.quorum} judges must agree, which the gate {config.gate} does not ask")
     if config.cautious and config.calibration is None:
-        raise ConfigError("cautious: only a calibrated gate knows the chance of a gain: give --calibration")
+        raise ConfigError("cautious: only a calibrated gate knows the chance of a gain: set calibration")
     if config.calibration is not None and config.margin:
         raise ConfigError(
             f"margin: {config.margin:g} is set beside the calibration {config.calibration}: give one of the two"
@@ -580,7 +570,7 @@ def _refuse_unpublished(config: Config) -> None:
     if config.preset == "paper" and config.context:
         raise ConfigError(
             f"context: is {config.context}, and the preset paper shows no neighbouring segments, as the papers do not: "
-            "leave --context out, or --preset paper"
+            "leave context or preset=paper out"
         )
     for name in ("glossary", "keep"):
         path = getattr(config, name)
@@ -598,7 +588,7 @@ def refuse_idle_terms(config: Config, name: str, terms: str) -> None:
     if config.preset == "paper" and not are_checked:
         raise ConfigError(
             f"{name}: {terms} has no effect: the preset paper shows no terms, as the papers do not, and the gate none "
-            f"checks none; leave --{name} out, or have the guards check its terms with --gate guards"
+            f"checks none; leave {name} out, or have the guards check its terms with gate=guards"
         )
 
 
@@ -638,6 +628,5 @@ def _explain(error: ValidationError, path: Path | None, data: Mapping[str, Any],
         hint = f"; did you mean {near[0]!r}?" if near else "; `mtagent config` lists the settings"
         return f"{where}unknown setting {name!r}{hint}"
     if first["type"] == "value_error" or first["loc"][-1] in _NOT_SHOWN or key_in(str(first["input"])):
-        name = "--base-url" if name == "base_url" in given else name
         return f"{where}{name}: {first['msg'].removeprefix('Value error, ')}"
     return f"{where}{name}: {first['msg'].lower()} (got {masked(repr(first['input']))})"

@@ -13,9 +13,10 @@ import pytest
 from bench.harness import simulator
 from mtagent.config import Config
 from mtagent.errors import BudgetSpent, ConfigError, ServerError, Truncated
-from mtagent.jobs.agent import Agent, make_segments
+from mtagent.jobs.agent import Agent
 from mtagent.jobs.parts import budget_of
 from mtagent.jobs.pool import Outcome, work_all
+from mtagent.jobs.python_inputs import make_segments
 from mtagent.llm.budget import ASSUMED_ROOM, Amount, Budget, Budgeted
 from mtagent.llm.cache import Cached
 from mtagent.llm.client import OpenAIClient

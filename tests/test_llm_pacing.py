@@ -19,10 +19,11 @@ import pytest
 from bench.harness import simulator
 from mtagent.config import load
 from mtagent.errors import FATAL, ModelError, RateLimited, ServerError, ServerPaused
-from mtagent.jobs.agent import Agent, make_segments
+from mtagent.jobs.agent import Agent
 from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files
 from mtagent.jobs.pool import GRACE, Outcome, work_all
+from mtagent.jobs.python_inputs import make_segments
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.limits import Limiter
 from mtagent.llm.reply import status_failure

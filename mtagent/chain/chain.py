@@ -94,7 +94,7 @@ class Plan:
             raise ConfigError("there is no stage to run: name at least one, as in tpp, tp or pe")
         for stage in self.stages:
             if needs[stage] is None:
-                raise ConfigError(f"the stage {stage} has nothing to work with: set OPENAI_API_KEY, or give --base-url")
+                raise ConfigError(f"the stage {stage} has nothing to work with: set OPENAI_API_KEY or base_url")
         if self.evaluator is not None:
             checked_evaluator(self.evaluator)
         if self.proposers:

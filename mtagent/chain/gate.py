@@ -238,9 +238,9 @@ class PanelGate:
         cautious: float | None = None,
     ) -> None:
         if not judges:
-            raise ConfigError("a panel needs a judge: name one with --judge")
+            raise ConfigError("a panel needs a judge: set judge")
         if quorum is not None and not 1 <= quorum <= len(judges):
-            raise ConfigError(f"a quorum of {quorum} cannot be had of {len(judges)} judges: name more with --judge")
+            raise ConfigError(f"quorum {quorum}: needs as many judges, and there are {len(judges)}: name more in judge")
         self.judges, self.margin, self.quorum = judges, margin, quorum or len(judges)
         self.gain, self.cautious = gain, cautious
 
@@ -342,8 +342,8 @@ def refuse_open(gate: Gate) -> None:
     """Raise :class:`ConfigError` for a gate that keeps any text, and so cannot choose one of several."""
     if isinstance(gate, OpenGate):
         raise ConfigError(
-            f"the gate {gate.name} asks no judge, and cannot choose the best of several texts: name one with --judge "
-            "(offline: --judge qe-e5)"
+            f"the gate {gate.name} asks no judge, and cannot choose the best of several texts: set judge "
+            "(offline: judge=qe-e5)"
         )
 
 
@@ -384,17 +384,15 @@ def calibrated(
     calibration = read(path)
     judges = gate.judges if isinstance(gate, PanelGate) else ()
     if cautious is not None and calibration.gain is None:
-        raise ConfigError(f"{path}: holds no expected gain, and so no chance of one: leave --cautious out")
+        raise ConfigError(f"{path}: has no expected gain, so the gate cannot know its chance: leave cautious out")
     if calibration.gain is not None and type(gate) not in (PanelGate, RateGate):
-        raise ConfigError(
-            f"{path}: calibrates a gate that asks judges, and the gate is {gate.name}: name its judges with --judge"
-        )
+        raise ConfigError(f"{path}: calibrates a gate that asks judges, and the gate is {gate.name}: set judge")
     if calibration.gain is not None:
         panel = [_judge_of(path, weight.signature, judges) for weight in calibration.gain.judges]
         if others := [judge.name for judge in judges if judge not in panel]:
             raise ConfigError(f"{path}: was calibrated without the judge {others[0]}: leave it out, or calibrate anew")
         if isinstance(gate, PanelGate) and gate.quorum != len(judges):
-            raise ConfigError(f"{path}: decides by the expected gain, and not by a quorum: leave --quorum out")
+            raise ConfigError(f"{path}: decides by the expected gain, not by a quorum: leave quorum out")
         gate = PanelGate(*panel, gain=calibration.gain, cautious=cautious)
     return gate, _thresholds(path, calibration, judges, editor, triage)
 
@@ -411,7 +409,7 @@ def _thresholds(
             raise ConfigError(f"{path}: holds no gain, and no threshold reached the wanted precision: nothing to use")
         return ()
     if not calibration.signature:
-        raise ConfigError(f"{path}: does not say whose ratings it is for (signature): calibrate again with --signature")
+        raise ConfigError(f"{path}: has no signature, so its judge is not known: calibrate again with --signature")
     raters = [judge.evaluator for judge in judges if isinstance(judge, RatingJudge)]
     raters += [rater for rater in (editor, triage) if rater is not None]
     fitting = {id(rater): rater for rater in raters if calibration.holds_for(signature_of(rater))}
@@ -423,7 +421,7 @@ def _thresholds(
 def _judge_of(path: Path, signature: str, judges: Sequence[Judge]) -> Judge:
     """The judge that a calibration means. Raises :class:`ConfigError`, which says what is asked otherwise."""
     if not signature:
-        raise ConfigError(f"{path}: does not say whose ratings it is for (signature): calibrate again with --signature")
+        raise ConfigError(f"{path}: has no signature, so its judge is not known: calibrate again with --signature")
     for judge in judges:
         if same_rater(signature, judge.signature):
             return judge
@@ -445,5 +443,5 @@ def _made_for_another(
     hint = f" (not asked like that: {', '.join(missing)})" if missing else ""
     return ConfigError(
         f"{path}: was calibrated for {wanted}, but {' and '.join(there)}{hint}; name that "
-        "evaluator with --judge or --evaluator, or calibrate for this one: mtagent gate calibrate"
+        "evaluator in judge or evaluator, or calibrate for this one: mtagent gate calibrate"
     )

@@ -84,7 +84,7 @@ def make_evaluator(spec: str, surroundings: Surroundings) -> Evaluator:
     """The evaluator that ``NAME[:OPTION=VALUE,...]`` names. Raises :class:`ConfigError` naming the culprit."""
     name, options = parse_spec(spec)
     if name == PAIRWISE:
-        raise ConfigError(f"{name} compares two texts and rates none: name it with --judge")
+        raise ConfigError(f"{name} compares two texts and does not rate: name it in judge")
     if name not in EVALUATORS:
         return _foreign(name, options, surroundings)
     kind = _kind(name)
@@ -129,9 +129,7 @@ def _made(name: str, kind: Any, options: Mapping[str, str], surroundings: Surrou
     parameters = inspect.signature(kind).parameters
     arguments = {key: value for key, value in surroundings.arguments().items() if key in parameters}
     if "llm" in parameters and "llm" not in arguments:
-        raise ConfigError(
-            f"{name} asks a model, and there is none: set OPENAI_API_KEY, or give --base-url or --llm local"
-        )
+        raise ConfigError(f"{name} asks a model, and there is none: set OPENAI_API_KEY, base_url, or llm=local")
     return kind(**{**arguments, **parts, **typed_options(f"evaluator {name}", kind, options)})
 
 

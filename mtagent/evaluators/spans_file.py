@@ -118,7 +118,7 @@ class Annotations:
         return (
             f"{named}: is not the translation that was rated at {annotation.where}: "
             f"{_difference(translation, annotation.translation or '')}; "
-            "edited texts need another judge: --judge NAME, or --gate guards"
+            "edited texts need another judge: set judge, or gate=guards"
         )
 
 

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent import futures
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack, overload
 from weakref import WeakKeyDictionary
-
-from pydantic import ValidationError
 
 from mtagent import config as configuration
 from mtagent.chain.chain import Plan, improve
@@ -22,19 +18,19 @@ from mtagent.chain.gate import Gate
 from mtagent.config import Role, Settings
 from mtagent.errors import ConfigError, MtagentError
 from mtagent.evaluators.protocol import Evaluator
-from mtagent.formats.glossary import Glossary
 from mtagent.jobs.agent_settings import refuse_foreign, refuse_idle
 from mtagent.jobs.context import Document, Placed, placed
 from mtagent.jobs.improve import outcome_of_chain
-from mtagent.jobs.inputs import GlossaryFor, read_terms, with_terms
+from mtagent.jobs.inputs import with_terms
 from mtagent.jobs.parts import OwnParts, assembled, budget_of, within
 from mtagent.jobs.pool import GRACE, Outcome, work_all
+from mtagent.jobs.python_inputs import About, Terms, loaded, mapping_of, segments_of
 from mtagent.jobs.run import RunModels
 from mtagent.jobs.session import Session
 from mtagent.llm import prices
 from mtagent.llm.budget import Budget
 from mtagent.llm.protocol import LLM
-from mtagent.records import Call, Chain, Segment, Step, Term, Usage
+from mtagent.records import Call, Chain, Segment, Step, Usage
 from mtagent.store.store import Store
 from mtagent.text import languages
 from mtagent.translators import wrap
@@ -44,9 +40,6 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession
 
     from mtagent.jobs.agent_run import AgentRun
-
-Terms = Mapping[str, str] | Iterable[Term] | Glossary
-_OPTION = re.compile(r"(?<![\w-])--([a-z][a-z-]*[a-z])")
 
 
 class Agent:
@@ -95,26 +88,25 @@ class Agent:
         if judge is not None and own_judge is None:
             given["judge"] = judge if isinstance(judge, Mapping) else {"evaluator": judge}
         self._on_step, self._on_call = on_step, on_call
-        with speaking_python():
-            for name, listener in (("on_step", on_step), ("on_call", on_call)):
-                if listener is not None and not callable(listener):
-                    raise ConfigError(f"{name}: {listener!r:.80} cannot be called: give a function")
-            refuse_foreign(given)
-            self.config, self._terms = loaded(config_file, given, glossary, keep)
-            wrapped = None if translator is None or isinstance(translator, str) else wrap(translator)
-            self._own = OwnParts(
-                translator=wrapped,
-                evaluator=None if isinstance(evaluator, str) else evaluator,
-                judge=own_judge,
-                triage=None if isinstance(triage, str) else triage,
-                gate=None if isinstance(gate, str) else gate,
-                llm=None if isinstance(llm, str) else llm,
-                llms=_mapping(llms, "llms: give a model for a role, as in {'judge': model}"),
-                api_key=api_key,
-                headers=_mapping(headers, "headers: give names and texts, as in {'X-Team': 'mt'}"),
-                http_client=http_client,
-            )
-            self._asks_server = refuse_idle(given, self.config, self._own).asks_server
+        for name, listener in (("on_step", on_step), ("on_call", on_call)):
+            if listener is not None and not callable(listener):
+                raise ConfigError(f"{name}: {listener!r:.80} cannot be called: give a function")
+        refuse_foreign(given)
+        self.config, self._terms = loaded(config_file, given, glossary, keep)
+        wrapped = None if translator is None or isinstance(translator, str) else wrap(translator)
+        self._own = OwnParts(
+            translator=wrapped,
+            evaluator=None if isinstance(evaluator, str) else evaluator,
+            judge=own_judge,
+            triage=None if isinstance(triage, str) else triage,
+            gate=None if isinstance(gate, str) else gate,
+            llm=None if isinstance(llm, str) else llm,
+            llms=mapping_of(llms, "llms: give a model for a role, as in {'judge': model}"),
+            api_key=api_key,
+            headers=mapping_of(headers, "headers: give names and texts, as in {'X-Team': 'mt'}"),
+            http_client=http_client,
+        )
+        self._asks_server = refuse_idle(given, self.config, self._own).asks_server
         self._budget = budget_of(self.config)
         self._session: Session[_Parts] = Session(lambda: _Opening(self.config, self._own, self._budget))
         batch = wrapped.batch_size if isinstance(wrapped, CallableTranslator) else BATCH_SIZE
@@ -170,7 +162,7 @@ class Agent:
         self, texts: str | Iterable[str], source_lang: str, target_lang: str, **about: Unpack[About]
     ) -> Chain | list[Chain]:
         """Translate and improve a text, or each of several; see :meth:`atranslate`."""
-        chains = self.improve(_segments(texts, None, source_lang, target_lang, about), timeout=about.get("timeout"))
+        chains = self.improve(segments_of(texts, None, source_lang, target_lang, about), timeout=about.get("timeout"))
         return chains[0] if isinstance(texts, str) else chains
 
     @overload
@@ -194,7 +186,7 @@ class Agent:
         for: the last step of these has failed.
         """
         chains = await self.aimprove(
-            _segments(texts, None, source_lang, target_lang, about), timeout=about.get("timeout")
+            segments_of(texts, None, source_lang, target_lang, about), timeout=about.get("timeout")
         )
         return chains[0] if isinstance(texts, str) else chains
 
@@ -220,7 +212,7 @@ class Agent:
         **about: Unpack[About],
     ) -> Chain | list[Chain]:
         """Improve the translation of a text, or of each of several; see :meth:`atranslate`."""
-        segments = _segments(texts, translations, source_lang, target_lang, about)
+        segments = segments_of(texts, translations, source_lang, target_lang, about)
         chains = self.improve(segments, timeout=about.get("timeout"))
         return chains[0] if isinstance(texts, str) else chains
 
@@ -231,13 +223,11 @@ class Agent:
 
         After ``timeout`` seconds a segment is what it is by then. Raises as :meth:`atranslate` does.
         """
-        with speaking_python():
-            return self._session.wait(lambda parts: self._improved(segments, parts, timeout))
+        return self._session.wait(lambda parts: self._improved(segments, parts, timeout))
 
     async def aimprove(self, segments: Iterable[Segment], *, timeout: float | None = None) -> list[Chain]:  # noqa: ASYNC109
         """The same for async code."""
-        with speaking_python():
-            return await self._session.run(lambda parts: self._improved(segments, parts, timeout))
+        return await self._session.run(lambda parts: self._improved(segments, parts, timeout))
 
     async def _improved(self, segments: Iterable[Segment], parts: _Parts, seconds: float | None) -> list[Chain]:
         work, done = _Work(self, seconds), dict[int, Chain]()
@@ -277,21 +267,20 @@ class Agent:
             del under_way[future]
             return future.result()
 
-        with speaking_python():
-            try:
-                for place in work.placed(segments):
-                    under_way[self._session.submit(partial(work.improve, place))] = place.position
-                    if len(under_way) >= self._window:
-                        yield following()
-                while under_way:
+        try:
+            for place in work.placed(segments):
+                under_way[self._session.submit(partial(work.improve, place))] = place.position
+                if len(under_way) >= self._window:
                     yield following()
-            except MtagentError as error:
-                self._session.wait(lambda parts: work.end())
-                error.chains = _in_order(_done(under_way) | work.stopped)
-                raise
-            finally:
-                for future in under_way:
-                    future.cancel()
+            while under_way:
+                yield following()
+        except MtagentError as error:
+            self._session.wait(lambda parts: work.end())
+            error.chains = _in_order(_done(under_way) | work.stopped)
+            raise
+        finally:
+            for future in under_way:
+                future.cancel()
 
     async def astream(
         self,
@@ -312,46 +301,30 @@ class Agent:
             del under_way[future]
             return future.result()
 
-        with speaking_python():
-            try:
-                async for place in work.placed_async(segments):
-                    chain = asyncio.ensure_future(self._session.run(partial(work.improve, place)))
-                    under_way[chain] = place.position
-                    if len(under_way) >= self._window:
-                        yield await following()
-                while under_way:
+        try:
+            async for place in work.placed_async(segments):
+                chain = asyncio.ensure_future(self._session.run(partial(work.improve, place)))
+                under_way[chain] = place.position
+                if len(under_way) >= self._window:
                     yield await following()
-            except MtagentError as error:
-                await self._session.run(lambda parts: work.end())
-                error.chains = _in_order(_done(under_way) | work.stopped)
-                raise
-            finally:
-                for future in under_way:
-                    future.cancel()
-                await asyncio.gather(*under_way, return_exceptions=True)
+            while under_way:
+                yield await following()
+        except MtagentError as error:
+            await self._session.run(lambda parts: work.end())
+            error.chains = _in_order(_done(under_way) | work.stopped)
+            raise
+        finally:
+            for future in under_way:
+                future.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
 
     def run(self, name: str, *, store: str | Path | None = None) -> AgentRun:
         """A stored run: what it has finished is not done, and not paid for, again. See :class:`AgentRun`."""
         from mtagent.jobs.agent_run import AgentRun
 
-        with speaking_python():
-            update = {"run": name, **({} if store is None else {"store": Path(store)})}
-            config = configuration.Config.model_validate(self.config.model_dump(exclude_unset=True) | update)
-            return AgentRun(config, self._own, self._terms, budget=self._budget, on_step=self._heard)
-
-
-class About(TypedDict, total=False):
-    """What may be known about texts: terms to use, text around them, their domain, how they are to be translated.
-
-    ``terms``: ``{"segment": "Segment"}``, or :class:`Term` records. ``timeout``: seconds, after which a text is what it
-    is by then.
-    """
-
-    terms: Terms | None
-    context: str | None
-    domain: str | None
-    instructions: str | None
-    timeout: float | None
+        update = {"run": name, **({} if store is None else {"store": Path(store)})}
+        config = configuration.Config.model_validate(self.config.model_dump(exclude_unset=True) | update)
+        return AgentRun(config, self._own, self._terms, budget=self._budget, on_step=self._heard)
 
 
 class _Parts(NamedTuple):
@@ -462,119 +435,3 @@ def _done(under_way: Mapping[futures.Future[Chain], int] | Mapping[asyncio.Futur
 
 def _in_order(chains: Mapping[int, Chain]) -> tuple[Chain, ...]:
     return tuple(chain for _, chain in sorted(chains.items()))
-
-
-def _mapping(given: Mapping[Any, Any] | None, what: str) -> dict[Any, Any]:
-    if given is not None and not isinstance(given, Mapping):
-        raise ConfigError(f"{what}, not {given!r:.80}")
-    return dict(given or {})
-
-
-def loaded(
-    config_file: str | Path | None,
-    given: Mapping[str, Any],
-    glossary: Terms | str | Path | None,
-    keep: Iterable[str] | str | Path | None,
-) -> tuple[configuration.Config, GlossaryFor]:
-    """The configuration, and the terms of its files or those that are given. Raises :class:`ConfigError`."""
-    files = {name: file for name, file in (("glossary", glossary), ("keep", keep)) if isinstance(file, str | Path)}
-    if config_file is not None and not (isinstance(config_file, str | Path) and str(config_file).strip()):
-        raise ConfigError(f"config_file: {config_file!r:.80} is no path")
-    config = configuration.load(None if config_file is None else Path(config_file), {**given, **files})
-    terms = () if "glossary" in files else terms_of(glossary)  # type: ignore[arg-type]
-    kept = list[Term]()
-    if "keep" not in files and keep is not None:
-        if not isinstance(keep, Iterable):
-            raise ConfigError(f"keep: {keep!r:.80}: give a file, or a list of words")
-        words = list(keep)
-        for word in words:
-            if not isinstance(word, str) or not word.strip():
-                raise ConfigError(f"keep: {word!r:.80} is no word")
-        kept = [Term(source=word) for word in words]
-    for name, what, given_terms in (("glossary", "the glossary", terms), ("keep", "the list of words", kept)):
-        if given_terms:
-            configuration.refuse_idle_terms(config, name, what)
-    return config, read_terms(config, terms, kept)
-
-
-def terms_of(terms: Terms | None) -> tuple[Term, ...]:
-    """Terms given as ``{"source": "target"}``, as records, or as a glossary. Raises :class:`ConfigError`."""
-    if terms is None:
-        return ()
-    if isinstance(terms, Glossary):
-        return terms.terms
-    if isinstance(terms, Mapping):
-        try:
-            return tuple(Term(source=source, target=target) for source, target in terms.items())
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise ConfigError(f"terms: {first['loc'][0]} {first['input']!r:.80}: {first['msg'].lower()}") from None
-    if not isinstance(terms, Iterable):
-        raise ConfigError(f"terms: {terms!r:.80} are none: give a mapping from source to target, or Term records")
-    for term in (found := tuple(terms)):
-        if not isinstance(term, Term):
-            raise ConfigError(f"terms: {term!r} is none: give a mapping from source to target, or Term records")
-    return found
-
-
-@contextmanager
-def speaking_python() -> Iterator[None]:
-    """Errors name settings as Python spells them: ``base_url``, not ``--base-url``."""
-    try:
-        yield
-    except MtagentError as error:
-        if error.args and isinstance(error.args[0], str):
-            error.args = (_OPTION.sub(lambda option: option[1].replace("-", "_"), error.args[0]), *error.args[1:])
-        raise
-
-
-def _segments(
-    texts: str | Iterable[str],
-    translations: str | Iterable[str] | None,
-    source_lang: str,
-    target_lang: str,
-    about: About,
-) -> list[Segment]:
-    if unknown := next((name for name in about if name not in About.__annotations__), None):
-        raise TypeError(f"unexpected keyword argument {unknown!r}; there are: {', '.join(About.__annotations__)}")
-    if isinstance(texts, str):
-        if translations is not None and not isinstance(translations, str):
-            raise ConfigError("one text has one translation, and several texts a list of them")
-        texts, translations = [texts], None if translations is None else [translations]
-    segments = make_segments(texts, translations, source_lang, target_lang)
-    known = {name: about.get(name) for name in ("context", "domain")} | {"notes": about.get("instructions")}
-    known = {name: value for name, value in known.items() if value}
-    terms = Glossary(terms_of(about.get("terms")))
-    return list(with_terms((segment.model_copy(update=known) for segment in segments), lambda *_: terms))
-
-
-def make_segments(
-    sources: Iterable[str], translations: Iterable[str] | None, source_lang: str, target_lang: str
-) -> list[Segment]:
-    """Segments numbered from 1. Raises :class:`ConfigError` for what is no text, or if there is not one for each.
-
-    The source language ``"auto"`` is for MT systems that find it out.
-    """
-    sources = texts_of(sources, "source")
-    given = [None] * len(sources) if translations is None else texts_of(translations, "translation")
-    if len(given) != len(sources):
-        raise ConfigError(f"{len(sources)} sources and {len(given)} translations: there must be one for each")
-    source_lang = languages.UNKNOWN if source_lang == "auto" else languages.normalise(source_lang)
-    target_lang = languages.normalise(target_lang)
-    return [
-        Segment(id=str(i), source=source, translation=translation, source_lang=source_lang, target_lang=target_lang)
-        for i, (source, translation) in enumerate(zip(sources, given, strict=True), 1)
-    ]
-
-
-def texts_of(given: Iterable[str], what: str) -> list[str]:
-    """The texts of ``given``, whatever can be iterated over in order. Raises :class:`ConfigError` for anything else."""
-    if isinstance(given, str | bytes):
-        raise ConfigError("give a list of texts, not one text")
-    if isinstance(given, Mapping | set | frozenset) or not isinstance(given, Iterable):
-        raise ConfigError(f"give a list of texts as {what}s, not {type(given).__name__} {given!r:.80}")
-    texts = list(given)
-    for i, text in enumerate(texts, 1):
-        if not isinstance(text, str):
-            raise ConfigError(f"{what} {i} is no text but {text!r}")
-    return texts

@@ -11,7 +11,6 @@ from typing import Self
 from mtagent.chain.chain import improve
 from mtagent.config import Config
 from mtagent.errors import ConfigError, MtagentError
-from mtagent.jobs.agent import speaking_python
 from mtagent.jobs.context import placed
 from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import GlossaryFor, content_hashes, with_terms
@@ -63,8 +62,7 @@ class AgentRun:
 
     async def aimprove(self, segments: Iterable[Segment]) -> list[Chain]:
         """The same for async code."""
-        with speaking_python():
-            return await self._improved(segments)
+        return await self._improved(segments)
 
     async def _improved(self, segments: Iterable[Segment]) -> list[Chain]:
         config = self._config

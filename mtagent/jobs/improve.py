@@ -139,6 +139,6 @@ def _contents(config: Config, files: Files, *, translates: bool) -> _Contents:
     if with_words and not workable and not translates:
         raise ConfigError(
             f"{files.source}: there is no translation in it, and nothing to translate with: "
-            "give -t, or the stage translate with OPENAI_API_KEY, --base-url, --llm local or --translator"
+            "give -t, or the stage translate with OPENAI_API_KEY, base_url, llm=local or translator"
         )
     return _Contents(total, workable < with_words, has_candidates, tuple(pairs), tuple(domains))

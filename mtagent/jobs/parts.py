@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -155,6 +155,14 @@ def installed(config: Config) -> dict[str, str]:
     return {"language identifier (extra languages)": f"py3langid {version('py3langid')}" if there else "none"}
 
 
+def _known_guards(names: Sequence[str]) -> frozenset[str]:
+    """The guards of these ``names``. Raises :class:`ConfigError` for a name that no guard has."""
+    for name in names:
+        if name not in guards.GUARDS:
+            raise ConfigError(f"skip_guards: no guard {name!r}; there are: {', '.join(guards.GUARDS)}")
+    return frozenset(names)
+
+
 def _embeddings() -> E5:
     from mtagent.metrics.qe_e5 import E5
 
@@ -247,7 +255,7 @@ def _plan(
         gate=gate,
         thresholds=thresholds,
         triage=_triage_threshold(config, triage, thresholds),
-        skip_guards=frozenset(config.skip_guards),
+        skip_guards=_known_guards(config.skip_guards),
         own_guards={"length": guards.Length(_embeddings().nearest)} if config.embeddings else None,
         stop_when_error_free=config.stop_when_error_free,
         gate_calls=config.gate_calls,
@@ -406,12 +414,12 @@ def _refuse_other_rule(config: Config, gate: Gate) -> None:
     by_gain = isinstance(gate, PanelGate) and gate.gain is not None
     if by_gain and config.gate != "gain":
         raise ConfigError(
-            f"{config.calibration}: decides by an expected gain, and the gate is {config.gate}: leave --gate out"
+            f"{config.calibration}: decides by an expected gain, and the gate is {config.gate}: leave gate out"
         )
     if config.gate == "gain" and not by_gain:
         raise ConfigError(
-            "the gate gain goes by an expected gain: give --calibration with one, from `mtagent gate calibrate` of "
-            "these judges' scores of edits"
+            "the gate gain goes by an expected gain: set calibration to a file that `mtagent gate calibrate` makes "
+            "of these judges' scores of edits"
         )
 
 
@@ -428,7 +436,7 @@ def _judges(config: Config, models: _Models) -> tuple[Judge, ...]:
         fitting = (judge for judge in ways if any(same_rater(judge.signature, known) for known in calibrated))
         judge = next(fitting, usual)
         if any(same_rater(judge.signature, other.signature) for other in judges):
-            raise ConfigError(f"--judge {spec}: is named twice")
+            raise ConfigError(f"judge: {spec} is named twice")
         judges.append(judge)
     return tuple(judges)
 
@@ -478,7 +486,7 @@ async def assembled_panel(
         for judge in judges:
             if panel.teacher is not None and same_rater(judge.signature, panel.teacher.signature):
                 raise ConfigError(
-                    f"--teacher {teacher}: is one of the judges, and would find itself right: name a stronger model"
+                    f"teacher: {teacher} is one of the judges and would confirm itself: name a stronger model"
                 )
         yield panel
 
@@ -498,7 +506,7 @@ def _triage_threshold(config: Config, triage: Evaluator | None, calibrated: tupl
     """From which score on triage leaves a text alone. Raises :class:`ConfigError` where nothing says so."""
     if triage is None:
         if config.triage_above is not None:
-            raise ConfigError(f"triage_above: {config.triage_above:g} is the score of nobody: give --triage NAME")
+            raise ConfigError(f"triage_above: {config.triage_above:g} is a score of no evaluator: set triage")
         return None
     if config.triage_above is not None:
         return Threshold(triage, config.triage_above)
@@ -509,7 +517,7 @@ def _triage_threshold(config: Config, triage: Evaluator | None, calibrated: tupl
     else:
         why = f"{config.calibration} has no threshold for {signature_of(triage)}"
     raise ConfigError(
-        f"triage {triage.name}: {why}: give --triage-above SCORE, or --calibration with a file from "
+        f"triage {triage.name}: {why}: set triage_above, or set calibration to a file from "
         "`mtagent gate calibrate` of its scores and what people call error-free"
     )
 
@@ -618,9 +626,7 @@ def _surroundings(config: Config, llm: LLM | None) -> Surroundings:
 
 def _needed(llm: LLM | None, what: str) -> LLM:
     if llm is None:
-        raise ConfigError(
-            f"{what} asks a model, and there is none: set OPENAI_API_KEY, or give --base-url or --llm local"
-        )
+        raise ConfigError(f"{what} asks a model, and there is none: set OPENAI_API_KEY, base_url, or llm=local")
     return llm
 
 

@@ -213,7 +213,7 @@ class _Doubt:
             return
         raise MtagentError(
             f"stopped: {failed}, the last one with {outcome.failure} "
-            "Nothing is lost: the same command again goes on from there (--give-up-after 0: whatever fails)"
+            "Nothing is lost: the same command again goes on from there (give_up_after=0: whatever fails)"
         )
 
 

@@ -15,12 +15,12 @@ from mtagent.errors import FATAL, ConfigError, OffScript, calls_of
 from mtagent.evaluators.protocol import Evaluator, RatesSystems, RatesTogether, signature_of
 from mtagent.evaluators.rating import checked_rating, rating_by, ratings_by, with_absent_spans_noted
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
-from mtagent.jobs.agent import Terms, loaded, make_segments, speaking_python, texts_of
 from mtagent.jobs.context import with_context
 from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.inputs import RatingInputs, RatingOutput, content_hashes, files_named, with_terms
 from mtagent.jobs.parts import OwnParts, assembled_evaluator, effective
 from mtagent.jobs.pool import Outcome, in_order
+from mtagent.jobs.python_inputs import Terms, loaded, make_segments, texts_of
 from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
 from mtagent.jobs.session import OwnLoop
 from mtagent.jobs.summary import SystemSummary
@@ -356,8 +356,7 @@ def rate(
 
     loop = OwnLoop()  # so that it works where a loop runs already, as in Jupyter
     try:
-        with speaking_python():
-            return asyncio.run_coroutine_threadsafe(collected(), loop.loop).result()
+        return asyncio.run_coroutine_threadsafe(collected(), loop.loop).result()
     finally:
         loop.stop()
 
@@ -380,15 +379,14 @@ def rate_each(
 
     Raises :class:`ConfigError` for a wrong setting: as soon as it is called, or when the evaluator is made.
     """
-    with speaking_python():
-        if idle := next((name for name in settings if name in Config.model_fields and name not in OF_RATING), None):
-            raise ConfigError(f"{idle}: does nothing for ratings, which are not stored and change no text")
-        settings |= {name: value for name, value in (("evaluator", evaluator), ("llm", llm)) if isinstance(value, str)}
-        config, terms = loaded(config_file, settings, glossary, keep)
-        own = OwnParts(
-            evaluator=None if isinstance(evaluator, str) else evaluator, llm=None if isinstance(llm, str) else llm
-        )
-        candidates = make_candidates(sources, translations, source_lang, target_lang, references=references)
+    if idle := next((name for name in settings if name in Config.model_fields and name not in OF_RATING), None):
+        raise ConfigError(f"{idle}: does nothing for ratings, which are not stored and change no text")
+    settings |= {name: value for name, value in (("evaluator", evaluator), ("llm", llm)) if isinstance(value, str)}
+    config, terms = loaded(config_file, settings, glossary, keep)
+    own = OwnParts(
+        evaluator=None if isinstance(evaluator, str) else evaluator, llm=None if isinstance(llm, str) else llm
+    )
+    candidates = make_candidates(sources, translations, source_lang, target_lang, references=references)
     shown = [
         candidate.segment.model_copy(
             update={

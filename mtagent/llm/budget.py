@@ -28,7 +28,7 @@ ASSUMED_ROOM = 4096
 """Tokens that a reply is taken to have at most where no ``max_tokens`` is set."""
 _FRAME = 16  # tokens around each message
 _ROOMS = (1, 2, 2)  # of the requests that a call can become, in the worst order
-_WITHOUT_COUNT = "go on without a budget, or start another run with one (--name): stored replies cost it nothing"
+_WITHOUT_COUNT = "go on without a budget, or start another run with one: stored replies cost it nothing"
 PriceOf = Callable[[Usage], float | None]
 
 
@@ -71,8 +71,8 @@ class Budget:
             return lambda usage: 0.0
         if not isinstance(llm, PricedLLM) or llm.price(Usage(input_tokens=1, output_tokens=1)) is None:
             raise ConfigError(
-                f"--budget: the price of {llm.model} is not known there: name it in a price file (--prices FILE), "
-                "or limit the tokens (--token-budget N)"
+                f"budget: the price of {llm.model} is not known there: name it in a price file (prices), "
+                "or limit the tokens (token_budget)"
             )
         self._prices[llm.model] = llm.price
         return llm.price
@@ -97,8 +97,8 @@ class Budget:
                 )
             if self.limit.dollars < inf and cost is None:
                 raise ConfigError(
-                    f"{calls} of which nobody knows what they cost: name the price in a file (--prices FILE), limit "
-                    "the tokens instead (--token-budget N), or start another run (--name)"
+                    f"{calls} of which nobody knows what they cost: name the price in a file (prices), limit "
+                    "the tokens instead (token_budget), or start another run"
                 )
             before += Amount(cost or 0.0, tokens)
         with self._lock:
@@ -140,7 +140,7 @@ class Budget:
 
     def _explain(self, worst: Amount, hint: str) -> str:
         in_dollars = self.spent.dollars + worst.dollars > self.limit.dollars
-        option = "--budget" if in_dollars else "--token-budget"
+        option = "budget" if in_dollars else "token_budget"
         spent, limit, most, assumed = (
             dollars(amount.dollars) if in_dollars else f"{amount.tokens:,} tokens"
             for amount in (self.spent, self.limit, worst, self.assumed)
@@ -172,7 +172,7 @@ class Budgeted:
         self._price = budget.price_of(llm)
         room = room_of(self.sampling.parameters()) if self.sampling else None
         self._room = room or ASSUMED_ROOM
-        self._hint = "" if room else f" ({ASSUMED_ROOM:,} tokens a reply are assumed; --max-tokens sets that)"
+        self._hint = "" if room else f" ({ASSUMED_ROOM:,} tokens a reply are assumed; max_tokens sets that)"
 
     async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
         """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`. Raises :class:`BudgetSpent`."""

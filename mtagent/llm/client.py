@@ -276,7 +276,7 @@ class OpenAIClient:
                 seconds = max(outcome.retry_after, min(seconds, 1.0))  # some servers ask to wait 0 s, again and again
             logger.info("attempt %d failed (%s); next in %.1f s", attempt, outcome.message, seconds)
             if attempt == NOTICED:
-                words = "%s keeps failing (%s): each call is tried again for up to %.0f s (--deadline)"
+                words = "%s keeps failing (%s): each call is tried again for up to %.0f s (deadline)"
                 logger.warning(words, self.base_url, outcome.message, self._deadline)
             if seconds > exchange.left():
                 return outcome
@@ -339,7 +339,7 @@ class OpenAIClient:
         if failure.transient and wait is not None and exchange.is_too_long(wait):
             paused = ServerPaused(
                 f"stopped: {self.model} at {self.base_url} asks to be left alone for "
-                f"{_until(wait, self._clock.wall())}, and a call may wait {self._deadline:.0f} s (--deadline). What "
+                f"{_until(wait, self._clock.wall())}, and a call may wait {self._deadline:.0f} s (deadline). What "
                 "was finished is stored: the same command after that time goes on from there"
             )
             paused.seconds, paused.status = wait, failure.status or None
@@ -359,7 +359,7 @@ class OpenAIClient:
             way_out = "asked twice: see whether the server works as it should, or try another model"
         elif failure.kind is ModelNotFound or failure.code in NO_MODEL:
             models = f"{self.base_url}/models lists what the server has"
-            way_out = f"{self.model} may be gone, or not open to this key: name another with --model NAME ({models})"
+            way_out = f"{self.model} may be gone, or not open to this key: name another in model ({models})"
         elif failure.kind is BadRequest and failure.status == 404:
             way_out = "check the model's name and the base URL"
         else:

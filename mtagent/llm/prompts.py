@@ -368,7 +368,7 @@ def read_instructions(path: Path) -> str:
     except UnicodeDecodeError:
         raise InputError(f"{path}: is not UTF-8; save it in that encoding") from None
     if not text:
-        raise InputError(f"{path}: is empty: write the instructions into it, or leave --instructions out")
+        raise InputError(f"{path}: is empty: write the instructions into it, or leave instructions out")
     if (odd := next((char for char in text if ord(char) < 32 and char not in "\n\r\t"), None)) is not None:
         raise InputError(f"{path}: holds the control character U+{ord(odd):04X}: save it as plain text")
     if len(text) > LONGEST:

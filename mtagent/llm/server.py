@@ -34,7 +34,7 @@ def server_address(base_url: str | None) -> str:
 def address_problem(
     address: str,
     *,
-    variable: str = "OPENAI_API_KEY, or in the one that --api-key-env names",
+    variable: str = "OPENAI_API_KEY, or in the one that api_key_env names",
     example: str = "http://localhost:8000/v1",
 ) -> str | None:
     """Why ``address`` cannot be that of a server; ``None`` where it can. Never shows it: people put keys there.

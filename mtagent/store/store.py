@@ -38,7 +38,7 @@ def open_existing(path: Path | None = None) -> Store:
     """The store at ``path`` or its usual place. Raises :class:`StoreError` rather than make an empty one."""
     path = path or default_path()
     if not path.is_file():
-        raise StoreError(f"{path}: there is no store yet; a run makes one, or give --store")
+        raise StoreError(f"{path}: there is no store yet; a run makes one, or set store")
     return Store(path)
 
 
@@ -102,7 +102,7 @@ class Store:
         if differing:
             raise StoreError(
                 f"run {name!r}: was started with other settings or inputs: {'; '.join(differing)}. "
-                "Give the same again to go on with it, or another name (--name) to start a new run"
+                "Give the same again to go on with it, or another name to start a new run"
             )
         run = self._lock(run_id, name)
         try:
@@ -273,9 +273,7 @@ class Store:
         except Timeout:
             pids = self.database.query("SELECT pid FROM runs WHERE id = ? AND pid IS NOT NULL", (run_id,))
             holder = f"process {pids[0][0]}" if pids else "another process"
-            raise RunLocked(
-                f"run {name!r}: {holder} is working on it; wait for it, or give another name (--name)"
-            ) from None
+            raise RunLocked(f"run {name!r}: {holder} is working on it; wait for it, or give another name") from None
         except OSError as error:
             why = (
                 self.database.read_only
