@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from mtagent.chain.decided import decided
+from mtagent.chain.decided_text import decided
 from mtagent.records import Cause, Chain, Step, Term
 from mtagent.store import Store
 from mtagent.store.deletion import delete_runs

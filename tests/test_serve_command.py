@@ -106,7 +106,7 @@ def test_a_name_that_cannot_be_that_of_a_new_key_is_told_without_a_line(shell: S
 def test_a_deadline_is_a_duration(shell: Shell, given: str) -> None:
     code, _, problem = shell("serve", "--deadline", given)
     assert code == 2
-    assert "is no duration: write 5s, 500ms, 2min or 1h" in problem
+    assert "is not a duration: write 5s, 500ms, 2min or 1h" in problem
 
 
 @pytest.mark.loopback

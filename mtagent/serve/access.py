@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from starlette.requests import Request
-
 from mtagent.errors import ConfigError, InputError
 from mtagent.serve.errors import InvalidKey, MissingKey, QuotaExceeded, ServiceError
 
@@ -84,12 +82,6 @@ def new_key(path: Path, name: str) -> str:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
     return secret
-
-
-def key_in(request: Request) -> str | None:
-    """The key in the header: ``DeepL-Auth-Key KEY`` or ``Bearer KEY``."""
-    scheme, _, key = request.headers.get("authorization", "").partition(" ")
-    return key.strip() if scheme.lower() in ("deepl-auth-key", "bearer") else None
 
 
 @dataclass

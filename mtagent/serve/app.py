@@ -9,16 +9,13 @@ import json
 import logging
 import re
 import secrets
-import signal
 import socket
 import sys
-import threading
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from types import FrameType
 from typing import Any
-from urllib.parse import urlsplit
 
 import uvicorn
 from fastapi import FastAPI
@@ -33,10 +30,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mtagent.errors import ConfigError, MtagentError
 from mtagent.serve import deepl, improve, libretranslate
-from mtagent.serve.access import key_in
 from mtagent.serve.errors import ServiceError, error_response
-from mtagent.serve.service import EXCHANGE, Exchange, Service, logger, problem
+from mtagent.serve.service import EXCHANGE, Exchange, Service, logger
 from mtagent.version import __version__
+from mtagent.web import FOREIGN_PAGE, field_problem, is_foreign, request_key, server_config
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "[::1]")
 BODY_SECONDS = 30.0
@@ -75,7 +72,7 @@ def make_app(
 
     @app.get("/metrics")
     async def metrics(request: Request) -> Response:
-        service.admit(key_in(request))
+        service.admit(request_key(request))
         return Response(generate_latest(service.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     @app.exception_handler(ServiceError)
@@ -84,13 +81,13 @@ def make_app(
 
     @app.exception_handler(RequestValidationError)
     async def misread(request: Request, error: RequestValidationError) -> Response:
-        return error_response(request.url.path, ServiceError(400, problem(error.errors()[0])))
+        return error_response(request.url.path, ServiceError(400, field_problem(error.errors()[0])))
 
     @app.exception_handler(HTTPException)
     async def unknown(request: Request, error: HTTPException) -> Response:
         return error_response(request.url.path, ServiceError(error.status_code, str(error.detail)), error.headers)
 
-    app.add_middleware(Door, service=service, allow_origins=allow_origins)
+    app.add_middleware(ServiceMiddleware, service=service, allow_origins=allow_origins)
     if allow_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -103,7 +100,7 @@ def make_app(
     return app
 
 
-class Door:
+class ServiceMiddleware:
     """What every request passes: origin, size of the body, how many are under way; metrics and the log.
 
     When the client goes away, the work for it is cancelled.
@@ -150,14 +147,10 @@ class Door:
 
     def _refuse_foreign(self, request: Request) -> None:
         """Raise :class:`ServiceError` for a page of another origin, which needs no answer to do harm."""
-        origin, headers = request.headers.get("origin"), request.headers
-        if origin is None:
-            foreign = headers.get("sec-fetch-site") == "cross-site"
-        else:
-            allowed = origin in self._allow_origins or "*" in self._allow_origins
-            foreign = not allowed and urlsplit(origin).netloc != headers.get("host")
-        if foreign:
-            raise ServiceError(403, "pages of other origins may not ask this server")
+        host = request.headers.get("host", "")
+        # Behind a proxy, pages of this server may use HTTPS.
+        if is_foreign(request, [f"http://{host}", f"https://{host}", *self._allow_origins]):
+            raise ServiceError(403, FOREIGN_PAGE)
 
     async def _body(self, request: Request, receive: Receive) -> bytes:
         most = self._service.limits.body
@@ -237,7 +230,7 @@ class Door:
         return f"{type(error).__name__} at {' < '.join(reversed(places))}"
 
 
-class JsonLines(logging.Formatter):
+class JsonLogFormatter(logging.Formatter):
     """One JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -250,48 +243,26 @@ class JsonLines(logging.Formatter):
 # -- the server
 
 
-class Server(uvicorn.Server):
-    """A server that, when it is told to stop, refuses what is new with 503 and ends what is under way."""
+class ServiceServer(uvicorn.Server):
+    """A server that, after a signal to stop, refuses new requests with 503 and finishes the others."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self._service = service
 
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """SIGTERM and Ctrl-C stop the server, which then ends as a command that has succeeded."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to stop; at the second signal, stop."""
+        """Begin to stop at SIGTERM and Ctrl-C, as a command that has succeeded; at the second signal, stop."""
         if self._service.closing:
             self.should_exit = self.force_exit = True
         self._service.closing = True
 
     async def on_tick(self, counter: int) -> bool:
-        """Whether to end; asked ten times a second."""
+        """Whether to end; called ten times a second."""
         if self._service.closing and not self.should_exit:
             self._closing_since = getattr(self, "_closing_since", None) or time.monotonic()
             waited = time.monotonic() - self._closing_since
             self.should_exit = waited >= (0.5 if self._service.is_idle else self._service.limits.grace)
         return await super().on_tick(counter)
-
-
-def bound(host: str, port: int) -> socket.socket:
-    """A socket at this address. Raises :class:`ConfigError` where there can be none."""
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as error:
-        raise ConfigError(f"--host {host} --port {port}: {error.strerror or error}") from None
 
 
 def event_loop() -> asyncio.AbstractEventLoop:
@@ -306,25 +277,16 @@ def event_loop() -> asyncio.AbstractEventLoop:
 async def run_server(app: ASGIApp, service: Service, listening: socket.socket, say: Callable[[], None]) -> None:
     """Serve until a signal stops it, and ``say`` so when it begins. The log goes to standard error, as JSON lines."""
     lines = logging.StreamHandler(sys.stderr)
-    lines.setFormatter(JsonLines())
+    lines.setFormatter(JsonLogFormatter())
     logger.addHandler(lines)
     logger.setLevel(logging.INFO)
     logger.propagate = False
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=1,
-        lifespan="off",
-    )
     try:
         async with service.opened():  # here, so that a wrong setting is an error of the command
             # What is there by now stays: the collector need not look at it again and again.
             gc.collect()
             gc.freeze()
             say()
-            await Server(config, service).serve(sockets=[listening])
+            await ServiceServer(server_config(app), service).serve(sockets=[listening])
     finally:
         logger.removeHandler(lines)

@@ -12,10 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from mtagent.records import Chain, Segment, Term
-from mtagent.serve.access import key_in
 from mtagent.serve.errors import ServiceError
 from mtagent.serve.service import EXCHANGE, Service, is_late, marked
 from mtagent.translators.tags import Markup
+from mtagent.web import request_key
 
 NDJSON = "application/x-ndjson"
 
@@ -60,7 +60,7 @@ def router(service: Service) -> APIRouter:
     @routes.post("/v1/improve", response_model=None)
     async def improve(request: Request, wanted: ImproveRequest) -> Response:
         """Improve segments. ``Accept: application/x-ndjson`` streams the chains, one a line, as they are done."""
-        service.admit(key_in(request))
+        service.admit(request_key(request))
         exchange = EXCHANGE.get()
         exchange.markup = (wanted.markup, frozenset()) if wanted.markup else None
         segments = _segments(service, wanted)
@@ -79,7 +79,7 @@ def router(service: Service) -> APIRouter:
         request: Request, source: str | None = None, limit: Annotated[int, Query(ge=1, le=1000)] = 100
     ) -> Response:
         """The newest texts of this key that the operator keeps (``--keep``), or those with this ``source``."""
-        return JSONResponse({"segments": service.state.kept(service.admit(key_in(request)).name, source, limit)})
+        return JSONResponse({"segments": service.state.kept(service.admit(request_key(request)).name, source, limit)})
 
     return routes
 

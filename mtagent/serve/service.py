@@ -29,6 +29,7 @@ from mtagent.serve.state import Keep, State
 from mtagent.text import identification, languages
 from mtagent.translators import aclose, wrap
 from mtagent.translators.tags import BetweenTags, Markup
+from mtagent.web import field_problem
 
 logger = logging.getLogger("mtagent.serve")
 Pair = tuple[str, str]
@@ -390,10 +391,4 @@ def read_fields(kind: type[Fields], data: Mapping[str, Any]) -> Fields:
     try:
         return kind.model_validate(data)
     except ValidationError as error:
-        raise ServiceError(400, problem(error.errors()[0])) from None
-
-
-def problem(first: Mapping[str, Any]) -> str:
-    """What is wrong with a field, without what it holds."""
-    place = ".".join(str(part) for part in first["loc"] if part != "body")
-    return f"{place}: {first['msg'].removeprefix('Value error, ')}"
+        raise ServiceError(400, field_problem(error.errors()[0])) from None
