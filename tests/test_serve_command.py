@@ -121,9 +121,9 @@ def test_a_chain_that_cannot_be_is_an_error_before_anything_is_served(shell: She
     ("given", "why"),
     [
         (("--stages", "pe"), "--stages: the first one is translate, as in tp or tpp"),
-        (("--allow-origin", "evil"), "--allow-origin evil: is no origin: write it as in https://example.org"),
-        (("--allow-origin", "https://a.example/"), "--allow-origin https://a.example/: is no origin"),
-        (("--host-name", "http://a"), "--host-name http://a: is no name of a host: write it as in mt.example.org"),
+        (("--allow-origin", "evil"), "--allow-origin evil: not an origin: write it as in https://example.org"),
+        (("--allow-origin", "https://a.example/"), "--allow-origin https://a.example/: not an origin"),
+        (("--host-name", "http://a"), "--host-name http://a: not a host name: write it as in mt.example.org"),
     ],
 )
 def test_what_would_refuse_every_request_is_refused_at_the_start(

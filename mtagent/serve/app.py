@@ -1,4 +1,4 @@
-"""The application: every request through one door, errors as each interface says them, health and metrics."""
+"""The application: what every request passes, errors in the form of each interface, health and metrics."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mtagent.errors import ConfigError, MtagentError
 from mtagent.serve import deepl, improve, libretranslate
 from mtagent.serve.errors import ServiceError, error_response
-from mtagent.serve.service import EXCHANGE, Exchange, Service, logger
+from mtagent.serve.service import REQUEST_ACCOUNT, RequestAccount, Service, logger
 from mtagent.version import __version__
 from mtagent.web import FOREIGN_PAGE, field_problem, is_foreign, request_key, server_config
 
@@ -46,16 +46,16 @@ _ALWAYS = ("/healthz", "/metrics")
 def make_app(
     service: Service, *, host_names: Sequence[str] = LOCAL_HOSTS, allow_origins: Sequence[str] = ()
 ) -> FastAPI:
-    """The application around ``service``: it answers to ``host_names`` and to pages of ``allow_origins``, alone.
+    """The application around ``service``. It answers only under ``host_names``, and to pages of ``allow_origins``.
 
-    Raises :class:`ConfigError` for what is no name of a host, and no origin.
+    Raises :class:`ConfigError` for an invalid host name or origin.
     """
     for name in host_names:
         if not _HOST_NAME.fullmatch(name):
-            raise ConfigError(f"--host-name {name}: is no name of a host: write it as in mt.example.org")
+            raise ConfigError(f"--host-name {name}: not a host name: write it as in mt.example.org")
     for origin in allow_origins:
         if not _ORIGIN.fullmatch(origin):
-            raise ConfigError(f"--allow-origin {origin}: is no origin: write it as in https://example.org")
+            raise ConfigError(f"--allow-origin {origin}: not an origin: write it as in https://example.org")
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -77,7 +77,7 @@ def make_app(
 
     @app.exception_handler(ServiceError)
     async def refused(request: Request, error: ServiceError) -> Response:
-        return error_response(request.url.path, error, EXCHANGE.get().headers)
+        return error_response(request.url.path, error, REQUEST_ACCOUNT.get().headers)
 
     @app.exception_handler(RequestValidationError)
     async def misread(request: Request, error: RequestValidationError) -> Response:
@@ -101,9 +101,9 @@ def make_app(
 
 
 class ServiceMiddleware:
-    """What every request passes: origin, size of the body, how many are under way; metrics and the log.
+    """What every request passes: checks of its origin, its size and the number of requests in flight; metrics, the log.
 
-    When the client goes away, the work for it is cancelled.
+    When the client disconnects, the work for it is cancelled.
     """
 
     def __init__(self, app: ASGIApp, service: Service, allow_origins: Sequence[str]) -> None:
@@ -114,9 +114,9 @@ class ServiceMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began, status = time.perf_counter(), 499  # as long as nothing was sent
-        exchange = Exchange(number=secrets.token_hex(8))
-        EXCHANGE.set(exchange)
+        began, status = time.perf_counter(), 499  # until an answer is sent
+        exchange = RequestAccount(number=secrets.token_hex(8))
+        REQUEST_ACCOUNT.set(exchange)
 
         async def noting(message: Message) -> None:
             nonlocal status
@@ -146,7 +146,7 @@ class ServiceMiddleware:
             self._note(scope, status, time.perf_counter() - began, exchange)
 
     def _refuse_foreign(self, request: Request) -> None:
-        """Raise :class:`ServiceError` for a page of another origin, which needs no answer to do harm."""
+        """Raise :class:`ServiceError` for a page of another origin."""
         host = request.headers.get("host", "")
         # Behind a proxy, pages of this server may use HTTPS.
         if is_foreign(request, [f"http://{host}", f"https://{host}", *self._allow_origins]):
@@ -170,7 +170,7 @@ class ServiceMiddleware:
         raise ServiceError(413, f"the body is too large: the most is {most} bytes")
 
     async def _watched(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        """Answer, as long as the client is there."""
+        """Answer while the client is connected."""
         working, gone, given = asyncio.current_task(), asyncio.Event(), False
         assert working is not None
 
@@ -197,15 +197,13 @@ class ServiceMiddleware:
         finally:
             watching.cancel()
 
-    def _note(self, scope: Scope, status: int, seconds: float, exchange: Exchange) -> None:
+    def _note(self, scope: Scope, status: int, seconds: float, exchange: RequestAccount) -> None:
         route = getattr(scope.get("route"), "path", "other")
         metrics = self._service.metrics
         metrics.requests.labels(route, status, exchange.key.name).inc()
         metrics.seconds.labels(route).observe(seconds)
         if not logger.isEnabledFor(logging.INFO):
             return
-        counts = {name: getattr(exchange, name) for name in ("segments", "characters", "changed", "failed", "late")}
-        usage = exchange.usage
         entry: dict[str, Any] = {
             "request": exchange.number,
             "method": scope["method"],
@@ -213,15 +211,23 @@ class ServiceMiddleware:
             "status": status,
             "seconds": round(seconds, 4),
             "key": exchange.key.name,
-            **{name: count for name, count in counts.items() if count},
-            **({"tokens": usage.input_tokens + usage.output_tokens, "dollars": usage.cost} if usage.calls else {}),
-            **({"error": exchange.error} if exchange.error else {}),
-            **({"texts": exchange.texts} if exchange.texts else {}),
         }
+        # Fields without content are left out: a log has many lines.
+        for name in ("segments", "characters", "changed", "failed", "late"):
+            count = getattr(exchange, name)
+            if count:
+                entry[name] = count
+        usage = exchange.usage
+        if usage.calls:
+            entry |= {"tokens": usage.input_tokens + usage.output_tokens, "dollars": usage.cost}
+        if exchange.error:
+            entry["error"] = exchange.error
+        if exchange.texts:
+            entry["texts"] = exchange.texts
         logger.log(logging.ERROR if status >= 500 else logging.INFO, "request", extra={"entry": entry})
 
     def _shown(self, error: Exception) -> str:
-        """An error for the log: its message may hold a text, so where it was raised is all that is said."""
+        """An error for the log. Its message may hold a text, so the log gets only where it was raised."""
         if isinstance(error, MtagentError):
             return f"{type(error).__name__}: {error}"
         if self._service.log_texts:
@@ -266,7 +272,7 @@ class ServiceServer(uvicorn.Server):
 
 
 def event_loop() -> asyncio.AbstractEventLoop:
-    """The quickest event loop that there is: uvloop's, which Windows does not have."""
+    """The fastest event loop: uvloop's, or the standard one on Windows, where uvloop does not run."""
     try:
         from uvloop import new_event_loop
     except ModuleNotFoundError:
@@ -275,15 +281,15 @@ def event_loop() -> asyncio.AbstractEventLoop:
 
 
 async def run_server(app: ASGIApp, service: Service, listening: socket.socket, say: Callable[[], None]) -> None:
-    """Serve until a signal stops it, and ``say`` so when it begins. The log goes to standard error, as JSON lines."""
+    """Serve until a signal; ``say`` is called at the start. The log goes to standard error, as JSON lines."""
     lines = logging.StreamHandler(sys.stderr)
     lines.setFormatter(JsonLogFormatter())
     logger.addHandler(lines)
     logger.setLevel(logging.INFO)
     logger.propagate = False
     try:
-        async with service.opened():  # here, so that a wrong setting is an error of the command
-            # What is there by now stays: the collector need not look at it again and again.
+        async with service.opened():  # here, so that a wrong setting is reported as an error of the command
+            # The objects that exist now stay, so the garbage collector does not need to look at them again.
             gc.collect()
             gc.freeze()
             say()

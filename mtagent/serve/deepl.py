@@ -14,9 +14,9 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from mtagent.errors import ConfigError
 from mtagent.records import Term
-from mtagent.serve.access import Key
+from mtagent.serve.access import ApiKey
 from mtagent.serve.errors import ServiceError
-from mtagent.serve.service import EXCHANGE, Pair, Service, fields_of, read_fields
+from mtagent.serve.service import REQUEST_ACCOUNT, Pair, Service, fields_of, read_fields
 from mtagent.serve.state import StoredGlossary
 from mtagent.text import languages
 from mtagent.web import request_key
@@ -92,7 +92,7 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
                 raise ServiceError(400, "source_lang is needed with a glossary")
             pair = service.pair(wanted.source_lang, wanted.target_lang)
             terms += _terms_for(_glossary(service, key, number), pair)
-        exchange = EXCHANGE.get()
+        exchange = REQUEST_ACCOUNT.get()
         exchange.markup = (wanted.tag_handling, frozenset(wanted.ignore_tags)) if wanted.tag_handling else None
         said = [_FORMALITY.get(wanted.formality.removeprefix("prefer_"), ""), *wanted.custom_instructions]
         about = {"context": wanted.context, "notes": "\n".join(filter(None, said)) or None}
@@ -229,7 +229,7 @@ def _not_found() -> ServiceError:
     return ServiceError(404, "Glossary not found")
 
 
-def _glossary(service: Service, key: Key, number: str) -> StoredGlossary:
+def _glossary(service: Service, key: ApiKey, number: str) -> StoredGlossary:
     """The glossary with this id, if it is one of ``key``; another's is as if it were not there."""
     if found := service.state.glossaries(key.name, number):
         return found[0]

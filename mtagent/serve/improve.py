@@ -13,14 +13,14 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from mtagent.records import Chain, Segment, Term
 from mtagent.serve.errors import ServiceError
-from mtagent.serve.service import EXCHANGE, Service, is_late, marked
+from mtagent.serve.service import REQUEST_ACCOUNT, Service, is_late, marked
 from mtagent.translators.tags import Markup
 from mtagent.web import request_key
 
 NDJSON = "application/x-ndjson"
 
 
-class About(BaseModel):
+class SegmentDetails(BaseModel):
     """What may be known about a segment, or about all of them. ``terms``: a source term and how it is translated."""
 
     model_config = ConfigDict(extra="forbid")
@@ -34,7 +34,7 @@ class About(BaseModel):
     terms: dict[str, str | None] | list[Term] = {}
 
 
-class ImproveSegment(About):
+class ImproveSegment(SegmentDetails):
     """A text and, where there is one, its translation, which is then improved."""
 
     id: str | None = None
@@ -44,7 +44,7 @@ class ImproveSegment(About):
     reference: str | None = None
 
 
-class ImproveRequest(About):
+class ImproveRequest(SegmentDetails):
     """Segments, and what is known about all of them. ``timeout``: seconds, after which a text is what it is by then."""
 
     segments: list[ImproveSegment]
@@ -61,7 +61,7 @@ def router(service: Service) -> APIRouter:
     async def improve(request: Request, wanted: ImproveRequest) -> Response:
         """Improve segments. ``Accept: application/x-ndjson`` streams the chains, one a line, as they are done."""
         service.admit(request_key(request))
-        exchange = EXCHANGE.get()
+        exchange = REQUEST_ACCOUNT.get()
         exchange.markup = (wanted.markup, frozenset()) if wanted.markup else None
         segments = _segments(service, wanted)
         if NDJSON in request.headers.get("accept", ""):

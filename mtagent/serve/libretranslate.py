@@ -9,7 +9,7 @@ from pydantic import BaseModel
 from starlette.responses import JSONResponse
 
 from mtagent.serve.errors import ServiceError
-from mtagent.serve.service import EXCHANGE, Service, fields_of, read_fields
+from mtagent.serve.service import REQUEST_ACCOUNT, Service, fields_of, read_fields
 from mtagent.text import languages
 from mtagent.web import request_key
 
@@ -43,7 +43,7 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
                 raise ServiceError(400, f"Invalid request: missing {name} parameter")
         wanted = read_fields(Translation, fields)
         texts = [wanted.q] if isinstance(wanted.q, str) else wanted.q
-        exchange = EXCHANGE.get()
+        exchange = REQUEST_ACCOUNT.get()
         exchange.markup = ("html", frozenset()) if wanted.format == "html" else None
         chains = await service.improved(service.segments(texts, wanted.source, wanted.target))
         translated = [chain.text for chain in chains]
