@@ -10,13 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mtagent.chain.decided_run import DecidedRun
 from mtagent.config import Config, ModelSettings
 from mtagent.errors import FATAL, ConfigError, OffScript, calls_of
 from mtagent.evaluators.protocol import Evaluator, RatesSystems, RatesTogether, signature_of
 from mtagent.evaluators.rating import checked_rating, rating_by, ratings_by, with_absent_spans_noted
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
 from mtagent.jobs.context import with_context
-from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.inputs import RatingInputs, RatingOutput, content_hashes, files_named, with_terms
 from mtagent.jobs.parts import OwnParts, assembled_evaluator, effective
 from mtagent.jobs.pool import Outcome, in_order
