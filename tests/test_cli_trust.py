@@ -50,7 +50,6 @@ LINES = {
     "runs list": "runs list",
     "runs show": "runs show first",
     "runs delete": "runs delete first --yes",
-    "runs rescue": "runs rescue new.db",
 }
 """Every command that reads ``mtagent.toml``, by what it is called here."""
 READ_NO_FILE = {"demo", "gate show"}

@@ -40,7 +40,7 @@ COMMANDS = {
     "gate": ("mtagent.cli.gate", "Calibrate the gate on human judgement."),
     "himate": ("mtagent.cli.himate", "Calibrate the evaluator himate."),
     "config": ("mtagent.cli.config", "Print the effective configuration, or trust the file that holds it."),
-    "runs": ("mtagent.cli.runs", "List, show and delete stored runs; save those of a damaged store."),
+    "runs": ("mtagent.cli.runs", "List, show and delete stored runs."),
     "export": (
         "mtagent.cli.export",
         "Write what a run holds: its texts and details, its ratings, files for other tools.",
