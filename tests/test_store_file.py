@@ -400,7 +400,9 @@ def test_the_replies_of_a_damaged_store_are_saved_as_the_page_tells_and_not_paid
 ) -> None:
     recipe = section("runs.md", "The store").split("### A damaged store")[1].split("```sh\n")[1].split("```")[0]
     sources = [f"The cat number {number} sat on the mat and looked at {number * 7} birds." for number in range(60)]
-    usages = dict.fromkeys(("translate", "rate", "fix", "proofread", "gate"), Usage(calls=1, input_tokens=1, output_tokens=1))
+    usages = dict.fromkeys(
+        ("translate", "rate", "fix", "proofread", "gate"), Usage(calls=1, input_tokens=1, output_tokens=1)
+    )
     first = scripted(usages)
     improve(tmp_path, first, "one", sources)
     content, draw = bytearray((tmp_path / "store.db").read_bytes()), random.Random(seed)
