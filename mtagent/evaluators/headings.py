@@ -121,9 +121,7 @@ def _end_of_span(line: str, at: int, quote: str, known: Known) -> int | None:
                 break
         elif mark == quote:
             depth += _opens(line, place, mark)
-    if len(ends) > 1 or balanced is None:
-        return next((end for end in reversed(ends) if known.quotes(line[at:end])), balanced)
-    return balanced
+    return next((end for end in reversed(ends) if known.quotes(line[at:end])), balanced)
 
 
 def _opens(line: str, at: int, quote: str) -> bool:
