@@ -95,7 +95,7 @@ def losses(source: str, before: str, after: str, lang: str, nearest: Nearest | N
     """
     words_kept = WordsKept(source, before, after, lang)
     for stretch in _stretches(source, before, after, lang, nearest):
-        if stretch.evidence > 0 and words_kept.has_words_of(stretch.text):
+        if stretch.evidence > 0 and (words_kept.has_words_of(stretch.text) or words_kept.has_order_of(stretch.text)):
             yield stretch._replace(evidence=0.0)
         else:
             yield stretch
@@ -125,6 +125,29 @@ class WordsKept:
         for word in of_stretch:
             kept += counts_after[word] >= (max(1, counts_before[word]) if is_gone else 1)
         return kept >= WORDS_KEPT * len(of_stretch)
+
+    def has_order_of(self, stretch: str) -> bool:
+        """Whether most of the words of ``stretch`` that stand side by side still do, as often as before, all along.
+
+        So it is where a sentence was joined to another, or a word of it replaced: the words alone may be elsewhere in
+        the text. What lost its words in one place is not all there.
+        """
+        neighbours = list(pairwise(words(stretch.casefold())))
+        counts_before, counts_after = self._neighbours
+        kept = widest = gap = 0
+        for pair in neighbours:
+            if counts_after[pair] >= max(1, counts_before[pair]):
+                kept += 1
+                gap = 0
+            else:
+                gap += 1
+                widest = max(widest, gap)
+        return kept > 0 and kept >= STILL_THERE * len(neighbours) and widest <= WIDEST_GAP * len(neighbours)
+
+    @cached_property
+    def _neighbours(self) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
+        before, after = (words(text.casefold()) for text in (self._before, self._after))
+        return Counter(pairwise(before)), Counter(pairwise(after))
 
     @cached_property
     def _words(self) -> tuple[Counter[str], Counter[str]]:
@@ -237,6 +260,8 @@ def cut(source: str, before: str, after: str) -> Stretch | None:
     kept = set(words(after.casefold()))
     torn = at_end and len(removed.split()) > 1 and not kept <= set(words(before.casefold()))
     least, limit = (TAIL_LETTERS, TAIL_SHARE) if at_end else (LETTERS, SHARE)
+    if is_ended(before[end : end + 1], ""):  # nothing was torn off, so that a single needless word may be what went
+        least = LETTERS
     if letters(removed) < least:
         return None
     if not torn:
@@ -408,6 +433,13 @@ class Comparison:
             gap_in_small_edit=log(1 + self._gap.net) * self._alike if touches_gap else 0.0,
         )
 
+    def _added_around(self, gap: Gap) -> int:
+        """The letters of words that ``after`` newly has in the sentences which the ``gap`` touches."""
+        touched = [unit for unit in self.before.units if unit.low < gap.high and gap.low < unit.high]
+        low, high = touched[0].low, touched[-1].high
+        stands = self.after.size_of(self._left[low], self._right[high])
+        return max(0, stands - (self._matched[high] - self._matched[low]))
+
     @cached_property
     def bare_gap(self) -> Stretch | None:
         """The widest gap, where next to nothing came instead; its evidence is high where all else stayed as it was."""
@@ -415,11 +447,17 @@ class Comparison:
         replaced = gap.added > REPLACED * gap.removed
         if not gap.net or replaced or self._had_surplus or self._is_kept_or_surplus(gap.low, gap.high):
             return None
-        net = gap.net * letters(self.before.text) / self.before.size
+        # Words may have moved within the sentence, or others may say the same there: beim Pflanzen und bei der Pflege
+        # → bei der Pflanzung und der Pflege.
+        added = self._added_around(gap)
+        net = gap.removed - added
+        if net <= 0:
+            return None
+        net *= letters(self.before.text) / self.before.size
         evidence = min(_ALIKE_SLOPE * (self._alike - ALIKE), _WIDE_SLOPE * log(net / WIDE))
         places = list(islice(word_pattern(self.before.text).finditer(self.before.text), gap.low, gap.high))
         text = self.before.text[places[0].start() : places[-1].end()] if places else ""
-        return Stretch(text, evidence, is_cut=True)
+        return Stretch(text, evidence, is_cut=added <= REPLACED * gap.removed)
 
     @cached_property
     def _word_pairs(self) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
