@@ -128,6 +128,11 @@ class Doubled(NamedTuple):
     end: int
     certain: bool
 
+    @property
+    def complaint(self) -> str:
+        """The fault, as people read it."""
+        return f"{self.word!r} is doubled"
+
 
 def doubled_words(source: str, text: str, lang: str) -> Iterator[Doubled]:
     """The words of ``text`` that follow themselves by mistake, where the words of the ``source`` do not.

@@ -453,8 +453,8 @@ class Comparison:
         net = gap.removed - added
         if net <= 0:
             return None
-        net *= letters(self.before.text) / self.before.size
-        evidence = min(_ALIKE_SLOPE * (self._alike - ALIKE), _WIDE_SLOPE * log(net / WIDE))
+        net_letters = net * letters(self.before.text) / self.before.size
+        evidence = min(_ALIKE_SLOPE * (self._alike - ALIKE), _WIDE_SLOPE * log(net_letters / WIDE))
         places = list(islice(word_pattern(self.before.text).finditer(self.before.text), gap.low, gap.high))
         text = self.before.text[places[0].start() : places[-1].end()] if places else ""
         return Stretch(text, evidence, is_cut=added <= REPLACED * gap.removed)
