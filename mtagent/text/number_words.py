@@ -433,7 +433,7 @@ def _read_other_phrases(
             possible.update({f"{value + part:g}", f"{value + part * 10**zeros:g}"})
     is_halved = bool(words.count("half", folded))
     if _DOZEN in found.values:
-        multiples = {_DOZEN * value for value in plain if 1 < value <= _MOST_DOZENS and value != _DOZEN}
+        multiples: set[float] = {_DOZEN * value for value in plain if 1 < value <= _MOST_DOZENS and value != _DOZEN}
         if is_halved:
             multiples.add(_DOZEN / 2)
         possible.update(f"{multiple:g}" for multiple in multiples)

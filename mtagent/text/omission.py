@@ -260,8 +260,6 @@ def cut(source: str, before: str, after: str) -> Stretch | None:
     kept = set(words(after.casefold()))
     torn = at_end and len(removed.split()) > 1 and not kept <= set(words(before.casefold()))
     least, limit = (TAIL_LETTERS, TAIL_SHARE) if at_end else (LETTERS, SHARE)
-    if is_ended(before[end : end + 1], ""):  # nothing was torn off, so that a single needless word may be what went
-        least = LETTERS
     if letters(removed) < least:
         return None
     if not torn:
@@ -269,6 +267,9 @@ def cut(source: str, before: str, after: str) -> Stretch | None:
         if said_twice or had_surplus(source, before, after):
             return None
     share = letters(removed) / letters(before)
+    is_one_sentence = is_ended(before[end : end + 1], "") and not ends_sentence(removed)
+    if is_one_sentence and share < SHARE and letters(removed) < LETTERS:
+        return None  # nothing was torn off, and a word may be needless at the end, too
     while head and _SAYS.match(before, head - 1) and _SAYS.match(before, head):  # quote the torn word as a whole
         head -= 1
     return Stretch(before[head:end].strip(), _SLOPE * (share - (TORN_SHARE if torn else limit)), is_cut=True)
@@ -314,6 +315,8 @@ STEM = 5
 ALIKE, WIDE, REPLACED = 0.85, 20.0, 0.1
 """A gap is a loss by itself where the texts are more alike elsewhere, more letters are removed, and less is added."""
 _ALIKE_SLOPE, _WIDE_SLOPE = 60.0, 5.0
+BESIDE = 2
+"""Within how many kept words of a gap other words may say what is missing in it."""
 STILL_THERE = 0.6
 """Share of a sentence's word pairs that ``after`` must have as often as ``before``: it was moved, not lost."""
 
@@ -376,11 +379,11 @@ class Comparison:
         self._right = list(accumulate((partner.get(k, new) for k in reversed(range(old))), min, initial=new))[::-1]
         sizes = (before.size_of(k, k + 1) if k in partner else 0 for k in range(old))
         self._matched = list(accumulate(sizes, initial=0))
-        gaps = (
+        self._gaps = [
             Gap(i + 1, next_i, before.size_of(i + 1, next_i), after.size_of(j + 1, next_j))
             for (i, j), (next_i, next_j) in pairwise([(-1, -1), *pairs, (old, new)])
-        )
-        self._gap = max(gaps, key=lambda gap: gap.net)
+        ]
+        self._gap = max(self._gaps, key=lambda gap: gap.net)
         differs = before.size + after.size - 2 * self._matched[-1] - self._gap.removed - self._gap.added
         self._alike = _clip(1 - 2 * differs / max(1, before.size + after.size), 0, 1)
         self._shrunk = _clip(log(letters(source.text) / letters(after.text)), 0, 1)
@@ -433,10 +436,15 @@ class Comparison:
             gap_in_small_edit=log(1 + self._gap.net) * self._alike if touches_gap else 0.0,
         )
 
-    def _added_around(self, gap: Gap) -> int:
-        """The letters of words that ``after`` newly has in the sentences which the ``gap`` touches."""
+    def _added_beside(self, gap: Gap) -> int:
+        """The letters that ``after`` adds a few words away from the ``gap``, in the sentences that it touches."""
         touched = [unit for unit in self.before.units if unit.low < gap.high and gap.low < unit.high]
+        if any(gap.low <= unit.low and unit.high <= gap.high for unit in touched):
+            return 0  # the words beside it are of other sentences
         low, high = touched[0].low, touched[-1].high
+        index = self._gaps.index(gap)
+        low = max(low, self._gaps[max(0, index - BESIDE)].low)
+        high = min(high, self._gaps[min(index + BESIDE, len(self._gaps) - 1)].high)
         stands = self.after.size_of(self._left[low], self._right[high])
         return max(0, stands - (self._matched[high] - self._matched[low]))
 
@@ -449,7 +457,7 @@ class Comparison:
             return None
         # Words may have moved within the sentence, or others may say the same there: beim Pflanzen und bei der Pflege
         # → bei der Pflanzung und der Pflege.
-        added = self._added_around(gap)
+        added = self._added_beside(gap)
         net = gap.removed - added
         if net <= 0:
             return None
