@@ -454,11 +454,6 @@ def asks_alike(text: str, other: str) -> bool:
     return all(text.count(mark) == other.count(mark) for mark in marks)
 
 
-def _may_ask_in_japanese(sentence: str) -> bool:
-    """Whether a sentence without a question mark may stand for a question of another language."""
-    return bool(_JAPANESE_QUESTION.search(sentence) or _JAPANESE_REQUEST.search(sentence))
-
-
 def endings(text: str, lang: str) -> Endings:
     """How the sentences of ``text`` end. A Japanese one that asks without a mark, or requests, is neither of both."""
     found = Endings([], [], "")
@@ -472,7 +467,8 @@ def endings(text: str, lang: str) -> Endings:
         if not asking.isdisjoint(match.group()):
             found.questions.append(words)
             last = "question"
-        elif match.group() in _STATING and not (japanese and _may_ask_in_japanese(sentence)):
+        elif match.group() in _STATING and not (japanese and _JAPANESE_QUESTION.search(sentence)):
             found.statements.append(words)
-            last = "statement"
+            # A request may stand for a question in other words, but not for one in the same.
+            last = "" if japanese and _JAPANESE_REQUEST.search(sentence) else "statement"
     return found._replace(last=last)
