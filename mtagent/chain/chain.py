@@ -462,9 +462,11 @@ class _Work:
 
     async def _settle(self, stage: Stage, proposals: Sequence[_Proposal], ratings: tuple[Rating, ...] = ()) -> Step:
         """Let the gate decide on a proposal that the guards let pass, or choose among several."""
-        texts = [proposal.text for proposal in proposals if proposal.cause is None]
         if self.plan.judges_doubts:
-            self._judged, self._hints = hints.shown(self.segment, self.text, texts)
+            self._show_hints(proposals)
+            if stage != "rerank" and not all(self._is_asked_about(proposal) for proposal in proposals):
+                proposals = [self._with_asked_doubts(proposal) for proposal in proposals]
+                self._show_hints(proposals)
         best = proposals[0]
         if stage == "rerank" or len(proposals) > 1:
             best, decision = await self._choose(proposals)
@@ -496,6 +498,28 @@ class _Work:
             edits=tuple(changes),
             ratings=ratings + decision.ratings,
         )
+
+    def _show_hints(self, proposals: Sequence[_Proposal]) -> None:
+        """Prepare the segment as judges are shown it while they compare the ``proposals``."""
+        texts = [proposal.text for proposal in proposals if proposal.cause is None]
+        self._judged, self._hints = hints.shown(self.segment, self.text, texts, self.plan.own_guards)
+
+    def _is_asked_about(self, proposal: _Proposal) -> bool:
+        """Whether the judges are asked about each doubt of the ``proposal``."""
+        return proposal.cause is not None or self._doubts_are_asked(proposal.text)
+
+    def _doubts_are_asked(self, text: str) -> bool:
+        """Whether the hints that the judges are shown ask about each doubt that the guards have about ``text``."""
+        skip, instead = self.plan.skip_guards, self.plan.own_guards
+        doubts = guards.uncertain_damages(self.segment, self.text, text, skip=skip, instead=instead)
+        return hints.are_asked(self.segment, self.text, text, doubts, self._hints)
+
+    def _with_asked_doubts(self, proposal: _Proposal) -> _Proposal:
+        """The ``proposal``; if it has doubts that no judge is asked about, without its doubtful edits."""
+        if self._is_asked_about(proposal):
+            return proposal
+        screened = self._screened(proposal.proposed, proposal.edits, doubts=True)
+        return screened._replace(rating=proposal.rating)
 
     async def _choose(self, proposals: Sequence[_Proposal]) -> tuple[_Proposal, GateDecision]:
         """The best of several ``proposals``, and the decision on it, which holds what was said of all of them."""
@@ -582,7 +606,7 @@ class _Work:
             if part == self.text:
                 return GateDecision(False, PlainCause(kind="no-edit"))
             # All parts are judged under the hints of the whole text. A doubt that is new in a part is in none of them.
-            unseen = doubts or not set(hints.hints(self.segment, self.text, part)) <= set(self._hints)
+            unseen = doubts or not self._doubts_are_asked(part)
             damages = guards.damages(self.segment, self.text, part, skip=skip, instead=instead, doubts=unseen)
             if damages:
                 return GateDecision(False, GuardsCause(guards=names(damages), detail=listed(damages)))

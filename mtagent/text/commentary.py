@@ -367,12 +367,14 @@ def bare(source: str, text: str, lang: str = "") -> str:
     if len(parts) > MOST_PIECES:
         return text
     usual, is_quiet = subjects(source), not may_be_on_translating(source)
-    signs = [sign for sign in (_LABEL, _NOTE, _OPENING, _ASIDE) if not sign.search(source)]
+    signs = [sign for sign in (_LABEL, _NOTE, _ASIDE) if not sign.search(source)]
+    may_open = not _OPENING.search(source)
     are_remarks = [
         (is_quiet and bool(on_translating(part)))
         or any(sign.search(part) for sign in signs)
+        or (may_open and index < MOST_REMARKS and bool(_OPENING.search(part)))
         or len(subjects(part) - usual) >= SUBJECTS
-        for part in parts
+        for index, part in enumerate(parts)
     ]
     low = max((k + 1 for k, remark in enumerate(are_remarks[:MOST_REMARKS]) if remark), default=0)
     while low and not (
