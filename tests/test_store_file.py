@@ -51,7 +51,7 @@ def test_the_folder_of_a_new_store_is_made_and_a_closed_store_says_that_it_is(tm
 
 
 def test_the_queries_of_the_page_run_and_its_tables_are_all_described(store: Store, tmp_path: Path) -> None:
-    page = (DOCS / "runs.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference/store.md").read_text(encoding="utf-8")
     queries = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
     assert len(queries) >= 2
     call, answer = paid()
@@ -65,7 +65,7 @@ def test_the_queries_of_the_page_run_and_its_tables_are_all_described(store: Sto
     with sql(tmp_path / "s.db") as connection:
         tables = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite%'"
         for (name,) in connection.execute(tables).fetchall():
-            described = page.split(f"#### {name}\n")[1].split("\n#### ")[0]
+            described = page.split(f"### {name}\n")[1].split("\n### ")[0]
             for column, *_ in connection.execute(f"SELECT * FROM {name} LIMIT 0").description:
                 assert f"`{column}`" in described, (name, column)
 
