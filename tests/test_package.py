@@ -18,9 +18,11 @@ from mtagent.config import GUARD_NAMES, Config, load
 from mtagent.evaluators.protocol import EVALUATORS
 from mtagent.jobs.demo import SAMPLE_FILES
 from mtagent.llm import prompts
+from mtagent.text.word_lists import word_lists
 from tests.commands import ROOT, environment, python
 from tests.pages import DOCS, linked_sample
 
+WORD_LISTS = sorted(path.stem for path in (ROOT / "mtagent/text/data").glob("*.toml"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -44,7 +46,7 @@ def test_the_settings_know_all_guards() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-def test_the_wheel_holds_every_prompt_and_the_sample(tmp_path: Path) -> None:
+def test_the_wheel_holds_every_prompt_the_sample_and_the_word_lists(tmp_path: Path) -> None:
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
     def done(*command: object) -> str:
@@ -59,12 +61,15 @@ def test_the_wheel_holds_every_prompt_and_the_sample(tmp_path: Path) -> None:
     code = (
         "import mtagent; from mtagent.jobs import demo; from mtagent.llm import prompts;"
         "print(*[prompts.load(name).signature for name in prompts.names()]);"
-        "print(*[name for name in demo.SAMPLE_FILES if demo.sample_path(name).is_file()]); print(mtagent.__file__)"
+        "print(*[name for name in demo.SAMPLE_FILES if demo.sample_path(name).is_file()]); print(mtagent.__file__);"
+        "from mtagent.text import word_lists;"
+        f"print(*[len(word_lists.word_lists(name)) for name in {WORD_LISTS}])"
     )
-    signatures, files, place = done(binaries / "python", "-c", code).splitlines()
+    signatures, files, place, sizes = done(binaries / "python", "-c", code).splitlines()
     assert signatures.split() == [prompts.load(name).signature for name in prompts.names()]
     assert files.split() == list(SAMPLE_FILES)
     assert place.startswith(str(tmp_path))
+    assert sizes.split() == [str(len(word_lists(name))) for name in WORD_LISTS]
     assert "No model was called" in done(binaries / "mtagent", "demo")
 
 
