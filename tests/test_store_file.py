@@ -398,7 +398,7 @@ def test_a_run_whose_row_is_not_there_for_every_reader_is_damaged(filled: bytes,
 def test_the_replies_of_a_damaged_store_are_saved_as_the_page_tells_and_not_paid_for_again(
     seed: int, tmp_path: Path
 ) -> None:
-    recipe = section("runs.md", "The store").split("### A damaged store")[1].split("```sh\n")[1].split("```")[0]
+    recipe = section("reference/store.md", "A damaged store").split("```sh\n")[1].split("```")[0]
     sources = [f"The cat number {number} sat on the mat and looked at {number * 7} birds." for number in range(60)]
     usages = dict.fromkeys(
         ("translate", "rate", "fix", "proofread", "gate"), Usage(calls=1, input_tokens=1, output_tokens=1)
