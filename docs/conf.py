@@ -6,6 +6,8 @@ the site. A link that leads nowhere fails the build (``-W``).
 
 from __future__ import annotations
 
+import inspect
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -15,6 +17,7 @@ from sphinx.application import Sphinx
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
 
+import mtagent  # noqa: E402
 from mtagent.version import __version__  # noqa: E402
 from scripts.command_pages import commands_page  # noqa: E402
 
@@ -37,6 +40,7 @@ exclude_patterns = [".*", "build", "dist", "site", "mtagent", "prompts", "script
 myst_heading_anchors = 4
 
 autodoc_member_order = "bysource"
+autodoc_preserve_defaults = True
 autodoc_typehints = "signature"
 python_maximum_signature_line_length = 88
 
@@ -99,12 +103,38 @@ def menu() -> str:
     return "\n" + "\n".join(parts)
 
 
+def documented(line: re.Match[str]) -> str:
+    """A line of public names, and below it the entry of each, from its docstring."""
+    entries = []
+    for name in re.findall(r"`(\w+)`", line[0]):
+        member = getattr(mtagent, name)
+        if inspect.isfunction(member):
+            entries.append(f".. autofunction:: mtagent.{name}\n")
+        elif name == "Config":
+            entries.append(f".. autoclass:: mtagent.{name}\n   :no-members:\n")
+        else:
+            entry = f".. autoclass:: mtagent.{name}\n   :members:\n   :undoc-members:\n"
+            entry += "   :exclude-members: model_config\n"
+            entries.append(entry)
+    listed = "\n".join(entries)
+    return f"{line[0]}\n\n```{{eval-rst}}\n{listed}```\n"
+
+
 def complete(app: Sphinx, docname: str, source: list[str]) -> None:
     """Add to a page what is generated."""
     if docname == root_doc:
         source[0] += menu()
     if docname == "docs/reference/commands":
         source[0] += "\n" + commands_page()
+    if docname == "docs/reference/api":
+        source[0] = re.sub(r"^`.*$", documented, source[0], flags=re.MULTILINE)
+
+
+def simplify_signature(
+    app: Sphinx, what: str, name: str, member: object, options: object, signature: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """Python shows the default of a dataclass's field as ``<factory>``, which is no expression that Sphinx can wrap."""
+    return (signature and signature.replace("<factory>", "...")), returned
 
 
 def copy_home_page(app: Sphinx, exception: Exception | None) -> None:
@@ -114,6 +144,7 @@ def copy_home_page(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Register the two hooks."""
+    """Register the hooks."""
     app.connect("source-read", complete)
+    app.connect("autodoc-process-signature", simplify_signature)
     app.connect("build-finished", copy_home_page)

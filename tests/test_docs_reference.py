@@ -45,4 +45,6 @@ def test_hidden_settings_stand_apart_with_their_meaning() -> None:
 
 def test_every_public_name_is_in_the_python_reference() -> None:
     page = (DOCS / "reference/api.md").read_text(encoding="utf-8")
-    assert sorted(re.findall(r"\.\. auto\w+:: mtagent\.(\w+)", page)) == sorted(mtagent.__all__)
+    lines = re.findall(r"^`.*$", page, re.MULTILINE)
+    names = re.findall(r"`(\w+)`", "\n".join(lines))
+    assert sorted(names) == sorted(mtagent.__all__)
