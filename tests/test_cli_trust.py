@@ -463,10 +463,11 @@ def test_a_file_that_is_named_counts_as_trusted(shell: Shell) -> None:
     assert shell("rate --run no --dry-run --config other.toml").err.count("settings from") == 1
 
 
-def test_quiet_commands_do_not_name_the_file(shell: Shell) -> None:
-    shell.write("mtagent.toml", "stages = 'pe'")
+def test_quiet_commands_name_the_file_that_was_found(shell: Shell) -> None:
+    path = shell.write("mtagent.toml", "stages = 'pe'")
     assert "settings from" in shell.postedit("-o out.txt").err
-    assert shell.postedit("-o out2.txt -q").err == ""
+    assert shell.postedit("-o out2.txt -q").err == f"mtagent: settings from {path}\n"
+    assert shell.postedit("-o out4.txt -q --config mtagent.toml").err == ""
     shell.write("mtagent.toml", RISKY)
     assert_refused(shell.postedit("-o out3.txt -q"))
 

@@ -33,7 +33,7 @@ from mtagent.cli import run
 from mtagent.cli.terminal import display
 from mtagent.config import PRESETS
 from mtagent.errors import ConfigError
-from mtagent.jobs.estimate import Range
+from mtagent.jobs.estimate import RESERVE, Range
 from mtagent.jobs.inputs import Files
 from mtagent.metrics.protocol import each_once, make_metrics
 from mtagent.metrics.significance import RESAMPLES, SIGNIFICANT, Resampling
@@ -181,7 +181,7 @@ def estimated(experiments: Sequence[Experiment], config: Config, show: int) -> N
             for number, stages in enumerate(experiment.plans(config)):
                 display(f"{experiment.source}, {len(experiment.segments)} segments: {', '.join(stages)}")
                 of_run = told_beforehand(config.model_copy(update={"stages": stages}), files, show)
-                needed |= {(number, stage): cost for stage, cost in of_run.items()}
+                needed |= {(number, stage): cost for stage, cost in of_run.items() if stage != RESERVE}
         needed.pop((1, "translate"), None)  # the second run finds the replies of the first in the store
         total = reduce(Range.plus, needed.values(), Range())
         display(in_proportion(total, len(experiment.segments)))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -18,6 +18,7 @@ from pydantic import ValidationError
 
 from mtagent import formats
 from mtagent.analysis.review import Review, review
+from mtagent.chain.chain import with_rules_step
 from mtagent.chain.decided import Decided
 from mtagent.config import Config, Role
 from mtagent.errors import ConfigError, InputError
@@ -200,7 +201,8 @@ def read_run(store: Store, name: str) -> StagedRun:
         )
     decided_run = DecidedRun(store, name)
     shared = dict[CallUsage, CallUsage]()  # the log holds nearly all calls of the steps once more
-    segments = tuple(_staged(position, result, shared) for position, result in decided_run.segments())
+    stages = summary.settings.get("stages") or ()
+    segments = tuple(_staged(position, result, stages, shared) for position, result in decided_run.segments())
     if not segments:
         raise InputError(f"run {name!r}: there is no segment in it to compare yet")
     given = [GIVEN] if any(staged.segment.translation is not None for staged in segments) else []
@@ -228,8 +230,10 @@ def _shared_usage(model: str, usage: Usage, shared: dict[CallUsage, CallUsage]) 
     return shared.setdefault(call, call)
 
 
-def _staged(position: int, result: Decided, shared: dict[CallUsage, CallUsage]) -> StagedSegment:
-    chain = result.reviewed_chain
+def _staged(
+    position: int, result: Decided, stages: Collection[str], shared: dict[CallUsage, CallUsage]
+) -> StagedSegment:
+    chain = with_rules_step(result.reviewed_chain, stages)
     results: dict[str, StageResult] = {}
     before = chain.segment.translation or ""
     for stage in STAGES:

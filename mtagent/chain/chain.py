@@ -14,9 +14,9 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from mtagent.chain import guards, hints, parts, translation
 from mtagent.chain.correct import Corrector, is_error_free
@@ -193,6 +193,27 @@ async def improve(
         if step.verdict == "failed" or (work.error_free and plan.stop_when_error_free):
             break
     return Chain(segment=segment, steps=tuple(steps))
+
+
+def with_rules_step(chain: Chain, stages: Collection[str]) -> Chain:
+    """``chain`` with a step of ``rules`` where that stage of ``stages`` looked at the text and found nothing.
+
+    All other stages leave a step on each text that they look at. A chain without this one would be counted as one on
+    which ``rules`` did not run.
+    """
+    if "rules" not in stages or not chain.segment.source.strip():
+        return chain
+    order = get_args(Stage)
+    earlier = [step for step in chain.steps if order.index(step.stage) < order.index("rules")]
+    later = chain.steps[len(earlier) :]
+    is_stored = any(step.stage == "rules" for step in later)
+    has_failed = any(step.verdict == "failed" for step in earlier)
+    text = earlier[-1].text if earlier else chain.segment.translation
+    # The stage that has no text to work on is stored as failed, and rules is the first that would have had it.
+    if is_stored or has_failed or text is None:
+        return chain
+    rules = Step(stage="rules", text=text, verdict="unchanged", cause=Cause(kind="error-free"))
+    return chain.model_copy(update={"steps": (*earlier, rules, *later)})
 
 
 def _is_cancelled() -> bool:

@@ -412,8 +412,8 @@ def read_config(options: dict[str, Any]) -> Config:
 def settings_file(named: Path | None, *, check_trust: bool = True) -> SettingsFile | None:
     """The file that ``--config`` has ``named``, or ``mtagent.toml`` in the working folder, if there is one.
 
-    It is read once in a command. Which one it is goes to standard error, unless the command is ``--quiet``. Raises
-    :class:`UntrustedSettings` for a file that isn't named and needs trust that it doesn't have.
+    It is read once in a command. Which one it is goes to standard error, unless the command is ``--quiet`` and names
+    the file itself. Raises :class:`UntrustedSettings` for a file that isn't named and needs trust that it doesn't have.
     """
     context = click.get_current_context()
     if _SETTINGS_FILE not in context.meta:
@@ -423,7 +423,9 @@ def settings_file(named: Path | None, *, check_trust: bool = True) -> SettingsFi
             file.written()  # one that isn't TOML is refused before it is announced
         if file is not None and named is None and check_trust:
             trust.check(file)
-        if file is not None and not context.params.get("quiet"):
+        # A file that was found may come from anyone, and may choose the model and the checks without needing trust.
+        is_expected = named is not None and context.params.get("quiet")
+        if file is not None and not is_expected:
             say(f"mtagent: settings from {trust.absolute(file.path)}")
         context.meta[_SETTINGS_FILE] = file
     found: SettingsFile | None = context.meta[_SETTINGS_FILE]

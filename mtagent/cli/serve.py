@@ -129,6 +129,11 @@ def serve(**options: Any) -> None:
     config = read_config(options)
     if config.offline and config.evaluator is None and not config.judges:
         say(offline(config))
+    if "translate" not in (config.effective().stages or ()):
+        say(
+            "mtagent: nothing to translate with: every text to translate is refused, and only /v1/improve works, on "
+            "texts that have a translation. Set OPENAI_API_KEY, or give --base-url, --llm local or --translator."
+        )
     service = Service(
         config,
         keys=keys,

@@ -244,7 +244,7 @@ async def _opinion(judge: Judge, pair: JudgedPair) -> Opinion | Exception:
 def estimate_pairs(
     config: Config, pairs: Iterable[JudgedPair], teacher: str | None, tokens: Counter
 ) -> dict[str, Range]:
-    """What judging ``pairs`` would take: a row for each judge of ``config``, and one for the ``teacher``."""
+    """What judging ``pairs`` would take: rows for the judges of ``config``, the ``teacher`` and the reserve."""
     config = effective(config, OwnParts())
     estimator = Estimator(config, tokens)
     judges = []
@@ -263,4 +263,4 @@ def estimate_pairs(
                 totals[name] = totals[name].plus(needed)
         return totals
 
-    return asyncio.run(total_of_each())
+    return asyncio.run(total_of_each()) | estimator.reserve

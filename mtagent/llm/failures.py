@@ -36,7 +36,9 @@ MESSAGES = frozenset(_LISTS["messages"])
 """Fields for remarks of any kind. Phrases about the task report a failure; without a verdict, all phrases do."""
 REMARKS = frozenset(_LISTS["remarks"])
 """Fields for remarks on a translation. They report a failure by a phrase about the task, beside an empty verdict."""
-REFUSALS = tuple(f"{cannot} {task}" for cannot in _LISTS["cannot"] for task in _LISTS["tasks"])
+TASKS: list[str] = _LISTS["tasks"]
+CANNOT: list[str] = _LISTS["cannot"]
+REFUSALS = tuple(f"{cannot} {task}" for cannot in CANNOT for task in TASKS)
 TASK_PHRASES = (*REFUSALS, *_LISTS["task_phrases"])
 """What is said of a task that failed, and seldom of a translation."""
 PHRASES = (*TASK_PHRASES, *_LISTS["phrases"])
@@ -48,6 +50,13 @@ ERROR_FIELDS = frozenset(_LISTS["error_fields"])
 _ANSWERS = frozenset(_LISTS["answers"])
 _FOUND = ("annotations", "errors", "exists", "views")  # what a judge found; empty or false where it found nothing
 _FAILED = regex.compile(r"(?:error(?! free\b)|fail(?:ed|ure)?)\b")
+_TEXT = r"(?:source|text|translation)\b"
+_NO_TEXT = regex.compile(
+    rf"\bno {_TEXT} (?:given|provided|was (?:found|given|provided))\b|\bno translation to (?:{'|'.join(TASKS)})\b"
+    rf"|\bprovide (?:a|the) {_TEXT}|\b(?:{'|'.join(CANNOT)}) (?:access|open|parse|read|see) the {_TEXT}"
+)
+"""Said where a text did not arrive. Beside errors it may be about a part of the text."""
+_ERROR_LINE = regex.compile(r"(?im)^[^\w\n]*+(?:error|exception|failure)[ ]*+:[ ]*+(?!(?:no|none|nothing|0|n/a)\b)\w")
 _HTTP_FAILURE = regex.compile(r"[45]\d\d")
 _QUOTED = regex.compile(r"""(?<!\w)["'“„«‘].{0,200}?["'”“»’](?!\w)""", regex.DOTALL)
 _CAMEL = regex.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -87,8 +96,12 @@ def finds_nothing(value: Any) -> bool:
 
 
 def refuses(prose: str) -> bool:
-    """Whether ``prose`` beside JSON says that its writer cannot do the task. What it quotes does not count."""
-    return _holds(REFUSALS, _unified(prose)) or declines("", prose)
+    """Whether ``prose`` beside JSON that finds nothing reports an error, or that its writer cannot do the task. What it
+    quotes does not count.
+    """
+    said = _unified(prose)
+    reports_error = _ERROR_LINE.search(prose) is not None
+    return reports_error or _holds(REFUSALS, said) or _lacks_text(said) or declines("", prose)
 
 
 def _objects_in(value: Any) -> Iterator[list[tuple[str, Any]]]:
@@ -152,9 +165,11 @@ def _reports_failure(name: str, content: Any, fields: list[tuple[str, Any]]) -> 
     if name in ENDINGS:
         return content is not None and text not in REGULAR_ENDINGS
     if name in MESSAGES:
-        return _holds(TASK_PHRASES if _has_verdict(fields) else PHRASES, text)
+        if _has_verdict(fields):
+            return _holds(TASK_PHRASES, text)
+        return _holds(PHRASES, text) or _lacks_text(text)
     if name in REMARKS:
-        return _finds_nothing(fields) and (_holds(TASK_PHRASES, text) or declines("", text))
+        return _finds_nothing(fields) and (_holds(TASK_PHRASES, text) or _lacks_text(text) or declines("", text))
     return False
 
 
@@ -167,6 +182,11 @@ def _holds(phrases: tuple[str, ...], text: str) -> bool:
     """Whether ``text`` says one of the ``phrases``. What it quotes are words of the source or the translation."""
     said = _QUOTED.sub("", text)
     return any(phrase in said for phrase in phrases)
+
+
+def _lacks_text(text: str) -> bool:
+    """Whether ``text`` says that its writer got no source or no translation."""
+    return _NO_TEXT.search(_QUOTED.sub("", text)) is not None
 
 
 def _has_verdict(fields: list[tuple[str, Any]]) -> bool:

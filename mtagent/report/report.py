@@ -10,6 +10,7 @@ from typing import Literal
 from mtagent.analysis.compare import Baseline, compare_staged
 from mtagent.analysis.score import ScoreOptions
 from mtagent.analysis.staged_run import StagedRun, read_run, texts_for
+from mtagent.chain.chain import with_rules_step
 from mtagent.errors import ConfigError
 from mtagent.formats.files import replacing, spooled_copies
 from mtagent.jobs.decide import DecidedRun
@@ -105,10 +106,15 @@ def _pieces(store: Store, run: StagedRun, form: Form, options: ReportOptions) ->
     if options.reference:
         references = texts_for(run, options.reference, "reference")
     name, positions = run.name, frozenset(staged.position for staged in run.segments)
+    stages = run.settings.get("stages") or ()
     del run, segments  # large, and no longer needed while the chains are read again
 
     def chains() -> Iterator[Chain]:
-        read = (chain for position, chain in DecidedRun(store, name).placed_chains() if position in positions)
+        read = (
+            with_rules_step(chain, stages)
+            for position, chain in DecidedRun(store, name).placed_chains()
+            if position in positions
+        )
         if references is None:
             return read
         return (
