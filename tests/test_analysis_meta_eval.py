@@ -585,16 +585,20 @@ def test_scores_are_read_from_standard_input(tmp_path: Path) -> None:
 # --- what the page shows
 
 
-PAGE = (ROOT / "docs" / "meta-eval.md").read_text(encoding="utf-8")
-TRANSCRIPTS = [
-    (command, output)
-    for block in re.findall(r"```console\n(\$ .*?)```", PAGE, re.DOTALL)
-    for command, output in re.findall(r"\$ (.*)\n((?:(?!\$ ).*\n)*)", block)
-]
+PAGE = (ROOT / "docs" / "reference" / "meta-eval.md").read_text(encoding="utf-8")
+EXPERIMENTS = (ROOT / "wmt" / "README.md").read_text(encoding="utf-8")
+
+
+def typed(page: str) -> list[tuple[str, str]]:
+    """The commands of a page's transcripts, each with the output that the page shows."""
+    transcripts = []
+    for block in re.findall(r"```console\n(\$ .*?)```", page, re.DOTALL):
+        transcripts += re.findall(r"\$ (.*)\n((?:(?!\$ ).*\n)*)", block)
+    return transcripts
 
 
 def test_the_transcripts_on_the_page_are_true(shell: Shell) -> None:
-    transcripts = [(command, output) for command, output in TRANSCRIPTS if "wmt23" not in command]
+    transcripts = typed(PAGE)
     assert len(transcripts) == 7
     for command, output in transcripts:
         if command.startswith("cat "):
@@ -607,7 +611,7 @@ def test_the_transcripts_on_the_page_are_true(shell: Shell) -> None:
 @pytest.mark.data
 @pytest.mark.slow
 def test_the_transcripts_on_real_data_are_true(shell: Shell, data: Path) -> None:
-    ((command, output),) = [transcript for transcript in TRANSCRIPTS if "wmt23" in transcript[0]]
+    ((command, output),) = [transcript for transcript in typed(EXPERIMENTS) if "wmt23" in transcript[0]]
     for level in ("seg", "sys"):
         name = f"wmt23_en-de_{level}_scores.tsv"
         (shell.folder / name).symlink_to(data / name)

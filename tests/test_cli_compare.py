@@ -228,7 +228,7 @@ def test_what_does_not_fit_is_named(improved: Shell, line: str, code: int, messa
 
 # --- what the page shows
 
-PAGE = section("results.md", "Comparing stages, runs and systems")
+PAGE = section("reference/scores.md", "Comparing stages, runs and systems")
 
 
 def test_the_transcripts_on_the_page_are_true(tmp_path: Path) -> None:
@@ -236,14 +236,14 @@ def test_the_transcripts_on_the_page_are_true(tmp_path: Path) -> None:
         return re.sub(r"(\$\d[\d.]*) +\d+\.\d$", r"\1", text, flags=re.MULTILINE)
 
     results = transcripts(PAGE, tmp_path)
-    assert len(results) == 3
+    assert len(results) == 2
     for output, done in results:
         assert (without_seconds(done.out), done.err, done.code) == (without_seconds(output), "", 0)
 
 
 def test_the_python_on_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    exec(compile(code, "comparing.md", "exec"), {})
+    exec(compile(code, "scores.md", "exec"), {})
     first, *scores = capsys.readouterr().out.splitlines()
     assert first == "given 25.0 1 0.0002 chrF2"
     assert [line.split()[0] for line in scores] == ["BLEU", "chrF2", "TER"]

@@ -233,7 +233,7 @@ def test_a_setting_is_found_however_it_is_written(text: str, number: int, name: 
 
 
 def test_the_refusal_that_the_page_shows_is_true(shell: Shell) -> None:
-    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "configuration.md").read_text(encoding="utf-8")
     (command, shown) = re.findall(
         r"```text\n\$ mtagent (.*)\n(mtagent: .*not trusted[^`]*(?:`[^`]+`[^`]*)+?)```", page
     )[0]

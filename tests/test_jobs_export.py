@@ -244,7 +244,7 @@ def test_a_line_break_is_refused_or_escaped_and_can_be_undone(shell: Shell) -> N
 
 def unescaped(line: str) -> str:
     """What the page says about undoing it."""
-    page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "formats.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     names: dict[str, str] = {"line": line}
     exec(code, names)

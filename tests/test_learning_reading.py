@@ -552,7 +552,7 @@ def test_a_figure_is_shown_with_its_interval(found: Figure, options: dict[str, b
 @pytest.mark.slow
 @pytest.mark.data
 def test_the_table_in_the_docs_is_true(data: Path, shell: Shell) -> None:
-    page = (ROOT / "docs" / "safety.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "gate.md").read_text(encoding="utf-8")
     file, typed = "wmt25_paragraph_scores.tsv", page.split("\n$ mtagent gate calibrate ", 1)[1].partition("\n")[0]
     done = shell(f"gate calibrate {typed.replace(file, str(data / file))}")
     told = [line for line in done.out.splitlines() if not line.startswith("made ")]

@@ -52,7 +52,7 @@ def test_the_folder_of_a_new_store_is_made_and_a_closed_store_says_that_it_is(tm
 
 
 def test_the_queries_of_the_page_run_and_its_tables_are_all_described(store: Store, tmp_path: Path) -> None:
-    page = (DOCS / "runs.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference/store.md").read_text(encoding="utf-8")
     queries = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
     assert len(queries) >= 2
     call, answer = paid()
@@ -66,7 +66,7 @@ def test_the_queries_of_the_page_run_and_its_tables_are_all_described(store: Sto
     with sql(tmp_path / "s.db") as connection:
         tables = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite%'"
         for (name,) in connection.execute(tables).fetchall():
-            described = page.split(f"#### {name}\n")[1].split("\n#### ")[0]
+            described = page.split(f"### {name}\n")[1].split("\n### ")[0]
             for column, *_ in connection.execute(f"SELECT * FROM {name} LIMIT 0").description:
                 assert f"`{column}`" in described, (name, column)
 
@@ -398,7 +398,7 @@ def test_a_run_whose_row_is_not_there_for_every_reader_is_damaged(filled: bytes,
 def test_the_replies_of_a_damaged_store_are_saved_as_the_page_tells_and_not_paid_for_again(
     seed: int, tmp_path: Path
 ) -> None:
-    recipe = section("runs.md", "The store").split("### A damaged store")[1].split("```sh\n")[1].split("```")[0]
+    recipe = section("reference/store.md", "A damaged store").split("```sh\n")[1].split("```")[0]
     sources = [f"The cat number {number} sat on the mat and looked at {number * 7} birds." for number in range(60)]
     usages = dict.fromkeys(
         ("translate", "rate", "fix", "proofread", "gate"), Usage(calls=1, input_tokens=1, output_tokens=1)

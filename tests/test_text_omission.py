@@ -383,7 +383,7 @@ def test_a_sentence_is_found_missing_in_a_long_text() -> None:
 
 
 def test_the_example_of_the_documentation_says_what_it_prints() -> None:
-    page = section("safety.md", "The omission and length guard")
+    page = section("explanation/safety.md", "The omission and length guard")
     lines = page.split("```python\n")[1].split("```")[0].splitlines()
     names: dict[str, object] = {}
     exec("\n".join(line for line in lines if "=" in line.split("(")[0] or line.startswith("from")), names)

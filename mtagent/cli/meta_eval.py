@@ -98,7 +98,7 @@ def command(**options: Any) -> None:
     """Say how well evaluators and metrics agree with people.
 
     Levels of systems, segments and error spans, each as mt-metrics-eval or the task of its field computes it. Higher
-    scores are the better ones. What the columns mean is in docs/meta-eval.md.
+    scores are the better ones. What the columns mean is in docs/reference/meta-eval.md.
     """
     _refuse_misuse(options)
     inputs = inputs_of(options, **{name: options[name] for name in ("system_scores", "metrics", "lower")})

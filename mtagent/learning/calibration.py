@@ -1,7 +1,7 @@
 """What the pairs and texts teach: a calibration of the gate, what it is worth, and what it is worth on other data.
 
 Half of the documents are learnt from, the others are reported on. The regression is in ``gain.py``, the threshold for
-error-free texts in ``error_free.py``, the tables for people in ``text.py``; see ``docs/safety.md``.
+error-free texts in ``error_free.py``, the tables for people in ``text.py``; see ``docs/explanation/gate.md``.
 """
 
 from __future__ import annotations

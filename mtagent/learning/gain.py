@@ -1,7 +1,7 @@
 """The gain that people would see in an edit, learnt from the differences between several judges' scores.
 
 :func:`learn` fits a ridge regression on pairs of a text before and after, :func:`predictions` applies it to other
-pairs. All figures of a calibration share the bootstrap at the top. See ``docs/safety.md``.
+pairs. All figures of a calibration share the bootstrap at the top. See ``docs/explanation/gate.md``.
 """
 
 from __future__ import annotations

@@ -181,7 +181,7 @@ def _damaged(path: str, culprit: str, symptom: str) -> str:
     where = f", at {culprit}" if culprit else ""
     return (
         f"{path}: is damaged{where} ({line if len(line) <= _SHOWN else line[:_SHOWN] + '…'}); restore a copy of it, or "
-        "save the replies that it holds: docs/runs.md#a-damaged-store"
+        "save the replies that it holds: docs/reference/store.md#a-damaged-store"
     )
 
 
