@@ -100,7 +100,7 @@ class Command(click.Command):
                     formatter.write_dl(records)
         if hidden:
             formatter.write_paragraph()
-            formatter.write_text("More settings, for the file mtagent.toml or as options: see docs/reference/configuration.md.")
+            formatter.write_text("More settings, as options or in mtagent.toml: docs/reference/configuration.md.")
 
 
 def command(name: str, examples: str, **more: Any) -> Callable[[Callable[..., Any]], click.Command]:

@@ -1,7 +1,7 @@
 """What an edit of a translation dropped; deterministic, without a model.
 
-:func:`lost` compares source, text before and text after an edit. How it decides is told in ``docs/explanation/safety.md``. What
-an edit added that is no translation is the matter of :mod:`mtagent.text.commentary`.
+:func:`lost` compares source, text before and text after an edit. ``docs/explanation/safety.md`` tells how it decides.
+:mod:`mtagent.text.commentary` finds what an edit added that isn't a translation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mtagent.text.scripts import UNSPACED_LETTER, letters, word_pattern, words
 from mtagent.text.sentence_pairs import Pair, names, pairs
 
 STRICTNESS = 0.0
-"""The default: refuses at most 2 % of good texts (``docs/explanation/safety.md``). Higher refuses more, about -2 to 3."""
+"""The default: refuses at most 2 % of good texts (``wmt/README.md``). Higher refuses more; about -2 to 3."""
 SMALL_EDIT = 16
 """Letters that an edit may take away in one place without a closer look, if no sentence ends among them."""
 PARAGRAPH = 1.0
