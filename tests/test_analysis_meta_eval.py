@@ -11,7 +11,7 @@ import pytest
 
 from mtagent.analysis.agreement import (
     Averaging,
-    Row,
+    ScorePair,
     accuracy,
     calibrated_accuracy,
     kendall,
@@ -65,10 +65,10 @@ def table(out: str, title: str) -> list[list[str]]:
     return [re.split(r"  +", line) for line in body]
 
 
-def scores_in(shell: Shell, evaluator: str) -> list[Row]:
+def scores_in(shell: Shell, evaluator: str) -> list[ScorePair]:
     head, *rows = (line.split("\t") for line in shell.read("s.tsv"))
     cells = (dict(zip(head, row, strict=True)) for row in rows)
-    return [Row(row["system"], row["id"], float(row[evaluator]), float(row["mqm"])) for row in cells]
+    return [ScorePair(row["system"], row["id"], float(row[evaluator]), float(row["mqm"])) for row in cells]
 
 
 def data(done: Done) -> Any:

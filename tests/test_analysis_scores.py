@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mtagent.analysis.agreement import Row
+from mtagent.analysis.agreement import ScorePair
 from mtagent.analysis.matching import Inputs, Match, gather
 from mtagent.analysis.scores import UNNAMED, is_table
 from mtagent.errors import ConfigError, InputError
@@ -548,7 +548,7 @@ def test_a_folder_is_read_with_its_scores_of_systems(testset: Shell) -> None:
     (match,) = read("mqm", **folder, metrics=("X",), missing="leave-out", drop=("refA",))
     assert (match.human.name, match.name, match.evaluator.reference) == ("mqm", "X-refA", "refA")
     assert evaluators_systems(match) == [7, 8]
-    assert (match.rows[3], match.human.about["2"].domain) == (Row("B", "2", 0.1, None), "talk")
+    assert (match.rows[3], match.human.about["2"].domain) == (ScorePair("B", "2", 0.1, None), "talk")
     assert compact(read("esa", **folder, metrics=("Y-src",))[0]) == "A1 3 90, A2 4 80, B1 1 70, B2 2 60"
     write(testset, {"z.seg.score": "A 1|A 2|B 3|B 4"})
     beside = read("esa", "z.seg.score", **folder, metrics=("Y", "z"))

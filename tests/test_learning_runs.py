@@ -21,7 +21,7 @@ from mtagent.learning.asking import judge_edits
 from mtagent.learning.calibration import calibrate
 from mtagent.learning.error_free import definition
 from mtagent.learning.pairs import AFTER, BEFORE, JudgedData, JudgedPair, Label, RatedText, group_of
-from mtagent.learning.runs import Labels, decided_gain, pairs_in
+from mtagent.learning.runs import EditLabels, decided_gain, pairs_in
 from mtagent.learning.text import text
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Cause, Chain, Edit, Judgement, Message, Segment, Step
@@ -389,7 +389,7 @@ def test_a_dry_run_says_what_it_would_take_and_asks_nobody(shell: Shell) -> None
 
 def test_the_value_of_a_gate_is_learnt_crosswise_from_all_labels(shell: Shell) -> None:
     run(shell)
-    judged = asyncio.run(judge_edits(load(None, {}), "first", labels=Labels.read(preferences(shell))))[0]
+    judged = asyncio.run(judge_edits(load(None, {}), "first", labels=EditLabels.read(preferences(shell))))[0]
     crossed, halves = (calibrate(judged, definition(None, None), crossed=way) for way in (True, False))
 
     def sizes(made: Calibration) -> tuple[int, int]:

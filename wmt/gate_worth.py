@@ -9,9 +9,9 @@ import numpy as np
 from mtagent.chain.calibration import Figure
 from mtagent.learning.gain import (
     Floats,
+    GroupResampling,
     Ints,
     JudgedPairs,
-    Resampling,
     Truths,
     learn,
     learnt_groups,
@@ -66,7 +66,7 @@ class Worth:
         self._leads[case] += np.bincount(groups, (gate - better) / len(gate), size)
         self._weights[case] += np.bincount(groups, np.full(len(gate), 1 / len(gate)), size)
 
-    def mean_lead(self, resampling: Resampling, case: int | None = None) -> Figure:
+    def mean_lead(self, resampling: GroupResampling, case: int | None = None) -> Figure:
         """The mean lead over the splits, and the cases or one of them, with an interval over the groups."""
         cases = slice(None) if case is None else slice(case, case + 1)
         leads, weights = self._leads[cases].sum(axis=0), self._weights[cases].sum(axis=0)

@@ -12,7 +12,17 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from mtagent.analysis.ties import BLOCK, Calibration, Floats, Groups, Ints, Pairs, calibrate, pairs_in, uncalibrated
+from mtagent.analysis.ties import (
+    BLOCK,
+    Floats,
+    Groups,
+    Ints,
+    ScorePairs,
+    TieThreshold,
+    calibrate,
+    pairs_in,
+    uncalibrated,
+)
 from mtagent.errors import ConfigError, InputError
 from mtagent.version import __version__
 
@@ -25,7 +35,7 @@ LARGEST = 1e100
 """Scores beyond it are refused: their squares would not be numbers any more."""
 
 
-class Row(NamedTuple):
+class ScorePair(NamedTuple):
     """The scores of one translation: ``item`` is the segment (or document), ``None`` is "not scored"."""
 
     system: str
@@ -85,14 +95,14 @@ class PairedScores:
     def __len__(self) -> int:
         return len(self.evaluator)
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[ScorePair]:
         """The scores as rows, in order, without what was left out."""
         columns = (self.system, self.item, self.evaluator, self.human)
         for system, item, evaluator, human in zip(*(values.tolist() for values in columns), strict=True):
-            yield Row(self.systems[system], self.items[item], evaluator, human)
+            yield ScorePair(self.systems[system], self.items[item], evaluator, human)
 
 
-def paired(rows: Iterable[Row], *, missing: Policy = "refuse", level: Level = "seg") -> PairedScores:
+def paired(rows: Iterable[ScorePair], *, missing: Policy = "refuse", level: Level = "seg") -> PairedScores:
     """Read paired scores from rows in any order, one for each translation.
 
     ``missing``: what becomes of translations with a score that is ``None`` or with no row: ``refuse`` them, or
@@ -283,7 +293,7 @@ def spearman_by_group(evaluator: Floats, human: Floats, groups: Groups) -> Float
 
 def kendall_by_group(evaluator: Floats, human: Floats, groups: Groups) -> Floats:
     """Kendall's τ-b of each group; NaN where it is not defined."""
-    pairs = Pairs(evaluator, human, groups)
+    pairs = ScorePairs(evaluator, human, groups)
     alike = pairs.by_group(pairs.alike(pairs.group_ends))
     every = pairs_in(groups.counts())
     both = pairs.by_group(pairs.tied(pairs.run_ends))
@@ -347,7 +357,7 @@ def calibrated_accuracy(scores: PairedScores, averaging: Averaging = "none", *, 
 
 
 def _accuracy(
-    name: str, scores: PairedScores, averaging: Averaging, groups: Groups, result: Calibration | None, epsilon: str
+    name: str, scores: PairedScores, averaging: Averaging, groups: Groups, result: TieThreshold | None, epsilon: str
 ) -> Statistic:
     return _statistic(
         name,

@@ -63,7 +63,7 @@ class Moved:
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparedTexts:
     """A system: the given texts, those after a stage, the final ones of a run, or those of a file.
 
     ``name`` is unique and printed. ``run`` and ``stage`` (``given``, ``translate`` …, ``final``) say where the texts
@@ -83,7 +83,7 @@ class Row:
     cost: Cost | None = None
 
 
-class Part(NamedTuple):
+class PartScores(NamedTuple):
     """Segments of one domain, length or document. ``scores`` are by row, then by metric."""
 
     name: str
@@ -92,7 +92,7 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunComparison:
     """The rows in order; the first one is the baseline of the tests.
 
     ``segments`` are the ids, ``metrics`` the printed names in the order of the cells. Regressions, gain per edit and
@@ -103,11 +103,11 @@ class Comparison:
     """
 
     segments: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ComparedTexts, ...]
     metrics: tuple[str, ...] = ()
     deciding: str | None = None
     resampling: Resampling | None = None
-    parts: Mapping[str, tuple[Part, ...]] | None = None
+    parts: Mapping[str, tuple[PartScores, ...]] | None = None
     signatures: tuple[str, ...] = ()
     prices: str = PAID
     warnings: tuple[str, ...] = ()
@@ -115,7 +115,7 @@ class Comparison:
     target_lang: str = ""
     reviews: Mapping[str, Review] | None = None
 
-    def row(self, name: str) -> Row:
+    def row(self, name: str) -> ComparedTexts:
         """The row of this name."""
         return next(row for row in self.rows if row.name == name)
 
@@ -125,7 +125,7 @@ class Comparison:
         return self.metrics.index(self.deciding) if self.deciding in self.metrics else None
 
 
-class Options(TypedDict, total=False):
+class CompareOptions(TypedDict, total=False):
     """The options of a comparison; see :func:`compare_run`."""
 
     baselines: Sequence[Baseline]
@@ -137,7 +137,7 @@ class Options(TypedDict, total=False):
     prices: Path | None
 
 
-def compare_runs(names: Sequence[str], config: Config, **options: Unpack[Options]) -> Comparison:
+def compare_runs(names: Sequence[str], config: Config, **options: Unpack[CompareOptions]) -> RunComparison:
     """Compare the stored runs ``names`` of the store in ``config``; see :func:`compare_run`.
 
     A name may be ``NAME=RUN``: tables then show NAME. Segments that some runs lack are an error, or left out if
@@ -146,7 +146,7 @@ def compare_runs(names: Sequence[str], config: Config, **options: Unpack[Options
     return compare_staged(read_runs(names, config), **options)
 
 
-def compare_run(store: Store, name: str, **options: Unpack[Options]) -> Comparison:
+def compare_run(store: Store, name: str, **options: Unpack[CompareOptions]) -> RunComparison:
     """Compare the stages of a run with each other and with ``baselines``.
 
     ``scoring`` says how to score (without ``edits_from`` and ``systems``); tests are against the first row. The default
@@ -181,7 +181,7 @@ def compare_staged(
     by: Sequence[Grouping] = (),
     shared: bool = False,
     prices: Path | None = None,
-) -> Comparison:
+) -> RunComparison:
     """Compare runs that were read from the store; see :func:`compare_run`."""
     bills = Bills(prices)
     runs, warnings = aligned(runs, shared=shared)
@@ -209,7 +209,7 @@ def compare_staged(
     warnings += _about_leaks(runs, segments)
     warnings += _about_texts(rows, report, signatures)
     each = [for_systems(metric, [row.name for row in rows]) for metric in metrics]
-    return Comparison(
+    return RunComparison(
         segments=report.segments,
         rows=tuple(rows),
         metrics=tuple(printed),
@@ -262,24 +262,24 @@ def _scorable(scoring: ScoreOptions, segments: Sequence[Segment], warnings: list
     return replace(scoring, metrics=())
 
 
-def _rows(runs: Sequence[StagedRun], baselines: Sequence[Baseline], bills: Bills) -> list[Row]:
+def _rows(runs: Sequence[StagedRun], baselines: Sequence[Baseline], bills: Bills) -> list[ComparedTexts]:
     """The given texts, once if all runs share them; the stages of each run; the other systems."""
     given = [run.texts(GIVEN) for run in runs if GIVEN in run.systems]
     common = len(given) == len(runs) and len(set(given)) == 1
     alone = len(runs) == 1
-    rows = [Row(GIVEN, runs[0].name if alone else None, GIVEN, given[0])] if common else []
+    rows = [ComparedTexts(GIVEN, runs[0].name if alone else None, GIVEN, given[0])] if common else []
     for run in runs:
         own = rows[:1] if common else []
         for system in run.systems[1 if common else 0 :]:
             former = (own[0] if system == FINAL else own[-1]).name if own else None
             name = system if alone else f"{run.name}/{system}"
-            row = Row(name, run.name, system, run.texts(system), former=former)
+            row = ComparedTexts(name, run.name, system, run.texts(system), former=former)
             if system != GIVEN:
                 row = replace(row, outcomes=run.outcomes(system), cost=bills.cost(run, system))
             own.append(row)
         rows += own[1:] if common else own
     first = rows[0].name
-    rows += [Row(name, None, None, texts_for(runs[0], path), former=first) for name, path in baselines]
+    rows += [ComparedTexts(name, None, None, texts_for(runs[0], path), former=first) for name, path in baselines]
     names = [row.name for row in rows]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise ConfigError(f"two rows are called {twice!r}: name the file with --baseline NAME=FILE")
@@ -301,11 +301,11 @@ def _deciding(metrics: Sequence[Metric], printed: Sequence[str], named: str | No
 
 
 def _with_scores(
-    rows: Sequence[Row], report: ScoreReport, printed: Sequence[str], place: int | None, target_lang: str
-) -> tuple[list[Row], list[str]]:
+    rows: Sequence[ComparedTexts], report: ScoreReport, printed: Sequence[str], place: int | None, target_lang: str
+) -> tuple[list[ComparedTexts], list[str]]:
     """``rows`` with scores, changes since their former rows, and dollars per edit and point; and all signatures."""
     ter_metric = Overlap("ter", target_lang)
-    by_name: dict[str, Row] = {}
+    by_name: dict[str, ComparedTexts] = {}
     signatures: dict[str, None] = {}
     ways: dict[str, None] = {}
     for number, row in enumerate(rows):
@@ -347,7 +347,7 @@ def _with_scores(
     return list(by_name.values()), [*signatures, *ways]
 
 
-def gains_of(former: Row, row: Row, place: int) -> list[float]:
+def gains_of(former: ComparedTexts, row: ComparedTexts, place: int) -> list[float]:
     """How much each segment improved since ``former``, whichever direction is better."""
     before, after = former.cells[place].score, row.cells[place].score
     sign = 1 if after.higher_is_better else -1
@@ -358,8 +358,8 @@ _LENGTHS = {"words": (10, 20, 40, 80), "characters": (20, 40, 80, 160)}
 
 
 def parts_by(
-    grouping: Grouping, rows: Sequence[Row], segments: Sequence[Segment], metrics: Sequence[Sequence[Metric]]
-) -> tuple[Part, ...]:
+    grouping: Grouping, rows: Sequence[ComparedTexts], segments: Sequence[Segment], metrics: Sequence[Sequence[Metric]]
+) -> tuple[PartScores, ...]:
     """The parts of ``grouping``: lengths from short to long, others in the order of the segments.
 
     ``metrics`` holds, for each cell, a metric for each row. If the counts of a metric add up, those of a part are
@@ -382,7 +382,8 @@ def parts_by(
     for metric in (each for of_row in metrics for each in of_row if isinstance(each, HeavyMetric)):
         metric.release()
     return tuple(
-        Part(name, len(places), tuple(map(tuple, part))) for (name, places), part in zip(groups, scores, strict=True)
+        PartScores(name, len(places), tuple(map(tuple, part)))
+        for (name, places), part in zip(groups, scores, strict=True)
     )
 
 
@@ -484,7 +485,7 @@ def _about_leaks(runs: Sequence[StagedRun], segments: Sequence[Segment]) -> Iter
             yield f"run {run.name!r} showed the references to {' and '.join(saw)}: scores against them prove nothing"
 
 
-def _about_texts(rows: Sequence[Row], report: ScoreReport, signatures: Sequence[str]) -> Iterator[str]:
+def _about_texts(rows: Sequence[ComparedTexts], report: ScoreReport, signatures: Sequence[str]) -> Iterator[str]:
     """Too few segments for a test, suspicious texts (once if rows are equal), and texts too long for exact counts."""
     if report.paired and (number := len(report.segments)) < FEW:
         yield f"{amounts.counted(number, 'segment')}: too few for a p-value to mean much"

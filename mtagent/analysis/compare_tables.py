@@ -7,7 +7,7 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
-from mtagent.analysis.compare import Comparison, Row
+from mtagent.analysis.compare import ComparedTexts, RunComparison
 from mtagent.analysis.review import Review
 from mtagent.analysis.score import digits, tested
 from mtagent.formats.json_text import dumped
@@ -25,7 +25,7 @@ _SHOWN = {"triaged": "left alone by triage", "idle": "not run"}
 _TOKENS = tuple(name for name in Usage.model_fields if name != "cost")
 
 
-def shown(comparison: Comparison, form: str = "text", width: int | None = None, **more: Any) -> str:
+def shown(comparison: RunComparison, form: str = "text", width: int | None = None, **more: Any) -> str:
     """The tables as ``text``, ``markdown`` or ``latex``, followed by signatures, the test and warnings.
 
     ``width`` is the number of digits after the point; by default each metric has its own.
@@ -33,7 +33,7 @@ def shown(comparison: Comparison, form: str = "text", width: int | None = None, 
     return table.FORMS[form](tables(comparison, width), below(comparison), comparison.warnings, **more)
 
 
-def tables(comparison: Comparison, width: int | None = None) -> list[Table]:
+def tables(comparison: RunComparison, width: int | None = None) -> list[Table]:
     """The tables of ``comparison`` that are not empty."""
     widths = digits_of(comparison, width)
     all_tables = [_scores(comparison, widths), _edits(comparison, widths, 2 if width is None else width)]
@@ -43,7 +43,7 @@ def tables(comparison: Comparison, width: int | None = None) -> list[Table]:
     return [table for table in all_tables if table.rows and len(table.head) > table.labels]
 
 
-def below(comparison: Comparison) -> list[str]:
+def below(comparison: RunComparison) -> list[str]:
     """The lines below the tables: signatures, and the test."""
     was_tested = any(cell.p_value is not None for row in comparison.rows for cell in row.cells)
     test = f"p: each row against {comparison.rows[0].name}: {comparison.resampling.description}" if (
@@ -52,7 +52,7 @@ def below(comparison: Comparison) -> list[str]:
     return [*comparison.signatures, *filter(None, [test])]
 
 
-def digits_of(comparison: Comparison, width: int | None = None) -> list[int]:
+def digits_of(comparison: RunComparison, width: int | None = None) -> list[int]:
     """The digits after the point for each metric: ``width``, or what suits it."""
     columns = zip(*(row.cells for row in comparison.rows), strict=True)
     return [digits((cell.score for cell in cells), width) for cells in columns]
@@ -62,7 +62,7 @@ def _share(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _scores(comparison: Comparison, widths: Sequence[int]) -> Table:
+def _scores(comparison: RunComparison, widths: Sequence[int]) -> Table:
     """The p-value is of the difference to the first row, which stands beside it where the row refers to another one."""
     first = comparison.rows[0]
     rows = []
@@ -85,7 +85,7 @@ def _scores(comparison: Comparison, widths: Sequence[int]) -> Table:
     return Table(f"scores of {len(comparison.segments)} segments", ("row", *comparison.metrics), tuple(rows), note)
 
 
-def _edits(comparison: Comparison, widths: Sequence[int], ter_width: int) -> Table:
+def _edits(comparison: RunComparison, widths: Sequence[int], ter_width: int) -> Table:
     metric = comparison.deciding
     gain_width = 2 if comparison.place is None else widths[comparison.place]
     rows = []
@@ -102,7 +102,7 @@ def _edits(comparison: Comparison, widths: Sequence[int], ter_width: int) -> Tab
     return Table("edits from the former row", head, tuple(rows), note, labels=2)
 
 
-def _outcomes(comparison: Comparison) -> Table:
+def _outcomes(comparison: RunComparison) -> Table:
     rows = [(row.name, row.outcomes) for row in comparison.rows if row.outcomes is not None]
     names = [
         name
@@ -128,7 +128,7 @@ def _outcomes(comparison: Comparison) -> Table:
     return Table("outcomes: segments, and edits that stand", head, tuple(body), note)
 
 
-def _costs(comparison: Comparison) -> Table:
+def _costs(comparison: RunComparison) -> Table:
     rows = []
     for row in comparison.rows:
         if row.cost is not None:
@@ -167,7 +167,7 @@ def review_table(run: str, found: Review) -> Table:
     return Table(f"review of {run}: how often people agree with the machine", head, tuple(rows), note, labels=2)
 
 
-def _parts(comparison: Comparison, grouping: str, widths: Sequence[int]) -> Table:
+def _parts(comparison: RunComparison, grouping: str, widths: Sequence[int]) -> Table:
     parts = (comparison.parts or {})[grouping]
     largest = sorted(parts, key=lambda part: -part.segments)[:MOST_PARTS] if len(parts) > MOST_PARTS else parts
     rows = []
@@ -182,12 +182,12 @@ def _parts(comparison: Comparison, grouping: str, widths: Sequence[int]) -> Tabl
     return Table(f"by {grouping}", (grouping, "row", "segments", *comparison.metrics), tuple(rows), note, labels=2)
 
 
-def as_json(comparison: Comparison) -> str:
+def as_json(comparison: RunComparison) -> str:
     """One object. ``null`` means missing, not finite, or (dollars) unknown."""
     return dumped(as_data(comparison), indent=1)
 
 
-def as_data(comparison: Comparison) -> dict[str, Any]:
+def as_data(comparison: RunComparison) -> dict[str, Any]:
     """The object of :func:`as_json`."""
     rows = [
         {
@@ -245,7 +245,7 @@ def as_data(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-def _cost(row: Row) -> dict[str, Any] | None:
+def _cost(row: ComparedTexts) -> dict[str, Any] | None:
     if row.cost is None:
         return None
     return {
@@ -257,7 +257,7 @@ def _cost(row: Row) -> dict[str, Any] | None:
     }
 
 
-def flat(comparison: Comparison, delimiter: str = ",") -> str:
+def flat(comparison: RunComparison, delimiter: str = ",") -> str:
     """A line for each row, and for each row of each part; ``grouping`` and ``part`` are empty for all segments.
 
     An empty cell means that there is no value; unknown dollars are ``unknown``. Formulas are guarded as in

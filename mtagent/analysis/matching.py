@@ -12,15 +12,15 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
-from mtagent.analysis.agreement import PairedScores, Policy, Row, paired, system_level
+from mtagent.analysis.agreement import PairedScores, Policy, ScorePair, paired, system_level
 from mtagent.analysis.mtme_folder import is_metric, read_folder
 from mtagent.analysis.scores import (
     NO_SCORE,
     UNNAMED,
-    Key,
     ScoreTable,
     SegmentScore,
     Side,
+    TranslationKey,
     alternatives,
     digest,
     is_table,
@@ -49,7 +49,7 @@ class Match(NamedTuple):
 
     evaluator: Side
     human: Side
-    rows: tuple[Row, ...]
+    rows: tuple[ScorePair, ...]
     missing: Policy
     others: tuple[str, ...] = ()
 
@@ -59,7 +59,7 @@ class Match(NamedTuple):
         return self.evaluator.name
 
     @property
-    def scored_rows(self) -> list[Row]:
+    def scored_rows(self) -> list[ScorePair]:
         """The rows with both scores."""
         return [row for row in self.rows if None not in row[2:]]
 
@@ -81,7 +81,7 @@ class Match(NamedTuple):
             return system_level(segments) if segments else None
         ours, theirs = self.evaluator.systems, self.human.systems
         names = dict.fromkeys([*theirs, *ours])
-        rows = [Row(name, "", ours.get(name, NO_SCORE).score, theirs.get(name, NO_SCORE).score) for name in names]
+        rows = [ScorePair(name, "", ours.get(name, NO_SCORE).score, theirs.get(name, NO_SCORE).score) for name in names]
         return paired(rows, missing=self.missing, level="sys")
 
     @property
@@ -93,7 +93,7 @@ class Match(NamedTuple):
         )
         return bool(ours & theirs) and {row.system for row in self.scored_rows} <= ours & theirs
 
-    def translations(self) -> Iterator[tuple[Key, SegmentScore, SegmentScore]]:
+    def translations(self) -> Iterator[tuple[TranslationKey, SegmentScore, SegmentScore]]:
         """Each translation with what the evaluator and people say of it."""
         for key in dict.fromkeys([*self.human.segments, *self.evaluator.segments]):
             yield key, self.evaluator.segments.get(key, NO_SCORE), self.human.segments.get(key, NO_SCORE)
@@ -167,7 +167,7 @@ def _with_segments_of(human: Side, evaluator: Side) -> Side:
     """
     if not evaluator.segments or not human.segments or not (evaluator.numbered or human.numbered):
         return evaluator
-    segments: dict[Key, SegmentScore] = {}
+    segments: dict[TranslationKey, SegmentScore] = {}
     about = {}
     places: dict[str, int] = {}
     for system in evaluator.names():
@@ -209,7 +209,7 @@ def _refuse_other_first(evaluator: Side, human: Side) -> None:
         )
 
 
-def _rows(evaluator: Side, human: Side, missing: Policy) -> Iterator[Row]:
+def _rows(evaluator: Side, human: Side, missing: Policy) -> Iterator[ScorePair]:
     if not evaluator.segments or not human.segments:
         return
     keys = dict.fromkeys([*human.segments, *evaluator.segments])
@@ -233,10 +233,10 @@ def _rows(evaluator: Side, human: Side, missing: Policy) -> Iterator[Row]:
                 f"{ours.where}: {name} has another translation than in {theirs.where}: both must have been rated on "
                 "the same text"
             )
-        yield Row(*key, ours.score, theirs.score)
+        yield ScorePair(*key, ours.score, theirs.score)
     items = dict.fromkeys(key.item for key in keys)
     for system in dict.fromkeys(key.system for key in keys) if missing == "refuse" else ():
-        if lost := next((item for item in items if Key(system, item) not in keys), None):
+        if lost := next((item for item in items if TranslationKey(system, item) not in keys), None):
             raise InputError(
                 f"{evaluator.origin}: system {system!r} has no score of segment {lost!r}, which others have "
                 f"({human.origin} has none either); {LEAVE_OUT}"

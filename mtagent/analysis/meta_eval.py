@@ -49,7 +49,7 @@ from mtagent.analysis.error_spans import (
 )
 from mtagent.analysis.matching import LEAVE_OUT, Match
 from mtagent.analysis.permutation import PERMUTATIONS, SEED, Contest, Test, Unit, contest
-from mtagent.analysis.scores import About, joined_about
+from mtagent.analysis.scores import SegmentInfo, joined_about
 from mtagent.errors import ConfigError, InputError
 from mtagent.records import comparable
 from mtagent.text.mqm import SEVERITIES
@@ -63,7 +63,7 @@ FEW = 5
 
 
 @dataclass(frozen=True)
-class Settings:
+class MetaEvalSettings:
     """What to compute. ``averaging``: of segments; empty: over all and by item, the latter where there are systems.
 
     ``distance`` adds mean absolute and mean squared errors, of plain or scaled scores. ``tests`` names statistics to
@@ -83,7 +83,7 @@ class Settings:
     outside: Outside = "leave-out"
 
 
-class Result(NamedTuple):
+class LevelResult(NamedTuple):
     """The statistics of one evaluator at one level; ``grouping`` and ``part`` say of which segments, if not of all.
 
     ``given``: the scores of systems were given, and are no means.
@@ -115,7 +115,7 @@ class SpanLevel:
     groups: dict[SpanGrouping, tuple[SpanResult, ...]]
 
 
-class Signed(NamedTuple):
+class Rater(NamedTuple):
     """Who scored, and what the scores depend on."""
 
     name: str
@@ -123,18 +123,18 @@ class Signed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Agreement:
+class MetaEvaluation:
     """How well evaluators agree with people; ``warnings`` is what makes the numbers doubtful."""
 
-    human: Signed
-    evaluators: tuple[Signed, ...]
-    results: tuple[Result, ...]
+    human: Rater
+    evaluators: tuple[Rater, ...]
+    results: tuple[LevelResult, ...]
     contests: tuple[Contest, ...]
     spans: SpanLevel | None
     warnings: tuple[str, ...]
 
 
-def agreement(matches: Sequence[Match], settings: Settings) -> Agreement:
+def agreement(matches: Sequence[Match], settings: MetaEvalSettings) -> MetaEvaluation:
     """Compute what is wanted of evaluators that were matched with the same people.
 
     Raises :class:`InputError` where nothing can be compared at a level, or the segments do not tell their parts.
@@ -144,9 +144,9 @@ def agreement(matches: Sequence[Match], settings: Settings) -> Agreement:
     if not results and settings.levels != ("span",):
         raise InputError(f"{human.origin}: there is no translation with a score of an evaluator and of people")
     marking = marking_both(matches)
-    return Agreement(
-        human=Signed(human.name, human.signature),
-        evaluators=tuple(Signed(match.name, match.evaluator.signature) for match in matches),
+    return MetaEvaluation(
+        human=Rater(human.name, human.signature),
+        evaluators=tuple(Rater(match.name, match.evaluator.signature) for match in matches),
         results=results,
         contests=tuple(_contests(matches, settings)),
         spans=_span_level(marking, settings) if marking and "span" in settings.levels else None,
@@ -154,14 +154,14 @@ def agreement(matches: Sequence[Match], settings: Settings) -> Agreement:
     )
 
 
-def averagings(matches: Sequence[Match], settings: Settings) -> tuple[Averaging, ...]:
+def averagings(matches: Sequence[Match], settings: MetaEvalSettings) -> tuple[Averaging, ...]:
     """Those that are wanted; by item only where there are systems to compare, unless it was asked for."""
     if settings.averaging:
         return settings.averaging
     return ("none", "item") if any(len(match.human.names()) > 1 for match in matches) else ("none",)
 
 
-def _results(matches: Sequence[Match], settings: Settings) -> Iterator[Result]:
+def _results(matches: Sequence[Match], settings: MetaEvalSettings) -> Iterator[LevelResult]:
     tables: list[tuple[Level, Averaging]] = [("sys", "none")] if "sys" in settings.levels else []
     if "seg" in settings.levels:
         tables += [("seg", averaging) for averaging in averagings(matches, settings)]
@@ -177,7 +177,7 @@ def _results(matches: Sequence[Match], settings: Settings) -> Iterator[Result]:
                 statistics = _of_systems(match) if of_systems else _of_segments(match, averaging, settings.distance)
                 if statistics:
                     given = of_systems and match.given_systems
-                    yield Result(match.name, level, averaging, grouping, part, given, tuple(statistics))
+                    yield LevelResult(match.name, level, averaging, grouping, part, given, tuple(statistics))
 
 
 def _of_systems(match: Match) -> list[Statistic]:
@@ -206,7 +206,7 @@ def _of_segments(match: Match, averaging: Averaging, distance: Scale | None) -> 
 def _parts(matches: Sequence[Match], grouping: Grouping) -> list[tuple[str, list[str]]]:
     """The names of the parts, each with its items."""
     known = joined_about(side for match in matches for side in (match.human, match.evaluator))
-    abouts = {row.item: known.get(row.item, About()) for match in matches for row in match.rows}
+    abouts = {row.item: known.get(row.item, SegmentInfo()) for match in matches for row in match.rows}
     if grouping != "length" and not any(getattr(about, grouping) for about in abouts.values()):
         raise InputError(f"--by {grouping}: no file says the {grouping} of a segment")
     for item, about in abouts.items() if grouping == "length" else ():
@@ -221,7 +221,7 @@ def _parts(matches: Sequence[Match], grouping: Grouping) -> list[tuple[str, list
 # --- tests between evaluators
 
 
-def _contests(matches: Sequence[Match], settings: Settings) -> Iterator[Contest]:
+def _contests(matches: Sequence[Match], settings: MetaEvalSettings) -> Iterator[Contest]:
     if settings.tests and len(matches) < 2:
         raise ConfigError("--test compares evaluators with each other: give at least two")
     for name in settings.tests:
@@ -273,7 +273,7 @@ def marking_both(matches: Sequence[Match]) -> list[Match]:
     ]
 
 
-def _span_level(matches: Sequence[Match], settings: Settings) -> SpanLevel:
+def _span_level(matches: Sequence[Match], settings: MetaEvalSettings) -> SpanLevel:
     pairs = {match.name: _span_pairs(match, settings) for match in matches}
     return SpanLevel(
         measures=tuple(
@@ -297,7 +297,7 @@ def _span_level(matches: Sequence[Match], settings: Settings) -> SpanLevel:
     )
 
 
-def _span_pairs(match: Match, settings: Settings) -> SpanPairs:
+def _span_pairs(match: Match, settings: MetaEvalSettings) -> SpanPairs:
     """The spans of both sides.
 
     Raises :class:`InputError` where a translation is not known, and where one was not annotated and none may be left
@@ -317,7 +317,7 @@ def _span_pairs(match: Match, settings: Settings) -> SpanPairs:
             raise InputError(
                 f"{ours.where}: spans are placed in the translation, which neither this file nor {theirs.where} has"
             )
-        source, name = about.get(key.item, About()).source or "", f"{key.item} of {key.system}"
+        source, name = about.get(key.item, SegmentInfo()).source or "", f"{key.item} of {key.system}"
         segments.append(SegmentErrors(theirs.errors, ours.errors, translation or "", source, name))
     return span_pairs(segments, SpanRules(match.missing, settings.unlocated, settings.outside))
 
@@ -325,7 +325,7 @@ def _span_pairs(match: Match, settings: Settings) -> SpanPairs:
 # --- what makes the numbers doubtful
 
 
-def _warnings(matches: Sequence[Match], results: Sequence[Result]) -> Iterator[str]:
+def _warnings(matches: Sequence[Match], results: Sequence[LevelResult]) -> Iterator[str]:
     """All that a reader should know before believing the tables; ``results`` are those of all segments."""
     of_systems = [result for result in results if result.level == "sys"]
     number = max((result.statistics[0].scores for result in of_systems), default=FEW)
@@ -409,7 +409,7 @@ _LEVELS = {"sys": "level of systems", "seg": "level of segments"}
 _SPANS = "level of error spans"
 
 
-def tables(agreement: Agreement, width: int = 3) -> list[Table]:
+def tables(agreement: MetaEvaluation, width: int = 3) -> list[Table]:
     """All tables: whole levels, error spans, tests, and parts; ``width`` is the digits after the point."""
     by_table = groupby(agreement.results, key=lambda result: (result.grouping, result.level, result.averaging))
     shown = [list(results) for _, results in by_table]
@@ -421,7 +421,7 @@ def tables(agreement: Agreement, width: int = 3) -> list[Table]:
     ]
 
 
-def below(agreement: Agreement) -> list[str]:
+def below(agreement: MetaEvaluation) -> list[str]:
     """The lines below the tables: why values are missing, and all signatures, each once.
 
     Each evaluator, level and reason has a line that names the statistics without a value; parts share a line.
@@ -450,11 +450,11 @@ def below(agreement: Agreement) -> list[str]:
     return [*lines, *dict.fromkeys(signatures)]
 
 
-def _title(result: Result) -> str:
+def _title(result: LevelResult) -> str:
     return _LEVELS[result.level] + (f", {_AVERAGED[result.averaging]}" if result.level == "seg" else "")
 
 
-def _whole_table(results: Sequence[Result], width: int) -> Table:
+def _whole_table(results: Sequence[LevelResult], width: int) -> Table:
     given = ", ".join(result.evaluator for result in results if result.given)
     head, *cells = _cells(results, width)
     rows = tuple((result.evaluator, *row) for result, row in zip(results, cells, strict=True))
@@ -462,7 +462,7 @@ def _whole_table(results: Sequence[Result], width: int) -> Table:
     return Table(_title(results[0]), ("evaluator", *head), rows, note)
 
 
-def _part_table(results: Sequence[Result], width: int) -> Table:
+def _part_table(results: Sequence[LevelResult], width: int) -> Table:
     """A table of parts, of many only the largest."""
     parts = [list(of_part) for _, of_part in groupby(results, key=lambda result: result.part)]
     largest = sorted(parts, key=lambda part: -max(result.statistics[0].scores for result in part))
@@ -476,7 +476,7 @@ def _part_table(results: Sequence[Result], width: int) -> Table:
     return Table(f"by {grouping}: {_title(results[0])}", (grouping, "evaluator", *head), rows, note, labels=2)
 
 
-def _cells(results: Sequence[Result], width: int) -> Iterator[tuple[str, ...]]:
+def _cells(results: Sequence[LevelResult], width: int) -> Iterator[tuple[str, ...]]:
     """The head of the numbers, and the numbers of each result."""
     left_out = any(result.statistics[0].missing.total for result in results)
     head = ["scores", *(["left out"] if left_out else [])]
@@ -541,7 +541,7 @@ def _span_rows(results: Sequence[SpanResult], width: int) -> tuple[tuple[str, ..
     return tuple(rows)
 
 
-def as_json(agreement: Agreement) -> str:
+def as_json(agreement: MetaEvaluation) -> str:
     """One JSON object. ``levels`` has an object for each evaluator, level, averaging and part.
 
     Nothing is rounded; ``null`` is no value.

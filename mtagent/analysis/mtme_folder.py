@@ -16,9 +16,9 @@ from mtagent.analysis.scores import (
     RATINGS,
     SEGMENTS,
     SYSTEMS,
-    About,
-    Key,
+    SegmentInfo,
     Side,
+    TranslationKey,
     alternatives,
     joined_about,
     read_list,
@@ -82,7 +82,7 @@ def is_metric(metric: str, name: str) -> bool:
     return name in (metric, metric.rpartition("-")[0])
 
 
-def _about_folder(folder: Path, pair: str) -> dict[str, About]:
+def _about_folder(folder: Path, pair: str) -> dict[str, SegmentInfo]:
     """What the folder says about each segment; nothing where it has neither sources nor documents."""
     sources = _lines(folder / "sources" / f"{pair}.txt")
     docs = folder / "documents" / f"{pair}.docs"
@@ -94,11 +94,11 @@ def _about_folder(folder: Path, pair: str) -> dict[str, About]:
     for place in range(len(sources) or len(documents)):
         domain, document = documents[place][:2] if documents and len(documents[place]) > 1 else (None, None)
         source = sources[place] if sources else None
-        about[str(place + 1)] = About(source, source_lang, target_lang, document, domain)
+        about[str(place + 1)] = SegmentInfo(source, source_lang, target_lang, document, domain)
     return about
 
 
-def _with_texts(side: Side, folder: Path, pair: str, about: dict[str, About]) -> Side:
+def _with_texts(side: Side, folder: Path, pair: str, about: dict[str, SegmentInfo]) -> Side:
     """``side`` with its translations and all that the folder says about segments."""
     segments = dict(side.segments)
     for system, count in Counter(key.system for key in side.segments).items():
@@ -109,9 +109,9 @@ def _with_texts(side: Side, folder: Path, pair: str, about: dict[str, About]) ->
         if len(texts) not in (0, count):
             raise InputError(f"{side.origin}: {count} scores of {system!r}, and {len(texts)} translations in {folder}")
         for number, text in enumerate(texts, start=1):
-            key = Key(system, str(number))
+            key = TranslationKey(system, str(number))
             segments[key] = segments[key]._replace(translation=text)
-    of_pair = About(None, *languages.parse_pair(pair))
+    of_pair = SegmentInfo(None, *languages.parse_pair(pair))
     is_metrics = Path(side.origin).parent.name == pair
     saw = side.name.rpartition("-")[2] if is_metrics and "-" in side.name else NO_REFERENCE
     return replace(
@@ -178,7 +178,7 @@ class _Writer:
             if score.translation is not None
         }
         about = joined_about(sides)
-        unknown = About(None, *(languages.parse_pair(lp) if lp else ()))
+        unknown = SegmentInfo(None, *(languages.parse_pair(lp) if lp else ()))
         self._segments = [about.get(item, unknown).or_else(unknown).segment(item) for item in self._items]
         self._sources = [about.get(item, unknown).source for item in self._items]
         pairs = list(dict.fromkeys(map(pair_name, self._segments)))
@@ -190,7 +190,7 @@ class _Writer:
 
     def write(self, folder: Path) -> list[str]:
         """Write all files, and return remarks. Texts are written where all are known and stand in a line each."""
-        texts = [self._texts.get(Key(system, item)) for system in self.systems for item in self._items]
+        texts = [self._texts.get(TranslationKey(system, item)) for system in self.systems for item in self._items]
         if any(text is None or has_break(text) for text in (*texts, *self._sources)):
             remarks = [
                 "sources, translations and documents are not written: not all are known, or one has a line break"
@@ -207,7 +207,9 @@ class _Writer:
 
     def _entries(self) -> Iterator[SegmentTexts]:
         for segment in self._segments:
-            yield SegmentTexts(segment, {name: self._texts[Key(name, segment.id)] for name in self.systems}, ())
+            yield SegmentTexts(
+                segment, {name: self._texts[TranslationKey(name, segment.id)] for name in self.systems}, ()
+            )
 
     def _write_side(self, side: Side, folder: Path, stem: str) -> int:
         """Write the files of one side, and return how many errors have no place."""
@@ -219,10 +221,10 @@ class _Writer:
             sinks = [stack.enter_context(replacing(folder / (stem + end))) for end in ends]
             for system in side.names():
                 name, given = self.systems[system], side.systems.get(system, NO_SCORE).score
-                scores = [side.segments.get(Key(system, item), NO_SCORE) for item in self._items]
+                scores = [side.segments.get(TranslationKey(system, item), NO_SCORE) for item in self._items]
                 write_scores(name, [score.score for score in scores], *sinks[:2], given=given)
                 for segment, score in zip(self._segments, scores, strict=True) if side.marks else ():
-                    text = self._texts.get(Key(system, segment.id), "")
+                    text = self._texts.get(TranslationKey(system, segment.id), "")
                     line, lost = rating_line(score.errors, rater, segment.source, text)
                     sinks[2].write(f"{name}\t{line}\n")
                     unplaced += lost

@@ -39,7 +39,7 @@ UNNAMED = "system"
 _MOST_SHOWN = 20
 
 
-class Key(NamedTuple):
+class TranslationKey(NamedTuple):
     """One translation: whose, and of which segment."""
 
     system: str
@@ -62,7 +62,7 @@ class SegmentScore(NamedTuple):
 NO_SCORE = SegmentScore(None, "")
 
 
-class About(NamedTuple):
+class SegmentInfo(NamedTuple):
     """What is known about a segment."""
 
     source: str | None = None
@@ -71,9 +71,9 @@ class About(NamedTuple):
     document: str | None = None
     domain: str | None = None
 
-    def or_else(self, other: About) -> About:
+    def or_else(self, other: SegmentInfo) -> SegmentInfo:
         """What ``other`` knows where this does not."""
-        return About(*(own if own is not None else more for own, more in zip(self, other, strict=True)))
+        return SegmentInfo(*(own if own is not None else more for own, more in zip(self, other, strict=True)))
 
     def is_of(self, lp: tuple[str, str] | None) -> bool:
         """Whether it is of this language pair, as far as it is known."""
@@ -113,9 +113,9 @@ class Side:
     name: str
     origin: str
     signature: str
-    segments: Mapping[Key, SegmentScore] = field(default_factory=dict)
+    segments: Mapping[TranslationKey, SegmentScore] = field(default_factory=dict)
     systems: Mapping[str, SegmentScore] = field(default_factory=dict)
-    about: Mapping[str, About] = field(default_factory=dict)
+    about: Mapping[str, SegmentInfo] = field(default_factory=dict)
     numbered: bool = False
     reference: str | None = None
     signatures: Mapping[str, str] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class Side:
         """The systems, in the order of the file."""
         return list(dict.fromkeys([*(key.system for key in self.segments), *self.systems]))
 
-    def of_system(self, system: str) -> list[Key]:
+    def of_system(self, system: str) -> list[TranslationKey]:
         """The translations of a system, in the order of the file."""
         return [key for key in self.segments if key.system == system]
 
@@ -135,7 +135,9 @@ class Side:
     def with_names(self, names: Mapping[str, str]) -> Side:
         """The scores of the systems in ``names``, under the names that these have there."""
         segments = {
-            Key(names[key.system], key.item): score for key, score in self.segments.items() if key.system in names
+            TranslationKey(names[key.system], key.item): score
+            for key, score in self.segments.items()
+            if key.system in names
         }
         systems = {names[system]: score for system, score in self.systems.items() if system in names}
         return replace(self, segments=segments, systems=systems)
@@ -159,9 +161,9 @@ class Side:
         return any(score.errors is not None for score in self.segments.values())
 
 
-def joined_about(sides: Iterable[Side]) -> dict[str, About]:
+def joined_about(sides: Iterable[Side]) -> dict[str, SegmentInfo]:
     """What ``sides`` know about segments; where they differ, the first to know counts."""
-    about: dict[str, About] = {}
+    about: dict[str, SegmentInfo] = {}
     for side in sides:
         for item, known in side.about.items():
             about[item] = about.get(item, known).or_else(known)
@@ -188,7 +190,7 @@ def pooled(sides: Sequence[Side]) -> Side:
     only some of the files name the segments.
     """
     first = sides[0]
-    segments: dict[Key, SegmentScore] = {}
+    segments: dict[TranslationKey, SegmentScore] = {}
     systems: dict[str, SegmentScore] = {}
     signatures: dict[str, str] = {}
     for number, side in enumerate(sides):
@@ -219,7 +221,9 @@ def summed_up(signatures: Iterable[str]) -> str:
     return distinct[0] + (f" (and {len(distinct) - 1} others)" if len(distinct) > 1 else "")
 
 
-def add_score(scores: dict[Key, SegmentScore], key: Key, score: SegmentScore, way_out: str = "") -> None:
+def add_score(
+    scores: dict[TranslationKey, SegmentScore], key: TranslationKey, score: SegmentScore, way_out: str = ""
+) -> None:
     """Add a score. Raises :class:`InputError` where the translation has one already."""
     if key in scores:
         name = f"system {key.system!r}, segment {key.item!r}"
@@ -234,7 +238,7 @@ def _is_same_rating(first: SegmentScore, second: SegmentScore) -> bool:
     return len({" ".join(text.split()) for text in (first.translation, second.translation) if text is not None}) < 2
 
 
-def refuse_other_pair(side: Side, known: Mapping[str, About], origin: str) -> None:
+def refuse_other_pair(side: Side, known: Mapping[str, SegmentInfo], origin: str) -> None:
     """Raise :class:`InputError` for a segment of ``side`` that is ``known`` to be of another language pair."""
     for item, about in side.about.items():
         other = known.get(item, about)
@@ -259,12 +263,14 @@ def read_list(path: Path, name: str | None = None) -> Side:
     stem = path.name.removesuffix(SEGMENTS).removesuffix(SYSTEMS).removesuffix(RATINGS)
     if path.name.endswith((SYSTEMS, RATINGS)):
         raise InputError(f"{path}: give {stem}{SEGMENTS}; what stands beside it is read as well")
-    segments: dict[Key, SegmentScore] = {}
+    segments: dict[TranslationKey, SegmentScore] = {}
     for system, scores in read_scores(path).items():
         if len(metrics := dict.fromkeys(str(score.metric) for score in scores)) > 1:
             raise InputError(f"{path}: has scores of {', '.join(metrics)}; name the file .jsonl to read all")
         for number, score in enumerate(scores, start=1):
-            segments[Key(system or UNNAMED, str(number))] = SegmentScore(score.value, score.where, score.translation)
+            segments[TranslationKey(system or UNNAMED, str(number))] = SegmentScore(
+                score.value, score.where, score.translation
+            )
     systems: dict[str, SegmentScore] = {}
     signature = f"file:{path.name}|sha256:{digest(path)}"
     given, ratings = path.with_name(stem + SYSTEMS), path.with_name(stem + RATINGS)
@@ -280,10 +286,10 @@ def read_list(path: Path, name: str | None = None) -> Side:
     return Side(called, str(path), signature, segments, systems, numbered=True, signatures={"": f"{path}:1"})
 
 
-def _with_ratings(segments: dict[Key, SegmentScore], path: Path) -> dict[Key, SegmentScore]:
+def _with_ratings(segments: dict[TranslationKey, SegmentScore], path: Path) -> dict[TranslationKey, SegmentScore]:
     """``segments`` with the errors of ``path``; what has errors and no score is missing a score."""
     rated = {
-        Key(rating.system or UNNAMED, rating.segment or ""): SegmentScore(
+        TranslationKey(rating.system or UNNAMED, rating.segment or ""): SegmentScore(
             None, rating.where, rating.translation, rating.errors
         )
         for rating in MTME.read_spans(path)
@@ -311,18 +317,18 @@ def read_run(store: Store, run: str, name: str | None = None, lp: tuple[str, str
     stored = store.read(run)
     if stored.kind != "rating":
         raise ConfigError(f"run {run!r} holds no ratings of texts; rate what it made: mtagent rate --run {run}")
-    segments: dict[Key, SegmentScore] = {}
-    about: dict[str, About] = {}
+    segments: dict[TranslationKey, SegmentScore] = {}
+    about: dict[str, SegmentInfo] = {}
     signed: list[str] = []
     signatures: dict[str, str] = {}
     for rated in stored.ratings():
         segment, rating = rated.segment, rated.rating
-        known = About(*(getattr(segment, name) for name in About._fields))
+        known = SegmentInfo(*(getattr(segment, name) for name in SegmentInfo._fields))
         if not known.is_of(lp):
             continue
         where = f"run {run!r}, segment {segment.id!r}, system {rated.system!r}"
         score, errors = (rating.score, rating.errors) if rating else (None, None)
-        key = Key(rated.system, segment.id)
+        key = TranslationKey(rated.system, segment.id)
         add_score(segments, key, SegmentScore(score, where, rated.translation, errors, rated.error or ""))
         about[segment.id] = known
         if rating:
@@ -352,19 +358,19 @@ _LIST_ENDS = re.compile(r"none|score: \S+")
 _DECIMAL_COMMA = re.compile(r"\A([+-]?\d*),(\d+(?:[eE][+-]?\d+)?)\Z")
 
 
-class Cells(NamedTuple):
+class TableRow(NamedTuple):
     """A row: the line it stands in, and its values by column."""
 
     where: str
     values: dict[str, Any]
 
 
-class Table(NamedTuple):
+class ScoreFile(NamedTuple):
     """The rows of a file, and the names of its columns in order; ``head`` is where these stand."""
 
     path: Path
     names: tuple[str, ...]
-    rows: list[Cells]
+    rows: list[TableRow]
     head: str
 
 
@@ -379,21 +385,21 @@ def is_table(path: Path) -> bool:
     return holds_objects(first) or (any(name in cells for name in _SYSTEM) and not listed)
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path) -> ScoreFile:
     """All rows of a file. Raises :class:`InputError` for a file that has none, and for one that is no table."""
     ending = path.suffix.casefold()
     first = next((line.text for line in lines_of(path)), "")
     if ending in _JSON_LINES or (ending not in _DELIMITERS and first.lstrip().startswith("{")):
-        cells = [Cells(f"{path}:{number}", values) for number, values in parsed_lines(path)]
+        cells = [TableRow(f"{path}:{number}", values) for number, values in parsed_lines(path)]
         names = tuple(dict.fromkeys(name for row in cells for name in row.values))
     else:
         names, cells = _read_columns(path, _DELIMITERS.get(ending, "\t"))
     if not cells:
         raise InputError(f"{path}: there is no row in it")
-    return Table(path, names, cells, f"{path}:1")
+    return ScoreFile(path, names, cells, f"{path}:1")
 
 
-def _read_columns(path: Path, delimiter: str) -> tuple[tuple[str, ...], list[Cells]]:
+def _read_columns(path: Path, delimiter: str) -> tuple[tuple[str, ...], list[TableRow]]:
     lines = lines_of(path)
     header = next(lines, None)
     if header is None or not header.text.strip():
@@ -407,11 +413,11 @@ def _read_columns(path: Path, delimiter: str) -> tuple[tuple[str, ...], list[Cel
     cells = []
     for row in rows(lines, dialect, path, len(names)):
         values = [_DECIMAL_COMMA.sub(r"\1.\2", cell) for cell in row.cells] if delimiter == ";" else row.cells
-        cells.append(Cells(f"{path}:{row.line}", dict(zip(names, values, strict=True))))
+        cells.append(TableRow(f"{path}:{row.line}", dict(zip(names, values, strict=True))))
     return names, cells
 
 
-def score_in(row: Cells, column: str) -> float | None:
+def score_in(row: TableRow, column: str) -> float | None:
     """The score in ``column``; ``None``, ``null``, ``NA`` and an empty cell are missing ones.
 
     Raises :class:`InputError` for what is no finite number.
@@ -427,7 +433,7 @@ def score_in(row: Cells, column: str) -> float | None:
     return number
 
 
-def text_in(row: Cells, column: str | None) -> str | None:
+def text_in(row: TableRow, column: str | None) -> str | None:
     """What ``column`` holds as text; ``None`` where it is missing."""
     value = None if column is None else row.values.get(column)
     return None if value is None or value == "" else str(value)
@@ -440,7 +446,7 @@ class ScoreTable:
     :class:`InputError` for a column that is not there, and where no row is of the language pair.
     """
 
-    def __init__(self, table: Table, item: tuple[str, ...] = (), lp: tuple[str, str] | None = None) -> None:
+    def __init__(self, table: ScoreFile, item: tuple[str, ...] = (), lp: tuple[str, str] | None = None) -> None:
         self.table, self.names = table, table.names
         if unknown := [name for name in item if name not in table.names]:
             raise InputError(f"{table.head}: no column {unknown[0]!r}{alternatives(unknown[0], table.names)}")
@@ -458,8 +464,8 @@ class ScoreTable:
             pair = "-".join(lp or ())
             raise InputError(f"{table.path}: no row is of the language pair {pair}{alternatives(pair, pairs)}")
 
-    def _about(self, row: Cells, lp: tuple[str, str] | None) -> About:
-        about = About(*(text_in(row, self._fields.get(name)) for name in About._fields))
+    def _about(self, row: TableRow, lp: tuple[str, str] | None) -> SegmentInfo:
+        about = SegmentInfo(*(text_in(row, self._fields.get(name)) for name in SegmentInfo._fields))
         if lp and not {"source_lang", "target_lang", PAIR} & set(self._fields):
             about = about._replace(source_lang=lp[0], target_lang=lp[1])
         if pair := text_in(row, self._fields.get(PAIR)):
@@ -541,9 +547,9 @@ class ScoreTable:
 
     def _side(self, name: str, called: str, by_rows: bool) -> Side:
         """The scores in the column ``name``, or (``by_rows``) of the rater ``name``."""
-        segments: dict[Key, SegmentScore] = {}
+        segments: dict[TranslationKey, SegmentScore] = {}
         counts: Counter[str] = Counter()
-        known: dict[str, About] = {}
+        known: dict[str, SegmentInfo] = {}
         signatures: dict[str, str] = {}
         column = SCORE if by_rows else name
         alone = by_rows or len(self._score_columns(None, ())) == 1  # the row's spans are of who gave this score
@@ -551,7 +557,7 @@ class ScoreTable:
         for row, about in self._rows_of(name) if by_rows else self._rows:
             system = self._system_of(row) if names_systems else UNNAMED
             counts[system] += 1
-            key = Key(system, self._item_of(row) or str(counts[system]))
+            key = TranslationKey(system, self._item_of(row) or str(counts[system]))
             marks = row.values.get("errors")
             errors = own_spans(marks, row.where) if alone and isinstance(marks, list) else None
             text = text_in(row, self._fields.get("translation"))
@@ -575,7 +581,7 @@ class ScoreTable:
         numbered = not self._item
         return Side(called, str(path), signature, segments, {}, known, numbered, signatures=signatures)
 
-    def _rows_of(self, name: str) -> list[tuple[Cells, About]]:
+    def _rows_of(self, name: str) -> list[tuple[TableRow, SegmentInfo]]:
         """The rows of one rater, and those that name none (failed ratings) of translations that it did not rate."""
         places = [(text_in(row, self._system), self._item_of(row)) for row, _ in self._rows]
         whose = [text_in(row, self._rater) for row, _ in self._rows]
@@ -587,13 +593,13 @@ class ScoreTable:
             if who == name or (who is None and not (shared and place in rated))
         ]
 
-    def _system_of(self, row: Cells) -> str:
+    def _system_of(self, row: TableRow) -> str:
         name = text_in(row, self._system)
         if name is None:
             raise InputError(f"{row.where}: {self._system!r} is empty; it names the system")
         return name
 
-    def _item_of(self, row: Cells) -> str | None:
+    def _item_of(self, row: TableRow) -> str | None:
         parts = [text_in(row, column) for column in self._item]
         if None in parts:
             raise InputError(f"{row.where}: {self._item[parts.index(None)]!r} is empty; it names the segment")

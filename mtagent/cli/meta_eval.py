@@ -14,7 +14,7 @@ from mtagent.analysis.matching import Match, gather
 from mtagent.analysis.meta_eval import (
     SPAN_GROUPINGS,
     TESTED,
-    Settings,
+    MetaEvalSettings,
     agreement,
     as_json,
     averagings,
@@ -137,7 +137,7 @@ def _refuse_misuse(options: dict[str, Any]) -> None:
         raise click.UsageError(f"--by {lost[0]}: is for the levels of systems and segments; add --level sys or seg")
 
 
-def _settings(options: dict[str, Any], matches: Sequence[Match]) -> Settings:
+def _settings(options: dict[str, Any], matches: Sequence[Match]) -> MetaEvalSettings:
     if not marking_both(matches):
         if "span" in options["levels"]:
             raise click.UsageError(
@@ -147,7 +147,7 @@ def _settings(options: dict[str, Any], matches: Sequence[Match]) -> Settings:
             raise click.UsageError(f"--by {lost[0]}: groups error spans, and there are none on both sides")
     several = any(len(match.human.names()) > 1 for match in matches)
     names = ("averaging", "tests", "unit", "permutations", "seed", "by", "unlocated", "outside")
-    return Settings(
+    return MetaEvalSettings(
         levels=options["levels"] or (_LEVELS if several else ("seg", "span")),
         distance="none" if options["distance"] == "plain" else options["distance"],
         **{name: options[name] for name in names},

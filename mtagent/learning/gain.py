@@ -30,7 +30,7 @@ _TAIL = 2.5
 """Per cent of the resamples on either side of a 95 % interval."""
 
 
-class Resampling(NamedTuple):
+class GroupResampling(NamedTuple):
     """How many resamples are drawn, and from which seed."""
 
     resamples: int = RESAMPLES
@@ -52,7 +52,7 @@ class Resampling(NamedTuple):
             yield rng.multinomial(groups, chances, size=number).astype(np.float64)
 
 
-USUAL = Resampling()
+USUAL = GroupResampling()
 
 
 def numbered(groups: Ints) -> Ints:
@@ -60,7 +60,7 @@ def numbered(groups: Ints) -> Ints:
     return np.unique(groups, return_inverse=True)[1].astype(np.int64)
 
 
-def ratios(above: list[Floats], below: list[Floats], groups: Ints, resampling: Resampling) -> list[Figure]:
+def ratios(above: list[Floats], below: list[Floats], groups: Ints, resampling: GroupResampling) -> list[Figure]:
     """For each column of ``above`` its sum divided by the sum of the same column of ``below``, with intervals.
 
     A column has a number for each item; ``groups`` are numbered without gaps. Resamples in which a ratio is not

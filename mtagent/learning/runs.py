@@ -16,7 +16,7 @@ from typing import NamedTuple, get_args
 from rapidfuzz.distance import Levenshtein
 
 from mtagent.analysis.review import wanted as is_wanted
-from mtagent.analysis.scores import Cells, read_table, text_in
+from mtagent.analysis.scores import TableRow, read_table, text_in
 from mtagent.chain.calibration import Source
 from mtagent.chain.decided import Decided
 from mtagent.errors import ConfigError, InputError
@@ -151,7 +151,7 @@ def sampled(sizes: Sequence[int], number: int, seed: int) -> list[int]:
 # People's labels of the edits
 
 
-class Labels:
+class EditLabels:
     """People's labels of the edits of a run, by segment and stage; where a segment has one edit, without the stage."""
 
     def __init__(self, where: str, source: Source, people: str = "preferences") -> None:
@@ -165,7 +165,7 @@ class Labels:
         self._has_scores = False
 
     @classmethod
-    def of_decisions(cls, store: Store, name: str) -> Labels:
+    def of_decisions(cls, store: Store, name: str) -> EditLabels:
         """What people decided about the edits of the run ``name``: see :func:`decided_gain`."""
         labels = cls(f"the decisions on run {name!r}", Source(option="--decisions", name=name), "decisions")
         for _, result in DecidedRun(store, name).segments(only_decided=True):
@@ -177,7 +177,7 @@ class Labels:
         return labels
 
     @classmethod
-    def read(cls, path: Path) -> Labels:
+    def read(cls, path: Path) -> EditLabels:
         """The labels in a table. Raises :class:`InputError` for rows that label nothing."""
         labels = cls(str(path), Source(option="--human", name=path.name, sha256=sha256(path)))
         for row in read_table(path).rows:
@@ -235,7 +235,7 @@ class Labels:
         return segments
 
 
-def _label_of_edit(row: Cells) -> Label:
+def _label_of_edit(row: TableRow) -> Label:
     """People's scores or preference in a row of a table of labels."""
     if {"human_before", "human_after"} <= row.values.keys():
         return label_in(row, "human")
@@ -292,7 +292,7 @@ def decided_edits(store: Store, name: str) -> JudgedData:
 
     Raises :class:`ConfigError` where there was no judge, or more than one panel.
     """
-    labels = Labels.of_decisions(store, name)
+    labels = EditLabels.of_decisions(store, name)
     pairs = []
     for _, result in DecidedRun(store, name).segments(only_decided=True):
         for pair in pairs_in(result.chain, as_kept=True):
@@ -301,7 +301,7 @@ def decided_edits(store: Store, name: str) -> JudgedData:
     return of_own_gate(pairs, labels, name)
 
 
-def of_own_gate(pairs: Sequence[JudgedPair], labels: Labels, name: str) -> JudgedData:
+def of_own_gate(pairs: Sequence[JudgedPair], labels: EditLabels, name: str) -> JudgedData:
     """The edits with people's labels and the judgements of the gate of their own run.
 
     Raises :class:`ConfigError` where there was no judge, or more than one panel.
@@ -327,7 +327,7 @@ def _panel(pair: JudgedPair) -> tuple[str, ...]:
     return tuple(comparable(judgement.signature) or judgement.judge for judgement in pair.judgements)
 
 
-def of_chains(chains: Sequence[Chain], labels: Labels | None, name: str) -> JudgedData:
+def of_chains(chains: Sequence[Chain], labels: EditLabels | None, name: str) -> JudgedData:
     """The edits of the run ``name`` that a calibration run judged; without ``labels`` its teacher labels them.
 
     Edits that a judge failed for are counted and named.
@@ -370,7 +370,7 @@ def _teachers_label(teacher: Judgement | None) -> Label | None:
 
 def _data_of(
     pairs: Sequence[JudgedPair],
-    labels: Labels | None,
+    labels: EditLabels | None,
     name: str,
     left_out: Mapping[str, int],
     remarks: Sequence[str] = (),

@@ -16,7 +16,7 @@ from mtagent.chain.calibration import (
     Source,
     TriagePoint,
 )
-from mtagent.learning.calibration import Check
+from mtagent.learning.calibration import GateCheck
 from mtagent.text.table import Table
 from mtagent.text.table import text as tables_as_text
 
@@ -47,7 +47,7 @@ def text(calibration: Calibration) -> str:
     return "\n".join(lines)
 
 
-def check_text(name: str, check: Check) -> str:
+def check_text(name: str, check: GateCheck) -> str:
     """What a gate is worth on other data."""
     lines = [f"gate        {name}", *_data(check.data)]
     kinds = [*check.pairs, *check.domains]

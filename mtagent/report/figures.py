@@ -14,7 +14,7 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 
-from mtagent.analysis.compare import Comparison
+from mtagent.analysis.compare import RunComparison
 from mtagent.analysis.score import digits
 from mtagent.formats.ratings import FINAL, GIVEN, REVIEWED, ratings_of_texts, systems_of, texts_of
 from mtagent.records import GAIN_DIGITS, Chain, Rating, Score, Severity, Stage, Usage
@@ -62,7 +62,7 @@ class Flow:
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailedSegment:
     """A segment in which a stage failed, with the error message."""
 
     segment: str
@@ -216,7 +216,7 @@ class Spread:
         return self.better + self.equal + self.worse + self.unknown
 
 
-def spreads(comparison: Comparison) -> tuple[Spread, ...]:
+def spreads(comparison: RunComparison) -> tuple[Spread, ...]:
     """One for each row that has a former row; empty if nothing is scored."""
     place, rows = comparison.place, {row.name: row for row in comparison.rows}
     if place is None:
@@ -316,9 +316,9 @@ class Figures:
     marks: tuple[Marks, ...] = ()
     spreads: tuple[Spread, ...] = ()
     costly: tuple[Costly, ...] = ()
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[FailedSegment, ...] = ()
 
-    def whole_way(self, run: str, comparison: Comparison | None) -> Spread | None:
+    def whole_way(self, run: str, comparison: RunComparison | None) -> Spread | None:
         """The differences between the first and the last texts of ``run``; of its last stage if there are no others."""
         own = {row.name for row in comparison.rows if row.run == run} if comparison else set()
         return next((spread for spread in reversed(self.spreads) if spread.row in own), None)
@@ -339,7 +339,7 @@ class FiguresCount:
         self._translated = self._changed = self._failed = 0
         self._fates = {stage: Counter[Fate]() for stage in (*get_args(Stage), FINAL)}
         self._edits = {stage: Counter[str]() for stage in self._fates}
-        self._failures: list[Failure] = []
+        self._failures: list[FailedSegment] = []
         self._stages = set[str]()
         self._marks: dict[tuple[str, str], dict[str, _StageCount]] = {}
         self._unpriced = False
@@ -374,7 +374,7 @@ class FiguresCount:
         if (failed := chain.failed) is not None:
             self._failed += 1
             if self._failed <= SHOWN:
-                self._failures.append(Failure(chain.segment.id, failed.stage, failed.reason))
+                self._failures.append(FailedSegment(chain.segment.id, failed.stage, failed.reason))
 
     def _count_marks(self, chain: Chain) -> None:
         self._with_text += chain.given is not None
@@ -388,7 +388,7 @@ class FiguresCount:
             for stage in (stage for stage, text in texts.items() if text == rated):
                 counts.setdefault(stage, _StageCount()).add(rating)
 
-    def figures(self, comparison: Comparison | None = None) -> Figures:
+    def figures(self, comparison: RunComparison | None = None) -> Figures:
         """The figures of all chains so far, without stages that never ran."""
         kinds, outcomes = list(KINDS), list(OUTCOMES.values())
 
@@ -420,7 +420,7 @@ class FiguresCount:
         )
 
 
-def figures(chains: Iterable[Chain], comparison: Comparison | None = None) -> Figures:
+def figures(chains: Iterable[Chain], comparison: RunComparison | None = None) -> Figures:
     """The figures of a run. ``chains`` is read once, a chain at a time."""
     count = FiguresCount()
     for _ in count.passing(chains):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mtagent.analysis import compare_tables
-from mtagent.analysis.compare import Comparison, Row
+from mtagent.analysis.compare import ComparedTexts, RunComparison
 from mtagent.formats.json_text import dumped
 from mtagent.formats.jsonl import details
 from mtagent.formats.ratings import FINAL, GIVEN
@@ -28,7 +28,7 @@ _EDITS = ("edits applied", "edits refused", "edits rejected", "edits unplaced", 
 class SegmentScores:
     """The scores of segments of ``run`` in ``comparison``; none if nothing was compared."""
 
-    def __init__(self, run: str, comparison: Comparison | None) -> None:
+    def __init__(self, run: str, comparison: RunComparison | None) -> None:
         self.metrics = comparison.metrics if comparison else ()
         self._rows = {row.name: row for row in comparison.rows} if comparison else {}
         self._places = {segment: i for i, segment in enumerate(comparison.segments)} if comparison else {}
@@ -58,7 +58,7 @@ class SegmentScores:
         place, own = self._places.get(segment), list(self._by_stage.values())
         return {} if place is None else {n: row.texts[place] for n, row in self._rows.items() if row not in own}
 
-    def _of_row(self, place: int, row: Row) -> dict[str, float]:
+    def _of_row(self, place: int, row: ComparedTexts) -> dict[str, float]:
         scores = {cell.score.metric: cell.score.segments[place] for cell in row.cells}
         apart = self._differences[row.name]
         return scores | {f"{metric} difference": values[place] for metric, values in apart.items()}
@@ -67,7 +67,7 @@ class SegmentScores:
 def as_csv(
     run: str,
     chains: Iterable[Chain],
-    comparison: Comparison | None = None,
+    comparison: RunComparison | None = None,
     *,
     guarded: bool = True,
 ) -> Iterator[str]:
@@ -107,7 +107,9 @@ def _lines(chain: Chain, scores: SegmentScores) -> Iterator[dict[str, Any]]:
         yield line | (scores.of_stage(segment.id, step.stage) if last[step.stage] is step else {})
 
 
-def as_json(run: str, chains: Iterable[Chain], figures: Figures, comparison: Comparison | None = None) -> Iterator[str]:
+def as_json(
+    run: str, chains: Iterable[Chain], figures: Figures, comparison: RunComparison | None = None
+) -> Iterator[str]:
     """One object in pieces: the head, a line for each segment, the end. ``chains`` is read once."""
     compared = comparison and compare_tables.as_data(comparison)
     yield dumped({"version": VERSION, "run": run, "figures": figures, "comparison": compared})[:-1] + ', "segments": ['
@@ -125,7 +127,7 @@ def as_json(run: str, chains: Iterable[Chain], figures: Figures, comparison: Com
     yield "\n]}\n"
 
 
-def as_markdown(run: str, figures: Figures, comparison: Comparison | None = None) -> Iterator[str]:
+def as_markdown(run: str, figures: Figures, comparison: RunComparison | None = None) -> Iterator[str]:
     """The summary: tables, and short lists of what got worse, what cost most and what failed."""
     flow = figures.flow
     given = f"{counted(flow.segments, 'segment')}, {flow.given:,} of them with a given translation."

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import IO, Any, NamedTuple
 
-from mtagent.analysis.compare import NOISE, Cell, Comparison, Row, gains_of
+from mtagent.analysis.compare import NOISE, Cell, ComparedTexts, RunComparison, gains_of
 from mtagent.analysis.compare_tables import review_table
 from mtagent.errors import ConfigError, MissingExtra, OutputError
 from mtagent.formats.ratings import REVIEWED
@@ -42,8 +42,8 @@ _MODELS = ("model", "judge_model", "translator", "evaluator", "judge", "gate")
 class Way:
     """The first and the last row of a run, and the gain of each segment by the deciding metric (positive: better)."""
 
-    first: Row
-    last: Row
+    first: ComparedTexts
+    last: ComparedTexts
     place: int | None
     tested: bool = False
     gains: tuple[float, ...] = ()
@@ -54,7 +54,7 @@ class Way:
         return sum(gain < -NOISE for gain in self.gains)
 
 
-def way(comparison: Comparison, run: str) -> Way:
+def way(comparison: RunComparison, run: str) -> Way:
     """The first and the last row of ``run``."""
     rows = [row for row in comparison.rows if row.run == run and row.stage != REVIEWED]
     first, last, place = rows[0], rows[-1], comparison.place
@@ -135,12 +135,12 @@ class SummaryCell(NamedTuple):
     tone: str = ""
 
 
-def row_name(row: Row) -> str:
+def row_name(row: ComparedTexts) -> str:
     """The row's stage in plain words, or its own name."""
     return stage_name(row.name) if row.name == row.stage else row.name
 
 
-def heads(comparison: Comparison) -> list[tuple[str, str]]:
+def heads(comparison: RunComparison) -> list[tuple[str, str]]:
     """The columns of the summary and what they mean: scores, changes, outcomes, costs."""
     cells = comparison.rows[0].cells
     arrows = [f"{cell.score.metric} {'↑' if cell.score.higher_is_better else '↓'}" for cell in cells]
@@ -161,7 +161,7 @@ def heads(comparison: Comparison) -> list[tuple[str, str]]:
     ]
 
 
-def lines(comparison: Comparison) -> list[tuple[str, list[SummaryCell]]]:
+def lines(comparison: RunComparison) -> list[tuple[str, list[SummaryCell]]]:
     """The rows of the summary."""
     first, total = comparison.rows[0].name, len(comparison.segments)
     rows = []
@@ -235,7 +235,11 @@ def facts(summary: RunSummary, pairs: Sequence[tuple[str, str]]) -> Iterator[tup
 
 
 def pieces(
-    summary: RunSummary, chains: Iterable[Chain], comparison: Comparison | None = None, *, most: int = MOST_CHARACTERS
+    summary: RunSummary,
+    chains: Iterable[Chain],
+    comparison: RunComparison | None = None,
+    *,
+    most: int = MOST_CHARACTERS,
 ) -> Iterator[str]:
     """The page about a run of chains, in pieces.
 
@@ -314,7 +318,7 @@ def _asset(name: str) -> str:
 
 
 def _remarks(
-    summary: RunSummary, comparison: Comparison | None, segments: int, shown: int, *, several: bool
+    summary: RunSummary, comparison: RunComparison | None, segments: int, shown: int, *, several: bool
 ) -> Iterator[str]:
     counts = summary.counts
     tried = counts.done + counts.failed
@@ -333,7 +337,9 @@ def _remarks(
     yield from comparison.warnings if comparison else ()
 
 
-def _data(summary: RunSummary, segments: IO[str], comparison: Comparison | None, run_way: Way | None) -> Iterator[str]:
+def _data(
+    summary: RunSummary, segments: IO[str], comparison: RunComparison | None, run_way: Way | None
+) -> Iterator[str]:
     """The data of the page's script, as JSON in pieces."""
     rows = comparison.rows if comparison else ()
     first, last = (rows.index(run_way.first), rows.index(run_way.last)) if run_way else (0, 0)

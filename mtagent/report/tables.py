@@ -7,7 +7,7 @@ from itertools import accumulate
 
 from mtagent.records import Severity
 from mtagent.report.fates import KINDS, OUTCOMES
-from mtagent.report.figures import Costly, Failure, Figures, Flow, Marks, Spread, StageMarks
+from mtagent.report.figures import Costly, FailedSegment, Figures, Flow, Marks, Spread, StageMarks
 from mtagent.text.amounts import UNKNOWN, dollars, score, share, signed
 from mtagent.text.mqm import SEVERITIES
 from mtagent.text.table import Bar, Table
@@ -218,7 +218,7 @@ def costly_table(costly: Sequence[Costly]) -> Table:
     return Table("Most costly segments", ("segment", "dollars", "tokens", "calls", "seconds"), rows)
 
 
-def failures_table(failures: Sequence[Failure]) -> Table:
+def failures_table(failures: Sequence[FailedSegment]) -> Table:
     """The first segments that failed, and why."""
     rows = []
     for failure in failures:
