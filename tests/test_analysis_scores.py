@@ -263,7 +263,7 @@ def test_the_signature_of_pooled_files_is_that_of_the_first_and_others_are_warne
         assert match.evaluator.signature == "j|one|version:1 (and 1 others)"
         assert dict(match.evaluator.signatures) == {"j|one|version:1": "a.jsonl:1", signature: "b.jsonl:1"}
         out = shell("meta-eval -e a.jsonl b.jsonl --human gold.tsv --average none").out
-        assert ("warning: j: its scores are of 2 evaluators, taken for one: j|one; j|two" in out) == warned
+        assert ("warning: j: its scores are from 2 evaluators, taken for one: j|one; j|two" in out) == warned
 
 
 def test_given_scores_of_a_system_that_differ_between_files_are_refused(shell: Shell) -> None:
@@ -493,7 +493,7 @@ def test_what_is_wrong_in_other_files_is_named(files: Shell, name: str, content:
         ("-e other.jsonl --human x.jsonl", "other.jsonl:1: segment '1' of system 'A' has another translation than in "),
         ("-e alike.tsv --human gold.tsv", "alike.tsv:2: system 'gpt.4' has scores of y, and none"),
         ("-e alike.tsv --human gold.tsv --missing leave-out", "alike.tsv: has no system that gold.tsv has: gpt.4, "),
-        ("-e none.tsv --human mqm --missing leave-out", "none.tsv: there is no translation with a score of an"),
+        ("-e none.tsv --human mqm --missing leave-out", "none.tsv: no translation has both a score of an"),
         ("-e t.tsv --human mqm --system-scores who.tsv", "who.tsv:1: no column 'system'; there are: who, mqm, X, Y"),
         ("-e apart.tsv --human mqm --missing leave-out --test pearson", "--test: X, Y have no translation in common"),
         ("-e X=x.seg.score x.jsonl --human gold.tsv", "x.jsonl: only one of this and x.seg.score names the segments"),
