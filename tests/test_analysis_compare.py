@@ -471,7 +471,7 @@ def test_references_come_from_the_run_that_has_them_and_unlike_ones_are_told(con
     assert result.row("given").cells[0].score.value == 25
     assert not [warning for warning in result.warnings if "reference" in warning]
     result = compare_runs(["full", "other"], config)
-    start = "the runs have other references for 1 segment (1): those of the run named first are taken"
+    start = "the references of the runs differ for 1 segment (1): those of the first run are used"
     assert any(warning.startswith(start) for warning in result.warnings)
     assert result.row("given").cells[2].score.value == 25
 

@@ -363,7 +363,7 @@ def test_given_scores_and_references_of_a_folder(systems: Any, given: bool, warn
         ("-e bare.tsv --human mqm --by length", 1, "--by length: no file has the source of segment '0'"),
         ("-e s.tsv --human mqm -o full", 1, "full: is not empty; --force writes into it"),
         ("-e lost.tsv --human mqm -o full", 1, "full: is not empty"),  # before anything is read
-        ("-e bare.tsv --human mqm -o new", 1, "new: no file tells the language pair; name one with -l, e.g. -l en-de"),
+        ("-e bare.tsv --human mqm -o new", 1, "new: no file has the language pair; name one with -l, e.g. -l en-de"),
         ("-e two.tsv --human mqm -o new", 1, "new: the scores are of 2 language pairs; name one with -l"),
     ],
 )

@@ -16,8 +16,8 @@ from mtagent.report import tables
 from mtagent.report.fates import KINDS, fate, final_fate
 from mtagent.report.figures import Figures, differences
 from mtagent.text.amounts import UNKNOWN, counted
-from mtagent.text.table import Table, escaped, markdown
 from mtagent.text.table import as_csv as written_csv
+from mtagent.text.table import escaped, markdown
 
 VERSION = 1
 _UNPLACED = ("not-found", "ambiguous", "overlapping", "unchanged")
@@ -30,38 +30,50 @@ class SegmentScores:
 
     def __init__(self, run: str, comparison: RunComparison | None) -> None:
         self.metrics = comparison.metrics if comparison else ()
-        self._rows = {row.name: row for row in comparison.rows} if comparison else {}
-        self._places = {segment: i for i, segment in enumerate(comparison.segments)} if comparison else {}
-        self._by_stage = {
-            row.stage: row
-            for row in self._rows.values()  # given texts may be shared by several runs
-            if row.stage is not None and (row.run == run or (row.run is None and row.stage == GIVEN))
-        }
-        self._differences: dict[str, dict[str, list[float]]] = {name: {} for name in self._rows}
+        self._rows: dict[str, ComparedTexts] = {}
+        self._places: dict[str, int] = {}
+        if comparison:
+            self._rows = {row.name: row for row in comparison.rows}
+            self._places = {segment: place for place, segment in enumerate(comparison.segments)}
+        self._by_stage: dict[str, ComparedTexts] = {}
+        self._differences: dict[str, dict[str, list[float]]] = {}
         for row in self._rows.values():
-            if (former := self._rows.get(row.former or "")) is not None:
+            is_shared = row.run is None and row.stage == GIVEN  # several runs may share the given texts
+            if row.stage is not None and (row.run == run or is_shared):
+                self._by_stage[row.stage] = row
+            self._differences[row.name] = {}
+            former = self._rows.get(row.former or "")
+            if former is not None:
                 for after, before in zip(row.cells, former.cells, strict=False):
                     self._differences[row.name][after.score.metric] = differences(after.score, before.score)
 
     def of_stage(self, segment: str, stage: str) -> dict[str, float]:
         """Scores by metric name, and their differences to the former row as ``NAME difference``."""
         row = self._by_stage.get(stage)
-        return {} if row is None or segment not in self._places else self._of_row(self._places[segment], row)
+        if row is None or segment not in self._places:
+            return {}
+        return self._of_row(self._places[segment], row)
 
     def of_rows(self, segment: str) -> dict[str, dict[str, float]]:
         """The same for all rows, by row name; empty if the segment was not compared."""
         place = self._places.get(segment)
-        return {} if place is None else {name: self._of_row(place, row) for name, row in self._rows.items()}
+        if place is None:
+            return {}
+        return {name: self._of_row(place, row) for name, row in self._rows.items()}
 
     def other_texts(self, segment: str) -> dict[str, str]:
         """The texts of ``segment`` in rows that are not stages of the run."""
-        place, own = self._places.get(segment), list(self._by_stage.values())
-        return {} if place is None else {n: row.texts[place] for n, row in self._rows.items() if row not in own}
+        place = self._places.get(segment)
+        if place is None:
+            return {}
+        stages = list(self._by_stage.values())
+        return {name: row.texts[place] for name, row in self._rows.items() if row not in stages}
 
     def _of_row(self, place: int, row: ComparedTexts) -> dict[str, float]:
         scores = {cell.score.metric: cell.score.segments[place] for cell in row.cells}
-        apart = self._differences[row.name]
-        return scores | {f"{metric} difference": values[place] for metric, values in apart.items()}
+        for metric, metric_differences in self._differences[row.name].items():
+            scores[f"{metric} difference"] = metric_differences[place]
+        return scores
 
 
 def as_csv(
@@ -78,33 +90,44 @@ def as_csv(
     which the report counts the segment. ``guarded=False`` leaves cells as they are. Each piece is one line.
     """
     scores = SegmentScores(run, comparison)
-    named = [name for metric in scores.metrics for name in (metric, f"{metric} difference")]
     columns = ["id", "document", "domain", "stage", "verdict", "outcome", "reason", "text"]
-    columns += [*named, *_EDITS, *_TOKENS, "dollars", "seconds", *(["guarded"] if guarded else [])]
+    for metric in scores.metrics:
+        columns += [metric, f"{metric} difference"]
+    columns += [*_EDITS, *_TOKENS, "dollars", "seconds"]
+    if guarded:
+        columns.append("guarded")
     lines = (line for chain in chains for line in _lines(chain, scores))
     return written_csv(columns, lines, guard=guarded)
 
 
 def _lines(chain: Chain, scores: SegmentScores) -> Iterator[dict[str, Any]]:
-    segment, last = chain.segment, chain.by_stage()
+    segment = chain.segment
+    last_steps = chain.by_stage()
     about = {"id": segment.id, "document": segment.document, "domain": segment.domain}
     if segment.translation is not None or not chain.steps:
         yield {**about, "stage": GIVEN, "text": segment.translation, **scores.of_stage(segment.id, GIVEN)}
     for step in chain.steps:
-        outcomes, usage, (kind, why) = Counter[str](edit.outcome for edit in step.edits), step.usage, fate(step)
-        counts = [outcomes["applied"], outcomes["refused"], outcomes["rejected"]]
-        counts += [sum(outcomes[name] for name in _UNPLACED), outcomes["reverted"]]
+        kind, why = fate(step)
         line: dict[str, Any] = {
             **about,
             "reason": step.reason,
             "text": step.text,
             "stage": step.stage,
             "verdict": step.verdict,
+            "outcome": f"{KINDS[kind]}: {why}",
         }
-        line |= {"outcome": f"{KINDS[kind]}: {why}"} | dict(zip(_EDITS, counts, strict=True))
-        line |= {name: getattr(usage, name) for name in _TOKENS}
-        line |= {"dollars": UNKNOWN if usage.cost is None else usage.cost, "seconds": round(step.seconds, 3)}
-        yield line | (scores.of_stage(segment.id, step.stage) if last[step.stage] is step else {})
+        outcomes = Counter[str](edit.outcome for edit in step.edits)
+        unplaced = sum(outcomes[name] for name in _UNPLACED)
+        counts = (outcomes["applied"], outcomes["refused"], outcomes["rejected"], unplaced, outcomes["reverted"])
+        line |= dict(zip(_EDITS, counts, strict=True))
+        usage = step.usage
+        for name in _TOKENS:
+            line[name] = getattr(usage, name)
+        line["dollars"] = UNKNOWN if usage.cost is None else usage.cost
+        line["seconds"] = round(step.seconds, 3)
+        if last_steps[step.stage] is step:  # a stage that ran twice is scored once
+            line |= scores.of_stage(segment.id, step.stage)
+        yield line
 
 
 def as_json(
@@ -113,14 +136,15 @@ def as_json(
     """One object in pieces: the head, a line for each segment, the end. ``chains`` is read once."""
     compared = comparison and compare_tables.as_data(comparison)
     yield dumped({"version": VERSION, "run": run, "figures": figures, "comparison": compared})[:-1] + ', "segments": ['
-    scores, separator = SegmentScores(run, comparison), "\n"
+    scores = SegmentScores(run, comparison)
+    separator = "\n"
     for chain in chains:
-        own = chain.segment.id
+        fates = {stage: fate(step) for stage, step in chain.by_stage().items()}
         segment = {
             **details(chain),
-            "fates": {stage: fate(step) for stage, step in chain.by_stage().items()} | {FINAL: final_fate(chain)},
-            "scores": scores.of_rows(own),
-            "others": scores.other_texts(own),
+            "fates": fates | {FINAL: final_fate(chain)},
+            "scores": scores.of_rows(chain.segment.id),
+            "others": scores.other_texts(chain.segment.id),
         }
         yield separator + dumped(segment)
         separator = ",\n"
@@ -134,18 +158,22 @@ def as_markdown(run: str, figures: Figures, comparison: RunComparison | None = N
     yield f"# Report of the run {escaped(run)}\n\n{given}\n"
     if comparison is not None:
         yield f"\n{compare_tables.shown(comparison, 'markdown', level=2)}\n"
-    sections: list[tuple[Table, str]] = [(tables.flow_table(flow), ""), (tables.edits_table(flow), "")]
+    # Each table with a line below it.
+    sections = [(tables.flow_table(flow), ""), (tables.edits_table(flow), "")]
     for marks in figures.marks:
-        sections.append(
-            (tables.marks_table(marks), f"Signature: {escaped(marks.signature)}" if marks.signature else "")
-        )
-    if (spread := figures.whole_way(run, comparison)) is not None:
-        sections += [(tables.spread_table(spread), ""), (tables.worst_table(spread), _more(spread.worse, spread.worst))]
+        signature = f"Signature: {escaped(marks.signature)}" if marks.signature else ""
+        sections.append((tables.marks_table(marks), signature))
+    spread = figures.whole_way(run, comparison)
+    if spread is not None:
+        sections.append((tables.spread_table(spread), ""))
+        sections.append((tables.worst_table(spread), _more(spread.worse, spread.worst)))
     sections.append((tables.costly_table(figures.costly), ""))
     sections.append((tables.failures_table(figures.failures), _more(flow.failed, figures.failures)))
     for table, below in sections:
         if table.rows:
-            yield f"\n{markdown([table], level=2)}\n" + (f"\n{below}\n" if below else "")
+            yield f"\n{markdown([table], level=2)}\n"
+            if below:
+                yield f"\n{below}\n"
 
 
 def _more(count: int, shown: tuple[object, ...]) -> str:
