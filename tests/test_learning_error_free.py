@@ -21,7 +21,8 @@ from mtagent.learning.error_free import (
     thinned,
     threshold_interval,
 )
-from mtagent.learning.gain import GroupResampling, ratios
+from mtagent.learning.gain import ratios
+from mtagent.metrics.significance import GroupResampling
 
 QUICK = GroupResampling(20)
 scores = st.floats(-50, 50).map(lambda value: round(value, 2))

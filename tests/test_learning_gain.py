@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from mtagent.errors import InputError
 from mtagent.learning.calibration import effect, learning_curve, triage, triage_thresholds
-from mtagent.learning.gain import Floats, GroupResampling, JudgedPairs, learn, learnt_groups, predictions, split
+from mtagent.learning.gain import Floats, JudgedPairs, learn, learnt_groups, predictions, split
+from mtagent.metrics.significance import GroupResampling
 from mtagent.records import Judgement
 
 QUICK = GroupResampling(50)

@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from mtagent.errors import InputError
-from mtagent.learning.gain import Floats, GroupResampling, JudgedPairs
+from mtagent.learning.gain import Floats, JudgedPairs
+from mtagent.metrics.significance import GroupResampling
 from tests.commands import ROOT
 from wmt.gate_ablation import main
 from wmt.gate_data import OURS, people, wmt23, wmt25

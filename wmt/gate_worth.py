@@ -9,7 +9,6 @@ import numpy as np
 from mtagent.chain.calibration import Figure
 from mtagent.learning.gain import (
     Floats,
-    GroupResampling,
     Ints,
     JudgedPairs,
     Truths,
@@ -18,6 +17,7 @@ from mtagent.learning.gain import (
     predictions,
     ratios,
 )
+from mtagent.metrics.significance import GroupResampling
 from wmt.gate_data import TEACHER, DataSet
 
 POOLED = 200

@@ -421,13 +421,13 @@ def _error(name: str, scores: PairedScores, scale: Scale, power: int) -> Statist
 
 
 PERMUTATIONS = 1_000
-SEED = 4
+SPA_SEED = 4
 """As in the authors' program."""
 _CELLS = 2**22
 _NOISE = 1e-9
 
 
-def soft_pairwise_accuracy(scores: PairedScores, permutations: int = PERMUTATIONS, seed: int = SEED) -> Statistic:
+def soft_pairwise_accuracy(scores: PairedScores, permutations: int = PERMUTATIONS, seed: int = SPA_SEED) -> Statistic:
     """SPA (Thompson et al. 2024): 1 − the mean of |p − q| over all pairs of systems (0 to 1).
 
     p and q are the one-sided p-values, by people and by the evaluator, that the first system is better than the second,
@@ -467,7 +467,7 @@ def soft_pairwise_accuracy(scores: PairedScores, permutations: int = PERMUTATION
     )
 
 
-def p_values(scores: Floats, permutations: int = PERMUTATIONS, seed: int = SEED) -> Floats:
+def p_values(scores: Floats, permutations: int = PERMUTATIONS, seed: int = SPA_SEED) -> Floats:
     """One-sided p-values that system i is better than system j, for i < j; 0.5 elsewhere.
 
     ``scores``: systems × segments. In each permutation the two systems swap their scores in half of the segments; the

@@ -48,9 +48,10 @@ from mtagent.analysis.error_spans import (
     span_pairs,
 )
 from mtagent.analysis.matching import LEAVE_OUT, Match
-from mtagent.analysis.permutation import PERMUTATIONS, SEED, Contest, Test, Unit, contest
+from mtagent.analysis.permutation import PERMUTATIONS, Contest, Test, Unit, contest
 from mtagent.analysis.scores import SegmentInfo, joined_about
 from mtagent.errors import ConfigError, InputError
+from mtagent.metrics.significance import SEED
 from mtagent.records import comparable
 from mtagent.text.mqm import SEVERITIES
 from mtagent.text.table import Table

@@ -29,10 +29,10 @@ from mtagent.analysis.agreement import (
 )
 from mtagent.analysis.ties import Floats, Groups, calibrate, uncalibrated
 from mtagent.errors import ConfigError, InputError
+from mtagent.metrics.significance import SEED
 
 Unit = Literal["score", "item", "system"]
 PERMUTATIONS = 1_000
-SEED = 12345
 ALPHA = 0.05
 _CELLS = 2**20
 _NOISE = 1e-9

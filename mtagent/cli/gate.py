@@ -132,8 +132,8 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
     from mtagent.jobs.inputs import refuse_existing, refuse_overwriting, refuse_unwritable
     from mtagent.learning import calibration as learning
     from mtagent.learning.error_free import definition
-    from mtagent.learning.gain import GroupResampling
     from mtagent.learning.pairs import refuse_unsigned
+    from mtagent.metrics.significance import GroupResampling
 
     if is_chain_run(options):
         calibrate_run(output, force, quiet, options)
@@ -168,8 +168,8 @@ def check(file: Path, **options: Any) -> None:
     from mtagent.chain.calibration import read
     from mtagent.errors import ConfigError
     from mtagent.learning import calibration as learning
-    from mtagent.learning.gain import GroupResampling
     from mtagent.learning.text import check_text
+    from mtagent.metrics.significance import GroupResampling
 
     calibration = read(file)
     names = [calibration.evaluator]

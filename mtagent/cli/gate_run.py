@@ -78,9 +78,9 @@ def calibrate_run(output: Path | None, force: bool, quiet: bool, options: dict[s
     from mtagent.learning.asking import judge_edits
     from mtagent.learning.calibration import calibrate
     from mtagent.learning.error_free import definition
-    from mtagent.learning.gain import GroupResampling
     from mtagent.learning.pairs import refuse_unsigned
     from mtagent.learning.runs import EditLabels
+    from mtagent.metrics.significance import GroupResampling
 
     if given := _given(_OF_FILES):
         raise click.UsageError(f"--run brings the edits with it: leave out {given[0]}")

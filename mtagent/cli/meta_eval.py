@@ -23,11 +23,12 @@ from mtagent.analysis.meta_eval import (
     tables,
 )
 from mtagent.analysis.mtme_folder import write_folder
-from mtagent.analysis.permutation import PERMUTATIONS, SEED, Unit
+from mtagent.analysis.permutation import PERMUTATIONS, Unit
 from mtagent.cli.options import FILE, F, store_path
 from mtagent.cli.score_inputs import SeveralScores, inputs_of, names_in, score_inputs
 from mtagent.cli.terminal import display, say
 from mtagent.jobs.export import Target
+from mtagent.metrics.significance import SEED
 from mtagent.text import table
 
 EXAMPLES = """\b

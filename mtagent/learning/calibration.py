@@ -26,10 +26,8 @@ from mtagent.errors import ConfigError, InputError
 from mtagent.learning.error_free import FEWEST, PRECISION, Definition, error_free_of
 from mtagent.learning.gain import (
     FEWEST_PAIRS,
-    SEED,
     USUAL,
     Floats,
-    GroupResampling,
     JudgedPairs,
     Truths,
     folds,
@@ -40,6 +38,7 @@ from mtagent.learning.gain import (
     split,
 )
 from mtagent.learning.pairs import JudgedData
+from mtagent.metrics.significance import SEED, GroupResampling
 from mtagent.records import Record, same_rater
 from mtagent.version import __version__
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from mtagent.chain.calibration import ErrorFree, Labels, Point
 from mtagent.errors import ConfigError, InputError
-from mtagent.learning.gain import USUAL, Floats, GroupResampling, Ints, Truths, bounds, numbered, ratios
+from mtagent.learning.gain import USUAL, Floats, Ints, Truths, bounds, numbered, ratios
+from mtagent.metrics.significance import GroupResampling
 
 KINDS: dict[str, float] = {"mqm": 0.0, "esa": 85.0, "rate": 4.0}
 """Kinds of human scores, and from which score people call a text error-free: WMT's for MQM and ESA, RATE's best."""
