@@ -459,7 +459,7 @@ def test_a_baseline_goes_by_the_first_row_and_a_table_is_checked(tmp_path: Path,
     bad = written(tmp_path / "bad.tsv", ["source\ttranslation", "source 1\tB", "source 3\tC"])
     with Store(path) as opened:
         assert compare_run(opened, "r", baselines=[("t", good)]).row("t").texts == ("B", "C")
-        with pytest.raises(InputError, match=r"bad.tsv: '2' is about another source than segment '2' of the run"):
+        with pytest.raises(InputError, match=r"bad.tsv: '2' has another source than segment '2' of the run"):
             compare_run(opened, "r", baselines=[("t", bad)])
 
 
@@ -489,7 +489,7 @@ def test_a_row_equal_to_the_baseline_has_no_p_value(tmp_path: Path) -> None:
     [
         (["ratings"], ConfigError, "it rated the stages of run 'r': compare that one"),
         (["others"], ConfigError, "-m scores-file:path=FILE"),
-        (["empty"], InputError, "run 'empty': there is no segment in it to compare yet"),
+        (["empty"], InputError, "run 'empty': has no segments to compare yet"),
         (["rr"], StoreError, "there is no run 'rr'; did you mean 'r'?"),
         (["r", "r"], ConfigError, "two runs are called 'r'"),
     ],

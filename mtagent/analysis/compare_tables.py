@@ -10,6 +10,7 @@ from typing import Any
 from mtagent.analysis.compare import Cell, ComparedTexts, PartScores, RunComparison
 from mtagent.analysis.review import Review
 from mtagent.analysis.score import digits, tested
+from mtagent.chain.fates import SEGMENT_OUTCOMES
 from mtagent.formats.json_text import dumped
 from mtagent.formats.ratings import FINAL
 from mtagent.metrics.significance import SIGNIFICANT
@@ -20,7 +21,6 @@ from mtagent.text.table import Table
 
 MOST_PARTS = 20
 """Parts of one grouping that a table for people shows; JSON and CSV have all."""
-_OUTCOMES = ("kept", "unchanged", "rejected", "failed", "reverted", "triaged", "idle")
 _RARE_OUTCOMES = ("reverted", "triaged", "idle")
 """They have a column only where a row counts some."""
 _HEADS = {"triaged": "left alone by triage", "idle": "not run"}
@@ -126,7 +126,7 @@ def _edits(comparison: RunComparison, widths: Sequence[int], ter_width: int) -> 
 def _outcomes(comparison: RunComparison) -> Table:
     rows = [(row.name, row.outcomes) for row in comparison.rows if row.outcomes is not None]
     shown_outcomes = []
-    for name in _OUTCOMES:
+    for name in SEGMENT_OUTCOMES:
         if name not in _RARE_OUTCOMES or any(getattr(outcomes, name) for _, outcomes in rows):
             shown_outcomes.append(name)
     notes = []
@@ -319,7 +319,7 @@ def _flat_row(row: ComparedTexts, segments: int) -> dict[str, Any]:
             line[f"moved {name}"] = value
     if row.outcomes:
         edits = row.outcomes.edits or {}
-        for name in (*_OUTCOMES, "failed_changed"):
+        for name in (*SEGMENT_OUTCOMES, "failed_changed"):
             line[name] = getattr(row.outcomes, name)
         line |= {"edits": sum(edits.values()), "edits applied": edits.get("applied", 0)}
     cost = _cost(row)

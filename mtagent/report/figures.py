@@ -16,9 +16,9 @@ import numpy as np
 
 from mtagent.analysis.compare import ComparedTexts, RunComparison
 from mtagent.analysis.score import digits
+from mtagent.chain.fates import KINDS, OUTCOMES, Fate, Kind, edit_fate, fate, final_fate, idle_fate
 from mtagent.formats.ratings import FINAL, GIVEN, REVIEWED, ratings_of_texts, systems_of, texts_of
 from mtagent.records import GAIN_DIGITS, Chain, Rating, Score, Severity, Stage, Usage
-from mtagent.report.fates import KINDS, OUTCOMES, Fate, Kind, edit_fate, fate, final_fate, idle_fate
 from mtagent.text.mqm import SEVERITIES
 
 SHOWN = 10

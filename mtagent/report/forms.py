@@ -8,19 +8,18 @@ from typing import Any
 
 from mtagent.analysis import compare_tables
 from mtagent.analysis.compare import ComparedTexts, RunComparison
+from mtagent.chain.fates import KINDS, UNPLACED, fate, final_fate
 from mtagent.formats.json_text import dumped
 from mtagent.formats.jsonl import details
 from mtagent.formats.ratings import FINAL, GIVEN
 from mtagent.records import Chain, Usage
 from mtagent.report import tables
-from mtagent.report.fates import KINDS, fate, final_fate
 from mtagent.report.figures import Figures, differences
 from mtagent.text.amounts import UNKNOWN, counted
 from mtagent.text.table import as_csv as written_csv
 from mtagent.text.table import escaped, markdown
 
 VERSION = 1
-_UNPLACED = ("not-found", "ambiguous", "overlapping", "unchanged")
 _TOKENS = tuple(name for name in Usage.model_fields if name != "cost")
 _EDITS = ("edits applied", "edits refused", "edits rejected", "edits unplaced", "edits reverted")
 
@@ -117,7 +116,7 @@ def _lines(chain: Chain, scores: SegmentScores) -> Iterator[dict[str, Any]]:
             "outcome": f"{KINDS[kind]}: {why}",
         }
         outcomes = Counter[str](edit.outcome for edit in step.edits)
-        unplaced = sum(outcomes[name] for name in _UNPLACED)
+        unplaced = sum(outcomes[name] for name in UNPLACED)
         counts = (outcomes["applied"], outcomes["refused"], outcomes["rejected"], unplaced, outcomes["reverted"])
         line |= dict(zip(_EDITS, counts, strict=True))
         usage = step.usage

@@ -16,11 +16,11 @@ from typing import IO, Any, NamedTuple
 from mtagent.analysis.compare import NOISE, Cell, ComparedTexts, Moved, RunComparison, gains_of
 from mtagent.analysis.compare_tables import review_table
 from mtagent.analysis.staged_run import Cost, Outcomes
+from mtagent.chain.fates import OUTCOMES
 from mtagent.errors import ConfigError, MissingExtra, OutputError
 from mtagent.formats.ratings import REVIEWED
 from mtagent.metrics.significance import FEW, SIGNIFICANT
 from mtagent.records import Chain, Usage
-from mtagent.report.fates import OUTCOMES
 from mtagent.report.figures import Figures, FiguresCount, Flow
 from mtagent.report.packing import packed, script_json
 from mtagent.report.tables import gallery, stage_name

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mtagent.chain.fates import KINDS, OUTCOMES
 from mtagent.records import Severity
-from mtagent.report.fates import KINDS, OUTCOMES
 from mtagent.report.figures import Costly, FailedSegment, Figures, Flow, Marks, Spread, StageMarks
 from mtagent.text.amounts import UNKNOWN, dollars, score, share, signed
 from mtagent.text.mqm import SEVERITIES

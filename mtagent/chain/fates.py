@@ -1,11 +1,21 @@
-"""What became of a segment in a stage, and of an edit: the groups that a report counts."""
+"""What became of a segment in a stage or a run, and of an edit, as comparisons and reports classify it.
+
+``SegmentOutcome`` is what comparisons count. A ``Fate`` is finer: it names the reason, too, and reports count it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 from mtagent.records import Chain, Edit, Outcome, Stage, Step
 
+SegmentOutcome = Literal["kept", "unchanged", "rejected", "failed", "reverted", "triaged", "idle"]
+"""A verdict, or: ``reverted``, kept until the user took all edits back; ``triaged``, left alone by triage; ``idle``,
+the stage did not run."""
+SEGMENT_OUTCOMES: tuple[SegmentOutcome, ...] = get_args(SegmentOutcome)
+UNPLACED: tuple[Outcome, ...] = ("not-found", "ambiguous", "overlapping", "unchanged")
+"""Outcomes of edits that could not be made, which tables count together."""
 Kind = Literal["changed", "untouched", "unplaced", "guard", "gate", "failed", "idle"]
 
 KINDS: dict[Kind, str] = {
@@ -55,11 +65,39 @@ _UNTOUCHED = {
 }
 
 
+def stage_outcome(steps: Sequence[Step], before: str) -> SegmentOutcome:
+    """What the ``steps`` of one stage did to a segment whose text was ``before``; the last step counts."""
+    if not steps:
+        return "idle"
+    last = steps[-1]
+    is_reverted = any(edit.outcome == "reverted" for step in steps for edit in step.edits)
+    if last.verdict == "kept" and is_reverted and last.text == before:
+        return "reverted"
+    if last.cause.kind == "triage":
+        return "triaged"
+    return last.verdict
+
+
+def run_outcome(chain: Chain) -> SegmentOutcome:
+    """What the whole run did to a segment: ``kept`` if any stage changed it."""
+    match chain.state:
+        case "changed":
+            return "kept"
+        case "failed":
+            return "failed"
+        case "unchanged" if any(step.cause.kind == "triage" for step in chain.steps):
+            return "triaged"
+    if any(edit.outcome == "reverted" for step in chain.steps for edit in step.edits):
+        return "reverted"
+    return "rejected" if chain.state == "rejected" else "unchanged"
+
+
 class Fate(NamedTuple):
     """What became of one segment in one stage."""
 
     kind: Kind
     reason: str
+    """Many segments share it."""
 
 
 def fate(step: Step) -> Fate:
@@ -100,8 +138,11 @@ def _rejected(step: Step) -> Fate:
     cause = step.cause
     match cause.kind:
         case "guards":
-            refused = [guard for edit in step.edits if edit.outcome == "refused" for guard in edit.guards or ("other",)]
-            return Fate("guard", _one_guard(refused or cause.guards))
+            guards: list[str] = []
+            for edit in step.edits:
+                if edit.outcome == "refused":
+                    guards += edit.guards or ("other",)
+            return Fate("guard", _one_guard(guards or cause.guards))
         case "lines":
             return Fate("guard", "lines")
         case "gain":
@@ -110,11 +151,14 @@ def _rejected(step: Step) -> Fate:
             return Fate("gate", "too few judges agree")
         case "scores":
             gain = cause.judgements[0].gain or 0.0
-            how = "worse" if gain < 0 else "the same" if gain == 0 else "better, but below the margin"
-            return Fate("gate", f"rated {how}")
-        case "choices" if len(choices := set(cause.judgements[0].choices)) == 1:
+            if gain < 0:
+                return Fate("gate", "rated worse")
+            if gain == 0:
+                return Fate("gate", "rated the same")
+            return Fate("gate", "rated better, but below the margin")
+        case "choices" if len(set(cause.judgements[0].choices)) == 1:
             words = {"before": "the judge prefers the earlier text", "tie": "the judge sees a tie"}
-            return Fate("gate", words.get(choices.pop(), "other"))
+            return Fate("gate", words.get(cause.judgements[0].choices[0], "other"))
         case "choices" if cause.judgements[0].contradicts_itself:
             return Fate("gate", "the judge contradicts itself")
         case "choices":
@@ -161,4 +205,6 @@ def final_fate(chain: Chain) -> Fate:
 def edit_fate(edit: Edit) -> str:
     """What became of ``edit``, in words that many edits share."""
     words = OUTCOMES[edit.outcome]
-    return f"{words}: {_one_guard(edit.guards or ('other',))}" if edit.outcome == "refused" else words
+    if edit.outcome == "refused":
+        return f"{words}: {_one_guard(edit.guards or ('other',))}"
+    return words
