@@ -75,8 +75,8 @@ def test_rows_in_any_order_keep_their_scores_which_cannot_be_written_to() -> Non
             "refuse",
             r"the human score is no finite number up to 1e\+100; a missing one is",
         ),
-        ([], "refuse", "no translation with a score"),
-        ([ScorePair("A", "0", None, 1), ScorePair("A", "1", 1, None)], "leave-out", "no translation with a score"),
+        ([], "refuse", "no translation has both a score"),
+        ([ScorePair("A", "0", None, 1), ScorePair("A", "1", 1, None)], "leave-out", "no translation has both a score"),
     ],
 )
 def test_what_is_refused(rows: list[ScorePair], policy: Any, message: str) -> None:

@@ -580,7 +580,7 @@ def test_scores_are_read_from_standard_input(tmp_path: Path) -> None:
     )
     assert numbers(piped) == numbers(given)
     wrong = run(tmp_path, "meta-eval", "-e", "-", "--human", "mqm", stdin=text.replace("9\n", "x\n"))
-    assert (wrong.code, "standard input:5: 'judge' is 'x'" in wrong.err) == (1, True)
+    assert (wrong.code, "standard input:5: 'judge' must be a number, not 'x'" in wrong.err) == (1, True)
     twice = run(tmp_path, "meta-eval", "-e", "-", "--human", "-", stdin=text)
     assert (twice.code, "only one of the files can be standard input" in twice.err) == (1, True)
 

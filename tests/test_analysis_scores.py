@@ -235,8 +235,8 @@ def test_what_stands_in_two_files_must_be_the_same_rating(
 @pytest.mark.parametrize(
     ("first", "second", "gold", "message"),
     [
-        (GERMAN, {"source_lang": "en", "target_lang": "fr"}, "", r"b\.jsonl: segment '1' is one of en-fr, and of en-d"),
-        (GERMAN, GERMAN, "en-fr", r"a\.jsonl: segment '1' is one of en-de, and of en-fr in gold\.tsv.*-l"),
+        (GERMAN, {"source_lang": "en", "target_lang": "fr"}, "", r"b\.jsonl: segment '1' is en-fr, but en-de in"),
+        (GERMAN, GERMAN, "en-fr", r"a\.jsonl: segment '1' is en-de, but en-fr in gold\.tsv.*-l"),
         (GERMAN, {"source_lang": "eng", "target_lang": "de_AT"}, "en-de_DE", ""),
         (ELVISH, ELVISH, "", ""),
     ],
@@ -425,11 +425,11 @@ HEAD = "system seg X"
     ("content", "message"),
     [
         ("", "e.tsv:1: is empty; the first line must name the columns"),
-        (HEAD, "e.tsv: there is no row in it"),
+        (HEAD, "e.tsv: has no rows"),
         ("system X X|A 1 2", "e.tsv:1: two columns are called 'X'"),
-        (f"{HEAD}|A 1 good", "e.tsv:1: no column holds scores; there are: system, seg, X"),
-        (f"{HEAD}|A 1 1|A 2 NaN", "e.tsv:3: 'X' is 'NaN', which is no score; a missing one is None (or an empty"),
-        (f"{HEAD}|A 1 1|A 2 1_0", "e.tsv:3: 'X' is '1_0', which is no score"),
+        (f"{HEAD}|A 1 good", "e.tsv:1: no column has scores; there are: system, seg, X"),
+        (f"{HEAD}|A 1 1|A 2 NaN", "e.tsv:3: 'X' must be a number, not 'NaN'; a missing score is None or an empty"),
+        (f"{HEAD}|A 1 1|A 2 1_0", "e.tsv:3: 'X' must be a number, not '1_0'"),
         (f"{HEAD}|A 1 1|A 1 2", "e.tsv:3: system 'A', segment '1' has a score already (e.tsv:2)"),
         ("system document seg X|A u 1 1|A v 1 2", "name all columns that tell segments apart: --item document,seg"),
         (f"{HEAD}|A  1", "e.tsv:2: 'seg' is empty; it names the segment"),
@@ -438,7 +438,7 @@ HEAD = "system seg X"
         (f"{HEAD}|A 1 1|A 2 1", "gold.tsv:4: system 'B' has scores of mqm, but none of X in e.tsv; there are: A."),
         (f"{HEAD}|A 1 1|A 22 1|B 1 1|B 22 1", "gold.tsv:3: segment '2' of system 'A' has no score of X in e.tsv; did "),
         (f"{HEAD}|A 1 1|A 2 null|B 1 1|B 2 1", "e.tsv:3: the score of segment '2' of system 'A' by X is missing"),
-        ("system seg X lp|A 1 1 en-de|B 1 1 en-cs", "e.tsv:3: segment '1' is one of en-de and en-cs: take one languag"),
+        ("system seg X lp|A 1 1 en-de|B 1 1 en-cs", "e.tsv:3: segment '1' has the language pairs en-de and en-c"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_a_table_is_named_with_its_place(files: Shell, content: str, message: str) -> None:
@@ -451,14 +451,14 @@ def test_what_is_wrong_in_a_table_is_named_with_its_place(files: Shell, content:
     ("name", "content", "message"),
     [
         ("e.jsonl", '{"id": "1", "score": NaN, "evaluator": "X"}', "e.jsonl:1: "),
-        ("e.jsonl", '{"id": "1", "score": true, "evaluator": "X"}', "e.jsonl:1: 'score' is True, which is no score"),
+        ("e.jsonl", '{"id": "1", "score": true, "evaluator": "X"}', "e.jsonl:1: 'score' must be a number, not True"),
         ("e.jsonl", '{"id": "1", "score": 1, "errors": [{"text": "a"}]}', "e.jsonl:1: error 1 of 1: no 'category'"),
         ("e.seg.score", "A\tNaN", "e.seg.score:1: 'NaN' is no score"),
         ("e.seg.score", f'{{"system": "A", "score": 1{"0" * 400}}}', "e.seg.score:1: 1000"),
         ("e.seg.score", "", "e.seg.score: holds no scores"),
         ("e.seg.score", "A\t1\nA\t2\nA\t3\nB\t1\nB\t2", "e.seg.score: 3 scores of system 'A', and gold.tsv has 2; seg"),
         ("e.seg.score", '{"metric": "X", "score": 1}\n{"metric": "Y", "score": 1}', "has scores of X, Y; name the"),
-        ("e.sys.score", "A\t1", "e.sys.score: give e.seg.score; what stands beside it is read as well"),
+        ("e.sys.score", "A\t1", "e.sys.score: give e.seg.score; the files beside it are read as well"),
         ("", None, ".: is a folder; --mtme reads those of mt-metrics-eval"),
     ],
 )  # fmt: skip
@@ -488,7 +488,7 @@ def test_what_is_wrong_in_other_files_is_named(files: Shell, name: str, content:
         ("--mtme lost --human mqm", "lost: is not a folder; expected one of mt-metrics-eval"),
         ("-e lp.tsv --human mqm -l en-fr", "lp.tsv: no row is of the language pair en-fr; "),
         ("-e cut.tsv --human mqm", "cut.tsv: system 'B' has no score of segment '2', which others have (cut.tsv has n"),
-        ("-e sure.tsv --human mqm=gold.tsv", "sure.tsv:1: no column holds scores but 'mqm', which --human names"),
+        ("-e sure.tsv --human mqm=gold.tsv", "sure.tsv:1: no column has scores except 'mqm', which --human names"),
         ("-e raters.jsonl --human mqm", "raters.jsonl:2: system 'A', segment '1' has a score already (raters.jsonl:1)"),
         ("-e other.jsonl --human x.jsonl", "other.jsonl:1: segment '1' of system 'A' has another translation than in "),
         ("-e alike.tsv --human gold.tsv", "alike.tsv:2: system 'gpt.4' has scores of y, but none"),
@@ -612,7 +612,7 @@ def test_a_stored_run_is_an_evaluator(files: Shell) -> None:
     assert matches[0].evaluator.signature == matches[1].evaluator.signature
     assert (matches[1].human.marks, matches[1].evaluator.marks) == (False, True)
     assert read("gold.tsv", runs=("stored",), lp="en-es")
-    with pytest.raises(ConfigError, match="no segment is of the language pair en-fr"):
+    with pytest.raises(ConfigError, match="has no segments of the language pair en-fr"):
         read("gold.tsv", runs=("stored",), lp="en-fr")
 
 

@@ -201,7 +201,7 @@ def test_scores_of_people_are_labels_too_and_give_a_threshold(shell: Shell) -> N
      "labels.tsv:2: has id, score; the label of an edit is a preference (before, after or same), or human_before and "
      "human_after; scores of single texts go with the ratings of the run: mtagent rate --run"),
     (["1\tNaN\t3"], "id\thuman_before\thuman_after",
-     "labels.tsv:2: 'human_before' is 'NaN', which is no score; a missing one is None (or an empty cell)"),
+     "labels.tsv:2: 'human_before' must be a number, not 'NaN'; a missing score is None or an empty cell"),
     ([f"{number}\tafter" for number in range(20)], "id\tpreference",
      "run 'first': has 60 edits that a gate decides on, of which 20 are labelled in labels.tsv: at least 30 are needed "
      "to learn from"),

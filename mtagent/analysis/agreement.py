@@ -36,24 +36,24 @@ LARGEST = 1e100
 
 
 class ScorePair(NamedTuple):
-    """The scores of one translation: ``item`` is the segment (or document), ``None`` is "not scored"."""
+    """The scores of one translation; ``None`` is "not scored"."""
 
     system: str
     item: str
+    """The segment or document; empty for the score of a whole system."""
     evaluator: float | None
     human: float | None
 
 
 class Missing(NamedTuple):
-    """How many translations (systems × items) were left out, for want of which score.
-
-    ``absent``: there was no row for them at all. ``both``: a row with neither score.
-    """
+    """How many translations (systems × items) were left out because a score is missing."""
 
     evaluator: int = 0
     human: int = 0
     both: int = 0
+    """A row with neither score."""
     absent: int = 0
+    """No row at all."""
 
     @property
     def total(self) -> int:
@@ -68,19 +68,19 @@ NOTHING_MISSING = Missing()
 class PairedScores:
     """Paired scores, one after the other; each has both scores, so that no array ever holds a NaN.
 
-    ``evaluator`` and ``human``: the scores, higher is better in both. ``system`` and ``item``: the places of their
-    names in ``systems`` and ``items``. All four have one entry for each score and cannot be written to. At level
-    ``sys`` there is one score for each system and one item without a name.
-
-    Made by :func:`paired`. Raises :class:`InputError` for scores that are no finite numbers, whoever makes it.
+    The arrays have one entry for each score and cannot be written to. At level ``sys`` there is one score for each
+    system and one item without a name. Made by :func:`paired`. Raises :class:`InputError` for scores that are not
+    finite numbers.
     """
 
     systems: tuple[str, ...]
     items: tuple[str, ...]
     evaluator: Floats
     human: Floats
+    """The scores; higher is better in both."""
     system: Ints
     item: Ints
+    """The places of their names in ``systems`` and ``items``."""
     missing: Missing = NOTHING_MISSING
     level: Level = "seg"
 
@@ -133,12 +133,14 @@ def paired(rows: Iterable[ScorePair], *, missing: Policy = "refuse", level: Leve
         places[place] = (scores[0], scores[1])
     absent = len(systems) * len(items) - len(places)
     if absent and missing == "refuse":
-        lost = next((s, i) for s in systems for i in items if (systems[s], items[i]) not in places)
-        raise InputError(f"{translation_name(*lost)}: has no row; {way_out}")
+        for system, system_place in systems.items():
+            for item, item_place in items.items():
+                if (system_place, item_place) not in places:
+                    raise InputError(f"{translation_name(system, item)}: has no row; {way_out}")
     scored = {place: scores for place, scores in places.items() if None not in scores}
     if not scored:
-        raise InputError("there is no translation with a score of the evaluator and of people")
-    lacking = Counter((ours is None, theirs is None) for ours, theirs in places.values())
+        raise InputError("no translation has both a score of the evaluator and one of people")
+    lacking = Counter((score is None, human_score is None) for score, human_score in places.values())
     evaluator, human = np.array(list(scored.values()), dtype=np.float64).T.copy()
     system_places, item_places = np.array(list(scored), dtype=np.int64).T.copy()
     return PairedScores(
@@ -192,26 +194,28 @@ NOWHERE = "no segment has scores of all systems"
 
 @dataclass(frozen=True)
 class Statistic:
-    """How an evaluator agrees with people, by one statistic.
-
-    ``value`` is ``None`` where the statistic is not defined, and ``undefined`` says why. ``scores`` is how many paired
-    scores there are, ``pairs`` how many pairs of them were compared (``None`` where none are), ``groups`` how many
-    groups the value is the mean of, ``groups_left_out`` how many had no defined value. ``missing`` are the translations
-    left out before. ``epsilon``: differences of the evaluator's up to it are ties (accuracy only).
-    """
+    """How an evaluator agrees with people, by one statistic."""
 
     name: str
     value: float | None
+    """``None`` where the statistic is not defined."""
     level: Level
     averaging: Averaging
     scores: int
+    """How many paired scores there are."""
     groups: int
+    """How many groups the value is the mean of."""
     groups_left_out: int
+    """Groups without a defined value."""
     missing: Missing
+    """Translations that were left out before."""
     signature: str
     pairs: int | None = None
+    """How many pairs of scores were compared; ``None`` where none are."""
     epsilon: float | None = None
+    """Differences of the evaluator's scores up to it are ties (accuracy only)."""
     undefined: str | None = None
+    """Why there is no value."""
     higher_is_better: bool = True
 
 
@@ -266,6 +270,9 @@ def _correlation(name: str, scores: PairedScores, averaging: Averaging) -> Stati
     groups = groups_of(scores, averaging)
     values = CORRELATIONS[name](scores.evaluator, scores.human, groups)
     defined = values[~np.isnan(values)]
+    undefined = None
+    if not len(defined):
+        undefined = EQUAL if groups.counts().max() > 1 else ALONE
     return _statistic(
         name,
         scores,
@@ -275,7 +282,7 @@ def _correlation(name: str, scores: PairedScores, averaging: Averaging) -> Stati
         groups=len(defined),
         groups_left_out=len(values) - len(defined),
         pairs=int(pairs_in(groups.counts()).sum()) if name == "kendall" else None,
-        undefined=None if len(defined) else EQUAL if groups.counts().max() > 1 else ALONE,
+        undefined=undefined,
     )
 
 
@@ -441,16 +448,19 @@ def soft_pairwise_accuracy(scores: PairedScores, permutations: int = PERMUTATION
     systems, items = groups_of(scores, "system"), groups_of(scores, "item")
     complete = items.counts() == systems.size
     segments = int(np.count_nonzero(complete))
-    undefined = ALONE if systems.size < 2 else NOWHERE if not segments else None
+    undefined = None
+    if systems.size < 2:
+        undefined = ALONE
+    elif not segments:
+        undefined = NOWHERE
     value = None
     if undefined is None:
         chosen = complete[items.of]
         order = np.lexsort((scores.item[chosen], scores.system[chosen]))
-        ours, theirs = (
-            p_values(side[chosen][order].reshape(systems.size, segments), permutations, seed)
-            for side in (scores.evaluator, scores.human)
-        )
-        value = 1.0 - float(np.abs(ours - theirs)[np.triu_indices(systems.size, 1)].mean())
+        size = (systems.size, segments)
+        human_p = p_values(scores.human[chosen][order].reshape(size), permutations, seed)
+        evaluator_p = p_values(scores.evaluator[chosen][order].reshape(size), permutations, seed)
+        value = 1.0 - float(np.abs(evaluator_p - human_p)[np.triu_indices(systems.size, 1)].mean())
     return _statistic(
         "spa",
         scores,

@@ -198,7 +198,7 @@ def span_pairs(segments: Iterable[SegmentErrors], rules: SpanRules = DEFAULT_RUL
         else:
             unrated[_lacking(segment.gold, segment.predicted)] += 1
     if not gold:
-        raise InputError("there is no segment in which people and the evaluator marked errors, or said there are none")
+        raise InputError("no segment was rated by both people and the evaluator, with error spans or as error-free")
     return SpanPairs(
         tuple(gold),
         tuple(predicted),
@@ -210,8 +210,10 @@ def span_pairs(segments: Iterable[SegmentErrors], rules: SpanRules = DEFAULT_RUL
 
 
 def _lacking(gold: object | None, predicted: object | None) -> str:
-    """The field of :class:`SegmentsLeftOut` that says which of the two is missing."""
-    return "gold" if predicted is not None else "predicted" if gold is not None else "both"
+    """The field of :class:`SegmentsLeftOut` for what is missing."""
+    if gold is None and predicted is None:
+        return "both"
+    return "gold" if gold is None else "predicted"
 
 
 def _side(
@@ -220,15 +222,18 @@ def _side(
     """The spans of one side of a segment that are compared; the others are counted in ``left_out``."""
     compared: list[tuple[ErrorSpan, Field]] = []
     for error in errors:
-        outside: Field = "omission" if error.side == "omission" else "source error"
         if error.severity not in COMPARED:
             left_out["severity"] += 1
         elif error.side == "translation":
             compared.append((error, "translation"))
         elif rules.outside == "leave-out":
             left_out["omissions" if error.side == "omission" else "source_errors"] += 1
+        elif rules.outside == "source":
+            compared.append((error, "source"))
+        elif error.side == "omission":
+            compared.append((error, "omission"))
         else:
-            compared.append((error, "source" if rules.outside == "source" else outside))
+            compared.append((error, "source error"))
     texts: dict[Field, str] = {"translation": segment.translation, "source": segment.source}
     places = _places(compared, texts, search=rules.unlocated in ("locate", "miss"))
     spans = []
@@ -246,7 +251,9 @@ def _side(
         else:
             start, end = place or (-1, -1)
             length = end - start if place else max(1, len(error.text))
-            words = error.text or texts[field][start:end] if field in texts else field
+            words: str = field  # omissions and errors in the source, which match by their kind alone
+            if field in texts:
+                words = error.text or texts[field][start:end]
             severity = SEVERITIES.index(error.severity)
             spans.append(Span(field, start, end, length, severity, major_category(error.category), words))
     return tuple(sorted(spans))
@@ -266,14 +273,23 @@ def _places(
             places.append(None)
         else:
             places.append((start, end))
-    for searched, text in texts.items() if search else ():
-        lost = [at for at, (_, field) in enumerate(compared) if field == searched and places[at] is None]
-        bare = []
-        for at in lost:  # what stands around an omission is of the translation, not of the source
-            around = {"before": None, "after": None} if compared[at][0].side == "omission" else {}
-            bare.append(compared[at][0].model_copy(update={"start": None, "end": None, **around}))
-        for at, finding in zip(lost, find_spans(text, bare) if bare else [], strict=True):
-            places[at] = (finding.places[0].start, finding.places[0].end) if finding.certain else None
+    if not search:
+        return places
+    for searched, text in texts.items():
+        unplaced, errors = [], []
+        for number, (error, field) in enumerate(compared):
+            if field != searched or places[number] is not None:
+                continue
+            update: dict[str, None] = {"start": None, "end": None}
+            if error.side == "omission":
+                # The words around an omission are of the translation, not of the source.
+                update |= {"before": None, "after": None}
+            unplaced.append(number)
+            errors.append(error.model_copy(update=update))
+        if errors:
+            for number, finding in zip(unplaced, find_spans(text, errors), strict=True):
+                if finding.certain:
+                    places[number] = (finding.places[0].start, finding.places[0].end)
     return places
 
 
@@ -326,16 +342,16 @@ CHARACTERS = Measure(f"char-f1|credit:{_CREDIT:g}", "characters", _character_cou
 
 def _overlap_counts(gold: Spans, predicted: Spans) -> Counts:
     common: dict[Pair, int] = {}
-    for ours, first in enumerate(gold):
-        for theirs, second in enumerate(predicted):
+    for gold_place, first in enumerate(gold):
+        for predicted_place, second in enumerate(predicted):
             shared = min(first.end, second.end) - max(first.start, second.start)
             if shared > 0 and first.field == second.field and min(first.start, second.start) >= 0:
-                common[ours, theirs] = shared
+                common[gold_place, predicted_place] = shared
     longest = max(common.values(), default=1)
     weights = {}
-    for (ours, theirs), shared in common.items():
-        dice = 2 * shared / (gold[ours].length + predicted[theirs].length)
-        weights[ours, theirs] = dice + _TIE * (1 + dice) * shared / longest
+    for (gold_place, predicted_place), shared in common.items():
+        dice = 2 * shared / (gold[gold_place].length + predicted[predicted_place].length)
+        weights[gold_place, predicted_place] = dice + _TIE * (1 + dice) * shared / longest
     pairs = best_pairs(weights)
     precise = sum(common[pair] / predicted[pair[1]].length for pair in pairs)
     recalled = sum(common[pair] / gold[pair[0]].length for pair in pairs)
@@ -362,12 +378,12 @@ def matching(threshold: float = 0.5) -> Measure:
         raise ConfigError(f"threshold: above 0 and at most 1, not {threshold}")
 
     def counts(gold: Spans, predicted: Spans) -> Counts:
-        matched = best_pairs({
-            (ours, theirs): 1.0
-            for ours, first in enumerate(gold)
-            for theirs, second in enumerate(predicted)
-            if first.field == second.field and common_words(first.words, second.words) >= threshold
-        })  # fmt: skip
+        weights: dict[Pair, float] = {}
+        for gold_place, first in enumerate(gold):
+            for predicted_place, second in enumerate(predicted):
+                if first.field == second.field and common_words(first.words, second.words) >= threshold:
+                    weights[gold_place, predicted_place] = 1.0
+        matched = best_pairs(weights)
         return len(matched), len(predicted), len(matched), len(gold)
 
     return Measure(f"match|threshold:{threshold:g}|by:words|partners:one", "spans", counts)
@@ -381,14 +397,17 @@ MEASURES = {"characters": CHARACTERS, "partial overlap": PARTIAL_OVERLAP, "match
 @lru_cache(maxsize=2**14)
 def common_words(first: str, second: str) -> float:
     """The share of the longer text that is the longest run of words common to both."""
-    ours, theirs = words(first), words(second)
-    run = SequenceMatcher(None, ours, theirs, autojunk=False).find_longest_match()
-    return run.size / max(1, len(ours), len(theirs))
+    first_words, second_words = words(first), words(second)
+    run = SequenceMatcher(None, first_words, second_words, autojunk=False).find_longest_match()
+    return run.size / max(1, len(first_words), len(second_words))
 
 
 def words(text: str) -> tuple[str, ...]:
     """The words and marks of ``text``; each character, in scripts without spaces between words. A blank is itself."""
-    return tuple(_WORD.findall(text)) or ((text,) if text else ())
+    found_words = tuple(_WORD.findall(text))
+    if not found_words and text:
+        return (text,)
+    return found_words
 
 
 def best_pairs(weights: Mapping[Pair, float]) -> list[Pair]:

@@ -21,6 +21,7 @@ from mtagent.store.rescue import rescue
 from mtagent.store.runs import RunSummary
 from mtagent.text.amounts import counted, dollars
 from mtagent.text.escaping import visible
+from mtagent.text.table import tab_separated
 
 STORE = with_options(STORE_OPTION)
 EXAMPLES = """\b
@@ -48,7 +49,7 @@ def list_runs(store: Path | None) -> None:
         runs, outside = opened.runs(), opened.outside()
     click.echo("name\tstate\tstarted\tsegments\tchanged\trejected\tfailed\tcalls\ttokens\tcost\tkind\tfailed_changed")
     for run in runs:
-        click.echo("\t".join(visible(cell, one_line=True) for cell in _columns(run)))
+        click.echo(tab_separated(_columns(run)))
     if outside.calls:
         say(
             f"mtagent: besides, {counted(outside.calls, 'call')} of Agent(store=…) outside of runs, "

@@ -88,9 +88,8 @@ def effect_lines(effect: Effect) -> Iterator[str]:
     rows.append(("accepted", figure(effect.accepted, percent=True)))
     rows.append(("good edits kept", figure(effect.good_kept, percent=True)))
     rows.append(("harmful refused", figure(effect.harmful_refused, percent=True)))
-    width = max(len(name) for name, _ in rows)
-    for name, shown in rows:
-        yield f"  {name:<{width}}  {shown}"
+    for line in tables_as_text([Table("", (), tuple(rows), labels=2)]).split("\n"):
+        yield f"  {line}"
     for line in verdict(effect):
         yield f"  {line}"
 
@@ -204,9 +203,14 @@ def _error_free_lines(error_free: ErrorFree) -> Iterator[str]:
         yield f"  {'precision':<18} {figure(labels.precision, percent=True)}"
         yield f"  {'coverage':<18} {figure(labels.coverage, percent=True)}"
         yield f"  {'recall':<18} {figure(labels.recall, percent=True)}"
-    yield "  threshold  precision  coverage   (the half that was chosen on)"
+    rows = []
     for point in _shown_points(error_free.curve):
-        yield f"  {point.threshold:9.4g}  {point.precision:9.3f}  {point.coverage:8.3f}"
+        rows.append((f"{point.threshold:.4g}", f"{point.precision:.3f}", f"{point.coverage:.3f}"))
+    curve = Table("", ("threshold", "precision", "coverage"), tuple(rows), labels=0)
+    head, *lines = tables_as_text([curve]).split("\n")
+    yield f"  {head}   (the half that was chosen on)"
+    for line in lines:
+        yield f"  {line}"
 
 
 def _shown_points(points: Sequence[Point]) -> list[Point]:

@@ -1,4 +1,4 @@
-"""A table of words and numbers, and how it is written: plain text, Markdown, LaTeX (booktabs), CSV."""
+"""A table of words and numbers, and how it is written: plain text, Markdown, LaTeX (booktabs), CSV, tab-separated."""
 
 from __future__ import annotations
 
@@ -164,6 +164,11 @@ def as_csv(
         yield written("" if value is None else value for value in values)
 
 
+def tab_separated(cells: Iterable[str]) -> str:
+    """One row for programs, without the end of its line. No cell can hold a tab or a line break."""
+    return "\t".join(visible(cell, one_line=True) for cell in cells)
+
+
 def escaped(words: str) -> str:
     """``words`` in one line, with nothing in it that Markdown would read as more than text."""
     return visible(_MARKDOWN.sub(r"\\\g<0>", _one_line(words)))
@@ -171,7 +176,10 @@ def escaped(words: str) -> str:
 
 def _columns(table: Table) -> list[str]:
     """The head and the rows, with all cells of a column equally wide."""
-    lines = [[visible(cell, one_line=True) for cell in line] for line in (table.head, *table.rows)]
+    lines = []
+    for row in (table.head, *table.rows):
+        if row:  # a table of names and values has no head
+            lines.append([visible(cell, one_line=True) for cell in row])
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     aligned_lines = []
     for line in lines:
