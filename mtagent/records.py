@@ -75,6 +75,11 @@ class Usage(Record):
     reasoning_tokens: int = 0
     cost: float | None = 0.0
 
+    @property
+    def tokens(self) -> int:
+        """Input and output together."""
+        return self.input_tokens + self.output_tokens
+
     def __add__(self, other: Usage) -> Usage:
         cost = None if self.cost is None or other.cost is None else self.cost + other.cost
         return Usage(

@@ -73,7 +73,7 @@ def test_rows_in_any_order_keep_their_scores_which_cannot_be_written_to() -> Non
         (
             [ScorePair("A", "0", 1, -1e200)],
             "refuse",
-            r"the human score is no finite number up to 1e\+100; a missing one is",
+            r"the human score must be a finite number up to 1e\+100; a missing one is",
         ),
         ([], "refuse", "no translation has both a score"),
         ([ScorePair("A", "0", None, 1), ScorePair("A", "1", 1, None)], "leave-out", "no translation has both a score"),

@@ -1,6 +1,6 @@
 """An evaluator's scores beside people's, and how well they agree, by the statistics of the field.
 
-The statistics are those of the field's tool, mt-metrics-eval, without sampling and without loss by rounding.
+The statistics are those of the field's tool, mt-metrics-eval, without sampling or rounding.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class PairedScores:
 
     def __post_init__(self) -> None:
         if not len(self.evaluator) == len(self.human) == len(self.system) == len(self.item):
-            raise InputError("paired scores: the four arrays have not the same length")
+            raise InputError("paired scores: the four arrays must have the same length")
         if not (np.abs(self.evaluator) <= LARGEST).all() or not (np.abs(self.human) <= LARGEST).all():
             raise InputError(f"paired scores: not all are finite numbers up to {LARGEST:g}; leave missing ones out")
         for values in (self.evaluator, self.human, self.system, self.item):
@@ -129,7 +129,9 @@ def paired(rows: Iterable[ScorePair], *, missing: Policy = "refuse", level: Leve
             if score is None and missing == "refuse":
                 raise InputError(f"{name}: {whose} score is missing; {way_out}")
             if score is not None and not abs(score) <= LARGEST:
-                raise InputError(f"{name}: {whose} score is no finite number up to {LARGEST:g}; a missing one is None")
+                raise InputError(
+                    f"{name}: {whose} score must be a finite number up to {LARGEST:g}; a missing one is None"
+                )
         places[place] = (scores[0], scores[1])
     absent = len(systems) * len(items) - len(places)
     if absent and missing == "refuse":
@@ -220,7 +222,7 @@ class Statistic:
 
 
 def groups_of(scores: PairedScores, averaging: Averaging) -> Groups:
-    """All scores in one group (``none``), those of an item, or those of a system. Names without a score make none."""
+    """One group for all scores (``none``), or one for each item or system that has a score."""
     if averaging == "none":
         return Groups(np.zeros(len(scores), dtype=np.int64), 1)
     if averaging not in ("item", "system"):
@@ -444,7 +446,7 @@ def soft_pairwise_accuracy(scores: PairedScores, permutations: int = PERMUTATION
     Raises :class:`ConfigError` for scores of systems: there is nothing to permute.
     """
     if scores.level == "sys":
-        raise ConfigError("soft pairwise accuracy needs the scores of segments, not those of systems")
+        raise ConfigError("soft pairwise accuracy needs scores of segments, not of systems")
     systems, items = groups_of(scores, "system"), groups_of(scores, "item")
     complete = items.counts() == systems.size
     segments = int(np.count_nonzero(complete))

@@ -155,7 +155,7 @@ def compare_run(store: Store, name: str, **options: Unpack[CompareOptions]) -> R
 
     ``scoring`` says how to score (without ``edits_from`` and ``systems``); tests are against the first row. The default
     metrics are left out if a segment has no reference. The file ``reference`` replaces the references of the run,
-    ``deciding`` names the metric that regressions and gains refer to, and dollars are computed anew from the file
+    ``deciding`` names the metric that regressions and gains refer to, and dollars are recomputed from the file
     ``prices``. Raises :class:`mtagent.errors.MtagentError` for options that do not fit.
     """
     return compare_staged([read_run(store, name)], **options)
@@ -409,8 +409,8 @@ def parts_by(
 ) -> tuple[PartScores, ...]:
     """The parts of ``grouping``: lengths from short to long, others in the order of the segments.
 
-    ``metrics`` holds, for each cell, a metric for each row. If the counts of a metric add up, those of a part are
-    summed; other metrics score the part anew.
+    ``metrics`` holds, for each cell, a metric for each row. If the counts of a metric add up, the counts of a part
+    are summed; other metrics score the part again.
     """
     groups = grouped(grouping, segments)
     scores: list[list[list[float]]] = [[[] for _ in rows] for _ in groups]
@@ -485,10 +485,10 @@ def _about_run(run: StagedRun, bills: Bills) -> Iterator[str]:
         yield f"run {run.name!r}: {number} without any translation, scored as empty: {_ids(empty)}"
     rest = bills.unaccounted(run)
     if rest is not None:
-        tokens, dollars = rest.input_tokens + rest.output_tokens, amounts.dollars(rest.cost, "unknown dollars")
+        calls, dollars = amounts.counted(rest.calls, "call"), amounts.dollars(rest.cost, "unknown dollars")
         yield (
-            f"run {run.name!r} also paid for {amounts.counted(rest.calls, 'call')} ({tokens:,} tokens, {dollars}) that "
-            "no stored step holds (failed tries, segments under way): they are in its row final, in none of its stages"
+            f"run {run.name!r} also paid for {calls} ({rest.tokens:,} tokens, {dollars}) that no stored "
+            "step holds (failed tries, segments under way): they are in its row final, in none of its stages"
         )
     reused = sum(call.reused for call in run.calls(FINAL))
     if reused:

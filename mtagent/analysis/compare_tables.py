@@ -10,11 +10,11 @@ from typing import Any
 from mtagent.analysis.compare import Cell, ComparedTexts, PartScores, RunComparison
 from mtagent.analysis.review import Review
 from mtagent.analysis.score import digits, tested
+from mtagent.analysis.staged_run import USAGE_COUNTS
 from mtagent.chain.fates import SEGMENT_OUTCOMES
 from mtagent.formats.json_text import dumped
 from mtagent.formats.ratings import FINAL
 from mtagent.metrics.significance import SIGNIFICANT
-from mtagent.records import Usage
 from mtagent.text import table
 from mtagent.text.amounts import NOTHING, UNKNOWN, counted, dollars, seconds, signed
 from mtagent.text.table import Table
@@ -24,7 +24,6 @@ MOST_PARTS = 20
 _RARE_OUTCOMES = ("reverted", "triaged", "idle")
 """They have a column only where a row counts some."""
 _HEADS = {"triaged": "left alone by triage", "idle": "not run"}
-_TOKENS = tuple(name for name in Usage.model_fields if name != "cost")
 
 
 def shown(comparison: RunComparison, form: str = "text", width: int | None = None, **more: Any) -> str:
@@ -275,7 +274,7 @@ def _cost(row: ComparedTexts) -> dict[str, Any] | None:
     if row.cost is None:
         return None
     return {
-        **{name: getattr(row.cost.usage, name) for name in _TOKENS},
+        **{name: getattr(row.cost.usage, name) for name in USAGE_COUNTS},
         "dollars": row.cost.usage.cost,
         "dollars_per_kept_edit": row.cost.per_kept_edit,
         "dollars_per_point": row.cost.per_point,

@@ -95,7 +95,7 @@ class SpanRules:
 
     ``unrated``: segments whose errors are ``None`` on either side.
 
-    ``unlocated``: spans without offsets, or with offsets at which their words do not stand. ``locate`` searches their
+    ``unlocated``: spans without offsets, or with offsets where the text reads otherwise. ``locate`` searches their
     words (:func:`mtagent.text.spans.find_spans`) and leaves out those with no certain place; ``miss`` keeps these: they
     count as spans, and have no place to overlap with anything.
 
@@ -262,7 +262,7 @@ def _side(
 def _places(
     compared: Sequence[tuple[ErrorSpan, Field]], texts: Mapping[Field, str], search: bool
 ) -> list[tuple[int, int] | None]:
-    """Where errors lie: at their offsets, if their words stand there, or else where a ``search`` finds them."""
+    """The places of errors: at their offsets, if their words are there, or else where a ``search`` finds them."""
     places: list[tuple[int, int] | None] = []
     for error, field in compared:
         start, end, text = error.start, error.end, texts.get(field, "")
@@ -299,7 +299,7 @@ def _places(
 Counts = tuple[float, float, float, float]
 """Of a segment: credit for precision, what the evaluator marked, credit for recall, what people marked."""
 Pair = tuple[int, int]
-"""The places of a human span and of one of the evaluator's among those of their segment."""
+"""The places of a human span and of an evaluator's span in their segment."""
 _CREDIT = 0.5
 _TIE = 1e-9
 _WORD = regex.compile(rf"[{UNSPACED}]\p{{M}}*|[^\W{UNSPACED}][\w\p{{M}}--{UNSPACED}]*|[^\w\s]", regex.V1)
@@ -332,8 +332,9 @@ def _character_counts(gold: Spans, predicted: Spans) -> Counts:
             same = min(minor, their_minor) + min(major, their_major)
             other = min(minor + major, their_minor + their_major) - same
             matched += (same + _CREDIT * other) * (end - start)
-    marked, wanted = (sum(span.length for span in spans) for spans in (predicted, gold))
-    return matched, marked, matched, wanted
+    marked = sum(span.length for span in predicted)
+    marked_by_people = sum(span.length for span in gold)
+    return matched, marked, matched, marked_by_people
 
 
 CHARACTERS = Measure(f"char-f1|credit:{_CREDIT:g}", "characters", _character_counts)
@@ -370,7 +371,7 @@ micro-averaged) of Perrella et al. (2026), Span-Level Machine Translation Meta-E
 def matching(threshold: float = 0.5) -> Measure:
     """Spans of which at least ``threshold`` (above 0, at most 1) is common to both: HiMATE's Algorithm 1 (appendix E).
 
-    What is common is the longest run of words, wherever it stands; spans need no place. The paper does not say how
+    What is common is the longest run of words, wherever it is; spans need no place. The paper does not say how
     matches become precision and recall: here each span has at most one partner, and as many as possible have one.
     Neither severity nor category matters.
     """
@@ -531,7 +532,7 @@ ESA_ERROR_FREE = 85.0
 
 
 class Detection(NamedTuple):
-    """How well error-free translations are told from others; "positive" is error-free.
+    """How well error-free translations are distinguished from others; "positive" is error-free.
 
     ``f1`` is the harmonic mean of precision and recall, ``accuracy`` the share of right labels; a share of nothing is
     ``None``. ``left_out``: without a label on the side(s) named.
@@ -564,7 +565,7 @@ def is_error_free(
 def detection(
     gold: Sequence[bool | None], predicted: Sequence[bool | None], *, unrated: Unrated = "refuse"
 ) -> Detection:
-    """Compare an evaluator's labels with people's: ``True`` is error-free, ``None`` is no label.
+    """Compare an evaluator's labels with people's: ``True`` is error-free, ``None`` is unlabelled.
 
     Raises :class:`InputError` for lists of different lengths and for a missing label (if refused).
     """

@@ -412,7 +412,7 @@ def _refuse_unknown_lower(lower: Sequence[str], human: Side, evaluators: Sequenc
 
 
 def read_sides(inputs: Inputs) -> tuple[Side, list[Side]]:
-    """People's scores, and those of the evaluators, as they stand in the files. Raises as :func:`gather` does.
+    """The scores of people and of the evaluators, as the files have them. Raises as :func:`gather` does.
 
     What files hold of evaluators of one name is pooled.
     """

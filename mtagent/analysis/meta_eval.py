@@ -57,7 +57,7 @@ from mtagent.text.mqm import SEVERITIES
 from mtagent.text.table import Table
 
 TESTED: tuple[Name, ...] = tuple(STATISTICS)
-"""What can be tested: ``acc`` at the level of systems, the others at that of segments."""
+"""What can be tested: ``acc`` at the level of systems, the others at the level of segments."""
 SPAN_GROUPINGS: tuple[SpanGrouping, ...] = get_args(SpanGrouping)
 FEW = 5
 """Systems below which their level means little."""
@@ -383,7 +383,7 @@ def _span_pairs(match: Match, settings: MetaEvalSettings) -> SpanPairs:
 
 
 def _warnings(matches: Sequence[Match], results: Sequence[LevelResult]) -> Iterator[str]:
-    """All that a reader should know before believing the tables; ``results`` are those of all segments."""
+    """All that a reader should know before believing the tables; ``results`` are for all segments, without parts."""
     yield from _warnings_about_systems(matches, [result for result in results if result.level == "sys"])
     yield from _warnings_about_raters(matches)
     yield from _warnings_about_signs(matches, results)
@@ -569,7 +569,7 @@ def _part_table(results: Sequence[LevelResult], width: int) -> Table:
         shown = sorted(parts, key=lambda part: -max(result.statistics[0].scores for result in part))[:MOST_PARTS]
         note = f"{len(parts) - MOST_PARTS} more, the smaller ones, are not shown: -f json has all"
     head, *rows = _cells([result for part in shown for result in part], width)
-    # The name of a part stands in its first row only.
+    # Only the first row of a part names it.
     names = []
     for part in shown:
         for place, result in enumerate(part):
@@ -663,7 +663,7 @@ def _span_rows(results: Sequence[SpanResult], width: int) -> tuple[tuple[str, ..
 def as_json(agreement: MetaEvaluation) -> str:
     """One JSON object. ``levels`` has an object for each evaluator, level, averaging and part.
 
-    Nothing is rounded; ``null`` is no value.
+    Nothing is rounded; ``null`` is a missing value.
     """
     levels = []
     for result in agreement.results:

@@ -39,11 +39,11 @@ NO_REFERENCE = "src"
 def read_folder(
     folder: Path, lp: str | None, human: str | None, metrics: Sequence[str] = (), *, any_human: bool = False
 ) -> tuple[Side, list[Side]]:
-    """People's scores and those of the metrics, of the language pair ``lp`` (which may be the only one).
+    """The scores of people and of the metrics, for the language pair ``lp`` (optional if there is only one).
 
     ``human`` is the NAME of people's scores, ``metrics`` are NAMEs or NAME-REFs; all, if none is given.
     ``any_human``: people's scores are not asked for, so that they may be several.
-    Raises :class:`InputError` for what is not there, and where the files are not about equally many segments.
+    Raises :class:`InputError` for missing files, and for files with different numbers of segments.
     """
     names_by_pair: dict[str, list[str]] = {}
     for path in sorted((folder / PEOPLE).glob(f"*{SEGMENTS}")):
@@ -142,7 +142,7 @@ def _lines(path: Path) -> list[str]:
 def write_folder(
     people: Sequence[Side], evaluators: Sequence[Side], target: Target, lp: str | None = None
 ) -> list[str]:
-    """Write people's scores and those of all evaluators, and return remarks.
+    """Write the scores of people and of all evaluators, and return remarks.
 
     ``people`` has their scores of the systems that they share with each evaluator. A missing score is ``None``. ``lp``
     is the language pair, where the scores do not tell it. Raises :class:`mtagent.errors.OutputError` where it is not
@@ -201,7 +201,7 @@ class _Writer:
         self.pair = pairs[0]
 
     def write(self, folder: Path) -> list[str]:
-        """Write all files, and return remarks. Texts are written where all are known and stand in a line each."""
+        """Write all files, and return remarks. Texts are written only if all are known and none has a line break."""
         texts = [self._texts.get(TranslationKey(system, item)) for system in self.systems for item in self._items]
         if any(text is None or has_break(text) for text in (*texts, *self._sources)):
             remarks = [

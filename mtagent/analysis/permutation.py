@@ -1,8 +1,8 @@
 """Whether one evaluator agrees with people better than another, or only by chance; ranks of several.
 
-The permutation test is that of Deutsch, Dror and Roth (2021), "A Statistical Analysis of Summarization Evaluation
+The permutation test is by Deutsch, Dror and Roth (2021), "A Statistical Analysis of Summarization Evaluation
 Metrics": both evaluators' scores are standardised, then some of them change sides at random, and the statistic is
-computed anew. The p-value is the share of permutations in which the first evaluator is ahead by at least as much as it
+computed again. The p-value is the share of permutations in which the first evaluator is ahead by at least as much as it
 really is (one-sided; not corrected by +1, as in mt-metrics-eval).
 """
 
@@ -85,7 +85,7 @@ class Difference:
 def difference(first: PairedScores, second: PairedScores, test: Test) -> Difference:
     """Test whether ``first`` agrees with people better than ``second`` does.
 
-    With ``acc-t`` the threshold is calibrated anew in each permutation. A statistic that is not defined in a
+    With ``acc-t`` the threshold is calibrated again in each permutation. A statistic that is not defined in a
     permutation counts as 0, as in mt-metrics-eval.
 
     Raises :class:`InputError` where the two have not the same translations with the same human scores, or where there
@@ -135,7 +135,7 @@ def values(evaluators: Floats, human: Floats, groups: Groups, name: Name) -> Flo
 
 
 def standardised(scores: Floats) -> Floats:
-    """Scores with mean 0 and standard deviation 1, so that those of two may stand in one list; constant ones are 0."""
+    """Scores with mean 0 and standard deviation 1, so that two evaluators' scores can be mixed; constant ones are 0."""
     apart = deviations(scores, Groups(np.zeros(len(scores), dtype=np.int64), 1))
     standard: Floats = np.nan_to_num(apart / apart.std())
     return standard
@@ -186,8 +186,8 @@ class Contest:
 def contest(evaluators: Mapping[str, PairedScores], test: Test) -> Contest:
     """Test evaluators of the same translations against each other, and rank them, the best first.
 
-    Ranks are the clusters of WMT's metrics task (Freitag et al. 2023): each is compared with those of the cluster above
-    it; one that is significantly worse (p ≤ 0.05) than any of them opens the next cluster.
+    Ranks are the clusters of WMT's metrics task (Freitag et al. 2023): each is compared with all evaluators of the
+    cluster above it; if it is significantly worse (p ≤ 0.05) than any of them, it opens the next cluster.
     """
     statistic = STATISTICS[test.statistic]
     agreement = {name: statistic(scores, test.averaging).value for name, scores in evaluators.items()}

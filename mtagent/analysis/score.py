@@ -1,4 +1,4 @@
-"""What translations score: those of files, of the stages of a run, or in lists; several systems side by side."""
+"""Scores of translations in files, in the stages of a run, or in lists; several systems side by side."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class ScoreOptions:
     paired: bool = False
     """Test all systems against the first one."""
     edits_from: str | None = None
-    """A system: TER and characters from its texts to those of the others are added."""
+    """A system: TER and characters from its texts to the texts of the others are added."""
     systems: Sequence[str] = ()
     """The systems to read from files or a run; all if empty."""
     comet_python: Path | None = None
@@ -100,8 +100,9 @@ def score_texts(
     source_lang: str = UNKNOWN,
     scoring: ScoreOptions = ScoreOptions(),
 ) -> ScoreReport:
-    """Score translations, or those of several systems by name. Raises :class:`ConfigError` for lists of different
-    lengths.
+    """Score translations, or the translations of several systems by name.
+
+    Raises :class:`ConfigError` for lists of different lengths.
 
     ``sources`` serve the flags only: without them copies are not detected.
     """
@@ -227,7 +228,7 @@ def score_corpus(corpus: Corpus, scoring: ScoreOptions = ScoreOptions()) -> Scor
 
 
 def _edits(texts: Mapping[str, Sequence[str]], start: str, target_lang: str) -> list[tuple[SystemScore, ...]]:
-    """TER and characters from the texts of the system ``start`` to those of each system."""
+    """TER and characters from the texts of the system ``start`` to the texts of each system."""
     metric = Overlap("ter", target_lang)
     ter, characters = list[SystemScore](), list[SystemScore]()
     for system, translations in texts.items():
@@ -254,7 +255,7 @@ def _flags(corpus: Corpus) -> dict[str, tuple[tuple[Flag, ...], ...]]:
 def _scored(
     metrics: Sequence[Metric], segments: Sequence[Segment], texts: Mapping[str, Sequence[str]], scoring: ScoreOptions
 ) -> list[tuple[SystemScore, ...]]:
-    """A group of scores for each metric, tested as ``scoring`` says."""
+    """A group of scores for each metric, tested if ``scoring`` has a resampling."""
     groups: list[tuple[SystemScore, ...]] = []
     counts: list[list[Statistics]] = []
     for metric in metrics:

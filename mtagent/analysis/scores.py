@@ -160,7 +160,7 @@ class Side:
 
     @property
     def marks(self) -> bool:
-        """Whether it has marked error spans, or said that there are none."""
+        """Whether it has marked error spans, or marked translations as error-free."""
         return any(score.errors is not None for score in self.segments.values())
 
 
@@ -271,7 +271,7 @@ SEGMENTS, SYSTEMS, RATINGS = ".seg.score", ".sys.score", ".seg.rating"
 
 
 def read_list(path: Path, name: str | None = None) -> Side:
-    """The scores of a file; beside a ``NAME.seg.score``, those of ``NAME.sys.score`` and ``NAME.seg.rating`` too.
+    """The scores of a file; with a ``NAME.seg.score``, ``NAME.sys.score`` and ``NAME.seg.rating`` are read as well.
 
     Raises :class:`InputError`.
     """
@@ -372,7 +372,7 @@ _SYSTEM = ("system", "system_id", "sys")
 _RATER = ("evaluator", "metric", "name")
 _ITEM = ("segment", "seg", "item")
 _NO_SCORES = ("confidence", "seconds", "paragraph", "rater", "annotator")
-"""Columns of numbers, or of names that look like some, that are no scores."""
+"""Columns that are never scores, even if they hold numbers."""
 _DELIMITERS = {".tsv": "\t", ".tab": "\t", ".csv": ","}
 _JSON_LINES = (".jsonl", ".ndjson")
 _LISTS = (".score", ".rating")
@@ -419,7 +419,7 @@ def is_table(path: Path) -> bool:
 
 
 def read_table(path: Path) -> ScoreFile:
-    """All rows of a file. Raises :class:`InputError` for a file that has none, and for one that is no table."""
+    """All rows of a file. Raises :class:`InputError` for a file without rows, and for one that is not a table."""
     ending = path.suffix.casefold()
     first = next((line.text for line in lines_of(path)), "")
     if ending in _JSON_LINES or (ending not in _DELIMITERS and first.lstrip().startswith("{")):
@@ -456,7 +456,7 @@ def _read_columns(path: Path, delimiter: str) -> tuple[tuple[str, ...], list[Tab
 def score_in(row: TableRow, column: str) -> float | None:
     """The score in ``column``; ``None``, ``null``, ``NA`` and an empty cell are missing ones.
 
-    Raises :class:`InputError` for what is no finite number.
+    Raises :class:`InputError` for anything but a finite number.
     """
     value = row.values.get(column)
     if value is None or value in MISSING:

@@ -31,8 +31,10 @@ from mtagent.records import Segment, Stage, Usage
 from mtagent.store.store import Store
 
 PAID = "as paid at the time of the run"
-"""Where the dollars come from, unless they were computed anew."""
+"""Where the dollars come from, unless they were recomputed."""
 STAGES: tuple[Stage, ...] = get_args(Stage)
+USAGE_COUNTS = tuple(name for name in Usage.model_fields if name != "cost")
+"""What tables and JSON have of a usage beside its dollars."""
 SYSTEMS = (GIVEN, *STAGES, FINAL, REVIEWED)
 
 
@@ -55,7 +57,7 @@ class Outcomes:
     failed_changed: int = 0
     """The ``failed`` of ``final`` whose text an earlier stage had changed."""
     edits: Mapping[str, int] | None = None
-    """Edits by outcome; ``applied`` ones stand in the text."""
+    """Edits by outcome; ``applied`` ones are in the text."""
 
 
 @dataclass(frozen=True)
@@ -385,7 +387,7 @@ def texts_for(run: StagedRun, path: Path, what: str = "translation") -> tuple[st
     """
     try:
         kind: formats.Format | None = formats.by_path(path)
-    except ConfigError:  # a name that says nothing: a text for each line
+    except ConfigError:  # not a known format: a text for each line
         kind = None
     if kind is None or isinstance(kind, formats.Lines):
         texts = [line.text for line in lines_of(path)]
@@ -429,14 +431,14 @@ def _servers(run: StagedRun) -> dict[str, str | None]:
 
 
 class Bills:
-    """Adds up calls; with a price file it computes their dollars anew from tokens, by the file and the public list."""
+    """Adds up calls; with a price file it recomputes their dollars from tokens, by the file and the public list."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._prices = Prices(path) if path else None
         self.source = f"by {path} and, where it names no price, today's public list" if path else PAID
 
     def total(self, calls: Iterable[CallUsage], run: StagedRun) -> Usage:
-        """The sum of ``calls``; its cost is unknown if that of any call is."""
+        """The sum of ``calls``; its cost is unknown if the cost of any call is."""
         if self._prices is None:
             return Usage.total(call.usage for call in calls)
         servers = _servers(run)
@@ -444,13 +446,13 @@ class Bills:
         for call in calls:
             usage = call.usage
             # Other calls were reused, failed, or went to a server that reports no usage.
-            if usage.input_tokens + usage.output_tokens:
+            if usage.tokens:
                 usage = usage.model_copy(update={"cost": self._dollars(call.model, usage, servers)})
             priced.append(usage)
         return Usage.total(priced)
 
     def _dollars(self, model: str, usage: Usage, servers: Mapping[str, str | None]) -> float | None:
-        """What the prices say of one call, by the name that was requested, or else by the name in the reply."""
+        """The price of one call, by the name that was requested, or else by the name in the reply."""
         assert self._prices is not None
         name = model
         if model not in servers:

@@ -66,12 +66,12 @@ class ScorePairs:
         self._keys = self._first_key + rank
         self.run_ends: Ints = np.searchsorted(self._keys, self._keys, side="right")
         self.group_ends: Ints = np.searchsorted(self.group, self.group, side="right")
-        # by group, people's score and place, so that the partners of a tie stand together
+        # by group, people's score and place, so that the partners of a tie are neighbours
         _, tie = np.unique(self.group * (self.human.max() + 1) + self.human, return_inverse=True)
         self._tie_first: Ints = tie.astype(np.int64) * (n + 1)
         self._tie_keys = np.sort(self._tie_first + np.arange(n))
         self._tie_place: Ints = np.searchsorted(self._tie_keys, self._tie_first + np.arange(n))
-        # a wavelet matrix: for each bit of people's ranks, whose is 1, and how many 0 stand before each place
+        # a wavelet matrix: for each bit of people's ranks, whose is 1, and how many 0 are before each place
         self._levels: list[tuple[NDArray[np.bool_], Ints]] = []
         values = self.human
         for shift in reversed(range(int(self.human.max()).bit_length())):
@@ -182,7 +182,7 @@ def _best_of(differences: Floats, gains: NDArray[Any]) -> tuple[float, int]:
 class _Weights(NamedTuple):
     """The weight of a pair by its group. Pairs weigh the same within a group, and all groups weigh the same: ``unit``.
 
-    Weights are whole numbers, so that equal accuracies are equal: Python's, where the groups are of so many sizes that
+    Weights are whole numbers, so that equal accuracies are equal: Python's, where the groups have so many sizes that
     sums would not fit 64 bits. ``compared`` groups have a pair.
     """
 

@@ -60,7 +60,7 @@ def list_runs(store: Path | None) -> None:
 def _columns(run: RunSummary) -> list[str]:
     counts, usage = run.counts, run.usage
     edited = ("-", "-") if run.kind == "rating" else (str(counts.changed), str(counts.rejected))
-    numbers = [str(counts.failed), str(usage.calls), str(usage.input_tokens + usage.output_tokens)]
+    numbers = [str(counts.failed), str(usage.calls), str(usage.tokens)]
     return [
         run.name,
         run.state,

@@ -273,7 +273,7 @@ def _unscored(texts: Sequence[RatedText], place: int) -> int:
 
 
 class _Segments:
-    """Segments as far as they are known, each made once; ``documents`` go before what the scores say."""
+    """Segments as far as they are known, each made once; ``documents`` take precedence over the scores' files."""
 
     def __init__(self, about: Mapping[str, SegmentInfo], documents: Mapping[str, str | None] | None) -> None:
         self._about, self._documents = about, documents

@@ -47,7 +47,7 @@ class RunEdits(NamedTuple):
     total: int
     """How many such edits the run has."""
     refused: int
-    """How many more the guards refused, so that no gate sees them."""
+    """How many more the guards refused; the gate never sees those."""
 
 
 def pairs_in(chain: Chain, *, as_kept: bool = False) -> Iterator[JudgedPair]:
@@ -249,7 +249,7 @@ def _label_of_edit(row: TableRow) -> Label:
 
 
 def decided_gain(result: Decided, pair: JudgedPair) -> float | None:
-    """What people's decisions say of an edit that a gate decided on, from -1 to 1; ``None`` where they say nothing.
+    """How far people's decisions agree with an edit that a gate decided on, from -1 to 1; ``None`` without decisions.
 
     The share of its single edits that people want, less the share that they do not want; all must be decided on. A text
     of their own counts by how much nearer the machine's edit has come to it.

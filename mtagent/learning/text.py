@@ -75,7 +75,7 @@ def figure(value: Figure, *, percent: bool = False, signed: bool = False) -> str
 
 
 def effect_lines(effect: Effect) -> Iterator[str]:
-    """What a gate does, beside what needs no gate, each judge alone and the oracle."""
+    """The effect of a gate, beside never and always accepting, each judge alone and the oracle."""
     rows = [("never accept", figure(effect.never)), ("always accept", figure(effect.always))]
     for judge, value in effect.alone.items():
         name = f"{judge} alone" if len(effect.alone) > 1 else "any better rating"
@@ -95,7 +95,7 @@ def effect_lines(effect: Effect) -> Iterator[str]:
 
 
 def verdict(effect: Effect) -> Iterator[str]:
-    """Whether the gate beats both of what needs no gate, in words."""
+    """Whether the gate beats never accepting and always accepting, in words."""
     rivals = (
         ("leaving all as it was", effect.over_never, ": edit nothing"),
         ("accepting all", effect.over_always, ": --gate guards keeps all that does no damage"),

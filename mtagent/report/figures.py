@@ -119,7 +119,7 @@ class Marks:
         """The stages with at least as many rated texts as the first rated stage.
 
         Where a gate's judge does not rate new texts, only the texts that a later stage left alone are rated: their
-        error rate says which texts were left alone, and nothing about the stage.
+        error rate depends on which texts were left alone, not on the stage.
         """
         first = 0
         for stage in self.stages:
@@ -332,11 +332,6 @@ class Costly:
     usage: Usage
     seconds: float
 
-    @property
-    def tokens(self) -> int:
-        """Input and output together."""
-        return self.usage.input_tokens + self.usage.output_tokens
-
 
 @dataclass(frozen=True)
 class Figures:
@@ -407,9 +402,9 @@ class FiguresCount:
                 costly = Costly(chain.segment.id, usage, sum(step.seconds for step in chain.steps))
                 self._unpriced = self._unpriced or usage.cost is None
                 self._by_dollars = heapq.nlargest(
-                    SHOWN, [*self._by_dollars, costly], key=lambda item: (item.usage.cost or 0, item.tokens)
+                    SHOWN, [*self._by_dollars, costly], key=lambda item: (item.usage.cost or 0, item.usage.tokens)
                 )
-                self._by_tokens = heapq.nlargest(SHOWN, [*self._by_tokens, costly], key=lambda item: item.tokens)
+                self._by_tokens = heapq.nlargest(SHOWN, [*self._by_tokens, costly], key=lambda item: item.usage.tokens)
             yield chain
 
     def _count_fates(self, chain: Chain) -> None:

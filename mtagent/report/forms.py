@@ -8,11 +8,12 @@ from typing import Any
 
 from mtagent.analysis import compare_tables
 from mtagent.analysis.compare import ComparedTexts, RunComparison
+from mtagent.analysis.staged_run import USAGE_COUNTS
 from mtagent.chain.fates import KINDS, UNPLACED, fate, final_fate
 from mtagent.formats.json_text import dumped
 from mtagent.formats.jsonl import details
 from mtagent.formats.ratings import FINAL, GIVEN
-from mtagent.records import Chain, Usage
+from mtagent.records import Chain
 from mtagent.report import tables
 from mtagent.report.figures import Figures, differences
 from mtagent.text.amounts import UNKNOWN, counted
@@ -20,7 +21,6 @@ from mtagent.text.table import as_csv as written_csv
 from mtagent.text.table import escaped, markdown
 
 VERSION = 1
-_TOKENS = tuple(name for name in Usage.model_fields if name != "cost")
 _EDITS = ("edits applied", "edits refused", "edits rejected", "edits unplaced", "edits reverted")
 
 
@@ -85,14 +85,14 @@ def as_csv(
     """A header, a line for the given translation (stage ``given``), and one for each step of each chain.
 
     ``run`` is the name of the run in ``comparison``, which holds the scores. An empty cell means that there is no
-    value; unknown dollars are ``unknown``. Verdict and reason are those of the records, ``outcome`` is the group in
+    value; unknown dollars are ``unknown``. Verdict and reason are the records' own, ``outcome`` is the group in
     which the report counts the segment. ``guarded=False`` leaves cells as they are. Each piece is one line.
     """
     scores = SegmentScores(run, comparison)
     columns = ["id", "document", "domain", "stage", "verdict", "outcome", "reason", "text"]
     for metric in scores.metrics:
         columns += [metric, f"{metric} difference"]
-    columns += [*_EDITS, *_TOKENS, "dollars", "seconds"]
+    columns += [*_EDITS, *USAGE_COUNTS, "dollars", "seconds"]
     if guarded:
         columns.append("guarded")
     lines = (line for chain in chains for line in _lines(chain, scores))
@@ -120,7 +120,7 @@ def _lines(chain: Chain, scores: SegmentScores) -> Iterator[dict[str, Any]]:
         counts = (outcomes["applied"], outcomes["refused"], outcomes["rejected"], unplaced, outcomes["reverted"])
         line |= dict(zip(_EDITS, counts, strict=True))
         usage = step.usage
-        for name in _TOKENS:
+        for name in USAGE_COUNTS:
             line[name] = getattr(usage, name)
         line["dollars"] = UNKNOWN if usage.cost is None else usage.cost
         line["seconds"] = round(step.seconds, 3)

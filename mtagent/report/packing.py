@@ -43,8 +43,8 @@ def packed(chain: Chain, scores: Sequence[Sequence[float]] = (), gain: float | N
     """One segment with its steps, without empty fields.
 
     ``scores`` holds, for each metric, the score of the segment in each row of the comparison; ``gain`` is how much its
-    score by the deciding metric improved from first to last. ``change`` is what :func:`changes` says of the first and
-    the last text.
+    score by the deciding metric improved from first to last. ``change`` is what :func:`changes` finds between the
+    first and the last text.
     """
     segment = chain.segment
     usage = chain.usage
@@ -68,7 +68,7 @@ def packed(chain: Chain, scores: Sequence[Sequence[float]] = (), gain: float | N
         "flags": list(flags(segment, None if chain.given is None else chain.text)),
         "failed": chain.failed is not None,
         "changed": chain.changed,
-        "spent": [usage.cost, usage.input_tokens + usage.output_tokens, round(seconds_spent, 2)],
+        "spent": [usage.cost, usage.tokens, round(seconds_spent, 2)],
         "cost": dollars(usage.cost, "price unknown") if usage.calls else None,
     }
     return {"id": segment.id, "source": segment.source} | _filled(fields)

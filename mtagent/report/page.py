@@ -108,7 +108,7 @@ def _cost(usage: Usage) -> str:
             return "all replies came from the store, so it cost nothing"
         return "it cost nothing"
     if usage.cost is None:
-        return f"price unknown ({usage.input_tokens + usage.output_tokens:,} tokens)"
+        return f"price unknown ({usage.tokens:,} tokens)"
     return f"it cost {dollars(usage.cost)}"
 
 
@@ -231,10 +231,9 @@ def _cost_cells(cost: Cost | None) -> list[SummaryCell]:
     """Tokens and dollars."""
     if cost is None:
         return [_EMPTY] * 2
-    tokens = cost.usage.input_tokens + cost.usage.output_tokens
     per_edit = f"{dollars(cost.per_kept_edit)} an edit" if cost.per_kept_edit else ""
     return [
-        SummaryCell(f"{tokens:,}", counted(cost.usage.calls, "call")),
+        SummaryCell(f"{cost.usage.tokens:,}", counted(cost.usage.calls, "call")),
         SummaryCell(dollars(cost.usage.cost, "price unknown"), per_edit),
     ]
 
@@ -310,8 +309,9 @@ def pieces(
     """The page about a run of chains, in pieces.
 
     The chains are read once and wait in a temporary file until everything that precedes them on the page is known.
-    Segments beyond ``most`` characters are left out, and the page says so. Raises :class:`mtagent.errors.MissingExtra`
-    without jinja2, and :class:`OutputError` if there is no room for the temporary file.
+    Segments beyond ``most`` characters are left out, with a remark on the page. Raises
+    :class:`mtagent.errors.MissingExtra` without jinja2, and :class:`OutputError` if there is no room for the temporary
+    file.
     """
     try:
         from jinja2 import Environment, FunctionLoader, StrictUndefined

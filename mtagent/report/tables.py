@@ -229,7 +229,7 @@ def costly_table(costly: Sequence[Costly]) -> Table:
     rows = []
     for segment in costly:
         usage = segment.usage
-        cells = (segment.segment, dollars(usage.cost), f"{segment.tokens:,}", f"{usage.calls:,}")
+        cells = (segment.segment, dollars(usage.cost), f"{usage.tokens:,}", f"{usage.calls:,}")
         rows.append((*cells, f"{segment.seconds:.1f}"))
     return Table("Most costly segments", ("segment", "dollars", "tokens", "calls", "seconds"), tuple(rows))
 
