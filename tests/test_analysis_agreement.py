@@ -68,7 +68,7 @@ def test_rows_in_any_order_keep_their_scores_which_cannot_be_written_to() -> Non
         (
             [ScorePair("A", "0", math.nan, 1)],
             "leave-out",
-            "system 'A', item '0': the evaluator's score is no finite number",
+            "system 'A', item '0': the evaluator's score must be a finite number",
         ),
         (
             [ScorePair("A", "0", 1, -1e200)],
@@ -269,7 +269,7 @@ def test_soft_pairwise_accuracy_needs_segments_of_all_systems() -> None:
     nowhere = soft_pairwise_accuracy(scores([[1, None], [None, 2]], [[1, 1], [1, 1]]))
     assert nowhere.undefined == "no segment has scores of all systems"
     assert soft_pairwise_accuracy(one_system([1, 2], [1, 2])).undefined == ALONE
-    with pytest.raises(ConfigError, match="needs the scores of segments"):
+    with pytest.raises(ConfigError, match="needs scores of segments"):
         soft_pairwise_accuracy(system_level(scores(human, human)))
     with pytest.raises(ConfigError, match="0 permutations"):
         p_values(np.ones((2, 2)), 0)

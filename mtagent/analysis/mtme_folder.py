@@ -153,10 +153,11 @@ def write_folder(
     with target.filled() as folder:
         remarks = writer.write(folder)
         # Older ratings, scores of systems or texts beside the new scores would be read as if they belonged to them.
-        beside = [Path("sources", f"{writer.pair}.txt"), Path("documents", f"{writer.pair}.docs")]
+        beside = []
         for scores in folder.rglob(f"*{SEGMENTS}"):
             stem = scores.name.removesuffix(SEGMENTS)
             beside += [scores.with_name(stem + end).relative_to(folder) for end in (SYSTEMS, RATINGS)]
+        beside += [Path("sources", f"{writer.pair}.txt"), Path("documents", f"{writer.pair}.docs")]
         for name in writer.systems.values():
             beside.append(Path("system-outputs", writer.pair, f"{name}.txt"))
         for path in beside:
