@@ -21,7 +21,7 @@ from mtagent.learning.asking import judge_edits
 from mtagent.learning.calibration import calibrate
 from mtagent.learning.error_free import definition
 from mtagent.learning.pairs import AFTER, BEFORE, JudgedData, JudgedPair, Label, RatedText, group_of
-from mtagent.learning.runs import Labels, decided_gain, pairs_in
+from mtagent.learning.runs import EditLabels, decided_gain, pairs_in
 from mtagent.learning.text import text
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Chain, DecidedCause, Edit, GuardsCause, Judgement, Message, PlainCause, Segment, Step
@@ -201,7 +201,7 @@ def test_scores_of_people_are_labels_too_and_give_a_threshold(shell: Shell) -> N
      "labels.tsv:2: has id, score; the label of an edit is a preference (before, after or same), or human_before and "
      "human_after; scores of single texts go with the ratings of the run: mtagent rate --run"),
     (["1\tNaN\t3"], "id\thuman_before\thuman_after",
-     "labels.tsv:2: 'human_before' is 'NaN', which is no score; a missing one is None (or an empty cell)"),
+     "labels.tsv:2: 'human_before' must be a number, not 'NaN'; a missing score is None or an empty cell"),
     ([f"{number}\tafter" for number in range(20)], "id\tpreference",
      "run 'first': has 60 edits that a gate decides on, of which 20 are labelled in labels.tsv: at least 30 are needed "
      "to learn from"),
@@ -390,7 +390,7 @@ def test_a_dry_run_says_what_it_would_take_and_asks_nobody(shell: Shell) -> None
 
 def test_the_value_of_a_gate_is_learnt_crosswise_from_all_labels(shell: Shell) -> None:
     run(shell)
-    judged = asyncio.run(judge_edits(load(None, {}), "first", labels=Labels.read(preferences(shell))))[0]
+    judged = asyncio.run(judge_edits(load(None, {}), "first", labels=EditLabels.read(preferences(shell))))[0]
     crossed, halves = (calibrate(judged, definition(None, None), crossed=way) for way in (True, False))
 
     def sizes(made: Calibration) -> tuple[int, int]:

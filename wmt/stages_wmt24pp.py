@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import click
 
 from mtagent import Config, Segment
-from mtagent.analysis.compare import Row
+from mtagent.analysis.compare import ComparedTexts
 from mtagent.analysis.compare_tables import below
 from mtagent.analysis.score import ScoreOptions
 from mtagent.cli import options as offered
@@ -224,7 +224,7 @@ def differences(variants: Sequence[paper.Variants]) -> Table:
     )
 
 
-def _difference(row: Row | None, translate: Row, place: int, width: int) -> str:
+def _difference(row: ComparedTexts | None, translate: ComparedTexts, place: int, width: int) -> str:
     if row is None:
         return paper.NOT_RUN
     p_value = row.cells[place].p_value

@@ -14,6 +14,7 @@ from mtagent.cli.terminal import hand_out, say
 from mtagent.formats.files import STANDARD
 from mtagent.text.amounts import counted
 from mtagent.text.escaping import visible
+from mtagent.text.table import tab_separated
 
 if TYPE_CHECKING:
     from mtagent.decisions import DecisionVerdict
@@ -147,8 +148,7 @@ def _decide(
 
 
 def _print_text(result: DecidedSegment) -> None:
-    cells = (result.segment, result.decided.text)
-    click.echo("\t".join(visible(cell, one_line=True) for cell in cells))
+    click.echo(tab_separated((result.segment, result.decided.text)))
 
 
 def _say_remarks(results: Sequence[DecidedSegment]) -> None:

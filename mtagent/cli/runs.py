@@ -20,6 +20,7 @@ from mtagent.jobs.summary import show_ratings, stage_table, summaries, system_ta
 from mtagent.store.runs import RunSummary
 from mtagent.text.amounts import counted, dollars
 from mtagent.text.escaping import visible
+from mtagent.text.table import tab_separated
 
 STORE = with_options(STORE_OPTION)
 EXAMPLES = """\b
@@ -46,7 +47,7 @@ def list_runs(store: Path | None) -> None:
         runs, outside = opened.runs(), opened.outside()
     click.echo("name\tstate\tstarted\tsegments\tchanged\trejected\tfailed\tcalls\ttokens\tcost\tkind\tfailed_changed")
     for run in runs:
-        click.echo("\t".join(visible(cell, one_line=True) for cell in _columns(run)))
+        click.echo(tab_separated(_columns(run)))
     if outside.calls:
         say(
             f"mtagent: besides, {counted(outside.calls, 'call')} of Agent(store=…) outside of runs, "
@@ -57,7 +58,7 @@ def list_runs(store: Path | None) -> None:
 def _columns(run: RunSummary) -> list[str]:
     counts, usage = run.counts, run.usage
     edited = ("-", "-") if run.kind == "rating" else (str(counts.changed), str(counts.rejected))
-    numbers = [str(counts.failed), str(usage.calls), str(usage.input_tokens + usage.output_tokens)]
+    numbers = [str(counts.failed), str(usage.calls), str(usage.tokens)]
     return [
         run.name,
         run.state,

@@ -63,7 +63,7 @@ def stage_table(chains: Iterable[Chain]) -> str:
 
 def _costs(usage: Usage) -> tuple[str, str, str]:
     """Calls, tokens and dollars."""
-    return (str(usage.calls), str(usage.input_tokens + usage.output_tokens), dollars(usage.cost))
+    return (str(usage.calls), str(usage.tokens), dollars(usage.cost))
 
 
 @dataclass

@@ -1,7 +1,11 @@
-"""What became of a segment in a stage, and of an edit: the groups that a report counts."""
+"""What became of a segment in a stage or a run, and of an edit, as comparisons and reports classify it.
+
+``SegmentOutcome`` is what comparisons count. A ``Fate`` is finer: it names the reason, too, and reports count it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal, NamedTuple, get_args
 
 from mtagent.records import (
@@ -17,6 +21,12 @@ from mtagent.records import (
     guards_of,
 )
 
+SegmentOutcome = Literal["kept", "unchanged", "rejected", "failed", "reverted", "triaged", "idle"]
+"""A verdict, or: ``reverted``, kept until the user took all edits back; ``triaged``, left alone by triage; ``idle``,
+the stage did not run."""
+SEGMENT_OUTCOMES: tuple[SegmentOutcome, ...] = get_args(SegmentOutcome)
+UNPLACED: tuple[Outcome, ...] = ("not-found", "ambiguous", "overlapping", "unchanged")
+"""Outcomes of edits that could not be made, which tables count together."""
 Kind = Literal["changed", "untouched", "unplaced", "guard", "gate", "failed", "idle"]
 
 KINDS: dict[Kind, str] = {
@@ -66,11 +76,39 @@ _UNTOUCHED = {
 }
 
 
+def stage_outcome(steps: Sequence[Step], before: str) -> SegmentOutcome:
+    """What the ``steps`` of one stage did to a segment whose text was ``before``; the last step counts."""
+    if not steps:
+        return "idle"
+    last = steps[-1]
+    is_reverted = any(edit.outcome == "reverted" for step in steps for edit in step.edits)
+    if last.verdict == "kept" and is_reverted and last.text == before:
+        return "reverted"
+    if last.cause.kind == "triage":
+        return "triaged"
+    return last.verdict
+
+
+def run_outcome(chain: Chain) -> SegmentOutcome:
+    """What the whole run did to a segment: ``kept`` if any stage changed it."""
+    match chain.state:
+        case "changed":
+            return "kept"
+        case "failed":
+            return "failed"
+        case "unchanged" if any(step.cause.kind == "triage" for step in chain.steps):
+            return "triaged"
+    if any(edit.outcome == "reverted" for step in chain.steps for edit in step.edits):
+        return "reverted"
+    return "rejected" if chain.state == "rejected" else "unchanged"
+
+
 class Fate(NamedTuple):
     """What became of one segment in one stage."""
 
     kind: Kind
     reason: str
+    """Many segments share it."""
 
 
 def fate(step: Step) -> Fate:
@@ -182,4 +220,6 @@ def final_fate(chain: Chain) -> Fate:
 def edit_fate(edit: Edit) -> str:
     """What became of ``edit``, in words that many edits share."""
     words = OUTCOMES[edit.outcome]
-    return f"{words}: {_one_guard(edit.guards or ('other',))}" if edit.outcome == "refused" else words
+    if edit.outcome == "refused":
+        return f"{words}: {_one_guard(edit.guards or ('other',))}"
+    return words
