@@ -26,7 +26,7 @@ from mtagent.formats.files import lines_of
 from mtagent.formats.json_text import parsed_lines
 from mtagent.formats.mtme import MTME
 from mtagent.formats.segments import PAIR, named_fields
-from mtagent.formats.tables import Dialect, all_quoted, rows
+from mtagent.formats.tables import open_table
 from mtagent.jobs.inputs import sha256
 from mtagent.metrics.scores_file import holds_objects, number_in, read_scores
 from mtagent.records import ErrorSpan, Segment
@@ -394,21 +394,18 @@ def read_table(path: Path) -> Table:
 
 
 def _read_columns(path: Path, delimiter: str) -> tuple[tuple[str, ...], list[Cells]]:
-    lines = lines_of(path)
-    header = next(lines, None)
+    header = next(lines_of(path), None)
     if header is None or not header.text.strip():
         raise InputError(f"{path}:1: is empty; the first line must name the columns")
-    if delimiter == "," and "," not in header.text and ";" in header.text:  # as spreadsheets write where 0,5 is a half
-        delimiter = ";"
-    dialect = Dialect(delimiter, all_quoted(header, delimiter) or delimiter != "\t")
-    names = tuple(next(rows([header], dialect, path)).cells)
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise InputError(f"{path}:1: two columns are called {twice!r}")
+    # Spreadsheets write semicolons where 0,5 is a half.
+    table = open_table(path, ",;" if delimiter == "," else delimiter, quoted=True if delimiter == "," else None)
+    table.refuse_repeated()
     cells = []
-    for row in rows(lines, dialect, path, len(names)):
-        values = [_DECIMAL_COMMA.sub(r"\1.\2", cell) for cell in row.cells] if delimiter == ";" else row.cells
-        cells.append(Cells(f"{path}:{row.line}", dict(zip(names, values, strict=True))))
-    return names, cells
+    for where, values in table.records():
+        if table.dialect.delimiter == ";":
+            values = {name: _DECIMAL_COMMA.sub(r"\1.\2", cell) for name, cell in values.items()}
+        cells.append(Cells(where, values))
+    return table.names, cells
 
 
 def score_in(row: Cells, column: str) -> float | None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple, get_args
 
 from mtagent.decisions import DecisionVerdict
 from mtagent.errors import InputError
-from mtagent.formats.files import lines_of, write_pieces
-from mtagent.formats.tables import Dialect, Row, rows
+from mtagent.formats.files import write_pieces
+from mtagent.formats.tables import open_table
 from mtagent.text.escaping import unguarded
 from mtagent.text.table import as_csv
 
@@ -23,9 +22,6 @@ COLUMNS = (
 
 ``old``, ``new``, ``source`` and ``result`` must be the run's words; the others are there to be read.
 """
-_DELIMITERS = ",;\t"
-_SEPARATOR = re.compile(r"sep=([,;\t])[,;\t ]*", re.IGNORECASE)
-"""The first line with which Excel is told what sets cells apart."""
 _GUARDED = "guarded"
 _WAY_OUT = "`mtagent decide RUN --export FILE.csv` writes a file to fill in"
 
@@ -64,28 +60,26 @@ def read_decisions(path: Path) -> DecisionTable:
 
     Raises :class:`InputError`, which names the line, for what is no table of decisions.
     """
-    lines = lines_of(path)
-    header = next(lines, None)
-    separator = header and _SEPARATOR.fullmatch(header.text)
-    if separator:
-        header = next(lines, None)
-    if header is None:
-        raise InputError(f"{path}: is empty; {_WAY_OUT}")
-    delimiter = separator[1] if separator else max(_DELIMITERS, key=header.text.count)
-    dialect = Dialect(delimiter, quoted=True)
-    names = [name.strip().casefold() for name in next(rows([header], dialect, path)).cells]
-    if missing := [name for name in NEEDED if name not in names]:
-        there = ", ".join(map(repr, names))
-        raise InputError(f"{path}:{header.number}: no column {missing[0]!r} among {there}; {_WAY_OUT}")
-    if twice := next((name for name in names if name and names.count(name) > 1), None):
-        raise InputError(f"{path}:{header.number}: two columns are called {twice!r}; keep one")
-    unknown = [name for name in names if name and name not in (*COLUMNS, _GUARDED)]
-    filled = (row for row in rows(lines, dialect, path, len(names)) if any(map(str.strip, row.cells)))
-    return DecisionTable([_row(f"{path}:{row.line}", row, names) for row in filled], unknown)
+    table = open_table(
+        path,
+        ",;\t",
+        quoted=True,
+        required=NEEDED,
+        plain=lambda name: name.strip().casefold(),
+        empty=_WAY_OUT,
+        separator_line=True,
+    )
+    table.require(NEEDED, _WAY_OUT)
+    table.refuse_repeated(nameless=False)
+    unknown = [name for name in table.names if name and name not in (*COLUMNS, _GUARDED)]
+    filled = []
+    for where, cells in table.records():
+        if any(map(str.strip, cells.values())):
+            filled.append(_row(where, cells))
+    return DecisionTable(filled, unknown)
 
 
-def _row(where: str, row: Row, names: list[str]) -> DecisionRow:
-    cells = dict(zip(names, row.cells, strict=True))
+def _row(where: str, cells: dict[str, str]) -> DecisionRow:
     for name in cells.get(_GUARDED, "").split():
         if name in cells:
             cells[name] = unguarded(cells[name])

@@ -27,7 +27,7 @@ CHUNK = 2**20
 """How many bytes are read at once where lines do not matter."""
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """A line of a file: its number from 1, its text, and how it ends (``\\n``, ``\\r\\n``, or nothing at all)."""
 
     number: int
@@ -35,7 +35,7 @@ class Line(NamedTuple):
     end: str
 
 
-def lines_of(path: Path) -> Iterator[Line]:
+def lines_of(path: Path) -> Iterator[TextLine]:
     """Yield the lines of a UTF-8 file, without its byte order mark.
 
     Only ``\\n`` and ``\\r\\n`` end a line, as ``wc -l`` counts. The other line breaks (``text.paragraphs.LINE_BREAKS``)
@@ -56,7 +56,7 @@ def lines_of(path: Path) -> Iterator[Line]:
             if number == 1:
                 text = text.removeprefix(BOM)
             end = "\r\n" if text.endswith("\r\n") else "\n" if text.endswith("\n") else ""
-            yield Line(number, text.removesuffix(end), end)
+            yield TextLine(number, text.removesuffix(end), end)
 
 
 def _undecodable(path: Path, number: int, raw: bytes, start: int) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
 from itertools import product
 from pathlib import Path
 from xml.parsers import expat
@@ -14,13 +13,14 @@ import regex
 
 from mtagent.errors import InputError
 from mtagent.formats.files import lines_of, opened
-from mtagent.formats.tables import Dialect, rows
+from mtagent.formats.tables import open_table
 from mtagent.records import Term
 from mtagent.text.languages import closest
 from mtagent.text.scripts import UNSPACED, language_of
 from mtagent.text.terms import beginnings, roots, stands_at, words_of, words_of_term
 
-_COLUMNS = ("source", "target", "pos", "case", "note", "forbidden")
+_REQUIRED = ("source", "target")
+_COLUMNS = (*_REQUIRED, "pos", "case", "note", "forbidden")
 _YES_NO = {"yes": True, "true": True, "1": True, "x": True, "no": False, "false": False, "0": False, "": False}
 _CASE = {"sensitive": True, "case-sensitive": True, "insensitive": False, "case-insensitive": False, **_YES_NO}
 
@@ -125,31 +125,33 @@ def read_glossary(path: Path) -> tuple[Term, ...]:
     :class:`InputError`, beginning with ``file:line``. TBX has several
     languages: :func:`read_tbx`.
     """
-    lines = lines_of(path)
-    header = next(lines, None)
-    if header is None:
-        raise InputError(f"{path}: is empty; the first line must be a header: source,target")
-    delimiter = next((mark for mark in "\t;," if mark in header.text), ",")
-    dialect = Dialect(delimiter, quoted=path.suffix.lower() not in (".tsv", ".tab"))
-    names = [name.strip().casefold() for name in next(rows([header], dialect, path)).cells]
-    for name in names:
-        if name not in _COLUMNS or names.count(name) > 1:
-            near = [column for column in get_close_matches(name, _COLUMNS, 1) if column not in names]
-            hint = f"did you mean {near[0]!r}?" if near else f"the columns are {', '.join(_COLUMNS)}"
-            raise InputError(f"{path}:1: unknown or repeated column {name!r}; {hint}")
-    if not {"source", "target"} <= set(names):
-        raise InputError(f"{path}:1: the columns 'source' and 'target' must be there")
+    table = open_table(
+        path,
+        "\t;,",
+        quoted=path.suffix.lower() not in (".tsv", ".tab"),
+        required=_REQUIRED,
+        plain=lambda name: name.strip().casefold(),
+        empty="the first line must be a header: source,target",
+    )
+    table.refuse_unknown(_COLUMNS)
+    table.refuse_repeated()
+    table.require(_REQUIRED, "a glossary has both 'source' and 'target'")
     terms = []
-    for row in rows(lines, dialect, path, len(names)):
-        cells, where = dict(zip(names, map(str.strip, row.cells), strict=True)), f"{path}:{row.line}"
+    for where, record in table.records():
+        cells = {column: cell.strip() for column, cell in record.items()}
         source, target = cells["source"], cells["target"]
         if not source:
             raise InputError(f"{where}: the source term is empty")
         if not target:
             raise InputError(f"{where}: {source!r} has no target; a term to keep belongs on a do-not-translate list")
-        forbidden, case_sensitive = _choice(cells, "forbidden", _YES_NO, where), _choice(cells, "case", _CASE, where)
-        note = cells.get("note") or None
-        terms.append(Term(source=source, target=target, forbidden=forbidden, case_sensitive=case_sensitive, note=note))
+        term = Term(
+            source=source,
+            target=target,
+            forbidden=_choice(cells, "forbidden", _YES_NO, where),
+            case_sensitive=_choice(cells, "case", _CASE, where),
+            note=cells.get("note") or None,
+        )
+        terms.append(term)
     if not terms:
         raise InputError(f"{path}: has a header and no terms")
     return tuple(terms)

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 from mtagent.errors import InputError, OutputError
 from mtagent.formats.annotations import Annotation, name_field, own_spans, text_field
-from mtagent.formats.files import Line, byte_order_mark, write_pieces
+from mtagent.formats.files import TextLine, byte_order_mark, write_pieces
 from mtagent.formats.json_text import encoded, object_lines, parsed_lines
 from mtagent.formats.ratings import Candidates, Ratings
 from mtagent.formats.segments import (
     NO_DEFAULTS,
-    Fields,
     Result,
     SegmentDefaults,
+    SegmentFields,
     named_fields,
     paired,
     segments_from,
@@ -39,7 +39,7 @@ _UNRATED: dict[str, Any] = {
 class _Object(NamedTuple):
     """A line with its object, the segment's id, and which of the object's keys holds which field."""
 
-    line: Line
+    line: TextLine
     values: dict[str, Any]
     keys: dict[str, str]
     id: str
@@ -60,7 +60,7 @@ class JsonLines:
     def read(self, path: Path, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[Segment]:
         """Yield one segment per line. A field that is ``null`` is missing; ``""`` is an empty text."""
         records = (
-            Fields(item.line.number, {field: item.values[key] for field, key in item.keys.items()}, item.keys)
+            SegmentFields(item.line.number, {field: item.values[key] for field, key in item.keys.items()}, item.keys)
             for item in self._objects(path)
         )
         return segments_from(records, defaults, path, "field")
