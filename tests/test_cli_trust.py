@@ -33,8 +33,6 @@ LINES = {
     "rate --show": "rate --run first --show given/1",
     "estimate": f"estimate {BOTH}",
     "serve": "serve --port 0 -l en-es",
-    "himate calibrate": f"himate calibrate {BOTH}",
-    "himate show": "himate show",
     "gate calibrate --run": "gate calibrate --run first --judge gemba-da --teacher gemba-esa:model=m",
     "gate calibrate": "gate calibrate -e scores.tsv --human human",
     "gate check": "gate check gate.json -e scores.tsv --human human",
@@ -50,7 +48,6 @@ LINES = {
     "runs list": "runs list",
     "runs show": "runs show first",
     "runs delete": "runs delete first --yes",
-    "runs rescue": "runs rescue new.db",
 }
 """Every command that reads ``mtagent.toml``, by what it is called here."""
 READ_NO_FILE = {"demo", "gate show"}

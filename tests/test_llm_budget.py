@@ -350,14 +350,8 @@ def test_a_run_with_calls_that_nobody_counted_is_not_gone_on_with_in_a_budget(jo
             "chain:improving",
         ),
         ("rate -s long.txt -t long.txt -l en-es --name r -o out", "--budget 0.03", "--budget 1", "chain:improving"),
-        (
-            "himate calibrate -s long.txt -t de.txt -l en-de --name r -o out",
-            "--budget 0.05",
-            "--budget 5",
-            "panel:panel",
-        ),
     ],
-    ids=["tokens", "ratings", "a calibration"],
+    ids=["tokens", "ratings"],
 )
 def test_every_job_stops_within_its_budget_and_goes_on(
     line: str, little: str, much: str, behaviour: str, job: Shell

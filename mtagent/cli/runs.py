@@ -1,4 +1,4 @@
-"""``mtagent runs``: list, show, delete, rescue."""
+"""``mtagent runs``: list, show, delete."""
 
 from __future__ import annotations
 
@@ -12,12 +12,11 @@ from pathlib import Path
 import click
 
 from mtagent.chain.decided import Decided
-from mtagent.cli.options import FILE, STORE_OPTION, existing_store, store_path, with_options
+from mtagent.cli.options import STORE_OPTION, existing_store, with_options
 from mtagent.cli.progress import uncounted
 from mtagent.cli.terminal import display, say
 from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.summary import show_ratings, stage_table, summaries, system_table
-from mtagent.store.rescue import rescue
 from mtagent.store.runs import RunSummary
 from mtagent.text.amounts import counted, dollars
 from mtagent.text.escaping import visible
@@ -31,13 +30,12 @@ Examples:
   mtagent runs delete postedit-1a2b3c4d
   mtagent runs delete --older-than 30d --yes
   mtagent runs delete --outside
-  mtagent runs rescue new.db --store damaged.db
 """
 
 
 @click.group("runs", epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """List, show and delete stored runs; save those of a damaged store. `mtagent export` writes what they hold."""
+    """List, show and delete stored runs. `mtagent export` writes what they hold."""
 
 
 @command.command("list")
@@ -186,19 +184,3 @@ def _older(runs: Sequence[RunSummary], age: str) -> list[str]:
         raise click.UsageError(f"--older-than {age!r}: write a number and h, d or w, as in 30d")
     limit = datetime.now(UTC) - timedelta(**{_AGES[match[2]]: int(match[1])})
     return [run.name for run in runs if datetime.fromisoformat(f"{run.updated}+00:00") < limit]
-
-
-@command.command("rescue")
-@click.argument("new", type=FILE, metavar="NEW.db")
-@STORE
-def rescue_runs(new: Path, store: Path | None) -> None:
-    """Copy what is whole in a damaged store into a new one, NEW.db.
-
-    Segments that are not whole are left out: the command that began their run, with --store NEW.db, does them again.
-    """
-    runs = rescue(store_path(store), new)
-    for rescued in runs:
-        lost = f", {rescued.left_out} were not whole and are left out" if rescued.left_out else ""
-        display(f"{rescued.run}: {counted(rescued.segments, 'segment')} saved{lost}")
-    say(f"mtagent: written: {new}")
-    sys.exit(3 if any(rescued.left_out for rescued in runs) else 0)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import sqlite3
 import time
@@ -177,12 +176,12 @@ def make_private_file(path: Path) -> None:
 
 
 def _damaged(path: str, culprit: str, symptom: str) -> str:
-    """One line: which store is damaged, where, and how to save what is whole."""
+    """One line: which store is damaged, where, and where to read how to save what was paid for."""
     line = " ".join(symptom.split())
     where = f", at {culprit}" if culprit else ""
     return (
         f"{path}: is damaged{where} ({line if len(line) <= _SHOWN else line[:_SHOWN] + '…'}); restore a copy of it, or "
-        f"save what is whole: mtagent runs rescue NEW.db --store {shlex.quote(path)}"
+        "save the replies that it holds: docs/runs.md#a-damaged-store"
     )
 
 

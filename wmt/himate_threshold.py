@@ -1,25 +1,37 @@
-"""HiMATE's threshold, found on development data: subtype evaluation and self-reflection only (appendix D)."""
+"""The confidence below which the findings of the evaluator himate are discussed, for a model and a language pair.
+
+    python -m wmt.himate_threshold -s dev.src -t dev.tgt -l zh-en --model gpt-6-luna --reasoning-effort none
+    python -m wmt.himate_threshold -s dev.src -t dev.tgt -l zh-en --model gpt-6-luna --percentile 50
+
+Takes translations that are not evaluated later on, about 150 of them. Each costs 19 calls (subtype evaluation), and 2
+more for each type of error that is flagged (self-reflection; HiMATE, appendix D). The threshold goes where the
+evaluator finds it: into the folder himate beside the store. The same command again pays only for what is missing.
+
+Exit code 3: segments failed and were left out.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
+import click
+
+from mtagent.cli import options as offered
+from mtagent.cli import run as run_command
+from mtagent.cli.progress import Progress
+from mtagent.cli.terminal import say
 from mtagent.config import Config
 from mtagent.errors import FATAL, ConfigError, InputError, MtagentError
 from mtagent.evaluators import confidence
-from mtagent.evaluators.confidence import Calibration, Kind
+from mtagent.evaluators.confidence import Calibration, Kind, keep
 from mtagent.evaluators.himate import Check, HiMATE
 from mtagent.jobs.improve import outcome_of_chain
-from mtagent.jobs.inputs import (
-    Files,
-    files_named,
-    read_in_context,
-    read_segments,
-    refuse_overwriting,
-    refuse_unwritable,
-)
+from mtagent.jobs.inputs import Files, read_in_context, read_segments
 from mtagent.jobs.parts import OwnParts, assembled, settings_for_results
 from mtagent.jobs.run import Job, RunModels, run_job
 from mtagent.records import Cause, Chain, Segment, Step
@@ -40,19 +52,13 @@ async def calibrate_file(
     own: OwnParts = OwnParts(),
     on_start: Callable[[str, int, int], None],
     on_chain: Callable[[Chain], None],
-    output: Path | None = None,
 ) -> tuple[Calibration, RunSummary]:
     """The ``percent``-th percentile of the confidences of all verifications of the translations in ``files``.
 
     The run is stored, so that the same command again pays only for what is missing, also for another percentile.
-    ``output`` is where the result will go; it must be none of the files that are read, and one that can be written.
     Segments that fail are left out and counted. Raises :class:`ConfigError` for several language pairs, and
     :class:`MtagentError` where there are fewer than two confidences.
     """
-    if output is not None:
-        others = {option: path for option, path in files_named(config).items() if not option.startswith("--evaluator")}
-        refuse_overwriting([output], files.paths | others)
-        refuse_unwritable(output)
     spec = f"himate:stages=se+sr,confidence={kind}"
     alone = {"stages": ("postedit",), "evaluator": spec, "gate": "none", "triage": None, "triage_above": None}
     config = config.model_copy(update=alone)
@@ -157,3 +163,51 @@ def _calibration(
         segments=segments[0],
         failed=segments[1],
     )
+
+
+@click.command(help=__doc__.replace("\n\n    python", "\n\n\b\n    python", 1))
+@offered.with_options(
+    offered.SOURCE_OPTIONS,
+    [
+        click.option("-t", "--translation", type=offered.FILE, help="Translations of the sources, line-aligned."),
+        click.option("--percentile", type=click.FloatRange(0, 100), default=60.0, show_default=True),
+        click.option(
+            "--confidence", type=click.Choice(["logprobs", "verbal"]), default="logprobs", show_default=True,
+            help="What the agents' confidence is taken from.",
+        ),
+        click.option("-q", "--quiet", is_flag=True, help="No progress, only errors."),
+    ],
+    offered.LANGUAGE_OPTIONS,
+    offered.PROMPT_OPTIONS,
+    offered.MODEL_OPTIONS,
+    offered.CHAIN_RUN_OPTIONS,
+    offered.PACE_OPTIONS,
+    offered.RUN_OPTIONS,
+)  # fmt: skip
+def command(percentile: float, confidence: Kind, quiet: bool, **options: Any) -> None:
+    """Calibrate, keep the threshold, and print it."""
+    source, translation, form = (options.pop(name) for name in ("source", "translation", "format_name"))
+    config = offered.read_config(options)
+    files = Files(source=source, translation=translation, format=form)
+    with Progress(quiet=quiet) as progress:
+        work = calibrate_file(
+            config, files, percent=percentile, kind=confidence, on_start=progress.start, on_chain=progress.advance
+        )
+        calibration, summary = asyncio.run(work)
+    progress.finish(summary)
+    path = keep(calibration, data_folder(config))
+    click.echo(f"{calibration.threshold:.6g}")
+    if not quiet:
+        scale = f"from {calibration.smallest:.4g} to {calibration.largest:.4g} ({calibration.confidence})"
+        about = f"{calibration.n} confidences {scale}; in {path}"
+        say(f"himate_threshold: {calibration.threshold:.6g} for {calibration.pair}: {about}")
+    sys.exit(3 if calibration.failed else 0)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line."""
+    run_command(command, arguments)
+
+
+if __name__ == "__main__":
+    main()

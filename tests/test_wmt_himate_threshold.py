@@ -1,4 +1,4 @@
-"""HiMATE's threshold: the percentile, the calibration of a model and a language pair, and the command."""
+"""HiMATE's threshold: the percentile, the calibration of a model and a language pair, and the driver."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from mtagent.config import Config
 from mtagent.errors import AuthenticationError, ConfigError, InputError, MtagentError
 from mtagent.evaluators import confidence
 from mtagent.evaluators.confidence import Calibration
-from mtagent.jobs.himate import calibrate_file
 from mtagent.jobs.inputs import Files
 from mtagent.jobs.parts import OwnParts
 from mtagent.llm import prompts
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Chain, Completion, Message, TokenLogprob, Usage
 from mtagent.store import Store
-from tests.commands import Shell
+from tests.commands import Done, Shell, python
 from tests.simulator.panel import panel
+from wmt.himate_threshold import calibrate_file
 
 SOURCES = ["One.", "Two.", "Three.", "Four."]
 TRANSLATIONS = ["Uno errado.", "Dos feo.", "Tres.", "Cuatro errado feo."]
@@ -180,7 +180,7 @@ async def test_without_translations_or_segments_there_is_nothing_to_calibrate(
         await calibrated(config, empty, scripted())
 
 
-# --- the command
+# --- the driver
 
 
 @pytest.fixture(scope="module")
@@ -196,22 +196,22 @@ def dev(shell: Shell) -> Shell:
     return shell
 
 
-LINE = "himate calibrate -s dev.src -t dev.tgt --format lines -l en-es --model org/m-1"
+LINE = "-s dev.src -t dev.tgt --format lines -l en-es --model org/m-1"
+
+
+def calibrate(folder: Path, *options: str) -> Done:
+    """The driver in a process of its own, working in ``folder``."""
+    return python("-m", "wmt.himate_threshold", *LINE.split(), *options, folder=folder)
 
 
 @pytest.mark.loopback
-def test_calibrate_show_and_rate(server: str, dev: Shell) -> None:
-    assert dev("himate show").out.count("\n") == 1
-    done = dev(f"{LINE} --base-url {server}")
+def test_calibrate_and_rate(server: str, dev: Shell) -> None:
+    done = calibrate(dev.folder, "--base-url", server)
     assert (done.code, done.out) == (0, "-1\n"), done.err
     path = dev.folder / "himate" / "en-es.org%2Fm-1.json"
-    last = f"threshold -1 for en-es: 4 confidences from -2 to -0.75 (logprobs); in {path}"
-    assert done.err.splitlines()[-1] == f"mtagent: {last}"
+    last = f"-1 for en-es: 4 confidences from -2 to -0.75 (logprobs); in {path}"
+    assert done.err.splitlines()[-1] == f"himate_threshold: {last}"
     assert json.loads(path.read_text(encoding="utf-8"))["percentile"] == 60
-    assert dev("himate show").out == (
-        "pair\tmodel\tthreshold\tpercentile\tn\tsmallest\tlargest\tconfidence\tsegments\tfailed\n"
-        "en-es\torg/m-1\t-1\t60\t4\t-2\t-0.75\tlogprobs\t4\t0\n"
-    )
     line = (
         f"-o out.txt --details d.jsonl --stages pe --gate none --evaluator himate --model org/m-1 --base-url {server}"
     )
@@ -228,27 +228,16 @@ def test_calibrate_show_and_rate(server: str, dev: Shell) -> None:
 
 
 @pytest.mark.loopback
-def test_the_result_can_go_elsewhere(server: str, dev: Shell) -> None:
-    assert dev(f"{LINE} --base-url {server} -o here.json -q --percentile 0").out == "-2\n"
-    assert json.loads((dev.folder / "here.json").read_text(encoding="utf-8"))["threshold"] == -2
-    assert not (dev.folder / "himate").exists()
-    assert json.loads(dev(f"{LINE} --base-url {server} -o - -q --percentile 0").out)["threshold"] == -2
-    done = dev(f"{LINE} --base-url {server} -o nowhere/here.json -q")
-    assert done.code == 1
-    assert "nowhere/here.json: there is no folder nowhere to write it to" in done.err
-
-
-@pytest.mark.loopback
 def test_a_server_that_refuses_logprobs_is_asked_for_words(dev: Shell) -> None:
     with simulator("--behaviour", "tests.simulator.panel:panel", "--unsupported", "logprobs") as base_url:
-        done = dev(f"{LINE} --base-url {base_url}")
+        done = calibrate(dev.folder, "--base-url", base_url)
     assert (done.code, done.out) == (0, f"{0.8 * math.log(0.9) + 0.2 * math.log(0.3):.6g}\n"), done.err
     assert "(verbal)" in done.err
 
 
 @pytest.mark.loopback
 def test_other_prompts_need_another_calibration(server: str, dev: Shell) -> None:
-    assert dev(f"{LINE} --base-url {server} -q").code == 0
+    assert calibrate(dev.folder, "--base-url", server, "-q").out == "-1\n"
     text = (Path(prompts.__file__).parents[2] / "prompts" / "himate-verify.toml").read_text(encoding="utf-8")
     (dev.folder / "mine").mkdir()
     (dev.folder / "mine" / "himate-verify.toml").write_text(text + "\n# mine\n", encoding="utf-8")
@@ -256,12 +245,11 @@ def test_other_prompts_need_another_calibration(server: str, dev: Shell) -> None
     done = dev(f"postedit -s dev.src -t dev.tgt --format lines -l en-es {line}")
     assert done.code == 1
     assert "was calibrated with other prompts" in done.err
-    assert "calibrate again: mtagent himate calibrate -s DEV.src -t DEV.tgt -l en-es --model org/m-1" in done.err
+    assert "calibrate again: python -m wmt.himate_threshold -s DEV.src -t DEV.tgt -l en-es --model org/m-1" in done.err
 
 
 @pytest.mark.loopback
 def test_a_data_folder_that_cannot_be_made_is_named(server: str, dev: Shell) -> None:
     dev.write("himate", "a file where the folder should be")
-    done = dev(f"{LINE} --base-url {server} -q")
-    assert done.code == 1
+    done = calibrate(dev.folder, "--base-url", server, "-q")
     assert done.err.splitlines()[-1].endswith("/himate: cannot be made: file exists")
