@@ -29,7 +29,7 @@ from mtagent.config import Config
 from mtagent.errors import FATAL, ConfigError, InputError, MtagentError
 from mtagent.evaluators import confidence
 from mtagent.evaluators.confidence import Calibration, Kind, keep
-from mtagent.evaluators.himate import Check, HiMATE
+from mtagent.evaluators.himate import HiMATE, Reflection
 from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import Files, read_in_context, read_segments
 from mtagent.jobs.parts import OwnParts, assembled, settings_for_results
@@ -63,7 +63,7 @@ async def calibrate_file(
     alone = {"stages": ("postedit",), "evaluator": spec, "gate": "none", "triage": None, "triage_above": None}
     config = config.model_copy(update=alone)
     settings = settings_for_results(config)
-    checks: list[Check] = []
+    checks: list[Reflection] = []
     with files.spooled(config) as (files, config), Store(config.store or default_path()) as store:
         pair, total = _only_pair(config, files)
         models = RunModels(config, store)
@@ -118,7 +118,7 @@ def _only_pair(config: Config, files: Files) -> tuple[str, int]:
     return next(iter(pairs)), pairs.total()
 
 
-async def _reflect(evaluator: HiMATE, segment: Segment) -> tuple[Step, list[Check]]:
+async def _reflect(evaluator: HiMATE, segment: Segment) -> tuple[Step, list[Reflection]]:
     """One segment up to self-reflection; what fails is a failed step, as in a chain."""
     text = segment.translation or ""
     if not (segment.source.strip() and text.strip()):
@@ -137,7 +137,7 @@ async def _reflect(evaluator: HiMATE, segment: Segment) -> tuple[Step, list[Chec
 
 
 def _calibration(
-    evaluator: HiMATE, pair: str, checks: list[Check], percent: float, segments: tuple[int, int]
+    evaluator: HiMATE, pair: str, checks: list[Reflection], percent: float, segments: tuple[int, int]
 ) -> Calibration:
     values = [check.confidence for check in checks if check.confidence is not None]
     if len(values) < FEWEST:

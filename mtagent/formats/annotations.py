@@ -175,7 +175,7 @@ def own_spans(value: object, where: str) -> tuple[ErrorSpan, ...]:
     return tuple(spans)
 
 
-class Comet:
+class CometJson:
     """The JSON of ``comet-score --to_json`` with an XCOMET model: ``{FILE: [{"src", "mt", "COMET", "errors", …}]}``.
 
     A system is called as its file of translations was.
@@ -224,7 +224,7 @@ class Comet:
         return annotations
 
 
-COMET = Comet()
+COMET = CometJson()
 
 
 _NAMES = {

@@ -37,7 +37,7 @@ from mtagent.formats.exports import (
 )
 from mtagent.formats.files import STANDARD, Sink, lines_of, replacing
 from mtagent.formats.json_text import parsed
-from mtagent.formats.ratings import Candidates, Place, Ratings, place_of
+from mtagent.formats.ratings import Candidates, Ratings, SpanPlace, place_of
 from mtagent.records import ErrorSpan, Segment
 from mtagent.text import mqm
 
@@ -229,7 +229,7 @@ def rating_line(errors: Sequence[ErrorSpan] | None, rater: str, source: str, tra
     for span in errors:
         place = place_of(span, source, translation)
         unplaced += place is None
-        start, end, in_source = place or Place(0, 0, span.side != "translation")
+        start, end, in_source = place or SpanPlace(0, 0, span.side != "translation")
         items.append(
             {
                 "start": start,

@@ -38,7 +38,7 @@ from mtagent.jobs.parts import (
 from mtagent.jobs.rate import rate_segment
 from mtagent.llm import prompts
 from mtagent.llm.prices import Prices
-from mtagent.llm.protocol import Options
+from mtagent.llm.protocol import RequestOptions
 from mtagent.llm.request import sent_tool
 from mtagent.llm.server import server_address
 from mtagent.records import Completion, ErrorSpan, Message, Rating, Schema, Segment, Tool, Usage
@@ -118,7 +118,7 @@ class Listener:
         self.model = config.model or DEFAULT_MODEL
         self.heard: list[Heard] = []
 
-    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Note the request, and fail when all that are made at the same time were noted."""
         schema, tools = options.get("schema"), tuple(options.get("tools", ()))
         self.heard.append(Heard(options.get("purpose", ""), tuple(messages), schema, tools))
@@ -218,7 +218,7 @@ class Range(NamedTuple):
         return Range(Usage(), self.high)
 
 
-class Reply(NamedTuple):
+class ReplySize(NamedTuple):
     """Tokens of one reply, at least and at most."""
 
     low: int
@@ -245,17 +245,17 @@ class Text:
         return int(self.tokens * self.longest) + (20 if self.longest > 1 else 0)
 
     @property
-    def listed(self) -> Reply:
+    def listed(self) -> ReplySize:
         """What an evaluator says about it: from a bare "no error" to a list of errors with explanations."""
-        return Reply(1, 150 + 3 * self.high)
+        return ReplySize(1, 150 + 3 * self.high)
 
     def edited(self) -> Text:
         """The same after edits."""
         return Text(self.text, self.tokens, 0.75 * self.shortest, 1.25 * self.longest)
 
-    def in_parts(self, number: int) -> Reply:
+    def in_parts(self, number: int) -> ReplySize:
         """One of so many replies that write it together."""
-        return Reply(self.low // max(1, number), self.high // max(1, number) + 20)
+        return ReplySize(self.low // max(1, number), self.high // max(1, number) + 20)
 
 
 def estimate(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
@@ -365,7 +365,7 @@ class Estimator:
         if isinstance(judge, Pairwise):
             requests = await self.listener.requests_of(judge.compare(segment, before.text, after.text))
             shown = Text(after.text, before.tokens + after.tokens)
-            return self._range(settings, requests, shown, Reply(*judge.reply_tokens))
+            return self._range(settings, requests, shown, ReplySize(*judge.reply_tokens))
         total = Range()
         for side in (before, after):
             rating = await self._rating(settings, judge, segment, side)
@@ -413,7 +413,7 @@ class Estimator:
         requests = await self.listener.requests_of(proofreader.draft(segment, text.text))
         written = text.edited().in_parts(len(requests))
         if strategy != "paper":  # the text, and what was wrong with it
-            written = Reply(written.low + 8, written.high + 100)
+            written = ReplySize(written.low + 8, written.high + 100)
         reworded = self._range(self._config.model_for("proofread"), requests, text, written)
         if self._config.stop_when_error_free and "postedit" in stages:
             reworded = reworded.at_most()
@@ -429,7 +429,7 @@ class Estimator:
                 for other in others:
                     requests = await self.listener.requests_of(judge.compare(segment, text.text, other.text))
                     shown = Text(text.text, text.tokens + other.tokens, text.shortest, max(text.longest, other.longest))
-                    total = total.plus(self._range(settings, requests, shown, Reply(*judge.reply_tokens)))
+                    total = total.plus(self._range(settings, requests, shown, ReplySize(*judge.reply_tokens)))
                 continue
             for rated_text in others if rated else (text, *others):
                 rating = await self._rating(settings, judge, segment, rated_text)
@@ -457,7 +457,7 @@ class Estimator:
         settings: ModelSettings,
         requests: Sequence[Heard],
         text: Text,
-        reply: Reply,
+        reply: ReplySize,
         calls: tuple[int, int] | None = None,
     ) -> Range:
         """What the first ``requests`` about ``text`` take, and those of the ``calls`` that follow on their replies."""

@@ -26,7 +26,7 @@ from typing import Any, Unpack
 from pydantic import Field, ValidationError
 
 from mtagent.errors import InputError, PromptError
-from mtagent.llm.protocol import LLM, Options, SampledLLM
+from mtagent.llm.protocol import LLM, RequestOptions, SampledLLM
 from mtagent.records import Completion, Message, Record, Schema, Segment
 from mtagent.text import languages, scripts
 
@@ -41,7 +41,7 @@ _UNFILLED = ('"..."', '"…"')
 """What the form of a reply has where the answer has a text."""
 
 
-class Part(Record):
+class PromptPart(Record):
     """A piece of a message: ``text`` with variables, or the variable ``quote`` between tags after its ``label``."""
 
     text: str = ""
@@ -81,9 +81,9 @@ class Prompt(Record):
 
     name: str
     version: str
-    system: tuple[Part, ...]
-    user: tuple[Part, ...]
-    turn: tuple[Part, ...] = ()
+    system: tuple[PromptPart, ...]
+    user: tuple[PromptPart, ...]
+    turn: tuple[PromptPart, ...] = ()
     examples: tuple[Example, ...] = ()
     schema_text: str | None = Field(default=None, alias="schema")
     digest: str
@@ -190,7 +190,7 @@ class Prompt(Record):
                 examples.append((reply, words))
         return tuple(examples)
 
-    def _join(self, parts: tuple[Part, ...], values: Values) -> str:
+    def _join(self, parts: tuple[PromptPart, ...], values: Values) -> str:
         """The parts that apply, each on its lines; quotes between tags that their texts cannot close."""
 
         def value(name: str) -> str:
@@ -216,7 +216,7 @@ def _flat(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _applies(part: Part | Example, values: Values) -> bool:
+def _applies(part: PromptPart | Example, values: Values) -> bool:
     return (part.when is None or values.get(part.when) is not None) and (
         part.unless is None or values.get(part.unless) is None
     )
@@ -388,7 +388,7 @@ class Instructed:
         self.instructions = hashlib.sha256(instructions.encode()).hexdigest()[:8]
         self._llm, self._shown = llm, f"{_BEFORE}\n{instructions}"
 
-    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Ask for one reply."""
         return await self._llm.complete(self.instructed(messages), **options)
 

@@ -237,7 +237,7 @@ class Door:
         return f"{type(error).__name__} at {' < '.join(reversed(places))}"
 
 
-class JsonLines(logging.Formatter):
+class JsonLogFormatter(logging.Formatter):
     """One JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -306,7 +306,7 @@ def event_loop() -> asyncio.AbstractEventLoop:
 async def run_server(app: ASGIApp, service: Service, listening: socket.socket, say: Callable[[], None]) -> None:
     """Serve until a signal stops it, and ``say`` so when it begins. The log goes to standard error, as JSON lines."""
     lines = logging.StreamHandler(sys.stderr)
-    lines.setFormatter(JsonLines())
+    lines.setFormatter(JsonLogFormatter())
     logger.addHandler(lines)
     logger.setLevel(logging.INFO)
     logger.propagate = False
