@@ -306,7 +306,7 @@ class Inputs:
         return paths | ({"--system-scores": self.system_scores} if self.system_scores else {})
 
     def reading(self, copies: Mapping[str, Path]) -> Inputs:
-        """The same with ``copies`` of :attr:`paths`: standard input and pipes can be read only once."""
+        """The same with ``copies`` of :attr:`paths`: standard input can be read only once."""
         files = tuple(_spec(_named_file(spec)[0], copies[f"-e {_spec(*_named_file(spec))}"]) for spec in self.files)
         human = _spec(_human_file(self.human)[0], copies["--human"]) if "--human" in copies else self.human
         return replace(self, files=files, human=human, system_scores=copies.get("--system-scores"))

@@ -136,7 +136,7 @@ class Files:
 
     @contextmanager
     def spooled(self, config: Config) -> Iterator[tuple[Files, Config]]:
-        """These files and ``config`` with copies of standard input and pipes, since each is read more than once."""
+        """These files and ``config`` with a copy of standard input, since each file is read more than once."""
         with spooled_inputs(self.paths, config) as (copies, config):
             copied = copies["-s"] != self.source
             yield (
@@ -199,9 +199,9 @@ class Files:
 
 @contextmanager
 def spooled_inputs(named: dict[str, Path], config: Config) -> Iterator[tuple[dict[str, Path], Config]]:
-    """What :func:`spooled_copies` gives for ``named``, and ``config`` with such copies of the files that it names.
+    """What :func:`spooled_copies` gives for ``named``, and ``config`` with such a copy where it names standard input.
 
-    A run is known by ``config`` as it was: the names of the copies are others every time.
+    A run is known by ``config`` as it was: the copy has another name every time.
     """
     settings = {name: path for name in ("glossary", "keep", "prices") if (path := getattr(config, name)) is not None}
     with spooled_copies({**named, **settings}) as copies:
@@ -394,7 +394,7 @@ class RatingInputs:
 
     @contextmanager
     def spooled(self, config: Config) -> Iterator[tuple[RatingInputs, Config]]:
-        """These files and ``config`` with copies of standard input and pipes, since each is read more than once."""
+        """These files and ``config`` with a copy of standard input, since each file is read more than once."""
         with spooled_inputs(self.paths, config) as (copies, config):
             known = self.format or formats.by_path(self.source).name
             inputs = replace(

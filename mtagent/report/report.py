@@ -51,7 +51,7 @@ class ReportOptions:
         return named | ({"-r": self.reference} if self.reference else {})
 
     def reading(self, copies: Mapping[str, Path]) -> ReportOptions:
-        """The same options with ``copies`` of the files in :attr:`reads`: pipes can be read only once."""
+        """The same options with ``copies`` of the files in :attr:`reads`: standard input can be read only once."""
         baselines = [(name, copies[f"--baseline {name}"]) for name, _ in self.baselines]
         return replace(self, reference=copies.get("-r"), baselines=baselines)
 
