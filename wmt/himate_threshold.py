@@ -31,7 +31,7 @@ from mtagent.evaluators import confidence
 from mtagent.evaluators.confidence import Calibration, Kind, keep
 from mtagent.evaluators.himate import HiMATE, Reflection
 from mtagent.jobs.improve import outcome_of_chain
-from mtagent.jobs.inputs import Files, read_in_context, read_segments
+from mtagent.jobs.inputs import Files, OpenFiles
 from mtagent.jobs.parts import OwnParts, assembled, settings_for_results
 from mtagent.jobs.run import Job, RunModels, run_job
 from mtagent.records import Cause, Chain, Segment, Step
@@ -64,8 +64,9 @@ async def calibrate_file(
     config = config.model_copy(update=alone)
     settings = settings_for_results(config)
     checks: list[Reflection] = []
-    with files.spooled(config) as (files, config), Store(config.store or default_path()) as store:
-        pair, total = _only_pair(config, files)
+    with files.opened(config) as inputs, Store(config.store or default_path()) as store:
+        config = inputs.config
+        pair, total = _only_pair(inputs)
         models = RunModels(config, store)
         async with assembled(config, own, wrap_llm=models.wrap) as plan:
             assert isinstance(plan.evaluator, HiMATE)
@@ -83,9 +84,9 @@ async def calibrate_file(
             job = Job(
                 command="calibrate",
                 settings=settings,
-                inputs=files.fingerprint(config),
+                inputs=inputs.hashes(),
                 total=total,
-                items=read_in_context(config, files),
+                items=inputs.in_context(),
                 work=reflect,
                 save=save,
                 outcome=outcome_of_chain,
@@ -102,19 +103,21 @@ def data_folder(config: Config) -> Path:
     return (config.store or default_path()).parent
 
 
-def _only_pair(config: Config, files: Files) -> tuple[str, int]:
+def _only_pair(inputs: OpenFiles) -> tuple[str, int]:
     """The language pair of all segments, and how many there are."""
     pairs: Counter[str] = Counter()
     translated = 0
-    for segment in read_segments(config, files):
+    for segment in inputs.segments():
         pairs[languages.pair_of(segment.source_lang, segment.target_lang)] += 1
         translated += segment.translation is not None
     if not pairs:
-        raise InputError(f"{files.source}: there is no segment in it")
+        raise InputError(f"{inputs.files.source}: has no segments")
     if not translated:
-        raise InputError(f"{files.source}: there is no translation in it to calibrate on: give -t")
+        raise InputError(f"{inputs.files.source}: has no translations to calibrate on: give -t")
     if len(pairs) > 1:
-        raise ConfigError(f"{files.source}: has {', '.join(sorted(pairs))}; calibrate one language pair at a time")
+        raise ConfigError(
+            f"{inputs.files.source}: has {', '.join(sorted(pairs))}; calibrate one language pair at a time"
+        )
     return next(iter(pairs)), pairs.total()
 
 

@@ -22,12 +22,11 @@ from typing import Any, NamedTuple
 
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.annotations import own_spans
-from mtagent.formats.files import lines_of
+from mtagent.formats.files import lines_of, sha256
 from mtagent.formats.json_text import parsed_lines
 from mtagent.formats.mtme import MTME
 from mtagent.formats.segments import PAIR, named_fields
 from mtagent.formats.tables import open_table
-from mtagent.jobs.inputs import sha256
 from mtagent.metrics.scores_file import holds_objects, number_in, read_scores
 from mtagent.records import ErrorSpan, Segment
 from mtagent.store.store import Store

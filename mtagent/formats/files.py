@@ -5,6 +5,7 @@ Standard input, which can be read only once, is copied, or refused where it woul
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import shutil
@@ -99,6 +100,15 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 def reason_of(error: OSError) -> str:
     """What the operating system says, as the end of a message."""
     return (error.strerror or str(error) or type(error).__name__).lower()
+
+
+def sha256(path: Path) -> str:
+    """The hash of a file's content. Raises :class:`InputError`."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: {reason_of(error)}") from error
 
 
 def private(path: str, flags: int) -> int:

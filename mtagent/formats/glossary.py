@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from xml.parsers import expat
 
 import regex
 
-from mtagent.errors import InputError
+from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import lines_of, opened
 from mtagent.formats.tables import open_table
-from mtagent.records import Term
+from mtagent.records import Segment, Term
 from mtagent.text.languages import closest
 from mtagent.text.scripts import UNSPACED, language_of
 from mtagent.text.terms import beginnings, roots, stands_at, words_of, words_of_term
@@ -174,6 +175,61 @@ def _view(text: str, exact: bool) -> str:
     """The text as it is compared; only whether a term occurs counts, so offsets may shift."""
     composed = unicodedata.normalize("NFC", text)
     return composed if exact else unicodedata.normalize("NFC", composed.casefold())
+
+
+GlossaryFor = Callable[[str, str], Glossary]
+"""The terms for a source and a target language."""
+
+
+def read_terms(
+    glossary: Path | None, keep: Path | None, terms: Sequence[Term] = (), kept: Sequence[Term] = ()
+) -> GlossaryFor:
+    """The terms of a ``glossary`` and of a ``keep`` list of words, and other ``terms`` and words to be ``kept``.
+
+    Raises :class:`ConfigError` for terms that contradict each other.
+    """
+    if keep is not None:
+        kept = (*read_do_not_translate(keep), *kept)
+    tbx = glossary if glossary is not None and is_tbx(glossary) else None
+    if glossary is not None and tbx is None:
+        terms = (*read_glossary(glossary), *terms)
+    kept_words = {term.source for term in kept}
+
+    def refuse_contradictions(terms: Sequence[Term]) -> None:
+        translations = set()
+        for term in terms:
+            if term.source in kept_words and term.target not in (None, term.source) and not term.forbidden:
+                other = glossary or "the glossary"
+                raise ConfigError(
+                    f"{keep or 'keep'}: {term.source!r} is to be kept, but {other} has a translation of it"
+                )
+            if term.target and not term.forbidden:
+                translations.add((term.source, term.target))
+        for term in terms:
+            if term.forbidden and (term.source, term.target) in translations:
+                pair = f"{term.target!r} for {term.source!r}"
+                raise ConfigError(f"{glossary or 'glossary'}: {pair} is both wanted and forbidden")
+
+    refuse_contradictions(terms)
+    always = (*terms, *kept)
+
+    @lru_cache(maxsize=64)
+    def glossary_for(source_lang: str, target_lang: str) -> Glossary:
+        if tbx is None:
+            return Glossary(always)
+        of_pair = read_tbx(tbx, source_lang, target_lang)
+        refuse_contradictions(of_pair)
+        return Glossary((*of_pair, *always))
+
+    return glossary_for
+
+
+def with_terms(segments: Iterable[Segment], glossary_for: GlossaryFor) -> Iterator[Segment]:
+    """``segments``, each with the terms for its languages that its source has."""
+    for segment in segments:
+        glossary = glossary_for(segment.source_lang, segment.target_lang)
+        relevant = glossary.relevant(segment.source, segment.source_lang) if glossary.terms else ()
+        yield segment.model_copy(update={"terms": segment.terms + relevant}) if relevant else segment
 
 
 # TBX, the exchange format of termbases (ISO 30042): TBX-Basic and the other dialects of v2 and v3, DCA and DCT. Of an

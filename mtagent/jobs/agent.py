@@ -22,11 +22,10 @@ from mtagent.chain.gate import Gate
 from mtagent.config import Role, Settings
 from mtagent.errors import ConfigError, MtagentError
 from mtagent.evaluators.protocol import Evaluator
-from mtagent.formats.glossary import Glossary
+from mtagent.formats.glossary import Glossary, GlossaryFor, read_terms, with_terms
 from mtagent.jobs.agent_settings import refuse_foreign, refuse_idle
 from mtagent.jobs.context import Document, Placed, placed
 from mtagent.jobs.improve import outcome_of_chain
-from mtagent.jobs.inputs import GlossaryFor, read_terms, with_terms
 from mtagent.jobs.parts import OwnParts, assembled, budget_of, within
 from mtagent.jobs.pool import GRACE, Outcome, work_all
 from mtagent.jobs.run import RunModels
@@ -494,7 +493,7 @@ def loaded(
     for name, what, given_terms in (("glossary", "the glossary", terms), ("keep", "the list of words", kept)):
         if given_terms:
             configuration.refuse_idle_terms(config, name, what)
-    return config, read_terms(config, terms, kept)
+    return config, read_terms(config.glossary, config.keep, terms, kept)
 
 
 def terms_of(terms: Terms | None) -> tuple[Term, ...]:

@@ -23,7 +23,7 @@ from mtagent.errors import FATAL, ConfigError, MissingExtra, ModelError, Mtagent
 from mtagent.evaluators.pairwise import Pairwise
 from mtagent.evaluators.protocol import PAIRWISE, CountsCalls, Evaluator, rating_by, reviewed_paragraphs, suggests_edits
 from mtagent.formats.ratings import Candidates
-from mtagent.jobs.inputs import Files, read_in_context, read_segments
+from mtagent.jobs.inputs import Files
 from mtagent.jobs.parts import (
     OwnParts,
     assembled_evaluator,
@@ -142,8 +142,8 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
 
     What a former stage would have written is shown as the text at hand.
     """
-    config = config.effective()
-    with files.spooled(config) as (files, config):
+    with files.opened(config.effective()) as inputs:
+        config = inputs.config
         listener, folder = Listener(config), config.prompts
         is_published = config.preset == "paper"
         llm = instructed(listener, config)
@@ -154,7 +154,7 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
         if config.triage is not None:
             free = config.model_copy(update={"forced": False})
             triage = named_evaluator(free, judge_settings(config, config.triage, who="triage")[2], llm)
-        for segment in read_in_context(config, files, lambda segment: segment.translation or PLACEHOLDER):
+        for segment in inputs.in_context(lambda segment: segment.translation or PLACEHOLDER):
             text = segment.translation if segment.translation is not None else PLACEHOLDER
             yield from rendered_terms(segment)
             translated = proofread = rated = segment
@@ -260,19 +260,19 @@ class Text:
 
 def estimate(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
     """What improving ``files`` would take, by stage. Raises :class:`mtagent.errors.MtagentError` as the run would."""
-    with files.spooled(config) as (files, config):
-        decided = effective(config, OwnParts())
-        if any(any(segment.candidates) for segment in read_segments(config, files)):
-            files.refuse_idle_candidates(decided)
-        segments = read_in_context(config, files, lambda segment: segment.translation or segment.source)
+    with files.opened(config) as inputs:
+        decided = effective(inputs.config, OwnParts())
+        if any(any(segment.candidates) for segment in inputs.segments()):
+            inputs.refuse_idle_candidates(decided)
+        segments = inputs.in_context(lambda segment: segment.translation or segment.source)
         return asyncio.run(Estimator(decided, tokens).chains(segments))
 
 
 def estimate_ratings(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
     """What rating the translations in ``files`` would take."""
-    with files.spooled(config) as (files, config):
-        config = effective(config, OwnParts()).model_copy(update={"forced": False})
-        return asyncio.run(Estimator(config, tokens).ratings(read_in_context(config, files)))
+    with files.opened(config) as inputs:
+        config = effective(inputs.config, OwnParts()).model_copy(update={"forced": False})
+        return asyncio.run(Estimator(config, tokens).ratings(inputs.in_context()))
 
 
 class Estimator:

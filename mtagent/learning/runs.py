@@ -20,8 +20,8 @@ from mtagent.analysis.scores import Cells, read_table, text_in
 from mtagent.chain.calibration import Source
 from mtagent.chain.decided import Decided
 from mtagent.errors import ConfigError, InputError
+from mtagent.formats.files import sha256
 from mtagent.jobs.decide import DecidedRun
-from mtagent.jobs.inputs import sha256
 from mtagent.learning.pairs import Group, JudgedData, JudgedPair, Label, RatedText, counted, group_of
 from mtagent.learning.reading import label_in
 from mtagent.records import GAIN_DIGITS, Chain, Judgement, Stage, Step, comparable

@@ -253,8 +253,8 @@ def read_json(text: str, *, last: bool = False) -> Any:
     Fences, prose and a ``<think>`` block around it are ignored. Of several values, those on lines of their own count
     before those inside a sentence, then those that hold objects, then the last one. Objects that follow each other
     without a word between them (JSON lines) are one list. An object with repeated keys comes back as
-    :class:`RepeatedKeys`. With ``last``, for replies that quote others before they conclude, the last value that holds objects counts,
-    wherever it stands.
+    :class:`RepeatedKeys`. With ``last``, for replies that quote others before they conclude, the last value that holds
+    objects counts, wherever it stands.
 
     Raises :class:`RatingParseError` for a reply without an object or a list, for one that is cut off, for numbers that
     JSON does not have (NaN) or of hundreds of digits, for more than 100 levels of nesting, for half of a character (an
