@@ -12,7 +12,7 @@ from mtagent.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from mtagent.chain.chain import Plan, improve
-    from mtagent.chain.decided import decided
+    from mtagent.chain.decided_text import decided
     from mtagent.config import Config
     from mtagent.decisions import Decision
     from mtagent.errors import MtagentError
@@ -64,7 +64,7 @@ _WHERE = {
     "Usage": "records",
     "rate": "jobs.rate",
     "Decision": "decisions",
-    "decided": "chain.decided",
+    "decided": "chain.decided_text",
     "Store": "store.store",
 }
 

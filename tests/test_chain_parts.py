@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mtagent.chain import guards
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.correct import Corrector
-from mtagent.chain.decided import checked, decided
+from mtagent.chain.decided_text import checked, decided
 from mtagent.chain.gate import Gate, GateDecision, PairwiseGate, RateGate
 from mtagent.chain.parts import Parts, keep_in_parts, may_hold_a_bad_edit, price
 from mtagent.chain.proofread import Proofreader

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mtagent.chain.decided import checked, decided
+from mtagent.chain.decided_text import checked, decided
 from mtagent.decisions import Decision
 from mtagent.evaluators.rules import Rules
 from mtagent.formats.jsonl import details

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mtagent.chain.calibration import Calibration, read
-from mtagent.chain.decided import decided
+from mtagent.chain.decided_text import decided
 from mtagent.chain.guards import GUARDS
 from mtagent.config import load
 from mtagent.decisions import Decision

@@ -44,7 +44,7 @@ def test_the_settings_know_all_guards() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-def test_the_wheel_holds_every_prompt_and_the_sample(tmp_path: Path) -> None:
+def test_the_wheel_holds_every_prompt_the_sample_and_the_page_of_the_review(tmp_path: Path) -> None:
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
     def done(*command: object) -> str:
@@ -59,12 +59,15 @@ def test_the_wheel_holds_every_prompt_and_the_sample(tmp_path: Path) -> None:
     code = (
         "import mtagent; from mtagent.jobs import demo; from mtagent.llm import prompts;"
         "print(*[prompts.load(name).signature for name in prompts.names()]);"
-        "print(*[name for name in demo.SAMPLE_FILES if demo.sample_path(name).is_file()]); print(mtagent.__file__)"
+        "print(*[name for name in demo.SAMPLE_FILES if demo.sample_path(name).is_file()]); print(mtagent.__file__);"
+        "from importlib.resources import files;"
+        "print(*sorted(path.name for path in files('mtagent.review').iterdir() if not path.name.endswith('.py')))"
     )
-    signatures, files, place = done(binaries / "python", "-c", code).splitlines()
+    signatures, files, place, page = done(binaries / "python", "-c", code).splitlines()
     assert signatures.split() == [prompts.load(name).signature for name in prompts.names()]
     assert files.split() == list(SAMPLE_FILES)
     assert place.startswith(str(tmp_path))
+    assert set(page.split()) >= {"review.css", "review.html", "review.js", "saving.js"}
     assert "No model was called" in done(binaries / "mtagent", "demo")
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.chain.decided import decided
+from mtagent.chain.decided_text import decided
 from mtagent.decisions import Decision
 from mtagent.records import Chain, Edit, Rating, Step
 from mtagent.report.packing import changes, packed, script_json, units

@@ -106,7 +106,7 @@ def test_a_name_that_cannot_be_that_of_a_new_key_is_told_without_a_line(shell: S
 def test_a_deadline_is_a_duration(shell: Shell, given: str) -> None:
     code, _, problem = shell("serve", "--deadline", given)
     assert code == 2
-    assert "is no duration: write 5s, 500ms, 2min or 1h" in problem
+    assert "is not a duration: write 5s, 500ms, 2min or 1h" in problem
 
 
 @pytest.mark.loopback
@@ -121,9 +121,9 @@ def test_a_chain_that_cannot_be_is_an_error_before_anything_is_served(shell: She
     ("given", "why"),
     [
         (("--stages", "pe"), "--stages: the first one is translate, as in tp or tpp"),
-        (("--allow-origin", "evil"), "--allow-origin evil: is no origin: write it as in https://example.org"),
-        (("--allow-origin", "https://a.example/"), "--allow-origin https://a.example/: is no origin"),
-        (("--host-name", "http://a"), "--host-name http://a: is no name of a host: write it as in mt.example.org"),
+        (("--allow-origin", "evil"), "--allow-origin evil: not an origin: write it as in https://example.org"),
+        (("--allow-origin", "https://a.example/"), "--allow-origin https://a.example/: not an origin"),
+        (("--host-name", "http://a"), "--host-name http://a: not a host name: write it as in mt.example.org"),
     ],
 )
 def test_what_would_refuse_every_request_is_refused_at_the_start(

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
 
 import numpy as np
 
-from mtagent.analysis.review import Review
+from mtagent.analysis.review_summary import ReviewSummary
 from mtagent.analysis.score import Corpus, ScoreOptions, ScoreReport, listed_flags, score_corpus
 from mtagent.analysis.staged_run import PAID, Bills, Cost, Outcomes, StagedRun, aligned, read_run, texts_for
 from mtagent.config import Config
@@ -113,7 +113,7 @@ class Comparison:
     warnings: tuple[str, ...] = ()
     source_lang: str = ""
     target_lang: str = ""
-    reviews: Mapping[str, Review] | None = None
+    reviews: Mapping[str, ReviewSummary] | None = None
 
     def row(self, name: str) -> Row:
         """The row of this name."""

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from mtagent.analysis.compare import Comparison, Row
-from mtagent.analysis.review import Review
+from mtagent.analysis.review_summary import ReviewSummary
 from mtagent.analysis.score import digits, tested
 from mtagent.formats.json_text import dumped
 from mtagent.formats.ratings import FINAL
@@ -149,7 +149,7 @@ def _costs(comparison: Comparison) -> Table:
     return Table("costs: tokens (input with cached, output with reasoning) and dollars", head, tuple(rows), note)
 
 
-def review_table(run: str, found: Review) -> Table:
+def review_table(run: str, found: ReviewSummary) -> Table:
     """How far people agree with the machine, edit by edit."""
     rows = []
     for group in found.agreements:

@@ -17,14 +17,14 @@ from typing import Any, NamedTuple, get_args
 from pydantic import ValidationError
 
 from mtagent import formats
-from mtagent.analysis.review import Review, review
-from mtagent.chain.decided import Decided
+from mtagent.analysis.review_summary import ReviewSummary, summarize_review
+from mtagent.chain.decided_run import DecidedRun
+from mtagent.chain.decided_text import Decided
 from mtagent.config import Config, Role
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import lines_of
 from mtagent.formats.ratings import FINAL, GIVEN, REVIEWED, texts_of
 from mtagent.formats.segments import SegmentDefaults
-from mtagent.jobs.decide import DecidedRun
 from mtagent.llm.prices import Prices
 from mtagent.records import Segment, Stage, Usage
 from mtagent.store.store import Store
@@ -152,7 +152,7 @@ class StagedRun:
     stored: int
     paid: tuple[CallUsage, ...] = ()
     systems: tuple[str, ...] = ()
-    review: Review | None = None
+    review: ReviewSummary | None = None
 
     @property
     def whole(self) -> bool:
@@ -205,7 +205,7 @@ def read_run(store: Store, name: str) -> StagedRun:
         raise InputError(f"run {name!r}: there is no segment in it to compare yet")
     given = [GIVEN] if any(staged.segment.translation is not None for staged in segments) else []
     ran = [stage for stage in STAGES if any(segment.result(stage) is not _IDLE for segment in segments)]
-    reviewed = review(result for _, result in decided_run.segments(only_decided=True))
+    reviewed = summarize_review(result for _, result in decided_run.segments(only_decided=True))
     return StagedRun(
         name=name,
         state=summary.state,

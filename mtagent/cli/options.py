@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -40,6 +41,22 @@ class Names(click.ParamType[Any]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The names in ``value``, without empty ones."""
         return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+
+
+class Duration(click.ParamType[float]):
+    """Seconds: ``5``, ``5s``, ``500ms``, ``2min``, ``1h``."""
+
+    name = "duration"
+    _UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "min": 60.0, "h": 3600.0}  # noqa: RUF012 - click makes a class variable of it
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number of seconds."""
+        if isinstance(value, float):
+            return value
+        parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|min|h|)", str(value).strip())
+        if parts is None or not float(parts[1]):
+            self.fail(f"{value!r} is not a duration: write 5s, 500ms, 2min or 1h", param, ctx)
+        return float(parts[1]) * self._UNITS[parts[2]]
 
 
 class Option(click.Option):

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import click
 
-from mtagent.chain.decided import Decided
+from mtagent.chain.decided_run import DecidedRun
+from mtagent.chain.decided_text import Decided
 from mtagent.cli.options import STORE_OPTION, existing_store, with_options
 from mtagent.cli.progress import uncounted
 from mtagent.cli.terminal import display, say
-from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.summary import show_ratings, stage_table, summaries, system_table
 from mtagent.store.runs import RunSummary
 from mtagent.text.amounts import counted, dollars

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mtagent import formats
+from mtagent.chain.decided_run import DecidedRun
 from mtagent.config import Config
 from mtagent.errors import ConfigError, OutputError
 from mtagent.formats import Export
 from mtagent.formats.exports import RunTexts, SegmentTexts
 from mtagent.formats.files import STANDARD, spooled_copies
 from mtagent.formats.ratings import FINAL, REVIEWED, chosen, ratings_of_texts, systems_of, texts_of
-from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.improve import write_outputs
 from mtagent.jobs.inputs import Files, content_hashes
 from mtagent.jobs.outputs import (

@@ -11,10 +11,10 @@ from typing import NamedTuple
 from mtagent import formats
 from mtagent.chain.calibration import read
 from mtagent.chain.chain import improve
+from mtagent.chain.decided_run import DecidedRun
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details
-from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.inputs import Files, OpenFiles
 from mtagent.jobs.parts import OwnParts, assembled, effective, installed, settings_for_results
 from mtagent.jobs.pool import Outcome

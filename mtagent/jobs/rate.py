@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mtagent.chain.decided_run import DecidedRun
 from mtagent.config import Config, ModelSettings
 from mtagent.errors import FATAL, ConfigError, OffScript, calls_of
 from mtagent.evaluators.protocol import (
@@ -26,7 +27,6 @@ from mtagent.formats.glossary import with_terms
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
 from mtagent.jobs.agent import Terms, loaded, make_segments, speaking_python, texts_of
 from mtagent.jobs.context import with_context
-from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.inputs import RatingInputs, content_hashes, files_named
 from mtagent.jobs.outputs import RatingOutput, refuse_overwriting
 from mtagent.jobs.parts import OwnParts, assembled_evaluator, effective

@@ -15,13 +15,13 @@ from typing import NamedTuple, get_args
 
 from rapidfuzz.distance import Levenshtein
 
-from mtagent.analysis.review import wanted as is_wanted
+from mtagent.analysis.review_summary import is_wanted
 from mtagent.analysis.scores import Cells, read_table, text_in
 from mtagent.chain.calibration import Source
-from mtagent.chain.decided import Decided
+from mtagent.chain.decided_run import DecidedRun
+from mtagent.chain.decided_text import Decided
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import sha256
-from mtagent.jobs.decide import DecidedRun
 from mtagent.learning.pairs import Group, JudgedData, JudgedPair, Label, RatedText, counted, group_of
 from mtagent.learning.reading import label_in
 from mtagent.records import GAIN_DIGITS, Chain, Judgement, Stage, Step, comparable

@@ -10,9 +10,9 @@ from typing import Literal
 from mtagent.analysis.compare import Baseline, compare_staged
 from mtagent.analysis.score import ScoreOptions
 from mtagent.analysis.staged_run import StagedRun, read_run, texts_for
+from mtagent.chain.decided_run import DecidedRun
 from mtagent.errors import ConfigError
 from mtagent.formats.files import replacing, spooled_copies
-from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.export import Target, stored_inputs
 from mtagent.jobs.outputs import refuse_overwriting
 from mtagent.metrics.protocol import Metric

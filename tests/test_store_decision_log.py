@@ -10,7 +10,7 @@ import pytest
 from mtagent.decisions import Decision
 from mtagent.errors import DecidedElsewhere, StoreError
 from mtagent.records import Chain, Segment
-from mtagent.store.decisions import DecisionLog
+from mtagent.store.decision_log import DecisionLog
 from mtagent.store.store import Store
 
 

@@ -60,7 +60,7 @@ function enqueue(row, segment, decision) {
   send();
 }
 
-/** Withdraw the last decision: what was decided before it holds again. */
+/** Withdraw the last decision: the decision before it counts again. */
 async function undo() {
   const last = undoable.pop();
   if (!last) return announce("There is nothing to undo in this window");
@@ -106,11 +106,11 @@ function goOn() {
   else announce("All segments of this queue are decided");
 }
 
-// --- a text of one's own
+// --- a text that the person writes
 
 const draftOf = (row) => `draft/${store}/${runs[row.run]}/${row.position}/${row.seen}`;
 
-/** Keep what is being written, for a browser that is closed meanwhile. */
+/** Keep the text that is being written, in case the browser is closed. */
 const keepDraft = (row, text) => remember(draftOf(row), text === row.text ? null : text);
 
 async function write() {
@@ -294,7 +294,7 @@ function stepPart(segment, step, before, first, about, left) {
   );
 }
 
-/** The errors by which a step edited, or would have. */
+/** The errors that a step edited or tried to edit. */
 const errorsOf = (step) => (step.ratings ?? []).find((rating) => rating.errors && rating.about === "before")?.errors ?? [];
 
 function editPart(segment, step, edit, before, item, about) {
@@ -471,7 +471,7 @@ async function poll() {
   setTimeout(poll, POLL);
 }
 
-/** What the decisions so far are worth to the gate; asked when that part is opened. */
+/** What the decisions so far are worth to the gate; requested when that part is opened. */
 async function showGates() {
   if (!byId("gate").open) return;
   const gates = await ask("gates").catch(explain);

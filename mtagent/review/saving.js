@@ -1,15 +1,15 @@
-// The way to the server, and decisions that wait to be saved. One that is not saved yet is kept in the browser's storage,
-// and goes to the server as soon as that answers; what another window was faster with is a conflict for people to settle.
+// Requests to the server, and decisions that wait to be saved. A decision that is not saved yet is kept in the browser's
+// storage and sent as soon as the server answers. If another window was faster, people settle the conflict.
 
 const RETRY = 2000;
-const FINAL = [400, 410, 413, 422]; // answers that will be the same another time
+const FINAL = [400, 410, 413, 422]; // answers that stay the same if the request is repeated
 const GONE = "The server does not answer. Your decisions are kept in this browser, and saved when it runs again: open the address that it prints then.";
 let token = "";
 let pending = []; // decisions that are not saved yet, oldest first
 let sending = false;
 const details = new Map(); // segments as the server last showed them
 const conflicts = new Map(); // what could not be saved because another window was first
-const written = new Map(); // the numbers that this window's decisions have in the store, by their keys
+const written = new Map(); // this window's decisions by their keys: their numbers in the store
 
 // --- the server
 
@@ -40,14 +40,14 @@ function problem(words, refusal = null) {
   place.hidden = words === "";
 }
 
-/** What went wrong, said where people see it. */
+/** Show people what went wrong. */
 function explain(error) {
   if (!(error instanceof Refusal)) throw error;
   const waiting = error.status === 403 || (error.status > 0 && error.path === "decide" && !error.isFinal);
   problem(error.message + (waiting ? ". What is not saved is kept in this browser." : ""), error);
 }
 
-/** A segment as the server has it, asked for once. */
+/** A segment as the server has it; it is requested once. */
 async function fetched(row) {
   const key = keyOf(row);
   if (!details.has(key)) {
@@ -68,7 +68,8 @@ function take(segment) {
   return segment;
 }
 
-// --- decisions that wait: a window's own list in the browser's storage, which another takes over when its window died
+// --- decisions that wait
+// Each window has a list in the browser's storage. If a window crashes, another one takes its list over.
 
 const mine = `pending/${crypto.randomUUID()}`;
 
@@ -153,7 +154,7 @@ async function send() {
   sending = false;
 }
 
-/** The server will never save it. An own text goes back to where it was written. */
+/** The server will never save it. A text that the person wrote goes back to its field. */
 function refused(entry, error) {
   const row = byKey.get(keyOf(entry));
   undoable = undoable.filter((done) => done.key !== entry.key && (error.status !== 410 || done.row !== row));
@@ -173,7 +174,7 @@ function refused(entry, error) {
   } else fetched(row).then(saved).catch(explain);
 }
 
-/** Show a segment anew after it was saved; decisions that still wait stay visible. */
+/** Show a segment again after it was saved; decisions that still wait stay visible. */
 function saved(segment) {
   for (const entry of pending) if (keyOf(entry) === keyOf(segment)) mark(segment, entry);
   refresh(byKey.get(keyOf(segment)));
@@ -209,7 +210,7 @@ function setConflict(place, entries) {
   byId("conflicts").hidden = links.length === 0;
 }
 
-/** What this window wanted, and another one was faster. */
+/** What was decided in this window after another one was faster. */
 function conflictPart(segment) {
   const wanted = conflicts.get(keyOf(segment));
   if (!wanted) return false;

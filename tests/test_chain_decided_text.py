@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mtagent.chain.decided import checked, decided, numbered
+from mtagent.chain.decided_text import checked, decided, numbered
 from mtagent.chain.guards import GUARDS
 from mtagent.decisions import Decision, latest
 from mtagent.errors import ConfigError
