@@ -56,7 +56,9 @@ def lines_of(path: Path) -> Iterator[TextLine]:
                 raise InputError(f"{path}:{number}:{place}: a NUL byte; text has none (is it UTF-16, or not text?)")
             if number == 1:
                 text = text.removeprefix(BOM)
-            end = "\r\n" if text.endswith("\r\n") else "\n" if text.endswith("\n") else ""
+            end = ""
+            if text.endswith("\n"):
+                end = "\r\n" if text.endswith("\r\n") else "\n"
             yield TextLine(number, text.removesuffix(end), end)
 
 

@@ -48,10 +48,11 @@ class Glossary:
     def relevant(self, source: str, lang: str = "") -> tuple[Term, ...]:
         """The terms that occur in ``source``, in the glossary's order; takes time linear in the text's length."""
         numbers = self._exact.within(_view(source, exact=True)) | self._folded.within(_view(source, exact=False))
-        if lang := language_of(lang):
-            if lang not in self._inflected:
-                self._inflected[lang] = _Inflected(self.terms, lang)
-            numbers |= self._inflected[lang].within(source)
+        language = language_of(lang)
+        if language:
+            if language not in self._inflected:
+                self._inflected[language] = _Inflected(self.terms, language)
+            numbers |= self._inflected[language].within(source)
         return tuple(self.terms[number] for number in sorted(numbers))
 
 
@@ -91,7 +92,10 @@ class _Inflected:
         self._terms, self._lang = terms, lang
         self._numbers: dict[str, list[int]] = defaultdict(list)
         for number, term in enumerate(terms):
-            if term.target is not None and (words := words_of_term(term.source)):
+            if term.target is None:
+                continue
+            words = words_of_term(term.source)
+            if words:
                 for root in roots(words[0].text, lang):
                     self._numbers[root].append(number)
         self._lengths = sorted(set(map(len, self._numbers)))
@@ -104,8 +108,10 @@ class _Inflected:
             for root in beginnings(word.text, self._lang, self._lengths):
                 for number in self._numbers.get(root, ()):
                     term = self._terms[number]
-                    wanted, exact = words_of_term(term.source), term.case_sensitive
-                    if number not in numbers and stands_at(wanted, words, place, self._lang, case_sensitive=exact):
+                    if number in numbers:
+                        continue
+                    term_words = words_of_term(term.source)
+                    if stands_at(term_words, words, place, self._lang, case_sensitive=term.case_sensitive):
                         numbers.add(number)
         return numbers
 
@@ -115,7 +121,7 @@ def is_tbx(path: Path) -> bool:
     with opened(path) as file:
         start = file.read(64).lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n")
     if not start and path.suffix.lower() in (".tbx", ".xml"):
-        raise InputError(f"{path}: is empty, and no TBX")
+        raise InputError(f"{path}: is empty, and not TBX")
     return start.startswith(b"<")
 
 
@@ -257,9 +263,13 @@ class _Entry:
 
     def note(self, lang: str) -> str | None:
         """What is said of the concept in its ``lang``, or of the concept as a whole."""
-        found = (self.notes.get((where, kind)) for kind in _NOTES for where in (lang, ""))
-        note = next(filter(None, found), None)
-        return note if note is None or len(note) <= _LONGEST_NOTE else f"{note[:_LONGEST_NOTE].rsplit(' ', 1)[0]} …"
+        for kind in _NOTES:
+            note = self.notes.get((lang, kind)) or self.notes.get(("", kind))
+            if note and len(note) > _LONGEST_NOTE:
+                return f"{note[:_LONGEST_NOTE].rsplit(' ', 1)[0]} …"
+            if note:
+                return note
+        return None
 
 
 class _Reader:
@@ -289,7 +299,7 @@ class _Reader:
         except (ValueError, LookupError) as error:  # an encoding that Python does not know
             raise InputError(f"{self._where}: {error}; save the file as UTF-8") from error
         if not self.entries:
-            raise InputError(f"{self._path}: there is no termEntry or conceptEntry in it; is it a TBX file?")
+            raise InputError(f"{self._path}: has no termEntry or conceptEntry; is it a TBX file?")
         return self.entries
 
     @property
@@ -305,7 +315,7 @@ class _Reader:
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         name = name.rsplit(" ", 1)[-1]
         if not self._open and name not in ("martif", "tbx"):
-            raise InputError(f"{self._where}: is no TBX: the outermost element is {name}, not martif or tbx")
+            raise InputError(f"{self._where}: is not TBX: the outermost element is {name}, not martif or tbx")
         if name in _ENTRY:
             self.entries.append(_Entry())
             self._lang = ""

@@ -88,11 +88,12 @@ class Marot:
         texts = {"source": segment.source, "document": segment.document or "", "id": segment.id}
         texts |= {f"translation by {system}": text or "" for system, text in candidates.translations.items()}
         for what, text in texts.items():
-            if mark := next((name for mark, name in _OWN_MARKS.items() if mark in text), ""):
-                raise OutputError(
-                    f"{output}: segment {segment.id!r}: the {what} has a {mark}, which a Marot file cannot "
-                    f"hold; {way_out}"
-                )
+            for mark, name in _OWN_MARKS.items():
+                if mark in text:
+                    raise OutputError(
+                        f"{output}: segment {segment.id!r}: the {what} has a {name}, which a Marot file cannot hold; "
+                        f"{way_out}"
+                    )
 
     def write_ratings(self, ratings: Ratings, output: Path) -> tuple[str, ...]:
         """Write the rows, and say how many ratings have none because they failed."""
@@ -126,17 +127,18 @@ class Marot:
 
         def with_names() -> Iterator[Rated]:
             """The ratings under the names of their raters in this file; those without spans left out."""
-            for rated in (item for entry in run.segments() for item in entry.rated):
-                rating = rated.rating
-                if rating is not None and rating.errors is not None:
-                    name = raters[pair_name(rated.segment)].of(rating)
-                    rating = rating.model_copy(update={"evaluator": name})
-                else:
-                    rating = None
-                yield rated.model_copy(update={"rating": rating})
+            for entry in run.segments():
+                for rated in entry.rated:
+                    rating = rated.rating
+                    if rating is not None and rating.errors is not None:
+                        name = raters[pair_name(rated.segment)].of(rating)
+                        rating = rating.model_copy(update={"evaluator": name})
+                    else:
+                        rating = None
+                    yield rated.model_copy(update={"rating": rating})
 
         remarks = self.write_ratings(Ratings(run.systems, lambda _: with_names()), output)
-        without = (f"ratings without a row, for their evaluator marks no spans: {unmarked}",) if unmarked else ()
+        without = (f"ratings without a row, as their evaluator marks no spans: {unmarked}",) if unmarked else ()
         return (*remarks, *without, *(remark for names in raters.values() for remark in names.remarks))
 
 
@@ -171,16 +173,18 @@ def _unmarked(text: str, where: str) -> _Text:
 
 
 def _annotation(group: list[_Row]) -> Annotation:
-    """What a rater says about a translation, in one row per error."""
+    """A rater's errors in a translation, from one row per error."""
     first = group[0]
     errors, warnings = [], []
     for row in group:
-        if not any(row.cells[name].strip().casefold() in _NO_ERROR for name in ("category", "severity")):
+        marks = {row.cells[name].strip().casefold() for name in ("category", "severity")}
+        if marks.isdisjoint(_NO_ERROR):
             error, warning = _error(row)
             errors.append(error)
-            warnings += [f"{row.where}: {warning}"] if warning else []
+            if warning:
+                warnings.append(f"{row.where}: {warning}")
     if 0 < len(errors) < len(group):
-        warnings.append(f"{first.where}: the rater says that there is no error, and marks some: they count")
+        warnings.append(f"{first.where}: the rater marks errors and 'no error'; the errors count")
     return Annotation(
         where=first.where,
         errors=tuple(errors),
@@ -246,7 +250,8 @@ def _rows(rated: Rated, number: int, output: Path) -> Iterator[tuple[str, ...]]:
         yield (*about, segment.source, rated.translation, "No-error", "No-error", "{}")
     for span in rating.errors:
         texts = [segment.source, rated.translation]
-        if place := place_of(span, *texts):
+        place = place_of(span, *texts)
+        if place is not None:
             side = 0 if place.in_source else 1
             text = texts[side]
             texts[side] = f"{text[: place.start]}<v>{text[place.start : place.end]}</v>{text[place.end :]}"

@@ -48,8 +48,9 @@ def chosen(available: Sequence[str], wanted: Sequence[str], where: str) -> tuple
 
     Raises :class:`ConfigError` for one that is not there.
     """
-    if unknown := [name for name in wanted if name not in available]:
-        raise ConfigError(f"{where}: there is no system {unknown[0]!r}; there are: {', '.join(available)}")
+    for name in wanted:
+        if name not in available:
+            raise ConfigError(f"{where}: there is no system {name!r}; there are: {', '.join(available)}")
     return tuple(name for name in available if not wanted or name in wanted)
 
 

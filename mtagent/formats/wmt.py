@@ -171,7 +171,10 @@ class Wmt25:
                 name = segment.document or segment.id
                 texts.setdefault(name, []).append(translations[system] or "")
                 segments_left[name] -= 1
-                while texts and not segments_left[first := next(iter(texts))]:
+                # A document that has ended is written once all that began before it are.
+                for first in list(texts):
+                    if segments_left[first]:
+                        break
                     sink.write(encoded({"doc_id": first, "hypothesis": _joined(texts.pop(first))}) + "\n")
         return ()
 
@@ -181,9 +184,12 @@ def _joined(texts: list[str]) -> str:
 
     A line break at the end of a text, or a blank line at the beginning of the next, stood in the document already.
     """
-    pairs = pairwise(texts)
-    rest = (("" if text.endswith("\n") or after.startswith("\n\n") else "\n\n") + after for text, after in pairs)
-    return texts[0] + "".join(rest)
+    pieces = texts[:1]
+    for text, following in pairwise(texts):
+        if not (text.endswith("\n") or following.startswith("\n\n")):
+            pieces.append("\n\n")
+        pieces.append(following)
+    return "".join(pieces)
 
 
 WMT, ESA, WMT25 = Wmt(), Esa(), Wmt25()
