@@ -76,7 +76,8 @@ def status_failure(
     inner = body.get("error", body) if isinstance(body, Mapping) else {}
     error: Mapping[str, Any] = inner if isinstance(inner, Mapping) else {"message": inner}
     code, param = (None if value is None else words_of(value) for value in (error.get("code"), error.get("param")))
-    if 300 <= status < 400 and (location := headers.get("location")):
+    location = headers.get("location")
+    if 300 <= status < 400 and location:
         message = redirected(location, key, "make it the base URL")
     else:
         message = clean(words_of(error.get("message") or error.get("detail") or body or ""), key) or "no message"

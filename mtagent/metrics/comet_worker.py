@@ -85,7 +85,9 @@ def _scored(request: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
         models[name] = _loaded(name)
     model, revision = models[name]
     read = "ref" in getattr(model.hparams, "input_segments", ())
-    references = "needed" if model.requires_references() else "read" if read else "unused"
+    references = "read" if read else "unused"
+    if model.requires_references():
+        references = "needed"
     fields = ("src", "mt") if references == "unused" else ("src", "mt", "ref")
     bare = [{field: sample[field] for field in fields if field in sample} for sample in samples]
     prediction = {"scores": []}  # type: dict[str, Any]
