@@ -123,7 +123,7 @@ def test_what_is_written_is_read_back_as_a_rating(name: str, files: Shell) -> No
         ("-s en.txt -t tab.txt -l en-es -o o.tsv", 1, "the translation by tab has a tab"),
         ("-s en.txt -t es.txt -l en-es --format xml", 2, "'xml' is not one of"),
         ("-s t.csv -t es.txt -l en-es", 1, "a csv file holds its translations"),
-        ("-s none.csv -l en-es", 1, "nothing to rate: no translation in it"),
+        ("-s none.csv -l en-es", 1, "nothing to rate: the input has no translation"),
         ("-s en.txt -t es.txt -l en-es --evaluator rulez", 1, "no evaluator 'rulez'; did you mean 'rules'?"),
         ("-s en.txt -t es.txt -l en-es --evaluator rules:skp=x", 1, "no option 'skp'"),
         ("-s en.txt -t es.txt -l en-es --evaluator rubric-mqm", 1, "rubric-mqm asks a model, and there is none"),

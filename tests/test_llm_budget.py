@@ -22,7 +22,7 @@ from mtagent.llm.cache import Cached
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.llm.limits import Limiter
-from mtagent.llm.protocol import Options, Sampling
+from mtagent.llm.protocol import RequestOptions, Sampling
 from mtagent.records import Call, Completion, Message, Tool, ToolCall, Usage
 from mtagent.store import Store
 from tests.clocks import FakeClock
@@ -54,7 +54,7 @@ class Greedy:
     def price(self, usage: Usage) -> float | None:
         return dollars(usage)
 
-    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         self.calls += 1
         self.under_way += 1
         self.most = max(self.most, self.under_way)

@@ -172,11 +172,11 @@ async def test_several_language_pairs_are_refused(config: Config, tmp_path: Path
 async def test_without_translations_or_segments_there_is_nothing_to_calibrate(
     config: Config, files: Files, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError, match="no translation in it to calibrate on: give -t"):
+    with pytest.raises(InputError, match="has no translations to calibrate on: give -t"):
         await calibrated(config, Files(source=files.source, format="lines"), scripted())
     (tmp_path / "empty").touch()
     empty = Files(source=tmp_path / "empty", translation=tmp_path / "empty", format="lines")
-    with pytest.raises(InputError, match="empty: there is no segment in it"):
+    with pytest.raises(InputError, match="empty: has no segments"):
         await calibrated(config, empty, scripted())
 
 

@@ -29,9 +29,9 @@ from mtagent.config import Config
 from mtagent.errors import FATAL, ConfigError, InputError, MtagentError
 from mtagent.evaluators import confidence
 from mtagent.evaluators.confidence import Calibration, Kind, keep
-from mtagent.evaluators.himate import Check, HiMATE
+from mtagent.evaluators.himate import HiMATE, Reflection
 from mtagent.jobs.improve import outcome_of_chain
-from mtagent.jobs.inputs import Files, read_in_context, read_segments
+from mtagent.jobs.inputs import Files, OpenFiles
 from mtagent.jobs.parts import OwnParts, assembled, settings_for_results
 from mtagent.jobs.run import Job, RunModels, run_job
 from mtagent.records import Chain, ErrorCause, NotedCause, PlainCause, Segment, Step
@@ -63,9 +63,10 @@ async def calibrate_file(
     alone = {"stages": ("postedit",), "evaluator": spec, "gate": "none", "triage": None, "triage_above": None}
     config = config.model_copy(update=alone)
     settings = settings_for_results(config)
-    checks: list[Check] = []
-    with files.spooled(config) as (files, config), Store(config.store or default_path()) as store:
-        pair, total = _only_pair(config, files)
+    checks: list[Reflection] = []
+    with files.opened(config) as inputs, Store(config.store or default_path()) as store:
+        config = inputs.config
+        pair, total = _only_pair(inputs)
         models = RunModels(config, store)
         async with assembled(config, own, wrap_llm=models.wrap) as plan:
             assert isinstance(plan.evaluator, HiMATE)
@@ -83,9 +84,9 @@ async def calibrate_file(
             job = Job(
                 command="calibrate",
                 settings=settings,
-                inputs=files.fingerprint(config),
+                inputs=inputs.hashes(),
                 total=total,
-                items=read_in_context(config, files),
+                items=inputs.in_context(),
                 work=reflect,
                 save=save,
                 outcome=outcome_of_chain,
@@ -102,23 +103,25 @@ def data_folder(config: Config) -> Path:
     return (config.store or default_path()).parent
 
 
-def _only_pair(config: Config, files: Files) -> tuple[str, int]:
+def _only_pair(inputs: OpenFiles) -> tuple[str, int]:
     """The language pair of all segments, and how many there are."""
     pairs: Counter[str] = Counter()
     translated = 0
-    for segment in read_segments(config, files):
+    for segment in inputs.segments():
         pairs[languages.pair_of(segment.source_lang, segment.target_lang)] += 1
         translated += segment.translation is not None
     if not pairs:
-        raise InputError(f"{files.source}: there is no segment in it")
+        raise InputError(f"{inputs.files.source}: has no segments")
     if not translated:
-        raise InputError(f"{files.source}: there is no translation in it to calibrate on: give -t")
+        raise InputError(f"{inputs.files.source}: has no translations to calibrate on: give -t")
     if len(pairs) > 1:
-        raise ConfigError(f"{files.source}: has {', '.join(sorted(pairs))}; calibrate one language pair at a time")
+        raise ConfigError(
+            f"{inputs.files.source}: has {', '.join(sorted(pairs))}; calibrate one language pair at a time"
+        )
     return next(iter(pairs)), pairs.total()
 
 
-async def _reflect(evaluator: HiMATE, segment: Segment) -> tuple[Step, list[Check]]:
+async def _reflect(evaluator: HiMATE, segment: Segment) -> tuple[Step, list[Reflection]]:
     """One segment up to self-reflection; what fails is a failed step, as in a chain."""
     text = segment.translation or ""
     if not (segment.source.strip() and text.strip()):
@@ -137,7 +140,7 @@ async def _reflect(evaluator: HiMATE, segment: Segment) -> tuple[Step, list[Chec
 
 
 def _calibration(
-    evaluator: HiMATE, pair: str, checks: list[Check], percent: float, segments: tuple[int, int]
+    evaluator: HiMATE, pair: str, checks: list[Reflection], percent: float, segments: tuple[int, int]
 ) -> Calibration:
     values = [check.confidence for check in checks if check.confidence is not None]
     if len(values) < FEWEST:

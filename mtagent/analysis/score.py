@@ -135,8 +135,8 @@ def score_files(
     """
     if source is not None:
         inputs = RatingInputs(source, tuple(translations), reference, source_format, tuple(scoring.systems))
-        with inputs.spooled(config.model_copy(update={"limit": None})) as (inputs, config):
-            return score_corpus(_gathered(inputs.material(config)), scoring)
+        with inputs.opened(config.model_copy(update={"limit": None})) as (material, _):
+            return score_corpus(_gathered(material), scoring)
     names = [name for name, _ in translations]
     for name in names:
         if names.count(name) > 1:

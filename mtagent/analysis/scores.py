@@ -22,12 +22,11 @@ from typing import Any, NamedTuple
 
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.annotations import own_spans
-from mtagent.formats.files import lines_of
+from mtagent.formats.files import lines_of, sha256
 from mtagent.formats.json_text import parsed_lines
 from mtagent.formats.mtme import MTME
 from mtagent.formats.segments import PAIR, named_fields
-from mtagent.formats.tables import Dialect, all_quoted, rows
-from mtagent.jobs.inputs import sha256
+from mtagent.formats.tables import open_table
 from mtagent.metrics.scores_file import holds_objects, number_in, read_scores
 from mtagent.records import ErrorSpan, Segment
 from mtagent.store.store import Store
@@ -433,24 +432,18 @@ def read_table(path: Path) -> ScoreFile:
 
 
 def _read_columns(path: Path, delimiter: str) -> tuple[tuple[str, ...], list[TableRow]]:
-    lines = lines_of(path)
-    header = next(lines, None)
+    header = next(lines_of(path), None)
     if header is None or not header.text.strip():
         raise InputError(f"{path}:1: is empty; the first line must name the columns")
-    if delimiter == "," and "," not in header.text and ";" in header.text:  # as spreadsheets write where 0,5 is a half
-        delimiter = ";"
-    dialect = Dialect(delimiter, all_quoted(header, delimiter) or delimiter != "\t")
-    names = tuple(next(rows([header], dialect, path)).cells)
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"{path}:1: two columns are called {name!r}")
+    # Spreadsheets write semicolons where 0,5 is a half.
+    table = open_table(path, ",;" if delimiter == "," else delimiter, quoted=True if delimiter == "," else None)
+    table.refuse_repeated()
     cells = []
-    for row in rows(lines, dialect, path, len(names)):
-        values = row.cells
-        if delimiter == ";":
-            values = [_DECIMAL_COMMA.sub(r"\1.\2", cell) for cell in row.cells]
-        cells.append(TableRow(f"{path}:{row.line}", dict(zip(names, values, strict=True))))
-    return names, cells
+    for where, values in table.records():
+        if table.dialect.delimiter == ";":
+            values = {name: _DECIMAL_COMMA.sub(r"\1.\2", cell) for name, cell in values.items()}
+        cells.append(TableRow(where, values))
+    return table.names, cells
 
 
 def score_in(row: TableRow, column: str) -> float | None:

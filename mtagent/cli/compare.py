@@ -13,13 +13,13 @@ from mtagent.cli.options import (
     METRIC_OPTIONS,
     RUN_OPTIONS,
     WIDTH_OPTION,
+    named_translation,
     read_config,
     with_options,
 )
 from mtagent.cli.score import RESAMPLING_OPTIONS, read_score_options
 from mtagent.cli.score_inputs import names_in
 from mtagent.cli.terminal import display, hand_out, say
-from mtagent.jobs.inputs import named_translation
 from mtagent.text import table
 
 EXAMPLES = """\b

@@ -185,7 +185,7 @@ def decide(run: str, table: Path | None, export: Path | None, force: bool, who: 
     edit's number is about the segment as a whole. All rows are imported, or none.
     """
     from mtagent.jobs.decision_table import export_decisions, import_decisions
-    from mtagent.jobs.inputs import refuse_existing, refuse_unwritable
+    from mtagent.jobs.outputs import refuse_existing, refuse_unwritable
 
     if (table is None) == (export is None):
         raise click.UsageError("give a table to import, or --export FILE.csv to write one")

@@ -129,7 +129,7 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
     review): the judges and the teacher are asked, as in any run. With people's labels and no --judge nobody is asked:
     the judgements of the run's own gate are stored.
     """
-    from mtagent.jobs.inputs import refuse_existing, refuse_overwriting, refuse_unwritable
+    from mtagent.jobs.outputs import refuse_existing, refuse_overwriting, refuse_unwritable
     from mtagent.learning import calibration as learning
     from mtagent.learning.error_free import definition
     from mtagent.learning.pairs import refuse_unsigned

@@ -74,7 +74,8 @@ def _given(names: Collection[str | None]) -> list[str]:
 
 def calibrate_run(output: Path | None, force: bool, quiet: bool, options: dict[str, Any]) -> None:
     """Judge the edits of a run, learn the gate from them, and say what it is worth; exit with 3 if judges failed."""
-    from mtagent.jobs.inputs import files_named, refuse_existing, refuse_overwriting, refuse_unwritable
+    from mtagent.jobs.inputs import files_named
+    from mtagent.jobs.outputs import refuse_existing, refuse_overwriting, refuse_unwritable
     from mtagent.learning.asking import judge_edits
     from mtagent.learning.calibration import calibrate
     from mtagent.learning.error_free import definition

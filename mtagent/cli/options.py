@@ -476,3 +476,11 @@ def read_files(options: dict[str, Any]) -> Files:
     """The files that ``options`` name; takes them out of ``options``."""
     names = ("source", "translation", "reference", "candidates", "output", "details", "force")
     return Files(format=options.pop("format_name"), **{name: options.pop(name) for name in names if name in options})
+
+
+def named_translation(spec: str) -> tuple[str, Path]:
+    """``NAME=FILE``, or a file whose name without its end is the system's: ``out/gpt.txt`` is ``gpt``."""
+    name, equals, path = spec.partition("=")
+    if equals and name and path and not Path(spec).exists():
+        return name, Path(path)
+    return ("translation" if spec == "-" else Path(spec).stem), Path(spec)

@@ -43,21 +43,21 @@ UNREADABLE = (UnreadableReply, EmptyReply)
 Verdict = Literal["corrected", "no difference", "worse"]
 
 
-class View(NamedTuple):
+class ErrorOpinion(NamedTuple):
     """What an agent thinks of one error."""
 
     exists: bool
     severity: Severity
 
 
-class Opinion(NamedTuple):
+class DiscussionTurn(NamedTuple):
     """One turn of a discussion: the view on each error, in order, and the reason."""
 
-    views: tuple[View, ...]
+    views: tuple[ErrorOpinion, ...]
     comment: str = ""
 
 
-class Check(NamedTuple):
+class Reflection(NamedTuple):
     """The outcome of self-reflection. ``confidence`` is ≤ 0, and ``None`` if the correction changed nothing."""
 
     correction: str
@@ -67,7 +67,7 @@ class Check(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Finding:
+class SubtypeErrors:
     """The errors of one subtype on their way through the stages: those flagged, and those ``kept`` so far.
 
     ``unread`` says why nothing that its agent replied could be read.
@@ -76,8 +76,8 @@ class Finding:
     subtype: Subtype
     kept: tuple[ErrorSpan, ...]
     flagged: tuple[ErrorSpan, ...] = ()
-    check: Check | None = None
-    talk: tuple[Opinion, ...] = ()
+    check: Reflection | None = None
+    talk: tuple[DiscussionTurn, ...] = ()
     warnings: tuple[str, ...] = ()
     unread: str = ""
 
@@ -146,7 +146,7 @@ class HiMATE:
         rating, _ = await self.assess(segment, translation)
         return rating
 
-    async def assess(self, segment: Segment, translation: str) -> tuple[Rating, tuple[Finding, ...]]:
+    async def assess(self, segment: Segment, translation: str) -> tuple[Rating, tuple[SubtypeErrors, ...]]:
         """The same, with what each agent found and what became of it."""
         calibration = None
         if self._stages == "se+sr+cd" and self._threshold is None and self._data_folder is not None:
@@ -166,7 +166,7 @@ class HiMATE:
                 raise RatingParseError(f"{len(unread)} of {len(findings)} agents ({names}): {unread[0].unread}")
         return self._rating(case, findings), tuple(findings)
 
-    async def _follow(self, case: _Case, subtype: Subtype) -> Finding:
+    async def _follow(self, case: _Case, subtype: Subtype) -> SubtypeErrors:
         """One subtype's way through the stages, until nothing is left to decide.
 
         It begins with subtype evaluation (§3.2). What is neutral is a matter of taste, costs nothing, and goes no
@@ -192,19 +192,19 @@ class HiMATE:
             )
         except UNREADABLE as error:
             left_out = f"{subtype.category}: its agent could not be read and is left out: {error}"
-            return Finding(subtype, kept=(), warnings=(left_out,), unread=str(error))
+            return SubtypeErrors(subtype, kept=(), warnings=(left_out,), unread=str(error))
         flagged = tuple(error for error in errors if error.severity != "neutral")
         if not flagged or self._stages == "se":
-            return Finding(subtype, kept=flagged, flagged=flagged)
+            return SubtypeErrors(subtype, kept=flagged, flagged=flagged)
         values["findings"] = listed(flagged)
         try:
             check = await self._reflect(case, subtype, values)
         except UNREADABLE as error:
             unchecked = f"{subtype.category}: its errors stand unchecked, the reflection could not be read: {error}"
-            return Finding(subtype, kept=flagged, flagged=flagged, warnings=(unchecked,))
+            return SubtypeErrors(subtype, kept=flagged, flagged=flagged, warnings=(unchecked,))
         if check.verdict != "corrected":
-            return Finding(subtype, kept=(), flagged=flagged, check=check)
-        finding = Finding(subtype, kept=flagged, flagged=flagged, check=check)
+            return SubtypeErrors(subtype, kept=(), flagged=flagged, check=check)
+        finding = SubtypeErrors(subtype, kept=flagged, flagged=flagged, check=check)
         if self._stages == "se+sr":
             return finding
         if case.calibration is not None:
@@ -215,7 +215,7 @@ class HiMATE:
             return finding
         return await self._discuss(case, finding, {**values, "correction": check.correction})
 
-    async def _reflect(self, case: _Case, subtype: Subtype, values: Values) -> Check:
+    async def _reflect(self, case: _Case, subtype: Subtype, values: Values) -> Reflection:
         """Self-reflection (§3.3): the agent corrects the translation, and compares it with the correction.
 
         Only what a correction corrects was an error. The log-probabilities of the verdict are the confidence.
@@ -228,20 +228,20 @@ class HiMATE:
             lambda reply: parse_correction(reply, case.segment, case.translation),
         )
         if correction == case.translation:
-            return Check(correction, "no difference")
+            return Reflection(correction, "no difference")
         purpose = f"verify {subtype.category}"
         values = {**values, "correction": correction}
         if self._kind == "logprobs":
             verdict, reply = await self._ask(case, "himate-verify", values, purpose, parse_verdict, logprobs=True)
             if (confidence := confidences.of_tokens(reply)) is not None:
-                return Check(correction, verdict, confidence)
+                return Reflection(correction, verdict, confidence)
         (verdict, percent), _ = await self._ask(case, "himate-verify", {**values, "verbal": "yes"}, purpose, parse_sure)
-        return Check(correction, verdict, confidences.of_percent(percent), "verbal")
+        return Reflection(correction, verdict, confidences.of_percent(percent), "verbal")
 
-    async def _discuss(self, case: _Case, finding: Finding, values: Values) -> Finding:
+    async def _discuss(self, case: _Case, finding: SubtypeErrors, values: Values) -> SubtypeErrors:
         """Collaborative discussion (§3.4): the core type's agent begins, and the last statement decides."""
-        standing = tuple(View(True, error.severity) for error in finding.flagged)
-        talk: list[Opinion] = []
+        standing = tuple(ErrorOpinion(True, error.severity) for error in finding.flagged)
+        talk: list[DiscussionTurn] = []
         agreed = False
         unread = ""
         while len(talk) < self._turns and not agreed:
@@ -295,7 +295,7 @@ class HiMATE:
         """The prompts that a confidence depends on."""
         return ",".join([*(self._prompts[name].signature for name in PROMPTS[:3]), typology.SIGNATURE])
 
-    def _rating(self, case: _Case, findings: list[Finding]) -> Rating:
+    def _rating(self, case: _Case, findings: list[SubtypeErrors]) -> Rating:
         errors = tuple(error for finding in findings for error in finding.kept)
         correction, left_out = corrected(case.translation, findings)
         warnings = [warning for finding in findings for warning in finding.warnings]
@@ -351,7 +351,7 @@ def listed(errors: Iterable[ErrorSpan]) -> str:
     )
 
 
-def minutes(talk: Sequence[Opinion]) -> str | None:
+def minutes(talk: Sequence[DiscussionTurn]) -> str | None:
     """What was said so far, for the next agent."""
     lines = []
     for turn, opinion in enumerate(talk):
@@ -363,7 +363,7 @@ def minutes(talk: Sequence[Opinion]) -> str | None:
     return "\n".join(lines) or None
 
 
-def corrected(translation: str, findings: Iterable[Finding]) -> tuple[str | None, list[str]]:
+def corrected(translation: str, findings: Iterable[SubtypeErrors]) -> tuple[str | None, list[str]]:
     """One text with the corrections of all errors that survived, the most severe first; ``None`` where there are none.
 
     The other value says what the text cannot show: corrections that change the same words in another way are left out,
@@ -389,7 +389,7 @@ def corrected(translation: str, findings: Iterable[Finding]) -> tuple[str | None
     return text, warnings
 
 
-def story(finding: Finding) -> str:
+def story(finding: SubtypeErrors) -> str:
     """One line on what became of a flagged subtype."""
     spans = ", ".join(f"{error.severity} {error.text!r}" for error in finding.flagged)
     line = f"{finding.subtype.category}: {spans}"
@@ -610,7 +610,7 @@ def _short_answer(reply: str) -> str:
     return regex.sub(r"[*#`\"“”{}]+|\b_|_\b", "", text_in(reply)).strip()
 
 
-def parse_opinion(reply: str, standing: tuple[View, ...]) -> Opinion:
+def parse_opinion(reply: str, standing: tuple[ErrorOpinion, ...]) -> DiscussionTurn:
     """An agent's views on the errors, given the ``standing`` views; an agent that agrees need not repeat them.
 
     Reads JSON with ``agrees``, ``errors`` and ``comment``. Raises :class:`RatingParseError` where an error is not
@@ -624,9 +624,9 @@ def parse_opinion(reply: str, standing: tuple[View, ...]) -> Opinion:
     if items is None and any(name in fields for name in _EXISTS):
         items = fields
     if not items:
-        return Opinion(standing, comment.strip()) if agrees else refuse("it says of no error whether it exists")
+        return DiscussionTurn(standing, comment.strip()) if agrees else refuse("it says of no error whether it exists")
     items = [items] if isinstance(items, dict) else items
-    by_number: dict[str, View] = {}
+    by_number: dict[str, ErrorOpinion] = {}
     if not isinstance(items, list):
         refuse("its errors are no list")
     for place, item in enumerate(items, start=1):
@@ -634,11 +634,11 @@ def parse_opinion(reply: str, standing: tuple[View, ...]) -> Opinion:
         if (exists := _truth(judged, _EXISTS)) is None:
             refuse(f"it says neither yes nor no to whether an error exists: {str(item)[:40]!r}")
         severity = _severity(judged.get("severity")).severity if exists else "neutral"
-        by_number[str(judged.get("number", place))] = View(exists, severity)
+        by_number[str(judged.get("number", place))] = ErrorOpinion(exists, severity)
     numbers = [str(number) for number in range(1, len(standing) + 1)]
     if len(by_number) != len(items) or set(by_number) != set(numbers):
         refuse(f"it judges the errors {', '.join(by_number)}; there are 1 to {len(standing)}")
     views = tuple(by_number[number] for number in numbers)
     if agrees and views != standing:
         refuse("it agrees, and gives views of its own that differ")
-    return Opinion(views, comment.strip())
+    return DiscussionTurn(views, comment.strip())

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from mtagent.errors import EmptyReply, RatingParseError, UnreadableReply
-from mtagent.llm.reading import EXCERPT, Answer, Pairs, plain_text
+from mtagent.llm.reading import EXCERPT, Answer, RepeatedKeys, plain_text
 from mtagent.records import ErrorSpan, Severity, Side
 from mtagent.text import mqm, scripts
 from mtagent.text.spans import Finding, find_spans
@@ -69,7 +69,7 @@ def fields_of(data: Any) -> dict[str, Any]:
     """
     if type(data) is list and len(data) == 1:
         data = data[0]
-    if isinstance(data, Pairs):
+    if isinstance(data, RepeatedKeys):
         if any(value != dict(data)[key] for key, value in data):
             refuse("it says two different things under the same name")
         data = dict(data)
@@ -162,14 +162,14 @@ def read_items(data: Any) -> Iterator[Item]:
     """The fields of each error, whichever shape the JSON has."""
     if data == {}:
         refuse("an empty object says neither which errors there are nor that there is none")
-    pairs = data if isinstance(data, Pairs) else list(data.items()) if isinstance(data, dict) else []
+    pairs = data if isinstance(data, RepeatedKeys) else list(data.items()) if isinstance(data, dict) else []
     lists = [value for key, value in pairs if str(key).strip().casefold() in _LISTS and isinstance(value, list | dict)]
-    if len(lists) > 1 or (lists and isinstance(data, Pairs)):
+    if len(lists) > 1 or (lists and isinstance(data, RepeatedKeys)):
         refuse("it has several lists of errors")
     data = lists[0] if lists else data
     is_error = isinstance(data, dict) and any(str(key).casefold().replace("_", " ") in _SPAN for key in data)
-    if isinstance(data, Pairs) or (isinstance(data, dict) and not is_error):
-        for span, info in data if isinstance(data, Pairs) else data.items():
+    if isinstance(data, RepeatedKeys) or (isinstance(data, dict) and not is_error):
+        for span, info in data if isinstance(data, RepeatedKeys) else data.items():
             if info == [] and str(span).strip().casefold() not in NO_ERROR:
                 refuse(f"it says nothing about {str(span)[:40]!r}")
             for item in info if type(info) is list else [info]:

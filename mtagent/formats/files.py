@@ -5,6 +5,7 @@ Standard input, which can be read only once, is copied, or refused where it woul
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import shutil
@@ -27,7 +28,7 @@ CHUNK = 2**20
 """How many bytes are read at once where lines do not matter."""
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """A line of a file: its number from 1, its text, and how it ends (``\\n``, ``\\r\\n``, or nothing at all)."""
 
     number: int
@@ -35,7 +36,7 @@ class Line(NamedTuple):
     end: str
 
 
-def lines_of(path: Path) -> Iterator[Line]:
+def lines_of(path: Path) -> Iterator[TextLine]:
     """Yield the lines of a UTF-8 file, without its byte order mark.
 
     Only ``\\n`` and ``\\r\\n`` end a line, as ``wc -l`` counts. The other line breaks (``text.paragraphs.LINE_BREAKS``)
@@ -55,8 +56,10 @@ def lines_of(path: Path) -> Iterator[Line]:
                 raise InputError(f"{path}:{number}:{place}: a NUL byte; text has none (is it UTF-16, or not text?)")
             if number == 1:
                 text = text.removeprefix(BOM)
-            end = "\r\n" if text.endswith("\r\n") else "\n" if text.endswith("\n") else ""
-            yield Line(number, text.removesuffix(end), end)
+            end = ""
+            if text.endswith("\n"):
+                end = "\r\n" if text.endswith("\r\n") else "\n"
+            yield TextLine(number, text.removesuffix(end), end)
 
 
 def _undecodable(path: Path, number: int, raw: bytes, start: int) -> str:
@@ -99,6 +102,15 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 def reason_of(error: OSError) -> str:
     """What the operating system says, as the end of a message."""
     return (error.strerror or str(error) or type(error).__name__).lower()
+
+
+def sha256(path: Path) -> str:
+    """The hash of a file's content. Raises :class:`InputError`."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: {reason_of(error)}") from error
 
 
 def private(path: str, flags: int) -> int:

@@ -5,7 +5,6 @@ Its columns are ``segment,edit,decision,text`` and more (:data:`COLUMNS`). A tab
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, get_args
@@ -14,8 +13,8 @@ from mtagent.chain.decided_run import DecidedRun
 from mtagent.chain.decided_text import Decided, decided, numbered
 from mtagent.decisions import Decision, DecisionVerdict, fingerprint, latest
 from mtagent.errors import ConfigError, InputError, StoreError
-from mtagent.formats.files import Line, lines_of, write_pieces
-from mtagent.formats.tables import Dialect, Row, rows
+from mtagent.formats.files import write_pieces
+from mtagent.formats.tables import open_table
 from mtagent.jobs.decision_batch import DecidedSegment, edit_prefix, replaced_decisions
 from mtagent.records import Chain
 from mtagent.store.store import Store
@@ -31,9 +30,6 @@ COLUMNS = (
 
 ``old``, ``new``, ``source`` and ``result`` must match the run; the others are only for reading.
 """
-_DELIMITERS = ",;\t"
-_SEPARATOR_LINE = re.compile(r"sep=([,;\t])[,;\t ]*", re.IGNORECASE)
-"""The first line that tells Excel how cells are separated."""
 _GUARDED = "guarded"
 """The column with the names of the cells that are escaped so that no spreadsheet runs them as formulas."""
 _HOW_TO_GET_ONE = "`mtagent decide RUN --export FILE.csv` writes a file to fill in"
@@ -74,39 +70,26 @@ def read_decisions(path: Path) -> DecisionTable:
 
     Empty rows are left out. Raises :class:`InputError`, which names the line, for anything but a table of decisions.
     """
-    lines = lines_of(path)
-    header = next(lines, None)
-    separator_line = header and _SEPARATOR_LINE.fullmatch(header.text)
-    if separator_line:
-        header = next(lines, None)
-    if header is None:
-        raise InputError(f"{path}: is empty; {_HOW_TO_GET_ONE}")
-    delimiter = separator_line[1] if separator_line else max(_DELIMITERS, key=header.text.count)
-    dialect = Dialect(delimiter, quoted=True)
-    names = _column_names(path, header, dialect)
-    unknown = [name for name in names if name and name not in (*COLUMNS, _GUARDED)]
+    opened = open_table(
+        path,
+        ",;\t",
+        quoted=True,
+        required=REQUIRED_COLUMNS,
+        plain=lambda name: name.strip().casefold(),
+        empty=_HOW_TO_GET_ONE,
+        separator_line=True,
+    )
+    opened.require(REQUIRED_COLUMNS, _HOW_TO_GET_ONE)
+    opened.refuse_repeated(nameless=False)
+    unknown = [name for name in opened.names if name and name not in (*COLUMNS, _GUARDED)]
     table = []
-    for row in rows(lines, dialect, path, len(names)):
-        if any(cell.strip() for cell in row.cells):
-            table.append(_read_row(f"{path}:{row.line}", row, names))
+    for where, cells in opened.records():
+        if any(cell.strip() for cell in cells.values()):
+            table.append(_read_row(where, cells))
     return DecisionTable(table, unknown)
 
 
-def _column_names(path: Path, header: Line, dialect: Dialect) -> list[str]:
-    cells = next(rows([header], dialect, path)).cells
-    names = [cell.strip().casefold() for cell in cells]
-    for name in REQUIRED_COLUMNS:
-        if name not in names:
-            columns = ", ".join(map(repr, names))
-            raise InputError(f"{path}:{header.number}: no column {name!r} among {columns}; {_HOW_TO_GET_ONE}")
-    for name in names:
-        if name and names.count(name) > 1:
-            raise InputError(f"{path}:{header.number}: two columns are called {name!r}; keep one")
-    return names
-
-
-def _read_row(where: str, row: Row, names: list[str]) -> DecisionRow:
-    cells = dict(zip(names, row.cells, strict=True))
+def _read_row(where: str, cells: dict[str, str]) -> DecisionRow:
     for name in cells.get(_GUARDED, "").split():
         if name in cells:
             cells[name] = unguarded(cells[name])

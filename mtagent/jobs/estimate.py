@@ -26,7 +26,7 @@ from mtagent.evaluators.protocol import CountsCalls, Evaluator, suggests_edits
 from mtagent.evaluators.rating import rating_by, reviewed_paragraphs
 from mtagent.evaluators.registry import PAIRWISE
 from mtagent.formats.ratings import Candidates
-from mtagent.jobs.inputs import Files, read_in_context, read_segments
+from mtagent.jobs.inputs import Files
 from mtagent.jobs.parts import (
     OwnParts,
     assembled_evaluator,
@@ -42,7 +42,7 @@ from mtagent.jobs.rate import rate_segment
 from mtagent.llm import prompts
 from mtagent.llm.budget import ASSUMED_ROOM, bytes_sent, worst_requests
 from mtagent.llm.prices import Prices
-from mtagent.llm.protocol import Options
+from mtagent.llm.protocol import RequestOptions
 from mtagent.llm.request import sent_tool
 from mtagent.llm.server import server_address
 from mtagent.records import Completion, ErrorSpan, Message, Rating, Schema, Segment, Tool, Usage
@@ -122,7 +122,7 @@ class Listener:
         self.model = config.model or DEFAULT_MODEL
         self.heard: list[Heard] = []
 
-    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Note the request, and fail when all that are made at the same time were noted."""
         schema, tools = options.get("schema"), tuple(options.get("tools", ()))
         self.heard.append(Heard(options.get("purpose", ""), tuple(messages), schema, tools))
@@ -146,8 +146,8 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
 
     What a former stage would have written is shown as the text at hand.
     """
-    config = config.effective()
-    with files.spooled(config) as (files, config):
+    with files.opened(config.effective()) as inputs:
+        config = inputs.config
         listener, folder = Listener(config), config.prompts
         is_published = config.preset == "paper"
         llm = instructed(listener, config)
@@ -158,7 +158,7 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
         if config.triage is not None:
             free = config.model_copy(update={"forced": False})
             triage = named_evaluator(free, judge_settings(config, config.triage, who="triage")[2], llm)
-        for segment in read_in_context(config, files, lambda segment: segment.translation or PLACEHOLDER):
+        for segment in inputs.in_context(lambda segment: segment.translation or PLACEHOLDER):
             text = segment.translation if segment.translation is not None else PLACEHOLDER
             yield from rendered_terms(segment)
             translated = proofread = rated = segment
@@ -224,7 +224,7 @@ class Range(NamedTuple):
         return Range(Usage(), self.high)
 
 
-class Reply(NamedTuple):
+class ReplySize(NamedTuple):
     """Tokens of one reply, at least and at most."""
 
     low: int
@@ -251,17 +251,17 @@ class Text:
         return int(self.tokens * self.longest) + (20 if self.longest > 1 else 0)
 
     @property
-    def listed(self) -> Reply:
+    def listed(self) -> ReplySize:
         """What an evaluator says about it: from a bare "no error" to a list of errors with explanations."""
-        return Reply(1, 150 + 3 * self.high)
+        return ReplySize(1, 150 + 3 * self.high)
 
     def edited(self) -> Text:
         """The same after edits."""
         return Text(self.text, self.tokens, 0.75 * self.shortest, 1.25 * self.longest)
 
-    def in_parts(self, number: int) -> Reply:
+    def in_parts(self, number: int) -> ReplySize:
         """One of so many replies that write it together."""
-        return Reply(self.low // max(1, number), self.high // max(1, number) + 20)
+        return ReplySize(self.low // max(1, number), self.high // max(1, number) + 20)
 
 
 def estimate(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
@@ -269,21 +269,21 @@ def estimate(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
 
     Raises :class:`mtagent.errors.MtagentError` as the run would.
     """
-    with files.spooled(config) as (files, config):
-        decided = effective(config, OwnParts())
-        if any(any(segment.candidates) for segment in read_segments(config, files)):
-            files.refuse_idle_candidates(decided)
-        segments = read_in_context(config, files, lambda segment: segment.translation or segment.source)
+    with files.opened(config) as inputs:
+        decided = effective(inputs.config, OwnParts())
+        if any(any(segment.candidates) for segment in inputs.segments()):
+            inputs.refuse_idle_candidates(decided)
+        segments = inputs.in_context(lambda segment: segment.translation or segment.source)
         estimator = Estimator(decided, tokens)
         return asyncio.run(estimator.chains(segments)) | estimator.reserve
 
 
 def estimate_ratings(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
     """What rating the translations in ``files`` would take, and the :data:`RESERVE`."""
-    with files.spooled(config) as (files, config):
-        config = effective(config, OwnParts()).model_copy(update={"forced": False})
+    with files.opened(config) as inputs:
+        config = effective(inputs.config, OwnParts()).model_copy(update={"forced": False})
         estimator = Estimator(config, tokens)
-        return asyncio.run(estimator.ratings(read_in_context(config, files))) | estimator.reserve
+        return asyncio.run(estimator.ratings(inputs.in_context())) | estimator.reserve
 
 
 class Estimator:
@@ -386,7 +386,7 @@ class Estimator:
         if isinstance(judge, Pairwise):
             requests = await self.listener.requests_of(judge.compare(segment, before.text, after.text))
             shown = Text(after.text, before.tokens + after.tokens)
-            return self._range(settings, requests, shown, Reply(*judge.reply_tokens))
+            return self._range(settings, requests, shown, ReplySize(*judge.reply_tokens))
         total = Range()
         for side in (before, after):
             rating = await self._rating(settings, judge, segment, side)
@@ -434,7 +434,7 @@ class Estimator:
         requests = await self.listener.requests_of(proofreader.draft(segment, text.text))
         written = text.edited().in_parts(len(requests))
         if strategy != "paper":  # the text, and what was wrong with it
-            written = Reply(written.low + 8, written.high + 100)
+            written = ReplySize(written.low + 8, written.high + 100)
         reworded = self._range(self._config.model_for("proofread"), requests, text, written)
         if self._config.stop_when_error_free and "postedit" in stages:
             reworded = reworded.at_most()
@@ -450,7 +450,7 @@ class Estimator:
                 for other in others:
                     requests = await self.listener.requests_of(judge.compare(segment, text.text, other.text))
                     shown = Text(text.text, text.tokens + other.tokens, text.shortest, max(text.longest, other.longest))
-                    total = total.plus(self._range(settings, requests, shown, Reply(*judge.reply_tokens)))
+                    total = total.plus(self._range(settings, requests, shown, ReplySize(*judge.reply_tokens)))
                 continue
             for rated_text in others if rated else (text, *others):
                 rating = await self._rating(settings, judge, segment, rated_text)
@@ -478,7 +478,7 @@ class Estimator:
         settings: ModelSettings,
         requests: Sequence[Heard],
         text: Text,
-        reply: Reply,
+        reply: ReplySize,
         calls: tuple[int, int] | None = None,
     ) -> Range:
         """What the first ``requests`` about ``text`` take, and those of the ``calls`` that follow on their replies."""

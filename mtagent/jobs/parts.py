@@ -191,7 +191,7 @@ async def assembled(
         yield _plan(config, own, models, stack, translates=translates)
 
 
-class Checked(NamedTuple):
+class CheckedPlan(NamedTuple):
     """A plan that can be assembled, which roles ask a model in it, and whether requests go to a server at all."""
 
     plan: Plan
@@ -200,7 +200,7 @@ class Checked(NamedTuple):
     asks_server: bool
 
 
-def checked_plan(config: Config, own: OwnParts) -> Checked:
+def checked_plan(config: Config, own: OwnParts) -> CheckedPlan:
     """The plan that would be assembled, without opening anything; no key is needed yet.
 
     Raises what :func:`assembled` would raise, but for what shows only when a server or another's code is called.
@@ -208,7 +208,7 @@ def checked_plan(config: Config, own: OwnParts) -> Checked:
     config = effective(config, own)
     models = _Models(config, own, None, None)
     plan = _plan(config, own, models, None)
-    return Checked(plan, config, frozenset(models.roles), models.asks_server)
+    return CheckedPlan(plan, config, frozenset(models.roles), models.asks_server)
 
 
 def _plan(

@@ -17,7 +17,7 @@ from typing import Any, Generic, Literal
 from mtagent.config import Config
 from mtagent.errors import BudgetSpent, MtagentError, ServerPaused
 from mtagent.formats.files import STANDARD
-from mtagent.jobs.inputs import hash_of, hashes_of, refuse_existing
+from mtagent.jobs.outputs import hash_of, hashes_of, refuse_existing
 from mtagent.jobs.parts import budget_of
 from mtagent.jobs.pool import Item, Outcome, Result, work_all
 from mtagent.llm.budget import Budget, Budgeted

@@ -26,9 +26,8 @@ from mtagent.analysis.scores import (
 from mtagent.chain.calibration import Source
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.exports import plain_name
-from mtagent.formats.files import lines_of, spooled_copies
+from mtagent.formats.files import lines_of, sha256, spooled_copies
 from mtagent.formats.ratings import FINAL, GIVEN
-from mtagent.jobs.inputs import sha256
 from mtagent.learning.pairs import JudgedData, JudgedPair, Label, RatedText, counted, group_of
 from mtagent.records import Choice, Judgement, Segment, comparable
 from mtagent.store.store import default_path

@@ -21,7 +21,7 @@ from mtagent.chain.calibration import Source
 from mtagent.chain.decided_run import DecidedRun
 from mtagent.chain.decided_text import Decided
 from mtagent.errors import ConfigError, InputError
-from mtagent.jobs.inputs import sha256
+from mtagent.formats.files import sha256
 from mtagent.learning.pairs import Group, JudgedData, JudgedPair, Label, RatedText, counted, group_of
 from mtagent.learning.reading import label_in
 from mtagent.records import (

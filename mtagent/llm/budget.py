@@ -18,7 +18,7 @@ from math import inf
 from typing import Unpack
 
 from mtagent.errors import BudgetSpent, ConfigError, calls_of
-from mtagent.llm.protocol import LLM, KeyedLLM, Options, PricedLLM, SampledLLM
+from mtagent.llm.protocol import LLM, KeyedLLM, PricedLLM, RequestOptions, SampledLLM
 from mtagent.llm.request import room_of
 from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
 from mtagent.store.calls import is_uncounted
@@ -188,7 +188,7 @@ class Budgeted:
         self._room = room or ASSUMED_ROOM
         self._hint = "" if room else f" ({ASSUMED_ROOM:,} tokens a reply are assumed; max_tokens sets that)"
 
-    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`. Raises :class:`BudgetSpent`."""
         worst = self._worst(messages, options)
         await self._budget.reserve(worst, self._hint)
@@ -204,7 +204,7 @@ class Budgeted:
         finally:
             self._budget.settle(worst, paid)
 
-    def _worst(self, messages: Sequence[Message], options: Options) -> Amount:
+    def _worst(self, messages: Sequence[Message], options: RequestOptions) -> Amount:
         """The most that a call can take."""
         sent = bytes_sent(messages, options.get("schema"), options.get("tools", ()))
         requests = worst_requests(sent, self._room)

@@ -15,7 +15,7 @@ from mtagent.chain.decided_run import DecidedRun
 from mtagent.errors import ConfigError
 from mtagent.formats.files import replacing, spooled_copies
 from mtagent.jobs.export import Target, stored_inputs
-from mtagent.jobs.inputs import refuse_overwriting
+from mtagent.jobs.outputs import refuse_overwriting
 from mtagent.metrics.protocol import Metric
 from mtagent.metrics.significance import Resampling
 from mtagent.records import Chain

@@ -33,7 +33,7 @@ Words = Annotated[
 ]
 
 
-class Translation(BaseModel):
+class DeepLRequest(BaseModel):
     """What ``/v2/translate`` takes. What concerns DeepL's own models is left aside."""
 
     text: Texts = Field(min_length=1)
@@ -84,7 +84,7 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
     @routes.post("/v2/translate")
     async def translate(request: Request) -> JSONResponse:
         key = service.admit(request_key(request))
-        wanted = read_fields(Translation, await fields_of(request))
+        wanted = read_fields(DeepLRequest, await fields_of(request))
         source_lang = wanted.source_lang or "auto"
         terms: list[Term] = []
         for number in filter(None, [wanted.glossary_id, *wanted.glossary_ids]):

@@ -14,7 +14,7 @@ from mtagent.text import languages
 from mtagent.web import request_key
 
 
-class Translation(BaseModel):
+class LibreTranslateRequest(BaseModel):
     """What ``/translate`` takes. Whatever else LibreTranslate knows is left aside."""
 
     q: str | list[str]
@@ -33,7 +33,7 @@ def router(service: Service) -> APIRouter:
 
 
 def _add_translation(routes: APIRouter, service: Service) -> None:
-    @routes.post("/translate", openapi_extra=_body_of(Translation))
+    @routes.post("/translate", openapi_extra=_body_of(LibreTranslateRequest))
     async def translate(request: Request) -> JSONResponse:
         fields = await fields_of(request)
         given = fields.get("api_key")
@@ -41,7 +41,7 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
         for name in ("q", "source", "target"):
             if not fields.get(name):
                 raise ServiceError(400, f"Invalid request: missing {name} parameter")
-        wanted = read_fields(Translation, fields)
+        wanted = read_fields(LibreTranslateRequest, fields)
         texts = [wanted.q] if isinstance(wanted.q, str) else wanted.q
         exchange = REQUEST_ACCOUNT.get()
         exchange.markup = ("html", frozenset()) if wanted.format == "html" else None

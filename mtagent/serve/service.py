@@ -17,9 +17,8 @@ from starlette.requests import Request
 
 from mtagent.config import Config
 from mtagent.errors import FATAL, BudgetSpent, ConfigError, LanguageNeeded, MtagentError, ServerPaused
-from mtagent.formats.glossary import Glossary
+from mtagent.formats.glossary import Glossary, with_terms
 from mtagent.jobs.agent import Agent
-from mtagent.jobs.inputs import with_terms
 from mtagent.llm.dialogue import finished
 from mtagent.llm.reading import whole_characters
 from mtagent.records import Chain, ErrorCause, Segment, Step, Term, Usage

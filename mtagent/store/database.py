@@ -215,7 +215,9 @@ def _open_to_read(path: str, refusal: sqlite3.Error) -> sqlite3.Connection:
     """
     full = _code(refusal) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
     log = Path(f"{path}-wal").is_file() and Path(f"{path}-wal").stat().st_size
-    options = "mode=ro&immutable=1" if not log else "mode=rw" if full else "mode=ro"
+    options = "mode=rw" if full else "mode=ro"
+    if not log:
+        options = "mode=ro&immutable=1"
     connection = sqlite3.connect(f"file:{quote(path)}?{options}", uri=True, timeout=BUSY_SECONDS, isolation_level=None)
     try:
         if log and full:
