@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from mtagent.chain.decided_text import checked, decided, numbered
 from mtagent.chain.guards import GUARDS
-from mtagent.decisions import Decision, latest
 from mtagent.errors import ConfigError
 from mtagent.records import Chain, Edit, Outcome, Segment, Stage, Step
+from mtagent.records.decisions import Decision, latest
 from mtagent.text import edits
 
 

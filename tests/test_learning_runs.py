@@ -13,7 +13,6 @@ from mtagent.chain.calibration import Calibration, read
 from mtagent.chain.decided_text import decided
 from mtagent.chain.guards import GUARDS
 from mtagent.config import load
-from mtagent.decisions import Decision
 from mtagent.errors import ConfigError, InputError
 from mtagent.evaluators.rules import Rules
 from mtagent.jobs.parts import OwnParts
@@ -25,6 +24,7 @@ from mtagent.learning.runs import EditLabels, decided_gain, pairs_in
 from mtagent.learning.text import text
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Chain, DecidedCause, Edit, GuardsCause, Judgement, Message, PlainCause, Segment, Step
+from mtagent.records.decisions import Decision
 from tests import stored
 from tests.commands import Done, Shell
 from tests.simulator import taught

@@ -15,8 +15,8 @@ from typing import Any
 import httpx
 import pytest
 
-from mtagent.decisions import Decision, fingerprint
 from mtagent.records import Chain, DecidedCause, Edit, ErrorCause, Judgement, Step
+from mtagent.records.decisions import Decision, fingerprint
 from mtagent.store import Store
 from mtagent.store.deletion import delete_runs
 from tests.commands import environment, run

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mtagent.decisions import Decision
 from mtagent.errors import DecidedElsewhere, StoreError
 from mtagent.records import Chain, Segment
+from mtagent.records.decisions import Decision
 from mtagent.store.decision_log import DecisionLog
 from mtagent.store.store import Store
 

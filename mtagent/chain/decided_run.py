@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mtagent.chain.decided_text import Decided, checked, decided
-from mtagent.decisions import Decision
 from mtagent.errors import ConfigError
 from mtagent.records import Chain
+from mtagent.records.decisions import Decision
 from mtagent.store.store import Store
 
 

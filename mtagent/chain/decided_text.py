@@ -15,9 +15,9 @@ from typing import Literal, NamedTuple
 from rapidfuzz.distance import Indel
 
 from mtagent.chain.guards import Damage, damages
-from mtagent.decisions import Decision, fingerprint, latest, not_withdrawn, text_hash
 from mtagent.errors import ConfigError
 from mtagent.records import Chain, Edit, Stage, Step
+from mtagent.records.decisions import Decision, fingerprint, latest, not_withdrawn, text_hash
 from mtagent.text import edits, markup, scripts
 from mtagent.text.paragraphs import line_breaks
 
@@ -174,7 +174,7 @@ def _refuse_unusable(chain: Chain, decision: Decision) -> None:
 
 
 def decided(chain: Chain, history: Iterable[Decision], *, skip: Collection[str] = frozenset()) -> Decided:
-    """``chain`` with the decisions in ``history`` that count (:func:`mtagent.decisions.latest`) applied.
+    """``chain`` with the decisions in ``history`` that count (:func:`mtagent.records.decisions.latest`) applied.
 
     Guards named in ``skip`` are left out. If two edits conflict, the one that a person accepted is applied first. Edits
     that do damage one without the other are decided on together, unless people decided on both.

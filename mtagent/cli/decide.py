@@ -17,8 +17,8 @@ from mtagent.text.escaping import visible
 from mtagent.text.table import tab_separated
 
 if TYPE_CHECKING:
-    from mtagent.decisions import DecisionVerdict
     from mtagent.jobs.decision_batch import DecidedSegment
+    from mtagent.records.decisions import DecisionVerdict
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _MOST_REMARKS = 20

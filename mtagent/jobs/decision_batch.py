@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from mtagent.chain.decided_run import DecidedRun
 from mtagent.chain.decided_text import Decided, decided, numbered
-from mtagent.decisions import Decision, DecisionVerdict, latest, not_withdrawn
 from mtagent.errors import ConfigError
 from mtagent.records import Chain, Edit, Step, judgements_of
+from mtagent.records.decisions import Decision, DecisionVerdict, latest, not_withdrawn
 from mtagent.store.store import Store
 
 _FILTER_KEYS = ("guard", "category", "severity", "outcome", "stage", "judge", "document", "domain")

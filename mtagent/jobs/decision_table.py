@@ -11,12 +11,12 @@ from typing import NamedTuple, get_args
 
 from mtagent.chain.decided_run import DecidedRun
 from mtagent.chain.decided_text import Decided, decided, numbered
-from mtagent.decisions import Decision, DecisionVerdict, fingerprint, latest
 from mtagent.errors import ConfigError, InputError, StoreError
 from mtagent.formats.files import write_pieces
 from mtagent.formats.tables import open_table
 from mtagent.jobs.decision_batch import DecidedSegment, edit_prefix, replaced_decisions
 from mtagent.records import Chain
+from mtagent.records.decisions import Decision, DecisionVerdict, fingerprint, latest
 from mtagent.store.store import Store
 from mtagent.text.escaping import unguarded
 from mtagent.text.table import as_csv

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from mtagent.chain.decided_text import Decided
-from mtagent.decisions import Decision, fingerprint
 from mtagent.errors import ConfigError, InputError
 from mtagent.learning.calibration import expected_lead
 from mtagent.learning.runs import decided_edits
 from mtagent.records import ErrorSpan, Step, guards_of
+from mtagent.records.decisions import Decision, fingerprint
 from mtagent.report.packing import changes, packed
 from mtagent.store.store import Store
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 from mtagent.chain.decided_run import DecidedRun
 from mtagent.chain.decided_text import Decided, findings
 from mtagent.chain.guards import Damage
-from mtagent.decisions import Decision, fingerprint, text_hash
 from mtagent.errors import ConfigError, DecidedElsewhere, NotStored, StoreError
 from mtagent.records import Chain, GainCause, Judgement, Step, guards_of, judgements_of
+from mtagent.records.decisions import Decision, fingerprint, text_hash
 from mtagent.review.page_data import PlainData, row_data, status_data
 from mtagent.store.store import Store
 from mtagent.text.amounts import counted

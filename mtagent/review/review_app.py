@@ -20,9 +20,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from mtagent.decisions import Decision, DecisionVerdict
 from mtagent.errors import ConfigError, DecidedElsewhere, MtagentError, NotStored
 from mtagent.llm.reading import whole_characters
+from mtagent.records.decisions import Decision, DecisionVerdict
 from mtagent.review.page_data import PlainData, gate_data, segment_data, status_data
 from mtagent.review.queue import ReviewQueue
 from mtagent.store.store import open_existing

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from sqlite3 import Connection
 from typing import Any
 
-from mtagent.decisions import Decision
 from mtagent.errors import DecidedElsewhere, NotStored
+from mtagent.records.decisions import Decision
 from mtagent.store.database import Database, now
 
 _WRITTEN = "segment, edit, verdict, text, reason, who, at, seconds, stage, chain, approves, withdraws, command"
