@@ -89,6 +89,7 @@ MENU = {
         "docs/decisions/evaluators",
         "docs/decisions/models",
         "docs/decisions/runs",
+        "docs/decisions/style",
     ],
 }
 """The pages by caption. The menu is added here and not in the README, where a reader of the file would meet it."""
