@@ -374,7 +374,7 @@ def test_a_damaged_value_is_named_with_the_file_by_whatever_reads_it_first(
         start(store, "rated", kind="rating").save_ratings(0, rated("s1"))
     with sql(place) as connection:
         connection.executescript(damage)
-    way_out = r"(docs/runs\.md#a-damaged-store|mtagent runs list)"
+    way_out = r"(docs/reference/store\.md#a-damaged-store|mtagent runs list)"
     with pytest.raises(StoreError, match=rf"^{place}: .*{way_out}"), Store(place) as store:
         read(store)
 
@@ -388,7 +388,7 @@ def test_a_run_whose_row_is_not_there_for_every_reader_is_damaged(filled: bytes,
     connection.close()
     empty_leaf = b"\x0d\x00\x00\x00\x00\x10\x00\x00" + bytes(4088)
     place.write_bytes(filled[: 4096 * (root - 1)] + empty_leaf + filled[4096 * root :])
-    with Store(place) as store, pytest.raises(StoreError, match=r"is damaged.*docs/runs\.md#a-damaged-store"):
+    with Store(place) as store, pytest.raises(StoreError, match=r"is damaged.*docs/reference/store\.md#a-damaged-store"):
         assert store.read("first").kind
 
 
