@@ -137,6 +137,11 @@ GOOD = [
     ("en-de", "There are twenty-four eggs.", "Es gibt vierundzwanzig Eier.", "Es gibt zwei Dutzend Eier."),
     ("de-en", "Es gibt zwei Dutzend Eier.", "There are twenty-four eggs.", "There are two dozen eggs."),
     ("en-pl", "There are 36 eggs.", "Jest 36 jaj.", "Są trzy tuziny jaj."),
+    ("en-fr", "There are 18 dozen.", "Il y en a dix-huit douzaines.", "Il y en a 18 douzaines."),
+    ("en-ja", "There are two dozen pencils.", "鉛筆が二ダースある。", "鉛筆が24本ある。"),
+    ("en-de", "a two-dozen pack of eggs", "eine Zwei-Dutzend-Packung Eier", "eine 24er-Packung Eier"),
+    ("en-nl", "half a dozen eggs", "een half dozijn eieren", "zes eieren"),
+    ("en-es", "half a dozen eggs", "media docena de huevos", "seis huevos"),
 ]  # fmt: skip
 
 
@@ -186,6 +191,11 @@ BAD = [
     ("en-fr", "It takes three weeks.", "Cela prend trois semaines.", "Cela prend quinze jours."),
     ("en-de", "There are 24 eggs.", "Es gibt 24 Eier.", "Es gibt drei Dutzend Eier."),
     ("en-de", "There are three eggs.", "Es gibt drei Eier.", "Es gibt ein Dutzend Eier."),
+    # a dozen beside another number is no multiple of it
+    ("en-de", "two apples and a dozen eggs", "zwei Äpfel und ein Dutzend Eier", "zwei Äpfel und 24 Eier"),
+    ("en-de", "two apples and a dozen eggs", "zwei Äpfel und ein Dutzend Eier", "zwei Äpfel und zehn Eier"),
+    ("en-fr", "three men and a dozen women", "trois hommes et une douzaine de femmes", "trois hommes et 36 femmes"),
+    ("en-de", "half of it and a dozen", "die Hälfte davon und ein Dutzend", "die Hälfte davon und sechs"),
 ]  # fmt: skip
 
 

@@ -543,14 +543,14 @@ LOW = "low: no error is found, replies are as short as they can be, and what pro
 HIGH = "high: every stage edits, what an evaluator leaves open is fixed, the gate judges all of it, nothing is cached"
 TRIAGED = "triage: low, it leaves every text alone; high, it leaves none alone"
 NOT_IN_IT = (
-    "not included: reasoning tokens, replies that must be asked for again, tries in parts (--gate-calls), your own MT "
-    "systems"
+    "not included: reasoning tokens, replies that must be asked for again, tries in parts (--gate-calls), questions to "
+    "judges about doubtful edits, your own MT systems"
 )
 
 
 HELD_BACK = (
     "reserve: a call with replies of full length (--max-tokens) that is asked for again twice; a --budget of the total "
-    "lets the run finish, since a call is sent only where that much is left"
+    "lets a run finish that needs nothing else, since a call is sent only where that much is left"
 )
 
 

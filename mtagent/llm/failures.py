@@ -51,12 +51,23 @@ _ANSWERS = frozenset(_LISTS["answers"])
 _FOUND = ("annotations", "errors", "exists", "views")  # what a judge found; empty or false where it found nothing
 _FAILED = regex.compile(r"(?:error(?! free\b)|fail(?:ed|ure)?)\b")
 _TEXT = r"(?:source|text|translation)\b"
+_OF_WRITER = r"(?:^|[,:;] |\b(?:and|but|i|so|we)(?:'m| am| are| was| were)? )"
 _NO_TEXT = regex.compile(
     rf"\bno {_TEXT} (?:given|provided|was (?:found|given|provided))\b|\bno translation to (?:{'|'.join(TASKS)})\b"
-    rf"|\bprovide (?:a|the) {_TEXT}|\b(?:{'|'.join(CANNOT)}) (?:access|open|parse|read|see) the {_TEXT}"
+    rf"|\b{_TEXT} (?:is|was) not provided\b"
+    rf"|\bprovide (?:a|both|the|your) (?:(?:and|original|source|target|the|translated) )*{_TEXT}"
+    rf"|{_OF_WRITER}(?:{'|'.join(CANNOT)}) (?:access|open|parse|read|see) the {_TEXT}"
 )
 """Said where a text did not arrive. Beside errors it may be about a part of the text."""
-_ERROR_LINE = regex.compile(r"(?im)^[^\w\n]*+(?:error|exception|failure)[ ]*+:[ ]*+(?!(?:no|none|nothing|0|n/a)\b)\w")
+_TELLS_CONTENT = regex.compile(r"\b(?:ask|instruct|mean|say|state|tell)(?:s|ing)?\b")
+_SENTENCE_END = regex.compile(r"[.!?]++ ")
+_ERROR_LINE = regex.compile(
+    r"(?im)^[^\w\n>]*+\w*(?:error|exception|failure)(?: \d{3})?[ *_]*+:[ *_]*+"
+    r"(?!(?:0|n/a|none|nothing|without|zero)\b|no[ .]*$"
+    r"|(?:there (?:are|is|was|were) )?no (?:\w+ )?(?:errors?|issues?|mistakes?)\b)\w"
+)
+"""Not a line that is marked as quoted."""
+_SHORT_REPORT = 4  # words of a reply's prose that is nothing but a report
 _HTTP_FAILURE = regex.compile(r"[45]\d\d")
 _QUOTED = regex.compile(r"""(?<!\w)["'“„«‘].{0,200}?["'”“»’](?!\w)""", regex.DOTALL)
 _CAMEL = regex.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -100,8 +111,9 @@ def refuses(prose: str) -> bool:
     quotes does not count.
     """
     said = _unified(prose)
-    reports_error = _ERROR_LINE.search(prose) is not None
-    return reports_error or _holds(REFUSALS, said) or _lacks_text(said) or declines("", prose)
+    reports_error = _ERROR_LINE.search(_QUOTED.sub("", prose)) is not None
+    is_report = len(said.split()) <= _SHORT_REPORT and _holds(TASK_PHRASES, said)
+    return reports_error or is_report or _holds(REFUSALS, said) or _lacks_text(said) or declines("", prose)
 
 
 def _objects_in(value: Any) -> Iterator[list[tuple[str, Any]]]:
@@ -186,7 +198,11 @@ def _holds(phrases: tuple[str, ...], text: str) -> bool:
 
 def _lacks_text(text: str) -> bool:
     """Whether ``text`` says that its writer got no source or no translation."""
-    return _NO_TEXT.search(_QUOTED.sub("", text)) is not None
+    for sentence in _SENTENCE_END.split(_QUOTED.sub("", text)):
+        # "The source asks to provide the text" tells what is translated.
+        if _NO_TEXT.search(sentence) and not _TELLS_CONTENT.search(sentence):
+            return True
+    return False
 
 
 def _has_verdict(fields: list[tuple[str, Any]]) -> bool:

@@ -213,6 +213,7 @@ EXCERPT = 120
 LONGEST_REPAIR = 100_000
 STRICT_TRIES = 50  # each failure counts the lines of the whole reply for its message, which would be quadratic
 
+LONGEST_LEAD = 200  # characters before a verdict that are no reasoning
 LONGEST_NUMBER = 300  # digits of a whole number
 DEEPEST = 100
 _TOO_DEEP = "the JSON in the reply is nested too deep"
@@ -258,7 +259,7 @@ def read_json(text: str, *, last: bool = False) -> Any:
 
     Raises :class:`RatingParseError` for a reply without an object or a list, for one that is cut off, for numbers that
     JSON does not have (NaN) or of hundreds of digits, for more than 100 levels of nesting, for half of a character (an
-    escaped lone surrogate), for JSON that reports a failure, and for an empty list with a refusal in words after it.
+    escaped lone surrogate), for JSON that reports a failure, and for an empty list with a refusal in words beside it.
     """
     return read_answer(text, last=last).value
 
@@ -330,8 +331,11 @@ def _search(answer: str, last: bool) -> Answer:
     best = groups[max(range(len(groups)), key=rank)]
     if last and best.value and not groups[-1].value:  # may be the conclusion, or none
         _fail("the reply ends with an empty list or object, after JSON that holds something", answer)
-    if finds_nothing(best.value) and refuses(answer[best.end :]):
-        _fail("the reply lists nothing, and then declines to judge", answer)
+    if finds_nothing(best.value):
+        # A long text before is the reasoning about what the source and the translation say.
+        lead = answer[: best.start] if best.start <= LONGEST_LEAD else ""
+        if refuses(lead) or refuses(answer[best.end :]):
+            _fail("the reply lists nothing, and declines to judge", answer)
     concludes = last and _TRAIL.fullmatch(answer, best.end) is not None
     before, after = answer[: best.start].rpartition("\n")[2], answer[best.end :].partition("\n")[0]
     is_alone = _LEAD.fullmatch(_LEFT_OFF.split(before)[-1]) and _TRAIL.fullmatch(after)

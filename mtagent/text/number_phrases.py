@@ -100,3 +100,15 @@ def phrases(folded: str, lang: str) -> Phrases:
     for is_added, number in values:
         (found.added if is_added else found.values).append(number)
     return found
+
+
+def places_of(number: float, folded: str, lang: str) -> list[tuple[int, int]]:
+    """Where single words of a ``folded`` text, in the language ``lang``, say ``number``."""
+    table = _table(lang)
+    if table is None:
+        return []
+    value = (False, number)
+    if lang in _WITHOUT_SPACES:
+        forms = [form for form, its_values in table.words.items() if value in its_values]
+        return [match.span() for form in forms for match in regex.finditer(regex.escape(form), folded)]
+    return [match.span() for match in _WORD.finditer(folded) if value in _values_of(match.group(), lang)]

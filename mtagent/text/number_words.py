@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import regex
 
 from mtagent.text.folding import fold
-from mtagent.text.number_phrases import phrases
+from mtagent.text.number_phrases import phrases, places_of
 from mtagent.text.scripts import remembered
 
 
@@ -431,21 +431,35 @@ def _read_other_phrases(
         for part in found.added:
             fractions.add(value + part)
             possible.update({f"{value + part:g}", f"{value + part * 10**zeros:g}"})
-    is_halved = bool(words.count("half", folded))
     if _DOZEN in found.values:
-        multiples: set[float] = {_DOZEN * value for value in plain if 1 < value <= _MOST_DOZENS and value != _DOZEN}
-        if is_halved:
-            multiples.add(_DOZEN / 2)
-        possible.update(f"{multiple:g}" for multiple in multiples)
-        if multiples:  # two dozen are not twelve
-            certain[f"{_DOZEN}"] = 0
-    if is_halved:
+        multiples = _multiples_of_dozens(words, folded)
+        possible.update(multiples)
+        certain[f"{_DOZEN}"] -= len(multiples)  # two dozen are not twelve
+    if words.count("half", folded):
         fractions.add(0.5)
     fractions.update(float(value) for value in possible if value.endswith(".5"))
     powers = [value for value in plain if _is_power(value)]
     for fraction in fractions if powers else ():
         for power in powers:
             possible[f"{fraction * power:.15g}"] += 1
+
+
+def _multiples_of_dozens(words: Language, folded: str) -> list[str]:
+    """What each dozen of a text says with the number word before it: two dozen, half a dozen."""
+    multiples: list[str] = []
+    for start, end in places_of(_DOZEN, folded, words.code):
+        before = folded[max(0, start - _LONGEST_WORD) : start].rstrip(" -")
+        word = before[-1:] if words.without_spaces else before.rpartition(" ")[2]
+        numbers = {han_value(numeral) for numeral in _HAN_NUMERAL.findall(word)}
+        for parts, _ in words.sequences(word):
+            numbers.update(compose(parts))
+        counts = [number for number in numbers if 1 < number <= _MOST_DOZENS and number != _DOZEN]
+        two_words = " ".join(before.split(" ")[-2:])
+        if counts:
+            multiples.append(f"{_DOZEN * max(counts)}")
+        elif words.count("half", f"{two_words} {folded[start:end]}"):
+            multiples.append(f"{_DOZEN // 2}")
+    return multiples
 
 
 @lru_cache(maxsize=16384)
