@@ -28,7 +28,7 @@ from mtagent.evaluators.protocol import Evaluator, checked_evaluator, counts_cal
 from mtagent.evaluators.rating import rating_by
 from mtagent.evaluators.rules import Rules
 from mtagent.llm import prompts
-from mtagent.llm.dialogue import finished
+from mtagent.llm.gathering import finished
 from mtagent.llm.turns import turn
 from mtagent.records import (
     Call,

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from mtagent.chain.calibration import Calibration, ExpectedGain, read
-from mtagent.errors import FATAL, ConfigError, OffScript, calls_of
+from mtagent.errors import ConfigError
 from mtagent.evaluators.pairwise import Pairwise
 from mtagent.evaluators.protocol import Evaluator, RatesTogether, checked_evaluator, counts_calls, signature_of
 from mtagent.evaluators.rating import checked_rating, ratings_by, with_absent_spans_noted
-from mtagent.llm.dialogue import together
+from mtagent.llm.gathering import CallsOf, answered, together, unfailed
 from mtagent.llm.protocol import LLM
 from mtagent.records import (
     GAIN_DIGITS,
@@ -154,7 +154,7 @@ class RatingJudge:
             )
         # The earlier text first, which then is an anchor for the later one.
         sides: list[tuple[RatingRole, str]] = [("before", before), ("after", after)]
-        ratings = _unfailed(await ratings_by(evaluator, segment, [text for _, text in sides]), _calls_of_rating)
+        ratings = unfailed(await ratings_by(evaluator, segment, [text for _, text in sides]), calls=_calls_of_rating)
         rated = {
             role: with_absent_spans_noted(checked_rating(rating, evaluator), text).model_copy(update={"role": role})
             for rating, (role, text) in zip(ratings, sides, strict=True)
@@ -166,35 +166,9 @@ def _calls_of_rating(rating: object) -> Iterable[Call]:
     return rating.calls if isinstance(rating, Rating) else ()  # a third party's may be anything, until it is checked
 
 
-async def _all_asked(*work: Coroutine[Any, Any, Answer], calls: Callable[[Answer], Iterable[Call]]) -> list[Answer]:
-    """The answers in order. None is given up where another fails, so that what all of them cost is known."""
-
-    async def answer(coroutine: Coroutine[Any, Any, Answer]) -> Answer | Exception:
-        try:
-            return await coroutine
-        except (*FATAL, OffScript):
-            raise
-        except Exception as error:  # noqa: BLE001 raised below, with the calls of all
-            return error
-
-    return _unfailed(await together(*map(answer, work)), calls)
-
-
-def _unfailed(answers: Sequence[Answer | Exception], calls: Callable[[Answer], Iterable[Call]]) -> list[Answer]:
-    """The ``answers``, where none is an error; else the gravest or first error is raised with the calls of all."""
-    good, failures, paid = list[Answer](), list[Exception](), list[Call]()
-    for answer in answers:
-        if isinstance(answer, Exception):
-            failures.append(answer)
-            paid += calls_of(answer)
-        else:
-            good.append(answer)
-            paid += calls(answer)
-    if failures:
-        failure = next((error for error in failures if isinstance(error, FATAL)), failures[0])
-        setattr(failure, "calls", tuple({id(call): call for call in paid}.values()))  # noqa: B010 may be anybody's
-        raise failure
-    return good
+async def _all_asked(*work: Coroutine[Any, Any, Answer], calls: CallsOf) -> list[Answer]:
+    """The answers in order. If one fails, the others still end, unless the error stops all work."""
+    return unfailed(await answered(*work, calls=calls), calls=calls)
 
 
 async def _role(rate: Rate, evaluator: Evaluator, text: str, role: RatingRole) -> Rating:

@@ -12,7 +12,8 @@ from mtagent.config import Strategy
 from mtagent.errors import UnreadableReply
 from mtagent.evaluators.replies import fields_of
 from mtagent.llm import prompts
-from mtagent.llm.dialogue import Dialogue, together
+from mtagent.llm.dialogue import Dialogue
+from mtagent.llm.gathering import together
 from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import is_blank, read_json
 from mtagent.records import Draft, Segment

@@ -30,7 +30,8 @@ from mtagent.evaluators.protocol import signed
 from mtagent.evaluators.replies import NO_ERROR, Item, Weighed, errors_in, fields_of, read_severity, refuse, text_in
 from mtagent.evaluators.typology import SUBTYPES, Subtype, subtype_of
 from mtagent.llm import prompts
-from mtagent.llm.dialogue import Dialogue, together
+from mtagent.llm.dialogue import Dialogue
+from mtagent.llm.gathering import together
 from mtagent.llm.prompts import Values
 from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import read_answer, read_json

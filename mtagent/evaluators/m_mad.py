@@ -16,7 +16,8 @@ from mtagent.errors import ConfigError
 from mtagent.evaluators.protocol import rated, signed
 from mtagent.evaluators.replies import NO_ERROR, Item, Weighed, errors_in, read_severity, refuse, text_in
 from mtagent.llm import prompts
-from mtagent.llm.dialogue import Dialogue, together
+from mtagent.llm.dialogue import Dialogue
+from mtagent.llm.gathering import together
 from mtagent.llm.prompts import Prompt, Values
 from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import Answer, read_answer

@@ -26,7 +26,8 @@ from mtagent.evaluators.protocol import (
     signed,
 )
 from mtagent.evaluators.rating import checked_rating, rating_as_given
-from mtagent.llm.dialogue import Dialogue, settled
+from mtagent.llm.dialogue import Dialogue
+from mtagent.llm.gathering import finished
 from mtagent.llm.protocol import LLM
 from mtagent.records import Choice, Edit, ErrorSpan, Rating, Segment, contradict
 from mtagent.text import edits, mqm
@@ -164,19 +165,16 @@ class MqmApe:
     async def _compare(
         self, dialogue: Dialogue, segment: Segment, translation: str, mendings: Iterable[Mending]
     ) -> dict[str, tuple[Choice, ...]]:
-        """The judge's choices between ``translation`` and each mended text, all asked for at once.
-
-        None is given up where another fails, so that what all of them cost is known.
-        """
-
+        """The judge's choices between ``translation`` and each mended text, all asked for at once."""
         texts = list(dict.fromkeys(mending.text for mending in mendings if mending.text is not None))
-        comparisons = await settled(*(self._judge.compare(segment, translation, text) for text in texts))
-        for comparison in comparisons:
-            dialogue.calls += calls_of(comparison) if isinstance(comparison, BaseException) else comparison.calls
+        try:
+            comparisons = await finished(*(self._judge.compare(segment, translation, text) for text in texts))
+        except Exception as failure:
+            dialogue.calls += calls_of(failure)
+            raise
         choices = {}
         for text, comparison in zip(texts, comparisons, strict=True):
-            if isinstance(comparison, BaseException):
-                raise comparison
+            dialogue.calls += comparison.calls
             choices[text] = comparison.choices
         return choices
 

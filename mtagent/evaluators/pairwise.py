@@ -17,7 +17,8 @@ import regex
 from mtagent.errors import RatingParseError
 from mtagent.evaluators.protocol import signed
 from mtagent.llm import prompts
-from mtagent.llm.dialogue import Dialogue, finished
+from mtagent.llm.dialogue import Dialogue
+from mtagent.llm.gathering import finished
 from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import read_json, without_thoughts
 from mtagent.records import Call, Choice, Segment, contradict

@@ -21,7 +21,8 @@ from mtagent.evaluators.protocol import signed
 from mtagent.evaluators.replies import fields_of, located, refuse, text_in
 from mtagent.evaluators.search import Search, open_search
 from mtagent.llm import prompts
-from mtagent.llm.dialogue import AGAIN, Dialogue, together
+from mtagent.llm.dialogue import AGAIN, Dialogue
+from mtagent.llm.gathering import together
 from mtagent.llm.prompts import Prompt
 from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import Pairs, read_json

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from mtagent.errors import FATAL, EvaluationError, calls_of
+from mtagent.errors import EvaluationError
 from mtagent.evaluators.protocol import Evaluator, HasWeights, RatesTogether
-from mtagent.llm.dialogue import settled
+from mtagent.llm.gathering import finished
 from mtagent.llm.prompts import described
 from mtagent.records import ErrorSpan, Rating, Segment
 from mtagent.text import mqm, paragraphs, scripts
@@ -190,15 +190,7 @@ async def rated_in_paragraphs(
     If a paragraph fails, its error is raised when all have ended, and carries the calls of all.
     """
     began = time.perf_counter()
-    results = await settled(*(rate(part.segment, part.text) for part in parts))
-    ratings = [result for result in results if isinstance(result, Rating)]
-    failures = [result for result in results if isinstance(result, BaseException)]
-    if failures:
-        fatal = [error for error in failures if isinstance(error, FATAL)]
-        failure = (fatal or failures)[0]
-        paid = (result.calls if isinstance(result, Rating) else calls_of(result) for result in results)
-        setattr(failure, "calls", tuple(call for calls in paid for call in calls))  # noqa: B010 may be anybody's
-        raise failure
+    ratings = await finished(*(rate(part.segment, part.text) for part in parts))
     errors: list[ErrorSpan] = []
     for part, rating in zip(parts, ratings, strict=True):
         for error in rating.errors or ():

@@ -20,7 +20,7 @@ from mtagent.errors import FATAL, BudgetSpent, ConfigError, LanguageNeeded, Mtag
 from mtagent.formats.glossary import Glossary
 from mtagent.jobs.agent import Agent
 from mtagent.jobs.inputs import with_terms
-from mtagent.llm.dialogue import finished
+from mtagent.llm.gathering import finished
 from mtagent.llm.reading import whole_characters
 from mtagent.records import Chain, ErrorCause, Segment, Step, Term, Usage
 from mtagent.serve.access import ANYBODY, Access, Key
