@@ -341,7 +341,7 @@ def test_a_quorum_beside_an_expected_gain_is_refused(shell: Shell) -> None:
     path = calibration(shell, gain=gain, error_free=None)
     gate, _ = calibrated(path, PanelGate(*judges), None)
     assert gate.name == "gain"
-    with pytest.raises(ConfigError, match="and not by a quorum: leave --quorum out"):
+    with pytest.raises(ConfigError, match="not by a quorum: leave quorum out"):
         calibrated(path, PanelGate(*judges, quorum=1), None)
 
 
@@ -350,7 +350,7 @@ def test_the_gate_gain_is_refused_without_an_expected_gain(shell: Shell) -> None
     for options in ("", "--calibration gate.json"):
         done = shell.postedit(f"--evaluator rules --judge rules --gate gain -o out.txt {options}")
         assert done.code == 1
-        assert "the gate gain goes by an expected gain: give --calibration with one" in done.last
+        assert "the gate gain goes by an expected gain: set calibration to a file" in done.last
 
 
 def test_a_gain_that_counts_scores_before_is_shown_with_whose_scores_it_was_held_against(shell: Shell) -> None:

@@ -209,7 +209,7 @@ async def test_a_gate_of_the_users_own_chooses_by_its_word_on_two_texts() -> Non
 
 @pytest.mark.parametrize("gate", ["none", "guards"])
 async def test_a_gate_without_a_judge_cannot_choose(gate: str) -> None:
-    with pytest.raises(ConfigError, match=f"the gate {gate} asks no judge, and cannot choose .* name one with --judge"):
+    with pytest.raises(ConfigError, match=f"the gate {gate} asks no judge, and cannot choose .* set judge"):
         await reranked(OpenGate(gate), BETTER)
 
 

@@ -275,7 +275,7 @@ async def test_a_calibrated_panel_keeps_what_promises_a_gain(
 def test_a_panel_that_cannot_decide_is_refused() -> None:
     with pytest.raises(ConfigError, match="a panel needs a judge"):
         PanelGate()
-    with pytest.raises(ConfigError, match="a quorum of 3 cannot be had of 2 judges"):
+    with pytest.raises(ConfigError, match="quorum 3: needs as many judges, and there are 2"):
         PanelGate(*votes(1, 1), quorum=3)
 
 

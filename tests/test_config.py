@@ -119,7 +119,7 @@ def test_the_configuration_file_of_the_working_folder_is_found_by_all(shell: She
         ("stages = ['postedit', 'postedit']", "", "stages"),
         ("stages = [1]", "", "no stage '1'"),
         ("stages = 'prpe'", "", "m.toml: stages: no stage 'prpe'"),
-        ("[judge]\nevaluator = ['rules', 'rules']", "", "--judge rules: is named twice"),
+        ("[judge]\nevaluator = ['rules', 'rules']", "", "judge: rules is named twice"),
         ("gate = 'guards'\nsamples = 3", "", "samples: is about judges' scores, and the gate guards asks none"),
         ("gate = 'none'\nmargin = 1", "", "margin: is about judges' scores, and the gate none asks none"),
         ("model = 'm'", "--judge gemba-da --judge gemba-da:model=m --base-url http://127.0.0.1:9/v1", "is named twice"),
@@ -138,7 +138,7 @@ def test_a_wrong_setting_is_named_with_where_it_stands(file: str, line: str, mes
 def test_an_empty_base_url_is_an_error_and_not_the_default_server(address: str, shell: Shell) -> None:
     done = shell.postedit("--base-url", address)
     assert done.code == 1
-    assert "mtagent: --base-url: is empty: give the address of a server, or leave it out for OpenAI's" in done.err
+    assert "mtagent: base_url: is empty: give the address of a server, or leave it out for OpenAI's" in done.err
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_a_malformed_address_is_one_line_that_names_where_it_was_set(
     monkeypatch.setenv("OPENAI_BASE_URL", address)
     if "--dry-run" not in line:  # which asks no server
         errors.append(shell(line))
-    places = ("--base-url:", "m.toml: base_url:", "the environment variable OPENAI_BASE_URL")
+    places = ("base_url:", "m.toml: base_url:", "the environment variable OPENAI_BASE_URL")
     for done, place in zip(errors, places, strict=False):
         assert done.code == 1
         (error,) = done.remarks

@@ -149,7 +149,7 @@ def test_error_free_is_an_empty_list_and_scores_nothing_off(kind: str, tmp_path:
 def test_an_unknown_or_edited_text_is_refused_and_never_error_free(kind: str, tmp_path: Path) -> None:
     path = made(kind, tmp_path, Case("1", SOURCE, TEXT, (NICHT,)))
     edited = "Die Bank zahlt nicht, die Bänke"
-    difference = r"'t, die Bänke' is 't, die Bank\.' there \(character 28\).*--judge NAME, or --gate guards"
+    difference = r"'t, die Bänke' is 't, die Bank\.' there \(character 28\).*set judge, or gate=guards"
     with pytest.raises(EvaluationError, match=f"'1': is not the translation that was rated at .*x.seg.*{difference}"):
         rate(path, translation=edited)
     with pytest.raises(EvaluationError, match="segment '1': has another source at"):

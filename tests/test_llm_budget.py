@@ -150,7 +150,7 @@ async def test_tokens_can_be_limited_where_there_is_no_price() -> None:
     assert len(model.requests) > 15
     message = str(next(outcome for outcome in outcomes if isinstance(outcome, BudgetSpent)))
     assert re.match(
-        r"stopped: [\d,]+ tokens of the budget of 40,000 tokens are spent, .* a higher --token-budget", message
+        r"stopped: [\d,]+ tokens of the budget of 40,000 tokens are spent, .* a higher token_budget", message
     )
 
 
@@ -189,7 +189,7 @@ async def test_schema_and_tools_are_reserved_for_too() -> None:
 
 
 def test_dollars_need_a_price_and_the_message_names_the_ways_out() -> None:
-    with pytest.raises(ConfigError, match=r"price of scripted is not known .*--prices FILE.*--token-budget N"):
+    with pytest.raises(ConfigError, match=r"price of scripted is not known .*\(prices\).*\(token_budget\)"):
         Budgeted(ScriptedLLM([]), Budget(1.0))
     assert budget_of(Config()) is None
 
@@ -284,7 +284,7 @@ def test_a_run_stops_within_its_budget_and_goes_on_with_more_to_the_same_end(job
         spent = re.search(rf"stopped: \$([\d.]+) of the budget of \${limit:.4f} is spent", done.err)
         assert spent is not None, done.err
         assert float(spent[1]) == pytest.approx(run.usage.cost, abs=0.0001)  # floats add up in any order
-        assert "the same command with a higher --budget goes on from there" in done.err
+        assert "the same command with a higher budget goes on from there" in done.err
     assert run.state == "finished"
     assert runs >= 4
     assert job.read("mine.txt") == job.read("free.txt")
@@ -304,9 +304,9 @@ def test_stored_replies_need_no_budget(job: Shell, server: str) -> None:
 def test_without_a_price_nothing_is_begun(job: Shell, server: str) -> None:
     done = translate(job, server, "--budget 5 --model unheard-of")
     assert done.code == 1
-    assert done.err.startswith("mtagent: --budget: the price of unheard-of is not known there: name it in a price file")
+    assert done.err.startswith("mtagent: budget: the price of unheard-of is not known there: name it in a price file")
     rated = job(f"rate -s long.txt -t long.txt -l en-es --budget 1 -q --base-url {server}")
-    assert (rated.code, "--token-budget N" in rated.err) == (1, True)
+    assert (rated.code, "token_budget" in rated.err) == (1, True)
     with Store(job.folder / "store.db") as store:
         assert store.runs() == []
 
@@ -328,7 +328,7 @@ def test_a_run_with_calls_that_nobody_counted_is_not_gone_on_with_in_a_budget(jo
             assert again.code == 1
             assert re.search(r"run 'mine' has made \d+ calls to \S+ that the server did not count", again.err)
             assert ways_out in again.err
-            assert "--token-budget" not in again.err
+            assert "token_budget" not in again.err
         before = summary(job, "mine").usage.calls
         assert translate(job, server, "--budget 0.2", "another").code == 4
         assert summary(job, "another").usage.calls <= before, "stored replies cost nothing"

@@ -141,7 +141,7 @@ async def test_what_may_pass_is_tried_again(connect: Connect, fault: Fault) -> N
         (400, "", BadRequest, "change the settings"),
         (401, "", AuthenticationError, "check the key in OPENAI_API_KEY"),
         (403, "", AuthenticationError, ".+"),
-        (404, "", BadRequest, "m may be gone, .* --model NAME"),
+        (404, "", BadRequest, "m may be gone, .* name another in model"),
         (413, "", BadRequest, "change the settings"),
         (422, "", BadRequest, "change the settings"),
         (429, "insufficient_quota", RateLimited, "check the account's quota"),
@@ -514,4 +514,4 @@ async def test_a_server_that_keeps_failing_is_told_of_once_a_call_is_tried_for_t
         assert (await session.ask()).text == "Hi"
         warnings = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
         assert len(warnings) == told
-        assert all("keeps failing (" in line and line.endswith("up to 900 s (--deadline)") for line in warnings)
+        assert all("keeps failing (" in line and line.endswith("up to 900 s (deadline)") for line in warnings)

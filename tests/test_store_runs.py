@@ -50,7 +50,7 @@ def test_other_settings_or_inputs_are_refused_and_named(store: Store) -> None:
     store.start("r", settings=before, inputs={"n": 1}).close()
     with pytest.raises(StoreError) as refusal:
         store.start("r", settings={"gate": {"margin": 1, "kind": "rate"}, "x": "y" * 99}, inputs={"n": 2})
-    for part in ("gate.margin was 0.5, is now 1", "model was 'm', is now not set", "n was 1, is now 2", "--name"):
+    for part in ("gate.margin was 0.5, is now 1", "model was 'm', is now not set", "n was 1, is now 2", "another name"):
         assert part in str(refusal.value)
     assert "kind" not in str(refusal.value)
     assert "y" * 60 not in str(refusal.value)
@@ -183,7 +183,7 @@ def test_a_run_that_another_process_works_on_is_locked_until_that_process_is_kil
 ) -> None:
     with in_child(HOLD, tmp_path / "s.db") as child:
         assert next_line(child) == "held\n"
-        with pytest.raises(RunLocked, match=rf"'first': process {child.pid} is working on it.*--name"):
+        with pytest.raises(RunLocked, match=rf"'first': process {child.pid} is working on it.*another name"):
             start(store)
         with pytest.raises(RunLocked):
             store.reopen("first")

@@ -277,8 +277,8 @@ def test_a_key_in_the_wrong_place_is_refused_unseen_and_unstored(
 def test_the_message_about_a_key_in_an_address_names_the_way_out(shell: Shell) -> None:
     done = shell("config --base-url http://h/v1?api-key=4711")
     assert done.err == (
-        "mtagent: --base-url: holds a key in its query (api-key=); it would be stored and shown: put the key in the "
-        "environment variable OPENAI_API_KEY, or in the one that --api-key-env names\n"
+        "mtagent: base_url: holds a key in its query (api-key=); it would be stored and shown: put the key in the "
+        "environment variable OPENAI_API_KEY, or in the one that api_key_env names\n"
     )
 
 
