@@ -9,8 +9,8 @@ from pathlib import Path
 from mtagent.config import Config
 from mtagent.errors import FATAL, ConfigError, InputError, MtagentError
 from mtagent.evaluators import confidence
-from mtagent.evaluators.confidence import Calibration, Kind
-from mtagent.evaluators.himate import Check, HiMATE
+from mtagent.evaluators.confidence import ConfidenceThreshold, Kind
+from mtagent.evaluators.himate import HiMATE, Reflection
 from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import (
     Files,
@@ -41,7 +41,7 @@ async def calibrate_file(
     on_start: Callable[[str, int, int], None],
     on_chain: Callable[[Chain], None],
     output: Path | None = None,
-) -> tuple[Calibration, RunSummary]:
+) -> tuple[ConfidenceThreshold, RunSummary]:
     """The ``percent``-th percentile of the confidences of all verifications of the translations in ``files``.
 
     The run is stored, so that the same command again pays only for what is missing, also for another percentile.
@@ -57,7 +57,7 @@ async def calibrate_file(
     alone = {"stages": ("postedit",), "evaluator": spec, "gate": "none", "triage": None, "triage_above": None}
     config = config.model_copy(update=alone)
     settings = settings_for_results(config)
-    checks: list[Check] = []
+    checks: list[Reflection] = []
     with files.spooled(config) as (files, config), Store(config.store or default_path()) as store:
         pair, total = _only_pair(config, files)
         models = RunModels(config, store)
@@ -112,27 +112,30 @@ def _only_pair(config: Config, files: Files) -> tuple[str, int]:
     return next(iter(pairs)), pairs.total()
 
 
-async def _reflect(evaluator: HiMATE, segment: Segment) -> tuple[Step, list[Check]]:
+async def _reflect(evaluator: HiMATE, segment: Segment) -> tuple[Step, list[Reflection]]:
     """One segment up to self-reflection; what fails is a failed step, as in a chain."""
     text = segment.translation or ""
     if not (segment.source.strip() and text.strip()):
         return Step(stage="postedit", text=text, verdict="unchanged", cause=PlainCause(kind="blank")), []
     try:
-        rating, findings = await evaluator.assess(segment, text)
+        rating, results = await evaluator.assess(segment, text)
     except FATAL:
         raise
     except MtagentError as error:
         cause = ErrorCause.of(error)
         return Step(stage="postedit", text=text, verdict="failed", cause=cause, calls=error.calls), []
-    checks = [finding.check for finding in findings if finding.check and finding.check.confidence is not None]
+    checks = []
+    for result in results:
+        if result.reflection is not None and result.reflection.confidence is not None:
+            checks.append(result.reflection)
     noted = NotedCause(kind="other", detail=f"calibration: {len(checks)} confidences")
     step = Step(stage="postedit", text=text, verdict="unchanged", cause=noted, ratings=(rating,), calls=rating.calls)
     return step, checks
 
 
 def _calibration(
-    evaluator: HiMATE, pair: str, checks: list[Check], percent: float, segments: tuple[int, int]
-) -> Calibration:
+    evaluator: HiMATE, pair: str, checks: list[Reflection], percent: float, segments: tuple[int, int]
+) -> ConfidenceThreshold:
     values = [check.confidence for check in checks if check.confidence is not None]
     if len(values) < FEWEST:
         why = f"{segments[1]} of {segments[0]} segments failed" if segments[1] else "take more segments with errors"
@@ -144,7 +147,7 @@ def _calibration(
         raise ConfigError(
             "the server gives log-probabilities for some replies only: calibrate with --confidence verbal"
         )
-    return Calibration(
+    return ConfidenceThreshold(
         model=evaluator.model,
         pair=pair,
         threshold=confidence.percentile(values, percent),
