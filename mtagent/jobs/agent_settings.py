@@ -9,7 +9,7 @@ from mtagent.chain.gate import OpenGate
 from mtagent.config import Config, ModelSettings, Role
 from mtagent.errors import ConfigError
 from mtagent.evaluators.registry import asks_model, may_ask_model, takes_forced
-from mtagent.jobs.parts import Checked, OwnParts, checked_plan, judge_specs
+from mtagent.jobs.parts import CheckedPlan, OwnParts, checked_plan, judge_specs
 
 FOREIGN = {
     "source_lang": "name the languages of each text",
@@ -34,7 +34,7 @@ def refuse_foreign(given: Mapping[str, Any]) -> None:
             raise ConfigError(f"{name}: does nothing in an agent: {FOREIGN[name]}")
 
 
-def refuse_idle(given: Mapping[str, Any], config: Config, own: OwnParts) -> Checked:
+def refuse_idle(given: Mapping[str, Any], config: Config, own: OwnParts) -> CheckedPlan:
     """The plan of an agent. Raises :class:`ConfigError` for what was ``given`` and cannot work, or would do nothing.
 
     Settings at their defaults do no harm, and neither do those of a file, which may be there for other commands.
@@ -58,7 +58,7 @@ def refuse_idle(given: Mapping[str, Any], config: Config, own: OwnParts) -> Chec
     return checked
 
 
-def _why_idle(name: str, value: Any, checked: Checked, own: OwnParts) -> str | None:
+def _why_idle(name: str, value: Any, checked: CheckedPlan, own: OwnParts) -> str | None:
     """Why the setting ``name`` does nothing; ``None`` where it does something."""
     plan, config, stages = checked.plan, checked.config, checked.plan.stages
     if name in ModelSettings.model_fields or name in OF_SERVERS:
@@ -97,7 +97,7 @@ def _why_idle(name: str, value: Any, checked: Checked, own: OwnParts) -> str | N
 _THE_MODELS = "the model that you pass (llm, llms) has settings of its own: set it there"
 
 
-def _why_idle_in_role(name: str, value: Any, checked: Checked, own: OwnParts) -> str | None:
+def _why_idle_in_role(name: str, value: Any, checked: CheckedPlan, own: OwnParts) -> str | None:
     """The same for what is about one role's model, or about the judges."""
     plan, config, edits_nothing = checked.plan, checked.config, _needs_edits(checked.plan.stages)
     roles = checked.roles - ({"judge"} if edits_nothing else set())  # no gate decides on a first translation
