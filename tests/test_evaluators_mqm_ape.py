@@ -137,7 +137,7 @@ async def test_what_is_not_suggested_is_asked_for_in_one_request_and_drives_the_
         (span("nirgends", suggestion="x"), "the span is not in the text"),
         (span("e", start=None, end=None, suggestion="x"), "the span stands only inside words"),
         (span("on Friday", side="omission", suggestion="am Freitag"), "no anchor tells where text is missing"),
-        (span("sammeln", suggestion="sammeln"), "the suggestion is what stands there"),
+        (span("sammeln", suggestion="sammeln"), "the suggestion is already there"),
     ],
 )
 async def test_what_cannot_be_mended_is_kept_with_a_warning_or_dropped_and_it_is_said(

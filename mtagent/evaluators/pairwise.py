@@ -30,7 +30,7 @@ MOST_CONTRADICTIONS = 16
 """Comparisons with contradicting choices among those, from which on a judge is reported."""
 
 
-class Comparison(NamedTuple):
+class PairwiseAnswer(NamedTuple):
     """What was chosen in each order (the earlier text first, then the later one first), and the calls."""
 
     choices: tuple[Choice, ...]
@@ -62,7 +62,7 @@ class Pairwise:
         self._contradicted: deque[bool] = deque(maxlen=WATCHED)
         self._is_reported = False
 
-    async def compare(self, segment: Segment, before: str, after: str) -> Comparison:
+    async def compare(self, segment: Segment, before: str, after: str) -> PairwiseAnswer:
         """Ask for the better of the two, twice. Raises :class:`RatingParseError` if two replies cannot be read."""
         with Dialogue(self._llm, segment.id) as dialogue:
             first, second = await finished(
@@ -70,7 +70,7 @@ class Pairwise:
             )
         choices = (_SIDES[first], _SIDES_SWAPPED[second])
         self._watch(choices)
-        return Comparison(choices, tuple(dialogue.calls))
+        return PairwiseAnswer(choices, tuple(dialogue.calls))
 
     def _watch(self, choices: tuple[Choice, ...]) -> None:
         """Warn once if the judge contradicted itself in :data:`MOST_CONTRADICTIONS` of the last comparisons.
