@@ -69,7 +69,8 @@ class EAPrompt:
     ) -> None:
         if steps not in _PROMPTS:
             raise ConfigError(f"evaluator eaprompt: steps is 1 or 2, not {steps}")
-        self._llm, self._reference = llm, reference
+        self._llm = llm
+        self._reference = reference
         self.calls = (1, steps)  # counting an empty list is one request for all segments, and paid for once
         self._prompts = [prompts.load(name, prompts_folder) for name in _PROMPTS[steps]]
         self.signature = signed(
