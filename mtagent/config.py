@@ -71,10 +71,11 @@ def typed_options(
             for parameter in inspect.signature(kind).parameters.values()
             if parameter.kind is parameter.KEYWORD_ONLY and parameter.name not in ("prompts_folder", "data_folder")
         ]
-    if unknown := next((key for key in options if key not in known), None):
-        near = get_close_matches(unknown, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known) or 'no options'}"
-        raise ConfigError(f"{who}: no option {unknown!r}; {hint}")
+    for key in options:
+        if key not in known:
+            near = get_close_matches(key, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known) or 'no options'}"
+            raise ConfigError(f"{who}: no option {key!r}; {hint}")
     function = kind
     while isinstance(function, partial):
         function = function.func
@@ -139,7 +140,8 @@ _NOT_SHOWN = ("base_url", "api_key_env")  # where people put keys by mistake
 def _address(address: str) -> str:
     if not address.strip():
         raise ValueError("is empty: give the address of a server, or leave it out for OpenAI's")
-    if problem := address_problem(address):
+    problem = address_problem(address)
+    if problem:
         raise ValueError(problem)
     return address
 

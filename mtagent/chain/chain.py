@@ -320,7 +320,10 @@ class _SegmentWork:
             text = text.strip("\r\n")
         if _adds_lines(source, text):
             raise UnusableTranslation(f"{name} made several lines of one")
-        if not isinstance(translator, LLMTranslator) and (damages := self._refusals(self.segment, text, again)):
+        if isinstance(translator, LLMTranslator):
+            return text  # it has checked its text itself
+        damages = self._refusals(self.segment, text, again)
+        if damages:
             raise UnusableTranslation(f"{name}: {listed(damages)}")
         return text
 

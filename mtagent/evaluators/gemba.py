@@ -353,7 +353,7 @@ _IN_BRACKETS = regex.compile(r"\([^()\n]*+$")
 
 
 def _candidates(text: str) -> Iterator[_Candidate]:
-    """The numbers of ``text`` that are said to be the score, and the ranges."""
+    """The numbers in ``text`` that may be the score, and the ranges."""
     items = {match.start(1): int(match[1]) for match in _ITEM.finditer(text)}
     start_of_line = 0
     for line in text.split("\n"):
@@ -361,16 +361,18 @@ def _candidates(text: str) -> Iterator[_Candidate]:
         for number in _NUMBER.finditer(line):
             at = start_of_line + number.start()
             if items.get(at, 101) <= len(items) + 1 and not (alone and line == text):
-                continue  # it numbers one of so many items
+                continue  # it is the number of an item in a list
             if alone:
                 yield _Candidate(_value(alone[2], alone[1]))
-            elif candidate := _said_of(line, number, first=at == 0):
+                continue
+            candidate = _candidate(line, number, is_first=at == 0)
+            if candidate is not None:
                 yield candidate
         start_of_line += len(line) + 1
 
 
-def _said_of(line: str, number: regex.Match[str], *, first: bool) -> _Candidate | None:
-    """What ``line`` says of a ``number`` in it; ``first`` if the reply begins with it."""
+def _candidate(line: str, number: regex.Match[str], *, is_first: bool) -> _Candidate | None:
+    """A ``number`` in ``line`` as a candidate, if it may be the score; ``is_first``: the reply begins with it."""
     start, end = number.span()
     before = line[max(0, start - _WINDOW) : start]
     sign = before[-1:] if before.endswith(_MINUS) and not before[-2:-1].isalnum() else ""
@@ -378,7 +380,7 @@ def _said_of(line: str, number: regex.Match[str], *, first: bool) -> _Candidate 
     clause = before[max((cut.end() for cut in _CLAUSE.finditer(before)), default=0) :]
     label = next(reversed(list(_WORD.finditer(clause))), None)
     named = label is not None and _LEADS.fullmatch(clause, label.end()) is not None
-    by_itself = not clause and (first or _WORD.search(before) is not None)  # a sentence of nothing but the number
+    by_itself = not clause and (is_first or _WORD.search(before) is not None)  # a sentence of nothing but the number
     is_aspect = _ANOTHER_ASPECT.search(clause) is not None and _ASPECT.match(line, end) is not None
     named = named or is_aspect or _NAMED_AFTER.match(line, end) is not None
     on_scale = line[end : end + 1] in (_OF_100, _SCALE)
@@ -393,7 +395,8 @@ def _said_of(line: str, number: regex.Match[str], *, first: bool) -> _Candidate 
     whose = line[:start] if _IN_BRACKETS.search(clause) else clause
     if _ANOTHER_TEXT.search(whose) or (_IN_BRACKETS.search(clause) and _QUOTED in whose):
         return None
-    if (limit := _END_OF_SCALE.search(clause)) and not _GIVEN.search(clause, endpos=limit.start()):
+    end_of_scale = _END_OF_SCALE.search(clause)
+    if end_of_scale and not _GIVEN.search(clause, endpos=end_of_scale.start()):
         return None
     final = _FINAL.search(clause) is not None
     if _RANGE_BEFORE.search(clause) or (not on_scale and _GOES_ON.match(line, end)):
