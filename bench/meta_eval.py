@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mtagent.analysis.agreement import Averaging, PairedScores, Row, calibrated_accuracy, groups_of, paired
+from mtagent.analysis.agreement import Averaging, PairedScores, ScorePair, calibrated_accuracy, groups_of, paired
 from mtagent.analysis.ties import Floats, pairs_in
 
 DATA = Path(os.environ.get("MTAGENT_TEST_DATA", str(Path(__file__).parents[2] / "shared" / "data")))
@@ -116,7 +116,9 @@ def _random() -> Iterable[Case]:
     human = np.round(rng.normal(size=MANY) * 4) / 4
     yield Case("random, pooled", _pooled(human[:3980] + rng.normal(size=3980), human[:3980]))
     scores = human[:5520] + rng.normal(size=5520)
-    rows = (Row(str(i % 12), str(i // 12), one, other) for i, (one, other) in enumerate(_lists(scores, human[:5520])))
+    rows = (
+        ScorePair(str(i % 12), str(i // 12), one, other) for i, (one, other) in enumerate(_lists(scores, human[:5520]))
+    )
     yield Case("random, by item", paired(rows), "item")
     yield Case("random, pooled", _pooled(human + rng.normal(size=MANY), human))
 
@@ -124,10 +126,10 @@ def _random() -> Iterable[Case]:
 def _real(data: Path) -> Iterable[Case]:
     segments = [json.loads(line) for line in _lines(data / "ment_zh-en.jsonl")]
     rows = [(name, one["seg"], one["rate"][name], one["human"][name]) for one in segments for name in one["human"]]
-    yield Case("MENT, RATE, pooled", paired(Row(name, str(item), *scores) for name, item, *scores in rows))
+    yield Case("MENT, RATE, pooled", paired(ScorePair(name, str(item), *scores) for name, item, *scores in rows))
     wmt23 = [row for row in _table(data / "wmt23_en-de_seg_scores.tsv") if row["system"] != "refA"]
     for name in ("M-MAD", "XCOMET-Ensemble"):
-        scores = paired(Row(row["system"], row["seg"], float(row[name]), float(row["mqm"])) for row in wmt23)
+        scores = paired(ScorePair(row["system"], row["seg"], float(row[name]), float(row["mqm"])) for row in wmt23)
         yield Case(f"WMT23 en-de, {name}, by item", scores, "item")
         yield Case(f"WMT23 en-de, {name}, pooled", scores)
     wmt25 = list(_table(data / "wmt25_paragraph_scores.tsv"))[:MANY]
@@ -140,7 +142,7 @@ def _real(data: Path) -> Iterable[Case]:
 
 
 def _pooled(evaluator: Floats, human: Floats) -> PairedScores:
-    return paired(Row("all", str(place), *both) for place, both in enumerate(_lists(evaluator, human)))
+    return paired(ScorePair("all", str(place), *both) for place, both in enumerate(_lists(evaluator, human)))
 
 
 def _lists(evaluator: Floats, human: Floats) -> Iterable[tuple[float, float]]:

@@ -12,9 +12,8 @@ from mtagent.version import __version__ as __version__
 
 if TYPE_CHECKING:
     from mtagent.chain.chain import Plan, improve
-    from mtagent.chain.decided import decided
+    from mtagent.chain.decided_text import decided
     from mtagent.config import Config
-    from mtagent.decisions import Decision
     from mtagent.errors import MtagentError
     from mtagent.evaluators.protocol import Evaluator
     from mtagent.jobs.agent import Agent
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
         Term,
         Usage,
     )
+    from mtagent.records.decisions import Decision
     from mtagent.store.store import Store
     from mtagent.translators.protocol import Translator
 
@@ -64,8 +64,8 @@ _WHERE = {
     "Term": "records",
     "Usage": "records",
     "rate": "jobs.rate",
-    "Decision": "decisions",
-    "decided": "chain.decided",
+    "Decision": "records.decisions",
+    "decided": "chain.decided_text",
     "Store": "store.store",
 }
 

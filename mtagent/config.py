@@ -481,6 +481,7 @@ class SettingsFile:
     @classmethod
     def read(cls, path: Path) -> SettingsFile:
         """The file at ``path``. Raises :class:`ConfigError` where it cannot be read."""
+        refuse_pipe(path, "the settings file")
         try:
             return cls(path, path.read_bytes())
         except OSError as error:
@@ -489,7 +490,7 @@ class SettingsFile:
     @property
     def folder(self) -> Path:
         """The folder that relative paths in the file start from."""
-        return self.path.parent if self.path.is_file() else Path()  # a pipe such as /dev/fd/63 has no folder
+        return self.path.parent
 
     def text(self) -> str:
         """The content as text; each line ends with a line feed, as in any text file. Raises :class:`ConfigError`."""

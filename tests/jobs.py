@@ -9,7 +9,8 @@ from typing import Any
 
 from mtagent.config import load
 from mtagent.jobs.improve import improve_file
-from mtagent.jobs.inputs import Files, RatingInputs, RatingOutput
+from mtagent.jobs.inputs import Files, RatingInputs
+from mtagent.jobs.outputs import RatingOutput
 from mtagent.jobs.parts import OwnParts
 from mtagent.jobs.rate import RatingReport, rate_file, rate_run
 from mtagent.llm.fake import ScriptedLLM

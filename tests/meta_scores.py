@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from mtagent.analysis.agreement import PairedScores, Row, paired
+from mtagent.analysis.agreement import PairedScores, ScorePair, paired
 
 HUMAN = [[0, -1, -5, 0, -2, -1], [-1, -6, -5, 0, -2, -1], [0, -2, 0, -1, -7, -3], [-10, -6, -11, -5, -2, -4]]
 JUDGE = [
@@ -16,10 +16,10 @@ JUDGE = [
 """Four systems, six segments, made up, with ties and with two systems in the wrong order."""
 
 
-def table(evaluator: Sequence[Sequence[float | None]], human: Sequence[Sequence[float | None]]) -> list[Row]:
+def table(evaluator: Sequence[Sequence[float | None]], human: Sequence[Sequence[float | None]]) -> list[ScorePair]:
     """Rows from two tables, systems × items; systems are called A, B …, items 0, 1 …"""
     return [
-        Row("ABCDEFGH"[system], str(item), ours, theirs)
+        ScorePair("ABCDEFGH"[system], str(item), ours, theirs)
         for system, sides in enumerate(zip(evaluator, human, strict=True))
         for item, (ours, theirs) in enumerate(zip(*sides, strict=True))
     ]
@@ -32,4 +32,4 @@ def scores(evaluator: Sequence[Sequence[float | None]], human: Sequence[Sequence
 
 def one_system(evaluator: Iterable[float], human: Iterable[float]) -> PairedScores:
     """The scores of one system."""
-    return paired(Row("A", str(item), *both) for item, both in enumerate(zip(evaluator, human, strict=True)))
+    return paired(ScorePair("A", str(item), *both) for item, both in enumerate(zip(evaluator, human, strict=True)))

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from mtagent.analysis.compare import Cell, Comparison, Row
+from mtagent.analysis.compare import Cell, ComparedTexts, RunComparison
 from mtagent.analysis.staged_run import Cost
 from mtagent.chain.guards import GUARDS
 from mtagent.records import (
@@ -75,9 +75,9 @@ def score(values: Sequence[float], metric: str = "chrF2", higher: bool = True) -
 def row(
     stage: str | None, values: Sequence[float], former: str | None = None, *, name: str | None = None,
     texts: Sequence[str] | None = None, cost: Usage | None = None, higher: bool = True,
-) -> Row:  # fmt: skip
+) -> ComparedTexts:  # fmt: skip
     told = name or stage or "file"
-    return Row(
+    return ComparedTexts(
         name=told, run=RUN if stage else None, stage=stage, former=former,
         texts=tuple(texts if texts is not None else [f"{told} {i}" for i in range(len(values))]),
         cells=(Cell(score(values, higher=higher)),), cost=None if cost is None else Cost(cost, 1.0),
@@ -92,9 +92,9 @@ def summary() -> RunSummary:
     )  # fmt: skip
 
 
-def comparison(*rows: Row, ids: Sequence[str] | None = None) -> Comparison:
+def comparison(*rows: ComparedTexts, ids: Sequence[str] | None = None) -> RunComparison:
     ids = ids if ids is not None else [str(i) for i in range(1, len(rows[0].texts) + 1)]
-    return Comparison(tuple(ids), rows, ("chrF2",), "chrF2")
+    return RunComparison(tuple(ids), rows, ("chrF2",), "chrF2")
 
 
 # --- any chain that the records allow

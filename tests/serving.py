@@ -12,8 +12,9 @@ from typing import Any
 
 import httpx
 
-from mtagent.serve.app import Server, bound, make_app
+from mtagent.serve.app import ServiceServer, make_app
 from mtagent.serve.service import Service
+from mtagent.web import listening_socket
 
 Json = dict[str, Any]
 
@@ -58,9 +59,9 @@ def serving(service: Service, **app: Any) -> Iterator[str]:
     """The address of a server on 127.0.0.1 that stands before ``service``."""
     import uvicorn
 
-    listening = bound("127.0.0.1", 0)
+    listening = listening_socket("127.0.0.1", 0)
     config = uvicorn.Config(make_app(service, **app), log_config=None, lifespan="on", timeout_graceful_shutdown=1)
-    server = Server(config, service)
+    server = ServiceServer(config, service)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])))
     thread.start()
     try:

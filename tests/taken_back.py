@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mtagent.chain.decided import numbered
+from mtagent.chain.decided_text import numbered
 from mtagent.records import Chain
 from mtagent.text import edits
 

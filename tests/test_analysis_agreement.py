@@ -17,7 +17,7 @@ from mtagent.analysis.agreement import (
     Averaging,
     Missing,
     PairedScores,
-    Row,
+    ScorePair,
     accuracy,
     calibrated_accuracy,
     kendall,
@@ -49,9 +49,11 @@ tables = st.integers(1, 4).flatmap(
 
 
 def test_rows_in_any_order_keep_their_scores_which_cannot_be_written_to() -> None:
-    own = paired([Row("B", "1", 4, 5), Row("A", "0", 0, 1), Row("B", "0", 3, 2), Row("A", "1", 7, 8)])
+    own = paired(
+        [ScorePair("B", "1", 4, 5), ScorePair("A", "0", 0, 1), ScorePair("B", "0", 3, 2), ScorePair("A", "1", 7, 8)]
+    )
     assert (own.systems, own.items, len(own), own.missing) == (("B", "A"), ("1", "0"), 4, Missing())
-    assert list(own.rows())[2] == Row("B", "0", 3.0, 2.0)
+    assert list(own.rows())[2] == ScorePair("B", "0", 3.0, 2.0)
     with pytest.raises(ValueError, match="read-only"):
         own.evaluator[0] = 9
 
@@ -59,24 +61,37 @@ def test_rows_in_any_order_keep_their_scores_which_cannot_be_written_to() -> Non
 @pytest.mark.parametrize(
     ("rows", "policy", "message"),
     [
-        ([Row("A", "0", None, 1)], "refuse", "system 'A', item '0': the evaluator's score is missing; give all"),
-        ([Row("A", "0", 1, None)], "refuse", "system 'A', item '0': the human score is missing"),
-        ([Row("A", "0", 1, 1), Row("B", "1", 1, 1)], "refuse", "system 'A', item '1': has no row"),
-        ([Row("A", "0", None, 1), Row("A", "0", 1, 1)], "leave-out", "system 'A', item '0': has two rows"),
-        ([Row("A", "0", math.nan, 1)], "leave-out", "system 'A', item '0': the evaluator's score is no finite number"),
-        ([Row("A", "0", 1, -1e200)], "refuse", r"the human score is no finite number up to 1e\+100; a missing one is"),
-        ([], "refuse", "no translation with a score"),
-        ([Row("A", "0", None, 1), Row("A", "1", 1, None)], "leave-out", "no translation with a score"),
+        ([ScorePair("A", "0", None, 1)], "refuse", "system 'A', item '0': the evaluator's score is missing; give all"),
+        ([ScorePair("A", "0", 1, None)], "refuse", "system 'A', item '0': the human score is missing"),
+        ([ScorePair("A", "0", 1, 1), ScorePair("B", "1", 1, 1)], "refuse", "system 'A', item '1': has no row"),
+        ([ScorePair("A", "0", None, 1), ScorePair("A", "0", 1, 1)], "leave-out", "system 'A', item '0': has two rows"),
+        (
+            [ScorePair("A", "0", math.nan, 1)],
+            "leave-out",
+            "system 'A', item '0': the evaluator's score must be a finite number",
+        ),
+        (
+            [ScorePair("A", "0", 1, -1e200)],
+            "refuse",
+            r"the human score must be a finite number up to 1e\+100; a missing one is",
+        ),
+        ([], "refuse", "no translation has both a score"),
+        ([ScorePair("A", "0", None, 1), ScorePair("A", "1", 1, None)], "leave-out", "no translation has both a score"),
     ],
 )
-def test_what_is_refused(rows: list[Row], policy: Any, message: str) -> None:
+def test_what_is_refused(rows: list[ScorePair], policy: Any, message: str) -> None:
     with pytest.raises(InputError, match=message):
         paired(rows, missing=policy)
 
 
 def test_missing_scores_are_left_out_and_counted_by_what_is_missing() -> None:
-    rows = [Row("A", "0", 1, 1), Row("A", "1", None, 1), Row("A", "2", 1, None), Row("B", "0", None, None)]
-    rows += [Row("B", "1", 2, 2), Row("C", "0", 1, 1)]
+    rows = [
+        ScorePair("A", "0", 1, 1),
+        ScorePair("A", "1", None, 1),
+        ScorePair("A", "2", 1, None),
+        ScorePair("B", "0", None, None),
+    ]
+    rows += [ScorePair("B", "1", 2, 2), ScorePair("C", "0", 1, 1)]
     own = paired(rows, missing="leave-out")
     assert own.missing == Missing(evaluator=1, human=1, both=1, absent=3)
     assert list(own.rows()) == [rows[0], *rows[4:]]
@@ -104,11 +119,15 @@ def test_a_systems_score_is_the_mean_over_its_segments_with_both_scores_or_given
     assert (means.evaluator.tolist(), means.human.tolist()) == ([1.5, 5.0], [2.0, 3.0])
     assert (means.systems[means.system[1]], means.level, means.missing.absent) == ("B", "sys", 1)
     assert system_level(means) is means
-    given = accuracy(paired([Row("A", "", 30.1, 0.5), Row("B", "", 28.0, 0.7), Row("C", "", 31.0, 0.9)], level="sys"))
+    given = accuracy(
+        paired(
+            [ScorePair("A", "", 30.1, 0.5), ScorePair("B", "", 28.0, 0.7), ScorePair("C", "", 31.0, 0.9)], level="sys"
+        )
+    )
     assert given.value == pytest.approx(2 / 3)
     assert given.signature == "acc|level:sys|avg:none|eps:0|left-out:0|version:0.1.0"
     with pytest.raises(InputError, match="a system's own score has no item"):
-        paired([Row("A", "1", 1, 1)], level="sys")
+        paired([ScorePair("A", "1", 1, 1)], level="sys")
 
 
 # --- what cannot be computed
@@ -169,7 +188,7 @@ def test_correlations_are_scipys(name: str, averaging: Averaging, cells: list[li
         with pytest.raises(InputError):
             scores(evaluator, human)
         return
-    groups: dict[str, list[Row]] = {}
+    groups: dict[str, list[ScorePair]] = {}
     for row in rows:
         groups.setdefault({"none": "", "item": row.item, "system": row.system}[averaging], []).append(row)
     sides = [([row.evaluator for row in group], [row.human for row in group]) for group in groups.values()]
@@ -250,7 +269,7 @@ def test_soft_pairwise_accuracy_needs_segments_of_all_systems() -> None:
     nowhere = soft_pairwise_accuracy(scores([[1, None], [None, 2]], [[1, 1], [1, 1]]))
     assert nowhere.undefined == "no segment has scores of all systems"
     assert soft_pairwise_accuracy(one_system([1, 2], [1, 2])).undefined == ALONE
-    with pytest.raises(ConfigError, match="needs the scores of segments"):
+    with pytest.raises(ConfigError, match="needs scores of segments"):
         soft_pairwise_accuracy(system_level(scores(human, human)))
     with pytest.raises(ConfigError, match="0 permutations"):
         p_values(np.ones((2, 2)), 0)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from mtagent.analysis.compare import Comparison, Moved, compare_run, compare_runs, parts_by
+from mtagent.analysis.compare import Moved, RunComparison, compare_run, compare_runs, parts_by
 from mtagent.analysis.compare_tables import flat
 from mtagent.analysis.score import ScoreOptions
 from mtagent.analysis.staged_run import Cost, Outcomes
@@ -59,12 +59,12 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def whole(tmp_path: Path, config: Config) -> Comparison:
+def whole(tmp_path: Path, config: Config) -> RunComparison:
     """A run of all three stages by a scripted model, with cached and reasoning tokens."""
     return compared_chain(tmp_path, config)
 
 
-def compared_chain(folder: Path, config: Config, **how: Any) -> Comparison:
+def compared_chain(folder: Path, config: Config, **how: Any) -> RunComparison:
     improve(folder, scripted(USAGES), "r", SOURCES)
     return compare_runs(["r"], config, reference=written(folder / "ref.txt", REFERENCES), **how)
 
@@ -74,7 +74,7 @@ def written(path: Path, lines: Sequence[str]) -> Path:
     return path
 
 
-def compared(folder: Path, *chains: Chain | None, **how: Any) -> Comparison:
+def compared(folder: Path, *chains: Chain | None, **how: Any) -> RunComparison:
     """A run of ``chains``, compared."""
     store(folder / "store.db", "r", *chains, settings=how.pop("settings", None), total=how.pop("total", None))
     with Store(folder / "store.db") as opened:
@@ -93,19 +93,19 @@ def applied(old: str, new: str, start: int = 0) -> Edit:
     return Edit(old=old, new=new, outcome="applied", start=start, end=start + len(old))
 
 
-def cost_of(result: Comparison, row: str) -> Cost:
+def cost_of(result: RunComparison, row: str) -> Cost:
     cost = result.row(row).cost
     assert cost is not None
     return cost
 
 
-def moved_of(result: Comparison, row: str) -> Moved:
+def moved_of(result: RunComparison, row: str) -> Moved:
     moved = result.row(row).moved
     assert moved is not None
     return moved
 
 
-def gain_of(result: Comparison, row: str, place: int = 1) -> float:
+def gain_of(result: RunComparison, row: str, place: int = 1) -> float:
     difference = result.row(row).cells[place].difference
     assert difference is not None
     return difference
@@ -114,7 +114,7 @@ def gain_of(result: Comparison, row: str, place: int = 1) -> float:
 # --- one run, by hand
 
 
-def test_the_rows_are_the_stages_and_the_final_texts(whole: Comparison) -> None:
+def test_the_rows_are_the_stages_and_the_final_texts(whole: RunComparison) -> None:
     assert [(row.name, row.run, row.stage, row.former) for row in whole.rows] == [
         ("translate", "r", "translate", None),
         ("postedit", "r", "postedit", "translate"),
@@ -125,7 +125,7 @@ def test_the_rows_are_the_stages_and_the_final_texts(whole: Comparison) -> None:
     assert (whole.segments, whole.metrics, whole.deciding) == (("1", "2", "3", "4"), ("BLEU", "chrF2", "TER"), "chrF2")
 
 
-def test_scores_and_differences_are_sacrebleu_s(whole: Comparison) -> None:
+def test_scores_and_differences_are_sacrebleu_s(whole: RunComparison) -> None:
     for place, metric in ((1, CHRF()), (2, TER())):
         expected = [metric.corpus_score(list(row.texts), [REFERENCES]).score for row in whole.rows]
         assert [row.cells[place].score.value for row in whole.rows] == expected
@@ -134,7 +134,7 @@ def test_scores_and_differences_are_sacrebleu_s(whole: Comparison) -> None:
         assert differences == [None, second - first, third - second, third - first]
 
 
-def test_the_way_from_row_to_row_by_hand(whole: Comparison) -> None:
+def test_the_way_from_row_to_row_by_hand(whole: RunComparison) -> None:
     postedit, proofread, final = (moved_of(whole, name) for name in ("postedit", "proofread", "final"))
     # one word of 4, 5, 5 and none of 4 is another one: 3 of 18 words
     assert postedit.ter == proofread.ter == final.ter == pytest.approx(100 * 3 / 18)
@@ -151,7 +151,7 @@ def test_the_way_from_row_to_row_by_hand(whole: Comparison) -> None:
     assert postedit.gain_to_edit == pytest.approx(gain_of(whole, "postedit") / postedit.ter)
 
 
-def test_outcomes_by_hand(whole: Comparison) -> None:
+def test_outcomes_by_hand(whole: RunComparison) -> None:
     assert [row.outcomes for row in whole.rows] == [
         Outcomes(kept=4, edits={}),
         Outcomes(kept=3, unchanged=1, edits={"applied": 3}),
@@ -164,7 +164,7 @@ def tokens(of: Usage) -> tuple[int, ...]:
     return (of.calls, of.input_tokens, of.cached_tokens, of.output_tokens, of.reasoning_tokens)
 
 
-def test_costs_with_cached_and_reasoning_tokens_by_hand(whole: Comparison) -> None:
+def test_costs_with_cached_and_reasoning_tokens_by_hand(whole: RunComparison) -> None:
     translate, postedit, proofread, final = (cost_of(whole, row.name) for row in whole.rows)
     # four translations; four reviews, and three ratings before and after the edits; three wordings and their ratings
     assert tokens(translate.usage) == (4, 4 * 2000, 4 * 1024, 4 * 300, 4 * 120)
@@ -459,7 +459,7 @@ def test_a_baseline_goes_by_the_first_row_and_a_table_is_checked(tmp_path: Path,
     bad = written(tmp_path / "bad.tsv", ["source\ttranslation", "source 1\tB", "source 3\tC"])
     with Store(path) as opened:
         assert compare_run(opened, "r", baselines=[("t", good)]).row("t").texts == ("B", "C")
-        with pytest.raises(InputError, match=r"bad.tsv: '2' is about another source than segment '2' of the run"):
+        with pytest.raises(InputError, match=r"bad.tsv: '2' has another source than segment '2' of the run"):
             compare_run(opened, "r", baselines=[("t", bad)])
 
 
@@ -471,7 +471,7 @@ def test_references_come_from_the_run_that_has_them_and_unlike_ones_are_told(con
     assert result.row("given").cells[0].score.value == 25
     assert not [warning for warning in result.warnings if "reference" in warning]
     result = compare_runs(["full", "other"], config)
-    start = "the runs have other references for 1 segment (1): those of the run named first are taken"
+    start = "the references of the runs differ for 1 segment (1): those of the first run are used"
     assert any(warning.startswith(start) for warning in result.warnings)
     assert result.row("given").cells[2].score.value == 25
 
@@ -489,7 +489,7 @@ def test_a_row_equal_to_the_baseline_has_no_p_value(tmp_path: Path) -> None:
     [
         (["ratings"], ConfigError, "it rated the stages of run 'r': compare that one"),
         (["others"], ConfigError, "-m scores-file:path=FILE"),
-        (["empty"], InputError, "run 'empty': there is no segment in it to compare yet"),
+        (["empty"], InputError, "run 'empty': has no segments to compare yet"),
         (["rr"], StoreError, "there is no run 'rr'; did you mean 'r'?"),
         (["r", "r"], ConfigError, "two runs are called 'r'"),
     ],
@@ -565,7 +565,7 @@ def test_scripts_without_spaces_are_measured_in_characters_and_ter_too(tmp_path:
     assert any(line.startswith("BLEU|") and "tok:zh" in line for line in result.signatures)
 
 
-def test_the_parts_of_all_segments_score_as_all(whole: Comparison, tmp_path: Path, path: Path) -> None:
+def test_the_parts_of_all_segments_score_as_all(whole: RunComparison, tmp_path: Path, path: Path) -> None:
     with Store(path) as opened:
         result = compare_run(opened, "r", reference=tmp_path / "ref.txt", by=["domain"])
     ((part,),) = (result.parts or {}).values()

@@ -11,7 +11,7 @@ import pytest
 
 from mtagent.analysis.agreement import (
     Averaging,
-    Row,
+    ScorePair,
     accuracy,
     calibrated_accuracy,
     kendall,
@@ -65,10 +65,10 @@ def table(out: str, title: str) -> list[list[str]]:
     return [re.split(r"  +", line) for line in body]
 
 
-def scores_in(shell: Shell, evaluator: str) -> list[Row]:
+def scores_in(shell: Shell, evaluator: str) -> list[ScorePair]:
     head, *rows = (line.split("\t") for line in shell.read("s.tsv"))
     cells = (dict(zip(head, row, strict=True)) for row in rows)
-    return [Row(row["system"], row["id"], float(row[evaluator]), float(row["mqm"])) for row in cells]
+    return [ScorePair(row["system"], row["id"], float(row[evaluator]), float(row["mqm"])) for row in cells]
 
 
 def data(done: Done) -> Any:
@@ -136,7 +136,7 @@ def test_missing_scores_that_are_left_out_are_counted(scored: Shell) -> None:
     ]
     assert "pearson|level:seg|avg:none|left-out:1|" in done.out
     assert "20 permutations of 14 scores that all have" in done.out
-    warning = "the means of systems are about different segments: 2 to 3 of each have both scores (left out: 1)"
+    warning = "the means of systems are over different segments: 2 to 3 of each have both scores (left out: 1)"
     assert (f"warning: good: {warning}" in done.out, "warning: constant: the means" in done.out) == (True, False)
 
 
@@ -277,7 +277,7 @@ def test_evaluators_without_scores_of_segments_are_left_out_of_tests(contest: Sh
     assert (spa["value"], spa["epsilon"], spa["undefined"]) == (None, None, "there are no scores of segments")
     contest.write("set/metric-scores/en-de/BLEU-src.seg.score", *nothing)
     done = contest(f"{FOLDER} --test pearson")
-    assert (done.code, "no evaluator and people have both scores of segments" in done.err) == (1, True)
+    assert (done.code, "no segments have scores of both an evaluator and people" in done.err) == (1, True)
 
 
 def test_who_must_wait_is_told(shell: Shell) -> None:
@@ -359,11 +359,11 @@ def test_given_scores_and_references_of_a_folder(systems: Any, given: bool, warn
         ("-e s.tsv --human mqm --level span --by domain", 2, "--by domain: is for the levels of systems and segments"),
         ("-e s.tsv --human mqm --metrics good --test pearson", 1, "--test compares evaluators with each other: give"),
         ("-e s.tsv --human mqm --test acc --unit item", 1, "unit 'item': there is only one"),
-        ("-e s.tsv --human mqm --by document", 1, "--by document: no file says the document of a segment"),
+        ("-e s.tsv --human mqm --by document", 1, "--by document: no file has a column with the document of segments"),
         ("-e bare.tsv --human mqm --by length", 1, "--by length: no file has the source of segment '0'"),
         ("-e s.tsv --human mqm -o full", 1, "full: is not empty; --force writes into it"),
         ("-e lost.tsv --human mqm -o full", 1, "full: is not empty"),  # before anything is read
-        ("-e bare.tsv --human mqm -o new", 1, "new: no file tells the language pair; name one with -l, e.g. -l en-de"),
+        ("-e bare.tsv --human mqm -o new", 1, "new: no file has the language pair; name one with -l, e.g. -l en-de"),
         ("-e two.tsv --human mqm -o new", 1, "new: the scores are of 2 language pairs; name one with -l"),
     ],
 )
@@ -481,7 +481,10 @@ def test_a_translation_that_no_file_has_is_named(shell: Shell) -> None:
         row = {"system": "A", "score": -1, "evaluator": evaluator, "errors": [PLACED]}
         shell.write(name, *(json.dumps(row | more) for more in ({"id": "1", "translation": TEXT}, {"id": "2"})))
     done = shell(RATED)
-    assert (done.code, "r.jsonl:2: spans are placed in the translation, which neither this" in done.err) == (1, True)
+    assert (done.code, "r.jsonl:2: error spans are located in the translation, which neither this" in done.err) == (
+        1,
+        True,
+    )
 
 
 # --- written as a folder of mt-metrics-eval, and read back
@@ -577,7 +580,7 @@ def test_scores_are_read_from_standard_input(tmp_path: Path) -> None:
     )
     assert numbers(piped) == numbers(given)
     wrong = run(tmp_path, "meta-eval", "-e", "-", "--human", "mqm", stdin=text.replace("9\n", "x\n"))
-    assert (wrong.code, "standard input:5: 'judge' is 'x'" in wrong.err) == (1, True)
+    assert (wrong.code, "standard input:5: 'judge' must be a number, not 'x'" in wrong.err) == (1, True)
     twice = run(tmp_path, "meta-eval", "-e", "-", "--human", "-", stdin=text)
     assert (twice.code, "only one of the files can be standard input" in twice.err) == (1, True)
 
@@ -585,16 +588,20 @@ def test_scores_are_read_from_standard_input(tmp_path: Path) -> None:
 # --- what the page shows
 
 
-PAGE = (ROOT / "docs" / "meta-eval.md").read_text(encoding="utf-8")
-TRANSCRIPTS = [
-    (command, output)
-    for block in re.findall(r"```console\n(\$ .*?)```", PAGE, re.DOTALL)
-    for command, output in re.findall(r"\$ (.*)\n((?:(?!\$ ).*\n)*)", block)
-]
+PAGE = (ROOT / "docs" / "reference" / "meta-eval.md").read_text(encoding="utf-8")
+EXPERIMENTS = (ROOT / "wmt" / "README.md").read_text(encoding="utf-8")
+
+
+def typed(page: str) -> list[tuple[str, str]]:
+    """The commands of a page's transcripts, each with the output that the page shows."""
+    transcripts = []
+    for block in re.findall(r"```console\n(\$ .*?)```", page, re.DOTALL):
+        transcripts += re.findall(r"\$ (.*)\n((?:(?!\$ ).*\n)*)", block)
+    return transcripts
 
 
 def test_the_transcripts_on_the_page_are_true(shell: Shell) -> None:
-    transcripts = [(command, output) for command, output in TRANSCRIPTS if "wmt23" not in command]
+    transcripts = typed(PAGE)
     assert len(transcripts) == 7
     for command, output in transcripts:
         if command.startswith("cat "):
@@ -607,7 +614,7 @@ def test_the_transcripts_on_the_page_are_true(shell: Shell) -> None:
 @pytest.mark.data
 @pytest.mark.slow
 def test_the_transcripts_on_real_data_are_true(shell: Shell, data: Path) -> None:
-    ((command, output),) = [transcript for transcript in TRANSCRIPTS if "wmt23" in transcript[0]]
+    ((command, output),) = [transcript for transcript in typed(EXPERIMENTS) if "wmt23" in transcript[0]]
     for level in ("seg", "sys"):
         name = f"wmt23_en-de_{level}_scores.tsv"
         (shell.folder / name).symlink_to(data / name)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from mtagent.analysis.agreement import STATISTICS, Averaging, Name, PairedScores, Row, paired, system_level
+from mtagent.analysis.agreement import STATISTICS, Averaging, Name, PairedScores, ScorePair, paired, system_level
 from mtagent.analysis.permutation import Test, Unit, contest, difference, ranked, standardised
 from mtagent.errors import ConfigError, InputError
 from tests.meta_scores import one_system, scores
@@ -118,15 +118,21 @@ def test_a_permutation_without_a_correlation_counts_as_0() -> None:
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        ([Row("A", "0", 1, 1), Row("A", "2", 1, 2)], "system 'A', item '1': has no score of the second evaluator"),
-        ([Row("A", "0", 1, 1), Row("A", "1", 1, 3)], "system 'A', item '1': the human scores differ: 2.0 and 3.0"),
         (
-            [Row("A", "0", 1, 1), Row("A", "1", 1, 2), Row("A", "2", 1, 2)],
+            [ScorePair("A", "0", 1, 1), ScorePair("A", "2", 1, 2)],
+            "system 'A', item '1': has no score of the second evaluator",
+        ),
+        (
+            [ScorePair("A", "0", 1, 1), ScorePair("A", "1", 1, 3)],
+            "system 'A', item '1': the human scores differ: 2.0 and 3.0",
+        ),
+        (
+            [ScorePair("A", "0", 1, 1), ScorePair("A", "1", 1, 2), ScorePair("A", "2", 1, 2)],
             "system 'A', item '2': has no score of the first evaluator",
         ),
     ],
 )
-def test_only_equal_translations_are_compared(second: list[Row], message: str) -> None:
+def test_only_equal_translations_are_compared(second: list[ScorePair], message: str) -> None:
     with pytest.raises(InputError, match=message):
         difference(one_system([1, 2], [1, 2]), paired(second), Test("pearson"))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from mtagent.analysis.agreement import Row
+from mtagent.analysis.agreement import ScorePair
 from mtagent.analysis.matching import Inputs, Match, gather
 from mtagent.analysis.scores import UNNAMED, is_table
 from mtagent.errors import ConfigError, InputError
@@ -235,8 +235,8 @@ def test_what_stands_in_two_files_must_be_the_same_rating(
 @pytest.mark.parametrize(
     ("first", "second", "gold", "message"),
     [
-        (GERMAN, {"source_lang": "en", "target_lang": "fr"}, "", r"b\.jsonl: segment '1' is one of en-fr, and of en-d"),
-        (GERMAN, GERMAN, "en-fr", r"a\.jsonl: segment '1' is one of en-de, and of en-fr in gold\.tsv.*-l"),
+        (GERMAN, {"source_lang": "en", "target_lang": "fr"}, "", r"b\.jsonl: segment '1' is en-fr, but en-de in"),
+        (GERMAN, GERMAN, "en-fr", r"a\.jsonl: segment '1' is en-de, but en-fr in gold\.tsv.*-l"),
         (GERMAN, {"source_lang": "eng", "target_lang": "de_AT"}, "en-de_DE", ""),
         (ELVISH, ELVISH, "", ""),
     ],
@@ -263,7 +263,7 @@ def test_the_signature_of_pooled_files_is_that_of_the_first_and_others_are_warne
         assert match.evaluator.signature == "j|one|version:1 (and 1 others)"
         assert dict(match.evaluator.signatures) == {"j|one|version:1": "a.jsonl:1", signature: "b.jsonl:1"}
         out = shell("meta-eval -e a.jsonl b.jsonl --human gold.tsv --average none").out
-        assert ("warning: j: its scores are of 2 evaluators, taken for one: j|one; j|two" in out) == warned
+        assert ("warning: j: its scores are from 2 evaluators, taken for one: j|one; j|two" in out) == warned
 
 
 def test_given_scores_of_a_system_that_differ_between_files_are_refused(shell: Shell) -> None:
@@ -425,20 +425,20 @@ HEAD = "system seg X"
     ("content", "message"),
     [
         ("", "e.tsv:1: is empty; the first line must name the columns"),
-        (HEAD, "e.tsv: there is no row in it"),
+        (HEAD, "e.tsv: has no rows"),
         ("system X X|A 1 2", "e.tsv:1: two columns are called 'X'"),
-        (f"{HEAD}|A 1 good", "e.tsv:1: no column holds scores; there are: system, seg, X"),
-        (f"{HEAD}|A 1 1|A 2 NaN", "e.tsv:3: 'X' is 'NaN', which is no score; a missing one is None (or an empty"),
-        (f"{HEAD}|A 1 1|A 2 1_0", "e.tsv:3: 'X' is '1_0', which is no score"),
+        (f"{HEAD}|A 1 good", "e.tsv:1: no column has scores; there are: system, seg, X"),
+        (f"{HEAD}|A 1 1|A 2 NaN", "e.tsv:3: 'X' must be a number, not 'NaN'; a missing score is None or an empty"),
+        (f"{HEAD}|A 1 1|A 2 1_0", "e.tsv:3: 'X' must be a number, not '1_0'"),
         (f"{HEAD}|A 1 1|A 1 2", "e.tsv:3: system 'A', segment '1' has a score already (e.tsv:2)"),
         ("system document seg X|A u 1 1|A v 1 2", "name all columns that tell segments apart: --item document,seg"),
         (f"{HEAD}|A  1", "e.tsv:2: 'seg' is empty; it names the segment"),
         (f"{HEAD}|A 1 1| 1 2", "e.tsv:3: 'system' is empty; it names the system"),
-        (f"{HEAD}|A 1 1|C 1 2", "e.tsv:3: system 'C' has scores of X, and none of mqm in gold.tsv; there are: A, B. -"),
-        (f"{HEAD}|A 1 1|A 2 1", "gold.tsv:4: system 'B' has scores of mqm, and none of X in e.tsv; there are: A."),
+        (f"{HEAD}|A 1 1|C 1 2", "e.tsv:3: system 'C' has scores of X, but none of mqm in gold.tsv; there are: A, B. -"),
+        (f"{HEAD}|A 1 1|A 2 1", "gold.tsv:4: system 'B' has scores of mqm, but none of X in e.tsv; there are: A."),
         (f"{HEAD}|A 1 1|A 22 1|B 1 1|B 22 1", "gold.tsv:3: segment '2' of system 'A' has no score of X in e.tsv; did "),
         (f"{HEAD}|A 1 1|A 2 null|B 1 1|B 2 1", "e.tsv:3: the score of segment '2' of system 'A' by X is missing"),
-        ("system seg X lp|A 1 1 en-de|B 1 1 en-cs", "e.tsv:3: segment '1' is one of en-de and en-cs: take one languag"),
+        ("system seg X lp|A 1 1 en-de|B 1 1 en-cs", "e.tsv:3: segment '1' has the language pairs en-de and en-c"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_in_a_table_is_named_with_its_place(files: Shell, content: str, message: str) -> None:
@@ -451,14 +451,14 @@ def test_what_is_wrong_in_a_table_is_named_with_its_place(files: Shell, content:
     ("name", "content", "message"),
     [
         ("e.jsonl", '{"id": "1", "score": NaN, "evaluator": "X"}', "e.jsonl:1: "),
-        ("e.jsonl", '{"id": "1", "score": true, "evaluator": "X"}', "e.jsonl:1: 'score' is True, which is no score"),
+        ("e.jsonl", '{"id": "1", "score": true, "evaluator": "X"}', "e.jsonl:1: 'score' must be a number, not True"),
         ("e.jsonl", '{"id": "1", "score": 1, "errors": [{"text": "a"}]}', "e.jsonl:1: error 1 of 1: no 'category'"),
         ("e.seg.score", "A\tNaN", "e.seg.score:1: 'NaN' is no score"),
         ("e.seg.score", f'{{"system": "A", "score": 1{"0" * 400}}}', "e.seg.score:1: 1000"),
         ("e.seg.score", "", "e.seg.score: holds no scores"),
         ("e.seg.score", "A\t1\nA\t2\nA\t3\nB\t1\nB\t2", "e.seg.score: 3 scores of system 'A', and gold.tsv has 2; seg"),
         ("e.seg.score", '{"metric": "X", "score": 1}\n{"metric": "Y", "score": 1}', "has scores of X, Y; name the"),
-        ("e.sys.score", "A\t1", "e.sys.score: give e.seg.score; what stands beside it is read as well"),
+        ("e.sys.score", "A\t1", "e.sys.score: give e.seg.score; the files beside it are read as well"),
         ("", None, ".: is a folder; --mtme reads those of mt-metrics-eval"),
     ],
 )  # fmt: skip
@@ -476,7 +476,7 @@ def test_what_is_wrong_in_other_files_is_named(files: Shell, name: str, content:
         ("-e t.tsv --human mqmm", "--human mqmm: neither a file nor a column of the scores; did you mean 'mqm'?"),
         ("-e t.tsv --human mqm --metrics COMET", "--metrics COMET: no such evaluator; there are: X, Y"),
         ("-e t.tsv --human mqm --lower Z", "--lower Z: no such evaluator; there are: X, Y"),
-        ("-e mqm=x.jsonl --human gold.tsv --lower mqm", "--lower mqm: people's scores and an evaluator are called so"),
+        ("-e mqm=x.jsonl --human gold.tsv --lower mqm", "--lower mqm: both people's scores and an evaluator have"),
         ("-e t.tsv --human mqm --item segg", "t.tsv:1: no column 'segg'; did you mean 'seg'?"),
         ("-e t.tsv --human mqm --drop-systems AA", "--drop-systems AA: no such system; did you mean 'A'?"),
         ("-e t.tsv --human mqm --drop-systems A,B", "t.tsv: no system of mqm is left to compare"),
@@ -485,19 +485,19 @@ def test_what_is_wrong_in_other_files_is_named(files: Shell, name: str, content:
         ("-e x.jsonl z.tsv --human mqm", "z.tsv:2: system 'A', segment '1' has a score already (x.jsonl:1); if X are "),
         ("-e t.tsv", "whose judgement to compare with? --human FILE, NAME=FILE, or a column of the scores"),
         ("-e t.tsv --human folder.tsv", "folder.tsv: is a folder"),
-        ("--mtme lost --human mqm", "lost: is no folder of mt-metrics-eval"),
+        ("--mtme lost --human mqm", "lost: is not a folder; expected one of mt-metrics-eval"),
         ("-e lp.tsv --human mqm -l en-fr", "lp.tsv: no row is of the language pair en-fr; "),
         ("-e cut.tsv --human mqm", "cut.tsv: system 'B' has no score of segment '2', which others have (cut.tsv has n"),
-        ("-e sure.tsv --human mqm=gold.tsv", "sure.tsv:1: no column holds scores but 'mqm', which --human names"),
+        ("-e sure.tsv --human mqm=gold.tsv", "sure.tsv:1: no column has scores except 'mqm', which --human names"),
         ("-e raters.jsonl --human mqm", "raters.jsonl:2: system 'A', segment '1' has a score already (raters.jsonl:1)"),
         ("-e other.jsonl --human x.jsonl", "other.jsonl:1: segment '1' of system 'A' has another translation than in "),
-        ("-e alike.tsv --human gold.tsv", "alike.tsv:2: system 'gpt.4' has scores of y, and none"),
+        ("-e alike.tsv --human gold.tsv", "alike.tsv:2: system 'gpt.4' has scores of y, but none"),
         ("-e alike.tsv --human gold.tsv --missing leave-out", "alike.tsv: has no system that gold.tsv has: gpt.4, "),
-        ("-e none.tsv --human mqm --missing leave-out", "none.tsv: there is no translation with a score of an"),
+        ("-e none.tsv --human mqm --missing leave-out", "none.tsv: no translation has both a score of an"),
         ("-e t.tsv --human mqm --system-scores who.tsv", "who.tsv:1: no column 'system'; there are: who, mqm, X, Y"),
         ("-e apart.tsv --human mqm --missing leave-out --test pearson", "--test: X, Y have no translation in common"),
         ("-e X=x.seg.score x.jsonl --human gold.tsv", "x.jsonl: only one of this and x.seg.score names the segments"),
-        ("--mtme folder.tsv --human mqm", "folder.tsv/human-scores: there is no LP.NAME.seg.score"),
+        ("--mtme folder.tsv --human mqm", "folder.tsv/human-scores: expected people's scores in a file LP"),
         ("-e t.tsv --human mqm --system-scores y.tsv", "y.tsv:1: no column 'Y'; there are: mqm, X"),
         ("-e t.tsv --human mqm --system-scores twice.tsv", "twice.tsv:3: system 'A' has a score already (twice.tsv:2)"),
         ("-e s.seg.score --human gold.tsv", "s.sys.score:2: a line is SYSTEM⇥SCORE, and each system has one"),
@@ -548,7 +548,7 @@ def test_a_folder_is_read_with_its_scores_of_systems(testset: Shell) -> None:
     (match,) = read("mqm", **folder, metrics=("X",), missing="leave-out", drop=("refA",))
     assert (match.human.name, match.name, match.evaluator.reference) == ("mqm", "X-refA", "refA")
     assert evaluators_systems(match) == [7, 8]
-    assert (match.rows[3], match.human.about["2"].domain) == (Row("B", "2", 0.1, None), "talk")
+    assert (match.rows[3], match.human.about["2"].domain) == (ScorePair("B", "2", 0.1, None), "talk")
     assert compact(read("esa", **folder, metrics=("Y-src",))[0]) == "A1 3 90, A2 4 80, B1 1 70, B2 2 60"
     write(testset, {"z.seg.score": "A 1|A 2|B 3|B 4"})
     beside = read("esa", "z.seg.score", **folder, metrics=("Y", "z"))
@@ -560,11 +560,11 @@ def test_a_folder_is_read_with_its_scores_of_systems(testset: Shell) -> None:
     [
         ({}, "--human mqm", "set: has 2 language pairs; choose one with -l; there are: cs-uk, en-de"),
         ({}, "-l en-da --human mqm", "set/human-scores: nothing for 'en-da'; did you mean 'en-de'?"),
-        ({}, "-l en-de", "set: people's scores are several; choose with --human; there are: esa, mqm"),
+        ({}, "-l en-de", "set: has several scores of people; choose with --human; there are: esa, mqm"),
         ({}, "-l en-de --human mqmm", "no en-de.mqmm.seg.score; did you mean 'mqm'?"),
         ({}, "-l en-de --human esa --metrics COMET", "set/metric-scores/en-de: no metric 'COMET'; there are: X-refA, "),
-        ({}, "-l cs-uk --human mqm", "set/metric-scores/cs-uk: there is no NAME-REF.seg.score"),
-        ({}, "-l en-de --human esa --metrics X", "X-refA.seg.score:5: system 'refA' has scores of X-refA, and none of"),
+        ({}, "-l cs-uk --human mqm", "set/metric-scores/cs-uk: expected a metric's scores in a file NAME"),
+        ({}, "-l en-de --human esa --metrics X", "X-refA.seg.score:5: system 'refA' has scores of X-refA, but none of"),
         ({"documents/en-de.docs": "news d1"}, "-l en-de --human esa", "en-de.docs: has 1 lines, and there are 2 sourc"),
         (
             {"human-scores/en-de.esa.seg.score": "A 1|B 1"},
@@ -612,7 +612,7 @@ def test_a_stored_run_is_an_evaluator(files: Shell) -> None:
     assert matches[0].evaluator.signature == matches[1].evaluator.signature
     assert (matches[1].human.marks, matches[1].evaluator.marks) == (False, True)
     assert read("gold.tsv", runs=("stored",), lp="en-es")
-    with pytest.raises(ConfigError, match="no segment is of the language pair en-fr"):
+    with pytest.raises(ConfigError, match="has no segments of the language pair en-fr"):
         read("gold.tsv", runs=("stored",), lp="en-fr")
 
 

@@ -19,7 +19,7 @@ from mtagent.evaluators.pairwise import Pairwise, read_choice
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
 from mtagent.llm.prompts import load
-from mtagent.llm.protocol import Options
+from mtagent.llm.protocol import RequestOptions
 from mtagent.records import Call, Completion, Message, Rating, RatingRole, Segment, Term, Usage
 from tests.codes import without_codes
 
@@ -301,7 +301,7 @@ async def test_a_comparison_that_fails_does_not_give_up_the_other_one_which_is_p
         model = "m"
         answered = 0
 
-        async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
+        async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
             if "<translation_a>old" in without_codes(messages[-1].content):
                 raise BadRequest("refused")
             await asyncio.sleep(0)

@@ -26,7 +26,7 @@ ROWS = [
     ("end", "en-sv", "Is the lamp on?", "Är lampan tänd?", "Är lampan tänd."),
     ("end", "en-zh", "Is the lamp on?", "灯开着吗？", "灯开着吗。"),
     ("end", "en-cs", "The lamp is on.", "Lampa svítí.", "Lampa svítí?"),
-    ("repetition", "en-nl", "The lamp must stay on.", "De lamp moet aan blijven.", "De lamp moet moet aan blijven."),
+    ("repetition", "en-nl", "The lamp and the bulb.", "De lamp en de peer.", "De lamp en en de peer."),
     ("repetition", "en-ja", "Turn on the lamp.", "ランプをつけます。", "ランプををつけます。"),
     ("repetition", "en-hi", "The lamp is on.", "दीपक जल रहा है।", "दीपक जल रहा है है।"),
     ("script", "en-de", "Turn the lamp off before you leave.", "Schalten Sie die Lampe vorher aus.",
@@ -49,6 +49,19 @@ def test_damage_is_refused_by_its_guard_and_its_repair_passes(
     assert guard in {damage.guard for damage in damages(segment, good, bad)}
     assert damages(segment, bad, good) == ()
     assert guard not in {damage.guard for damage in damages(segment, bad, f"{bad} ")}  # it was there before
+
+
+@pytest.mark.parametrize(("pair", "source", "good", "bad"), [
+    ("en-nl", "The lamp must stay on.", "De lamp moet aan blijven.", "De lamp moet moet aan blijven."),
+    ("en-de", "The cat is asleep.", "Die Katze schläft.", "Die Katze schläft schläft."),
+    ("en-zh", "Turn off the lamp.", "请关掉台灯。", "请关掉台灯台灯。"),
+])  # fmt: skip
+def test_a_doubled_word_that_the_language_may_double_is_a_doubt(pair: str, source: str, good: str, bad: str) -> None:
+    segment = segment_of(pair, source)
+    assert damages(segment, good, bad) == ()
+    assert {damage.guard for damage in damages(segment, good, bad, doubts=True)} == {"repetition"}
+    assert damages(segment, bad, good, doubts=True) == ()
+    assert damages(segment, bad, f"{bad} ", doubts=True) == damages(segment, bad, f"{bad} ")
 
 
 @pytest.mark.parametrize(

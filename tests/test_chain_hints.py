@@ -205,3 +205,80 @@ def test_screening_keeps_a_doubtful_edit_for_the_judge() -> None:
         edits, text, _ = screen(segment(), BEFORE, changes, doubts=doubts)
         assert {edit.outcome for edit in edits if isinstance(edit, Edit)} >= outcomes
         assert (text == SHORTER) is not doubts
+
+
+# -- more doubts than a judge can be asked about
+
+
+WORDS = ("Haus", "Baum", "Schiff", "Hafen", "Brücke", "Straße", "Turm")
+PLAIN = "Hier steht kein {word}, und dort war es {adjective}."
+ADJECTIVES = ("rot", "blau", "grün", "gelb", "weiß", "grau", "alt")
+
+
+def doubled(number: int) -> tuple[Segment, str]:
+    """A segment whose sentences each hold an adjective, and its text with the first ``number`` of them doubled."""
+    sentences = [
+        PLAIN.format(word=word, adjective=adjective) for word, adjective in zip(WORDS, ADJECTIVES, strict=True)
+    ]
+    before = " ".join(sentences)
+    after = before
+    for adjective in ADJECTIVES[:number]:
+        after = after.replace(f"{adjective}.", f"{adjective} {adjective}.")
+    source = " ".join(f"There is no thing {number} here, and there it was old." for number in "abcdefg")
+    return segment(source, before), after
+
+
+async def with_doubled_words(number: int, llm: ScriptedLLM) -> Chain:
+    given, after = doubled(number)
+    better_ending = after.replace("war es alt.", "war alles alt.")
+    proofreader = Proofreader(ScriptedLLM([better_ending]))
+    return await improve(given, Plan(("proofread",), proofreader=proofreader, gate=PairwiseGate(llm)))
+
+
+def always_after(messages: Sequence[Message], purpose: str) -> str:
+    """Prefers the text with the new ending."""
+    content = messages[-1].content
+    if content.index("war alles alt") < content.rindex("war es alt"):
+        return '{"better": "A"}'
+    return '{"better": "B"}'
+
+
+async def test_a_judge_is_asked_about_each_doubt_as_long_as_there_is_room() -> None:
+    llm = ScriptedLLM(always_after)
+    chain = await with_doubled_words(MOST, llm)
+    assert chain.text.count("rot rot") == 1
+    (step,) = chain.steps
+    assert step.cause.hints == tuple(
+        f"If “{adjective}” stands twice in a row: is it meant to?" for adjective in ADJECTIVES[:MOST]
+    )
+    assert all(step.cause.hints[-1] in request.messages[-1].content for request in llm.requests)
+
+
+async def test_doubts_that_no_judge_is_asked_about_are_refused_and_the_other_edits_judged() -> None:
+    llm = ScriptedLLM(always_after)
+    chain = await with_doubled_words(MOST + 1, llm)
+    (step,) = chain.steps
+    assert chain.text.endswith("war alles alt.")
+    assert not any(f"{adjective} {adjective}" in chain.text for adjective in ADJECTIVES)
+    refused = [edit for edit in step.edits if edit.outcome == "refused"]
+    assert (len(refused), {edit.guards for edit in refused}) == (MOST + 1, {("repetition",)})
+    assert step.cause.hints == ()
+    assert len(llm.requests) == 2
+
+
+async def test_without_a_judge_each_doubt_is_refused() -> None:
+    given, after = doubled(1)
+    proofreader = Proofreader(ScriptedLLM([after]))
+    chain = await improve(given, Plan(("proofread",), proofreader=proofreader, gate=OpenGate("guards")))
+    assert chain.text == given.translation
+    (step,) = chain.steps
+    assert {edit.guards for edit in step.edits} == {("repetition",)}
+
+
+async def test_a_word_that_is_never_doubled_is_refused_where_a_judge_is_asked() -> None:
+    llm = ScriptedLLM(always_after)
+    given, _ = doubled(0)
+    after = (given.translation or "").replace(", und dort war es alt.", ", und und dort war es alt.")
+    proofreader = Proofreader(ScriptedLLM([after]))
+    chain = await improve(given, Plan(("proofread",), proofreader=proofreader, gate=PairwiseGate(llm)))
+    assert (chain.text, llm.requests) == (given.translation, [])

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from mtagent.chain import guards
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.correct import Corrector
-from mtagent.chain.decided import checked, decided
+from mtagent.chain.decided_text import checked, decided
+from mtagent.chain.fates import edit_fate, fate
 from mtagent.chain.gate import Gate, GateDecision, PairwiseGate, RateGate
 from mtagent.chain.parts import Parts, keep_in_parts, may_hold_a_bad_edit, price
 from mtagent.chain.proofread import Proofreader
-from mtagent.decisions import Decision
 from mtagent.formats.jsonl import details
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import (
@@ -33,7 +33,7 @@ from mtagent.records import (
     Segment,
     Step,
 )
-from mtagent.report.fates import edit_fate, fate
+from mtagent.records.decisions import Decision
 from mtagent.store.store import Store
 from tests.codes import without_codes
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from mtagent.chain.decided import checked, decided
-from mtagent.decisions import Decision
+from mtagent.chain.decided_text import checked, decided
 from mtagent.evaluators.rules import Rules
 from mtagent.formats.jsonl import details
 from mtagent.jobs.agent import Agent
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Chain, Segment, Usage
+from mtagent.records.decisions import Decision
 
 RULED = Segment(id="1", source="It is  %s, {name}.", source_lang="en", target_lang="es", translation="Es % s, {Name}")
 

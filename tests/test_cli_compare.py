@@ -228,7 +228,7 @@ def test_what_does_not_fit_is_named(improved: Shell, line: str, code: int, messa
 
 # --- what the page shows
 
-PAGE = section("results.md", "Comparing stages, runs and systems")
+PAGE = section("reference/scores.md", "Comparing stages, runs and systems")
 
 
 def test_the_transcripts_on_the_page_are_true(tmp_path: Path) -> None:
@@ -236,14 +236,14 @@ def test_the_transcripts_on_the_page_are_true(tmp_path: Path) -> None:
         return re.sub(r"(\$\d[\d.]*) +\d+\.\d$", r"\1", text, flags=re.MULTILINE)
 
     results = transcripts(PAGE, tmp_path)
-    assert len(results) == 3
+    assert len(results) == 2
     for output, done in results:
         assert (without_seconds(done.out), done.err, done.code) == (without_seconds(output), "", 0)
 
 
 def test_the_python_on_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    exec(compile(code, "comparing.md", "exec"), {})
+    exec(compile(code, "scores.md", "exec"), {})
     first, *scores = capsys.readouterr().out.splitlines()
     assert first == "given 25.0 1 0.0002 chrF2"
     assert [line.split()[0] for line in scores] == ["BLEU", "chrF2", "TER"]
@@ -253,3 +253,47 @@ def test_every_option_of_the_command_is_on_the_page(shell: Shell) -> None:
     known = {"--help", "--store", "--config", "--width", "--resamples", "--seed", "--metrics", "--reference"}
     options = set(re.findall(r"--[a-z-]+", shell("compare -h").out.split("Examples:")[0])) - known
     assert {name for name in options if name not in PAGE} <= {"--confidence", "--format"}
+
+
+# --- the rules
+
+
+def test_rules_looked_at_every_segment_that_they_found_nothing_in(shell: Shell) -> None:
+    """Only what they find is stored."""
+    free = step("postedit", "given", "unchanged")
+    failed = step("translate", "", "failed")
+    chains = [
+        Chain(
+            segment=segment(1, "s", "given"),
+            steps=(step("rules", "new"), step("postedit", "new", "unchanged")),
+        ),
+        Chain(segment=segment(2, "s", "given"), steps=(free,)),
+        Chain(
+            segment=segment(3, "s"),
+            steps=(step("translate", "text"), step("postedit", "text", "rejected")),
+        ),
+        Chain(segment=segment(4, "s", "given"), steps=(step("postedit", "given", "failed"),)),
+        Chain(segment=segment(5, "s"), steps=(failed,)),
+        Chain(segment=segment(6, " ", "given")),
+    ]
+    stages = ["translate", "rules", "postedit"]
+    store(shell.folder / "store.db", "r", *chains, settings={"stages": stages})
+    store(shell.folder / "store.db", "without", chains[1], settings={"stages": ["postedit"]})
+    rows = table(shell("compare r").out, "outcomes: segments, and edits that stand:")
+    rules = next(row for row in rows if row[0] == "rules")
+    assert rules[1:6] == ["1 (16.7 %)", "3 (50.0 %)", "0 (0.0 %)", "0 (0.0 %)", "2 (33.3 %)"]
+    assert "rules" not in shell("compare without").out
+
+    assert shell("report r -o r.json").code == 0
+    report = json.loads((shell.folder / "r.json").read_text())
+    flow = next(stage for stage in report["figures"]["flow"]["stages"] if stage["stage"] == "rules")
+    counts = [(group["kind"], group["reason"], group["segments"]) for group in flow["groups"]]
+    assert counts == [
+        ("changed", "edited", 1),
+        ("untouched", "no error found", 3),
+        ("idle", "an earlier stage failed", 1),
+        ("idle", "nothing to translate", 1),
+    ]
+    assert shell("report r -o r.csv").code == 0
+    lines = list(csv.DictReader(io.StringIO((shell.folder / "r.csv").read_text())))
+    assert [line["id"] for line in lines if line["stage"] == "rules"] == ["1", "2", "3", "4"]

@@ -12,11 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mtagent import Agent
-from mtagent.decisions import Decision, latest
-from mtagent.formats.decisions import read_decisions
-from mtagent.jobs.decide import DecidedRun, export_decisions, import_decisions
-from mtagent.jobs.review import ReviewQueue
+from mtagent.chain.decided_run import DecidedRun
+from mtagent.jobs.decision_table import export_decisions, import_decisions, read_decisions
 from mtagent.records import Chain, Edit, ErrorSpan, PlainCause, Rating, Segment, Step
+from mtagent.records.decisions import Decision, latest
+from mtagent.review.queue import ReviewQueue
 from mtagent.store.store import Store
 from mtagent.text.paragraphs import LINE_BREAKS
 from tests.commands import IMPROVED, TRANSLATIONS, Done, Shell
@@ -172,7 +172,7 @@ def test_quotation_marks_stay_together_and_say_so(reviewed: Shell) -> None:
 @pytest.mark.parametrize(("line", "error"), [
     ("accept r", "on which edits? Name segments, or choose edits of all with --where KEY=VALUE"),
     ("revert r 1 2 --edit 1", "--edit counts the edits of one segment"),
-    ("decide r", "give a table to take over, or --export FILE.csv to write one"),
+    ("decide r", "give a table to import, or --export FILE.csv to write one"),
     ("runs delete", "name runs, or give --older-than 30d"),
     ("runs delete r --older-than 3d", "name runs, or give --older-than 30d"),
     ("runs delete --older-than soon", "write a number and h, d or w, as in 30d"),
@@ -415,7 +415,7 @@ def test_an_edit_of_a_segment_with_an_own_text_changes_nothing_and_that_is_said(
 
 @pytest.mark.parametrize(("cells", "error"), [
     ({"source": "A big house."}, "d.csv:2: source is 'A big house.', and segment 1 has 'A big house with 5 rooms.'"),
-    ({"result": "Una casa vieja."}, "d.csv:2: result is 'Una casa vieja.', which segment 1 of run 'r' never was"),
+    ({"result": "Una casa vieja."}, "d.csv:2: result is 'Una casa vieja.', a text that segment 1 of run 'r' never had"),
 ])  # fmt: skip
 @pytest.mark.parametrize("decision", ["accept", "reject"])
 def test_a_table_of_another_run_is_refused_also_where_segments_alone_are_decided_on(

@@ -123,7 +123,7 @@ def test_what_is_written_is_read_back_as_a_rating(name: str, files: Shell) -> No
         ("-s en.txt -t tab.txt -l en-es -o o.tsv", 1, "the translation by tab has a tab"),
         ("-s en.txt -t es.txt -l en-es --format xml", 2, "'xml' is not one of"),
         ("-s t.csv -t es.txt -l en-es", 1, "a csv file holds its translations"),
-        ("-s none.csv -l en-es", 1, "nothing to rate: no translation in it"),
+        ("-s none.csv -l en-es", 1, "nothing to rate: the input has no translation"),
         ("-s en.txt -t es.txt -l en-es --evaluator rulez", 1, "no evaluator 'rulez'; did you mean 'rules'?"),
         ("-s en.txt -t es.txt -l en-es --evaluator rules:skp=x", 1, "no option 'skp'"),
         ("-s en.txt -t es.txt -l en-es --evaluator rubric-mqm", 1, "rubric-mqm asks a model, and there is none"),
@@ -338,7 +338,7 @@ def test_the_settings_in_the_file_that_rate_goes_by_are_the_general_ones(files: 
 
 
 def test_the_transcript_of_the_page_is_true(tmp_path: Path) -> None:
-    page = section("evaluators.md", "Rating translations")
+    page = section("how-to/measure.md", "Rate translations")
     ((words, shown),) = re.findall(r"```console\n\$ mtagent (.*)\n((?:.*\n)*?)```", page)
     linked_sample(tmp_path)
     done = run(tmp_path, *words.split())
@@ -352,7 +352,7 @@ def test_the_transcript_of_the_page_is_true(tmp_path: Path) -> None:
 
 
 def test_the_python_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = section("evaluators.md", "Rating translations")
+    page = section("how-to/measure.md", "Rate translations")
     blocks = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     assert blocks
     for code in blocks:
@@ -361,5 +361,5 @@ def test_the_python_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_every_field_of_the_objects_is_documented(files: Shell) -> None:
-    page = (DOCS / "formats.md").read_text(encoding="utf-8").split("## Ratings\n")[1]
+    page = (DOCS / "reference/formats.md").read_text(encoding="utf-8").split("## Ratings\n")[1]
     assert [name for name in files(f"{FILES} -r es.txt -q").objects[0] if f"`{name}`" not in page] == []

@@ -299,7 +299,7 @@ def test_a_metric_of_another_package_is_found(tmp_path: Path, monkeypatch: pytes
 
 # --- what the page shows
 
-PAGE = section("results.md", "Scoring translations")
+PAGE = section("reference/scores.md", "Scoring translations")
 
 
 def test_the_transcripts_on_the_page_are_true(tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_the_transcripts_on_the_page_are_true(tmp_path: Path) -> None:
 
 def test_the_python_on_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    exec(compile(code, "scoring.md", "exec"), {})
+    exec(compile(code, "scores.md", "exec"), {})
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[:2] for line in lines] == [["a", "chrF2"], ["b", "chrF2"], ["a", "TER"], ["b", "TER"]]
 

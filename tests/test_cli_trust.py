@@ -33,8 +33,6 @@ LINES = {
     "rate --show": "rate --run first --show given/1",
     "estimate": f"estimate {BOTH}",
     "serve": "serve --port 0 -l en-es",
-    "himate calibrate": f"himate calibrate {BOTH}",
-    "himate show": "himate show",
     "gate calibrate --run": "gate calibrate --run first --judge gemba-da --teacher gemba-esa:model=m",
     "gate calibrate": "gate calibrate -e scores.tsv --human human",
     "gate check": "gate check gate.json -e scores.tsv --human human",
@@ -50,7 +48,6 @@ LINES = {
     "runs list": "runs list",
     "runs show": "runs show first",
     "runs delete": "runs delete first --yes",
-    "runs rescue": "runs rescue new.db",
 }
 """Every command that reads ``mtagent.toml``, by what it is called here."""
 READ_NO_FILE = {"demo", "gate show"}
@@ -236,7 +233,7 @@ def test_a_setting_is_found_however_it_is_written(text: str, number: int, name: 
 
 
 def test_the_refusal_that_the_page_shows_is_true(shell: Shell) -> None:
-    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "configuration.md").read_text(encoding="utf-8")
     (command, shown) = re.findall(
         r"```text\n\$ mtagent (.*)\n(mtagent: .*not trusted[^`]*(?:`[^`]+`[^`]*)+?)```", page
     )[0]
@@ -466,10 +463,11 @@ def test_a_file_that_is_named_counts_as_trusted(shell: Shell) -> None:
     assert shell("rate --run no --dry-run --config other.toml").err.count("settings from") == 1
 
 
-def test_quiet_commands_do_not_name_the_file(shell: Shell) -> None:
-    shell.write("mtagent.toml", "stages = 'pe'")
+def test_quiet_commands_name_the_file_that_was_found(shell: Shell) -> None:
+    path = shell.write("mtagent.toml", "stages = 'pe'")
     assert "settings from" in shell.postedit("-o out.txt").err
-    assert shell.postedit("-o out2.txt -q").err == ""
+    assert shell.postedit("-o out2.txt -q").err == f"mtagent: settings from {path}\n"
+    assert shell.postedit("-o out4.txt -q --config mtagent.toml").err == ""
     shell.write("mtagent.toml", RISKY)
     assert_refused(shell.postedit("-o out3.txt -q"))
 

@@ -151,7 +151,6 @@ def test_an_empty_base_url_is_an_error_and_not_the_default_server(address: str, 
         "postedit -s en.txt -t es.txt -l en-es --dry-run",
         "rate -s en.txt -t es.txt -l en-es -o o.jsonl",
         "estimate -s en.txt -t es.txt -l en-es",
-        "himate calibrate -s en.txt -t es.txt -l en-es -o o.json",
     ],
 )
 def test_a_malformed_address_is_one_line_that_names_where_it_was_set(

@@ -1,4 +1,4 @@
-"""What docs/python.md shows, run as it stands there."""
+"""What docs/how-to/python.md shows, run as it stands there."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.pages import DOCS
 from tests.scripted_server import Answer, Request, scripted_server
 from tests.simulator import chain as simulated
 
-BLOCKS = re.findall(r"```python\n(.*?)```", (DOCS / "python.md").read_text(encoding="utf-8"), re.DOTALL)
+BLOCKS = re.findall(r"```python\n(.*?)```", (DOCS / "how-to/python.md").read_text(encoding="utf-8"), re.DOTALL)
 
 
 class Mine:

@@ -8,7 +8,7 @@ from tests.pages import DOCS, transcripts
 
 
 def test_the_page_shows_what_the_commands_say(tmp_path: Path) -> None:
-    shown = transcripts((DOCS / "review.md").read_text(encoding="utf-8"), tmp_path)
+    shown = transcripts((DOCS / "how-to/review.md").read_text(encoding="utf-8"), tmp_path)
     assert len(shown) == 6
     for output, done in shown:
         assert done.code == 0, done.err

@@ -46,6 +46,7 @@ SMALL: dict[str, list[str]] = {
 }
 """The options that make each command short. ``{folder}`` is a folder of the test's own."""
 ELSEWHERE = {
+    "wmt.himate_threshold": "tests/test_wmt_himate_threshold.py runs it against a test server",
     "wmt.local_model": "needs the model of mtagent[local]",
     "wmt.qe_e5": "needs the model of mtagent[qe]",
     "wmt.paper_tables": "tests/test_wmt_drivers.py runs it against a test server",

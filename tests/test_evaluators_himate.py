@@ -283,7 +283,7 @@ async def test_without_a_threshold_every_confirmed_error_is_discussed_and_it_is_
     assert "|threshold:none(all discussed)|" in rating.signature
     assert rating.warnings == (
         "no threshold is calibrated for m and en-fr, so every confirmed error was discussed; calibrate: "
-        "mtagent himate calibrate -s DEV.src -t DEV.tgt -l en-fr --model m",
+        "python -m wmt.himate_threshold -s DEV.src -t DEV.tgt -l en-fr --model m",
     )
 
 
@@ -312,7 +312,7 @@ async def test_the_calibrated_threshold_of_model_and_language_pair_is_used(tmp_p
             {"prompts": "old"},
             "logprobs",
             {},
-            r"other prompts \(old, now himate-subtype@.*mtagent himate calibrate",
+            r"other prompts \(old, now himate-subtype@.*wmt\.himate_threshold",
         ),
         ({}, "verbal", {}, r"for log-probabilities, but .*\(confidence=verbal\); rate with .*, or calibrate again"),
         ({"confidence": "verbal"}, "logprobs", {}, "one for confidences in words, but there are log-prob"),

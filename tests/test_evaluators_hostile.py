@@ -76,6 +76,13 @@ FAILURES = (
     '{"errors": [], "type": "error"}',
     '{"errors": [], "err": "overloaded"}',
     '{"score": 0, "message": "The request could not be processed."}',
+    '{"errors": [], "rate_limited": true}',
+    '{"errors": [], "warning": "the input was cut to 512 tokens"}',
+    '{"errors": [], "detail": "Not authenticated"}',
+    '{"errors": [], "reason": "No translation was given."}',
+    '{"errors": [], "explanation": "There is no translation to evaluate."}',
+    '{"errors": [], "comment": "Please provide the translation."}',
+    '{"errors": [], "notes": "I could not read the translation."}',
 )
 OTHERS = (
     "", "...", "null", "{}", "None", '{"errors": [', "Critical:\nMajor:\nMinor:", '{"score": null}',
@@ -83,6 +90,8 @@ OTHERS = (
     "Sorry, I can't help with that request.", "Error: context length exceeded",
     "<html><body>502 Bad Gateway</body></html>", f"{NONE}\nError: context length exceeded",
     '{"errors": []} Error: the reply was truncated',
+    '{"errors": []}\n\nError: the request timed out', "[]\nException: quota",
+    '{"errors": []}\nThere is no translation to judge.',
     '{"errors": []}\nI\'m sorry, but I cannot evaluate this translation.', "[]\nI am unable to assess this text.",
     '{"errors": [{"span": "...", "before": "...", "after": "...", "category": "...", "severity": "major"}]}',
     "Score: below 50", "The quality is below 50 out of 100.", "at least 80/100", '{"score": "above 80"}',
@@ -216,6 +225,10 @@ async def test_the_example_may_be_the_segment() -> None:
         '{"errors": {"Haus": {"error": "mistranslation"}}}',
         '{"errors": [], "explanation": "No errors: \\"rate limit\\" is rendered well and nothing was truncated."}',
         '{"errors": [{"text": "Haus", "type": "error", "note": "It cannot rate as formal."}]}',
+        '{"errors": []}\nError: none',
+        '{"errors": []}\nErrors: 0',
+        '{"errors": []}\nNo translation was needed for the name.',
+        '{"errors": [], "note": "No translation is needed for the name."}',
         '{"errors": []}\nI could not find an error, and "I cannot help you" is right.',
     ],
 )

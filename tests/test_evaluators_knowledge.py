@@ -198,7 +198,7 @@ def test_json_lines(tmp_path: Path) -> None:
     [
         ("n.pdf", "x", r"n\.pdf: notes are \.csv \.jsonl \.markdown \.md"),
         ("n.md", " \n# Heading alone\n", r"n\.md: has no text"),
-        ("n.csv", "", r"n\.csv: has no text"),
+        ("n.csv", "", r"n\.csv: is empty; the first line must name the columns"),
         ("n.csv", "a,b\n1\n", r"n\.csv:2: 1 columns instead of 2"),
         ("g.csv", "source,target,forbidden\na,b,maybe\n", r"g\.csv:2: forbidden is 'maybe'"),
         ("n.jsonl", "{}\n", r"n\.jsonl:1: field 'text': field required; an entry has text, title, language"),

@@ -370,7 +370,7 @@ def test_a_class_without_a_file_is_known_by_its_name() -> None:
 def test_the_evaluator_of_the_page_runs_as_object_and_by_name(
     package: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    page = section("evaluators.md", "Your own")
+    page = section("how-to/evaluator.md", "An object")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(code, {"__name__": "page"})
     assert capsys.readouterr().out == "-2.0\n"

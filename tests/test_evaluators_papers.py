@@ -1,7 +1,7 @@
 """What each evaluator sends, beside the figures of its paper: whom it asks, in which order, and in which turns.
 
 The requests are those of a whole rating, which the simulator answers. The rules that the figures state are looked for
-by their words; docs/evaluators.md lists where a request deviates, and why.
+by their words; docs/explanation/papers.md lists where a request deviates, and why.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Each evaluator on 500 texts through a server that fails in every way it can: rated rightly, or failed by name."""
+"""Each evaluator on many texts through a server that fails in every way it can: rated rightly, or failed by name."""
 
 from __future__ import annotations
 
@@ -52,20 +52,12 @@ def typology(marked: Sequence[Mark]) -> float:
     return -sum(5 if mark.plain == "major" else _minor(mark) for mark in marked)
 
 
-def typology_reflected(marked: Sequence[Mark]) -> float:
-    return typology([mark for mark in marked if mark.real])
-
-
 def typology_discussed(marked: Sequence[Mark]) -> float:
     return -sum(5 if mark.at_last == "major" else _minor(mark) for mark in marked if mark.real)
 
 
 def gemba_worth_mending(marked: Sequence[Mark]) -> float:
     return gemba([mark for mark in marked if mark.real])
-
-
-def rubric_worth_mending(marked: Sequence[Mark]) -> float:
-    return rubric([mark for mark in marked if mark.real])
 
 
 def _minor(mark: Mark) -> float:
@@ -86,27 +78,21 @@ class Run:
     unsupported: str = ""
 
 
+# A run for each family of evaluators, and a short one for each of its other members. What an evaluator does under its
+# options is tested with scripted models in its own file.
 RUNS = (
     Run("rubric-mqm", rubric),
-    Run("single-agent", typology),
-    Run("gemba-mqm", gemba),
+    Run("single-agent", typology, count=100),
+    Run("gemba-mqm", gemba, count=100),
     Run("gemba-esa", score),
-    Run("gemba-da", score),
-    Run("gemba-sqm", score),
-    Run("mqm-ape:evaluator=gemba-mqm", gemba_worth_mending, faults=0.04),
-    Run("mqm-ape:evaluator=rubric-mqm,unmended=drop", rubric_worth_mending, faults=0.04, count=60),
+    Run("gemba-da", score, count=100),
+    Run("gemba-sqm", score, count=100),
+    Run("mqm-ape:evaluator=gemba-mqm", gemba_worth_mending, faults=0.04, count=200),
     Run("eaprompt", five_and_one),
-    Run("eaprompt:steps=1", five_and_one),
-    Run("m-mad", five_and_one_at_last, faults=0.04),
-    Run("m-mad:strategy=deliberation,rounds=1", five_and_one_at_last, faults=0.04, count=60),
-    Run("m-mad:strategy=interactive-review,rounds=2", five_and_one_at_last, faults=0.04, count=60),
-    Run("m-mad:strategy=consultancy-review,rounds=1", five_and_one_at_last, faults=0.04, count=60),
-    Run("himate", typology_discussed, faults=0.02),
-    Run("himate:stages=se", typology, faults=0.02, count=60),
-    Run("himate:stages=se+sr,confidence=verbal", typology_reflected, faults=0.02, count=60),
-    Run("rate", grade, faults=0.1),
-    Run("rate:search=local", grade, faults=0.1, count=200),
-    Run("rate", grade, faults=0.1, count=200, unsupported="tools"),  # the core agent writes its calls as text
+    Run("m-mad", five_and_one_at_last, faults=0.04, count=200),
+    Run("himate", typology_discussed, faults=0.02, count=200),
+    Run("rate", grade, faults=0.1, count=200),
+    Run("rate", grade, faults=0.1, count=60, unsupported="tools"),  # the core agent writes its calls as text
 )
 
 
@@ -134,10 +120,7 @@ async def attempt(evaluator: Evaluator, segment: Segment) -> Rating | MtagentErr
 async def outcomes(run: Run, folder: Path) -> list[tuple[Segment, Rating | MtagentError]]:
     with server(run) as base_url:
         client = OpenAIClient("m", base_url=base_url, limiter=Limiter(CONCURRENCY), timeout=2, deadline=120)
-        notes = folder / "notes.md"
-        notes.write_text("# Report\nA report has pages.\n")
-        spec = run.spec.replace("search=local", f"search=local,knowledge={notes}")
-        evaluator = make_evaluator(spec, Surroundings(client, Config(), folder))
+        evaluator = make_evaluator(run.spec, Surroundings(client, Config(), folder))
         todo = segments(run.count)
         try:
             return list(

@@ -238,7 +238,7 @@ def test_texts_around_an_mtme_file_must_be_as_many(tmp_path: Path) -> None:
     path = tmp_path / "human" / "en-de.mqm.seg.rating"
     WRITERS["mtme"](path, [Case("1", SOURCE, TEXT, ())])
     write(tmp_path / "sources" / "en-de.txt", "one\ntwo\n")
-    with pytest.raises(InputError, match="'sys' has 1 ratings, 1 translations, 2 sources; they must be equally many"):
+    with pytest.raises(InputError, match="'sys' has 1 ratings, 1 translations, 2 sources; their numbers must be equal"):
         rate(path)
 
 

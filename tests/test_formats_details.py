@@ -126,7 +126,7 @@ def test_a_score_that_is_no_number_is_refused_with_the_segment_and_nothing_is_le
 
 
 def test_the_documentation_names_every_field() -> None:
-    documentation = (Path(__file__).parents[1] / "docs" / "formats.md").read_text(encoding="utf-8")
+    documentation = (Path(__file__).parents[1] / "docs" / "reference" / "formats.md").read_text(encoding="utf-8")
 
     def names(value: Any) -> set[str]:
         if isinstance(value, dict):

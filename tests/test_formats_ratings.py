@@ -146,7 +146,7 @@ def test_mtme_ratings_hold_offsets_and_an_error_without_a_place_is_an_empty_span
         (4, 8, "source issue", "minor", 0.0, True),
     ]
     assert FIRST.source[24:35] == "lends money"
-    assert remarks[1] == "2 errors have no known place in the text: they stand as empty spans at its start"
+    assert remarks[1] == "2 errors have no known place in the text: they are written as empty spans at its start"
 
 
 @pytest.mark.parametrize("name", ["x.seg.score", "x.seg.rating", "x.sys.score", "x"])

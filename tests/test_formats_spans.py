@@ -139,7 +139,7 @@ def test_what_a_file_says(tmp_path: Path, content: str, errors: list[Short]) -> 
         (HEAD + row("<v>Die</v> Bank zahlt nicht, <v>die</v> Bank.", "Style", "Minor"),
          span("Die", 0, 3, "Style"), "the error marks 2 spans; only the first one is taken"),
         (HEAD + row(MARKED, "Style", "Minor") + row(TEXT, "No-error", "No-error"),
-         span("Bank", 4, 8, "Style"), "the rater says that there is no error, and marks some: they count"),
+         span("Bank", 4, 8, "Style"), "the rater marks errors and 'no error'; the errors count"),
     ],
 )  # fmt: skip
 def test_what_is_odd_is_a_warning_that_names_its_line(tmp_path: Path, content: str, error: Short, warning: str) -> None:

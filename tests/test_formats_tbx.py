@@ -97,8 +97,8 @@ PARAMETER = '<!DOCTYPE tbx [<!ENTITY % x SYSTEM "http://127.0.0.1:9/evil.dtd"> %
     [
         ("", r"terms\.tbx:1: is not well-formed XML: no element found"),
         ("<tbx>\n<text>", r"terms\.tbx:2: is not well-formed XML"),
-        ("<xliff/>", r"terms\.tbx:1: is no TBX: the outermost element is xliff, not martif or tbx"),
-        ("<tbx><text/></tbx>", r"terms\.tbx: there is no termEntry or conceptEntry in it"),
+        ("<xliff/>", r"terms\.tbx:1: is not TBX: the outermost element is xliff, not martif or tbx"),
+        ("<tbx><text/></tbx>", r"terms\.tbx: has no termEntry or conceptEntry"),
         (V2.replace(' xml:lang="fr"', ""), r"terms\.tbx:14: a langSet without xml:lang"),
         (V2.replace("<term>compte</term>", ""), r"terms\.tbx:14: a tig without a term in it"),
         (V2.replace("compte", "  "), r"terms\.tbx:14: a tig without a term in it"),
@@ -134,5 +134,5 @@ def test_no_table_is_taken_for_tbx(tmp_path: Path) -> None:
 
 def test_an_empty_termbase_is_named_as_one(tmp_path: Path) -> None:
     (tmp_path / "empty.tbx").write_bytes(b"")
-    with pytest.raises(InputError, match=r"empty\.tbx: is empty, and no TBX"):
+    with pytest.raises(InputError, match=r"empty\.tbx: is empty, and not TBX"):
         is_tbx(tmp_path / "empty.tbx")

@@ -157,6 +157,44 @@ def test_where_every_text_is_edited_twice_the_high_figure_has_just_the_calls_tha
     assert real == {stage: stages[stage].high.calls for stage in ("postedit", "proofread")}
 
 
+# --- a budget of the high end
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize("segments_of_file", [1, 12])
+@pytest.mark.parametrize(
+    ("options", "translation"),
+    [
+        ("", "Una frase buena"),
+        ("", "Una frase errado buena"),
+        ("--gate rate --go-on", "Una frase errado buena"),
+        ("--evaluator m-mad", "Una frase errado buena"),
+        ("--max-tokens 300", "Una frase errado buena"),
+        ("", None),
+    ],
+)
+def test_a_run_whose_budget_is_the_high_end_finishes(
+    options: str, translation: str | None, segments_of_file: int, files: Shell, panel: str
+) -> None:
+    numbers = range(segments_of_file)
+    files.write("some.txt", *(f"A good sentence, number {i}." for i in numbers))
+    files.write("mt.txt", *(f"{translation}, la {i}." for i in numbers))
+    given = "" if translation is None else "-t mt.txt"
+    options = f"-s some.txt {given} -l en-es --model m --base-url {panel} --prices prices.toml {options}"
+    total = files(f"estimate {options} -q").lines[-1].split()
+    input_tokens, output_tokens = (int(figure.split("–")[-1].replace(",", "")) for figure in total[2:4])
+    dollars = total[4].split("–")[-1].lstrip("$")
+    command = "translate" if translation is None else "postedit"
+    for name, budget in (
+        ("dollars", f"--budget {dollars}"),
+        ("tokens", f"--token-budget {input_tokens + output_tokens}"),
+    ):
+        files.write(f"{name}.txt")
+        done = files(f"{command} {options} {budget} --store {name}.db --name {name} -o {name}.txt --force")
+        assert done.code == 0, done.err
+        assert len(files.read(f"{name}.txt")) == segments_of_file
+
+
 # --- what is counted
 
 OWN = """

@@ -244,7 +244,7 @@ def test_a_line_break_is_refused_or_escaped_and_can_be_undone(shell: Shell) -> N
 
 def unescaped(line: str) -> str:
     """What the page says about undoing it."""
-    page = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "formats.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     names: dict[str, str] = {"line": line}
     exec(code, names)
@@ -291,7 +291,7 @@ def test_marot_goes_to_standard_output_and_numbers_segments_that_nobody_rated(sh
     done = shell("export r --format marot --systems given")
     assert done.code == 0
     assert done.out.splitlines()[1:] == ["given\td\t3\t3\trules\tA cat.\tHund 3.\tNo-error\tNo-error\t{}"]
-    assert "mtagent: ratings without a row, for their evaluator marks no spans: 1" in done.err
+    assert "mtagent: ratings without a row, as their evaluator marks no spans: 1" in done.err
 
 
 def test_marot_refuses_line_breaks_and_a_run_without_spans(shell: Shell) -> None:

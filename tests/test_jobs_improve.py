@@ -52,7 +52,8 @@ def test_a_run_of_an_early_version_has_no_signatures_and_resumes_under_its_name(
     shell.write("en.txt", "one two", "three four")
     config = load(overrides={"source_lang": "en", "target_lang": "es", "run": name})
     settings = config.effective(offline=False).for_results()
-    inputs = Files(source=Path("en.txt")).fingerprint(config)
+    with Files(source=Path("en.txt")).opened(config) as files:
+        inputs = files.hashes()
     stored = name or f"translate-{hashlib.sha256(repr((settings, inputs)).encode()).hexdigest()[:8]}"
     segment = Segment(id="1", source="one two", source_lang="en", target_lang="es", translation="uno dos")
     with Store("store.db") as store, store.start(stored, settings=settings, inputs=inputs, total=2) as run:

@@ -90,11 +90,6 @@ def test_what_a_run_reads_is_no_output(command: str, line: str, lost: str, optio
         (f"postedit {FILES} --gate rate --judge spans-file:path=hw.tsv -o hw.tsv", "--evaluator spans-file:path=hw"),
         ("rate --run r --evaluator spans-file:path=hw.tsv -o hw.tsv --format marot", "hw.tsv: the results would"),
         *(
-            (f"himate calibrate -s en.txt -t es.txt --glossary g.csv --config c.toml {HTTP} -o {output}", said)
-            for output, option in [("en.txt", "-s"), ("es.txt", "-t"), ("g.csv", "--glossary"), ("c.toml", "--config")]
-            for said in [f"{output}: the results would overwrite the file of {option}"]
-        ),
-        *(
             (f"export r --force {line}", ".txt: the run was made from this file")
             for line in (
                 "-o en.txt",

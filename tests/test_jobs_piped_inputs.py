@@ -1,4 +1,4 @@
-"""Files that a run is given as pipes: ``--keep <(grep …)``, ``/dev/stdin``, a FIFO. Each is read once, and counts."""
+"""Files that come from standard input; pipes with a name are refused."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from mtagent.store import Store
-from tests.commands import SOURCES, TRANSLATIONS, Done, Shell, run
+from tests.commands import SOURCES, TRANSLATIONS, Shell, run
 
 KEEP, GLOSSARY = "cat\n", "source,target\ncat,gato\n"
+ONLY_ONCE = "is a pipe, which can be read only once; give a file, or - for standard input"
 FILES = "-s en.txt -t es.txt -l en-es -q"
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs")
 
@@ -23,66 +24,55 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def piped(folder: Path, line: str, **contents: str) -> Done:
-    """``mtagent`` with the words of ``line``, in which ``PIPE`` stands for FIFOs of these names and contents."""
-    feeds = []
-    for name, content in contents.items():
-        (folder / f"{name}.content").write_text(content, encoding="utf-8")
-        (folder / name).unlink(missing_ok=True)
-        os.mkfifo(folder / name)
-        feeds.append(f"{{ cat {name}.content > {name} & }}")
-    return run(folder, *line.split(), shell_prefix="; ".join(feeds))
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("line", "contents"),
-    [
-        ("--keep terms", {"terms": KEEP}),
-        ("--glossary terms", {"terms": GLOSSARY}),
-        ("--glossary t.tsv", {"t.tsv": 'source\ttarget\ncat\t"gato\n'}),  # read as its name says
-        ("--config else/c.toml", {"else/c.toml": 'keep = "keep.txt"\n'}),  # which names files from where the user is
-        ("--keep -", KEEP),
-        ("--glossary /dev/stdin", GLOSSARY),
-    ],
-)
-def test_terms_from_a_pipe_reach_the_segments(line: str, contents: dict[str, str] | str, folder: Path) -> None:
-    (folder / "keep.txt").write_text(KEEP, encoding="utf-8")
-    (folder / "else").mkdir()
-    line = f"postedit {FILES} --name one {line}"
-    done = run(folder, *line.split(), stdin=contents) if isinstance(contents, str) else piped(folder, line, **contents)
-    assert (done.code, done.err) == (0, "")
+@pytest.mark.parametrize(("line", "content"), [("--keep -", KEEP), ("--glossary -", GLOSSARY)])
+def test_terms_from_standard_input_reach_the_segments_and_the_run_goes_on_with_the_same_command(
+    line: str, content: str, folder: Path
+) -> None:
+    for _ in range(2):
+        done = run(folder, *f"postedit {FILES} {line}".split(), stdin=content)
+        assert (done.code, done.err) == (0, "")
     with Store(folder / "store.db") as store:
-        terms = [[term.source for term in chain.segment.terms] for chain in store.read("one").chains()]
+        (summary,) = store.runs()
+        terms = [[term.source for term in chain.segment.terms] for chain in store.read(summary.name).chains()]
     assert terms == [["cat"], [], []]
 
 
 @pytest.mark.slow
-def test_a_run_with_terms_from_a_pipe_goes_on_with_the_same_command(folder: Path) -> None:
-    for _ in range(2):
-        assert piped(folder, f"postedit {FILES} --keep terms", terms=KEEP).code == 0
-    with Store(folder / "store.db") as store:
-        assert len(store.runs()) == 1
+def test_ratings_are_of_the_terms_in_standard_input(folder: Path) -> None:
+    line = f"rate {FILES} --evaluator rules --name one -o ratings.jsonl --keep -"
+    assert run(folder, *line.split(), stdin=KEEP).code == 0
+    assert run(folder, *line.split(), stdin=KEEP).code == 0
+    assert "one" in run(folder, *line.split(), stdin="world\n").err
 
 
 @pytest.mark.slow
-def test_ratings_are_of_the_terms_in_the_pipe(folder: Path) -> None:
-    line = f"rate {FILES} --evaluator rules --name one -o ratings.jsonl --keep terms"
-    assert piped(folder, line, terms=KEEP).code == 0
-    (folder / "terms").unlink()
-    (folder / "terms").write_text(KEEP, encoding="utf-8")
-    assert run(folder, *line.split()).code == 0  # the same inputs, by their content
-    (folder / "terms").write_text("world\n", encoding="utf-8")
-    assert "one" in run(folder, *line.split()).err
-
-
-@pytest.mark.slow
-def test_prices_from_a_pipe_are_those_of_the_estimate(folder: Path) -> None:
-    line = "estimate -s en.txt -t es.txt -l en-es --model x --base-url http://localhost:9/v1 --prices p.toml"
-    done = piped(folder, line, **{"p.toml": '[[prices]]\nmodel = "x"\ninput = 1\noutput = 2\nbatch_discount = 0.5\n'})
+def test_prices_from_standard_input_are_those_of_the_estimate(folder: Path) -> None:
+    line = "estimate -s en.txt -t es.txt -l en-es --model x --base-url http://localhost:9/v1 --prices -"
+    prices = '[[prices]]\nmodel = "x"\ninput = 1\noutput = 2\nbatch_discount = 0.5\n'
+    done = run(folder, *line.split(), stdin=prices)
     assert (done.code, done.err) == (0, "")
-    assert "prices: p.toml, then" in done.out
     assert "50% less" in done.out
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (f"postedit {FILES} --keep pipe", ""),
+        (f"postedit {FILES} --glossary pipe", ""),
+        ("postedit -s pipe -t es.txt -l en-es --format lines", ""),
+        ("rate -s en.txt -t es.txt pipe -l en-es --evaluator rules", ""),
+        ("estimate -s en.txt -t es.txt -l en-es --model x --prices pipe", ""),
+        ("score -t es.txt -r pipe -l en-es -m bleu", ""),
+        ("meta-eval -e pipe --human mqm", ""),
+        (f"postedit {FILES} --config pipe", "is read more than once, which a pipe cannot be: give a file"),
+    ],
+)
+def test_a_pipe_that_is_named_is_refused_with_the_way_out(line: str, message: str, shell: Shell) -> None:
+    os.mkfifo(shell.folder / "pipe")
+    done = shell(line)
+    assert done.code == 1
+    assert f"pipe: {message or ONLY_ONCE}" in done.err
 
 
 @pytest.mark.parametrize(
@@ -98,14 +88,6 @@ def test_only_one_file_is_standard_input(line: str, shell: Shell) -> None:
     done = shell(line)
     assert done.code == 1
     assert "only one of the files can be standard input" in done.err
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("line", ["--keep /dev/stdin --glossary /dev/stdin", "--keep - --glossary /dev/stdin"])
-def test_one_pipe_is_not_two_files(line: str, folder: Path) -> None:
-    done = run(folder, *f"postedit {FILES} {line}".split(), stdin=GLOSSARY)
-    assert done.code == 1
-    assert done.err.endswith(": is named twice, and a pipe can be read only once: give a file\n")
 
 
 @pytest.mark.parametrize(
@@ -124,19 +106,27 @@ def test_what_must_be_read_again_is_refused_as_a_pipe(line: str, culprit: str, s
 
 
 @pytest.mark.slow
-def test_a_report_and_an_export_read_pipes_once(folder: Path) -> None:
+def test_a_report_and_an_export_read_standard_input_once(folder: Path) -> None:
     assert run(folder, *f"postedit {FILES} --name one".split()).code == 0
     texts = "".join(f"{line}\n" for line in TRANSLATIONS)
-    done = piped(folder, "report one -o r.md -r ref.txt --baseline other=b.txt", **{"ref.txt": texts, "b.txt": texts})
+    done = run(folder, *["report", "one", "-o", "r.md", "-r", "-"], stdin=texts)
     assert (done.code, done.err) == (0, "mtagent: written: r.md\n")
-    done = piped(folder, "export one --like like.txt -o out.txt", **{"like.txt": texts.replace("\n", "\r\n")})
+    done = run(
+        folder,
+        *["export", "one", "--like", "-", "--format", "lines", "-o", "out.txt"],
+        stdin=texts.replace("\n", "\r\n"),
+    )
     assert (done.code, done.err) == (0, "mtagent: written: out.txt\n")
     assert (folder / "out.txt").read_bytes().count(b"\r\n") == 3
 
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("nowhere", "no such folder"), ("en.txt", "is a file; name its folder"), ("empty", "has no prompt, which would be a file")],
+    [
+        ("nowhere", "no such folder"),
+        ("en.txt", "is a file; name its folder"),
+        ("empty", "has no prompt, which would be a file"),
+    ],
 )
 def test_prompts_that_are_not_there_are_told(name: str, reason: str, shell: Shell) -> None:
     (shell.folder / "empty").mkdir()

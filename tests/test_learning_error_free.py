@@ -21,9 +21,10 @@ from mtagent.learning.error_free import (
     thinned,
     threshold_interval,
 )
-from mtagent.learning.gain import Resampling, ratios
+from mtagent.learning.gain import ratios
+from mtagent.metrics.significance import GroupResampling
 
-QUICK = Resampling(20)
+QUICK = GroupResampling(20)
 scores = st.floats(-50, 50).map(lambda value: round(value, 2))
 
 SIX = Labelled(
@@ -69,12 +70,12 @@ def test_labels_are_told_with_intervals() -> None:
 
 def test_a_threshold_that_chance_does_not_move_is_sure_and_another_is_not() -> None:
     clear = Labelled(np.repeat([90.0, 10.0], 200), np.repeat([True, False], 200), np.arange(400))
-    assert threshold_interval(clear, 0.9, 10, Resampling(200)) == (90, 90, 1)
-    assert threshold_interval(clear, 0.9, 390, Resampling(50)) == (None, None, 0)
+    assert threshold_interval(clear, 0.9, 10, GroupResampling(200)) == (90, 90, 1)
+    assert threshold_interval(clear, 0.9, 390, GroupResampling(50)) == (None, None, 0)
     rng = np.random.default_rng(2)
     found = np.round(rng.uniform(0, 100, 300))
     noisy = Labelled(found, rng.uniform(0, 100, 300) < found, np.arange(300))
-    low, high, reached = threshold_interval(noisy, 0.8, 10, Resampling(200))
+    low, high, reached = threshold_interval(noisy, 0.8, 10, GroupResampling(200))
     assert low is not None
     assert high is not None
     assert low <= (best_threshold(noisy, 0.8, 10) or 0) <= high
@@ -91,7 +92,7 @@ def test_the_threshold_in_resamples_is_that_of_the_texts_drawn(
     rows: list[tuple[int, bool, int]], wanted: float, fewest: int
 ) -> None:
     values, free, groups = (np.array(column) for column in zip(*rows, strict=True))
-    items, resampling = Labelled(values, free, groups), Resampling(9)
+    items, resampling = Labelled(values, free, groups), GroupResampling(9)
     each = []
     for draw in (one for many in resampling.draws(len(set(groups.tolist()))) for one in many):
         texts = [i for i in range(len(rows)) for _ in range(int(draw[items.groups[i]]))]
@@ -150,23 +151,23 @@ def test_what_people_call_error_free() -> None:
 # --- intervals
 
 
-def _mean(values: np.ndarray, groups: np.ndarray, resampling: Resampling) -> Figure:
+def _mean(values: np.ndarray, groups: np.ndarray, resampling: GroupResampling) -> Figure:
     return ratios([values], [np.ones(len(values))], groups, resampling)[0]
 
 
 def test_the_interval_of_a_mean_is_the_known_one_and_repeats_with_the_seed() -> None:
     values = np.random.default_rng(3).normal(0, 1, 400)
-    found, half = _mean(values, np.arange(400), Resampling(4000)), 1.96 * values.std() / 20
+    found, half = _mean(values, np.arange(400), GroupResampling(4000)), 1.96 * values.std() / 20
     assert found.low == pytest.approx(values.mean() - half, abs=0.02)
     assert found.high == pytest.approx(values.mean() + half, abs=0.02)
-    assert found == _mean(values, np.arange(400), Resampling(4000))
-    assert found != _mean(values, np.arange(400), Resampling(4000, seed=2))
+    assert found == _mean(values, np.arange(400), GroupResampling(4000))
+    assert found != _mean(values, np.arange(400), GroupResampling(4000, seed=2))
 
 
 def test_items_of_one_document_are_drawn_together() -> None:
     by_document = np.repeat(np.random.default_rng(5).normal(0, 1, 20), 20)
-    together = _mean(by_document, np.arange(400) // 20, Resampling())
-    alone = _mean(by_document, np.arange(400), Resampling())
+    together = _mean(by_document, np.arange(400) // 20, GroupResampling())
+    alone = _mean(by_document, np.arange(400), GroupResampling())
     assert together.high - together.low > 3 * (alone.high - alone.low)  # type: ignore[operator]
 
 
@@ -174,4 +175,4 @@ def test_a_share_of_nothing_is_not_defined_and_no_resample_no_interval() -> None
     zero = np.zeros(4)
     assert ratios([zero], [zero], np.arange(4), QUICK) == [Figure(value=None)]
     with pytest.raises(ConfigError, match="0 resamples"):
-        _mean(zero, np.arange(4), Resampling(0))
+        _mean(zero, np.arange(4), GroupResampling(0))

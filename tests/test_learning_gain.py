@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from mtagent.errors import InputError
 from mtagent.learning.calibration import effect, learning_curve, triage, triage_thresholds
-from mtagent.learning.gain import Floats, JudgedPairs, Resampling, learn, learnt_groups, predictions, split
+from mtagent.learning.gain import Floats, JudgedPairs, learn, learnt_groups, predictions, split
+from mtagent.metrics.significance import GroupResampling
 from mtagent.records import Judgement
 
-QUICK = Resampling(50)
+QUICK = GroupResampling(50)
 
 
 def world(size: int = 300, seed: int = 1, mean: float = 0.0, judges: int = 2, **changes: Any) -> JudgedPairs:
@@ -234,7 +235,7 @@ def test_always_is_the_bar_where_it_is_better_than_never() -> None:
 def test_never_and_always_are_themselves_and_none_beats_the_oracle(rows: list[tuple[float, float, float]]) -> None:
     pairs = hand_made(*rows)
     for keep in (False, True):
-        found = effect(pairs, np.full(len(pairs), keep), Resampling(1))
+        found = effect(pairs, np.full(len(pairs), keep), GroupResampling(1))
         assert found.gate == (found.always if keep else found.never)
         assert found.oracle.value >= found.gate.value  # type: ignore[operator]
 
@@ -243,7 +244,7 @@ def test_a_lead_is_resampled_as_a_lead() -> None:
     rng = np.random.default_rng(7)
     before = rng.normal(50, 20, 300)
     pairs = JudgedPairs(("A",), np.ones((300, 1)), before, before + rng.normal(2, 1, 300), np.arange(300) // 3)
-    found = effect(pairs, np.ones(300, dtype=bool), Resampling(500))
+    found = effect(pairs, np.ones(300, dtype=bool), GroupResampling(500))
     assert found.over_never.high - found.over_never.low < 0.5  # type: ignore[operator]
     assert found.gate.high - found.gate.low > 2  # type: ignore[operator]
 

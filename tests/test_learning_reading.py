@@ -493,13 +493,13 @@ OTHER_SIGNATURE = rated("a", 9, 9, signature="t")
          ["p:3: the gain of segment 7 is 0, and in p:2 1: these labels contradict each other"]),
         ("--pairs p", {"p": [EDIT, "1\tA\tB\t1\t2\t3\t4", "1\tA\tB\t1\t2\t3\t1"]},
          ["p:3: the gain of segment 1 is -2, and in p:2 1: these labels contradict each other"]),
-        ("--pairs p", {"p": [EDIT, "1\tA\tB\tnan\t2\t3\t4"]}, ["p:2: 'judge_before' is 'nan', which is no score"]),
+        ("--pairs p", {"p": [EDIT, "1\tA\tB\tnan\t2\t3\t4"]}, ["p:2: 'judge_before' must be a number, not 'nan'"]),
         ("--pairs p", {"p": [EDIT, *[f"{n}\tA\tB\t{n}\t2\t3\t4" for n in range(58)]]},
          ["29 pairs with all scores: at least 30 are needed to learn from"]),
         ("--pairs p", {"p": [EDIT, *[f"{n}\tA\tB\t{n}\t2\t3\t4" for n in range(80)]]},
          ["people see the same gain (1) in all 40 pairs: nothing can be learnt"]),
         ("--pairs p", {"p": ["judge\terror_free", "1\tyes", "1\tperhaps"]}, ["p:3: error_free is 'perhaps'"]),
-        ("--pairs p", {"p": ['{"judge": true, "human": 2}']}, ["p:1: 'judge' is True, which is no score"]),
+        ("--pairs p", {"p": ['{"judge": true, "human": 2}']}, ["p:1: 'judge' must be a number, not True"]),
         ("--pairs p --judge k", {"p": ["judge\terror_free\tevaluator", "1\tyes\tj"]},
          ["--judge k: the scores are those of j"]),
         ("--pairs p", {"p": []}, ["p:1: is empty"]),
@@ -552,7 +552,7 @@ def test_a_figure_is_shown_with_its_interval(found: Figure, options: dict[str, b
 @pytest.mark.slow
 @pytest.mark.data
 def test_the_table_in_the_docs_is_true(data: Path, shell: Shell) -> None:
-    page = (ROOT / "docs" / "safety.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "how-to" / "gate.md").read_text(encoding="utf-8")
     file, typed = "wmt25_paragraph_scores.tsv", page.split("\n$ mtagent gate calibrate ", 1)[1].partition("\n")[0]
     done = shell(f"gate calibrate {typed.replace(file, str(data / file))}")
     told = [line for line in done.out.splitlines() if not line.startswith("made ")]

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from mtagent.chain.calibration import Calibration, read
-from mtagent.chain.decided import decided
+from mtagent.chain.decided_text import decided
 from mtagent.chain.guards import GUARDS
 from mtagent.config import load
-from mtagent.decisions import Decision
 from mtagent.errors import ConfigError, InputError
 from mtagent.evaluators.rules import Rules
 from mtagent.jobs.parts import OwnParts
@@ -21,10 +20,11 @@ from mtagent.learning.asking import judge_edits
 from mtagent.learning.calibration import calibrate
 from mtagent.learning.error_free import definition
 from mtagent.learning.pairs import AFTER, BEFORE, JudgedData, JudgedPair, Label, RatedText, group_of
-from mtagent.learning.runs import Labels, decided_gain, pairs_in
+from mtagent.learning.runs import EditLabels, decided_gain, pairs_in
 from mtagent.learning.text import text
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Chain, DecidedCause, Edit, GuardsCause, Judgement, Message, PlainCause, Segment, Step
+from mtagent.records.decisions import Decision
 from tests import stored
 from tests.commands import Done, Shell
 from tests.simulator import taught
@@ -201,7 +201,7 @@ def test_scores_of_people_are_labels_too_and_give_a_threshold(shell: Shell) -> N
      "labels.tsv:2: has id, score; the label of an edit is a preference (before, after or same), or human_before and "
      "human_after; scores of single texts go with the ratings of the run: mtagent rate --run"),
     (["1\tNaN\t3"], "id\thuman_before\thuman_after",
-     "labels.tsv:2: 'human_before' is 'NaN', which is no score; a missing one is None (or an empty cell)"),
+     "labels.tsv:2: 'human_before' must be a number, not 'NaN'; a missing score is None or an empty cell"),
     ([f"{number}\tafter" for number in range(20)], "id\tpreference",
      "run 'first': has 60 edits that a gate decides on, of which 20 are labelled in labels.tsv: at least 30 are needed "
      "to learn from"),
@@ -381,15 +381,16 @@ def test_a_dry_run_says_what_it_would_take_and_asks_nobody(shell: Shell) -> None
     teacher = "--teacher gemba-esa:model=gpt-6.1-sol --sample 40 --dry-run"
     done = calibrated(shell, f"--model gpt-6-luna --judge gemba-da --judge pairwise --samples 2 {teacher}")
     assert done.code == 0, done.err
-    rows = {line.split("  ")[0]: line.split()[-4] for line in done.lines[1:5]}
-    assert rows == {"gemba-da": "160", "pairwise": "80", "teacher gemba-esa:model=gpt-6.1-sol": "160", "total": "400"}
+    rows = {line.split("  ")[0]: line.split()[-4] for line in done.lines[1:6]}
+    judges = {"gemba-da": "160", "pairwise": "80", "teacher gemba-esa:model=gpt-6.1-sol": "160"}
+    assert rows == judges | {"reserve": "0–3", "total": "400–403"}
     assert done.last.startswith("mtagent: 40 of 60 edits of first, sampled by size. Nothing was sent")
     assert list(shell.runs()) == ["first"]
 
 
 def test_the_value_of_a_gate_is_learnt_crosswise_from_all_labels(shell: Shell) -> None:
     run(shell)
-    judged = asyncio.run(judge_edits(load(None, {}), "first", labels=Labels.read(preferences(shell))))[0]
+    judged = asyncio.run(judge_edits(load(None, {}), "first", labels=EditLabels.read(preferences(shell))))[0]
     crossed, halves = (calibrate(judged, definition(None, None), crossed=way) for way in (True, False))
 
     def sizes(made: Calibration) -> tuple[int, int]:

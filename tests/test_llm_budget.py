@@ -22,7 +22,7 @@ from mtagent.llm.cache import Cached
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.llm.limits import Limiter
-from mtagent.llm.protocol import Options, Sampling
+from mtagent.llm.protocol import RequestOptions, Sampling
 from mtagent.records import Call, Completion, Message, Tool, ToolCall, Usage
 from mtagent.store import Store
 from tests.clocks import FakeClock
@@ -54,7 +54,7 @@ class Greedy:
     def price(self, usage: Usage) -> float | None:
         return dollars(usage)
 
-    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         self.calls += 1
         self.under_way += 1
         self.most = max(self.most, self.under_way)
@@ -350,14 +350,8 @@ def test_a_run_with_calls_that_nobody_counted_is_not_gone_on_with_in_a_budget(jo
             "chain:improving",
         ),
         ("rate -s long.txt -t long.txt -l en-es --name r -o out", "--budget 0.03", "--budget 1", "chain:improving"),
-        (
-            "himate calibrate -s long.txt -t de.txt -l en-de --name r -o out",
-            "--budget 0.05",
-            "--budget 5",
-            "panel:panel",
-        ),
     ],
-    ids=["tokens", "ratings", "a calibration"],
+    ids=["tokens", "ratings"],
 )
 def test_every_job_stops_within_its_budget_and_goes_on(
     line: str, little: str, much: str, behaviour: str, job: Shell

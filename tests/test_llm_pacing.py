@@ -260,7 +260,6 @@ async def test_a_run_that_a_long_pause_stopped_goes_on_and_pays_for_no_call_twic
         "translate -s en.txt -l en-es -o out.txt --name r",
         "postedit -s en.txt -t es.txt -l en-es -o out.txt --name r",
         "rate -s en.txt -t es.txt -l en-es -o out.jsonl --name r",
-        "himate calibrate -s en.txt -t es.txt -l en-es -o out.json --name r",
     ],
 )
 def test_a_command_that_the_server_sends_away_ends_with_5_and_the_same_command_goes_on(shell: Shell, line: str) -> None:

@@ -17,7 +17,7 @@ from mtagent.errors import (
     ServerError,
     Truncated,
 )
-from mtagent.llm.reply import Failure, Reply, is_plausible, read_reply, read_usage, retry_after, status_failure
+from mtagent.llm.reply import Reply, RequestFailure, is_plausible, read_reply, read_usage, retry_after, status_failure
 from mtagent.llm.request import refused_parameter, sent_message
 from mtagent.records import Message, TokenLogprob, ToolCall, Usage
 
@@ -156,13 +156,13 @@ def test_a_reply_that_says_nothing_is_empty_unless_it_calls_a_tool_that_was_offe
 )
 def test_a_body_without_a_reply_may_pass(payload: object) -> None:
     failure = read_reply(payload, "m", tools=True)
-    assert isinstance(failure, Failure)
+    assert isinstance(failure, RequestFailure)
     assert (failure.kind, failure.transient) == (ServerError, True)
 
 
 def test_an_error_object_with_status_200_is_shown() -> None:
     failure = read_reply({"error": {"message": "upstream is gone"}}, "m")
-    assert isinstance(failure, Failure)
+    assert isinstance(failure, RequestFailure)
     assert "upstream is gone" in failure.message
 
 
@@ -270,7 +270,7 @@ def test_what_is_odd_beside_the_message_does_no_harm_to_a_text(name: str, odd: A
 @pytest.mark.parametrize("name", ["refusal", "tool_calls", "function_call"])
 def test_what_is_odd_in_the_message_is_at_most_the_failure_of_that_reply(name: str, odd: Any) -> None:
     reply = read_reply(body("Hi", **{name: odd}), "m", tools=True)
-    assert len((reply.message if isinstance(reply, Failure) else reply.detail).encode()) <= 2000
+    assert len((reply.message if isinstance(reply, RequestFailure) else reply.detail).encode()) <= 2000
 
 
 @odd_values

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mtagent.errors import ServerError
 from mtagent.llm.protocol import Sampling
-from mtagent.llm.reply import Failure
+from mtagent.llm.reply import RequestFailure
 from mtagent.llm.request import SYSTEM, estimated_tokens, key_of, refused_parameter, request_body
 from mtagent.llm.server import OPENAI
 from mtagent.records import Message, Tool, ToolCall
@@ -161,7 +161,7 @@ def test_a_refused_parameter_is_told_from_other_errors(
 ) -> None:
     sent = body(HI, (SEARCH,), schema={"type": "object"}, sampling=SETTINGS)
     sent |= {"reasoning_effort": "low"} if param == "reasoning_effort" else {}
-    assert refused_parameter(Failure(ServerError, message, status, param=param), sent) == refused
+    assert refused_parameter(RequestFailure(ServerError, message, status, param=param), sent) == refused
 
 
 @pytest.mark.parametrize(
@@ -176,14 +176,14 @@ def test_a_refused_parameter_is_told_from_other_errors(
     ],
 )
 def test_a_refused_system_role_is_told_from_other_errors(status: int, message: str) -> None:
-    failure = Failure(ServerError, message, status, transient=status == 500)
+    failure = RequestFailure(ServerError, message, status, transient=status == 500)
     assert refused_parameter(failure, body([Message(role="system", content="Be brief."), *HI])) == SYSTEM
     assert refused_parameter(failure, body(HI)) is None
-    other = Failure(ServerError, "the system role-play model is overloaded", status)
+    other = RequestFailure(ServerError, "the system role-play model is overloaded", status)
     assert refused_parameter(other, body([Message(role="system", content="Be brief."), *HI])) is None
 
 
 def test_tools_are_refused_too_where_only_messages_hold_traces_of_them() -> None:
-    failure = Failure(ServerError, "tools are not supported", 400)
+    failure = RequestFailure(ServerError, "tools are not supported", 400)
     assert refused_parameter(failure, body([Message(role="tool", content="found", tool_call_id="1")])) == "tools"
     assert refused_parameter(failure, body()) is None

@@ -18,9 +18,11 @@ from mtagent.config import GUARD_NAMES, Config, load
 from mtagent.evaluators.registry import EVALUATORS
 from mtagent.jobs.demo import SAMPLE_FILES
 from mtagent.llm import prompts
+from mtagent.text.word_lists import word_lists
 from tests.commands import ROOT, environment, python
 from tests.pages import DOCS, linked_sample
 
+WORD_LISTS = sorted(path.stem for path in (ROOT / "mtagent/text/data").glob("*.toml"))
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -44,7 +46,7 @@ def test_the_settings_know_all_guards() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-def test_the_wheel_holds_every_prompt_and_the_sample(tmp_path: Path) -> None:
+def test_the_wheel_holds_prompts_sample_word_lists_and_the_page_of_the_review(tmp_path: Path) -> None:
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
     def done(*command: object) -> str:
@@ -59,12 +61,18 @@ def test_the_wheel_holds_every_prompt_and_the_sample(tmp_path: Path) -> None:
     code = (
         "import mtagent; from mtagent.jobs import demo; from mtagent.llm import prompts;"
         "print(*[prompts.load(name).signature for name in prompts.names()]);"
-        "print(*[name for name in demo.SAMPLE_FILES if demo.sample_path(name).is_file()]); print(mtagent.__file__)"
+        "print(*[name for name in demo.SAMPLE_FILES if demo.sample_path(name).is_file()]); print(mtagent.__file__);"
+        "from importlib.resources import files;"
+        "print(*sorted(path.name for path in files('mtagent.review').iterdir() if not path.name.endswith('.py')));"
+        "from mtagent.text import word_lists;"
+        f"print(*[len(word_lists.word_lists(name)) for name in {WORD_LISTS}])"
     )
-    signatures, files, place = done(binaries / "python", "-c", code).splitlines()
+    signatures, files, place, page, sizes = done(binaries / "python", "-c", code).splitlines()
     assert signatures.split() == [prompts.load(name).signature for name in prompts.names()]
     assert files.split() == list(SAMPLE_FILES)
     assert place.startswith(str(tmp_path))
+    assert set(page.split()) >= {"review.css", "review.html", "review.js", "saving.js"}
+    assert sizes.split() == [str(len(word_lists(name))) for name in WORD_LISTS]
     assert "No model was called" in done(binaries / "mtagent", "demo")
 
 
@@ -104,10 +112,10 @@ def test_the_transcripts_in_the_readme_are_true(command: str, output: str, tmp_p
 @pytest.mark.parametrize(
     ("page", "names"),
     [
-        ("configuration.md", [f"[`[]{name}[]`]" for name in Config.model_fields]),
-        ("configuration.md", [f"`{name}[.]toml`" for name in prompts.names()]),
-        ("safety.md", [f"`{name}`" for name in GUARDS]),
-        ("evaluators.md", [f"`{name}`" for name in EVALUATORS]),
+        ("reference/configuration.md", [f"[`[]{name}[]`]" for name in Config.model_fields]),
+        ("reference/configuration.md", [f"`{name}[.]toml`" for name in prompts.names()]),
+        ("explanation/safety.md", [f"`{name}`" for name in GUARDS]),
+        ("reference/evaluators.md", [f"`{name}`" for name in EVALUATORS]),
     ],
     ids=["settings", "prompts", "guards", "evaluators"],
 )
@@ -117,7 +125,8 @@ def test_everything_with_a_name_has_its_place_on_a_page(page: str, names: list[s
 
 
 def test_the_configuration_file_of_the_page_is_valid(tmp_path: Path) -> None:
-    (block,) = re.findall(r"```toml\n(.*?)```", (DOCS / "configuration.md").read_text(encoding="utf-8"), re.DOTALL)
+    page = (DOCS / "reference/configuration.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "mtagent.toml").write_text(block, encoding="utf-8")
     config = load(tmp_path / "mtagent.toml")
     assert config.model_for("judge").model == "qwen3-32b"
@@ -125,15 +134,16 @@ def test_the_configuration_file_of_the_page_is_valid(tmp_path: Path) -> None:
 
 
 def test_the_tests_that_the_page_on_the_prototypes_names_exist() -> None:
-    page = (DOCS / "prototypes.md").read_text(encoding="utf-8")
+    page = (DOCS / "explanation/prototypes.md").read_text(encoding="utf-8")
     tests = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").glob("test_*.py"))
     assert [name for name in re.findall(r"`(test_\w+)`", page) if f"def {name}(" not in tests] == []
 
 
 def test_links_and_the_tests_that_are_named_lead_somewhere() -> None:
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *DOCS.glob("*.md")]
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", ROOT / "CHANGELOG.md"]
+    pages += [ROOT / "bench/README.md", ROOT / "wmt/README.md", *DOCS.rglob("*.md")]
     text = {page: page.read_text(encoding="utf-8") for page in pages}
-    links = [(page, page.parent / link) for page in pages for link in re.findall(r"\]\(([^)#:]+)\)", text[page])]
+    links = [(page, page.parent / link) for page in pages for link in re.findall(r"\]\(([^)#:]+)[)#]", text[page])]
     links += [(page, ROOT / name) for page in pages for name in re.findall(r"`(tests/[\w/]+\.py)`", text[page])]
     assert [(page.name, str(place)) for page, place in links if not place.exists()] == []
 
@@ -142,13 +152,13 @@ def test_links_and_the_tests_that_are_named_lead_somewhere() -> None:
 def test_the_table_of_located_spans_is_true(data: Path) -> None:
     done = python("wmt/locating.py", "--data", str(data))
     assert done.out
-    assert done.out in (DOCS / "safety.md").read_text(encoding="utf-8")
+    assert done.out in (DOCS / "explanation/safety.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
 def test_the_table_of_tokens_is_true() -> None:
     done = python("-m", "bench.tokens")
-    page = (DOCS / "evaluators.md").read_text(encoding="utf-8")
+    page = (ROOT / "bench/README.md").read_text(encoding="utf-8")
     tables = done.out.strip().split("\n\n")
     assert len(tables) == 2
     assert [table for table in tables if table not in page] == []

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from mtagent.analysis.compare import Cell, Comparison, Row
+from mtagent.analysis.compare import Cell, ComparedTexts, RunComparison
 from mtagent.records import Chain, Score
 from mtagent.report.page import pieces
 from mtagent.report.report import write_report
@@ -98,14 +98,14 @@ def large(folder: Path) -> str:
     ]
     texts = [tuple(chain.given or "" for chain in chains), tuple(chain.text for chain in chains)]
     rows = tuple(
-        Row(stage, RUN, stage, stage_texts, (cell,))
+        ComparedTexts(stage, RUN, stage, stage_texts, (cell,))
         for stage, stage_texts, cell in zip(("given", "final"), texts, cells, strict=True)
     )
-    comparison = Comparison(tuple(chain.segment.id for chain in chains), rows, ("chrF2",), "chrF2")
+    comparison = RunComparison(tuple(chain.segment.id for chain in chains), rows, ("chrF2",), "chrF2")
     return bare(folder, "large", chains, comparison)
 
 
-def bare(folder: Path, name: str, chains: list[Chain], comparison: Comparison | None = None) -> str:
+def bare(folder: Path, name: str, chains: list[Chain], comparison: RunComparison | None = None) -> str:
     """The address of a page that was made without a store, and without scores of its own."""
     path = folder / f"{name}.html"
     path.write_text("".join(pieces(summary(), chains, comparison)), encoding="utf-8")

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mtagent.chain.fates import KINDS, edit_fate, fate, final_fate, idle_fate
 from mtagent.chain.gate import PairwiseGate, RateGate
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.formats.ratings import FINAL
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Cause, Chain, ErrorCause, GuardsCause, PlainCause, Rating, RatingRole, Segment, Stage, Step
-from mtagent.report.fates import KINDS, edit_fate, fate, final_fate, idle_fate
 from mtagent.report.figures import SHOWN, figures, histogram, spreads
 from tests.report_records import CHAINS, RUN, chain, comparison, edit, error, paid, rating, row, segment, step
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from mtagent.analysis.compare import Comparison
+from mtagent.analysis.compare import RunComparison
 from mtagent.formats.jsonl import details
 from mtagent.records import Chain
 from mtagent.report.figures import figures
@@ -37,7 +37,7 @@ def read(pieces: Iterator[str]) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO("".join(pieces), newline="")))
 
 
-def parsed(chains: list[Chain], compared: Comparison | None = None) -> Any:
+def parsed(chains: list[Chain], compared: RunComparison | None = None) -> Any:
     def refuse(name: str) -> None:
         raise AssertionError(f"{name} is no JSON")
 

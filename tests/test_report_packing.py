@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.chain.decided import decided
-from mtagent.decisions import Decision
+from mtagent.chain.decided_text import decided
 from mtagent.records import Chain, Edit, Rating, Step
+from mtagent.records.decisions import Decision
 from mtagent.report.packing import changes, packed, script_json, units
 from tests.report_runs import edited, error, rating, segment, varied
 from tests.taken_back import taken_back

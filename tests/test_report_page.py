@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from mtagent.analysis.compare import Cell, Comparison, Row
+from mtagent.analysis.compare import Cell, ComparedTexts, RunComparison
 from mtagent.records import Chain, Score, Segment, Step, Usage, Verdict
 from mtagent.report.figures import Flow, figures
 from mtagent.report.packing import packed, script_json
@@ -333,26 +333,26 @@ def test_the_sentence_of_a_translation_counts_what_there_is(
 def test_a_tiny_change_is_not_told_as_zero() -> None:
     before, after = Cell(score([0.5] * 30)), Cell(score([0.5001] * 30), p_value=0.2)
     rows = (
-        Row("given", "r", "given", ("a",) * 30, (before,)),
-        Row("final", "r", "final", ("b",) * 30, (after,), "given"),
+        ComparedTexts("given", "r", "given", ("a",) * 30, (before,)),
+        ComparedTexts("final", "r", "final", ("b",) * 30, (after,), "given"),
     )
-    words = sentence(flow(varied()[0]), way(Comparison(("1",) * 30, rows, ("chrF2",), "chrF2"), "r"), Usage())
+    words = sentence(flow(varied()[0]), way(RunComparison(("1",) * 30, rows, ("chrF2",), "chrF2"), "r"), Usage())
     assert "chrF2 rose by less than 0.001 to 0.500 (p = 0.200: may be chance)" in words
 
 
-def rows_by_ter(*, first: str = "r") -> Comparison:
+def rows_by_ter(*, first: str = "r") -> RunComparison:
     """Three segments, of which one gets worse and two better; the row of another run may stand first."""
     ids = ("1", "2", "3")
     before = Score(metric="TER", value=50, segments=(50, 50, 50), signature="t", higher_is_better=False)
     after = Score(metric="TER", value=40, segments=(60, 30, 30), signature="t", higher_is_better=False)
     rows = [
-        Row("given", "r", "given", ids, (Cell(before),)),
-        Row("postedit", "r", "postedit", ids, (Cell(after, -10.0, None, 0.01),), "given"),
-        Row("proofread", "r", "proofread", ids, (Cell(after, 0.0, None, 0.01),), "postedit"),
-        Row("final", "r", "final", ids, (Cell(after, -10.0, None, 0.01),), "given"),
+        ComparedTexts("given", "r", "given", ids, (Cell(before),)),
+        ComparedTexts("postedit", "r", "postedit", ids, (Cell(after, -10.0, None, 0.01),), "given"),
+        ComparedTexts("proofread", "r", "proofread", ids, (Cell(after, 0.0, None, 0.01),), "postedit"),
+        ComparedTexts("final", "r", "final", ids, (Cell(after, -10.0, None, 0.01),), "given"),
     ]
-    other = [] if first == "r" else [Row("o/given", first, "given", ids, (Cell(before),))]
-    return Comparison(ids, (*other, *rows), ("TER",), "TER")
+    other = [] if first == "r" else [ComparedTexts("o/given", first, "given", ids, (Cell(before),))]
+    return RunComparison(ids, (*other, *rows), ("TER",), "TER")
 
 
 def test_losses_are_counted_where_less_is_better_and_noise_is_none() -> None:

@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 
 import pytest
 
-from mtagent.chain.decided import decided
+from mtagent.chain.decided_text import decided
 from mtagent.records import Chain, PlainCause, Step, Term
 from mtagent.store import Store
 from mtagent.store.deletion import delete_runs
@@ -215,7 +215,7 @@ def test_a_page_of_a_server_that_has_ended_gives_its_decisions_to_the_new_page(c
         server.end(signal.SIGKILL)
         press(old, "R")
         again = Reviewed(tmp_path, server.port)
-        until(old, "document.getElementById('problem').textContent.includes('no right')")
+        until(old, "document.getElementById('problem').textContent.includes('has no access')")
         new = opened(context, again.address)
         until(new, "document.getElementById('progress').textContent.startsWith('1 of')")
         wait_saved(new)

@@ -15,8 +15,8 @@ from typing import Any
 import httpx
 import pytest
 
-from mtagent.decisions import Decision, fingerprint
 from mtagent.records import Chain, DecidedCause, Edit, ErrorCause, Judgement, Step
+from mtagent.records.decisions import Decision, fingerprint
 from mtagent.store import Store
 from mtagent.store.deletion import delete_runs
 from tests.commands import environment, run
@@ -24,9 +24,9 @@ from tests.report_runs import edited, error, save, segment, varied
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
-from mtagent.jobs.decide import DecidedRun
-from mtagent.jobs.review import ReviewQueue
-from mtagent.serve.review import Door, make_app
+from mtagent.chain.decided_run import DecidedRun
+from mtagent.review.queue import ReviewQueue
+from mtagent.review.review_app import PageAccess, make_app
 
 PORT = 5055
 HOST = f"127.0.0.1:{PORT}"
@@ -39,11 +39,11 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @asynccontextmanager
-async def asking(store: Store, door: Door | None = None, **headers: str) -> AsyncIterator[httpx.AsyncClient]:
+async def asking(store: Store, access: PageAccess | None = None, **headers: str) -> AsyncIterator[httpx.AsyncClient]:
     """A client of a review of ``run``, with the token unless the headers say otherwise."""
-    door = door or Door(PORT)
-    given = {"authorization": f"Bearer {door.token}", "host": HOST, **headers}
-    transport = httpx.ASGITransport(make_app(ReviewQueue(store, ["run"], "ana"), door))
+    access = access or PageAccess(PORT)
+    given = {"authorization": f"Bearer {access.token}", "host": HOST, **headers}
+    transport = httpx.ASGITransport(make_app(ReviewQueue(store, ["run"], "ana"), access))
     async with httpx.AsyncClient(transport=transport, base_url=f"http://{HOST}", headers=given) as client:
         yield client
 
@@ -74,19 +74,19 @@ ASKED = [
 
 @pytest.mark.parametrize(("method", "path"), ASKED)
 async def test_without_the_token_nothing_is_told(method: str, path: str, store: Store) -> None:
-    door = Door(PORT)
+    access = PageAccess(PORT)
     guesses = [
         "",
         "Bearer",
         "Bearer ",
         "Bearer x",
-        f"Bearer {door.token[:-1]}",
-        f"Bearer {door.token}x",
-        f"Basic {door.token}",
+        f"Bearer {access.token[:-1]}",
+        f"Bearer {access.token}x",
+        f"Basic {access.token}",
     ]
     for guess in guesses:
-        async with asking(store, door, authorization=guess) as client:
-            answer = await client.request(method, path, headers={"cookie": f"token={door.token}"})
+        async with asking(store, access, authorization=guess) as client:
+            answer = await client.request(method, path, headers={"cookie": f"token={access.token}"})
         assert answer.status_code == 403
         assert set(answer.json()) == {"error"}
         assert "bank" not in answer.text
@@ -168,11 +168,11 @@ async def test_every_answer_forbids_scripts_of_others_and_frames(store: Store) -
 
 
 async def test_the_address_for_the_browser_opens_once(store: Store) -> None:
-    door = Door(PORT)
-    code = door.code
-    async with asking(store, door, authorization=f"Bearer {code}") as client:
+    access = PageAccess(PORT)
+    code = access.code
+    async with asking(store, access, authorization=f"Bearer {code}") as client:
         assert (await client.get("/api/queue")).status_code == 403
-        assert (await client.post("/api/enter")).json() == {"token": door.token}
+        assert (await client.post("/api/enter")).json() == {"token": access.token}
         assert (await client.post("/api/enter")).status_code == 403
         assert (await client.post("/api/enter", headers={"authorization": "Bearer "})).status_code == 403
 

@@ -16,7 +16,7 @@ from mtagent.config import Config
 from mtagent.errors import AuthenticationError, ConfigError, InputError
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, Usage
-from mtagent.serve.access import Access, Key, Spent, new_key, parse_keys
+from mtagent.serve.access import Access, ApiKey, Spent, new_key, parse_keys
 from mtagent.serve.errors import ServiceError
 from mtagent.serve.service import Limits, Service
 from mtagent.translators import CallableTranslator
@@ -34,17 +34,17 @@ THREE = {"segments": [{"source": "one"}], "source_lang": "en", "target_lang": "e
 def test_a_line_of_the_key_file_names_limits_in_any_order() -> None:
     text = f"# keys\n\nana:sha256:{'a' * 64}:60/min:$2.50\nbo:sha256:{'b' * 64}:500000:2/s\n"
     assert parse_keys(text, "keys") == (
-        Key("ana", "a" * 64, dollars=2.5, rate=60.0),
-        Key("bo", "b" * 64, characters=500_000, rate=120.0),
+        ApiKey("ana", "a" * 64, dollars=2.5, rate=60.0),
+        ApiKey("bo", "b" * 64, characters=500_000, rate=120.0),
     )
 
 
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("ana:secret", "keys:2: is no key: write NAME:sha256:HEX"),
-        (f"ana:sha256:{'a' * 64}:many", "keys:2: 'many' is no limit"),
-        (f"first:sha256:{'a' * 64}", "keys:2: the name 'first' is there twice"),
+        ("ana:secret", "keys:2: not a key: write NAME:sha256:HEX"),
+        (f"ana:sha256:{'a' * 64}:many", "keys:2: 'many' is not a limit"),
+        (f"first:sha256:{'a' * 64}", "keys:2: a second key with the name 'first'"),
     ],
 )
 def test_a_bad_line_of_the_key_file_is_named(line: str, problem: str) -> None:
@@ -82,14 +82,14 @@ async def test_while_the_key_file_is_broken_or_gone_the_keys_stay_and_the_log_sa
             assert await statuses() == [200, 200, 403]
             (problem,) = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
             assert problem.startswith("the keys stay as they were: ")
-            assert ("keys.txt:2: is no key" if broken else "cannot be read") in problem
+            assert ("keys.txt:2: not a key" if broken else "cannot be read") in problem
         key_file(tmp_path, bo="")
         assert await statuses() == [403, 403, 200]
 
 
 def test_a_file_without_a_key_lets_nobody_in(tmp_path: Path) -> None:
     (tmp_path / "keys.txt").write_text("# none\n", encoding="utf-8")
-    with pytest.raises(ConfigError, match="there is no key in it"):
+    with pytest.raises(ConfigError, match="has no keys"):
         Access(tmp_path / "keys.txt", lambda name: Spent())
 
 

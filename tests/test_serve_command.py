@@ -20,12 +20,16 @@ from tests.commands import ROOT, Shell
 SLOW = "import time\ndef slow(text: str) -> str:\n    time.sleep(1.5)\n    return text.upper()\n"
 
 
+WITH_TRANSLATOR = ("--translator", "python:engine:slow", "--evaluator", "rules", "--stages", "tp")
+
+
 @contextmanager
-def serve(folder: Path, *arguments: str, port: int = 0) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The command, and the address that it says."""
+def serve(
+    folder: Path, *, port: int = 0, arguments: tuple[str, ...] = WITH_TRANSLATOR, before: list[str] | None = None
+) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The command, and the address that it says; ``before`` takes the lines that it prints first."""
     (folder / "engine.py").write_text(SLOW, encoding="utf-8")
     command = [sys.executable, "-m", "mtagent", "serve", "--port", str(port), "--state", "s.db", *arguments]
-    command += ["--translator", "python:engine:slow", "--evaluator", "rules", "--stages", "tp"]
     with subprocess.Popen(
         command, cwd=folder, stderr=subprocess.PIPE, text=True, env={"PYTHONPATH": str(ROOT), "HOME": str(folder)}
     ) as process:
@@ -34,6 +38,8 @@ def serve(folder: Path, *arguments: str, port: int = 0) -> Iterator[tuple[subpro
             for line in process.stderr:
                 if found := re.search(r"serving at (http://\S+)", line):
                     break
+                if before is not None:
+                    before.append(line)
             else:
                 raise AssertionError("it did not begin")
             yield process, found[1]
@@ -72,6 +78,22 @@ def test_at_sigterm_what_is_under_way_ends_and_what_is_new_gets_503_and_is_answe
         assert httpx.post(f"{again}/translate", json=body, timeout=30).json() == {"translatedText": "ONE"}
 
 
+@pytest.mark.loopback
+@pytest.mark.parametrize(
+    ("arguments", "offline", "refuses"),
+    [((), True, True), (("--evaluator", "rules"), False, True), (("--translator", "command:cat"), True, False)],
+)
+def test_without_a_model_it_prints_at_the_start_what_it_cannot_do(
+    arguments: tuple[str, ...], offline: bool, refuses: bool, tmp_path: Path
+) -> None:
+    lines: list[str] = []
+    with serve(tmp_path, arguments=arguments, before=lines) as (_, url):
+        answer = httpx.post(f"{url}/translate", json={"q": "one", "source": "en", "target": "es"}, timeout=30)
+    assert answer.status_code == (500 if refuses else 200)
+    assert any("no model is set" in line for line in lines) == offline
+    assert any("nothing to translate with" in line for line in lines) == refuses
+
+
 def test_a_public_address_needs_keys(shell: Shell) -> None:
     code, _, problem = shell("serve", "--host", "0.0.0.0", "--translator", "command:cat")
     assert code == 1
@@ -106,7 +128,7 @@ def test_a_name_that_cannot_be_that_of_a_new_key_is_told_without_a_line(shell: S
 def test_a_deadline_is_a_duration(shell: Shell, given: str) -> None:
     code, _, problem = shell("serve", "--deadline", given)
     assert code == 2
-    assert "is no duration: write 5s, 500ms, 2min or 1h" in problem
+    assert "is not a duration: write 5s, 500ms, 2min or 1h" in problem
 
 
 @pytest.mark.loopback
@@ -121,9 +143,9 @@ def test_a_chain_that_cannot_be_is_an_error_before_anything_is_served(shell: She
     ("given", "why"),
     [
         (("--stages", "pe"), "--stages: the first one is translate, as in tp or tpp"),
-        (("--allow-origin", "evil"), "--allow-origin evil: is no origin: write it as in https://example.org"),
-        (("--allow-origin", "https://a.example/"), "--allow-origin https://a.example/: is no origin"),
-        (("--host-name", "http://a"), "--host-name http://a: is no name of a host: write it as in mt.example.org"),
+        (("--allow-origin", "evil"), "--allow-origin evil: not an origin: write it as in https://example.org"),
+        (("--allow-origin", "https://a.example/"), "--allow-origin https://a.example/: not an origin"),
+        (("--host-name", "http://a"), "--host-name http://a: not a host name: write it as in mt.example.org"),
     ],
 )
 def test_what_would_refuse_every_request_is_refused_at_the_start(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mtagent.decisions import Decision
 from mtagent.errors import RunLocked, StoreError
 from mtagent.records import Call, Message
+from mtagent.records.decisions import Decision
 from mtagent.store.runs import Run
 from mtagent.store.store import Store
 from tests.stored import paid, post_edited, rated, sql, start

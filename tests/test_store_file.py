@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -17,12 +18,12 @@ from typing import Any
 import pytest
 
 from mtagent.errors import StoreError
-from mtagent.records import Chain, Edit, ErrorSpan
-from mtagent.store import Store, default_path, rescue
+from mtagent.records import Edit, ErrorSpan, Usage
+from mtagent.store import Store, default_path
 from mtagent.store.tables import MIGRATIONS, migrate, version
 from tests.commands import ROOT
-from tests.pages import DOCS
-from tests.stored import paid, post_edited, queried, rated, sql, start
+from tests.pages import DOCS, section
+from tests.stored import improve, paid, post_edited, queried, rated, scripted, sql, start
 from tests.test_store_runs import large
 
 
@@ -51,7 +52,7 @@ def test_the_folder_of_a_new_store_is_made_and_a_closed_store_says_that_it_is(tm
 
 
 def test_the_queries_of_the_page_run_and_its_tables_are_all_described(store: Store, tmp_path: Path) -> None:
-    page = (DOCS / "runs.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference/store.md").read_text(encoding="utf-8")
     queries = re.findall(r"```sql\n(.*?)```", page, re.DOTALL)
     assert len(queries) >= 2
     call, answer = paid()
@@ -65,7 +66,7 @@ def test_the_queries_of_the_page_run_and_its_tables_are_all_described(store: Sto
     with sql(tmp_path / "s.db") as connection:
         tables = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite%'"
         for (name,) in connection.execute(tables).fetchall():
-            described = page.split(f"#### {name}\n")[1].split("\n#### ")[0]
+            described = page.split(f"### {name}\n")[1].split("\n### ")[0]
             for column, *_ in connection.execute(f"SELECT * FROM {name} LIMIT 0").description:
                 assert f"`{column}`" in described, (name, column)
 
@@ -373,7 +374,7 @@ def test_a_damaged_value_is_named_with_the_file_by_whatever_reads_it_first(
         start(store, "rated", kind="rating").save_ratings(0, rated("s1"))
     with sql(place) as connection:
         connection.executescript(damage)
-    way_out = r"mtagent runs (rescue NEW\.db --store |list)"
+    way_out = r"(docs/reference/store\.md#a-damaged-store|mtagent runs list)"
     with pytest.raises(StoreError, match=rf"^{place}: .*{way_out}"), Store(place) as store:
         read(store)
 
@@ -387,94 +388,36 @@ def test_a_run_whose_row_is_not_there_for_every_reader_is_damaged(filled: bytes,
     connection.close()
     empty_leaf = b"\x0d\x00\x00\x00\x00\x10\x00\x00" + bytes(4088)
     place.write_bytes(filled[: 4096 * (root - 1)] + empty_leaf + filled[4096 * root :])
-    with Store(place) as store, pytest.raises(StoreError, match=r"is damaged.* mtagent runs rescue NEW\.db --store"):
+    with Store(place) as store, pytest.raises(StoreError, match=r"is damaged.*docs/reference/store\.md#a-damaged-store"):
         assert store.read("first").kind
 
 
-# --- rescue
-
-
-@pytest.fixture(scope="module")
-def long(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """A store with a run of 600 segments."""
-    place = tmp_path_factory.mktemp("long") / "s.db"
-    with Store(place) as store:
-        run = start(store, total=600)
-        for position in range(600):
-            run.save(position, numbered(position))
-    return place.read_bytes()
-
-
-def numbered(position: int) -> Chain:
-    edits = tuple(Edit(old=f"{position}.{n}", new="new" * 20, outcome="applied") for n in range(3))
-    chain = post_edited(str(position), text=f"t{position}" * 30, edits=edits, calls=paid()[:1])
-    return chain.model_copy(update={"steps": chain.steps * 2})
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_what_is_whole_in_a_damaged_store_can_be_saved_and_the_rest_is_done_again(
-    long: bytes, tmp_path: Path, seed: int
+@pytest.mark.extra
+@pytest.mark.skipif(shutil.which("sqlite3") is None, reason="SQLite's command line is not installed")
+@pytest.mark.parametrize("seed", range(4))
+def test_the_replies_of_a_damaged_store_are_saved_as_the_page_tells_and_not_paid_for_again(
+    seed: int, tmp_path: Path
 ) -> None:
-    content, draw = bytearray(long), random.Random(seed)
-    page = draw.randrange(30, len(content) // 4096 - 1)
+    recipe = section("reference/store.md", "A damaged store").split("```sh\n")[1].split("```")[0]
+    sources = [f"The cat number {number} sat on the mat and looked at {number * 7} birds." for number in range(60)]
+    usages = dict.fromkeys(
+        ("translate", "rate", "fix", "proofread", "gate"), Usage(calls=1, input_tokens=1, output_tokens=1)
+    )
+    first = scripted(usages)
+    improve(tmp_path, first, "one", sources)
+    content, draw = bytearray((tmp_path / "store.db").read_bytes()), random.Random(seed)
+    page = draw.randrange(len(content) // 8192, len(content) // 4096)
     content[4096 * page : 4096 * (page + 1)] = draw.randbytes(4096)
-    place, new = tmp_path / "s.db", tmp_path / "new.db"
-    place.write_bytes(content)
-    (rescued,) = rescue(place, new)
-    assert rescued.segments + rescued.left_out <= 600
-    assert rescued.segments >= 300
-    with Store(new) as store:
-        run = start(store)
-        assert all(chain == numbered(int(chain.segment.id)) for chain in run.chains())
-        for position in range(600):
-            if not run.done(position):
-                run.save(position, numbered(position))
-        assert list(run.chains()) == [numbered(position) for position in range(600)]
-
-
-@pytest.mark.parametrize(
-    ("table", "column"), [("segments", "source"), ("steps", "text"), ("edits", "new"), ("steps", "calls")]
-)
-def test_of_a_row_whose_place_can_be_read_only_the_segment_is_left_out(
-    long: bytes, tmp_path: Path, table: str, column: str
-) -> None:
-    place, new = tmp_path / "s.db", tmp_path / "new.db"
-    place.write_bytes(long)
-    with sql(place) as connection:
-        connection.execute(f"UPDATE {table} SET {column} = CAST(x'ff41' AS TEXT) WHERE position = 300")
-    assert rescue(place, new) == [("first", 599, 1)]
-    with Store(new) as store:
-        run = store.read("first")
-        assert [position for position in range(600) if not run.done(position)] == [300]
-        with pytest.raises(StoreError, match=r"no segment '300'; of its 600 segments 1 are not there.* a rescue"):
-            run.chain("300")
-
-
-def test_damaged_ratings_cost_no_chain_run_a_segment(long: bytes, tmp_path: Path) -> None:
-    place, new = tmp_path / "s.db", tmp_path / "new.db"
-    place.write_bytes(long)
-    with Store(place) as store:
-        start(store, "rated", kind="rating").save_ratings(0, rated("s1"))
-    with sql(place) as connection:
-        ((page,),) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'rated'").fetchall()
-        ((size,),) = connection.execute("PRAGMA page_size").fetchall()
-        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    content = bytearray(place.read_bytes())
-    content[(page - 1) * size : page * size] = bytes(size)
-    place.write_bytes(content)
-    assert rescue(place, new) == [("first", 600, 0), ("rated", 0, 1)]
-
-
-def test_a_store_is_saved_neither_over_another_file_nor_where_nothing_can_be_read(
-    filled: bytes, tmp_path: Path
-) -> None:
-    place, new = tmp_path / "s.db", tmp_path / "new.db"
-    place.write_bytes(filled[:100] + bytes(len(filled) - 100))
-    with pytest.raises(StoreError, match=r"s\.db: no run in it can be read"):
-        rescue(place, new)
-    assert not new.exists()
-    new.write_text("mine")
-    with pytest.raises(StoreError, match=r"new\.db: is there already"):
-        rescue(place, new)
-    with pytest.raises(StoreError, match=r"none\.db: there is no store"):
-        rescue(tmp_path / "none.db", tmp_path / "other.db")
+    (tmp_path / "damaged.db").write_bytes(content)
+    text = (tmp_path / "one.txt").read_text(encoding="utf-8")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    subprocess.run(
+        ["sh", "-ec", recipe], cwd=tmp_path, env={**os.environ, "PATH": path, "PYTHONPATH": str(ROOT)}, check=True
+    )
+    again = scripted(usages)
+    improve(tmp_path, again, "one", sources, store=tmp_path / "new.db")
+    assert (tmp_path / "one.txt").read_text(encoding="utf-8") == text
+    assert len(first.requests) > 100
+    assert len(again.requests) < 20
+    with Store(tmp_path / "new.db") as store:
+        assert [(run.name, run.state, run.counts.done) for run in store.runs()] == [("one", "finished", 60)]

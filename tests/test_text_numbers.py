@@ -121,6 +121,22 @@ GOOD = [
     ("en-ru", "both 2 sisters", "2 сестры", "обе сестры"), ("en-zh", "1.5 million", "150万人", "一五〇万人"),
     ("en-de", "5 dogs, 3 cats", "3 Hunde, 5 Katzen", "5 Hunde, 3 Katzen"),
     ("en-ja", "3 of 5 pages", "3ページ中5", "5ページ中3"), ("en-de", "5/3/2024", "5.3.2024", "3.5.2024"),
+    # idioms: a fortnight, a week and a day less or more, dozens
+    ("en-fr", "It takes two weeks.", "Cela prend deux semaines.", "Cela prend quinze jours."),
+    ("en-fr", "It takes 2 weeks.", "Cela prend 2 semaines.", "Cela prend quinze jours."),
+    ("en-fr", "It takes a fortnight.", "Cela prend deux semaines.", "Cela prend quinze jours."),
+    ("en-fr", "It takes fourteen days.", "Cela prend quatorze jours.", "Cela prend quinze jours."),
+    ("fr-en", "Cela prend quinze jours.", "It takes fifteen days.", "It takes two weeks."),
+    ("de-fr", "Das dauert zwei Wochen.", "Cela prend deux semaines.", "Cela prend quinze jours."),
+    ("en-es", "It takes two weeks.", "Tarda dos semanas.", "Tarda quince días."),
+    ("en-it", "It takes two weeks.", "Ci vogliono due settimane.", "Ci vogliono quindici giorni."),
+    ("en-de", "It takes two weeks.", "Das dauert zwei Wochen.", "Das dauert vierzehn Tage."),
+    ("en-de", "There are 12 eggs.", "Es gibt 12 Eier.", "Es gibt ein Dutzend Eier."),
+    ("en-de", "There are six eggs.", "Es gibt sechs Eier.", "Es gibt ein halbes Dutzend Eier."),
+    ("en-de", "There are 24 eggs.", "Es gibt 24 Eier.", "Es gibt zwei Dutzend Eier."),
+    ("en-de", "There are twenty-four eggs.", "Es gibt vierundzwanzig Eier.", "Es gibt zwei Dutzend Eier."),
+    ("de-en", "Es gibt zwei Dutzend Eier.", "There are twenty-four eggs.", "There are two dozen eggs."),
+    ("en-pl", "There are 36 eggs.", "Jest 36 jaj.", "Są trzy tuziny jaj."),
 ]  # fmt: skip
 
 
@@ -166,6 +182,10 @@ BAD = [
     ("et-en", "detsembris 1781", "in December 1781", "in September 1781"),
     ("en-es", "5 September 2019", "5 de sept. de 2019", "5 de oct. de 2019"),
     ("en-de", "3 cats and 5 dogs", "3 Katzen und 5 Hunde", "5 Katzen und 3 Hunde"),
+    ("en-fr", "It takes two weeks.", "Cela prend deux semaines.", "Cela prend seize jours."),
+    ("en-fr", "It takes three weeks.", "Cela prend trois semaines.", "Cela prend quinze jours."),
+    ("en-de", "There are 24 eggs.", "Es gibt 24 Eier.", "Es gibt drei Dutzend Eier."),
+    ("en-de", "There are three eggs.", "Es gibt drei Eier.", "Es gibt ein Dutzend Eier."),
 ]  # fmt: skip
 
 

@@ -177,6 +177,42 @@ def test_what_is_lost_is_quoted(case: str) -> None:
     assert any(quoted in complaint for complaint in lost(source, before, after, target_lang="de"))
 
 
+ELSEWHERE = {
+    "a phrase moved within its sentence": (
+        "So great was the joy of the crowd that the bridge shook for a whole minute after the ship came in.",
+        "Derartig groß war die Freude der Menge, dass die Brücke eine ganze Minute lang bebte, als das Schiff einlief.",
+        "Die Freude der Menge war so groß, dass die Brücke eine ganze Minute lang bebte, als das Schiff einlief.",
+    ),
+    "other words a little further on": (
+        "We are glad to hear of your progress, particularly with ship building and farm support, and will visit soon.",
+        "Wir freuen uns, von Ihren Fortschritten zu hören, besonders beim Schiffe bauen und bei der Hilfe für Bauern, "
+        "und kommen bald.",
+        "Wir freuen uns, von Ihren Fortschritten zu hören, besonders bei dem Schiffsbau und der Hilfe für Bauern, "
+        "und kommen bald.",
+    ),
+    "sentences joined, and a word replaced": (
+        f"{SOURCE} Those quayside characters, but the thing is that they are old now. Nobody was hurt.",
+        f'{GERMAN} Diese "Quayside"-Typen, aber der Witz ist, dass sie jetzt alt sind. Niemand wurde verletzt.',
+        f'{GERMAN[:-1]}, diese "Hafen"-Typen, aber der Witz ist, dass sie jetzt alt sind, niemand wurde verletzt.',
+    ),
+    "a needless last word": ("It was prior to 1995.", "Es war vor 1995 damals.", "Es war vor 1995."),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ELSEWHERE)
+def test_what_is_said_elsewhere_is_not_lost(case: str) -> None:
+    assert lost(*ELSEWHERE[case], target_lang="de") == ()
+
+
+@pytest.mark.parametrize(("source", "before", "after"), [
+    ("We close at noon. Bye.", "Wir schließen mittags. Tschüss.", "Wir schließen mittags."),  # a sentence
+    ("He came back.", "Er kam wieder.", "Er kam."),  # nearly half of one
+    ("It was before 1995 already", "Es war vor 1995 schon da", "Es war vor 1995"),  # no end mark
+])  # fmt: skip
+def test_a_short_end_is_missed_where_it_may_not_be_needless(source: str, before: str, after: str) -> None:
+    assert len(lost(source, before, after, target_lang="de")) == 1
+
+
 CUT = [
     ("You're pulling my leg.", "Você está puxando minha perna.", "Você está puxan."),
     ("Thanks a million, I owe you one.", "Gracias Un millón,  te debes uno.", "Gracias Un milló."),
@@ -347,7 +383,7 @@ def test_a_sentence_is_found_missing_in_a_long_text() -> None:
 
 
 def test_the_example_of_the_documentation_says_what_it_prints() -> None:
-    page = section("safety.md", "The omission and length guard")
+    page = section("explanation/safety.md", "The omission and length guard")
     lines = page.split("```python\n")[1].split("```")[0].splitlines()
     names: dict[str, object] = {}
     exec("\n".join(line for line in lines if "=" in line.split("(")[0] or line.startswith("from")), names)

@@ -95,7 +95,7 @@ async def test_a_function_is_called_as_its_signature_asks(function: object, name
 @pytest.mark.parametrize(("function", "message"), [
     (lambda text, tone: text, "needs 'tone', and a translator is given a text and its languages: say which"),
     (lambda text, a, b, c: text, "needs 'a'"), (lambda text, *, a, b: text, "needs 'a'"),
-    (lambda text, src="en": text, "takes 'src', and nothing that is called a target language"),
+    (lambda text, src="en": text, "takes 'src', and no parameter for the target language"),
     (lambda text, lang="fr": text, "takes 'lang', which may be either language"),
 ])  # fmt: skip
 def test_an_unclear_signature_says_how_to_name_the_languages(function: object, message: str) -> None:

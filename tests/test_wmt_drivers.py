@@ -234,7 +234,7 @@ GIVEN = {"doc_id": NEWS, "hypothesis": "Uno."}
         ([document("One.", hyps={"A": ["Uno."]})], [GIVEN], "--system A", "s.jsonl:1: what A has is no text"),
         ([document("One.")], [GIVEN], "-t t.jsonl --system X", "choose one"),
         ([], [GIVEN], "", "s.jsonl: there is no document in it"),
-        ([document("One.")], [GIVEN], "", "s.jsonl: there is no translation in it, and nothing to translate with"),
+        ([document("One.")], [GIVEN], "", "s.jsonl: has no translations, and there is nothing to translate with"),
         ([document("One.")], [GIVEN], "-t t.jsonl -o t.jsonl", "t.jsonl: the results would overwrite the file of -t"),
         ([document("One.")], [GIVEN], "-t t.jsonl -o .", "is a folder; name a file in it"),
     ],

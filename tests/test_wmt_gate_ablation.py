@@ -17,7 +17,8 @@ import numpy as np
 import pytest
 
 from mtagent.errors import InputError
-from mtagent.learning.gain import Floats, JudgedPairs, Resampling
+from mtagent.learning.gain import Floats, JudgedPairs
+from mtagent.metrics.significance import GroupResampling
 from tests.commands import ROOT
 from wmt.gate_ablation import main
 from wmt.gate_data import OURS, people, wmt23, wmt25
@@ -174,15 +175,15 @@ def test_the_lead_is_that_over_the_better_of_never_and_always(
 ) -> None:
     worth = worth_of([0.0, 0.0], after, keep)
     assert (worth.lead.item(), worth.headroom(), worth.won, worth.lost) == (lead, headroom, lead > 0, lead < 0)
-    assert worth.mean_lead(Resampling(20)).value == pytest.approx(lead)
+    assert worth.mean_lead(GroupResampling(20)).value == pytest.approx(lead)
 
 
 def test_an_interval_is_over_documents_and_needs_two_of_them() -> None:
-    figure = worth_of([0.0] * 30, [5.0, -5.0, 1.0] * 10, [True, False, True] * 10).mean_lead(Resampling(200))
+    figure = worth_of([0.0] * 30, [5.0, -5.0, 1.0] * 10, [True, False, True] * 10).mean_lead(GroupResampling(200))
     assert figure.low is not None
     assert figure.high is not None
     assert figure.low < (figure.value or 0) < figure.high
-    alone = worth_of([0.0], [1.0], [True]).mean_lead(Resampling(20))
+    alone = worth_of([0.0], [1.0], [True]).mean_lead(GroupResampling(20))
     assert (alone.value, alone.low, alone.high) == (0, None, None)
 
 

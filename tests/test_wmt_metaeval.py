@@ -121,7 +121,7 @@ def test_a_file_that_is_not_the_data_is_refused(main: Main, small: Path, written
     [
         ("None", "score is missing"),
         ("x", "'x' is not a score"),
-        ("nan", "no finite number"),
+        ("nan", "must be a finite number"),
         ("0\t0", r"scores\.tsv:2: has 13 columns, and the header has 12"),
     ],
 )

@@ -19,7 +19,7 @@ import numpy as np
 from mtagent.chain.calibration import Figure
 from mtagent.cli.terminal import display
 from mtagent.learning.calibration import LEARNING
-from mtagent.learning.gain import Resampling
+from mtagent.metrics.significance import GroupResampling
 from wmt.data import DATA as FOLDER
 from wmt.data import refuse_absent, run
 from wmt.gate_data import DATA, DataSet
@@ -32,7 +32,7 @@ FEWEST_LEFT = 50
 """Segments that a point of the learning curve must leave to report on."""
 
 
-def rules_table(data: DataSet, found: Worths, resampling: Resampling) -> Iterator[str]:
+def rules_table(data: DataSet, found: Worths, resampling: GroupResampling) -> Iterator[str]:
     """A row for each rule and scorer."""
     several = next(iter(found.values())).lead.size
     what = "pairs of systems" if len(data.cases) > FEW_CASES else "kinds of edits"
@@ -49,7 +49,7 @@ def rules_table(data: DataSet, found: Worths, resampling: Resampling) -> Iterato
             yield _row(rule, *[report] * by, shown, won, f"{worth.headroom():.2f}")
 
 
-def cases_table(data: DataSet, found: Worths, resampling: Resampling) -> Iterator[str]:
+def cases_table(data: DataSet, found: Worths, resampling: GroupResampling) -> Iterator[str]:
     """Each case by each scorer, by the largest panel; then all panels in short."""
     largest = gain_rule(max(data.panels, key=len))
     yield f"\n{largest}:\n"
@@ -92,7 +92,7 @@ def learning_table(data: DataSet, found: dict[int, Worths]) -> Iterator[str]:
         yield _row(str(size), left, f"{worth.lead.mean():+.{digits}f}", won, *headroom)
 
 
-def candidates_table(data: DataSet, splits: int, seed: int, resampling: Resampling) -> Iterator[str]:
+def candidates_table(data: DataSet, splits: int, seed: int, resampling: GroupResampling) -> Iterator[str]:
     """Which system's text to take for each segment."""
     found, names = candidates(data, splits, seed), ", ".join(candidate_systems(data))
     yield f"\nThe best of several proposals for each segment ({names}): mean, and lead over the best one:\n"
@@ -104,7 +104,7 @@ def candidates_table(data: DataSet, splits: int, seed: int, resampling: Resampli
         yield _row(rule, *cells)
 
 
-def drawn(name: str, data: DataSet, found: Worths, resampling: Resampling, learning: dict[int, Worths]) -> str:
+def drawn(name: str, data: DataSet, found: Worths, resampling: GroupResampling, learning: dict[int, Worths]) -> str:
     """The plot of a data set: each rule, the largest panel learnt from fewer and more pairs, and by single cases."""
     report, largest = data.reports[0], gain_rule(max(data.panels, key=len))
     rows: list[tuple[str, Worth, int | None]] = [
@@ -157,7 +157,7 @@ def planned(data: DataSet) -> str:
 
 def tables(name: str, data: DataSet, options: argparse.Namespace) -> Iterator[str]:
     """All tables of a data set; its plot is written."""
-    resampling, splits = Resampling(options.resamples, options.seed), options.splits if data.sample else 1
+    resampling, splits = GroupResampling(options.resamples, options.seed), options.splits if data.sample else 1
     found = worths(data, data.sample, splits, options.seed, data.panels)
     yield from rules_table(data, found, resampling)
     if data.sample:

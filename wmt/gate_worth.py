@@ -11,13 +11,13 @@ from mtagent.learning.gain import (
     Floats,
     Ints,
     JudgedPairs,
-    Resampling,
     Truths,
     learn,
     learnt_groups,
     predictions,
     ratios,
 )
+from mtagent.metrics.significance import GroupResampling
 from wmt.gate_data import TEACHER, DataSet
 
 POOLED = 200
@@ -66,7 +66,7 @@ class Worth:
         self._leads[case] += np.bincount(groups, (gate - better) / len(gate), size)
         self._weights[case] += np.bincount(groups, np.full(len(gate), 1 / len(gate)), size)
 
-    def mean_lead(self, resampling: Resampling, case: int | None = None) -> Figure:
+    def mean_lead(self, resampling: GroupResampling, case: int | None = None) -> Figure:
         """The mean lead over the splits, and the cases or one of them, with an interval over the groups."""
         cases = slice(None) if case is None else slice(case, case + 1)
         leads, weights = self._leads[cases].sum(axis=0), self._weights[cases].sum(axis=0)

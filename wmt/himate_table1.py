@@ -14,7 +14,7 @@ from typing import Any
 
 from mtagent.analysis.agreement import (
     PairedScores,
-    Row,
+    ScorePair,
     kendall,
     mean_absolute_error,
     mean_squared_error,
@@ -39,7 +39,7 @@ NOTHING = (None, None, None, None)
 def scores(segments: Sequence[dict[str, Any]], metric: str, path: Path) -> PairedScores:
     """A metric's scores and people's; ``path`` is where they are from."""
     return paired(
-        Row("HuaweiTSC", str(row["seg"]), score(row["scores"].get(metric), path), score(row["mqm"], path))
+        ScorePair("HuaweiTSC", str(row["seg"]), score(row["scores"].get(metric), path), score(row["mqm"], path))
         for row in segments
     )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mtagent.analysis.agreement import (
     PairedScores,
-    Row,
+    ScorePair,
     accuracy,
     calibrated_accuracy,
     paired,
@@ -35,7 +35,7 @@ SYSTEMS, SEGMENTS = ("97.8", "99.3", "99.7", "100.0"), ("61.9", "74.5", "66.4")
 def scores(path: Path) -> PairedScores:
     """The scores of all segments and systems."""
     return paired(
-        Row(system, str(segment["seg"]), score(segment["rate"].get(system), path), score(human, path))
+        ScorePair(system, str(segment["seg"]), score(segment["rate"].get(system), path), score(human, path))
         for segment in records(path, "seg", "rate", "human")
         for system, human in segment["human"].items()
     )

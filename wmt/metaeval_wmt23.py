@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mtagent.analysis.agreement import PairedScores, Row, accuracy, calibrated_accuracy, paired, pearson
+from mtagent.analysis.agreement import PairedScores, ScorePair, accuracy, calibrated_accuracy, paired, pearson
 from wmt.data import rows, run, score
 from wmt.published import Cell, data_folder, report
 
@@ -35,7 +35,9 @@ def scores(path: Path, metric: str) -> PairedScores:
     """A metric's scores and people's, of segments or of systems, without references."""
     cells = rows(path, "system", "mqm", metric)
     kept = (row for row in cells if row["system"] not in DROPPED)
-    both = (Row(row["system"], row.get("seg", ""), score(row[metric], path), score(row["mqm"], path)) for row in kept)
+    both = (
+        ScorePair(row["system"], row.get("seg", ""), score(row[metric], path), score(row["mqm"], path)) for row in kept
+    )
     return paired(both, level="seg" if "seg" in cells[0] else "sys")
 
 

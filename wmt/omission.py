@@ -3,7 +3,7 @@
 The first five show what is refused where no judge sees the edit. The sixth shows what is refused where one does, and
 what it is asked about with a hint (``mtagent.chain.hints``).
 
-Prints the six tables of ``docs/safety.md`` as Markdown; the first two with ``--embeddings`` (needs ``mtagent[qe]``)::
+Prints the six tables of ``wmt/README.md`` as Markdown; the first two with ``--embeddings`` (needs ``mtagent[qe]``)::
 
     python -m wmt.omission [--data DIR] [--limit N] [--embeddings]
 """

@@ -15,7 +15,7 @@ from typing import Any, Unpack
 
 import click
 
-from mtagent.analysis.compare import Comparison, Options, Row, compare_staged, read_runs
+from mtagent.analysis.compare import ComparedTexts, CompareOptions, RunComparison, compare_staged, read_runs
 from mtagent.analysis.compare_tables import digits_of
 from mtagent.analysis.score import ScoreOptions
 from mtagent.analysis.staged_run import StagedRun
@@ -40,15 +40,15 @@ STAGES = {"translate": "Translate", "postedit": "Post-edit", "proofread": "Proof
 class Variants:
     """The rows of one language pair; ``None`` where a stage did not run, or there is no run without Postedit."""
 
-    comparison: Comparison
-    translate: Row
-    postedit: Row
-    proofread: Row | None
-    without: Row | None
+    comparison: RunComparison
+    translate: ComparedTexts
+    postedit: ComparedTexts
+    proofread: ComparedTexts | None
+    without: ComparedTexts | None
     warnings: tuple[str, ...] = ()
 
 
-def compare_variants(names: Sequence[str], config: Config, **options: Unpack[Options]) -> list[Variants]:
+def compare_variants(names: Sequence[str], config: Config, **options: Unpack[CompareOptions]) -> list[Variants]:
     """The variants in the runs ``names``, by language pair.
 
     Raises :class:`ConfigError` where there is no run with Postedit, or more than one, of a language pair.
@@ -62,7 +62,7 @@ def compare_variants(names: Sequence[str], config: Config, **options: Unpack[Opt
     return [_variants(runs, options) for runs in pairs.values()]
 
 
-def _variants(runs: Sequence[StagedRun], options: Options) -> Variants:
+def _variants(runs: Sequence[StagedRun], options: CompareOptions) -> Variants:
     stages = {run.name: {*run.systems, *map(str, run.settings.get("stages", ()))} for run in runs}
     edited = _only("Postedit", [run for run in runs if "postedit" in stages[run.name]], runs)
     direct = [run for run in runs if run is not edited]
@@ -71,7 +71,7 @@ def _variants(runs: Sequence[StagedRun], options: Options) -> Variants:
     other = _only("Translate and Proofread", direct, runs) if direct else None
     comparison = compare_staged([edited, *([other] if other else [])], **options)
 
-    def row(run: StagedRun, *stages: str) -> Row | None:
+    def row(run: StagedRun, *stages: str) -> ComparedTexts | None:
         rows = (row for stage in stages for row in comparison.rows if row.stage == stage)
         return next((row for row in rows if row.run in (run.name, None)), None)
 
@@ -149,7 +149,7 @@ def _costs(pairs: Sequence[Variants]) -> Table:
     """Table 1: tokens and dollars of each stage, and of the chains TP and TPP, of all language pairs together."""
     usages: dict[str, Usage | None] = {}
     for stage in STAGES:
-        rows_of_stage: list[Row | None] = [getattr(pair, stage) for pair in pairs]
+        rows_of_stage: list[ComparedTexts | None] = [getattr(pair, stage) for pair in pairs]
         costs = [row.cost.usage for row in rows_of_stage if row is not None and row.cost is not None]
         usages[stage] = Usage.total(costs) if costs else None
     digits = 2 if (Usage.total(filter(None, usages.values())).cost or 0.0) >= 1 else 6

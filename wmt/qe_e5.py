@@ -1,6 +1,6 @@
 """What ``qe-e5`` sees and what it does not: damaged texts, human post-edits, the better of two systems.
 
-Prints the tables of ``docs/results.md`` as Markdown (some minutes; needs ``mtagent[qe]``)::
+Prints the tables of ``wmt/README.md`` as Markdown (some minutes; needs ``mtagent[qe]``)::
 
     python -m wmt.qe_e5 [--data DIR] [--sentences N] [--documents N]
 """

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import click
 
 from mtagent import Config, Segment
-from mtagent.analysis.compare import Row
+from mtagent.analysis.compare import ComparedTexts
 from mtagent.analysis.compare_tables import below
 from mtagent.analysis.score import ScoreOptions
 from mtagent.cli import options as offered
@@ -33,7 +33,7 @@ from mtagent.cli import run
 from mtagent.cli.terminal import display
 from mtagent.config import PRESETS
 from mtagent.errors import ConfigError
-from mtagent.jobs.estimate import Range
+from mtagent.jobs.estimate import RESERVE, Range
 from mtagent.jobs.inputs import Files
 from mtagent.metrics.protocol import each_once, make_metrics
 from mtagent.metrics.significance import RESAMPLES, SIGNIFICANT, Resampling
@@ -181,7 +181,7 @@ def estimated(experiments: Sequence[Experiment], config: Config, show: int) -> N
             for number, stages in enumerate(experiment.plans(config)):
                 display(f"{experiment.source}, {len(experiment.segments)} segments: {', '.join(stages)}")
                 of_run = told_beforehand(config.model_copy(update={"stages": stages}), files, show)
-                needed |= {(number, stage): cost for stage, cost in of_run.items()}
+                needed |= {(number, stage): cost for stage, cost in of_run.items() if stage != RESERVE}
         needed.pop((1, "translate"), None)  # the second run finds the replies of the first in the store
         total = reduce(Range.plus, needed.values(), Range())
         display(in_proportion(total, len(experiment.segments)))
@@ -224,7 +224,7 @@ def differences(variants: Sequence[paper.Variants]) -> Table:
     )
 
 
-def _difference(row: Row | None, translate: Row, place: int, width: int) -> str:
+def _difference(row: ComparedTexts | None, translate: ComparedTexts, place: int, width: int) -> str:
     if row is None:
         return paper.NOT_RUN
     p_value = row.cells[place].p_value

@@ -15,7 +15,7 @@ from mtagent import Config, Segment
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import lines_of
 from mtagent.formats.json_text import parsed_lines
-from mtagent.jobs.inputs import Files, read_segments
+from mtagent.jobs.inputs import Files
 from mtagent.text import languages
 
 Reference = Literal["target", "original_target"]
@@ -58,7 +58,11 @@ def read(files: Files, reference: Reference, config: Config) -> list[Segment]:
     source, rows = files.source, _rows(files.source)
     if rows and files.reference:
         raise ConfigError(f"{files.reference}: {source} holds its references itself: leave -r out")
-    found = _segments(rows, files, reference) if rows else list(read_segments(config, files))
+    if rows:
+        found = _segments(rows, files, reference)
+    else:
+        with files.opened(config) as inputs:
+            found = list(inputs.segments())
     if not found:
         raise InputError(f"{source}: there is no segment in it to work on")
     if lacking := [one.id for one in found if one.reference is None]:

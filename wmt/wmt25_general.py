@@ -30,7 +30,8 @@ from mtagent.cli.terminal import display
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import STANDARD, replacing
 from mtagent.formats.json_text import encoded
-from mtagent.jobs.inputs import files_named, refuse_overwriting, refuse_unwritable
+from mtagent.jobs.inputs import files_named
+from mtagent.jobs.outputs import refuse_overwriting, refuse_unwritable
 from mtagent.store import open_existing
 from wmt.stored_run import SETTINGS, Talk, as_files, improved, told_beforehand
 from wmt.wmt25_documents import (

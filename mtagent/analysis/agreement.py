@@ -1,6 +1,6 @@
 """An evaluator's scores beside people's, and how well they agree, by the statistics of the field.
 
-The statistics are those of the field's tool, mt-metrics-eval, without sampling and without loss by rounding.
+The statistics are those of the field's tool, mt-metrics-eval, without sampling or rounding.
 """
 
 from __future__ import annotations
@@ -12,7 +12,17 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from mtagent.analysis.ties import BLOCK, Calibration, Floats, Groups, Ints, Pairs, calibrate, pairs_in, uncalibrated
+from mtagent.analysis.ties import (
+    BLOCK,
+    Floats,
+    Groups,
+    Ints,
+    ScorePairs,
+    TieThreshold,
+    calibrate,
+    pairs_in,
+    uncalibrated,
+)
 from mtagent.errors import ConfigError, InputError
 from mtagent.version import __version__
 
@@ -25,25 +35,25 @@ LARGEST = 1e100
 """Scores beyond it are refused: their squares would not be numbers any more."""
 
 
-class Row(NamedTuple):
-    """The scores of one translation: ``item`` is the segment (or document), ``None`` is "not scored"."""
+class ScorePair(NamedTuple):
+    """The scores of one translation; ``None`` is "not scored"."""
 
     system: str
     item: str
+    """The segment or document; empty for the score of a whole system."""
     evaluator: float | None
     human: float | None
 
 
 class Missing(NamedTuple):
-    """How many translations (systems × items) were left out, for want of which score.
-
-    ``absent``: there was no row for them at all. ``both``: a row with neither score.
-    """
+    """How many translations (systems × items) were left out because a score is missing."""
 
     evaluator: int = 0
     human: int = 0
     both: int = 0
+    """A row with neither score."""
     absent: int = 0
+    """No row at all."""
 
     @property
     def total(self) -> int:
@@ -58,25 +68,25 @@ NOTHING_MISSING = Missing()
 class PairedScores:
     """Paired scores, one after the other; each has both scores, so that no array ever holds a NaN.
 
-    ``evaluator`` and ``human``: the scores, higher is better in both. ``system`` and ``item``: the places of their
-    names in ``systems`` and ``items``. All four have one entry for each score and cannot be written to. At level
-    ``sys`` there is one score for each system and one item without a name.
-
-    Made by :func:`paired`. Raises :class:`InputError` for scores that are no finite numbers, whoever makes it.
+    The arrays have one entry for each score and cannot be written to. At level ``sys`` there is one score for each
+    system and one item without a name. Made by :func:`paired`. Raises :class:`InputError` for scores that are not
+    finite numbers.
     """
 
     systems: tuple[str, ...]
     items: tuple[str, ...]
     evaluator: Floats
     human: Floats
+    """The scores; higher is better in both."""
     system: Ints
     item: Ints
+    """The places of their names in ``systems`` and ``items``."""
     missing: Missing = NOTHING_MISSING
     level: Level = "seg"
 
     def __post_init__(self) -> None:
         if not len(self.evaluator) == len(self.human) == len(self.system) == len(self.item):
-            raise InputError("paired scores: the four arrays have not the same length")
+            raise InputError("paired scores: the four arrays must have the same length")
         if not (np.abs(self.evaluator) <= LARGEST).all() or not (np.abs(self.human) <= LARGEST).all():
             raise InputError(f"paired scores: not all are finite numbers up to {LARGEST:g}; leave missing ones out")
         for values in (self.evaluator, self.human, self.system, self.item):
@@ -85,14 +95,14 @@ class PairedScores:
     def __len__(self) -> int:
         return len(self.evaluator)
 
-    def rows(self) -> Iterator[Row]:
+    def rows(self) -> Iterator[ScorePair]:
         """The scores as rows, in order, without what was left out."""
         columns = (self.system, self.item, self.evaluator, self.human)
         for system, item, evaluator, human in zip(*(values.tolist() for values in columns), strict=True):
-            yield Row(self.systems[system], self.items[item], evaluator, human)
+            yield ScorePair(self.systems[system], self.items[item], evaluator, human)
 
 
-def paired(rows: Iterable[Row], *, missing: Policy = "refuse", level: Level = "seg") -> PairedScores:
+def paired(rows: Iterable[ScorePair], *, missing: Policy = "refuse", level: Level = "seg") -> PairedScores:
     """Read paired scores from rows in any order, one for each translation.
 
     ``missing``: what becomes of translations with a score that is ``None`` or with no row: ``refuse`` them, or
@@ -119,16 +129,20 @@ def paired(rows: Iterable[Row], *, missing: Policy = "refuse", level: Level = "s
             if score is None and missing == "refuse":
                 raise InputError(f"{name}: {whose} score is missing; {way_out}")
             if score is not None and not abs(score) <= LARGEST:
-                raise InputError(f"{name}: {whose} score is no finite number up to {LARGEST:g}; a missing one is None")
+                raise InputError(
+                    f"{name}: {whose} score must be a finite number up to {LARGEST:g}; a missing one is None"
+                )
         places[place] = (scores[0], scores[1])
     absent = len(systems) * len(items) - len(places)
     if absent and missing == "refuse":
-        lost = next((s, i) for s in systems for i in items if (systems[s], items[i]) not in places)
-        raise InputError(f"{translation_name(*lost)}: has no row; {way_out}")
+        for system, system_place in systems.items():
+            for item, item_place in items.items():
+                if (system_place, item_place) not in places:
+                    raise InputError(f"{translation_name(system, item)}: has no row; {way_out}")
     scored = {place: scores for place, scores in places.items() if None not in scores}
     if not scored:
-        raise InputError("there is no translation with a score of the evaluator and of people")
-    lacking = Counter((ours is None, theirs is None) for ours, theirs in places.values())
+        raise InputError("no translation has both a score of the evaluator and one of people")
+    lacking = Counter((score is None, human_score is None) for score, human_score in places.values())
     evaluator, human = np.array(list(scored.values()), dtype=np.float64).T.copy()
     system_places, item_places = np.array(list(scored), dtype=np.int64).T.copy()
     return PairedScores(
@@ -182,31 +196,33 @@ NOWHERE = "no segment has scores of all systems"
 
 @dataclass(frozen=True)
 class Statistic:
-    """How an evaluator agrees with people, by one statistic.
-
-    ``value`` is ``None`` where the statistic is not defined, and ``undefined`` says why. ``scores`` is how many paired
-    scores there are, ``pairs`` how many pairs of them were compared (``None`` where none are), ``groups`` how many
-    groups the value is the mean of, ``groups_left_out`` how many had no defined value. ``missing`` are the translations
-    left out before. ``epsilon``: differences of the evaluator's up to it are ties (accuracy only).
-    """
+    """How an evaluator agrees with people, by one statistic."""
 
     name: str
     value: float | None
+    """``None`` where the statistic is not defined."""
     level: Level
     averaging: Averaging
     scores: int
+    """How many paired scores there are."""
     groups: int
+    """How many groups the value is the mean of."""
     groups_left_out: int
+    """Groups without a defined value."""
     missing: Missing
+    """Translations that were left out before."""
     signature: str
     pairs: int | None = None
+    """How many pairs of scores were compared; ``None`` where none are."""
     epsilon: float | None = None
+    """Differences of the evaluator's scores up to it are ties (accuracy only)."""
     undefined: str | None = None
+    """Why there is no value."""
     higher_is_better: bool = True
 
 
 def groups_of(scores: PairedScores, averaging: Averaging) -> Groups:
-    """All scores in one group (``none``), those of an item, or those of a system. Names without a score make none."""
+    """One group for all scores (``none``), or one for each item or system that has a score."""
     if averaging == "none":
         return Groups(np.zeros(len(scores), dtype=np.int64), 1)
     if averaging not in ("item", "system"):
@@ -256,6 +272,9 @@ def _correlation(name: str, scores: PairedScores, averaging: Averaging) -> Stati
     groups = groups_of(scores, averaging)
     values = CORRELATIONS[name](scores.evaluator, scores.human, groups)
     defined = values[~np.isnan(values)]
+    undefined = None
+    if not len(defined):
+        undefined = EQUAL if groups.counts().max() > 1 else ALONE
     return _statistic(
         name,
         scores,
@@ -265,7 +284,7 @@ def _correlation(name: str, scores: PairedScores, averaging: Averaging) -> Stati
         groups=len(defined),
         groups_left_out=len(values) - len(defined),
         pairs=int(pairs_in(groups.counts()).sum()) if name == "kendall" else None,
-        undefined=None if len(defined) else EQUAL if groups.counts().max() > 1 else ALONE,
+        undefined=undefined,
     )
 
 
@@ -283,7 +302,7 @@ def spearman_by_group(evaluator: Floats, human: Floats, groups: Groups) -> Float
 
 def kendall_by_group(evaluator: Floats, human: Floats, groups: Groups) -> Floats:
     """Kendall's τ-b of each group; NaN where it is not defined."""
-    pairs = Pairs(evaluator, human, groups)
+    pairs = ScorePairs(evaluator, human, groups)
     alike = pairs.by_group(pairs.alike(pairs.group_ends))
     every = pairs_in(groups.counts())
     both = pairs.by_group(pairs.tied(pairs.run_ends))
@@ -347,7 +366,7 @@ def calibrated_accuracy(scores: PairedScores, averaging: Averaging = "none", *, 
 
 
 def _accuracy(
-    name: str, scores: PairedScores, averaging: Averaging, groups: Groups, result: Calibration | None, epsilon: str
+    name: str, scores: PairedScores, averaging: Averaging, groups: Groups, result: TieThreshold | None, epsilon: str
 ) -> Statistic:
     return _statistic(
         name,
@@ -411,13 +430,13 @@ def _error(name: str, scores: PairedScores, scale: Scale, power: int) -> Statist
 
 
 PERMUTATIONS = 1_000
-SEED = 4
+SPA_SEED = 4
 """As in the authors' program."""
 _CELLS = 2**22
 _NOISE = 1e-9
 
 
-def soft_pairwise_accuracy(scores: PairedScores, permutations: int = PERMUTATIONS, seed: int = SEED) -> Statistic:
+def soft_pairwise_accuracy(scores: PairedScores, permutations: int = PERMUTATIONS, seed: int = SPA_SEED) -> Statistic:
     """SPA (Thompson et al. 2024): 1 − the mean of |p − q| over all pairs of systems (0 to 1).
 
     p and q are the one-sided p-values, by people and by the evaluator, that the first system is better than the second,
@@ -427,20 +446,23 @@ def soft_pairwise_accuracy(scores: PairedScores, permutations: int = PERMUTATION
     Raises :class:`ConfigError` for scores of systems: there is nothing to permute.
     """
     if scores.level == "sys":
-        raise ConfigError("soft pairwise accuracy needs the scores of segments, not those of systems")
+        raise ConfigError("soft pairwise accuracy needs scores of segments, not of systems")
     systems, items = groups_of(scores, "system"), groups_of(scores, "item")
     complete = items.counts() == systems.size
     segments = int(np.count_nonzero(complete))
-    undefined = ALONE if systems.size < 2 else NOWHERE if not segments else None
+    undefined = None
+    if systems.size < 2:
+        undefined = ALONE
+    elif not segments:
+        undefined = NOWHERE
     value = None
     if undefined is None:
         chosen = complete[items.of]
         order = np.lexsort((scores.item[chosen], scores.system[chosen]))
-        ours, theirs = (
-            p_values(side[chosen][order].reshape(systems.size, segments), permutations, seed)
-            for side in (scores.evaluator, scores.human)
-        )
-        value = 1.0 - float(np.abs(ours - theirs)[np.triu_indices(systems.size, 1)].mean())
+        size = (systems.size, segments)
+        human_p = p_values(scores.human[chosen][order].reshape(size), permutations, seed)
+        evaluator_p = p_values(scores.evaluator[chosen][order].reshape(size), permutations, seed)
+        value = 1.0 - float(np.abs(evaluator_p - human_p)[np.triu_indices(systems.size, 1)].mean())
     return _statistic(
         "spa",
         scores,
@@ -457,7 +479,7 @@ def soft_pairwise_accuracy(scores: PairedScores, permutations: int = PERMUTATION
     )
 
 
-def p_values(scores: Floats, permutations: int = PERMUTATIONS, seed: int = SEED) -> Floats:
+def p_values(scores: Floats, permutations: int = PERMUTATIONS, seed: int = SPA_SEED) -> Floats:
     """One-sided p-values that system i is better than system j, for i < j; 0.5 elsewhere.
 
     ``scores``: systems × segments. In each permutation the two systems swap their scores in half of the segments; the

@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
 
 import numpy as np
 
-from mtagent.analysis.review import Review
+from mtagent.analysis.review_summary import ReviewSummary
 from mtagent.analysis.score import Corpus, ScoreOptions, ScoreReport, listed_flags, score_corpus
 from mtagent.analysis.staged_run import PAID, Bills, Cost, Outcomes, StagedRun, aligned, read_run, texts_for
 from mtagent.config import Config
@@ -38,84 +38,88 @@ GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
 
 
 class Cell(NamedTuple):
-    """A row's score by one metric. ``difference`` is its score minus that of the ``former`` row."""
+    """A row's score by one metric."""
 
     score: Score
     difference: float | None = None
+    """Its score minus the score of the ``former`` row."""
     interval: Interval | None = None
     p_value: float | None = None
+    """Of the difference to the first row."""
 
 
 @dataclass(frozen=True)
 class Moved:
-    """How this row's texts differ from those of the former row.
-
-    ``ter``: the words edited per 100 words of these texts (HTER, Snover et al. 2006). ``characters``: the sum of
-    Levenshtein distances. ``changed``: the share of segments with another text. ``regressed``: the share of segments
-    that score worse by the deciding metric. ``gain_to_edit``: the gain by that metric per point of ``ter``.
-    """
+    """How the texts of a row differ from those of the former row."""
 
     ter: float
+    """Words edited per 100 words of these texts (HTER, Snover et al. 2006)."""
     characters: int
+    """The sum of Levenshtein distances."""
     changed: float
+    """The share of segments with another text."""
     regressed: float | None = None
+    """The share of segments that score worse by the deciding metric."""
     gain_to_edit: float | None = None
+    """The gain by the deciding metric per point of ``ter``."""
 
 
 @dataclass(frozen=True)
-class Row:
-    """A system: the given texts, those after a stage, the final ones of a run, or those of a file.
-
-    ``name`` is unique and printed. ``run`` and ``stage`` (``given``, ``translate`` …, ``final``) say where the texts
-    come from; both are ``None`` for a file, and ``run`` is ``None`` for given texts that several runs share. ``former``
-    names the row that differences and ``moved`` refer to: the stage before; for ``final`` the first row of its run; for
-    a file the first row of all. The costs of ``final`` are those of the whole run.
-    """
+class ComparedTexts:
+    """A row: the given texts, the texts after a stage, the final texts of a run, or those of a file."""
 
     name: str
+    """Printed, and unique."""
     run: str | None
+    """``None`` for a file, and for given texts that several runs share."""
     stage: str | None
+    """``given``, ``translate`` …, ``final``; ``None`` for a file."""
     texts: tuple[str, ...]
     cells: tuple[Cell, ...] = ()
     former: str | None = None
+    """The row that differences and ``moved`` refer to: the stage before; for ``final`` the first row of its run; for a
+    file the first row of all."""
     moved: Moved | None = None
     outcomes: Outcomes | None = None
     cost: Cost | None = None
+    """For ``final``, the cost of the whole run."""
 
 
-class Part(NamedTuple):
-    """Segments of one domain, length or document. ``scores`` are by row, then by metric."""
+class PartScores(NamedTuple):
+    """Segments of one domain, length or document."""
 
     name: str
     segments: int
     scores: tuple[tuple[float, ...], ...]
+    """By row, then by metric."""
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """The rows in order; the first one is the baseline of the tests.
-
-    ``segments`` are the ids, ``metrics`` the printed names in the order of the cells. Regressions, gain per edit and
-    dollars per point refer to the metric ``deciding``. ``parts`` holds the parts of each requested grouping
-    (``domain``, ``length``, ``document``). ``signatures`` are ``NAME|signature`` of all metrics, and of what ``moved``
-    was measured with. ``prices`` says where the dollars come from, ``warnings`` are sentences for the user.
-    ``source_lang`` and ``target_lang`` are those of the first segment. ``reviews`` are people's decisions by run.
-    """
+class RunComparison:
+    """The rows in order; the first one is the baseline of the tests."""
 
     segments: tuple[str, ...]
-    rows: tuple[Row, ...]
+    """The ids."""
+    rows: tuple[ComparedTexts, ...]
     metrics: tuple[str, ...] = ()
+    """The printed names in the order of the cells."""
     deciding: str | None = None
+    """The metric that regressions, gain per edit and dollars per point refer to."""
     resampling: Resampling | None = None
-    parts: Mapping[str, tuple[Part, ...]] | None = None
+    parts: Mapping[str, tuple[PartScores, ...]] | None = None
+    """By requested grouping (``domain``, ``length``, ``document``)."""
     signatures: tuple[str, ...] = ()
+    """``NAME|signature`` of all metrics, and of what ``moved`` was measured with."""
     prices: str = PAID
+    """Where the dollars come from."""
     warnings: tuple[str, ...] = ()
     source_lang: str = ""
     target_lang: str = ""
-    reviews: Mapping[str, Review] | None = None
+    """The languages of the first segment."""
+    reviews: Mapping[str, ReviewSummary] | None = None
+    """People's decisions by run."""
 
-    def row(self, name: str) -> Row:
+    def row(self, name: str) -> ComparedTexts:
         """The row of this name."""
         return next(row for row in self.rows if row.name == name)
 
@@ -125,7 +129,7 @@ class Comparison:
         return self.metrics.index(self.deciding) if self.deciding in self.metrics else None
 
 
-class Options(TypedDict, total=False):
+class CompareOptions(TypedDict, total=False):
     """The options of a comparison; see :func:`compare_run`."""
 
     baselines: Sequence[Baseline]
@@ -137,7 +141,7 @@ class Options(TypedDict, total=False):
     prices: Path | None
 
 
-def compare_runs(names: Sequence[str], config: Config, **options: Unpack[Options]) -> Comparison:
+def compare_runs(names: Sequence[str], config: Config, **options: Unpack[CompareOptions]) -> RunComparison:
     """Compare the stored runs ``names`` of the store in ``config``; see :func:`compare_run`.
 
     A name may be ``NAME=RUN``: tables then show NAME. Segments that some runs lack are an error, or left out if
@@ -146,12 +150,12 @@ def compare_runs(names: Sequence[str], config: Config, **options: Unpack[Options
     return compare_staged(read_runs(names, config), **options)
 
 
-def compare_run(store: Store, name: str, **options: Unpack[Options]) -> Comparison:
+def compare_run(store: Store, name: str, **options: Unpack[CompareOptions]) -> RunComparison:
     """Compare the stages of a run with each other and with ``baselines``.
 
     ``scoring`` says how to score (without ``edits_from`` and ``systems``); tests are against the first row. The default
     metrics are left out if a segment has no reference. The file ``reference`` replaces the references of the run,
-    ``deciding`` names the metric that regressions and gains refer to, and dollars are computed anew from the file
+    ``deciding`` names the metric that regressions and gains refer to, and dollars are recomputed from the file
     ``prices``. Raises :class:`mtagent.errors.MtagentError` for options that do not fit.
     """
     return compare_staged([read_run(store, name)], **options)
@@ -161,14 +165,15 @@ def read_runs(specs: Sequence[str], config: Config) -> list[StagedRun]:
     """The runs ``specs`` (each ``RUN`` or ``NAME=RUN``) of the store in ``config``."""
     with open_existing(config.store) as store:
         stored = {run.name for run in store.runs()}
-        named = []
+        runs_by_name: dict[str, str] = {}
         for spec in specs:
             name, equals, run = spec.partition("=")
-            named.append((name, run) if equals and name and spec not in stored else (spec, spec))
-        names = [name for name, _ in named]
-        if twice := next((name for name in names if names.count(name) > 1), None):
-            raise ConfigError(f"two runs are called {twice!r}: name each once, or as NAME=RUN")
-        return [replace(read_run(store, run), name=name) for name, run in named]
+            if not (equals and name) or spec in stored:
+                name = run = spec
+            if name in runs_by_name:
+                raise ConfigError(f"two runs are called {name!r}: name each once, or as NAME=RUN")
+            runs_by_name[name] = run
+        return [replace(read_run(store, run), name=name) for name, run in runs_by_name.items()]
 
 
 def compare_staged(
@@ -181,7 +186,7 @@ def compare_staged(
     by: Sequence[Grouping] = (),
     shared: bool = False,
     prices: Path | None = None,
-) -> Comparison:
+) -> RunComparison:
     """Compare runs that were read from the store; see :func:`compare_run`."""
     bills = Bills(prices)
     runs, warnings = aligned(runs, shared=shared)
@@ -199,53 +204,66 @@ def compare_staged(
         Corpus(segments, {row.name: list(row.texts) for row in rows}),
         replace(scoring, metrics=metrics, edits_from=None),
     )
-    names = [entries[0].score.metric for entries in report.entries]
-    printed = [  # BLEU with another tokenizer is ``BLEU (2)``; the signatures say what it is
-        f"{name} ({names[:i].count(name) + 1})" if name in names[:i] else name for i, name in enumerate(names)
-    ]
+    printed = _distinct_names([entries[0].score.metric for entries in report.entries])
     place = _deciding(metrics, printed, deciding)
     rows, signatures = _with_scores(rows, report, printed, place, target_lang)
     warnings += _about_gates(runs, metrics, printed)
     warnings += _about_leaks(runs, segments)
     warnings += _about_texts(rows, report, signatures)
-    each = [for_systems(metric, [row.name for row in rows]) for metric in metrics]
-    return Comparison(
+    system_metrics = [for_systems(metric, [row.name for row in rows]) for metric in metrics]
+    parts: dict[str, tuple[PartScores, ...]] = {}
+    for grouping in by:
+        if grouping not in parts:
+            parts[grouping] = parts_by(grouping, rows, segments, system_metrics)
+    reviews = {run.name: run.review for run in runs if run.review is not None}
+    return RunComparison(
         segments=report.segments,
         rows=tuple(rows),
         metrics=tuple(printed),
         deciding=None if place is None else printed[place],
         resampling=report.resampling,
-        parts={grouping: parts_by(grouping, rows, segments, each) for grouping in dict.fromkeys(by)} or None,
+        parts=parts or None,
         signatures=tuple(signatures),
         prices=bills.source,
         warnings=tuple(warnings),
         source_lang=segments[0].source_lang,
         target_lang=target_lang,
-        reviews={run.name: run.review for run in runs if run.review is not None} or None,
+        reviews=reviews or None,
     )
+
+
+def _distinct_names(names: Sequence[str]) -> list[str]:
+    """BLEU with another tokenizer is ``BLEU (2)``; the signatures tell what it is."""
+    printed = []
+    for place, name in enumerate(names):
+        number = names[:place].count(name) + 1
+        printed.append(name if number == 1 else f"{name} ({number})")
+    return printed
 
 
 def _segments(runs: Sequence[StagedRun], reference: Path | None, warnings: list[str]) -> list[Segment]:
     """The segments with the references of the file, or else of the first run that has any."""
-    own = [[staged.segment.reference for staged in run.segments] for run in runs]
+    references: list[str | None] = []
     if reference is not None:
-        texts: Sequence[str | None] = texts_for(runs[0], reference, "reference")
+        references += texts_for(runs[0], reference, "reference")
     else:
-        texts = [next((text for text in each if text is not None), None) for each in zip(*own, strict=True)]
-        unlike = [
-            staged.segment.id
-            for staged, each in zip(runs[0].segments, zip(*own, strict=True), strict=True)
-            if len({*each} - {None}) > 1
-        ]
-        if unlike:
+        differing = []
+        for staged_segments in zip(*(run.segments for run in runs), strict=True):
+            given = [staged.segment.reference for staged in staged_segments if staged.segment.reference is not None]
+            references.append(given[0] if given else None)
+            if len(set(given)) > 1:
+                differing.append(staged_segments[0].segment.id)
+        if differing:
             warnings.append(
-                f"the runs have other references for {amounts.counted(len(unlike), 'segment')} ({_ids(unlike)}): those "
-                "of the run named first are taken (-r FILE gives others)"
+                f"the references of the runs differ for {amounts.counted(len(differing), 'segment')} "
+                f"({_ids(differing)}): those of the first run are used (-r FILE gives others)"
             )
-    return [
-        staged.segment if staged.segment.reference == text else staged.segment.model_copy(update={"reference": text})
-        for staged, text in zip(runs[0].segments, texts, strict=True)
-    ]
+    segments = []
+    for staged, text in zip(runs[0].segments, references, strict=True):
+        segment = staged.segment
+        # An equal segment is shared with the run, not copied.
+        segments.append(segment if segment.reference == text else segment.model_copy(update={"reference": text}))
+    return segments
 
 
 def _scorable(scoring: ScoreOptions, segments: Sequence[Segment], warnings: list[str]) -> ScoreOptions:
@@ -257,32 +275,43 @@ def _scorable(scoring: ScoreOptions, segments: Sequence[Segment], warnings: list
         raise ConfigError(
             f"a test needs a metric, and segment {without[0]!r} has no reference: give -r FILE, or -m NAME"
         )
-    which = f"{len(without)} of {len(segments)} segments have" if len(without) < len(segments) else "the segments have"
+    which = "the segments have"
+    if len(without) < len(segments):
+        which = f"{len(without)} of {len(segments)} segments have"
     warnings.append(f"{which} no reference: BLEU, chrF and TER are left out (-r FILE gives references)")
     return replace(scoring, metrics=())
 
 
-def _rows(runs: Sequence[StagedRun], baselines: Sequence[Baseline], bills: Bills) -> list[Row]:
+def _rows(runs: Sequence[StagedRun], baselines: Sequence[Baseline], bills: Bills) -> list[ComparedTexts]:
     """The given texts, once if all runs share them; the stages of each run; the other systems."""
-    given = [run.texts(GIVEN) for run in runs if GIVEN in run.systems]
-    common = len(given) == len(runs) and len(set(given)) == 1
-    alone = len(runs) == 1
-    rows = [Row(GIVEN, runs[0].name if alone else None, GIVEN, given[0])] if common else []
+    given_texts = [run.texts(GIVEN) for run in runs if GIVEN in run.systems]
+    shares_given = len(given_texts) == len(runs) and len(set(given_texts)) == 1
+    is_only_run = len(runs) == 1
+    rows = []
+    if shares_given:
+        rows.append(ComparedTexts(GIVEN, runs[0].name if is_only_run else None, GIVEN, given_texts[0]))
     for run in runs:
-        own = rows[:1] if common else []
-        for system in run.systems[1 if common else 0 :]:
-            former = (own[0] if system == FINAL else own[-1]).name if own else None
-            name = system if alone else f"{run.name}/{system}"
-            row = Row(name, run.name, system, run.texts(system), former=former)
+        rows_of_run = rows[:1] if shares_given else []
+        for system in run.systems:
+            if shares_given and system == GIVEN:
+                continue
+            former = None
+            if rows_of_run:
+                former = rows_of_run[0].name if system == FINAL else rows_of_run[-1].name
+            name = system if is_only_run else f"{run.name}/{system}"
+            row = ComparedTexts(name, run.name, system, run.texts(system), former=former)
             if system != GIVEN:
                 row = replace(row, outcomes=run.outcomes(system), cost=bills.cost(run, system))
-            own.append(row)
-        rows += own[1:] if common else own
+            rows_of_run.append(row)
+            rows.append(row)
     first = rows[0].name
-    rows += [Row(name, None, None, texts_for(runs[0], path), former=first) for name, path in baselines]
-    names = [row.name for row in rows]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ConfigError(f"two rows are called {twice!r}: name the file with --baseline NAME=FILE")
+    for name, path in baselines:
+        rows.append(ComparedTexts(name, None, None, texts_for(runs[0], path), former=first))
+    names = set()
+    for row in rows:
+        if row.name in names:
+            raise ConfigError(f"two rows are called {row.name!r}: name the file with --baseline NAME=FILE")
+        names.add(row.name)
     return rows
 
 
@@ -292,7 +321,9 @@ def _deciding(metrics: Sequence[Metric], printed: Sequence[str], named: str | No
     ``named`` is its name in tables or in ``-m``. Raises :class:`ConfigError`.
     """
     if named is None:
-        return printed.index(_PREFERRED) if _PREFERRED in printed else 0 if printed else None
+        if _PREFERRED in printed:
+            return printed.index(_PREFERRED)
+        return 0 if printed else None
     for place, (metric, label) in enumerate(zip(metrics, printed, strict=True)):
         if named.casefold() in (metric.name.casefold(), label.casefold()):
             return place
@@ -301,53 +332,69 @@ def _deciding(metrics: Sequence[Metric], printed: Sequence[str], named: str | No
 
 
 def _with_scores(
-    rows: Sequence[Row], report: ScoreReport, printed: Sequence[str], place: int | None, target_lang: str
-) -> tuple[list[Row], list[str]]:
+    rows: Sequence[ComparedTexts], report: ScoreReport, printed: Sequence[str], place: int | None, target_lang: str
+) -> tuple[list[ComparedTexts], list[str]]:
     """``rows`` with scores, changes since their former rows, and dollars per edit and point; and all signatures."""
     ter_metric = Overlap("ter", target_lang)
-    by_name: dict[str, Row] = {}
+    by_name: dict[str, ComparedTexts] = {}
     signatures: dict[str, None] = {}
-    ways: dict[str, None] = {}
+    edit_signatures: dict[str, None] = {}
     for number, row in enumerate(rows):
         former = by_name.get(row.former or "")
         cells = []
-        for i, (label, entries) in enumerate(zip(printed, report.entries, strict=True)):
+        for metric, (label, entries) in enumerate(zip(printed, report.entries, strict=True)):
             _, score, interval, p_value = entries[number]
-            difference = None if former is None else score.value - former.cells[i].score.value
+            difference = None if former is None else score.value - former.cells[metric].score.value
             cells.append(Cell(score.model_copy(update={"metric": label}), difference, interval, p_value))
             signatures[f"{label}|{score.signature}"] = None
         row = replace(row, cells=tuple(cells))
         gain = 0.0
         if former is not None:
+            if place is not None:
+                deciding = row.cells[place]
+                gain = (deciding.difference or 0.0) * (1 if deciding.score.higher_is_better else -1)
             ter = ter_to(former.texts, row.texts, target_lang, ter_metric)
             characters = characters_to(former.texts, row.texts)
-            ways |= dict.fromkeys([f"TER between rows|{ter.signature}", f"characters|{characters.signature}"])
-            changed = sum(old != new for old, new in zip(former.texts, row.texts, strict=True))
-            moved = Moved(ter.value, int(characters.value), changed / len(row.texts))
-            if place is not None:
-                gains = gains_of(former, row, place)
-                decisive = row.cells[place]
-                gain = (decisive.difference or 0.0) * (1 if decisive.score.higher_is_better else -1)
-                moved = replace(
-                    moved,
-                    regressed=sum(own < -NOISE for own in gains) / len(gains),
-                    gain_to_edit=gain / ter.value if ter.value > 0 else None,
-                )
-            row = replace(row, moved=moved)
-        if row.cost is not None and (dollars := row.cost.usage.cost) is not None:
-            if row.stage == FINAL and former is not None and former.cost is not None:
-                # the costs of the whole run: what its first row took is no price of what came after
-                first = former.cost.usage.cost
-                dollars = None if first is None else max(0.0, dollars - first)
-            edits = (row.outcomes.edits or {}).get("applied", 0) if row.outcomes else 0
-            if dollars is not None:
-                each, point = dollars / edits if edits else None, dollars / gain if gain > NOISE else None
-                row = replace(row, cost=replace(row.cost, per_kept_edit=each, per_point=point))
+            edit_signatures[f"TER between rows|{ter.signature}"] = None
+            edit_signatures[f"characters|{characters.signature}"] = None
+            row = replace(row, moved=_moved(former, row, ter.value, int(characters.value), place, gain))
+        row = _with_prices(row, former, gain)
         by_name[row.name] = row
-    return list(by_name.values()), [*signatures, *ways]
+    return list(by_name.values()), [*signatures, *edit_signatures]
 
 
-def gains_of(former: Row, row: Row, place: int) -> list[float]:
+def _moved(
+    former: ComparedTexts, row: ComparedTexts, ter: float, characters: int, place: int | None, gain: float
+) -> Moved:
+    """How ``row`` differs from ``former``, with what the deciding metric finds if there is one."""
+    changed = sum(old != new for old, new in zip(former.texts, row.texts, strict=True))
+    moved = Moved(ter, characters, changed / len(row.texts))
+    if place is None:
+        return moved
+    gains = gains_of(former, row, place)
+    regressed = sum(segment_gain < -NOISE for segment_gain in gains)
+    return replace(moved, regressed=regressed / len(gains), gain_to_edit=gain / ter if ter > 0 else None)
+
+
+def _with_prices(row: ComparedTexts, former: ComparedTexts | None, gain: float) -> ComparedTexts:
+    """``row`` with the dollars for each kept edit and each point gained, where dollars are known."""
+    if row.cost is None or row.cost.usage.cost is None:
+        return row
+    dollars = row.cost.usage.cost
+    if row.stage == FINAL and former is not None and former.cost is not None:
+        # The cost is that of the whole run: the edits since the first row did not need what the first row took.
+        if former.cost.usage.cost is None:
+            return row
+        dollars = max(0.0, dollars - former.cost.usage.cost)
+    edits = 0
+    if row.outcomes and row.outcomes.edits:
+        edits = row.outcomes.edits.get("applied", 0)
+    per_kept_edit = dollars / edits if edits else None
+    per_point = dollars / gain if gain > NOISE else None
+    return replace(row, cost=replace(row.cost, per_kept_edit=per_kept_edit, per_point=per_point))
+
+
+def gains_of(former: ComparedTexts, row: ComparedTexts, place: int) -> list[float]:
     """How much each segment improved since ``former``, whichever direction is better."""
     before, after = former.cells[place].score, row.cells[place].score
     sign = 1 if after.higher_is_better else -1
@@ -358,32 +405,35 @@ _LENGTHS = {"words": (10, 20, 40, 80), "characters": (20, 40, 80, 160)}
 
 
 def parts_by(
-    grouping: Grouping, rows: Sequence[Row], segments: Sequence[Segment], metrics: Sequence[Sequence[Metric]]
-) -> tuple[Part, ...]:
+    grouping: Grouping, rows: Sequence[ComparedTexts], segments: Sequence[Segment], metrics: Sequence[Sequence[Metric]]
+) -> tuple[PartScores, ...]:
     """The parts of ``grouping``: lengths from short to long, others in the order of the segments.
 
-    ``metrics`` holds, for each cell, a metric for each row. If the counts of a metric add up, those of a part are
-    summed; other metrics score the part anew.
+    ``metrics`` holds, for each cell, a metric for each row. If the counts of a metric add up, the counts of a part
+    are summed; other metrics score the part again.
     """
     groups = grouped(grouping, segments)
     scores: list[list[list[float]]] = [[[] for _ in rows] for _ in groups]
     for number, row in enumerate(rows):
-        for place, of_row in enumerate(metrics):
-            metric = of_row[number]
+        for cell, metrics_of_rows in enumerate(metrics):
+            metric = metrics_of_rows[number]
             try:
-                counts, combined = statistics_of(metric, segments, row.texts, row.cells[place].score)
-            except ConfigError:
+                counts, combined = statistics_of(metric, segments, row.texts, row.cells[cell].score)
+            except ConfigError:  # the counts do not add up
                 for part, (_, places) in zip(scores, groups, strict=True):
-                    texts = [row.texts[i] for i in places]
-                    part[number].append(metric.score([segments[i] for i in places], texts).value)
+                    texts = [row.texts[place] for place in places]
+                    part[number].append(metric.score([segments[place] for place in places], texts).value)
                 continue
             for part, (_, places) in zip(scores, groups, strict=True):
                 part[number].append(float(combined(np.asarray(counts)[places].sum(axis=0, keepdims=True))[0]))
-    for metric in (each for of_row in metrics for each in of_row if isinstance(each, HeavyMetric)):
-        metric.release()
-    return tuple(
-        Part(name, len(places), tuple(map(tuple, part))) for (name, places), part in zip(groups, scores, strict=True)
-    )
+    for metrics_of_rows in metrics:
+        for metric in metrics_of_rows:
+            if isinstance(metric, HeavyMetric):
+                metric.release()
+    parts = []
+    for (name, places), part in zip(groups, scores, strict=True):
+        parts.append(PartScores(name, len(places), tuple(map(tuple, part))))
+    return tuple(parts)
 
 
 def grouped(grouping: Grouping, segments: Sequence[Segment]) -> list[tuple[str, list[int]]]:
@@ -406,11 +456,12 @@ def grouped(grouping: Grouping, segments: Sequence[Segment]) -> list[tuple[str, 
     parts = []
     for unit, number in sorted(groups, key=lambda size: (size[0] != "words", size[1])):
         bounds = (0, *_LENGTHS[unit])
-        name = (
-            f"over {bounds[-1]} {unit}"
-            if number == len(bounds) - 1
-            else f"{bounds[number] + bool(number)}–{bounds[number + 1]} {unit}"
-        )
+        if number == len(bounds) - 1:
+            name = f"over {bounds[-1]} {unit}"
+        else:
+            # The first part begins with 0, the others one above the bound of the former.
+            lowest = bounds[number] + 1 if number else 0
+            name = f"{lowest}–{bounds[number + 1]} {unit}"
         parts.append((name, groups[unit, number]))
     return parts
 
@@ -428,16 +479,19 @@ def _about_run(run: StagedRun, bills: Bills) -> Iterator[str]:
         if outcomes.failed_changed:
             failed += f", which an earlier stage had changed in {outcomes.failed_changed} of them"
         yield failed
-    if empty := [staged.segment.id for staged in run.segments if staged.text(FINAL) is None]:
+    empty = [staged.segment.id for staged in run.segments if staged.text(FINAL) is None]
+    if empty:
         number = amounts.counted(len(empty), "segment")
         yield f"run {run.name!r}: {number} without any translation, scored as empty: {_ids(empty)}"
-    if (rest := bills.unaccounted(run)) is not None:
-        tokens, dollars = rest.input_tokens + rest.output_tokens, amounts.dollars(rest.cost, "unknown dollars")
+    rest = bills.unaccounted(run)
+    if rest is not None:
+        calls, dollars = amounts.counted(rest.calls, "call"), amounts.dollars(rest.cost, "unknown dollars")
         yield (
-            f"run {run.name!r} also paid for {amounts.counted(rest.calls, 'call')} ({tokens:,} tokens, {dollars}) that "
-            "no stored step holds (failed tries, segments under way): they are in its row final, in none of its stages"
+            f"run {run.name!r} also paid for {calls} ({rest.tokens:,} tokens, {dollars}) that no stored "
+            "step holds (failed tries, segments under way): they are in its row final, in none of its stages"
         )
-    if reused := sum(call.reused for call in run.calls(FINAL)):
+    reused = sum(call.reused for call in run.calls(FINAL))
+    if reused:
         yield (
             f"run {run.name!r}: {amounts.counted(reused, 'reply', 'replies')} came from the store and cost nothing "
             "here: its tokens and dollars are those of the others"
@@ -447,30 +501,35 @@ def _about_run(run: StagedRun, bills: Bills) -> Iterator[str]:
 def _about_gates(runs: Sequence[StagedRun], metrics: Sequence[Metric], printed: Sequence[str]) -> Iterator[str]:
     """Metrics by which the gate of a run decided."""
     for run in runs:
-        gate, judge = str(run.settings.get("gate", "")), run.settings.get("judge")
-        named = judge.get("evaluator") if isinstance(judge, Mapping) else None
         judges = run.judges
-        if gate in ("rate", "qe") or named is not None:
-            names = (gate, named or run.settings.get("evaluator"))
-            judges |= {str(name).partition(":")[0] for name in names if name}
-        own = [
-            label
-            for metric, label in zip(metrics, printed, strict=True)
-            if any(_same_name(judge, name) for judge in judges for name in (metric.name, label))
-        ]
-        alone = len(own) == len(printed)
-        for label in own:
+        gate = str(run.settings.get("gate", ""))
+        judge = run.settings.get("judge")
+        judge_name = judge.get("evaluator") if isinstance(judge, Mapping) else None
+        if gate in ("rate", "qe") or judge_name is not None:
+            for name in (gate, judge_name or run.settings.get("evaluator")):
+                if name:
+                    judges.add(str(name).partition(":")[0])
+        deciding = []
+        for metric, label in zip(metrics, printed, strict=True):
+            if any(_same_name(judge, metric.name) or _same_name(judge, label) for judge in judges):
+                deciding.append(label)
+        advice = "Go by the other metrics"
+        if len(deciding) == len(printed):
+            advice = "Never report it alone: add another metric (-m)"
+        for label in deciding:
             yield (
                 f"run {run.name!r} let its gate keep only what {label} finds better, so that {label} must rise: no "
-                "proof of a gain. "
-                + ("Never report it alone: add another metric (-m)" if alone else "Go by the other metrics")
+                f"proof of a gain. {advice}"
             )
 
 
 def _same_name(judge: str, metric: str) -> bool:
     """Whether a judge is this metric, maybe by a longer name: ``cometkiwi`` is ``wmt22-cometkiwi-da``."""
-    ours, theirs = (re.sub(r"[^a-z0-9]", "", name.casefold()) for name in (judge, metric))
-    return bool(ours) and (ours == theirs or (len(ours) >= 5 and ours in theirs))
+    judge_letters = re.sub(r"[^a-z0-9]", "", judge.casefold())
+    metric_letters = re.sub(r"[^a-z0-9]", "", metric.casefold())
+    if not judge_letters:
+        return False
+    return judge_letters == metric_letters or (len(judge_letters) >= 5 and judge_letters in metric_letters)
 
 
 def _about_leaks(runs: Sequence[StagedRun], segments: Sequence[Segment]) -> Iterator[str]:
@@ -478,21 +537,29 @@ def _about_leaks(runs: Sequence[StagedRun], segments: Sequence[Segment]) -> Iter
     if not any(segment.reference for segment in segments):
         return
     for run in runs:
-        signed = run.settings.get("signatures") or {}
-        roles = {"postedit": "its editor", "judge": "its judge"}
-        if saw := [who for role, who in roles.items() if "|reference:yes" in str(signed.get(role, ""))]:
-            yield f"run {run.name!r} showed the references to {' and '.join(saw)}: scores against them prove nothing"
+        signatures = run.settings.get("signatures") or {}
+        readers = []
+        for role, reader in (("postedit", "its editor"), ("judge", "its judge")):
+            if "|reference:yes" in str(signatures.get(role, "")):
+                readers.append(reader)
+        if readers:
+            names = " and ".join(readers)
+            yield f"run {run.name!r} showed the references to {names}: scores against them prove nothing"
 
 
-def _about_texts(rows: Sequence[Row], report: ScoreReport, signatures: Sequence[str]) -> Iterator[str]:
+def _about_texts(rows: Sequence[ComparedTexts], report: ScoreReport, signatures: Sequence[str]) -> Iterator[str]:
     """Too few segments for a test, suspicious texts (once if rows are equal), and texts too long for exact counts."""
-    if report.paired and (number := len(report.segments)) < FEW:
+    number = len(report.segments)
+    if report.paired and number < FEW:
         yield f"{amounts.counted(number, 'segment')}: too few for a p-value to mean much"
     seen: set[tuple[str, ...]] = set()
     for row in rows:
-        if row.texts not in seen and (flagged := report.flagged(row.name)):
-            yield f"{row.name}: {listed_flags(flagged, _SHOWN)}"
+        if row.texts in seen:
+            continue
         seen.add(row.texts)
+        flagged = report.flagged(row.name)
+        if flagged:
+            yield f"{row.name}: {listed_flags(flagged, _SHOWN)}"
     parts = {part for signature in signatures for part in signature.split("|")}
     if NO_SHIFTS in parts:
         yield f"a text has more than {MOST_WORDS:,} words: TER counts no shifts of words there ({NO_SHIFTS})"

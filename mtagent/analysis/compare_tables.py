@@ -7,25 +7,26 @@ from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
-from mtagent.analysis.compare import Comparison, Row
-from mtagent.analysis.review import Review
+from mtagent.analysis.compare import Cell, ComparedTexts, PartScores, RunComparison
+from mtagent.analysis.review_summary import ReviewSummary
 from mtagent.analysis.score import digits, tested
+from mtagent.analysis.staged_run import USAGE_COUNTS
+from mtagent.chain.fates import SEGMENT_OUTCOMES
 from mtagent.formats.json_text import dumped
 from mtagent.formats.ratings import FINAL
 from mtagent.metrics.significance import SIGNIFICANT
-from mtagent.records import Usage
 from mtagent.text import table
 from mtagent.text.amounts import NOTHING, UNKNOWN, counted, dollars, seconds, signed
 from mtagent.text.table import Table
 
 MOST_PARTS = 20
 """Parts of one grouping that a table for people shows; JSON and CSV have all."""
-_VERDICTS = ("kept", "unchanged", "rejected", "failed", "reverted", "triaged", "idle")
-_SHOWN = {"triaged": "left alone by triage", "idle": "not run"}
-_TOKENS = tuple(name for name in Usage.model_fields if name != "cost")
+_RARE_OUTCOMES = ("reverted", "triaged", "idle")
+"""They have a column only where a row counts some."""
+_HEADS = {"triaged": "left alone by triage", "idle": "not run"}
 
 
-def shown(comparison: Comparison, form: str = "text", width: int | None = None, **more: Any) -> str:
+def shown(comparison: RunComparison, form: str = "text", width: int | None = None, **more: Any) -> str:
     """The tables as ``text``, ``markdown`` or ``latex``, followed by signatures, the test and warnings.
 
     ``width`` is the number of digits after the point; by default each metric has its own.
@@ -33,26 +34,33 @@ def shown(comparison: Comparison, form: str = "text", width: int | None = None, 
     return table.FORMS[form](tables(comparison, width), below(comparison), comparison.warnings, **more)
 
 
-def tables(comparison: Comparison, width: int | None = None) -> list[Table]:
+def tables(comparison: RunComparison, width: int | None = None) -> list[Table]:
     """The tables of ``comparison`` that are not empty."""
     widths = digits_of(comparison, width)
-    all_tables = [_scores(comparison, widths), _edits(comparison, widths, 2 if width is None else width)]
-    all_tables += [_outcomes(comparison), _costs(comparison)]
-    all_tables += [review_table(run, found) for run, found in (comparison.reviews or {}).items()]
-    all_tables += [_parts(comparison, name, widths) for name in comparison.parts or {}]
+    ter_width = 2 if width is None else width
+    all_tables = [
+        _scores(comparison, widths),
+        _edits(comparison, widths, ter_width),
+        _outcomes(comparison),
+        _costs(comparison),
+    ]
+    for run, run_review in (comparison.reviews or {}).items():
+        all_tables.append(review_table(run, run_review))
+    for grouping in comparison.parts or {}:
+        all_tables.append(_parts(comparison, grouping, widths))
     return [table for table in all_tables if table.rows and len(table.head) > table.labels]
 
 
-def below(comparison: Comparison) -> list[str]:
+def below(comparison: RunComparison) -> list[str]:
     """The lines below the tables: signatures, and the test."""
+    lines = list(comparison.signatures)
     was_tested = any(cell.p_value is not None for row in comparison.rows for cell in row.cells)
-    test = f"p: each row against {comparison.rows[0].name}: {comparison.resampling.description}" if (
-        comparison.resampling and was_tested
-    ) else ""  # fmt: skip
-    return [*comparison.signatures, *filter(None, [test])]
+    if comparison.resampling and was_tested:
+        lines.append(f"p: each row against {comparison.rows[0].name}: {comparison.resampling.description}")
+    return lines
 
 
-def digits_of(comparison: Comparison, width: int | None = None) -> list[int]:
+def digits_of(comparison: RunComparison, width: int | None = None) -> list[int]:
     """The digits after the point for each metric: ``width``, or what suits it."""
     columns = zip(*(row.cells for row in comparison.rows), strict=True)
     return [digits((cell.score for cell in cells), width) for cells in columns]
@@ -62,173 +70,156 @@ def _share(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def _scores(comparison: Comparison, widths: Sequence[int]) -> Table:
-    """The p-value is of the difference to the first row, which stands beside it where the row refers to another one."""
+def _scores(comparison: RunComparison, widths: Sequence[int]) -> Table:
+    """The scores of each row, with the difference to its former row, and the p-value of the difference to the first."""
     first = comparison.rows[0]
     rows = []
     for row in comparison.rows:
-        cells = []
-        for cell, start, width in zip(row.cells, first.cells, widths, strict=True):
-            more = [] if cell.difference is None else [f"({signed(cell.difference, width)})"]
+        cells = [row.name]
+        for cell, first_cell, width in zip(row.cells, first.cells, widths, strict=True):
+            brackets = []
+            if cell.difference is not None:
+                brackets.append(f"({signed(cell.difference, width)})")
             if cell.p_value is not None:
-                apart = signed(cell.score.value - start.score.value, width)
-                about = "" if row.former == first.name else f"{apart} to {first.name}: "
-                more.append(f"({about}p = {cell.p_value:.4f})" + ("*" if cell.p_value < SIGNIFICANT else ""))
-            cells.append(tested(cell.score.value, cell.interval, None, width, *more))
-        rows.append((row.name, *cells))
-    exceptions = [
-        f"{row.name}: to {row.former}"
-        for before, row in pairwise(comparison.rows)
-        if row.former not in (None, before.name)
-    ]
-    note = "; ".join(["in brackets: the difference to the row before", *exceptions]) if len(rows) > 1 else ""
-    return Table(f"scores of {len(comparison.segments)} segments", ("row", *comparison.metrics), tuple(rows), note)
+                p_value = f"p = {cell.p_value:.4f}"
+                if row.former != first.name:
+                    # The difference in the brackets before is to another row than the tested one.
+                    tested_difference = signed(cell.score.value - first_cell.score.value, width)
+                    p_value = f"{tested_difference} to {first.name}: {p_value}"
+                mark = "*" if cell.p_value < SIGNIFICANT else ""
+                brackets.append(f"({p_value}){mark}")
+            cells.append(tested(cell.score.value, cell.interval, None, width, *brackets))
+        rows.append(tuple(cells))
+    notes = []
+    if len(rows) > 1:
+        notes.append("in brackets: the difference to the row before")
+        for before, row in pairwise(comparison.rows):
+            if row.former not in (None, before.name):
+                notes.append(f"{row.name}: to {row.former}")
+    title = f"scores of {len(comparison.segments)} segments"
+    return Table(title, ("row", *comparison.metrics), tuple(rows), "; ".join(notes))
 
 
-def _edits(comparison: Comparison, widths: Sequence[int], ter_width: int) -> Table:
+def _edits(comparison: RunComparison, widths: Sequence[int], ter_width: int) -> Table:
     metric = comparison.deciding
     gain_width = 2 if comparison.place is None else widths[comparison.place]
+    head = ["row", "from", "TER", "characters", "changed"]
+    note = ""
+    if metric:
+        head += ["regressed", "gain/TER"]
+        note = f"regressed: {metric} of the segment got worse; gain/TER: {metric} gained per point of TER"
     rows = []
     for row in comparison.rows:
-        if (moved := row.moved) is not None:
-            cells = [row.name, row.former or "", f"{moved.ter:.{ter_width}f}", f"{moved.characters:,}"]
-            cells.append(_share(moved.changed))
-            if metric:
-                cells.append(NOTHING if moved.regressed is None else _share(moved.regressed))
-                cells.append(NOTHING if moved.gain_to_edit is None else signed(moved.gain_to_edit, gain_width))
-            rows.append(tuple(cells))
-    head = ("row", "from", "TER", "characters", "changed", *(("regressed", "gain/TER") if metric else ()))
-    note = f"regressed: {metric} of the segment got worse; gain/TER: {metric} gained per point of TER" if metric else ""
-    return Table("edits from the former row", head, tuple(rows), note, labels=2)
+        moved = row.moved
+        if moved is None:
+            continue
+        cells = [row.name, row.former or "", f"{moved.ter:.{ter_width}f}", f"{moved.characters:,}"]
+        cells.append(_share(moved.changed))
+        if metric:
+            cells.append(NOTHING if moved.regressed is None else _share(moved.regressed))
+            cells.append(NOTHING if moved.gain_to_edit is None else signed(moved.gain_to_edit, gain_width))
+        rows.append(tuple(cells))
+    return Table("edits from the former row", tuple(head), tuple(rows), note, labels=2)
 
 
-def _outcomes(comparison: Comparison) -> Table:
+def _outcomes(comparison: RunComparison) -> Table:
     rows = [(row.name, row.outcomes) for row in comparison.rows if row.outcomes is not None]
-    names = [
-        name
-        for name in _VERDICTS
-        if name not in ("reverted", "triaged", "idle") or any(getattr(outcomes, name) for _, outcomes in rows)
-    ]
-    body = []
-    for name, outcomes in rows:
-        counts = [getattr(outcomes, verdict) for verdict in names]
-        edits = outcomes.edits or {}
-        cells = (f"{count} ({_share(count / len(comparison.segments))})" for count in counts)
-        body.append((name, *cells, f"{edits.get('applied', 0)} of {sum(edits.values())}"))
+    shown_outcomes = []
+    for name in SEGMENT_OUTCOMES:
+        if name not in _RARE_OUTCOMES or any(getattr(outcomes, name) for _, outcomes in rows):
+            shown_outcomes.append(name)
     notes = []
     if any(row.stage == FINAL for row in comparison.rows):
         notes.append("of final, kept: changed by any stage")
-    for name, outcomes in rows:
+    body = []
+    for row_name, outcomes in rows:
+        cells = [row_name]
+        for name in shown_outcomes:
+            count = getattr(outcomes, name)
+            cells.append(f"{count} ({_share(count / len(comparison.segments))})")
+        edits = outcomes.edits or {}
+        cells.append(f"{edits.get('applied', 0)} of {sum(edits.values())}")
+        body.append(tuple(cells))
         if outcomes.failed_changed:
             notes.append(
-                f"of the {outcomes.failed} failed of {name}, {outcomes.failed_changed} changed before they failed"
+                f"of the {outcomes.failed} failed of {row_name}, {outcomes.failed_changed} changed before they failed"
             )
-    note = "; ".join(notes)
-    head = ("row", *(_SHOWN.get(name, name) for name in names), "edits")
-    return Table("outcomes: segments, and edits that stand", head, tuple(body), note)
+    head = ("row", *(_HEADS.get(name, name) for name in shown_outcomes), "edits")
+    return Table("outcomes: segments, and edits that stand", head, tuple(body), "; ".join(notes))
 
 
-def _costs(comparison: Comparison) -> Table:
+def _costs(comparison: RunComparison) -> Table:
     rows = []
     for row in comparison.rows:
-        if row.cost is not None:
-            usage = row.cost.usage
-            tokens = (usage.input_tokens, usage.cached_tokens, usage.output_tokens, usage.reasoning_tokens)
-            each = (
-                UNKNOWN if usage.cost is None else NOTHING if amount is None else dollars(amount)
-                for amount in (row.cost.per_kept_edit, row.cost.per_point)
-            )
-            counts = (str(usage.calls), *(f"{number:,}" for number in tokens))
-            rows.append((row.name, *counts, dollars(usage.cost), *each, f"{row.cost.seconds:.1f}"))
-    head = (
-        *("row", "calls", "input", "cached", "output", "reasoning"),
-        *("dollars", "per kept edit", "per point", "seconds"),
-    )
-    gained = f"; per point of {comparison.deciding} gained" if comparison.deciding else ""
-    note = f"dollars {comparison.prices}{gained}"
+        if row.cost is None:
+            continue
+        usage = row.cost.usage
+        cells = [row.name, str(usage.calls)]
+        for tokens in (usage.input_tokens, usage.cached_tokens, usage.output_tokens, usage.reasoning_tokens):
+            cells.append(f"{tokens:,}")
+        cells.append(dollars(usage.cost))
+        for amount in (row.cost.per_kept_edit, row.cost.per_point):
+            if usage.cost is None:
+                cells.append(UNKNOWN)
+            elif amount is None:
+                cells.append(NOTHING)
+            else:
+                cells.append(dollars(amount))
+        cells.append(f"{row.cost.seconds:.1f}")
+        rows.append(tuple(cells))
+    counts = ("calls", "input", "cached", "output", "reasoning")
+    head = ("row", *counts, "dollars", "per kept edit", "per point", "seconds")
+    note = f"dollars {comparison.prices}"
+    if comparison.deciding:
+        note += f"; per point of {comparison.deciding} gained"
     return Table("costs: tokens (input with cached, output with reasoning) and dollars", head, tuple(rows), note)
 
 
-def review_table(run: str, found: Review) -> Table:
+def review_table(run: str, run_review: ReviewSummary) -> Table:
     """How far people agree with the machine, edit by edit."""
     rows = []
-    for group in found.agreements:
-        kept, refused = (
-            f"{wanted} of {edits}" if edits else NOTHING
-            for edits, wanted in ((group.kept, group.kept_wanted), (group.refused, group.refused_wanted))
-        )
-        about = "" if group.grouping == "all" else group.grouping
-        rows.append((about, group.name, str(group.edits), _share(group.share), kept, refused))
-    note = f"{counted(found.segments, 'segment')} decided on, {found.approved} approved, {found.own} with an own text"
-    note += f"; {found.characters:,} characters changed"
-    if found.timed:
-        note += f"; {seconds(found.seconds / found.timed)} a decision ({counted(found.timed, 'decision')} timed)"
+    for group in run_review.agreements:
+        grouping = "" if group.grouping == "all" else group.grouping
+        kept = f"{group.kept_wanted} of {group.kept}" if group.kept else NOTHING
+        refused = f"{group.refused_wanted} of {group.refused}" if group.refused else NOTHING
+        rows.append((grouping, group.name, str(group.edits), _share(group.share), kept, refused))
+    note = f"{counted(run_review.segments, 'segment')} decided on, {run_review.approved} approved"
+    note += f", {run_review.own} with an own text; {run_review.characters:,} characters changed"
+    if run_review.timed:
+        mean = seconds(run_review.seconds / run_review.timed)
+        note += f"; {mean} a decision ({counted(run_review.timed, 'decision')} timed)"
     head = ("by", "", "edits", "agree", "kept and wanted", "refused and wanted")
     return Table(f"review of {run}: how often people agree with the machine", head, tuple(rows), note, labels=2)
 
 
-def _parts(comparison: Comparison, grouping: str, widths: Sequence[int]) -> Table:
+def _parts(comparison: RunComparison, grouping: str, widths: Sequence[int]) -> Table:
     parts = (comparison.parts or {})[grouping]
-    largest = sorted(parts, key=lambda part: -part.segments)[:MOST_PARTS] if len(parts) > MOST_PARTS else parts
+    shown_parts: Sequence[PartScores] = parts
+    note = ""
+    if len(parts) > MOST_PARTS:
+        shown_parts = sorted(parts, key=lambda part: -part.segments)[:MOST_PARTS]
+        note = f"{len(parts) - MOST_PARTS} more, the smaller ones, are not shown: -f json and -f csv have all"
     rows = []
-    for part in largest:
-        name, size = " ".join(part.name.split()), str(part.segments)
+    for part in shown_parts:
+        name = " ".join(part.name.split())
+        size = str(part.segments)
         for row, scores in zip(comparison.rows, part.scores, strict=True):
             cells = (f"{score:.{width}f}" for score, width in zip(scores, widths, strict=True))
             rows.append((name, row.name, size, *cells))
-            name = size = ""
-    left = len(parts) - len(largest)
-    note = f"{left} more, the smaller ones, are not shown: -f json and -f csv have all" if left else ""
+            name = size = ""  # only the first row of a part names it
     return Table(f"by {grouping}", (grouping, "row", "segments", *comparison.metrics), tuple(rows), note, labels=2)
 
 
-def as_json(comparison: Comparison) -> str:
+def as_json(comparison: RunComparison) -> str:
     """One object. ``null`` means missing, not finite, or (dollars) unknown."""
     return dumped(as_data(comparison), indent=1)
 
 
-def as_data(comparison: Comparison) -> dict[str, Any]:
+def as_data(comparison: RunComparison) -> dict[str, Any]:
     """The object of :func:`as_json`."""
-    rows = [
-        {
-            "name": row.name,
-            "run": row.run,
-            "stage": row.stage,
-            "former": row.former,
-            "scores": [
-                {
-                    "metric": cell.score.metric,
-                    "score": cell.score.value,
-                    "difference": cell.difference,
-                    "interval": cell.interval and cell.interval._asdict(),
-                    "p_value": cell.p_value,
-                    "higher_is_better": cell.score.higher_is_better,
-                    "signature": cell.score.signature,
-                    "segment_signature": cell.score.segment_signature or cell.score.signature,
-                    "segments": list(cell.score.segments),
-                }
-                for cell in row.cells
-            ],
-            "moved": row.moved and asdict(row.moved),
-            "outcomes": row.outcomes and asdict(row.outcomes),
-            "cost": _cost(row),
-        }
-        for row in comparison.rows
-    ]
-    parts = {
-        grouping: [
-            {
-                "part": part.name,
-                "segments": part.segments,
-                "scores": {
-                    row.name: dict(zip(comparison.metrics, scores, strict=True))
-                    for row, scores in zip(comparison.rows, part.scores, strict=True)
-                },
-            }
-            for part in of_grouping
-        ]
-        for grouping, of_grouping in (comparison.parts or {}).items()
-    }
+    parts = {}
+    for grouping, parts_of_grouping in (comparison.parts or {}).items():
+        parts[grouping] = [_part_data(part, comparison) for part in parts_of_grouping]
     return {
         "segments": list(comparison.segments),
         "source_lang": comparison.source_lang,
@@ -236,20 +227,54 @@ def as_data(comparison: Comparison) -> dict[str, Any]:
         "metrics": list(comparison.metrics),
         "deciding": comparison.deciding,
         "resampling": comparison.resampling and comparison.resampling._asdict(),
-        "rows": rows,
+        "rows": [_row_data(row) for row in comparison.rows],
         "parts": parts,
         "prices": comparison.prices,
         "signatures": list(comparison.signatures),
         "warnings": list(comparison.warnings),
-        "reviews": {run: asdict(found) for run, found in (comparison.reviews or {}).items()},
+        "reviews": {run: asdict(run_review) for run, run_review in (comparison.reviews or {}).items()},
     }
 
 
-def _cost(row: Row) -> dict[str, Any] | None:
+def _row_data(row: ComparedTexts) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "run": row.run,
+        "stage": row.stage,
+        "former": row.former,
+        "scores": [_cell_data(cell) for cell in row.cells],
+        "moved": row.moved and asdict(row.moved),
+        "outcomes": row.outcomes and asdict(row.outcomes),
+        "cost": _cost(row),
+    }
+
+
+def _cell_data(cell: Cell) -> dict[str, Any]:
+    return {
+        "metric": cell.score.metric,
+        "score": cell.score.value,
+        "difference": cell.difference,
+        "interval": cell.interval and cell.interval._asdict(),
+        "p_value": cell.p_value,
+        "higher_is_better": cell.score.higher_is_better,
+        "signature": cell.score.signature,
+        "segment_signature": cell.score.segment_signature or cell.score.signature,
+        "segments": list(cell.score.segments),
+    }
+
+
+def _part_data(part: PartScores, comparison: RunComparison) -> dict[str, Any]:
+    scores = {}
+    for row, row_scores in zip(comparison.rows, part.scores, strict=True):
+        scores[row.name] = dict(zip(comparison.metrics, row_scores, strict=True))
+    return {"part": part.name, "segments": part.segments, "scores": scores}
+
+
+def _cost(row: ComparedTexts) -> dict[str, Any] | None:
     if row.cost is None:
         return None
     return {
-        **{name: getattr(row.cost.usage, name) for name in _TOKENS},
+        **{name: getattr(row.cost.usage, name) for name in USAGE_COUNTS},
         "dollars": row.cost.usage.cost,
         "dollars_per_kept_edit": row.cost.per_kept_edit,
         "dollars_per_point": row.cost.per_point,
@@ -257,39 +282,50 @@ def _cost(row: Row) -> dict[str, Any] | None:
     }
 
 
-def flat(comparison: Comparison, delimiter: str = ",") -> str:
+def flat(comparison: RunComparison, delimiter: str = ",") -> str:
     """A line for each row, and for each row of each part; ``grouping`` and ``part`` are empty for all segments.
 
     An empty cell means that there is no value; unknown dollars are ``unknown``. Formulas are guarded as in
     :func:`mtagent.text.table.as_csv`.
     """
-    lines: list[dict[str, Any]] = []
-    for row in comparison.rows:
-        line = {"grouping": "", "part": "", "segments": len(comparison.segments), "row": row.name}
-        line |= {"run": row.run, "stage": row.stage, "former": row.former}
-        for cell in row.cells:
-            metric = cell.score.metric
-            line |= {metric: cell.score.value, f"{metric} difference": cell.difference}
-            if cell.interval:
-                line |= {f"{metric} {name}": value for name, value in cell.interval._asdict().items()}
-            if cell.p_value is not None:
-                line[f"{metric} p"] = cell.p_value
-            line[f"{metric} signature"] = cell.score.signature
-        if row.moved:
-            line |= {f"moved {name}": value for name, value in asdict(row.moved).items()}
-        if row.outcomes:
-            edits = row.outcomes.edits or {}
-            line |= {name: getattr(row.outcomes, name) for name in (*_VERDICTS, "failed_changed")}
-            line |= {"edits": sum(edits.values()), "edits applied": edits.get("applied", 0)}
-        if cost := _cost(row):
-            unknown = {name: UNKNOWN for name in cost if name.startswith("dollars") and cost["dollars"] is None}
-            line |= cost | unknown
-        lines.append(line)
+    lines = [_flat_row(row, len(comparison.segments)) for row in comparison.rows]
     for grouping, parts in (comparison.parts or {}).items():
         for part in parts:
             for row, scores in zip(comparison.rows, part.scores, strict=True):
-                where = {"grouping": grouping, "part": part.name, "segments": part.segments, "row": row.name}
-                whose = {"run": row.run, "stage": row.stage}
-                lines.append({**where, **whose, **dict(zip(comparison.metrics, scores, strict=True))})
+                line = {"grouping": grouping, "part": part.name, "segments": part.segments, "row": row.name}
+                line |= {"run": row.run, "stage": row.stage}
+                line |= dict(zip(comparison.metrics, scores, strict=True))
+                lines.append(line)
     columns = [*dict.fromkeys(column for line in lines for column in line), "guarded"]
     return "".join(table.as_csv(columns, lines, delimiter)).rstrip("\n")
+
+
+def _flat_row(row: ComparedTexts, segments: int) -> dict[str, Any]:
+    """The cells of one row by column; each row has the columns of what it knows."""
+    line: dict[str, Any] = {"grouping": "", "part": "", "segments": segments, "row": row.name}
+    line |= {"run": row.run, "stage": row.stage, "former": row.former}
+    for cell in row.cells:
+        metric = cell.score.metric
+        line |= {metric: cell.score.value, f"{metric} difference": cell.difference}
+        if cell.interval:
+            for name, value in cell.interval._asdict().items():
+                line[f"{metric} {name}"] = value
+        if cell.p_value is not None:
+            line[f"{metric} p"] = cell.p_value
+        line[f"{metric} signature"] = cell.score.signature
+    if row.moved:
+        for name, value in asdict(row.moved).items():
+            line[f"moved {name}"] = value
+    if row.outcomes:
+        edits = row.outcomes.edits or {}
+        for name in (*SEGMENT_OUTCOMES, "failed_changed"):
+            line[name] = getattr(row.outcomes, name)
+        line |= {"edits": sum(edits.values()), "edits applied": edits.get("applied", 0)}
+    cost = _cost(row)
+    if cost is not None:
+        line |= cost
+        if cost["dollars"] is None:
+            for name in cost:
+                if name.startswith("dollars"):
+                    line[name] = UNKNOWN
+    return line

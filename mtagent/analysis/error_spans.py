@@ -95,7 +95,7 @@ class SpanRules:
 
     ``unrated``: segments whose errors are ``None`` on either side.
 
-    ``unlocated``: spans without offsets, or with offsets at which their words do not stand. ``locate`` searches their
+    ``unlocated``: spans without offsets, or with offsets where the text reads otherwise. ``locate`` searches their
     words (:func:`mtagent.text.spans.find_spans`) and leaves out those with no certain place; ``miss`` keeps these: they
     count as spans, and have no place to overlap with anything.
 
@@ -198,7 +198,7 @@ def span_pairs(segments: Iterable[SegmentErrors], rules: SpanRules = DEFAULT_RUL
         else:
             unrated[_lacking(segment.gold, segment.predicted)] += 1
     if not gold:
-        raise InputError("there is no segment in which people and the evaluator marked errors, or said there are none")
+        raise InputError("no segment was rated by both people and the evaluator, with error spans or as error-free")
     return SpanPairs(
         tuple(gold),
         tuple(predicted),
@@ -210,8 +210,10 @@ def span_pairs(segments: Iterable[SegmentErrors], rules: SpanRules = DEFAULT_RUL
 
 
 def _lacking(gold: object | None, predicted: object | None) -> str:
-    """The field of :class:`SegmentsLeftOut` that says which of the two is missing."""
-    return "gold" if predicted is not None else "predicted" if gold is not None else "both"
+    """The field of :class:`SegmentsLeftOut` for what is missing."""
+    if gold is None and predicted is None:
+        return "both"
+    return "gold" if gold is None else "predicted"
 
 
 def _side(
@@ -220,15 +222,18 @@ def _side(
     """The spans of one side of a segment that are compared; the others are counted in ``left_out``."""
     compared: list[tuple[ErrorSpan, Field]] = []
     for error in errors:
-        outside: Field = "omission" if error.side == "omission" else "source error"
         if error.severity not in COMPARED:
             left_out["severity"] += 1
         elif error.side == "translation":
             compared.append((error, "translation"))
         elif rules.outside == "leave-out":
             left_out["omissions" if error.side == "omission" else "source_errors"] += 1
+        elif rules.outside == "source":
+            compared.append((error, "source"))
+        elif error.side == "omission":
+            compared.append((error, "omission"))
         else:
-            compared.append((error, "source" if rules.outside == "source" else outside))
+            compared.append((error, "source error"))
     texts: dict[Field, str] = {"translation": segment.translation, "source": segment.source}
     places = _places(compared, texts, search=rules.unlocated in ("locate", "miss"))
     spans = []
@@ -246,7 +251,9 @@ def _side(
         else:
             start, end = place or (-1, -1)
             length = end - start if place else max(1, len(error.text))
-            words = error.text or texts[field][start:end] if field in texts else field
+            words: str = field  # omissions and errors in the source, which match by their kind alone
+            if field in texts:
+                words = error.text or texts[field][start:end]
             severity = SEVERITIES.index(error.severity)
             spans.append(Span(field, start, end, length, severity, major_category(error.category), words))
     return tuple(sorted(spans))
@@ -255,7 +262,7 @@ def _side(
 def _places(
     compared: Sequence[tuple[ErrorSpan, Field]], texts: Mapping[Field, str], search: bool
 ) -> list[tuple[int, int] | None]:
-    """Where errors lie: at their offsets, if their words stand there, or else where a ``search`` finds them."""
+    """The places of errors: at their offsets, if their words are there, or else where a ``search`` finds them."""
     places: list[tuple[int, int] | None] = []
     for error, field in compared:
         start, end, text = error.start, error.end, texts.get(field, "")
@@ -266,14 +273,23 @@ def _places(
             places.append(None)
         else:
             places.append((start, end))
-    for searched, text in texts.items() if search else ():
-        lost = [at for at, (_, field) in enumerate(compared) if field == searched and places[at] is None]
-        bare = []
-        for at in lost:  # what stands around an omission is of the translation, not of the source
-            around = {"before": None, "after": None} if compared[at][0].side == "omission" else {}
-            bare.append(compared[at][0].model_copy(update={"start": None, "end": None, **around}))
-        for at, finding in zip(lost, find_spans(text, bare) if bare else [], strict=True):
-            places[at] = (finding.places[0].start, finding.places[0].end) if finding.certain else None
+    if not search:
+        return places
+    for searched, text in texts.items():
+        unplaced, errors = [], []
+        for number, (error, field) in enumerate(compared):
+            if field != searched or places[number] is not None:
+                continue
+            update: dict[str, None] = {"start": None, "end": None}
+            if error.side == "omission":
+                # The words around an omission are of the translation, not of the source.
+                update |= {"before": None, "after": None}
+            unplaced.append(number)
+            errors.append(error.model_copy(update=update))
+        if errors:
+            for number, finding in zip(unplaced, find_spans(text, errors), strict=True):
+                if finding.certain:
+                    places[number] = (finding.places[0].start, finding.places[0].end)
     return places
 
 
@@ -283,7 +299,7 @@ def _places(
 Counts = tuple[float, float, float, float]
 """Of a segment: credit for precision, what the evaluator marked, credit for recall, what people marked."""
 Pair = tuple[int, int]
-"""The places of a human span and of one of the evaluator's among those of their segment."""
+"""The places of a human span and of an evaluator's span in their segment."""
 _CREDIT = 0.5
 _TIE = 1e-9
 _WORD = regex.compile(rf"[{UNSPACED}]\p{{M}}*|[^\W{UNSPACED}][\w\p{{M}}--{UNSPACED}]*|[^\w\s]", regex.V1)
@@ -316,8 +332,9 @@ def _character_counts(gold: Spans, predicted: Spans) -> Counts:
             same = min(minor, their_minor) + min(major, their_major)
             other = min(minor + major, their_minor + their_major) - same
             matched += (same + _CREDIT * other) * (end - start)
-    marked, wanted = (sum(span.length for span in spans) for spans in (predicted, gold))
-    return matched, marked, matched, wanted
+    marked = sum(span.length for span in predicted)
+    marked_by_people = sum(span.length for span in gold)
+    return matched, marked, matched, marked_by_people
 
 
 CHARACTERS = Measure(f"char-f1|credit:{_CREDIT:g}", "characters", _character_counts)
@@ -326,16 +343,16 @@ CHARACTERS = Measure(f"char-f1|credit:{_CREDIT:g}", "characters", _character_cou
 
 def _overlap_counts(gold: Spans, predicted: Spans) -> Counts:
     common: dict[Pair, int] = {}
-    for ours, first in enumerate(gold):
-        for theirs, second in enumerate(predicted):
+    for gold_place, first in enumerate(gold):
+        for predicted_place, second in enumerate(predicted):
             shared = min(first.end, second.end) - max(first.start, second.start)
             if shared > 0 and first.field == second.field and min(first.start, second.start) >= 0:
-                common[ours, theirs] = shared
+                common[gold_place, predicted_place] = shared
     longest = max(common.values(), default=1)
     weights = {}
-    for (ours, theirs), shared in common.items():
-        dice = 2 * shared / (gold[ours].length + predicted[theirs].length)
-        weights[ours, theirs] = dice + _TIE * (1 + dice) * shared / longest
+    for (gold_place, predicted_place), shared in common.items():
+        dice = 2 * shared / (gold[gold_place].length + predicted[predicted_place].length)
+        weights[gold_place, predicted_place] = dice + _TIE * (1 + dice) * shared / longest
     pairs = best_pairs(weights)
     precise = sum(common[pair] / predicted[pair[1]].length for pair in pairs)
     recalled = sum(common[pair] / gold[pair[0]].length for pair in pairs)
@@ -354,7 +371,7 @@ micro-averaged) of Perrella et al. (2026), Span-Level Machine Translation Meta-E
 def matching(threshold: float = 0.5) -> Measure:
     """Spans of which at least ``threshold`` (above 0, at most 1) is common to both: HiMATE's Algorithm 1 (appendix E).
 
-    What is common is the longest run of words, wherever it stands; spans need no place. The paper does not say how
+    What is common is the longest run of words, wherever it is; spans need no place. The paper does not say how
     matches become precision and recall: here each span has at most one partner, and as many as possible have one.
     Neither severity nor category matters.
     """
@@ -362,12 +379,12 @@ def matching(threshold: float = 0.5) -> Measure:
         raise ConfigError(f"threshold: above 0 and at most 1, not {threshold}")
 
     def counts(gold: Spans, predicted: Spans) -> Counts:
-        matched = best_pairs({
-            (ours, theirs): 1.0
-            for ours, first in enumerate(gold)
-            for theirs, second in enumerate(predicted)
-            if first.field == second.field and common_words(first.words, second.words) >= threshold
-        })  # fmt: skip
+        weights: dict[Pair, float] = {}
+        for gold_place, first in enumerate(gold):
+            for predicted_place, second in enumerate(predicted):
+                if first.field == second.field and common_words(first.words, second.words) >= threshold:
+                    weights[gold_place, predicted_place] = 1.0
+        matched = best_pairs(weights)
         return len(matched), len(predicted), len(matched), len(gold)
 
     return Measure(f"match|threshold:{threshold:g}|by:words|partners:one", "spans", counts)
@@ -381,14 +398,17 @@ MEASURES = {"characters": CHARACTERS, "partial overlap": PARTIAL_OVERLAP, "match
 @lru_cache(maxsize=2**14)
 def common_words(first: str, second: str) -> float:
     """The share of the longer text that is the longest run of words common to both."""
-    ours, theirs = words(first), words(second)
-    run = SequenceMatcher(None, ours, theirs, autojunk=False).find_longest_match()
-    return run.size / max(1, len(ours), len(theirs))
+    first_words, second_words = words(first), words(second)
+    run = SequenceMatcher(None, first_words, second_words, autojunk=False).find_longest_match()
+    return run.size / max(1, len(first_words), len(second_words))
 
 
 def words(text: str) -> tuple[str, ...]:
     """The words and marks of ``text``; each character, in scripts without spaces between words. A blank is itself."""
-    return tuple(_WORD.findall(text)) or ((text,) if text else ())
+    found_words = tuple(_WORD.findall(text))
+    if not found_words and text:
+        return (text,)
+    return found_words
 
 
 def best_pairs(weights: Mapping[Pair, float]) -> list[Pair]:
@@ -512,7 +532,7 @@ ESA_ERROR_FREE = 85.0
 
 
 class Detection(NamedTuple):
-    """How well error-free translations are told from others; "positive" is error-free.
+    """How well error-free translations are distinguished from others; "positive" is error-free.
 
     ``f1`` is the harmonic mean of precision and recall, ``accuracy`` the share of right labels; a share of nothing is
     ``None``. ``left_out``: without a label on the side(s) named.
@@ -545,7 +565,7 @@ def is_error_free(
 def detection(
     gold: Sequence[bool | None], predicted: Sequence[bool | None], *, unrated: Unrated = "refuse"
 ) -> Detection:
-    """Compare an evaluator's labels with people's: ``True`` is error-free, ``None`` is no label.
+    """Compare an evaluator's labels with people's: ``True`` is error-free, ``None`` is unlabelled.
 
     Raises :class:`InputError` for lists of different lengths and for a missing label (if refused).
     """

@@ -12,15 +12,15 @@ from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
-from mtagent.analysis.agreement import PairedScores, Policy, Row, paired, system_level
+from mtagent.analysis.agreement import PairedScores, Policy, ScorePair, paired, system_level
 from mtagent.analysis.mtme_folder import is_metric, read_folder
 from mtagent.analysis.scores import (
     NO_SCORE,
     UNNAMED,
-    Key,
     ScoreTable,
     SegmentScore,
     Side,
+    TranslationKey,
     alternatives,
     digest,
     is_table,
@@ -41,37 +41,40 @@ LEAVE_OUT = "--missing leave-out leaves such translations out, and counts them"
 
 
 class Match(NamedTuple):
-    """An evaluator and people, with equal names of systems and segments; ``rows`` pairs the scores of segments.
+    """An evaluator beside people, with equal names of systems and segments.
 
     The names are people's, and so are the texts where both have them, so that several evaluators go together.
-    ``others`` are systems that only one side has, and that were left out.
     """
 
     evaluator: Side
     human: Side
-    rows: tuple[Row, ...]
+    rows: tuple[ScorePair, ...]
+    """The scores of segments in pairs."""
     missing: Policy
     others: tuple[str, ...] = ()
+    """Systems that only one side has; they are left out."""
 
     @property
     def name(self) -> str:
-        """The evaluator's."""
+        """The evaluator's name."""
         return self.evaluator.name
 
     @property
-    def scored_rows(self) -> list[Row]:
+    def scored_rows(self) -> list[ScorePair]:
         """The rows with both scores."""
-        return [row for row in self.rows if None not in row[2:]]
+        return [row for row in self.rows if row.evaluator is not None and row.human is not None]
 
     def of_items(self, items: Sequence[str]) -> Match:
-        """Only these segments; scores that were given for whole systems are not about them."""
-        wanted = set(items)
-        rows = tuple(row for row in self.rows if row.item in wanted)
-        evaluator, human = (replace(side, systems={}) for side in (self.evaluator, self.human))
-        return self._replace(evaluator=evaluator, human=human, rows=rows)
+        """Only these segments, without scores that were given for whole systems."""
+        chosen = set(items)
+        return self._replace(
+            evaluator=replace(self.evaluator, systems={}),
+            human=replace(self.human, systems={}),
+            rows=tuple(row for row in self.rows if row.item in chosen),
+        )
 
     def segments(self) -> PairedScores | None:
-        """The paired scores of segments; ``None`` where not one has both."""
+        """The paired scores of segments; ``None`` where no segment has both."""
         return paired(self.rows, missing=self.missing) if self.scored_rows else None
 
     def systems(self) -> PairedScores | None:
@@ -79,24 +82,27 @@ class Match(NamedTuple):
         if not self.given_systems:
             segments = self.segments()
             return system_level(segments) if segments else None
-        ours, theirs = self.evaluator.systems, self.human.systems
-        names = dict.fromkeys([*theirs, *ours])
-        rows = [Row(name, "", ours.get(name, NO_SCORE).score, theirs.get(name, NO_SCORE).score) for name in names]
+        rows = []
+        for name in dict.fromkeys([*self.human.systems, *self.evaluator.systems]):
+            score = self.evaluator.systems.get(name, NO_SCORE).score
+            human_score = self.human.systems.get(name, NO_SCORE).score
+            rows.append(ScorePair(name, "", score, human_score))
         return paired(rows, missing=self.missing, level="sys")
 
     @property
     def given_systems(self) -> bool:
-        """Whether both sides have given scores (no means) of systems, of all whose segments both have scored."""
-        ours, theirs = (
-            {name for name, given in side.systems.items() if given.score is not None}
-            for side in (self.evaluator, self.human)
-        )
-        return bool(ours & theirs) and {row.system for row in self.scored_rows} <= ours & theirs
+        """Whether both sides have given scores (not means) of all systems whose segments both have scored."""
+        shared = _systems_with_given_score(self.evaluator) & _systems_with_given_score(self.human)
+        return bool(shared) and {row.system for row in self.scored_rows} <= shared
 
-    def translations(self) -> Iterator[tuple[Key, SegmentScore, SegmentScore]]:
-        """Each translation with what the evaluator and people say of it."""
+    def translations(self) -> Iterator[tuple[TranslationKey, SegmentScore, SegmentScore]]:
+        """Each translation with the score of the evaluator and the score of people."""
         for key in dict.fromkeys([*self.human.segments, *self.evaluator.segments]):
             yield key, self.evaluator.segments.get(key, NO_SCORE), self.human.segments.get(key, NO_SCORE)
+
+
+def _systems_with_given_score(side: Side) -> set[str]:
+    return {name for name, given in side.systems.items() if given.score is not None}
 
 
 def match(evaluator: Side, human: Side, *, missing: Policy = "refuse", drop: Sequence[str] = ()) -> Match:
@@ -108,17 +114,21 @@ def match(evaluator: Side, human: Side, *, missing: Policy = "refuse", drop: Seq
     where positions cannot be told, or the texts that were rated differ.
     """
     evaluator = _with_names_of(human, evaluator)
-    human, evaluator = _without(human, drop), _without(evaluator, drop)
-    evaluator = _with_names_of(human, evaluator)  # of a file without names, the only system that is left
-    names, theirs = evaluator.names(), human.names()
-    others = [*(name for name in theirs if name not in names), *(name for name in names if name not in theirs)]
+    human = _without(human, drop)
+    evaluator = _without(evaluator, drop)
+    # Again, for a file without names: only now it may be clear which system it is about.
+    evaluator = _with_names_of(human, evaluator)
+    names, human_names = evaluator.names(), human.names()
+    others = [name for name in human_names if name not in names]
+    others += [name for name in names if name not in human_names]
     if missing == "refuse":
         _refuse_other_systems(evaluator, human)
-    if not set(names) & set(theirs):
+    if not set(names) & set(human_names):
         raise InputError(
-            f"{evaluator.origin}: has no system that {human.origin} has: {', '.join(names)} against {', '.join(theirs)}"
+            f"{evaluator.origin}: has no system that {human.origin} has: {', '.join(names)} against "
+            f"{', '.join(human_names)}"
         )
-    evaluator, human = evaluator.only(theirs), human.only(names)
+    evaluator, human = evaluator.only(human_names), human.only(names)
     evaluator = _with_segments_of(human, evaluator)
     refuse_other_pair(evaluator, human.about, human.origin)
     _refuse_other_first(evaluator, human)
@@ -128,36 +138,44 @@ def match(evaluator: Side, human: Side, *, missing: Policy = "refuse", drop: Seq
 
 def _with_names_of(human: Side, evaluator: Side) -> Side:
     """``evaluator`` with people's names of systems, where mt-metrics-eval's names (``gpt_4_1``) leave no doubt."""
-    theirs, ours = human.names(), evaluator.names()
-    if len(theirs) == len(ours) == 1 and UNNAMED in (*theirs, *ours):
-        return evaluator.with_names({ours[0]: theirs[0]})
-    free, other = [name for name in theirs if name not in ours], [name for name in ours if name not in theirs]
-    alike = {name: [own for own in free if plain_name(own) == plain_name(name)] for name in other}
-    claims = Counter(own for names in alike.values() for own in names)
-    sure = {name: names[0] for name, names in alike.items() if len(names) == 1 and claims[names[0]] == 1}
-    return evaluator.with_names({name: sure.get(name, name) for name in ours})
+    human_names, names = human.names(), evaluator.names()
+    if len(human_names) == len(names) == 1 and UNNAMED in (*human_names, *names):
+        return evaluator.with_names({names[0]: human_names[0]})
+    free_names = [name for name in human_names if name not in names]
+    candidates: dict[str, list[str]] = {}
+    claims: Counter[str] = Counter()
+    for name in names:
+        if name not in human_names:
+            candidates[name] = [free for free in free_names if plain_name(free) == plain_name(name)]
+            claims.update(candidates[name])
+    new_names = {name: name for name in names}
+    for name, human_candidates in candidates.items():
+        if len(human_candidates) == 1 and claims[human_candidates[0]] == 1:
+            new_names[name] = human_candidates[0]
+    return evaluator.with_names(new_names)
 
 
 def _without(side: Side, drop: Sequence[str]) -> Side:
     names = side.names()
-    unwanted = {name if name in names else plain_name(name) for name in drop}
-    left = [name for name in names if name not in unwanted]
-    if not left:
+    dropped = {name if name in names else plain_name(name) for name in drop}
+    remaining = [name for name in names if name not in dropped]
+    if not remaining:
         raise InputError(f"{side.origin}: no system of {side.name} is left to compare")
-    return side.only(left)
+    return side.only(remaining)
 
 
 def _refuse_other_systems(evaluator: Side, human: Side) -> None:
     for side, other in ((evaluator, human), (human, evaluator)):
-        known = other.names()
+        other_names = other.names()
         for name in side.names():
-            if name not in known:
-                places = [score.where for key, score in side.segments.items() if key.system == name]
-                where = places[0] if places else side.systems[name].where
-                raise InputError(
-                    f"{where}: system {name!r} has scores of {side.name}, and none of {other.name} in {other.origin}"
-                    f"{alternatives(name, known)}. --drop-systems {name} leaves it out"
-                )
+            if name in other_names:
+                continue
+            places = [score.where for key, score in side.segments.items() if key.system == name]
+            where = places[0] if places else side.systems[name].where
+            raise InputError(
+                f"{where}: system {name!r} has scores of {side.name}, but none of {other.name} in {other.origin}"
+                f"{alternatives(name, other_names)}. --drop-systems {name} leaves it out"
+            )
 
 
 def _with_segments_of(human: Side, evaluator: Side) -> Side:
@@ -167,80 +185,98 @@ def _with_segments_of(human: Side, evaluator: Side) -> Side:
     """
     if not evaluator.segments or not human.segments or not (evaluator.numbered or human.numbered):
         return evaluator
-    segments: dict[Key, SegmentScore] = {}
+    segments: dict[TranslationKey, SegmentScore] = {}
     about = {}
     places: dict[str, int] = {}
     for system in evaluator.names():
-        ours, theirs = evaluator.of_system(system), human.of_system(system)
-        if len(ours) != len(theirs):
+        keys, human_keys = evaluator.of_system(system), human.of_system(system)
+        if len(keys) != len(human_keys):
             raise InputError(
-                f"{evaluator.origin}: {len(ours)} scores of system {system!r}, and {human.origin} has {len(theirs)}; "
-                "segments without ids are matched by position, so that both must have all: None is a missing one"
+                f"{evaluator.origin}: {len(keys)} scores of system {system!r}, and {human.origin} has "
+                f"{len(human_keys)}; segments without ids are matched by position, so both must have all: None is a "
+                "missing one"
             )
-        named, keys = (human, theirs) if evaluator.numbered else (evaluator, ours)
-        for place, key in enumerate(keys, start=1):
+        # Positions tell segments apart only where ids have the same order in all systems.
+        named, named_keys = (human, human_keys) if evaluator.numbered else (evaluator, keys)
+        for place, key in enumerate(named_keys, start=1):
             if not named.numbered and places.setdefault(key.item, place) != place:
                 raise InputError(
                     f"{named.segments[key].where}: segment {key.item!r} is number {place} of system {system!r} and "
-                    f"number {places[key.item]} of others; scores without ids are matched by position, so that the "
-                    "segments of all systems must stand in one order"
+                    f"number {places[key.item]} of others; scores without ids are matched by position, so all systems "
+                    "need their segments in the same order"
                 )
-        for own, key in zip(ours, theirs, strict=True):
-            segments[key] = evaluator.segments[own]
-            if own.item in evaluator.about:
-                about[key.item] = evaluator.about[own.item]
+        for key, human_key in zip(keys, human_keys, strict=True):
+            segments[human_key] = evaluator.segments[key]
+            if key.item in evaluator.about:
+                about[human_key.item] = evaluator.about[key.item]
     return replace(evaluator, segments=segments, about=about, numbered=human.numbered)
 
 
 def _refuse_other_first(evaluator: Side, human: Side) -> None:
-    """Equally many segments that one side counts from 0 and the other from 1: equal numbers are not one segment.
+    """Refuse ids that one side counts from 0 and the other from 1: equal numbers would not be the same segment.
 
-    Where texts are known on both sides, these tell. Raises :class:`InputError`.
+    Where both sides have the texts, these tell. Raises :class:`InputError`.
     """
-    shared = evaluator.segments.keys() & human.segments.keys()
-    if any(None not in (evaluator.segments[key].translation, human.segments[key].translation) for key in shared):
-        return
-    ours, theirs = ({key.item for key in side.segments} for side in (evaluator, human))
-    from_0, from_1 = ({str(number) for number in range(first, first + len(ours))} for first in (0, 1))
-    if len(ours) > 1 and (ours, theirs) in ((from_0, from_1), (from_1, from_0)):
+    for key in evaluator.segments.keys() & human.segments.keys():
+        if evaluator.segments[key].translation is not None and human.segments[key].translation is not None:
+            return
+    items = {key.item for key in evaluator.segments}
+    human_items = {key.item for key in human.segments}
+    number = len(items)
+    from_0 = {str(place) for place in range(number)}
+    from_1 = {str(place) for place in range(1, number + 1)}
+    if number > 1 and (items, human_items) in ((from_0, from_1), (from_1, from_0)):
         raise InputError(
-            f"{evaluator.origin}: counts its {len(ours)} segments from {min(map(int, ours))}, and {human.origin} from "
-            f"{min(map(int, theirs))}: equal ids would be different segments; count alike in both"
+            f"{evaluator.origin}: counts its {number} segments from {min(map(int, items))}, and {human.origin} from "
+            f"{min(map(int, human_items))}: equal ids would be different segments; count alike in both"
         )
 
 
-def _rows(evaluator: Side, human: Side, missing: Policy) -> Iterator[Row]:
+def _rows(evaluator: Side, human: Side, missing: Policy) -> Iterator[ScorePair]:
     if not evaluator.segments or not human.segments:
         return
     keys = dict.fromkeys([*human.segments, *evaluator.segments])
     for key in keys:
-        name = f"segment {key.item!r} of system {key.system!r}"
-        ours, theirs = evaluator.segments.get(key, NO_SCORE), human.segments.get(key, NO_SCORE)
-        for side, score, other in ((evaluator, ours, theirs), (human, theirs, ours)) if missing == "refuse" else ():
-            if score is NO_SCORE:
-                beside = human if side is evaluator else evaluator
-                free = [own.item for own in side.of_system(key.system) if own not in beside.segments]
-                hint = alternatives(key.item, free) if free else ""
-                raise InputError(
-                    f"{other.where}: {name} has no score of {side.name} in {side.origin}{hint}. {LEAVE_OUT}"
-                )
-            if score.score is None:
-                why = f" ({score.why})" if score.why else ""
-                raise InputError(f"{score.where}: the score of {name} by {side.name} is missing{why}; {LEAVE_OUT}")
-        texts = [score.translation.split() for score in (ours, theirs) if score.translation is not None]
-        if len(texts) == 2 and texts[0] != texts[1]:
+        score = evaluator.segments.get(key, NO_SCORE)
+        human_score = human.segments.get(key, NO_SCORE)
+        if missing == "refuse":
+            _refuse_missing(key, evaluator, human, score, human_score)
+            _refuse_missing(key, human, evaluator, human_score, score)
+        texts = [text for text in (score.translation, human_score.translation) if text is not None]
+        if len(texts) == 2 and texts[0].split() != texts[1].split():  # white space may differ
             raise InputError(
-                f"{ours.where}: {name} has another translation than in {theirs.where}: both must have been rated on "
-                "the same text"
+                f"{score.where}: segment {key.item!r} of system {key.system!r} has another translation than in "
+                f"{human_score.where}: both must have been rated on the same text"
             )
-        yield Row(*key, ours.score, theirs.score)
+        yield ScorePair(*key, score.score, human_score.score)
+    if missing == "refuse":
+        _refuse_absent(keys, evaluator, human)
+
+
+def _refuse_missing(
+    key: TranslationKey, side: Side, other_side: Side, score: SegmentScore, other_score: SegmentScore
+) -> None:
+    """Raise :class:`InputError` if ``side`` has no score of a translation."""
+    name = f"segment {key.item!r} of system {key.system!r}"
+    if score is NO_SCORE:
+        unmatched = [other.item for other in side.of_system(key.system) if other not in other_side.segments]
+        hint = alternatives(key.item, unmatched) if unmatched else ""
+        raise InputError(f"{other_score.where}: {name} has no score of {side.name} in {side.origin}{hint}. {LEAVE_OUT}")
+    if score.score is None:
+        why = f" ({score.why})" if score.why else ""
+        raise InputError(f"{score.where}: the score of {name} by {side.name} is missing{why}; {LEAVE_OUT}")
+
+
+def _refuse_absent(keys: Mapping[TranslationKey, None], evaluator: Side, human: Side) -> None:
+    """Raise :class:`InputError` for a segment that some systems have, and others lack on both sides."""
     items = dict.fromkeys(key.item for key in keys)
-    for system in dict.fromkeys(key.system for key in keys) if missing == "refuse" else ():
-        if lost := next((item for item in items if Key(system, item) not in keys), None):
-            raise InputError(
-                f"{evaluator.origin}: system {system!r} has no score of segment {lost!r}, which others have "
-                f"({human.origin} has none either); {LEAVE_OUT}"
-            )
+    for system in dict.fromkeys(key.system for key in keys):
+        for item in items:
+            if TranslationKey(system, item) not in keys:
+                raise InputError(
+                    f"{evaluator.origin}: system {system!r} has no score of segment {item!r}, which others have "
+                    f"({human.origin} has none either); {LEAVE_OUT}"
+                )
 
 
 def _with_texts_of(human: Side, evaluator: Side) -> Side:
@@ -256,17 +292,21 @@ def _with_texts_of(human: Side, evaluator: Side) -> Side:
 
 def _respaced(errors: Sequence[ErrorSpan], old: str, new: str) -> Iterator[ErrorSpan]:
     """``errors`` of ``old`` at their places in ``new``, which differs by white space alone."""
+    # For each place in the old text: the letters before it. For each letter of the new text: where it starts and ends.
     letters = list(accumulate((not char.isspace() for char in old), initial=0))
-    starts = [at for at, char in enumerate(new) if not char.isspace()]
+    starts = [place for place, char in enumerate(new) if not char.isspace()]
+    ends = [0, *(place + 1 for place in starts)]
     starts.append(len(new))
-    ends = [0, *(at + 1 for at in starts)]
     for error in errors:
         start, end = error.start, error.end
-        placed = start is not None and end is not None and end <= len(old) and error.side == "translation"
-        if not placed or error.text not in ("", old[start:end]):
+        if start is None or end is None or end > len(old) or error.side != "translation":
             yield error
             continue
-        first, last = letters[start or 0], letters[end or 0]
+        if error.text not in ("", old[start:end]):
+            yield error
+            continue
+        first, last = letters[start], letters[end]
+        # A span of white space only has no letter to begin with.
         place = (starts[first], ends[last]) if first < last else (ends[first], starts[first])
         text = new[slice(*place)] if error.text else ""
         yield error.model_copy(update={"start": place[0], "end": place[1], "text": text})
@@ -277,39 +317,53 @@ def _respaced(errors: Sequence[ErrorSpan], old: str, new: str) -> Iterator[Error
 
 @dataclass(frozen=True)
 class Inputs:
-    """What to read.
-
-    ``files`` and ``runs`` are ``[NAME=]FILE`` and ``[NAME=]RUN``, ``folder`` is one of mt-metrics-eval. ``human``: a
-    file, ``NAME=FILE`` for the column NAME of it, a column of the files, or the name of the folder's human scores.
-    ``metrics`` chooses evaluators (``chosen_by`` is the option that does), ``lower`` names those whose lower scores are
-    better; ``item`` and ``lp`` as in :class:`ScoreTable`.
-    """
+    """What to read."""
 
     human: str | None
+    """A file, ``NAME=FILE`` for its column NAME, a column of the files, or the name of the folder's human scores."""
     files: tuple[str, ...] = ()
+    """Each ``[NAME=]FILE``."""
     runs: tuple[str, ...] = ()
+    """Each ``[NAME=]RUN``."""
     folder: Path | None = None
+    """A folder of mt-metrics-eval."""
     system_scores: Path | None = None
     metrics: tuple[str, ...] = ()
+    """The evaluators to take; all if empty."""
     lower: tuple[str, ...] = ()
+    """Evaluators whose lower scores are better."""
     lp: str | None = None
     item: tuple[str, ...] = ()
+    """Both as in :class:`ScoreTable`."""
     store: Path | None = None
     chosen_by: str = "--metrics"
+    """The option that ``metrics`` come from, for messages."""
 
     @property
     def paths(self) -> dict[str, Path]:
         """All files that are read, by the option that names them; not those in the folder."""
-        paths = {f"-e {_spec(*_named_file(spec))}": _named_file(spec)[1] for spec in self.files}
-        if (people := _human_file(self.human)[1]) is not None:
-            paths["--human"] = people
-        return paths | ({"--system-scores": self.system_scores} if self.system_scores else {})
+        paths = {}
+        for spec in self.files:
+            name, path = _named_file(spec)
+            paths[f"-e {_spec(name, path)}"] = path
+        _, human_file = _human_file(self.human)
+        if human_file is not None:
+            paths["--human"] = human_file
+        if self.system_scores:
+            paths["--system-scores"] = self.system_scores
+        return paths
 
     def reading(self, copies: Mapping[str, Path]) -> Inputs:
-        """The same with ``copies`` of :attr:`paths`: standard input and pipes can be read only once."""
-        files = tuple(_spec(_named_file(spec)[0], copies[f"-e {_spec(*_named_file(spec))}"]) for spec in self.files)
-        human = _spec(_human_file(self.human)[0], copies["--human"]) if "--human" in copies else self.human
-        return replace(self, files=files, human=human, system_scores=copies.get("--system-scores"))
+        """The same with ``copies`` of :attr:`paths`: standard input can be read only once."""
+        files = []
+        for spec in self.files:
+            name, path = _named_file(spec)
+            files.append(_spec(name, copies[f"-e {_spec(name, path)}"]))
+        human = self.human
+        if "--human" in copies:
+            column, _ = _human_file(self.human)
+            human = _spec(column, copies["--human"])
+        return replace(self, files=tuple(files), human=human, system_scores=copies.get("--system-scores"))
 
 
 def gather(inputs: Inputs, *, missing: Policy = "refuse", drop: Sequence[str] = ()) -> list[Match]:
@@ -321,79 +375,99 @@ def gather(inputs: Inputs, *, missing: Policy = "refuse", drop: Sequence[str] = 
         inputs = inputs.reading(copies)
         human, evaluators = read_sides(inputs)
         if inputs.system_scores is not None:
-            given = ScoreTable(read_table(inputs.system_scores)).systems()
-            signed = f"|sys:{digest(inputs.system_scores)}"
-            for side in (human, *evaluators):
-                if side.name not in given:
-                    hint = alternatives(side.name, given)
-                    raise InputError(f"{inputs.system_scores}:1: no column {side.name!r}{hint}")
-            human, *evaluators = (
-                replace(side, systems=given[side.name], signature=side.signature + signed)
-                for side in (human, *evaluators)
-            )
-        names = dict.fromkeys([*(side.name for side in evaluators), human.name])
-        for name in inputs.lower:
-            if name == human.name and any(side.name == name for side in evaluators):
-                raise ConfigError(
-                    f"--lower {name}: people's scores and an evaluator are called so; name one -e NAME=FILE"
-                )
-            if name not in names:
-                raise ConfigError(f"--lower {name}: no such evaluator{alternatives(name, names)}")
-        human, *evaluators = (side.negated() if side.name in inputs.lower else side for side in (human, *evaluators))
+            human, *evaluators = _with_given_systems([human, *evaluators], inputs.system_scores)
+        _refuse_unknown_lower(inputs.lower, human, evaluators)
+        if human.name in inputs.lower:
+            human = human.negated()
+        evaluators = [side.negated() if side.name in inputs.lower else side for side in evaluators]
         systems = {name for side in (human, *evaluators) for name in side.names()}
-        if unknown := [name for name in drop if name not in systems]:
-            known = alternatives(unknown[0], sorted(systems))
-            raise ConfigError(f"--drop-systems {unknown[0]}: no such system{known}")
+        for name in drop:
+            if name not in systems:
+                raise ConfigError(f"--drop-systems {name}: no such system{alternatives(name, sorted(systems))}")
         return [match(side, human, missing=missing, drop=drop) for side in evaluators]
 
 
+def _with_given_systems(sides: Sequence[Side], path: Path) -> list[Side]:
+    """``sides`` with the scores of whole systems in the table ``path``."""
+    given = ScoreTable(read_table(path)).systems()
+    signature = f"|sys:{digest(path)}"
+    with_systems = []
+    for side in sides:
+        if side.name not in given:
+            raise InputError(f"{path}:1: no column {side.name!r}{alternatives(side.name, given)}")
+        with_systems.append(replace(side, systems=given[side.name], signature=side.signature + signature))
+    return with_systems
+
+
+def _refuse_unknown_lower(lower: Sequence[str], human: Side, evaluators: Sequence[Side]) -> None:
+    evaluator_names = [side.name for side in evaluators]
+    names = dict.fromkeys([*evaluator_names, human.name])
+    for name in lower:
+        if name == human.name and name in evaluator_names:
+            raise ConfigError(
+                f"--lower {name}: both people's scores and an evaluator have this name; name one -e NAME=FILE"
+            )
+        if name not in names:
+            raise ConfigError(f"--lower {name}: no such evaluator{alternatives(name, names)}")
+
+
 def read_sides(inputs: Inputs) -> tuple[Side, list[Side]]:
-    """People's scores, and those of the evaluators, as they stand in the files. Raises as :func:`gather` does.
+    """The scores of people and of the evaluators, as the files have them. Raises as :func:`gather` does.
 
     What files hold of evaluators of one name is pooled.
     """
-    name, path = _human_file(inputs.human)
-    column = inputs.human if path is None else None
+    human_column, human_file = _human_file(inputs.human)
+    if human_file is None:
+        human_column = inputs.human
     lp = languages.parse_pair(inputs.lp) if inputs.lp else None
     tables: dict[Path, ScoreTable] = {}
-    evaluators, known, human = list[Side](), set[str](), None
+    human: Side | None = None
+    evaluators: list[Side] = []
+    evaluator_names: set[str] = set()
 
-    def add(sides: Sequence[Side], metrics: Sequence[str]) -> None:
-        evaluators.extend(side for side in sides if not inputs.metrics or side.name in metrics)
-        known.update(side.name for side in sides)
+    def add(sides: Sequence[Side], chosen: Sequence[str]) -> None:
+        for side in sides:
+            evaluator_names.add(side.name)
+            if not inputs.metrics or side.name in chosen:
+                evaluators.append(side)
 
     if inputs.folder is not None:
         if not inputs.folder.is_dir():
-            raise InputError(f"{inputs.folder}: is no folder of mt-metrics-eval")
-        wanted = () if inputs.files or inputs.runs else inputs.metrics
-        human, sides = read_folder(inputs.folder, inputs.lp, column, wanted, any_human=path is not None)
+            raise InputError(f"{inputs.folder}: is not a folder; expected one of mt-metrics-eval")
+        metrics = () if inputs.files or inputs.runs else inputs.metrics
+        human_name = inputs.human if human_file is None else None
+        human, sides = read_folder(inputs.folder, inputs.lp, human_name, metrics, any_human=human_file is not None)
+        # The folder's names may end with a reference that the user left out.
         add(sides, [side.name for side in sides for metric in inputs.metrics if is_metric(side.name, metric)])
-    for given, file in map(_named_file, inputs.files):
+    for given_name, file in map(_named_file, inputs.files):
         if file.is_dir():
             raise InputError(f"{file}: is a folder; --mtme reads those of mt-metrics-eval")
         if is_table(file):
             tables[file] = tables.get(file) or ScoreTable(read_table(file), inputs.item, lp)
-            sides, names = tables[file].evaluators(given, inputs.metrics, name or column)
+            sides, names = tables[file].evaluators(given_name, inputs.metrics, human_column)
             add(sides, [side.name for side in sides])
-            known |= names
+            evaluator_names |= names
         else:
-            add([read_list(file, given)], inputs.metrics)
+            add([read_list(file, given_name)], inputs.metrics)
     if inputs.runs:
         with open_existing(inputs.store) as store:
             stored = {run.name for run in store.runs()}
             for spec in inputs.runs:
-                named, equals, run = spec.partition("=")
-                which, called = (run, named) if equals and spec not in stored else (spec, None)
-                add([read_run(store, which, called, lp)], inputs.metrics)
+                name, equals, run = spec.partition("=")
+                if equals and spec not in stored:
+                    add([read_run(store, run, name, lp)], inputs.metrics)
+                else:
+                    add([read_run(store, spec, None, lp)], inputs.metrics)
     for metric in inputs.metrics:
-        if metric not in known and not any(is_metric(side.name, metric) for side in evaluators):
-            raise InputError(f"{inputs.chosen_by} {metric}: no such evaluator{alternatives(metric, sorted(known))}")
+        if metric not in evaluator_names and not any(is_metric(side.name, metric) for side in evaluators):
+            hint = alternatives(metric, sorted(evaluator_names))
+            raise InputError(f"{inputs.chosen_by} {metric}: no such evaluator{hint}")
     if not evaluators:
         raise ConfigError("no evaluator is left to compare")
     by_name: dict[str, list[Side]] = {}
     for side in evaluators:
         by_name.setdefault(side.name, []).append(side)
-    if human is None or path is not None:
+    if human is None or human_file is not None:
         human = _read_people(inputs, tables, lp)
     return human, [pooled(sides) for sides in by_name.values()]
 
@@ -425,14 +499,18 @@ def _human_file(spec: str | None) -> tuple[str | None, Path | None]:
     name, equals, path = spec.partition("=")
     if equals and name and path:
         return name, Path(path)
+    if Path(spec).is_dir() and ("/" in spec or is_table(Path(spec))):
+        raise InputError(f"{spec}: is a folder; expected a file with people's scores")
     if "/" in spec or is_table(Path(spec)):
-        raise InputError(f"{spec}: {'is a folder' if Path(spec).is_dir() else 'no such file'}")
+        raise InputError(f"{spec}: no such file")
     return None, None
 
 
 def _named_file(spec: str) -> tuple[str | None, Path]:
     name, equals, path = spec.partition("=")
-    return (name, Path(path)) if equals and name and path and not Path(spec).exists() else (None, Path(spec))
+    if equals and name and path and not Path(spec).exists():
+        return name, Path(path)
+    return None, Path(spec)
 
 
 def _spec(name: str | None, path: Path) -> str:

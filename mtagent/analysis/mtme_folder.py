@@ -16,9 +16,10 @@ from mtagent.analysis.scores import (
     RATINGS,
     SEGMENTS,
     SYSTEMS,
-    About,
-    Key,
+    SegmentInfo,
+    SegmentScore,
     Side,
+    TranslationKey,
     alternatives,
     joined_about,
     read_list,
@@ -38,43 +39,50 @@ NO_REFERENCE = "src"
 def read_folder(
     folder: Path, lp: str | None, human: str | None, metrics: Sequence[str] = (), *, any_human: bool = False
 ) -> tuple[Side, list[Side]]:
-    """People's scores and those of the metrics, of the language pair ``lp`` (which may be the only one).
+    """The scores of people and of the metrics, for the language pair ``lp`` (optional if there is only one).
 
     ``human`` is the NAME of people's scores, ``metrics`` are NAMEs or NAME-REFs; all, if none is given.
     ``any_human``: people's scores are not asked for, so that they may be several.
-    Raises :class:`InputError` for what is not there, and where the files are not about equally many segments.
+    Raises :class:`InputError` for missing files, and for files with different numbers of segments.
     """
-    by_pair: dict[str, list[str]] = {}
+    names_by_pair: dict[str, list[str]] = {}
     for path in sorted((folder / PEOPLE).glob(f"*{SEGMENTS}")):
         pair, _, name = path.name.removesuffix(SEGMENTS).partition(".")
-        by_pair.setdefault(pair, []).append(name)
-    if not by_pair:
-        raise InputError(f"{folder / PEOPLE}: there is no LP.NAME{SEGMENTS}, which would hold people's scores")
-    if lp is None and len(by_pair) > 1:
-        raise InputError(f"{folder}: has {len(by_pair)} language pairs; choose one with -l{alternatives('', by_pair)}")
-    same = (pair for pair in by_pair if lp in (None, pair) or languages.parse_pair(pair) == languages.parse_pair(lp))
-    pair = next(same, "")
-    if not pair:
-        raise InputError(f"{folder / PEOPLE}: nothing for {lp!r}{alternatives(str(lp), by_pair)}")
-    names = by_pair[pair]
-    if human is None and len(names) > 1 and not any_human:
-        raise InputError(f"{folder}: people's scores are several; choose with --human{alternatives('', names)}")
-    human = names[0] if human is None else human
+        names_by_pair.setdefault(pair, []).append(name)
+    if not names_by_pair:
+        raise InputError(f"{folder / PEOPLE}: expected people's scores in a file LP.NAME{SEGMENTS}, found none")
+    pair = _pair_in(folder, lp, list(names_by_pair))
+    names = names_by_pair[pair]
+    if human is None:
+        if len(names) > 1 and not any_human:
+            raise InputError(f"{folder}: has several scores of people; choose with --human{alternatives('', names)}")
+        human = names[0]
     if human not in names:
         raise InputError(f"{folder / PEOPLE}: no {pair}.{human}{SEGMENTS}{alternatives(human, names)}")
     scores = folder / METRICS / pair
     metric_names = [path.name.removesuffix(SEGMENTS) for path in sorted(scores.glob(f"*{SEGMENTS}"))]
     if not metric_names:
-        raise InputError(f"{scores}: there is no NAME-REF{SEGMENTS}, which would hold a metric's scores")
+        raise InputError(f"{scores}: expected a metric's scores in a file NAME-REF{SEGMENTS}, found none")
     for name in metrics:
         if not any(is_metric(metric, name) for metric in metric_names):
             raise InputError(f"{scores}: no metric {name!r}{alternatives(name, metric_names)}")
     about = _about_folder(folder, pair)
-    return _with_texts(read_list(folder / PEOPLE / f"{pair}.{human}{SEGMENTS}", human), folder, pair, about), [
-        _with_texts(read_list(scores / f"{metric}{SEGMENTS}", metric), folder, pair, about)
-        for metric in metric_names
-        if not metrics or any(is_metric(metric, name) for name in metrics)
-    ]
+    people = _with_texts(read_list(folder / PEOPLE / f"{pair}.{human}{SEGMENTS}", human), folder, pair, about)
+    sides = []
+    for metric in metric_names:
+        if not metrics or any(is_metric(metric, name) for name in metrics):
+            sides.append(_with_texts(read_list(scores / f"{metric}{SEGMENTS}", metric), folder, pair, about))
+    return people, sides
+
+
+def _pair_in(folder: Path, lp: str | None, pairs: Sequence[str]) -> str:
+    """The language pair of ``pairs`` that is ``lp``, or the only one."""
+    if lp is None and len(pairs) > 1:
+        raise InputError(f"{folder}: has {len(pairs)} language pairs; choose one with -l{alternatives('', pairs)}")
+    for pair in pairs:
+        if lp in (None, pair) or languages.parse_pair(pair) == languages.parse_pair(lp):
+            return pair
+    raise InputError(f"{folder / PEOPLE}: nothing for {lp!r}{alternatives(str(lp), pairs)}")
 
 
 def is_metric(metric: str, name: str) -> bool:
@@ -82,8 +90,8 @@ def is_metric(metric: str, name: str) -> bool:
     return name in (metric, metric.rpartition("-")[0])
 
 
-def _about_folder(folder: Path, pair: str) -> dict[str, About]:
-    """What the folder says about each segment; nothing where it has neither sources nor documents."""
+def _about_folder(folder: Path, pair: str) -> dict[str, SegmentInfo]:
+    """What the folder has about each segment; empty where it has neither sources nor documents."""
     sources = _lines(folder / "sources" / f"{pair}.txt")
     docs = folder / "documents" / f"{pair}.docs"
     documents = [line.split() for line in _lines(docs)]
@@ -92,14 +100,16 @@ def _about_folder(folder: Path, pair: str) -> dict[str, About]:
     source_lang, target_lang = languages.parse_pair(pair)
     about = {}
     for place in range(len(sources) or len(documents)):
-        domain, document = documents[place][:2] if documents and len(documents[place]) > 1 else (None, None)
         source = sources[place] if sources else None
-        about[str(place + 1)] = About(source, source_lang, target_lang, document, domain)
+        domain = document = None
+        if documents and len(documents[place]) > 1:
+            domain, document = documents[place][:2]
+        about[str(place + 1)] = SegmentInfo(source, source_lang, target_lang, document, domain)
     return about
 
 
-def _with_texts(side: Side, folder: Path, pair: str, about: dict[str, About]) -> Side:
-    """``side`` with its translations and all that the folder says about segments."""
+def _with_texts(side: Side, folder: Path, pair: str, about: dict[str, SegmentInfo]) -> Side:
+    """``side`` with its translations and all that the folder has about segments."""
     segments = dict(side.segments)
     for system, count in Counter(key.system for key in side.segments).items():
         translations = text_file(folder, pair, system)
@@ -109,17 +119,17 @@ def _with_texts(side: Side, folder: Path, pair: str, about: dict[str, About]) ->
         if len(texts) not in (0, count):
             raise InputError(f"{side.origin}: {count} scores of {system!r}, and {len(texts)} translations in {folder}")
         for number, text in enumerate(texts, start=1):
-            key = Key(system, str(number))
+            key = TranslationKey(system, str(number))
             segments[key] = segments[key]._replace(translation=text)
-    of_pair = About(None, *languages.parse_pair(pair))
+    only_languages = SegmentInfo(None, *languages.parse_pair(pair))
+    infos = dict.fromkeys((key.item for key in side.segments), only_languages) | about
+    reference = None
     is_metrics = Path(side.origin).parent.name == pair
-    saw = side.name.rpartition("-")[2] if is_metrics and "-" in side.name else NO_REFERENCE
-    return replace(
-        side,
-        segments=segments,
-        about={key.item: of_pair for key in side.segments} | about,
-        reference=None if saw == NO_REFERENCE else saw,
-    )
+    if is_metrics and "-" in side.name:
+        reference = side.name.rpartition("-")[2]
+        if reference == NO_REFERENCE:
+            reference = None
+    return replace(side, segments=segments, about=infos, reference=reference)
 
 
 def _lines(path: Path) -> list[str]:
@@ -132,7 +142,7 @@ def _lines(path: Path) -> list[str]:
 def write_folder(
     people: Sequence[Side], evaluators: Sequence[Side], target: Target, lp: str | None = None
 ) -> list[str]:
-    """Write people's scores and those of all evaluators, and return remarks.
+    """Write the scores of people and of all evaluators, and return remarks.
 
     ``people`` has their scores of the systems that they share with each evaluator. A missing score is ``None``. ``lp``
     is the language pair, where the scores do not tell it. Raises :class:`mtagent.errors.OutputError` where it is not
@@ -142,15 +152,15 @@ def write_folder(
     writer = _Writer(people, evaluators, target.path, lp)
     with target.filled() as folder:
         remarks = writer.write(folder)
-        # former ratings, scores of systems or texts beside new scores would be read as if they were theirs
-        ratings = [
-            scores.with_name(scores.name.removesuffix(SEGMENTS) + end).relative_to(folder)
-            for scores in folder.rglob(f"*{SEGMENTS}")
-            for end in (SYSTEMS, RATINGS)
-        ]
-        texts = [Path("sources", f"{writer.pair}.txt"), Path("documents", f"{writer.pair}.docs")]
-        texts += [Path("system-outputs", writer.pair, f"{name}.txt") for name in writer.systems.values()]
-        for path in (*ratings, *texts):
+        # Older ratings, scores of systems or texts beside the new scores would be read as if they belonged to them.
+        beside = []
+        for scores in folder.rglob(f"*{SEGMENTS}"):
+            stem = scores.name.removesuffix(SEGMENTS)
+            beside += [scores.with_name(stem + end).relative_to(folder) for end in (SYSTEMS, RATINGS)]
+        beside += [Path("sources", f"{writer.pair}.txt"), Path("documents", f"{writer.pair}.docs")]
+        for name in writer.systems.values():
+            beside.append(Path("system-outputs", writer.pair, f"{name}.txt"))
+        for path in beside:
             if (target.path / path).is_file() and not (folder / path).is_file():
                 raise OutputError(
                     f"{target.path / path}: is an older one, and would be read with the new scores: remove it"
@@ -161,36 +171,39 @@ def write_folder(
 
 class _Writer:
     def __init__(self, people: Sequence[Side], evaluators: Sequence[Side], path: Path, lp: str | None) -> None:
-        self._human = replace(
-            people[0],
-            segments={key: score for side in people for key, score in side.segments.items()},
-            systems={name: score for side in people for name, score in side.systems.items()},
-        )
+        human_segments: dict[TranslationKey, SegmentScore] = {}
+        human_systems: dict[str, SegmentScore] = {}
+        for side in people:
+            human_segments |= side.segments
+            human_systems |= side.systems
+        self._human = replace(people[0], segments=human_segments, systems=human_systems)
         self._metrics = evaluators
         sides = [self._human, *evaluators]
-        self._items = list(dict.fromkeys(key.item for side in sides for key in side.segments))
+        items: dict[str, None] = {}
+        self._texts: dict[TranslationKey, str] = {}
+        for side in sides:
+            for key, score in side.segments.items():
+                items[key.item] = None
+                if score.translation is not None:
+                    self._texts[key] = score.translation
+        self._items = list(items)
         self.systems = mapped(list(dict.fromkeys(name for side in sides for name in side.names())), strict_name, path)
         self.evaluators = mapped([side.name for side in evaluators], _file_name, path)
-        self._texts = {
-            key: score.translation
-            for side in sides
-            for key, score in side.segments.items()
-            if score.translation is not None
-        }
         about = joined_about(sides)
-        unknown = About(None, *(languages.parse_pair(lp) if lp else ()))
-        self._segments = [about.get(item, unknown).or_else(unknown).segment(item) for item in self._items]
-        self._sources = [about.get(item, unknown).source for item in self._items]
+        only_languages = SegmentInfo(None, *(languages.parse_pair(lp) if lp else ()))
+        infos = {item: about.get(item, only_languages).or_else(only_languages) for item in self._items}
+        self._segments = [info.segment(item) for item, info in infos.items()]
+        self._sources = [info.source for info in infos.values()]
         pairs = list(dict.fromkeys(map(pair_name, self._segments)))
-        if len(pairs) != 1 or UNKNOWN in pairs[0].split("-"):
-            several = f"the scores are of {len(pairs)} language pairs"
-            why = several if len(pairs) != 1 else "no file tells the language pair"
-            raise OutputError(f"{path}: {why}; name one with -l, e.g. -l en-de")
+        if len(pairs) != 1:
+            raise OutputError(f"{path}: the scores are of {len(pairs)} language pairs; name one with -l, e.g. -l en-de")
+        if UNKNOWN in pairs[0].split("-"):
+            raise OutputError(f"{path}: no file has the language pair; name one with -l, e.g. -l en-de")
         self.pair = pairs[0]
 
     def write(self, folder: Path) -> list[str]:
-        """Write all files, and return remarks. Texts are written where all are known and stand in a line each."""
-        texts = [self._texts.get(Key(system, item)) for system in self.systems for item in self._items]
+        """Write all files, and return remarks. Texts are written only if all are known and none has a line break."""
+        texts = [self._texts.get(TranslationKey(system, item)) for system in self.systems for item in self._items]
         if any(text is None or has_break(text) for text in (*texts, *self._sources)):
             remarks = [
                 "sources, translations and documents are not written: not all are known, or one has a line break"
@@ -207,35 +220,46 @@ class _Writer:
 
     def _entries(self) -> Iterator[SegmentTexts]:
         for segment in self._segments:
-            yield SegmentTexts(segment, {name: self._texts[Key(name, segment.id)] for name in self.systems}, ())
+            texts: dict[str, str | None] = {}
+            for name in self.systems:
+                texts[name] = self._texts[TranslationKey(name, segment.id)]
+            yield SegmentTexts(segment, texts, ())
 
     def _write_side(self, side: Side, folder: Path, stem: str) -> int:
         """Write the files of one side, and return how many errors have no place."""
         folder.mkdir(parents=True, exist_ok=True)
-        ends = (SEGMENTS, SYSTEMS, *([RATINGS] if side.marks else []))
+        ends = [SEGMENTS, SYSTEMS]
+        if side.marks:
+            ends.append(RATINGS)
         rater = _without_reference(side.name)
         unplaced = 0
         with ExitStack() as stack:
             sinks = [stack.enter_context(replacing(folder / (stem + end))) for end in ends]
             for system in side.names():
-                name, given = self.systems[system], side.systems.get(system, NO_SCORE).score
-                scores = [side.segments.get(Key(system, item), NO_SCORE) for item in self._items]
+                name = self.systems[system]
+                given = side.systems.get(system, NO_SCORE).score
+                scores = [side.segments.get(TranslationKey(system, item), NO_SCORE) for item in self._items]
                 write_scores(name, [score.score for score in scores], *sinks[:2], given=given)
-                for segment, score in zip(self._segments, scores, strict=True) if side.marks else ():
-                    text = self._texts.get(Key(system, segment.id), "")
-                    line, lost = rating_line(score.errors, rater, segment.source, text)
+                if not side.marks:
+                    continue
+                for segment, score in zip(self._segments, scores, strict=True):
+                    text = self._texts.get(TranslationKey(system, segment.id), "")
+                    line, line_unplaced = rating_line(score.errors, rater, segment.source, text)
                     sinks[2].write(f"{name}\t{line}\n")
-                    unplaced += lost
+                    unplaced += line_unplaced
         return unplaced
 
 
 def _file_name(name: str) -> str:
     """``NAME-REF``: what an evaluator's files are called; names that have such an end keep it."""
     bare = _without_reference(name)
-    return f"{strict_name(bare)}-{strict_name(name.removeprefix(bare).removeprefix('-') or NO_REFERENCE)}"
+    reference = name.removeprefix(bare).removeprefix("-") or NO_REFERENCE
+    return f"{strict_name(bare)}-{strict_name(reference)}"
 
 
 def _without_reference(name: str) -> str:
     """``name`` without the ``-REF`` of a file of mt-metrics-eval."""
     base, dash, reference = name.rpartition("-")
-    return base if dash and (reference == NO_REFERENCE or reference.startswith("ref")) else name
+    if dash and (reference == NO_REFERENCE or reference.startswith("ref")):
+        return base
+    return name

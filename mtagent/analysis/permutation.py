@@ -1,8 +1,8 @@
 """Whether one evaluator agrees with people better than another, or only by chance; ranks of several.
 
-The permutation test is that of Deutsch, Dror and Roth (2021), "A Statistical Analysis of Summarization Evaluation
+The permutation test is by Deutsch, Dror and Roth (2021), "A Statistical Analysis of Summarization Evaluation
 Metrics": both evaluators' scores are standardised, then some of them change sides at random, and the statistic is
-computed anew. The p-value is the share of permutations in which the first evaluator is ahead by at least as much as it
+computed again. The p-value is the share of permutations in which the first evaluator is ahead by at least as much as it
 really is (one-sided; not corrected by +1, as in mt-metrics-eval).
 """
 
@@ -29,10 +29,10 @@ from mtagent.analysis.agreement import (
 )
 from mtagent.analysis.ties import Floats, Groups, calibrate, uncalibrated
 from mtagent.errors import ConfigError, InputError
+from mtagent.metrics.significance import SEED
 
 Unit = Literal["score", "item", "system"]
 PERMUTATIONS = 1_000
-SEED = 12345
 ALPHA = 0.05
 _CELLS = 2**20
 _NOISE = 1e-9
@@ -52,7 +52,7 @@ class Test:
     permutations: int = PERMUTATIONS
     seed: int = SEED
 
-    __test__ = False  # no test case, whatever pytest makes of the name
+    __test__ = False  # pytest would take a class of this name for a test
 
     def __post_init__(self) -> None:
         if self.statistic not in get_args(Name):
@@ -85,7 +85,7 @@ class Difference:
 def difference(first: PairedScores, second: PairedScores, test: Test) -> Difference:
     """Test whether ``first`` agrees with people better than ``second`` does.
 
-    With ``acc-t`` the threshold is calibrated anew in each permutation. A statistic that is not defined in a
+    With ``acc-t`` the threshold is calibrated again in each permutation. A statistic that is not defined in a
     permutation counts as 0, as in mt-metrics-eval.
 
     Raises :class:`InputError` where the two have not the same translations with the same human scores, or where there
@@ -102,25 +102,28 @@ def difference(first: PairedScores, second: PairedScores, test: Test) -> Differe
     if len(np.unique(units)) < 2:
         raise InputError(f"unit {test.unit!r}: there is only one; all scores or none would change sides")
     ahead = float(real[0] - real[1])
-    one, other = (standardised(scores) for scores in both)
+    first_scores, second_scores = (standardised(scores) for scores in both)
     random = np.random.default_rng(test.seed)
     block = max(1, _CELLS // len(first))
     hits = 0
     for start in range(0, test.permutations, block):
         drawn = random.random((min(block, test.permutations - start), size)) < 0.5
         swapped = drawn[:, units]
-        sides = np.where(swapped, other, one), np.where(swapped, one, other)
-        ours, theirs = (np.nan_to_num(values(side, first.human, groups, test.statistic)) for side in sides)
-        hits += int(np.count_nonzero(ours - theirs >= ahead - _NOISE))
+        side = np.where(swapped, second_scores, first_scores)
+        other_side = np.where(swapped, first_scores, second_scores)
+        statistics = np.nan_to_num(values(side, first.human, groups, test.statistic))
+        other_statistics = np.nan_to_num(values(other_side, first.human, groups, test.statistic))
+        hits += int(np.count_nonzero(statistics - other_statistics >= ahead - _NOISE))
     return Difference(test.statistic, test.averaging, ahead, hits / test.permutations, signature)
 
 
 def values(evaluators: Floats, human: Floats, groups: Groups, name: Name) -> Floats:
     """The statistic of each evaluator (evaluators × scores); NaN where it is not defined."""
-    if name in CORRELATIONS:  # every evaluator has groups of its own; the mean over those where it is defined
+    if name in CORRELATIONS:
+        # All evaluators at once: each has its groups, numbered after those of the evaluators before it.
         number = len(evaluators)
-        own = np.arange(number)[:, None] * groups.size + groups.of
-        many = Groups(own.ravel(), number * groups.size)
+        group_numbers = np.arange(number)[:, None] * groups.size + groups.of
+        many = Groups(group_numbers.ravel(), number * groups.size)
         by_group = CORRELATIONS[name](evaluators.ravel(), np.tile(human, number), many).reshape(number, -1)
         defined = ~np.isnan(by_group)
         counts = defined.sum(axis=1)
@@ -132,7 +135,7 @@ def values(evaluators: Floats, human: Floats, groups: Groups, name: Name) -> Flo
 
 
 def standardised(scores: Floats) -> Floats:
-    """Scores with mean 0 and standard deviation 1, so that those of two may stand in one list; constant ones are 0."""
+    """Scores with mean 0 and standard deviation 1, so that two evaluators' scores can be mixed; constant ones are 0."""
     apart = deviations(scores, Groups(np.zeros(len(scores), dtype=np.int64), 1))
     standard: Floats = np.nan_to_num(apart / apart.std())
     return standard
@@ -140,18 +143,18 @@ def standardised(scores: Floats) -> Floats:
 
 def _in_order_of(first: PairedScores, second: PairedScores) -> Floats:
     """The second evaluator's scores in the order of the first's."""
-    theirs = {(row.system, row.item): row for row in second.rows()}
+    second_rows = {(row.system, row.item): row for row in second.rows()}
     scores = []
     for row in first.rows():
         name = translation_name(row.system, row.item)
-        other = theirs.pop((row.system, row.item), None)
+        other = second_rows.pop((row.system, row.item), None)
         if other is None:
             raise InputError(f"{name}: has no score of the second evaluator; compare both on the same translations")
         if other.human != row.human:
             raise InputError(f"{name}: the human scores differ: {row.human} and {other.human}; both need the same")
         scores.append(other.evaluator)
-    if theirs:
-        name = translation_name(*next(iter(theirs)))
+    if second_rows:
+        name = translation_name(*next(iter(second_rows)))
         raise InputError(f"{name}: has no score of the first evaluator; compare both on the same translations")
     return np.array(scores)
 
@@ -166,26 +169,25 @@ class Ranked(NamedTuple):
 
 @dataclass(frozen=True)
 class Contest:
-    """A test of evaluators against each other: their ranks, and the p-values that the first of two is not better.
-
-    ``left_out``: evaluators whose statistic is not defined, or that have no scores at this level. ``scores``: how many
-    scores all others have.
-    """
+    """A test of evaluators against each other."""
 
     test: Test
     level: Level
     ranked: tuple[Ranked, ...]
     p_values: Mapping[tuple[str, str], float | None]
+    """The probability that the first of two is not better."""
     scores: int
+    """How many scores all of them have."""
     left_out: tuple[str, ...]
+    """Evaluators whose statistic is not defined, or that have no scores at this level."""
     signature: str
 
 
 def contest(evaluators: Mapping[str, PairedScores], test: Test) -> Contest:
     """Test evaluators of the same translations against each other, and rank them, the best first.
 
-    Ranks are the clusters of WMT's metrics task (Freitag et al. 2023): each is compared with those of the cluster above
-    it; one that is significantly worse (p ≤ 0.05) than any of them opens the next cluster.
+    Ranks are the clusters of WMT's metrics task (Freitag et al. 2023): each is compared with all evaluators of the
+    cluster above it; if it is significantly worse (p ≤ 0.05) than any of them, it opens the next cluster.
     """
     statistic = STATISTICS[test.statistic]
     agreement = {name: statistic(scores, test.averaging).value for name, scores in evaluators.items()}
@@ -196,8 +198,11 @@ def contest(evaluators: Mapping[str, PairedScores], test: Test) -> Contest:
     for name in order:
         rank = ranks[-1].rank if ranks else 1
         above = [other.name for other in ranks if other.rank == rank]
-        if any((p := p_values[other, name]) is not None and p <= ALPHA for other in above):
-            rank += 1
+        for other in above:
+            p_value = p_values[other, name]
+            if p_value is not None and p_value <= ALPHA:
+                rank += 1
+                break
         ranks.append(Ranked(name, defined[name], rank))
     first = next(iter(evaluators.values()))
     left_out = tuple(name for name in evaluators if name not in defined)

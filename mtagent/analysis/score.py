@@ -1,4 +1,4 @@
-"""What translations score: those of files, of the stages of a run, or in lists; several systems side by side."""
+"""Scores of translations in files, in the stages of a run, or in lists; several systems side by side."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from mtagent.metrics.significance import (
     Interval,
     Resampling,
     Significance,
+    Statistics,
     intervals,
     paired_tests,
     statistics_of,
@@ -52,41 +53,42 @@ class SystemScore(NamedTuple):
 
 @dataclass(frozen=True)
 class ScoreReport:
-    """What the systems of a corpus score.
-
-    ``entries`` holds, metric by metric, a score for each system; ``flags``, by system, what is wrong with each segment.
-    ``paired`` tests are against the first system.
-    """
+    """What the systems of a corpus score."""
 
     segments: tuple[str, ...]
     systems: tuple[str, ...]
     entries: tuple[tuple[SystemScore, ...], ...]
+    """Metric by metric, a score for each system."""
     flags: Mapping[str, tuple[tuple[Flag, ...], ...]]
+    """By system, what is wrong with each segment."""
     resampling: Resampling | None = None
     paired: bool = False
+    """Each system is tested against the first one."""
 
     def flagged(self, system: str) -> dict[str, list[str]]:
         """The ids of the flagged segments of ``system``, by flag."""
-        pairs = list(zip(self.segments, self.flags[system], strict=True))
-        by_flag = {str(flag): [segment for segment, own_flags in pairs if flag in own_flags] for flag in FLAGS}
-        return {flag: ids for flag, ids in by_flag.items() if ids}
+        ids_by_flag: dict[str, list[str]] = {str(flag): [] for flag in FLAGS}
+        for segment, segment_flags in zip(self.segments, self.flags[system], strict=True):
+            for flag in segment_flags:
+                ids_by_flag[str(flag)].append(segment)
+        return {flag: ids for flag, ids in ids_by_flag.items() if ids}
 
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """How to score: metrics (``NAME[:OPTION=VALUE,…]``, or objects), tests and intervals.
-
-    ``paired`` tests all systems against the first one. ``edits_from`` names a system, from whose texts to those of the
-    others TER and characters are added. ``systems`` selects those to read from files or a run (default: all).
-    ``comet_python`` is the Python of another environment, which runs COMET.
-    """
+    """How to score."""
 
     metrics: Sequence[str | Metric] = ("bleu", "chrf", "ter")
+    """Each ``NAME[:OPTION=VALUE,…]``, or an object."""
     resampling: Resampling | None = None
     paired: bool = False
+    """Test all systems against the first one."""
     edits_from: str | None = None
+    """A system: TER and characters from its texts to the texts of the others are added."""
     systems: Sequence[str] = ()
+    """The systems to read from files or a run; all if empty."""
     comet_python: Path | None = None
+    """The Python of another environment, which runs COMET."""
 
 
 def score_texts(
@@ -98,15 +100,20 @@ def score_texts(
     source_lang: str = UNKNOWN,
     scoring: ScoreOptions = ScoreOptions(),
 ) -> ScoreReport:
-    """Score translations, or those of several systems by name. Raises :class:`ConfigError` for lists of different
-    lengths.
+    """Score translations, or the translations of several systems by name.
+
+    Raises :class:`ConfigError` for lists of different lengths.
 
     ``sources`` serve the flags only: without them copies are not detected.
     """
     systems = translations if isinstance(translations, Mapping) else {"translation": translations}
-    lists = [*systems.items(), ("references", references), *([] if sources is None else [("sources", sources)])]
-    if len({len(texts) for _, texts in lists}) > 1:
-        listed = ", ".join(f"{name} {len(texts)}" for name, texts in lists)
+    # A list, since a system may be called "references".
+    sizes = [(name, len(texts)) for name, texts in systems.items()]
+    sizes.append(("references", len(references)))
+    if sources is not None:
+        sizes.append(("sources", len(sources)))
+    if len({size for _, size in sizes}) > 1:
+        listed = ", ".join(f"{name} {size}" for name, size in sizes)
         raise ConfigError(f"the lists have different lengths: {listed}")
     segments = _numbered(references, source_lang, target_lang, sources)
     return score_corpus(Corpus(segments, {name: list(texts) for name, texts in systems.items()}), scoring)
@@ -128,14 +135,17 @@ def score_files(
     """
     if source is not None:
         inputs = RatingInputs(source, tuple(translations), reference, source_format, tuple(scoring.systems))
-        with inputs.spooled(config.model_copy(update={"limit": None})) as (inputs, config):
-            return score_corpus(_gathered(inputs.material(config)), scoring)
+        with inputs.opened(config.model_copy(update={"limit": None})) as (material, _):
+            return score_corpus(_gathered(material), scoring)
     names = [name for name, _ in translations]
-    if twice := next((name for name in names if names.count(name) > 1), None):
-        raise ConfigError(f"two systems are called {twice!r}: name them with -t NAME=FILE")
+    for name in names:
+        if names.count(name) > 1:
+            raise ConfigError(f"two systems are called {name!r}: name them with -t NAME=FILE")
     names = [*chosen(names, scoring.systems, "-t")]
     files = {f"-t {name}": path for name, path in translations if name in names}
-    with spooled_copies({**files, **({"-r": reference} if reference else {})}) as copies:
+    if reference:
+        files["-r"] = reference
+    with spooled_copies(files) as copies:
         check_counts(copies.values())
         texts = {name: [line.text for line in lines_of(path)] for name, path in copies.items()}
     number = len(next(iter(texts.values()), []))
@@ -167,9 +177,13 @@ def score_run(
 
 
 def _gathered(material: Material) -> Corpus:
-    candidates = list(material.candidates())
-    systems = {name: [candidate.translations[name] for candidate in candidates] for name in material.systems}
-    return Corpus([candidate.segment for candidate in candidates], systems)
+    segments: list[Segment] = []
+    systems: dict[str, list[str | None]] = {name: [] for name in material.systems}
+    for candidate in material.candidates():
+        segments.append(candidate.segment)
+        for name, translations in systems.items():
+            translations.append(candidate.translations[name])
+    return Corpus(segments, systems)
 
 
 def _numbered(
@@ -186,8 +200,10 @@ def _numbered(
 def score_corpus(corpus: Corpus, scoring: ScoreOptions = ScoreOptions()) -> ScoreReport:
     """Score every system with every metric. Missing translations are scored as empty, and flagged."""
     segments = corpus.segments
-    if not segments or not corpus.systems:
-        raise InputError("there is nothing to score: " + ("no translation" if segments else "no segment") + " in it")
+    if not segments:
+        raise InputError("there are no segments to score")
+    if not corpus.systems:
+        raise InputError("there are no translations to score")
     if scoring.paired and scoring.resampling is None:
         scoring = replace(scoring, resampling=Resampling())
     if scoring.paired and len(corpus.systems) < 2:
@@ -195,68 +211,83 @@ def score_corpus(corpus: Corpus, scoring: ScoreOptions = ScoreOptions()) -> Scor
     languages = sorted({segment.target_lang for segment in segments})
     if len(languages) > 1:
         raise ConfigError(f"the segments are in {', '.join(languages)}: score each target language by itself")
-    texts = {name: [text or "" for text in each] for name, each in corpus.systems.items()}
+    texts = {name: [text or "" for text in translations] for name, translations in corpus.systems.items()}
     metrics = make_metrics(scoring.metrics, languages[0], comet_python=scoring.comet_python)
     entries = _scored(metrics, segments, texts, scoring)
     if scoring.edits_from is not None:
         (start,) = chosen(tuple(texts), [scoring.edits_from], "--edits-from")
-        ter = Overlap("ter", languages[0])
-        edits = [
-            [ter_to(texts[start], each, languages[0], ter) for each in texts.values()],
-            [characters_to(texts[start], each) for each in texts.values()],
-        ]
-        for scores in edits:
-            named = (score.model_copy(update={"metric": f"{score.metric} from {start}"}) for score in scores)
-            entries.append(tuple(map(SystemScore, texts, named)))
-    flagged: dict[str, list[tuple[Flag, ...]]] = {name: [] for name in corpus.systems}
-    for segment, *each in zip(segments, *corpus.systems.values(), strict=True):
-        known = {text: flags(segment, text) for text in dict.fromkeys(each)}  # stages share most texts
-        for of_system, text in zip(flagged.values(), each, strict=True):
-            of_system.append(known[text])
+        entries += _edits(texts, start, languages[0])
     return ScoreReport(
         segments=tuple(segment.id for segment in segments),
         systems=tuple(corpus.systems),
         entries=tuple(entries),
-        flags={name: tuple(of_system) for name, of_system in flagged.items()},
+        flags=_flags(corpus),
         resampling=scoring.resampling,
         paired=scoring.paired,
     )
 
 
+def _edits(texts: Mapping[str, Sequence[str]], start: str, target_lang: str) -> list[tuple[SystemScore, ...]]:
+    """TER and characters from the texts of the system ``start`` to the texts of each system."""
+    metric = Overlap("ter", target_lang)
+    ter, characters = list[SystemScore](), list[SystemScore]()
+    for system, translations in texts.items():
+        for scores, score in (
+            (ter, ter_to(texts[start], translations, target_lang, metric)),
+            (characters, characters_to(texts[start], translations)),
+        ):
+            name = f"{score.metric} from {start}"
+            scores.append(SystemScore(system, score.model_copy(update={"metric": name})))
+    return [tuple(ter), tuple(characters)]
+
+
+def _flags(corpus: Corpus) -> dict[str, tuple[tuple[Flag, ...], ...]]:
+    """What is wrong with each text, by system."""
+    flagged: dict[str, list[tuple[Flag, ...]]] = {name: [] for name in corpus.systems}
+    for segment, *translations in zip(corpus.segments, *corpus.systems.values(), strict=True):
+        # Stages share most texts, and flags take time.
+        by_text = {text: flags(segment, text) for text in dict.fromkeys(translations)}
+        for system_flags, text in zip(flagged.values(), translations, strict=True):
+            system_flags.append(by_text[text])
+    return {name: tuple(system_flags) for name, system_flags in flagged.items()}
+
+
 def _scored(
     metrics: Sequence[Metric], segments: Sequence[Segment], texts: Mapping[str, Sequence[str]], scoring: ScoreOptions
 ) -> list[tuple[SystemScore, ...]]:
-    """A group of scores for each metric, tested as ``scoring`` says."""
-    groups, counts = [], []
+    """A group of scores for each metric, tested if ``scoring`` has a resampling."""
+    groups: list[tuple[SystemScore, ...]] = []
+    counts: list[list[Statistics]] = []
     for metric in metrics:
-        each = for_systems(metric, tuple(texts))
-        pairs = list(zip(each, texts.values(), strict=True))
+        system_metrics = for_systems(metric, tuple(texts))
+        pairs = list(zip(system_metrics, texts.values(), strict=True))
         scores = [system_metric.score(segments, translations) for system_metric, translations in pairs]
         groups.append(tuple(map(SystemScore, texts, scores)))
         if scoring.resampling:
-            counts.append(
-                [
-                    statistics_of(system_metric, segments, translations, score, scores)
-                    for (system_metric, translations), score in zip(pairs, scores, strict=True)
-                ]
-            )
+            group_counts = []
+            for (system_metric, translations), score in zip(pairs, scores, strict=True):
+                group_counts.append(statistics_of(system_metric, segments, translations, score, scores))
+            counts.append(group_counts)
         if isinstance(metric, HeavyMetric):
             metric.release()
     if scoring.resampling is None:
         return groups
+    tests: list[list[Significance]] = []
     if scoring.paired:
         tests = paired_tests(counts, scoring.resampling)
     else:
-        alone = iter(intervals([system for group in counts for system in group], scoring.resampling))
-        tests = [[Significance(next(alone), None) for _ in group] for group in counts]
-    signed = scoring.resampling.signed
-    return [
-        tuple(
-            SystemScore(system, score.model_copy(update={"signature": signed(score.signature)}), *test)
-            for (system, score, *_), test in zip(group, of_group, strict=True)
-        )
-        for group, of_group in zip(groups, tests, strict=True)
-    ]
+        all_intervals = iter(intervals([system for group in counts for system in group], scoring.resampling))
+        for group_counts in counts:
+            tests.append([Significance(next(all_intervals), None) for _ in group_counts])
+    tested_groups = []
+    for group, group_tests in zip(groups, tests, strict=True):
+        tested_group = []
+        for entry, test in zip(group, group_tests, strict=True):
+            signature = scoring.resampling.signed(entry.score.signature)
+            score = entry.score.model_copy(update={"signature": signature})
+            tested_group.append(SystemScore(entry.system, score, test.interval, test.p_value))
+        tested_groups.append(tuple(tested_group))
+    return tested_groups
 
 
 _SHOWN = 10
@@ -269,51 +300,63 @@ def shown(report: ScoreReport, form: str = "text", width: int | None = None) -> 
     ``width`` is the number of digits after the point; by default each metric has its own. Signatures, the test and
     flags follow.
     """
-    below = list(dict.fromkeys(f"{e.score.metric}|{e.score.signature}" for group in report.entries for e in group))
     remarks = []
     if report.resampling and report.paired:
         remarks.append(f"each system against {report.systems[0]}: {report.resampling.description}")
-        if (number := len(report.segments)) < FEW:
+        number = len(report.segments)
+        if number < FEW:
             remarks.append(f"segments: {number}, too few for a p-value to mean much")
     for system in report.systems:
-        if flagged := report.flagged(system):
+        flagged = report.flagged(system)
+        if flagged:
             remarks.append(f"{system}: {listed_flags(flagged, _SHOWN)}")
     if form == "text" and len(report.systems) == 1:
-        lines = []
-        for (entry,) in report.entries:
-            score = entry.score
-            value = tested(score.value, entry.interval, None, digits([score], width))
-            lines.append((f"{score.metric}|{score.signature}", f"{value} {score.detail}".rstrip()))
-        at = max(len(name) for name, _ in lines)
-        return "\n".join([*(f"{name:>{at}} = {value}" for name, value in lines), *remarks])
-    head = ("system", *(entries[0].score.metric for entries in report.entries))
+        return "\n".join([*_sacrebleu_lines(report, width), *remarks])
+    head = ["system"]
     rows = [[system] for system in report.systems]
+    signatures: dict[str, None] = {}
     for entries in report.entries:
-        own = digits((entry.score for entry in entries), width)
+        head.append(entries[0].score.metric)
+        metric_width = digits((entry.score for entry in entries), width)
         for row, entry in zip(rows, entries, strict=True):
-            row.append(tested(entry.score.value, entry.interval, entry.p_value, own))
-    return table.FORMS[form]([Table("", head, tuple(map(tuple, rows)))], [*below, *remarks])
+            row.append(tested(entry.score.value, entry.interval, entry.p_value, metric_width))
+            signatures[f"{entry.score.metric}|{entry.score.signature}"] = None
+    return table.FORMS[form]([Table("", tuple(head), tuple(map(tuple, rows)))], [*signatures, *remarks])
+
+
+def _sacrebleu_lines(report: ScoreReport, width: int | None) -> list[str]:
+    """A line per metric for the only system."""
+    lines = []
+    for (entry,) in report.entries:
+        score = entry.score
+        value = tested(score.value, entry.interval, None, digits([score], width))
+        lines.append((f"{score.metric}|{score.signature}", f"{value} {score.detail}".rstrip()))
+    longest = max(len(name) for name, _ in lines)
+    return [f"{name:>{longest}} = {value}" for name, value in lines]
 
 
 def as_json(report: ScoreReport, width: int | None = None) -> str:
     """An object with sacreBLEU's keys for each metric and system, in a list where there are several."""
     objects = []
     for entries in report.entries:
-        own = digits((entry.score for entry in entries), width)
+        metric_width = digits((entry.score for entry in entries), width)
         for entry in entries:
-            score, interval = entry.score, entry.interval
+            score = entry.score
             fields: dict[str, Any] = {
-                "name": score.metric, "score": round(score.value, own), "signature": score.signature,
+                "name": score.metric,
+                "score": round(score.value, metric_width),
+                "signature": score.signature,
                 "system": entry.system,
-            }  # fmt: skip
-            if interval:
-                fields["confidence_mean"] = round(interval.mean, own)
-                fields["confidence_var"] = round(interval.half_width, own)
-                fields["confidence"] = _confidence(interval, own)
+            }
+            if entry.interval:
+                fields["confidence_mean"] = round(entry.interval.mean, metric_width)
+                fields["confidence_var"] = round(entry.interval.half_width, metric_width)
+                fields["confidence"] = _confidence(entry.interval, metric_width)
             if report.paired:
                 fields["p_value"] = entry.p_value
             if score.detail:
                 fields["verbose_score"] = score.detail
+            # The parts of the signature are fields too, as sacreBLEU has it.
             for part in score.signature.split("|"):
                 key, colon, value = part.partition(":")
                 if colon:
@@ -327,22 +370,28 @@ def sentences(report: ScoreReport, form: str = "text", width: int | None = None)
 
     The metric ``scores-file`` reads the objects back.
     """
-    alone = len(report.systems) == len(report.entries) == 1
+    is_only_score = len(report.systems) == len(report.entries) == 1
     for number, system in enumerate(report.systems):
         for place, (segment, flagged) in enumerate(zip(report.segments, report.flags[system], strict=True)):
             for entries in report.entries:
-                score, own = entries[number].score, digits((entry.score for entry in entries), width)
-                value, signature = score.segments[place], score.segment_signature or score.signature
+                score = entries[number].score
+                metric_width = digits((entry.score for entry in entries), width)
+                value = score.segments[place]
+                signature = score.segment_signature or score.signature
                 if form == "json":
                     fields = {
-                        "id": segment, "system": system, "name": score.metric, "score": round(value, own),
-                        "signature": signature, "flags": list(flagged),
-                    }  # fmt: skip
+                        "id": segment,
+                        "system": system,
+                        "name": score.metric,
+                        "score": round(value, metric_width),
+                        "signature": signature,
+                        "flags": list(flagged),
+                    }
                     yield json.dumps(fields, ensure_ascii=False)
                 else:
-                    start = "" if alone else f"{system}\t{segment}\t"
+                    start = "" if is_only_score else f"{system}\t{segment}\t"
                     end = f" [{', '.join(flagged)}]" if flagged else ""
-                    yield f"{start}{score.metric}|{signature} = {value:.{own}f}{end}"
+                    yield f"{start}{score.metric}|{signature} = {value:.{metric_width}f}{end}"
 
 
 def digits(scores: Iterable[Score], width: int | None = None) -> int:
@@ -352,9 +401,13 @@ def digits(scores: Iterable[Score], width: int | None = None) -> int:
 
 def tested(score: float, interval: Interval | None, p_value: float | None, width: int, *more: str) -> str:
     """A score with its interval, ``more`` text and its p-value in brackets."""
-    parts = [f"{score:.{width}f}", *([f"({_confidence(interval, width)})"] if interval else []), *more]
+    parts = [f"{score:.{width}f}"]
+    if interval:
+        parts.append(f"({_confidence(interval, width)})")
+    parts += more
     if p_value is not None:
-        parts.append(f"(p = {p_value:.4f})" + ("*" if p_value < SIGNIFICANT else ""))
+        mark = "*" if p_value < SIGNIFICANT else ""
+        parts.append(f"(p = {p_value:.4f}){mark}")
     return " ".join(parts)
 
 
@@ -364,7 +417,10 @@ def _confidence(interval: Interval, width: int) -> str:
 
 def listed_flags(flagged: Mapping[str, Sequence[str]], most: int) -> str:
     """``2 empty (4, 9), 1 copied (12)``, with the first ids."""
-    return ", ".join(
-        f"{len(ids)} {flag} ({', '.join(ids[:most])}{', …' if len(ids) > most else ''})"
-        for flag, ids in flagged.items()
-    )
+    parts = []
+    for flag, ids in flagged.items():
+        shown_ids = ", ".join(ids[:most])
+        if len(ids) > most:
+            shown_ids += ", …"
+        parts.append(f"{len(ids)} {flag} ({shown_ids})")
+    return ", ".join(parts)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -17,35 +17,35 @@ from typing import Any, NamedTuple, get_args
 from pydantic import ValidationError
 
 from mtagent import formats
-from mtagent.analysis.review import Review, review
-from mtagent.chain.decided import Decided
+from mtagent.analysis.review_summary import ReviewSummary, summarize_review
+from mtagent.chain.chain import with_rules_step
+from mtagent.chain.decided_run import DecidedRun
+from mtagent.chain.decided_text import Decided
+from mtagent.chain.fates import SegmentOutcome, run_outcome, stage_outcome
 from mtagent.config import Config, Role
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import lines_of
 from mtagent.formats.ratings import FINAL, GIVEN, REVIEWED, texts_of
 from mtagent.formats.segments import SegmentDefaults
-from mtagent.jobs.decide import DecidedRun
 from mtagent.llm.prices import Prices
 from mtagent.records import Segment, Stage, Usage
 from mtagent.store.store import Store
 
 PAID = "as paid at the time of the run"
-"""Where the dollars come from, unless they were computed anew."""
+"""Where the dollars come from, unless they were recomputed."""
 STAGES: tuple[Stage, ...] = get_args(Stage)
+USAGE_COUNTS = tuple(name for name in Usage.model_fields if name != "cost")
+"""What tables and JSON have of a usage beside its dollars."""
 SYSTEMS = (GIVEN, *STAGES, FINAL, REVIEWED)
-_FINAL_OUTCOMES = {"changed": "kept", "unchanged": "unchanged", "rejected": "rejected", "failed": "failed"}
 
 
 @dataclass(frozen=True)
 class Outcomes:
     """What became of the segments in a stage, and of the edits.
 
-    The numbers of segments by verdict add up to all segments. ``triaged`` ones were left alone by triage. ``reverted``
-    ones were kept until the user took all their edits back; the stage did not run on ``idle`` ones. For ``final``,
-    ``kept`` counts the segments that any stage changed; for ``reviewed``, those to which people gave another text than
-    the final one, and the ``idle`` are those on which nobody decided. ``failed_changed`` counts the ``failed`` of
-    ``final`` whose text an earlier stage had changed. ``edits`` counts the edits by outcome; ``applied`` ones stand in
-    the text.
+    The numbers of segments by :data:`mtagent.chain.fates.SegmentOutcome` add up to all segments. For ``final``,
+    ``kept`` counts the segments that any stage changed. For ``reviewed`` it counts those to which people gave another
+    text than the final one, and the ``idle`` are those on which nobody decided.
     """
 
     kept: int = 0
@@ -56,21 +56,23 @@ class Outcomes:
     triaged: int = 0
     idle: int = 0
     failed_changed: int = 0
+    """The ``failed`` of ``final`` whose text an earlier stage had changed."""
     edits: Mapping[str, int] | None = None
+    """Edits by outcome; ``applied`` ones are in the text."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """What a stage cost. Dollars are in ``usage.cost``; ``seconds`` is the sum over segments.
-
-    ``per_kept_edit`` and ``per_point`` (of the deciding metric) are dollars spent since the former row; for ``final``
-    without the cost of the first row, if the run made it.
-    """
+    """What a stage cost."""
 
     usage: Usage
+    """With the dollars in ``usage.cost``."""
     seconds: float
+    """The sum over segments."""
     per_kept_edit: float | None = None
     per_point: float | None = None
+    """Dollars spent since the former row, for each point of the deciding metric; for ``final`` both are without the
+    cost of the first row, if the run made it."""
 
 
 class CallUsage(NamedTuple):
@@ -88,19 +90,31 @@ class CallUsage(NamedTuple):
     @classmethod
     def of(cls, model: str, usage: Usage) -> CallUsage:
         """The usage of a call to ``model``."""
-        return cls(sys.intern(model), *(getattr(usage, name) for name in cls._fields[1:]))
+        return cls(
+            sys.intern(model),
+            usage.calls,
+            usage.reused,
+            usage.input_tokens,
+            usage.cached_tokens,
+            usage.output_tokens,
+            usage.reasoning_tokens,
+            usage.cost,
+        )
 
     @property
     def usage(self) -> Usage:
         """The usage as a record."""
-        return Usage(**{name: value for name, value in self._asdict().items() if name != "model"})
+        fields = self._asdict()
+        del fields["model"]
+        return Usage(**fields)
 
 
 class StageResult(NamedTuple):
-    """What a stage did with a segment: a field of :class:`Outcomes`, the edits by outcome, and the calls."""
+    """What a stage did with a segment."""
 
-    outcome: str
+    outcome: SegmentOutcome
     edits: Mapping[str, int] = MappingProxyType({})
+    """By outcome."""
     calls: tuple[CallUsage, ...] = ()
     seconds: float = 0.0
 
@@ -110,17 +124,15 @@ _IDLE = StageResult("idle")
 
 @dataclass(frozen=True, slots=True)
 class StagedSegment:
-    """A segment, its text in each system (``None`` = never any), and what each stage did, in the order of
-    :data:`SYSTEMS`.
-
-    ``judges`` are the evaluators that gates asked.
-    """
+    """A segment, its text in each system, and what each stage did; both in the order of :data:`SYSTEMS`."""
 
     position: int
     segment: Segment
     texts: tuple[str | None, ...]
+    """``None`` where the segment never had a text."""
     results: tuple[StageResult | None, ...]
     judges: frozenset[str]
+    """The evaluators that gates asked."""
 
     def text(self, system: str) -> str | None:
         """The text of ``system``."""
@@ -138,21 +150,22 @@ class StagedSegment:
 
 @dataclass(frozen=True)
 class StagedRun:
-    """A stored run. It was begun with ``total`` segments, ``stored`` of them are in the store, ``segments`` are
-    compared.
-
-    ``paid`` is the log of calls, failed attempts included. ``review`` is what people decided on all of its segments.
-    """
+    """A stored run."""
 
     name: str
     state: str
     settings: Mapping[str, Any]
     total: int
+    """The segments that the run was begun with."""
     segments: tuple[StagedSegment, ...]
+    """Those that are compared."""
     stored: int
+    """How many segments are in the store."""
     paid: tuple[CallUsage, ...] = ()
+    """The log of calls, failed attempts included."""
     systems: tuple[str, ...] = ()
-    review: Review | None = None
+    review: ReviewSummary | None = None
+    """What people decided, on all of the run's segments."""
 
     @property
     def whole(self) -> bool:
@@ -189,23 +202,29 @@ def read_run(store: Store, name: str) -> StagedRun:
     """The chain run ``name``. Raises :class:`ConfigError` for ratings, :class:`InputError` for an empty run."""
     stored, summary = store.read(name), store.run(name)
     if stored.kind == "rating":
-        rated = summary.inputs.get("run")
-        way_out = (
-            f"it rated the stages of run {rated!r}: compare that one"
-            if isinstance(rated, str)
-            else "`mtagent score` shows its scores beside others with -m scores-file:path=FILE"
-        )
+        rated_run = summary.inputs.get("run")
+        way_out = "`mtagent score` shows its scores beside others with -m scores-file:path=FILE"
+        if isinstance(rated_run, str):
+            way_out = f"it rated the stages of run {rated_run!r}: compare that one"
         raise ConfigError(
             f"run {name!r} holds ratings, and no stages to compare: {way_out}; `mtagent runs show {name}` shows it"
         )
     decided_run = DecidedRun(store, name)
     shared = dict[CallUsage, CallUsage]()  # the log holds nearly all calls of the steps once more
-    segments = tuple(_staged(position, result, shared) for position, result in decided_run.segments())
+    stages = summary.settings.get("stages") or ()
+    segments = tuple(_staged(position, result, stages, shared) for position, result in decided_run.segments())
     if not segments:
-        raise InputError(f"run {name!r}: there is no segment in it to compare yet")
-    given = [GIVEN] if any(staged.segment.translation is not None for staged in segments) else []
-    ran = [stage for stage in STAGES if any(segment.result(stage) is not _IDLE for segment in segments)]
-    reviewed = review(result for _, result in decided_run.segments(only_decided=True))
+        raise InputError(f"run {name!r}: has no segments to compare yet")
+    reviewed = summarize_review(result for _, result in decided_run.segments(only_decided=True))
+    systems: list[str] = []
+    if any(staged.segment.translation is not None for staged in segments):
+        systems.append(GIVEN)
+    for stage in STAGES:
+        if any(staged.result(stage) is not _IDLE for staged in segments):
+            systems.append(stage)
+    systems.append(FINAL)
+    if reviewed.segments:
+        systems.append(REVIEWED)
     return StagedRun(
         name=name,
         state=summary.state,
@@ -214,7 +233,7 @@ def read_run(store: Store, name: str) -> StagedRun:
         segments=segments,
         stored=len(segments),
         paid=tuple(_shared_usage(model, usage, shared) for model, usage in stored.each_usage()),
-        systems=(*given, *ran, FINAL, *([REVIEWED] if reviewed.segments else [])),
+        systems=tuple(systems),
         review=reviewed if reviewed.segments or reviewed.stale else None,
     )
 
@@ -228,52 +247,68 @@ def _shared_usage(model: str, usage: Usage, shared: dict[CallUsage, CallUsage]) 
     return shared.setdefault(call, call)
 
 
-def _staged(position: int, result: Decided, shared: dict[CallUsage, CallUsage]) -> StagedSegment:
-    chain = result.reviewed_chain
+def _staged(
+    position: int, result: Decided, stages: Collection[str], shared: dict[CallUsage, CallUsage]
+) -> StagedSegment:
+    chain = with_rules_step(result.reviewed_chain, stages)
     results: dict[str, StageResult] = {}
+    all_edits: Counter[str] = Counter()
+    all_calls: list[CallUsage] = []
     before = chain.segment.translation or ""
     for stage in STAGES:
         steps = [step for step in chain.steps if step.stage == stage]
         if not steps:
             continue
-        last, edits = steps[-1], Counter[str](edit.outcome for step in steps for edit in step.edits)
-        taken_back = last.verdict == "kept" and bool(edits["reverted"]) and last.text == before
+        edits = Counter[str](edit.outcome for step in steps for edit in step.edits)
+        calls = [_shared_usage(call.model, call.usage, shared) for step in steps for call in step.calls]
         results[stage] = StageResult(
-            outcome="reverted" if taken_back else "triaged" if last.cause.kind == "triage" else last.verdict,
+            outcome=stage_outcome(steps, before),
             edits=_counts(*edits.items()),
-            calls=tuple(_shared_usage(call.model, call.usage, shared) for step in steps for call in step.calls),
+            calls=tuple(calls),
             seconds=sum(step.seconds for step in steps),
         )
-        before = last.text
-    edits = sum((Counter(result.edits) for result in results.values()), Counter[str]())
-    triaged = chain.state == "unchanged" and any(step.cause.kind == "triage" for step in chain.steps)
-    outcome = "triaged" if triaged else _FINAL_OUTCOMES[chain.state]
+        all_edits += edits
+        all_calls += calls
+        before = steps[-1].text
     whole = StageResult(
-        outcome="reverted" if outcome in ("unchanged", "rejected") and edits["reverted"] else outcome,
-        edits=_counts(*edits.items()),
-        calls=tuple(call for result in results.values() for call in result.calls),
-        seconds=sum(result.seconds for result in results.values()),
+        outcome=run_outcome(chain),
+        edits=_counts(*all_edits.items()),
+        calls=tuple(all_calls),
+        seconds=sum(stage_result.seconds for stage_result in results.values()),
     )
-    results[FINAL] = next((result for result in results.values() if result == whole), whole)
+    # A run of one stage did what the stage did: to save memory both share the record.
+    results[FINAL] = next((stage_result for stage_result in results.values() if stage_result == whole), whole)
     if result.reviewed:
-        decisions = [result.decision, *(row.decision for row in result.edits)]
-        took = sum(decision.seconds or 0.0 for decision in decisions if decision is not None)
-        stand = Counter("applied" if row.stands != "no" else "reverted" for row in result.edits)
-        outcome = "kept" if result.text != chain.text else "unchanged"
-        results[REVIEWED] = StageResult(outcome, _counts(*stand.items()), seconds=took)
+        results[REVIEWED] = _review_result(result, chain.text)
+    judges = set()
+    for step in chain.steps:
+        for rating in step.ratings:
+            if rating.role not in ("triage", "editor"):
+                judges.add(rating.evaluator)
+    # Equal texts are one object, and so are languages.
     texts = texts_of(chain, SYSTEMS)
-    equal = dict[str | None, str | None]()
+    shared_texts = dict[str | None, str | None]()
     fields = dict(chain.segment)
-    fields |= {name: sys.intern(fields[name]) for name in ("source_lang", "target_lang")}
-    others = ("triage", "editor")
-    judges = {rating.evaluator for step in chain.steps for rating in step.ratings if rating.role not in others}
+    for name in ("source_lang", "target_lang"):
+        fields[name] = sys.intern(fields[name])
     return StagedSegment(
         position=position,
         segment=Segment.model_construct(_fields_set=_SEGMENT_FIELDS, **fields),  # shares the set with all others
-        texts=tuple(equal.setdefault(texts[system], texts[system]) for system in SYSTEMS),
+        texts=tuple(shared_texts.setdefault(texts[system], texts[system]) for system in SYSTEMS),
         results=tuple(map(results.get, SYSTEMS)),
         judges=_names(frozenset(judges)),
     )
+
+
+def _review_result(result: Decided, final_text: str) -> StageResult:
+    """What people did with a segment after the run."""
+    seconds = 0.0
+    for decision in (result.decision, *(row.decision for row in result.edits)):
+        if decision is not None:
+            seconds += decision.seconds or 0.0
+    edits = Counter("applied" if row.stands != "no" else "reverted" for row in result.edits)
+    outcome: SegmentOutcome = "kept" if result.text != final_text else "unchanged"
+    return StageResult(outcome, _counts(*edits.items()), seconds=seconds)
 
 
 @cache
@@ -296,28 +331,29 @@ def aligned(runs: Sequence[StagedRun], *, shared: bool = False) -> tuple[list[St
     if len(runs) == 1:
         return list(runs), []
     keys = [_keys(run) for run in runs]
-    other = next((run for run, own in zip(runs, keys, strict=True) if own != keys[0]), None)
-    if other is None:
+    for run, keys_of_run in zip(runs, keys, strict=True):
+        if keys_of_run != keys[0] and not shared:
+            raise InputError(f"{_difference(runs[0], run)}; --shared compares the segments that all runs have")
+    if all(keys_of_run == keys[0] for keys_of_run in keys):
         return list(runs), []
-    if not shared:
-        raise InputError(f"{_difference(runs[0], other)}; --shared compares the segments that all runs have")
     common = set(keys[0]).intersection(*keys[1:])
     if not common:
         raise InputError(f"runs {', '.join(run.name for run in runs)}: no segment is in all of them")
     order = [key for key in keys[0] if key in common]
-    kept = []
-    for run, own in zip(runs, keys, strict=True):
-        places = {key: index for index, key in enumerate(own)}
+    kept, left_out = [], []
+    for run, keys_of_run in zip(runs, keys, strict=True):
+        places = {key: place for place, key in enumerate(keys_of_run)}
         kept.append(replace(run, segments=tuple(run.segments[places[key]] for key in order)))
-    lost = ", ".join(f"{len(run.segments) - len(order)} of {len(run.segments)} of {run.name}" for run in runs)
-    return kept, [f"{len(order)} segments are in all runs, and compared; left out: {lost}"]
+        left_out.append(f"{len(run.segments) - len(order)} of {len(run.segments)} of {run.name}")
+    return kept, [f"{len(order)} segments are in all runs, and compared; left out: {', '.join(left_out)}"]
 
 
 def _keys(run: StagedRun) -> list[tuple[str, str, str, str, int]]:
     """What identifies the segments; equal ones are numbered."""
     seen: Counter[tuple[str, str, str, str]] = Counter()
     keys = []
-    for segment in (staged.segment for staged in run.segments):
+    for staged in run.segments:
+        segment = staged.segment
         same = (segment.id, segment.source, segment.source_lang, segment.target_lang)
         seen[same] += 1
         keys.append((*same, seen[same]))
@@ -330,13 +366,14 @@ def _difference(run: StagedRun, other: StagedRun) -> str:
     def short(text: str) -> str:
         return repr(text if len(text) <= 40 else f"{text[:39]}…")
 
-    for number, pair in enumerate(zip(run.segments, other.segments, strict=False), start=1):
+    for number, (staged, other_staged) in enumerate(zip(run.segments, other.segments, strict=False), start=1):
         for name in ("id", "source_lang", "target_lang", "source"):
-            ours, theirs = (str(getattr(staged.segment, name)) for staged in pair)
-            if ours != theirs:
+            value, other_value = str(getattr(staged.segment, name)), str(getattr(other_staged.segment, name))
+            if value != other_value:
+                field = name.replace("_lang", " language")
                 return (
-                    f"segment {number} has another {name.replace('_lang', ' language')} in run {other.name!r} than in "
-                    f"run {run.name!r}: {short(theirs)} and {short(ours)}"
+                    f"segment {number} has another {field} in run {other.name!r} than in run {run.name!r}: "
+                    f"{short(other_value)} and {short(value)}"
                 )
     few, many = sorted((run, other), key=lambda staged: len(staged.segments))
     first = many.segments[len(few.segments)].segment.id
@@ -354,7 +391,7 @@ def texts_for(run: StagedRun, path: Path, what: str = "translation") -> tuple[st
     """
     try:
         kind: formats.Format | None = formats.by_path(path)
-    except ConfigError:  # a name that says nothing: a text for each line
+    except ConfigError:  # not a known format: a text for each line
         kind = None
     if kind is None or isinstance(kind, formats.Lines):
         texts = [line.text for line in lines_of(path)]
@@ -362,10 +399,10 @@ def texts_for(run: StagedRun, path: Path, what: str = "translation") -> tuple[st
     first = run.segments[0].segment
     rows = list(kind.read(path, SegmentDefaults(source_lang=first.source_lang, target_lang=first.target_lang)))
     texts = []
-    for place, segment in zip(_places(run, path, len(rows)), (staged.segment for staged in run.segments), strict=True):
-        row = rows[place]
+    for place, staged in zip(_places(run, path, len(rows)), run.segments, strict=True):
+        row, segment = rows[place], staged.segment
         if row.source != segment.source:
-            raise InputError(f"{path}: {row.id!r} is about another source than segment {segment.id!r} of the run")
+            raise InputError(f"{path}: {row.id!r} has another source than segment {segment.id!r} of the run")
         text = row.translation if what == "translation" else row.reference
         if text is None:
             raise InputError(f"{path}: segment {segment.id!r} has no {what}")
@@ -386,40 +423,52 @@ def _places(run: StagedRun, path: Path, number: int) -> Sequence[int]:
 _ROLES: tuple[Role | None, ...] = (None, "translate", "postedit", "proofread", "judge")
 
 
+def _servers(run: StagedRun) -> dict[str, str | None]:
+    """The servers of the models that the run asked, by the requested name of the model."""
+    settings = {name: value for name, value in run.settings.items() if name in Config.model_fields}
+    try:
+        config = Config.model_validate(settings)
+        models = [config.model_for(role) for role in _ROLES]
+    except ValidationError:
+        return {}
+    return {model.model: model.base_url for model in reversed(models) if model.model}
+
+
 class Bills:
-    """Adds up calls; with a price file it computes their dollars anew from tokens, by the file and the public list."""
+    """Adds up calls; with a price file it recomputes their dollars from tokens, by the file and the public list."""
 
     def __init__(self, path: Path | None = None) -> None:
         self._prices = Prices(path) if path else None
         self.source = f"by {path} and, where it names no price, today's public list" if path else PAID
 
     def total(self, calls: Iterable[CallUsage], run: StagedRun) -> Usage:
-        """The sum of ``calls``; its cost is unknown if that of any call is."""
+        """The sum of ``calls``; its cost is unknown if the cost of any call is."""
         if self._prices is None:
             return Usage.total(call.usage for call in calls)
-        try:
-            config = Config.model_validate({k: v for k, v in run.settings.items() if k in Config.model_fields})
-            asked = [config.model_for(role) for role in _ROLES]
-        except ValidationError:
-            asked = []
-        servers = {server.model: server.base_url for server in reversed(asked) if server.model}
+        servers = _servers(run)
         priced = []
         for call in calls:
-            usage, model, name = call.usage, call.model, call.model
-            if usage.input_tokens + usage.output_tokens:  # else reused, failed, or of a server that reports no usage
-                if (
-                    model not in servers
-                ):  # priced by the name that was requested: gpt-4o-mini-2024-07-18 is a longer one
-                    likely = (
-                        list(servers) if len(servers) == 1 else [name for name in servers if model.startswith(name)]
-                    )
-                    name = max(likely, key=len, default=model)
-                cost = self._prices(name, usage, servers.get(name))
-                if cost is None and name != model:
-                    cost = self._prices(model, usage, servers.get(name))
-                usage = usage.model_copy(update={"cost": cost})
+            usage = call.usage
+            # Other calls were reused, failed, or went to a server that reports no usage.
+            if usage.tokens:
+                usage = usage.model_copy(update={"cost": self._dollars(call.model, usage, servers)})
             priced.append(usage)
         return Usage.total(priced)
+
+    def _dollars(self, model: str, usage: Usage, servers: Mapping[str, str | None]) -> float | None:
+        """The price of one call, by the name that was requested, or else by the name in the reply."""
+        assert self._prices is not None
+        name = model
+        if model not in servers:
+            # The reply may have a longer name, such as gpt-4o-mini-2024-07-18.
+            candidates = list(servers)
+            if len(servers) > 1:
+                candidates = [requested for requested in servers if model.startswith(requested)]
+            name = max(candidates, key=len, default=model)
+        cost = self._prices(name, usage, servers.get(name))
+        if cost is None and name != model:
+            cost = self._prices(model, usage, servers.get(name))
+        return cost
 
     def cost(self, run: StagedRun, system: str) -> Cost:
         """What a stage cost; for ``final`` what the run paid, if all its segments are compared."""

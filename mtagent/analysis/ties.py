@@ -48,7 +48,7 @@ def pairs_in(counts: Ints) -> Ints:
     return counts * (counts - 1) // 2
 
 
-class Pairs:
+class ScorePairs:
     """The pairs of scores of the same group.
 
     ``evaluator`` (n) are the scores in order, ``human`` (n) people's as ranks from 0, ``group`` (n) their groups. A
@@ -66,12 +66,12 @@ class Pairs:
         self._keys = self._first_key + rank
         self.run_ends: Ints = np.searchsorted(self._keys, self._keys, side="right")
         self.group_ends: Ints = np.searchsorted(self.group, self.group, side="right")
-        # by group, people's score and place, so that the partners of a tie stand together
+        # by group, people's score and place, so that the partners of a tie are neighbours
         _, tie = np.unique(self.group * (self.human.max() + 1) + self.human, return_inverse=True)
         self._tie_first: Ints = tie.astype(np.int64) * (n + 1)
         self._tie_keys = np.sort(self._tie_first + np.arange(n))
         self._tie_place: Ints = np.searchsorted(self._tie_keys, self._tie_first + np.arange(n))
-        # a wavelet matrix: for each bit of people's ranks, whose is 1, and how many 0 stand before each place
+        # a wavelet matrix: for each bit of people's ranks, whose is 1, and how many 0 are before each place
         self._levels: list[tuple[NDArray[np.bool_], Ints]] = []
         values = self.human
         for shift in reversed(range(int(self.human.max()).bit_length())):
@@ -121,7 +121,7 @@ class Pairs:
         return totals
 
 
-class Calibration(NamedTuple):
+class TieThreshold(NamedTuple):
     """A threshold and the accuracy with it (0 to 1), the mean over ``groups`` groups that have a pair."""
 
     epsilon: float
@@ -129,16 +129,16 @@ class Calibration(NamedTuple):
     groups: int
 
 
-def uncalibrated(evaluator: Floats, human: Floats, groups: Groups) -> Calibration | None:
+def uncalibrated(evaluator: Floats, human: Floats, groups: Groups) -> TieThreshold | None:
     """The accuracy where only equal scores are ties; ``None`` without a pair."""
     if groups.counts().max() < 2:
         return None
-    pairs, weights = Pairs(evaluator, human, groups), _Weights.of(groups)
+    pairs, weights = ScorePairs(evaluator, human, groups), _Weights.of(groups)
     right = pairs.alike(pairs.group_ends) + pairs.tied(pairs.run_ends)
     return weights.calibration(0.0, int((weights.by_group[pairs.group] * right).sum()))
 
 
-def calibrate(evaluator: Floats, human: Floats, groups: Groups, *, block: int = BLOCK) -> Calibration | None:
+def calibrate(evaluator: Floats, human: Floats, groups: Groups, *, block: int = BLOCK) -> TieThreshold | None:
     """The best of all thresholds; ``None`` without a pair.
 
     ``block`` is the number of pairs listed at a time: it decides about memory and time, not about the result.
@@ -148,7 +148,7 @@ def calibrate(evaluator: Floats, human: Floats, groups: Groups, *, block: int = 
         return None
     weights = _Weights.of(groups)
     if number > block:
-        pairs = Pairs(evaluator, human, groups)
+        pairs = ScorePairs(evaluator, human, groups)
         search = _Search(pairs, weights.by_group[pairs.group], block)
         epsilon, gain = search.best()
         return weights.calibration(epsilon, search.gain(pairs.group_ends).alike + gain)
@@ -182,7 +182,7 @@ def _best_of(differences: Floats, gains: NDArray[Any]) -> tuple[float, int]:
 class _Weights(NamedTuple):
     """The weight of a pair by its group. Pairs weigh the same within a group, and all groups weigh the same: ``unit``.
 
-    Weights are whole numbers, so that equal accuracies are equal: Python's, where the groups are of so many sizes that
+    Weights are whole numbers, so that equal accuracies are equal: Python's, where the groups have so many sizes that
     sums would not fit 64 bits. ``compared`` groups have a pair.
     """
 
@@ -198,9 +198,9 @@ class _Weights(NamedTuple):
         kind = np.int64 if unit * compared < _MOST_EXACT else object
         return _Weights(unit // np.maximum(pairs, 1).astype(kind), unit, compared)
 
-    def calibration(self, epsilon: float, right: int) -> Calibration:
+    def calibration(self, epsilon: float, right: int) -> TieThreshold:
         """The accuracy of ``epsilon``, where pairs of the weight ``right`` are judged as people do."""
-        return Calibration(epsilon, right / (self.unit * self.compared), self.compared)
+        return TieThreshold(epsilon, right / (self.unit * self.compared), self.compared)
 
 
 class _Gain(NamedTuple):
@@ -222,7 +222,7 @@ class _Range(NamedTuple):
 class _Search:
     """The search for the best ε among more pairs than can be listed; ``weights`` are those of the scores' groups."""
 
-    def __init__(self, pairs: Pairs, weights: NDArray[Any], block: int) -> None:
+    def __init__(self, pairs: ScorePairs, weights: NDArray[Any], block: int) -> None:
         self.pairs, self.weights, self.block = pairs, weights, block
 
     def gain(self, ends: Ints) -> _Gain:

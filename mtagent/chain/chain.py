@@ -13,9 +13,9 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from mtagent.chain import guards, hints, parts, translation
 from mtagent.chain.correct import Corrector, is_error_free
@@ -213,6 +213,27 @@ async def improve(
         if step.verdict == "failed" or (work.error_free and plan.stop_when_error_free):
             break
     return Chain(segment=segment, steps=tuple(steps))
+
+
+def with_rules_step(chain: Chain, stages: Collection[str]) -> Chain:
+    """``chain`` with a step of ``rules`` where that stage of ``stages`` looked at the text and found nothing.
+
+    All other stages leave a step on each text that they look at. A chain without this one would be counted as one on
+    which ``rules`` did not run.
+    """
+    if "rules" not in stages or not chain.segment.source.strip():
+        return chain
+    order = get_args(Stage)
+    earlier = [step for step in chain.steps if order.index(step.stage) < order.index("rules")]
+    later = chain.steps[len(earlier) :]
+    is_stored = any(step.stage == "rules" for step in later)
+    has_failed = any(step.verdict == "failed" for step in earlier)
+    text = earlier[-1].text if earlier else chain.segment.translation
+    # The stage that has no text to work on is stored as failed, and rules is the first that would have had it.
+    if is_stored or has_failed or text is None:
+        return chain
+    rules = Step(stage="rules", text=text, verdict="unchanged", cause=PlainCause(kind="error-free"))
+    return chain.model_copy(update={"steps": (*earlier, rules, *later)})
 
 
 def _is_cancelled() -> bool:
@@ -454,9 +475,11 @@ class _SegmentWork:
 
     async def _settle(self, stage: Stage, proposals: Sequence[_Proposal], ratings: tuple[Rating, ...] = ()) -> Step:
         """Let the gate decide on a proposal that the guards let pass, or choose among several."""
-        texts = [proposal.text for proposal in proposals if proposal.cause is None]
         if self.plan.judges_doubts:
-            self._judged, self._hints = hints.shown(self.segment, self.text, texts)
+            self._show_hints(proposals)
+            if stage != "rerank" and not all(self._is_asked_about(proposal) for proposal in proposals):
+                proposals = [self._with_asked_doubts(proposal) for proposal in proposals]
+                self._show_hints(proposals)
         best = proposals[0]
         if stage == "rerank" or len(proposals) > 1:
             best, decision = await self._choose(proposals)
@@ -487,6 +510,28 @@ class _SegmentWork:
             edits=tuple(changes),
             ratings=ratings + decision.ratings,
         )
+
+    def _show_hints(self, proposals: Sequence[_Proposal]) -> None:
+        """Prepare the segment as judges are shown it while they compare the ``proposals``."""
+        texts = [proposal.text for proposal in proposals if proposal.cause is None]
+        self._judged, self._hints = hints.shown(self.segment, self.text, texts, self.plan.own_guards)
+
+    def _is_asked_about(self, proposal: _Proposal) -> bool:
+        """Whether the judges are asked about each doubt of the ``proposal``."""
+        return proposal.cause is not None or self._doubts_are_asked(proposal.text)
+
+    def _doubts_are_asked(self, text: str) -> bool:
+        """Whether the hints that the judges are shown ask about each doubt that the guards have about ``text``."""
+        skip, instead = self.plan.skip_guards, self.plan.own_guards
+        doubts = guards.uncertain_damages(self.segment, self.text, text, skip=skip, instead=instead)
+        return hints.are_asked(self.segment, self.text, text, doubts, self._hints)
+
+    def _with_asked_doubts(self, proposal: _Proposal) -> _Proposal:
+        """The ``proposal``; if it has doubts that no judge is asked about, without its doubtful edits."""
+        if self._is_asked_about(proposal):
+            return proposal
+        screened = self._screened(proposal.proposed, proposal.edits, doubts=True)
+        return screened._replace(rating=proposal.rating)
 
     async def _choose(self, proposals: Sequence[_Proposal]) -> tuple[_Proposal, GateDecision]:
         """The best of several ``proposals``, and the decision on it, with the causes for all of them."""
@@ -584,7 +629,7 @@ class _SegmentWork:
             if part == self.text:
                 return GateDecision(False, PlainCause(kind="no-edit"))
             # All parts are judged with the hints of the whole text. No judge sees a doubt that is new in a part.
-            unseen = doubts or not set(hints.hints(self.segment, self.text, part)) <= set(self._hints)
+            unseen = doubts or not self._doubts_are_asked(part)
             damages = guards.damages(self.segment, self.text, part, skip=skip, instead=instead, doubts=unseen)
             if damages:
                 return GateDecision(False, GuardsCause(guards=names(damages), detail=listed(damages)))

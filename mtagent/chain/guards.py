@@ -202,7 +202,8 @@ def changed_number_words(segment: Segment, before: str, after: str) -> list[str]
     )
     lost = in_before.certain - in_after.certain - (after_digits - before_digits)
     gained = in_after.certain - in_before.certain - (before_digits - after_digits)
-    lost -= in_after.possible - in_before.possible
+    # What may be said in other words: zwei Wochen → vierzehn Tage.
+    lost -= (in_after.possible - in_after.certain) - (in_before.possible - in_before.certain)
     gained -= in_source.possible + source_digits
     known = in_source.certain + in_source.possible + source_digits
     faults = []
@@ -413,13 +414,27 @@ def language(segment: Segment, before: str, after: str) -> list[str]:
 # -- the text as a whole: what it repeats, its end, its length
 
 
-def repetition(segment: Segment, before: str, after: str) -> list[str]:
-    """No phrase is repeated without end, and no word doubled."""
-    return [
-        fault
-        for check in (checks.repetition, checks.doubled_words)
-        for fault in new_faults(check)(segment, before, after)
-    ]
+class Repetition:
+    """No phrase is repeated without end, and no word doubled.
+
+    Called, it names the words that the language never doubles. :meth:`with_doubts` names all that follow themselves:
+    any language doubles some on purpose, and no list has them all.
+    """
+
+    def __call__(self, segment: Segment, before: str, after: str) -> list[str]:
+        """The damage that needs no judge."""
+        return self._faults(checks.surely_doubled_words, segment, before, after)
+
+    def with_doubts(self, segment: Segment, before: str, after: str) -> list[str]:
+        """The damage, and what only a judge could tell from damage."""
+        return self._faults(checks.doubled_words, segment, before, after)
+
+    def _faults(self, doubled_words: Check, segment: Segment, before: str, after: str) -> list[str]:
+        loops = new_faults(checks.repetition)(segment, before, after)
+        return [*loops, *new_faults(doubled_words)(segment, before, after)]
+
+
+repetition = Repetition()
 
 
 _SAME_WORDING = 0.7
@@ -606,6 +621,26 @@ def damages(
 def _checked(guard: Guard, doubts: bool) -> Guard:
     """``guard``, or with ``doubts`` its stricter form, if it has one."""
     return guard.with_doubts if doubts and isinstance(guard, DoubtingGuard) else guard
+
+
+def uncertain_damages(
+    segment: Segment,
+    before: str,
+    after: str,
+    *,
+    skip: Collection[str] = frozenset(),
+    instead: Mapping[str, Guard] | None = None,
+) -> tuple[Damage, ...]:
+    """What the change may damage, and only a judge can tell: what :func:`damages` adds with ``doubts``."""
+    certain_guards = {
+        name for name, guard in {**GUARDS, **(instead or {})}.items() if not isinstance(guard, DoubtingGuard)
+    }
+    skip = certain_guards.union(skip)
+    with_doubts = damages(segment, before, after, skip=skip, instead=instead, doubts=True)
+    if not with_doubts:
+        return ()
+    certain = Counter(damages(segment, before, after, skip=skip, instead=instead))
+    return tuple((Counter(with_doubts) - certain).elements())
 
 
 def screen(

@@ -6,18 +6,22 @@ tell, a word count cannot. :func:`hints` finds such places and makes a question 
 which every request to a judge shows as data.
 
 The hints are found without a model. A wrong one costs a line of a request, so they are found with less certainty than
-a damage. By itself, a hint refuses no edit: the judge decides. A part of an edit with a hint that the judge was not
-shown is checked by the guards as strictly as where no judge is asked, and these may refuse it.
+a damage. By itself, a hint refuses no edit: the judge decides. Doubts of the guards go first, since the guards would
+refuse them. If there are more than a judge can be asked about, the guards do refuse them: see :func:`are_asked`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
+from typing import NamedTuple
 
 import regex
 
+from mtagent.chain.guards import Damage, Guard, uncertain_damages
 from mtagent.records import Segment
+from mtagent.text.doubling import doubled_words
 from mtagent.text.names import capitalised, stands_in
 from mtagent.text.omission import losses, quoted
 from mtagent.text.phrases import AT_LEAST, AT_MOST, NEGATIONS, Phrases
@@ -26,9 +30,12 @@ from mtagent.text.sentence_pairs import Pair, pairs
 MOST = 5
 """Hints for one decision. More would draw the judge away from the rest of the text."""
 MOST_OF_A_KIND = 2
+"""Hints of one kind, beside the doubts of the guards."""
 DOUBTFUL = -1.0
 """Evidence for a loss, in log-odds, from which it is asked about: lower than what the guard refuses without a judge."""
 HEADING = "To check in each translation:"
+EVERYTHING = "Is everything that the source says said?"
+"""What is asked about a loss whose sentence in the source is not known."""
 _LONGEST_QUOTE = 160
 _STEM = 4
 _BRACKET = regex.compile(r"[(（\[［【]")
@@ -38,15 +45,62 @@ Finder = Callable[[Segment, str, str], Iterable[str]]
 
 
 def hints(segment: Segment, before: str, after: str) -> tuple[str, ...]:
-    """The questions to ask about ``before`` and ``after``, in the order of the finders, at most
-    ``MOST``; ``()`` where nothing is in doubt.
+    """The questions to ask about ``before`` and ``after``, at most ``MOST``: first the doubts of the guards, then the
+    others in the order of the finders; ``()`` where nothing is in doubt.
     """
+    return _chosen([_questions(segment, before, after)])
+
+
+class Questions(NamedTuple):
+    """What to ask about a text."""
+
+    doubts: list[str]
+    """About what the guards refuse where no judge is asked."""
+    others: list[str]
+
+
+def _questions(segment: Segment, before: str, after: str, instead: Mapping[str, Guard] | None = None) -> Questions:
+    found = Questions([], [])
     if before == after or not after.strip():
-        return ()
-    found: list[str] = []
-    for finder in (omissions, negations, bounds, names, brackets):
-        found += _first(finder(segment, before, after), MOST_OF_A_KIND)
-    return tuple(found[:MOST])
+        return found
+    doubts = uncertain_damages(segment, before, after, instead=instead)
+    if doubts:
+        asked = _asked_about(segment, before, after, doubts)
+        found.doubts.extend(dict.fromkeys(question for question in asked.values() if question))
+    for finder in (omissions, doublings, negations, bounds, names, brackets):
+        found.others.extend(_first(finder(segment, before, after), MOST_OF_A_KIND))
+    return found
+
+
+def _asked_about(segment: Segment, before: str, after: str, doubts: Iterable[Damage]) -> dict[Damage, str]:
+    """The question about each of ``doubts``, the gravest first; empty where a guard of the user's has the doubt."""
+    questions = dict(_omitted(segment, before, after))
+    for word, complaint in _doubled(segment, before, after):
+        questions[complaint] = _on_doubling(word)
+    places = {complaint: place for place, complaint in enumerate(questions)}
+    in_order = sorted(doubts, key=lambda doubt: places.get(doubt.detail, len(places)))
+    # A loss in one form of an ICU message is none of the message as a whole.
+    return {doubt: questions.get(doubt.detail, EVERYTHING if doubt.guard == "length" else "") for doubt in in_order}
+
+
+def are_asked(segment: Segment, before: str, after: str, doubts: Sequence[Damage], asked: Collection[str]) -> bool:
+    """Whether each of ``doubts`` about ``after`` is among the hints that were ``asked``. What a judge was not asked
+    about is to be refused, as it is without a judge.
+    """
+    if not doubts:
+        return True
+    return set(_asked_about(segment, before, after, doubts).values()) <= set(asked)
+
+
+def _chosen(of_texts: Sequence[Questions]) -> tuple[str, ...]:
+    """The questions that are asked about several texts: the doubts first, and of each text in turn, so that none keeps
+    all of its own where another loses all.
+    """
+    in_turn: list[str] = []
+    for kind in ("doubts", "others"):
+        for rank in zip_longest(*(getattr(questions, kind) for questions in of_texts)):
+            in_turn += [question for question in rank if question is not None]
+    return tuple(_first(in_turn, MOST))
 
 
 def _first(questions: Iterable[str], most: int) -> list[str]:
@@ -60,17 +114,15 @@ def _first(questions: Iterable[str], most: int) -> list[str]:
     return found
 
 
-def shown(segment: Segment, before: str, texts: Sequence[str]) -> tuple[Segment, tuple[str, ...]]:
+def shown(
+    segment: Segment, before: str, texts: Sequence[str], instead: Mapping[str, Guard] | None = None
+) -> tuple[Segment, tuple[str, ...]]:
     """``segment`` with the hints in its notes, and the hints.
 
     Where several ``texts`` are compared with ``before`` and with one another, all are rated with the hints of all: the
-    conditions stay equal, and a text is rated once.
+    conditions stay equal, and a text is rated once. ``instead``: guards of the user's, as in ``guards.damages``.
     """
-    of_each_text = [hints(segment, before, text) for text in texts]
-    in_turn: list[str] = []  # so that no text keeps all its hints where another loses all
-    for rank in zip_longest(*of_each_text):
-        in_turn += [hint for hint in rank if hint is not None]
-    chosen = tuple(_first(in_turn, MOST))
+    chosen = _chosen([_questions(segment, before, text, instead) for text in texts])
     if not chosen:
         return segment, ()
     listed = "\n".join([HEADING, *(f"- {hint}" for hint in chosen)])
@@ -80,6 +132,12 @@ def shown(segment: Segment, before: str, texts: Sequence[str]) -> tuple[Segment,
 
 def omissions(segment: Segment, before: str, after: str) -> Iterator[str]:
     """Sentences of the source that may be missing in ``after``, the likeliest first."""
+    for _, question in _omitted(segment, before, after):
+        yield question
+
+
+def _omitted(segment: Segment, before: str, after: str) -> Iterator[tuple[str, str]]:
+    """What the length guard says of each possible loss, and the question about it."""
     source, lang = segment.source, segment.target_lang
     stretches = [stretch for stretch in losses(source, before, after, lang) if stretch.evidence > DOUBTFUL]
     if not stretches:
@@ -87,10 +145,28 @@ def omissions(segment: Segment, before: str, after: str) -> Iterator[str]:
     paired = pairs(source, before, after, lang)
     for stretch in sorted(stretches, key=lambda stretch: -stretch.evidence):
         original = _source_of(stretch.text, paired)
-        if original:
-            yield f"Is {quoted(original, _LONGEST_QUOTE)} of the source said in full?"
-        else:
-            yield "Is everything that the source says said?"
+        question = f"Is {quoted(original, _LONGEST_QUOTE)} of the source said in full?" if original else EVERYTHING
+        yield stretch.complaint, question
+
+
+def doublings(segment: Segment, before: str, after: str) -> Iterator[str]:
+    """Words that newly follow themselves, and that the language may double."""
+    for word, _ in _doubled(segment, before, after):
+        yield _on_doubling(word)
+
+
+def _doubled(segment: Segment, before: str, after: str) -> Iterator[tuple[str, str]]:
+    """Such words, and what the repetition guard says of them."""
+    known = Counter(doubled.complaint for doubled in doubled_words(segment.source, before, segment.target_lang))
+    for doubled in doubled_words(segment.source, after, segment.target_lang):
+        if known[doubled.complaint]:
+            known[doubled.complaint] -= 1
+        elif not doubled.certain:
+            yield doubled.word, doubled.complaint
+
+
+def _on_doubling(word: str) -> str:
+    return f"If {quoted(word)} stands twice in a row: is it meant to?"
 
 
 def _source_of(stretch: str, paired: Sequence[Pair]) -> str:

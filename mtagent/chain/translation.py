@@ -1,7 +1,7 @@
 """Guards over a translation that has no text before it: its source is all that it can be held against.
 
 So they refuse only what a real translation practically never is. How seldom they are wrong was measured on 26,000
-translations by people and systems (``docs/safety.md``). :data:`TRANSLATION_GUARDS` is the list of all.
+translations by people and systems (``docs/explanation/safety.md``). :data:`TRANSLATION_GUARDS` is the list of all.
 """
 
 from __future__ import annotations

@@ -38,9 +38,8 @@ COMMANDS = {
     "demo": ("mtagent.cli.demo", "Show the whole chain on a small sample; asks no model."),
     "serve": ("mtagent.cli.serve:serve", "Serve improved translations to tools that speak LibreTranslate or DeepL."),
     "gate": ("mtagent.cli.gate", "Calibrate the gate on human judgement."),
-    "himate": ("mtagent.cli.himate", "Calibrate the evaluator himate."),
     "config": ("mtagent.cli.config", "Print the effective configuration, or trust the file that holds it."),
-    "runs": ("mtagent.cli.runs", "List, show and delete stored runs; save those of a damaged store."),
+    "runs": ("mtagent.cli.runs", "List, show and delete stored runs."),
     "export": (
         "mtagent.cli.export",
         "Write what a run holds: its texts and details, its ratings, files for other tools.",

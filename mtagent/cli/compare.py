@@ -13,13 +13,13 @@ from mtagent.cli.options import (
     METRIC_OPTIONS,
     RUN_OPTIONS,
     WIDTH_OPTION,
+    named_translation,
     read_config,
     with_options,
 )
 from mtagent.cli.score import RESAMPLING_OPTIONS, read_score_options
 from mtagent.cli.score_inputs import names_in
 from mtagent.cli.terminal import display, hand_out, say
-from mtagent.jobs.inputs import named_translation
 from mtagent.text import table
 
 EXAMPLES = """\b
@@ -54,7 +54,7 @@ def command(**options: Any) -> None:
     """Compare the stages of stored runs: scores, edits, outcomes and costs.
 
     A row for the texts as given, after each stage, and at the end, for each run; and for other systems (--baseline).
-    Each row has the difference to the one before. What the columns mean is in docs/results.md.
+    Each row has the difference to the one before. What the columns mean is in docs/reference/scores.md.
     """
     form, width, by = options.pop("form"), options.pop("width"), names_in(options.pop("by"))
     if unknown := [name for name in by if name not in GROUPINGS]:

@@ -1,4 +1,4 @@
-"""``mtagent accept``, ``mtagent revert`` and ``mtagent decide``: what people decide about the edits of a run."""
+"""``mtagent accept``, ``mtagent revert`` and ``mtagent decide``: decisions on the edits of a run."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from mtagent.cli.terminal import hand_out, say
 from mtagent.formats.files import STANDARD
 from mtagent.text.amounts import counted
 from mtagent.text.escaping import visible
+from mtagent.text.table import tab_separated
 
 if TYPE_CHECKING:
-    from mtagent.decisions import DecisionVerdict
-    from mtagent.jobs.decide import Result
+    from mtagent.jobs.decision_batch import DecidedSegment
+    from mtagent.records.decisions import DecisionVerdict
 
 _HELP = {"help_option_names": ["-h", "--help"]}
 _MOST_REMARKS = 20
@@ -45,10 +46,10 @@ Examples:
 
 
 def user() -> str:
-    """Who decides, unless it is said."""
+    """Who decides, unless --who names somebody."""
     try:
         return getpass.getuser()
-    except (OSError, KeyError, ImportError):  # a container may know no user
+    except (OSError, KeyError, ImportError):  # a container may have no user names
         return ""
 
 
@@ -62,8 +63,8 @@ def _on_edits(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--edit", "numbers", type=int, multiple=True, metavar="N", help="Only this edit; repeatable."),
         click.option(
             "--where", multiple=True, metavar="KEY=VALUE",
-            help="Only edits with this guard, category, severity, outcome, stage, judge, document or domain; of all "
-            "segments, if none is named. Repeatable: all must hold.",
+            help="Only edits with this guard, category, severity, outcome, stage, judge, document or domain, in all "
+            "segments if none is named. Repeatable: all must hold.",
         ),
         click.option("--undo", is_flag=True, help="Take back what was decided on them."),
         click.option("--reason", metavar="TEXT", help="Why; it is stored with the decision."),
@@ -77,10 +78,10 @@ def _on_edits(command: Callable[..., None]) -> Callable[..., None]:
 @click.command("accept", epilog=ACCEPT_EXAMPLES, context_settings=_HELP)
 @_on_edits
 def accept(**options: Any) -> None:
-    """Let edits of a stored RUN stand, also those that a guard or the gate refused, and print the texts.
+    """Accept edits of a stored RUN, including edits that a guard or the gate refused, and print the texts.
 
-    A SEGMENT without --edit and --where is accepted as it stands. Nothing is overwritten: --undo takes a decision back,
-    and `mtagent export` writes the file with all of them.
+    A SEGMENT without --edit and --where is accepted as it is. Nothing is overwritten: --undo takes a decision back,
+    and `mtagent export` writes the file with all decisions.
     """
     _decide("accept", **options)
 
@@ -88,11 +89,11 @@ def accept(**options: Any) -> None:
 @click.command("revert", epilog=REVERT_EXAMPLES, context_settings=_HELP)
 @_on_edits
 def revert(**options: Any) -> None:
-    """Take back edits of a stored RUN, or all those of a SEGMENT, and print the texts that this gives.
+    """Take back edits of a stored RUN, or all edits of a SEGMENT, and print the resulting texts.
 
     Later edits stay where they still fit. Edits that belong together, such as both quotation marks, are taken back
-    together. Nothing is overwritten: --undo takes a decision back, and `mtagent export` writes the file with all of
-    them.
+    together. Nothing is overwritten: --undo takes a decision back, and `mtagent export` writes the file with all
+    decisions.
     """
     _decide("reject", **options)
 
@@ -109,13 +110,13 @@ def _decide(
     who: str | None,
     store: Path | None,
 ) -> None:
-    from mtagent.jobs.decide import Filter, decide
+    from mtagent.jobs.decision_batch import EditFilter, decide
 
     if not segments and not where:
         raise click.UsageError("on which edits? Name segments, or choose edits of all with --where KEY=VALUE")
     if numbers and (len(segments) != 1 or where):
         raise click.UsageError("--edit counts the edits of one segment: name one, and no --where")
-    chosen = Filter.of(where)
+    edit_filter = EditFilter.parse(where)
     with existing_store(store) as opened:
         results = decide(
             opened,
@@ -123,7 +124,7 @@ def _decide(
             "undecided" if undo else verdict,
             segments,
             numbers=numbers,
-            where=chosen,
+            where=edit_filter,
             who=user() if who is None else who,
             reason=reason,
         )
@@ -131,33 +132,38 @@ def _decide(
         if len(segments) == 1:
             hand_out(result.decided.text)
         else:
-            _echo(result)
+            _print_text(result)
     edits = sum(result.edits for result in results)
-    what = counted(len(results), "segment")
-    what = f"{counted(edits, 'edit')} of {what}" if edits else what
-    done = "accepted" if verdict == "accept" else "taken back"
-    _tell(results, f"{what}: no longer decided" if undo else f"{what} {done}; --undo undoes it")
+    extent = counted(len(results), "segment")
+    if edits:
+        extent = f"{counted(edits, 'edit')} of {extent}"
+    if undo:
+        summary = f"{extent}: no longer decided"
+    elif verdict == "accept":
+        summary = f"{extent} accepted; --undo undoes it"
+    else:
+        summary = f"{extent} taken back; --undo undoes it"
+    _say_remarks(results)
+    say(f"mtagent: {summary}")
 
 
-def _echo(result: Result) -> None:
-    cells = (result.segment, result.decided.text)
-    click.echo("\t".join(visible(cell, one_line=True) for cell in cells))
+def _print_text(result: DecidedSegment) -> None:
+    click.echo(tab_separated((result.segment, result.decided.text)))
 
 
-def _tell(results: Sequence[Result], done: str) -> None:
-    """What did not come out as decided, what the guards see in the texts, and what was done."""
+def _say_remarks(results: Sequence[DecidedSegment]) -> None:
+    """Print what differs from what was decided, and the damage that the guards see in the texts."""
     remarks = []
     for result in results:
-        remarks += [f"segment {result.segment}: {remark}" for remark in result.remarks]
-        remarks += [
-            f"segment {result.segment}: a guard sees in the text: {damage}" for damage in result.decided.findings
-        ]
-    remarks = list(dict.fromkeys(remarks))  # a guard may miss the same twice
+        for remark in result.remarks:
+            remarks.append(f"segment {result.segment}: {remark}")
+        for damage in result.decided.findings:
+            remarks.append(f"segment {result.segment}: a guard sees in the text: {damage}")
+    remarks = list(dict.fromkeys(remarks))  # a guard may report the same damage twice
     for remark in remarks[:_MOST_REMARKS]:
         say(f"mtagent: {visible(remark, one_line=True)}")
     if len(remarks) > _MOST_REMARKS:
         say(f"mtagent: {len(remarks) - _MOST_REMARKS} more remarks; `mtagent runs show RUN SEGMENT` has them")
-    say(f"mtagent: {done}")
 
 
 @click.command("decide", epilog=DECIDE_EXAMPLES, context_settings=_HELP)
@@ -165,22 +171,24 @@ def _tell(results: Sequence[Result], done: str) -> None:
 @click.argument("table", type=FILE, required=False, metavar="[FILE.csv]")
 @click.option(
     "--export", type=FILE, metavar="FILE.csv",
-    help="Write a row for each edit with what was decided on it, to fill in or to keep.",
+    help="Write a table with a row for each edit and the decision on it, to fill in or to keep.",
 )  # fmt: skip
-@click.option("--force", is_flag=True, help="Replace a file that is there already, or what others decided since.")
+@click.option(
+    "--force", is_flag=True, help="Replace an existing file, or decisions that others made since the table was written."
+)
 @WHO
 @with_options(STORE_OPTION)
 def decide(run: str, table: Path | None, export: Path | None, force: bool, who: str | None, store: Path | None) -> None:
-    """Take over decisions on a stored RUN from a table: segment, edit, decision, text.
+    """Import decisions on a stored RUN from a table: segment, edit, decision, text.
 
     A decision is accept, reject, text (a text of your own), undecided (take it back), or nothing. A row without an
-    edit's number is about the segment as a whole. All rows are taken over, or none.
+    edit's number is about the segment as a whole. All rows are imported, or none.
     """
-    from mtagent.jobs.decide import export_decisions, import_decisions
-    from mtagent.jobs.inputs import refuse_existing, refuse_unwritable
+    from mtagent.jobs.decision_table import export_decisions, import_decisions
+    from mtagent.jobs.outputs import refuse_existing, refuse_unwritable
 
     if (table is None) == (export is None):
-        raise click.UsageError("give a table to take over, or --export FILE.csv to write one")
+        raise click.UsageError("give a table to import, or --export FILE.csv to write one")
     with existing_store(store) as opened:
         if export is not None:
             refuse_unwritable(export)
@@ -191,11 +199,16 @@ def decide(run: str, table: Path | None, export: Path | None, force: bool, who: 
                 say(f"mtagent: written: {export}, with {counted(count, 'decision')}")
             return
         assert table is not None
-        done = import_decisions(opened, run, table, user() if who is None else who, force=force)
-    if done.unknown:
-        say(f"mtagent: {table}: not read: {counted(len(done.unknown), 'column')} {', '.join(map(repr, done.unknown))}")
-    for result in done.results:
-        _echo(result)
-    known = f", {done.known} were there already" if done.known else ""
-    empty = f", {counted(done.empty, 'row')} without one" if done.empty else ""
-    _tell(done.results, f"{counted(done.new, 'new decision')} on {counted(len(done.results), 'segment')}{known}{empty}")
+        imported = import_decisions(opened, run, table, user() if who is None else who, force=force)
+    if imported.unknown:
+        names = ", ".join(map(repr, imported.unknown))
+        say(f"mtagent: {table}: not read: {counted(len(imported.unknown), 'column')} {names}")
+    for result in imported.results:
+        _print_text(result)
+    _say_remarks(imported.results)
+    summary = f"{counted(imported.new, 'new decision')} on {counted(len(imported.results), 'segment')}"
+    if imported.known:
+        summary += f", {imported.known} were there already"
+    if imported.empty:
+        summary += f", {counted(imported.empty, 'row')} without one"
+    say(f"mtagent: {summary}")

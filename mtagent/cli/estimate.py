@@ -53,9 +53,9 @@ def command(rating: bool, count: Literal["o200k", "length"] | None, quiet: bool,
     if config.offline and not quiet:
         say(f"{offline(config)} Name a model with --model to see what it would cost.")
     tokens = counter(count)
-    with notices(quiet), files.spooled(config) as (files, spooled):
-        ranges = (estimate_ratings if rating else estimate)(spooled, files, tokens)
-        prices = Prices(spooled.prices)
+    with notices(quiet), files.opened(config) as inputs:
+        ranges = (estimate_ratings if rating else estimate)(inputs.config, inputs.files, tokens)
+        prices = Prices(inputs.config.prices)
     display(table(ranges))
     if not quiet:
         display(assumptions(config, ranges, tokens, prices))

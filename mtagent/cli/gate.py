@@ -129,11 +129,11 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
     review): the judges and the teacher are asked, as in any run. With people's labels and no --judge nobody is asked:
     the judgements of the run's own gate are stored.
     """
-    from mtagent.jobs.inputs import refuse_existing, refuse_overwriting, refuse_unwritable
+    from mtagent.jobs.outputs import refuse_existing, refuse_overwriting, refuse_unwritable
     from mtagent.learning import calibration as learning
     from mtagent.learning.error_free import definition
-    from mtagent.learning.gain import Resampling
     from mtagent.learning.pairs import refuse_unsigned
+    from mtagent.metrics.significance import GroupResampling
 
     if is_chain_run(options):
         calibrate_run(output, force, quiet, options)
@@ -152,7 +152,7 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
         sample=options["sample"],
         precision=options["precision"],
         fewest=options["fewest"],
-        resampling=Resampling(options["resamples"], options["seed"]),
+        resampling=GroupResampling(options["resamples"], options["seed"]),
     )
     if output is not None:
         refuse_unsigned(data, [str(path) for path in inputs.paths.values()])
@@ -168,8 +168,8 @@ def check(file: Path, **options: Any) -> None:
     from mtagent.chain.calibration import read
     from mtagent.errors import ConfigError
     from mtagent.learning import calibration as learning
-    from mtagent.learning.gain import Resampling
     from mtagent.learning.text import check_text
+    from mtagent.metrics.significance import GroupResampling
 
     calibration = read(file)
     names = [calibration.evaluator]
@@ -179,7 +179,7 @@ def check(file: Path, **options: Any) -> None:
     if len(judges) != len(names):
         raise ConfigError(f"{file}: asks {len(names)} judges ({', '.join(names)}): name each with --judge, in order")
     data = _inputs(options, judges).read().with_details(options["signatures"], options["lp"])
-    resampling = Resampling(options["resamples"], options["seed"])
+    resampling = GroupResampling(options["resamples"], options["seed"])
     checked = learning.check(calibration, data, resampling)
     if options["format_name"] == "json":
         display(json.dumps({"calibration": str(file), **checked.plain()}, indent=1, ensure_ascii=False))

@@ -28,7 +28,7 @@ from mtagent.config import Config
 
 if TYPE_CHECKING:
     from mtagent.chain.calibration import Calibration
-    from mtagent.learning.runs import Labels, RunEdits
+    from mtagent.learning.runs import EditLabels, RunEdits
 
 JUDGING_OPTIONS: list[Any] = [
     *JUDGE_MODEL_OPTIONS,
@@ -74,13 +74,14 @@ def _given(names: Collection[str | None]) -> list[str]:
 
 def calibrate_run(output: Path | None, force: bool, quiet: bool, options: dict[str, Any]) -> None:
     """Judge the edits of a run, learn the gate from them, and say what it is worth; exit with 3 if judges failed."""
-    from mtagent.jobs.inputs import files_named, refuse_existing, refuse_overwriting, refuse_unwritable
+    from mtagent.jobs.inputs import files_named
+    from mtagent.jobs.outputs import refuse_existing, refuse_overwriting, refuse_unwritable
     from mtagent.learning.asking import judge_edits
     from mtagent.learning.calibration import calibrate
     from mtagent.learning.error_free import definition
-    from mtagent.learning.gain import Resampling
     from mtagent.learning.pairs import refuse_unsigned
-    from mtagent.learning.runs import Labels
+    from mtagent.learning.runs import EditLabels
+    from mtagent.metrics.significance import GroupResampling
 
     if given := _given(_OF_FILES):
         raise click.UsageError(f"--run brings the edits with it: leave out {given[0]}")
@@ -91,7 +92,7 @@ def calibrate_run(output: Path | None, force: bool, quiet: bool, options: dict[s
             "who labels the edits? Give --decisions, --human FILE, or --teacher NAME:model=MODEL; one of them"
         )
     error_free = definition(options["kind"], options["cut"])
-    resampling = Resampling(options["resamples"], options["seed"])
+    resampling = GroupResampling(options["resamples"], options["seed"])
     config = _config(options)
     name, human = options["runs"][0], None if options["human"] is None else Path(options["human"])
     if output is not None:
@@ -99,10 +100,10 @@ def calibrate_run(output: Path | None, force: bool, quiet: bool, options: dict[s
         refuse_unwritable(output)
         if not force:
             refuse_existing([output])
-    labels = None if human is None else Labels.read(human)
+    labels = None if human is None else EditLabels.read(human)
     if options["decisions"]:
         with existing_store(config.store) as store:
-            labels = Labels.of_decisions(store, name)
+            labels = EditLabels.of_decisions(store, name)
     if options["dry_run"]:
         _estimate(config, name, labels, options)
         return
@@ -178,7 +179,7 @@ def _sampled(edits: RunEdits, options: Mapping[str, Any]) -> str:
     return f"{len(edits.pairs)} of {edits.total} edits of {options['runs'][0]}, {chosen}{refused}"
 
 
-def _estimate(config: Config, name: str, labels: Labels | None, options: Mapping[str, Any]) -> None:
+def _estimate(config: Config, name: str, labels: EditLabels | None, options: Mapping[str, Any]) -> None:
     """Print what judging would take."""
     from mtagent.jobs.estimate import assumptions, counter, table
     from mtagent.learning.asking import edits_to_judge, estimate_pairs, refuse_few, require_judges

@@ -14,7 +14,7 @@ from mtagent.analysis.matching import Match, gather
 from mtagent.analysis.meta_eval import (
     SPAN_GROUPINGS,
     TESTED,
-    Settings,
+    MetaEvalSettings,
     agreement,
     as_json,
     averagings,
@@ -23,11 +23,12 @@ from mtagent.analysis.meta_eval import (
     tables,
 )
 from mtagent.analysis.mtme_folder import write_folder
-from mtagent.analysis.permutation import PERMUTATIONS, SEED, Unit
+from mtagent.analysis.permutation import PERMUTATIONS, Unit
 from mtagent.cli.options import FILE, F, store_path
 from mtagent.cli.score_inputs import SeveralScores, inputs_of, names_in, score_inputs
 from mtagent.cli.terminal import display, say
 from mtagent.jobs.export import Target
+from mtagent.metrics.significance import SEED
 from mtagent.text import table
 
 EXAMPLES = """\b
@@ -98,7 +99,7 @@ def command(**options: Any) -> None:
     """Say how well evaluators and metrics agree with people.
 
     Levels of systems, segments and error spans, each as mt-metrics-eval or the task of its field computes it. Higher
-    scores are the better ones. What the columns mean is in docs/meta-eval.md.
+    scores are the better ones. What the columns mean is in docs/reference/meta-eval.md.
     """
     _refuse_misuse(options)
     inputs = inputs_of(options, **{name: options[name] for name in ("system_scores", "metrics", "lower")})
@@ -137,7 +138,7 @@ def _refuse_misuse(options: dict[str, Any]) -> None:
         raise click.UsageError(f"--by {lost[0]}: is for the levels of systems and segments; add --level sys or seg")
 
 
-def _settings(options: dict[str, Any], matches: Sequence[Match]) -> Settings:
+def _settings(options: dict[str, Any], matches: Sequence[Match]) -> MetaEvalSettings:
     if not marking_both(matches):
         if "span" in options["levels"]:
             raise click.UsageError(
@@ -147,7 +148,7 @@ def _settings(options: dict[str, Any], matches: Sequence[Match]) -> Settings:
             raise click.UsageError(f"--by {lost[0]}: groups error spans, and there are none on both sides")
     several = any(len(match.human.names()) > 1 for match in matches)
     names = ("averaging", "tests", "unit", "permutations", "seed", "by", "unlocated", "outside")
-    return Settings(
+    return MetaEvalSettings(
         levels=options["levels"] or (_LEVELS if several else ("seg", "span")),
         distance="none" if options["distance"] == "plain" else options["distance"],
         **{name: options[name] for name in names},

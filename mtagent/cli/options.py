@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
@@ -40,6 +41,22 @@ class Names(click.ParamType[Any]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The names in ``value``, without empty ones."""
         return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+
+
+class Duration(click.ParamType[float]):
+    """Seconds: ``5``, ``5s``, ``500ms``, ``2min``, ``1h``."""
+
+    name = "duration"
+    _UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "min": 60.0, "h": 3600.0}  # noqa: RUF012 - click makes a class variable of it
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """The number of seconds."""
+        if isinstance(value, float):
+            return value
+        parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|min|h|)", str(value).strip())
+        if parts is None or not float(parts[1]):
+            self.fail(f"{value!r} is not a duration: write 5s, 500ms, 2min or 1h", param, ctx)
+        return float(parts[1]) * self._UNITS[parts[2]]
 
 
 class Option(click.Option):
@@ -83,7 +100,7 @@ class Command(click.Command):
                     formatter.write_dl(records)
         if hidden:
             formatter.write_paragraph()
-            formatter.write_text("More settings, for the file mtagent.toml or as options: see docs/configuration.md.")
+            formatter.write_text("More settings, as options or in mtagent.toml: docs/reference/configuration.md.")
 
 
 def command(name: str, examples: str, **more: Any) -> Callable[[Callable[..., Any]], click.Command]:
@@ -412,8 +429,8 @@ def read_config(options: dict[str, Any]) -> Config:
 def settings_file(named: Path | None, *, check_trust: bool = True) -> SettingsFile | None:
     """The file that ``--config`` has ``named``, or ``mtagent.toml`` in the working folder, if there is one.
 
-    It is read once in a command. Which one it is goes to standard error, unless the command is ``--quiet``. Raises
-    :class:`UntrustedSettings` for a file that isn't named and needs trust that it doesn't have.
+    It is read once in a command. Which one it is goes to standard error, unless the command is ``--quiet`` and names
+    the file itself. Raises :class:`UntrustedSettings` for a file that isn't named and needs trust that it doesn't have.
     """
     context = click.get_current_context()
     if _SETTINGS_FILE not in context.meta:
@@ -423,7 +440,9 @@ def settings_file(named: Path | None, *, check_trust: bool = True) -> SettingsFi
             file.written()  # one that isn't TOML is refused before it is announced
         if file is not None and named is None and check_trust:
             trust.check(file)
-        if file is not None and not context.params.get("quiet"):
+        # A file that was found may come from anyone, and may choose the model and the checks without needing trust.
+        is_expected = named is not None and context.params.get("quiet")
+        if file is not None and not is_expected:
             say(f"mtagent: settings from {trust.absolute(file.path)}")
         context.meta[_SETTINGS_FILE] = file
     found: SettingsFile | None = context.meta[_SETTINGS_FILE]
@@ -457,3 +476,11 @@ def read_files(options: dict[str, Any]) -> Files:
     """The files that ``options`` name; takes them out of ``options``."""
     names = ("source", "translation", "reference", "candidates", "output", "details", "force")
     return Files(format=options.pop("format_name"), **{name: options.pop(name) for name in names if name in options})
+
+
+def named_translation(spec: str) -> tuple[str, Path]:
+    """``NAME=FILE``, or a file whose name without its end is the system's: ``out/gpt.txt`` is ``gpt``."""
+    name, equals, path = spec.partition("=")
+    if equals and name and path and not Path(spec).exists():
+        return name, Path(path)
+    return ("translation" if spec == "-" else Path(spec).stem), Path(spec)

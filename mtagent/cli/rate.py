@@ -29,6 +29,7 @@ from mtagent.cli.options import (
     Command,
     Names,
     existing_store,
+    named_translation,
     option,
     read_config,
     with_options,
@@ -40,7 +41,8 @@ from mtagent.config import Config
 from mtagent.formats import RATING_FORMATS
 from mtagent.formats.files import STANDARD
 from mtagent.formats.ratings import Candidates
-from mtagent.jobs.inputs import RatingInputs, RatingOutput, named_translation
+from mtagent.jobs.inputs import RatingInputs
+from mtagent.jobs.outputs import RatingOutput
 from mtagent.jobs.rate import RatingReport, rate_file, rate_run, stored_stages
 from mtagent.jobs.summary import show_ratings
 
@@ -181,8 +183,8 @@ async def _print_requests(config: Config, what: RatingInputs | str, systems: tup
 @contextmanager
 def _candidates(config: Config, what: RatingInputs | str, systems: tuple[str, ...]) -> Iterator[Iterator[Candidates]]:
     if isinstance(what, RatingInputs):
-        with what.spooled(config) as (inputs, config):
-            yield inputs.material(config).candidates()
+        with what.opened(config) as (material, _):
+            yield material.candidates()
     else:
         with existing_store(config.store) as store:
             yield stored_stages(store, config, what, systems).candidates()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mtagent.cli.options import FILE, METRIC_OPTIONS, existing_store, tell_licences, with_options
+from mtagent.cli.options import FILE, METRIC_OPTIONS, existing_store, named_translation, tell_licences, with_options
 from mtagent.cli.runs import STORE
 from mtagent.cli.terminal import say
 from mtagent.errors import ConfigError
@@ -58,7 +58,6 @@ def command(
     What was changed and what it cost, whether it was for the better, and every segment with its texts, errors, edits
     and decisions. Reports of unfinished runs say so.
     """
-    from mtagent.jobs.inputs import named_translation
     from mtagent.report.report import ReportOptions, write_report
 
     named = tuple(named_translation(spec) for spec in baselines)

@@ -1,4 +1,4 @@
-"""``mtagent runs``: list, show, delete, rescue."""
+"""``mtagent runs``: list, show, delete."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from pathlib import Path
 
 import click
 
-from mtagent.chain.decided import Decided
-from mtagent.cli.options import FILE, STORE_OPTION, existing_store, store_path, with_options
+from mtagent.chain.decided_run import DecidedRun
+from mtagent.chain.decided_text import Decided
+from mtagent.cli.options import STORE_OPTION, existing_store, with_options
 from mtagent.cli.progress import uncounted
 from mtagent.cli.terminal import display, say
-from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.summary import show_ratings, stage_table, summaries, system_table
-from mtagent.store.rescue import rescue
 from mtagent.store.runs import RunSummary
 from mtagent.text.amounts import counted, dollars
 from mtagent.text.escaping import visible
+from mtagent.text.table import tab_separated
 
 STORE = with_options(STORE_OPTION)
 EXAMPLES = """\b
@@ -31,13 +31,12 @@ Examples:
   mtagent runs delete postedit-1a2b3c4d
   mtagent runs delete --older-than 30d --yes
   mtagent runs delete --outside
-  mtagent runs rescue new.db --store damaged.db
 """
 
 
 @click.group("runs", epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 def command() -> None:
-    """List, show and delete stored runs; save those of a damaged store. `mtagent export` writes what they hold."""
+    """List, show and delete stored runs. `mtagent export` writes what they hold."""
 
 
 @command.command("list")
@@ -48,7 +47,7 @@ def list_runs(store: Path | None) -> None:
         runs, outside = opened.runs(), opened.outside()
     click.echo("name\tstate\tstarted\tsegments\tchanged\trejected\tfailed\tcalls\ttokens\tcost\tkind\tfailed_changed")
     for run in runs:
-        click.echo("\t".join(visible(cell, one_line=True) for cell in _columns(run)))
+        click.echo(tab_separated(_columns(run)))
     if outside.calls:
         say(
             f"mtagent: besides, {counted(outside.calls, 'call')} of Agent(store=…) outside of runs, "
@@ -59,7 +58,7 @@ def list_runs(store: Path | None) -> None:
 def _columns(run: RunSummary) -> list[str]:
     counts, usage = run.counts, run.usage
     edited = ("-", "-") if run.kind == "rating" else (str(counts.changed), str(counts.rejected))
-    numbers = [str(counts.failed), str(usage.calls), str(usage.input_tokens + usage.output_tokens)]
+    numbers = [str(counts.failed), str(usage.calls), str(usage.tokens)]
     return [
         run.name,
         run.state,
@@ -186,19 +185,3 @@ def _older(runs: Sequence[RunSummary], age: str) -> list[str]:
         raise click.UsageError(f"--older-than {age!r}: write a number and h, d or w, as in 30d")
     limit = datetime.now(UTC) - timedelta(**{_AGES[match[2]]: int(match[1])})
     return [run.name for run in runs if datetime.fromisoformat(f"{run.updated}+00:00") < limit]
-
-
-@command.command("rescue")
-@click.argument("new", type=FILE, metavar="NEW.db")
-@STORE
-def rescue_runs(new: Path, store: Path | None) -> None:
-    """Copy what is whole in a damaged store into a new one, NEW.db.
-
-    Segments that are not whole are left out: the command that began their run, with --store NEW.db, does them again.
-    """
-    runs = rescue(store_path(store), new)
-    for rescued in runs:
-        lost = f", {rescued.left_out} were not whole and are left out" if rescued.left_out else ""
-        display(f"{rescued.run}: {counted(rescued.segments, 'segment')} saved{lost}")
-    say(f"mtagent: written: {new}")
-    sys.exit(3 if any(rescued.left_out for rescued in runs) else 0)

@@ -14,6 +14,7 @@ from mtagent.cli.options import (
     METRIC_OPTIONS,
     RUN_OPTIONS,
     WIDTH_OPTION,
+    named_translation,
     read_config,
     tell_licences,
     with_options,
@@ -21,7 +22,6 @@ from mtagent.cli.options import (
 from mtagent.cli.rate import SeveralFiles
 from mtagent.cli.score_inputs import names_in
 from mtagent.cli.terminal import display, say
-from mtagent.jobs.inputs import named_translation
 from mtagent.metrics.protocol import each_once
 from mtagent.metrics.significance import RESAMPLES, SEED, Resampling
 

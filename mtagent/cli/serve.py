@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from mtagent.cli.options import (
     SPENDING_OPTIONS,
     TEXTS,
     WORK_OPTIONS,
+    Duration,
     Names,
     command,
     option,
@@ -37,22 +37,6 @@ Examples:
   mtagent serve --keys keys.txt --host 0.0.0.0 --host-name mt.example.org --budget 50
 """
 SERVER, ACCESS = "Server", "Access"
-
-
-class Duration(click.ParamType[float]):
-    """Seconds: ``5``, ``5s``, ``500ms``, ``2min``, ``1h``."""
-
-    name = "duration"
-    _UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "min": 60.0, "h": 3600.0}  # noqa: RUF012 - click makes a class variable of it
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The seconds that ``value`` says."""
-        if isinstance(value, float):
-            return value
-        parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|min|h|)", str(value).strip())
-        if parts is None or not float(parts[1]):
-            self.fail(f"{value!r} is no duration: write 5s, 500ms, 2min or 1h", param, ctx)
-        return float(parts[1]) * self._UNITS[parts[2]]
 
 
 SERVER_OPTIONS = [
@@ -112,8 +96,9 @@ def serve(**options: Any) -> None:
     given = {name: options.pop(name) for name in OWN}
     try:
         from mtagent.serve.access import new_key
-        from mtagent.serve.app import LOCAL_HOSTS, bound, event_loop, make_app, run_server
+        from mtagent.serve.app import LOCAL_HOSTS, event_loop, make_app, run_server
         from mtagent.serve.service import Limits, Service
+        from mtagent.web import listening_socket
     except ModuleNotFoundError as cause:
         if (cause.name or "").startswith("mtagent"):
             raise
@@ -129,6 +114,11 @@ def serve(**options: Any) -> None:
     config = read_config(options)
     if config.offline and config.evaluator is None and not config.judges:
         say(offline(config))
+    if "translate" not in (config.effective().stages or ()):
+        say(
+            "mtagent: nothing to translate with: every text to translate is refused, and only /v1/improve works, on "
+            "texts that have a translation. Set OPENAI_API_KEY, or give --base-url, --llm local or --translator."
+        )
     service = Service(
         config,
         keys=keys,
@@ -147,7 +137,7 @@ def serve(**options: Any) -> None:
     )
     app = make_app(service, host_names=[*LOCAL_HOSTS, *given["host_names"]], allow_origins=given["allow_origins"])
     host = f"[{given['host']}]" if ":" in given["host"] else given["host"]
-    with bound(given["host"], given["port"]) as listening:
+    with listening_socket(given["host"], given["port"]) as listening:
         address = f"http://{host}:{listening.getsockname()[1]}"
         run_async(run_server(app, service, listening, lambda: say(f"mtagent: serving at {address}")), event_loop)
 

@@ -95,8 +95,8 @@ _NAMES: dict[Kind, str] = {"logprobs": "log-probabilities", "verbal": "confidenc
 
 
 def command(model: str, pair: str) -> str:
-    """The command that calibrates ``model`` for ``pair``."""
-    return f"mtagent himate calibrate -s DEV.src -t DEV.tgt -l {pair} --model {model}"
+    """The command that calibrates ``model`` for ``pair``, from a checkout."""
+    return f"python -m wmt.himate_threshold -s DEV.src -t DEV.tgt -l {pair} --model {model}"
 
 
 def file_of(folder: Path, model: str, pair: str, kind: Kind = "logprobs") -> Path:
@@ -112,11 +112,6 @@ def read(folder: Path, model: str, pair: str, kind: Kind = "logprobs") -> Confid
     """
     paths = [file_of(folder, model, pair, each) for each in sorted(get_args(Kind), key=lambda each: each != kind)]
     return next((_read(path) for path in paths if path.is_file()), None)
-
-
-def read_all(folder: Path) -> list[ConfidenceThreshold]:
-    """All calibrations in the data ``folder``, by language pair and model."""
-    return [_read(path) for path in sorted((folder / FOLDER).glob("*.json"))]
 
 
 def keep(calibration: ConfidenceThreshold, folder: Path) -> Path:

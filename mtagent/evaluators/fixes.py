@@ -13,7 +13,7 @@ from typing import Any
 from mtagent.errors import UnreadableReply
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue
-from mtagent.llm.reading import Pairs, read_json
+from mtagent.llm.reading import RepeatedKeys, read_json
 from mtagent.records import ErrorSpan, Segment
 from mtagent.text.spans import normalise
 
@@ -70,7 +70,7 @@ def parse_fixes(reply: str, errors: Sequence[ErrorSpan]) -> tuple[ErrorSpan, ...
     data = read_json(reply)
     if isinstance(data, dict) and isinstance(data.get("fixes"), list | dict):
         data = data["fixes"]
-    if isinstance(data, Pairs):
+    if isinstance(data, RepeatedKeys):
         raise UnreadableReply("it says the same thing twice")
     items = data if isinstance(data, list) else [data]
     if isinstance(data, dict) and "number" not in data:  # the numbers are its keys

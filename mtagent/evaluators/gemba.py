@@ -18,6 +18,7 @@ from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import read_json, whole_characters, without_thoughts
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
 from mtagent.text import mqm
+from mtagent.text.word_lists import alternatives, word_lists
 
 
 class GembaMQM:
@@ -306,37 +307,10 @@ _RANGE_BEFORE = regex.compile(
     r"|\d[ ]?(?:%|/100)?[ ]?(?:-|–|—|to|and|or|bis|und|oder|et|à|y|o|e|a|и|до|až|[到至〜~から에서])[ ]?$",
     regex.IGNORECASE,
 )
-# What makes a number the end of a range that is open on its other side, or denies it, by where it stands.
-_BOUNDS_BEFORE = (
-    "below", "under", "beneath", "above", "over", "beyond", "at least", "at most", "at best", "at worst", "up to",
-    "less than", "lower than", "smaller than", "fewer than", "worse than", "more than", "higher than", "greater than",
-    "better than", "larger than", "exceeds", "exceeding", "exceed", "minimum of", "maximum of", "not", "never",
-    "unter", "über", "unterhalb von", "oberhalb von", "mindestens", "höchstens", "weniger als", "mehr als", "nicht",
-    "moins de", "plus de", "au moins", "au plus", "inférieur à", "supérieur à", "inférieure à", "supérieure à", "pas",
-    "menos de", "más de", "por debajo de", "por encima de", "al menos", "como máximo", "como mínimo", "inferior a",
-    "superior a", "abaixo de", "acima de", "mais de", "pelo menos", "no máximo", "não",
-    "meno di", "più di", "sotto", "sopra", "almeno", "al massimo", "non",
-    "ниже", "выше", "менее", "более", "меньше", "больше", "не", "méně než", "více než", "pod", "nad", "nejméně",
-)  # fmt: skip
-_BOUNDS_BEFORE_UNSPACED = (
-    "低于",
-    "低於",
-    "不到",
-    "不足",
-    "高于",
-    "高於",
-    "超过",
-    "超過",
-    "至少",
-    "至多",
-    "最多",
-    "不是",
-    "최소",
-    "최대",
-)
+_BOUNDS = word_lists("gemba")["bound_before"]
 _BOUND_BEFORE = regex.compile(
-    rf"(?:\b(?:{'|'.join(_BOUNDS_BEFORE)})(?:[ ](?:an?|the|of|a[ ]score[ ]of|score[ ]of))?[ ]?"
-    rf"|(?:{'|'.join(_BOUNDS_BEFORE_UNSPACED)})[ ]?|(?<![-=~])[<>≤≥≦≧][ ]?)$",
+    rf"(?:\b(?:{alternatives(_BOUNDS['words'])})(?:[ ](?:an?|the|of|a[ ]score[ ]of|score[ ]of))?[ ]?"
+    rf"|(?:{alternatives(_BOUNDS['parts'])})[ ]?|(?<![-=~])[<>≤≥≦≧][ ]?)$",
     regex.IGNORECASE,
 )
 _BOUND_AFTER = regex.compile(

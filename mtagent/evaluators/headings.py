@@ -21,6 +21,7 @@ from mtagent.records import ErrorSpan, Severity
 from mtagent.text import mqm
 from mtagent.text.scripts import is_spaced
 from mtagent.text.spans import normalise
+from mtagent.text.word_lists import alternatives, word_lists
 
 # Quoted spans
 
@@ -120,9 +121,7 @@ def _end_of_span(line: str, at: int, quote: str, known: Known) -> int | None:
                 break
         elif mark == quote:
             depth += _opens(line, place, mark)
-    if len(ends) > 1 or balanced is None:
-        return next((end for end in reversed(ends) if known.quotes(line[at:end])), balanced)
-    return balanced
+    return next((end for end in reversed(ends) if known.quotes(line[at:end])), balanced)
 
 
 def _opens(line: str, at: int, quote: str) -> bool:
@@ -136,27 +135,13 @@ def _in_word(char: str) -> bool:
 
 # Lines of errors
 
-_DIMENSION = (
-    r"(?:accuracy|adequacy|fluency|style|terminology|locale(?:[ -]conventions?)?|audience(?:[ -]appropriateness)?"
-    r"|linguistic[ -]conventions?|design|markup|verity)"
-)
-_SUBTYPE = (
-    r"(?:additions?|mis-?translat(?:ions?|ed)|(?:under|over)-?translation|omissions?|omitted|untranslated|grammar"
-    r"|grammatical|inconsisten(?:cy|t)|punctuation|register|spelling|typos?|awkward(?:ness)?|unnatural|unidiomatic"
-    r"|inappropriate|non-?translation|other|source (?:error|issue)|word (?:order|choice|form)|capitali[sz]ation|tense"
-    r"|agreement|syntax|wording|literal|format(?:ting)?|redundan(?:cy|t)|gender|character[ -]encoding|no[ -]errors?"
-    r"|incorrect|wrong|do not translate|unclear reference|unnatural flow|offensive|whitespace"
-    r"|culture[- ]specific reference|term not applied|markup tag"
-    r"|(?:organi[sz]ational|company|third-party|inconsistent|unidiomatic) style"
-    r"|(?:number|currency|measurement|time|date|address|telephone|emoji)(?:/time)? formats?)"
-)
-_KNOWN = rf"(?:{_DIMENSION}|{_SUBTYPE})"
+_LISTS = word_lists("headings")
+_DIMENSION = rf"(?:{alternatives(_LISTS['dimension'])})"
+_KNOWN = rf"(?:{_DIMENSION}|{alternatives(_LISTS['subtype'])})"
 _CATEGORY = regex.compile(r"[^\W\d_][\w /&'’-]*+", regex.IGNORECASE)
 _KNOWN_WORD = regex.compile(rf"\b{_KNOWN}\b", regex.IGNORECASE)
 _TWO_LEVELS = regex.compile(rf"({_DIMENSION})(?:\s*+[/\\:>|→(]|\s[-–—]+\s)\s*+([^()\s][^()]*+)\)?", regex.IGNORECASE)
-_SENTENCE = regex.compile(
-    r"(?<!\S)(?:is|are|was|were|be|been|has|have|should|could|would|this|that|it|not|except|but|apart|besides)(?!\S)"
-)
+_SENTENCE = regex.compile(rf"(?<!\S)(?:{alternatives(_LISTS['sentence'])})(?!\S)")
 _BULLETS = regex.compile(
     r"(?:[-*•‣▪◦·–—+>#]++\s*+|\(?\d{1,3}[.):\]]++\s*+|\[\d{1,3}\]\s*+|\(?[a-z][.)]\s++|\s++)*+", regex.IGNORECASE
 )
@@ -174,56 +159,26 @@ _NEXT_BY_SPAN = regex.compile(
     rf"(?:[,;|]\s*+{_BEFORE_ITEM}?|\s{_BEFORE_ITEM})(?={MARK}\s*+[-–—:(]+\s*+(?:\w+\s)?{_KNOWN}\b)", regex.IGNORECASE
 )
 _MORE_SPANS = regex.compile(rf"(?:\s*+(?:[,;、，]\s*+)?(?:(?:and|und|&)\s)?\s*+{MARK})*+", regex.IGNORECASE)
-_FIX = regex.compile(
-    rf"(?:(?:->|→|=>|⇒)"
-    r"|\b(?:should|must|ought\sto|needs\sto)\s(?:rather\s|instead\s|have\s|better\s)?(?:be|been|read|say)"
-    r"(?:\s(?:translated|rendered)\sas|\s(?:replaced|changed|corrected)\s(?:with|to|by|into))?"
-    r"|\b(?:suggest(?:ion|ed)|correction|corrected|fix|better)(?:\s(?:translation|version|fix|correction|as|would\sbe|is))*+"
-    r"|\bcorrect\s(?:translation|version|form|spelling|term|word)(?:\s(?:would|should)\sbe|\sis)?"
-    r"|(?:^|[,;.(:–—-]\s?|\b(?:should|must|please|to)\s)(?:use|(?:replace|change|correct)(?:\sit)?\s(?:with|to|by|into)))"
-    rf"\s?:?\s?{MARK}",
-    regex.IGNORECASE,
-)
+_FIX = regex.compile(rf"(?:{alternatives(_LISTS['fix'])})\s?:?\s?{MARK}", regex.IGNORECASE)
 # The words before a span after which it is only the place of an error: "missing comma after …", "the verb in …"
-_BESIDE = regex.compile(
-    r"\b(?:after|before|between|following|preceding|behind|around|inside|within|in|at|to|into|from|with"
-    r"|near|beside|(?<!\buse\s)of|missing|lacks?|lacking|omits?|omitted|absen\w+|without|insert\w*"
-    r"|add(?:s|ed|ing|ition)?|second|first)"
-    rf"\b[^{MARK}.:;]{{0,30}}$",
-    regex.IGNORECASE,
-)
-_OFFERED = regex.compile(
-    r"\be\.?g\.|\b(?:such\sas|for\s(?:example|instance)|perhaps|maybe|might|could|may|possibly)\b", regex.IGNORECASE
-)
-_DESCRIBED = regex.compile(
-    r"(?:un)?capitali[sz]ed|(?:lower|upper)[ -]?case|plural|singular|removed|deleted|omitted|translated|italici[sz]ed"
-    r"|bold|hyphenated|(?:a\s)?(?:comma|period|full\sstop|colon|semicolon|space|hyphen|dash|quotation\smarks?)|past\stense",
-    regex.IGNORECASE,
-)
+_BESIDE = regex.compile(rf"\b(?:{alternatives(_LISTS['beside'])})\b[^{MARK}.:;]{{0,30}}$", regex.IGNORECASE)
+_OFFERED = regex.compile(alternatives(_LISTS["offered"]), regex.IGNORECASE)
+_DESCRIBED = regex.compile(alternatives(_LISTS["described"]), regex.IGNORECASE)
 _INSTEAD = regex.compile(rf"\s*+(?:instead\sof|rather\sthan|in\splace\sof)\s{MARK}", regex.IGNORECASE)
-_RENDERED = regex.compile(
-    r"(?:(?<!\b(?:not|be)\s)\b(?:mis)?(?:translated|rendered|interpreted|expressed|conveyed|put|turned)\s(?:\w+ly\s)?"
-    rf"(?:as|to|into|with|by)|\b(?:became|becomes|turned\sinto))\s{MARK}",
-    regex.IGNORECASE,
-)
+_RENDERED = regex.compile(rf"(?:{alternatives(_LISTS['rendered'])})\s{MARK}", regex.IGNORECASE)
 _ARROW_BETWEEN = regex.compile(rf"\s*+(?:->|→|=>|⇒)\s*+{MARK}")
 _INTRODUCED = regex.compile(
     rf"(?:the\s)?(?:source\s|original\s)?(?:word|phrase|term|expression|name|text|sentence)s?\s(?={MARK})",
     regex.IGNORECASE,
 )
 _NONE = regex.compile(
-    r"(?:there\s(?:is|are|was|were)\s)?(?:no[- ]?errors?|none|null|n\s?/\s?a|na|nil|nothing|not\sapplicable"
-    rf"|no\s(?:(?:critical|major|minor|neutral|serious|significant|notable|obvious|apparent|other|further|such|mqm"
-    rf"|translation|{_DIMENSION}|or|and),?\s)*+(?:errors?|issues?|problems?|mistakes?))"
-    r"(?:\s(?:(?:were|was|are|is|have\sbeen|has\sbeen|to)\s)?(?:found|identified|detected|present|observed|noted|report|here))?"
+    rf"(?:there\s(?:is|are|was|were)\s)?(?:{alternatives(_LISTS['none'])}"
+    rf"|no\s(?:(?:{alternatives(_LISTS['none_kinds'])}|{_DIMENSION}),?\s)*+(?:errors?|issues?|problems?|mistakes?))"
+    rf"(?:\s(?:(?:were|was|are|is|have\sbeen|has\sbeen|to)\s)?(?:{alternatives(_LISTS['none_found'])}))?"
     r"(?:\sin\s(?:the|this)\stranslation)?(?:\s?\([^()]*+\))?",
     regex.IGNORECASE,
 )
-_NO_CATEGORY = regex.compile(
-    r"\b(?:suggest|correct|fix\b|better\b|source|original|reference|translat|target|text|context|expla|reason|rationale"
-    r"|example|note|comment|instead|meaning|literally|score|(?:word|phrase|sentence)s?\b)",
-    regex.IGNORECASE,
-)
+_NO_CATEGORY = regex.compile(rf"\b(?:{alternatives(_LISTS['no_category'])})", regex.IGNORECASE)
 _FRAGMENTS = regex.compile(r"[:：,;()|=.]|\s[-–—]+\s|\s[-–—]+$|^[-–—]+")
 _CUT = regex.compile(r"\s\(|\s(?:->|→|=>|⇒|[-–—])\s|[;:,]\s|\.$")
 _ARROW = regex.compile(r"(?:->|→|=>|⇒)\s*+([^\s(;→>]++(?:\s[^\s(;→>]++)*+)")
@@ -486,31 +441,15 @@ _LABEL = regex.compile(r"(explanation|reason(?:ing)?)\s?[:：]\s*+", regex.IGNOR
 _SUGGESTION = regex.compile(
     rf"(?:suggest(?:ion|ed(?:\s\w+)?)|correct(?:ion|ed(?:\s\w+)?)|fix)\s?[:：]\s?{MARK}\.?", regex.IGNORECASE
 )
-_REMARK = regex.compile(
-    r"overall|in\s(?:summary|conclusion|total|general|short)|notes?\b|please"
-    r"|let\sme\sknow|i\shope|hope\sth|if\syou|based\son|(?:mqm\s|overall\s|quality\s|final\s)?score"
-    r"|<score>|final|no\s(?:other|further|additional|more)\b|other\sthan|apart\sfrom|otherwise"
-    r"|end\sof|(?:corrected|improved|suggested|better|revised)\s(?:translation|version)|explanations?\b|[-=*_~]{3,}$",
-    regex.IGNORECASE,
-)
-_ABOUT_ALL = regex.compile(
-    r"the\s(?:rest|remaining|other|above|final|translation|overall)|this\stranslation|these", regex.IGNORECASE
-)
-_COMPLAINT = regex.compile(
-    r"error|mistransl|omi(?:t|ss)|should|wrong|incorrect|missing|inaccura|awkward|\balso\b", regex.IGNORECASE
-)
+_REMARK = regex.compile(alternatives(_LISTS["remark"]), regex.IGNORECASE)
+_ABOUT_ALL = regex.compile(alternatives(_LISTS["about_all"]), regex.IGNORECASE)
+_COMPLAINT = regex.compile(alternatives(_LISTS["complaint"]), regex.IGNORECASE)
 _NO_COMPLAINT = regex.compile(
     r"\b(?:no|any|without|zero|not\sany|free\s(?:of|from))\s(?:[\w/'-]+,?\s){0,12}?(?:errors?|issues?|problems?|mistakes?)\b",
     regex.IGNORECASE,
 )
-_PRAISE = regex.compile(
-    r"\b(?:accurate\w*|correct\w*|appropriate\w*|natural\w*|fluent\w*|adheres?|preserves?|conveys?|well)\b",
-    regex.IGNORECASE,
-)
-_LIMITED = regex.compile(
-    r"\b(?:but|however|although|though|except|apart|aside|besides|other\sthan|yet|only|could|might|slight\w*)\b",
-    regex.IGNORECASE,
-)
+_PRAISE = regex.compile(rf"\b(?:{alternatives(_LISTS['praise'])})\b", regex.IGNORECASE)
+_LIMITED = regex.compile(rf"\b(?:{alternatives(_LISTS['limited'])})\b", regex.IGNORECASE)
 # "Accuracy errors:" over a list of its own, as in an annotation by dimensions
 _GROUP = regex.compile(
     rf"\[?({_DIMENSION}(?:\sand\smarkup)?|(?:non-translation|other)(?=\serr))(?:\s(?:errors?|issues?))?\]?\s?(?:[:：]\s*+|$)",

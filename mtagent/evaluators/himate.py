@@ -45,17 +45,17 @@ UNREADABLE = (UnreadableReply, EmptyReply)
 Verdict = Literal["corrected", "no difference", "worse"]
 
 
-class ErrorView(NamedTuple):
+class ErrorOpinion(NamedTuple):
     """What an agent thinks of one error."""
 
     exists: bool
     severity: Severity
 
 
-class Statement(NamedTuple):
+class DiscussionTurn(NamedTuple):
     """One turn of a discussion."""
 
-    views: tuple[ErrorView, ...]
+    views: tuple[ErrorOpinion, ...]
     """On each error, in order."""
     comment: str = ""
     """The reason."""
@@ -81,7 +81,7 @@ class SubtypeErrors:
     flagged: tuple[ErrorSpan, ...] = ()
     """The errors that the agent found first."""
     reflection: Reflection | None = None
-    discussion: tuple[Statement, ...] = ()
+    discussion: tuple[DiscussionTurn, ...] = ()
     warnings: tuple[str, ...] = ()
     unreadable: str = ""
     """Why none of the agent's replies could be read."""
@@ -265,8 +265,8 @@ class HiMATE:
     async def _discuss(self, case: _Case, confirmed: SubtypeErrors, values: Values) -> SubtypeErrors:
         """Collaborative discussion (§3.4): the core type's agent begins, and the last statement decides."""
         category = confirmed.subtype.category
-        views = tuple(ErrorView(True, error.severity) for error in confirmed.flagged)
-        discussion: list[Statement] = []
+        views = tuple(ErrorOpinion(True, error.severity) for error in confirmed.flagged)
+        discussion: list[DiscussionTurn] = []
         agreed = False
         warning = ""
         while len(discussion) < self._turns and not agreed:
@@ -392,7 +392,7 @@ def listed(errors: Iterable[ErrorSpan]) -> str:
     return "\n".join(lines)
 
 
-def minutes(discussion: Sequence[Statement]) -> str | None:
+def minutes(discussion: Sequence[DiscussionTurn]) -> str | None:
     """The statements so far, as the prompts show them to the next agent."""
     lines = []
     for turn, statement in enumerate(discussion):
@@ -683,7 +683,7 @@ def _short_answer(reply: str) -> str:
     return regex.sub(r"[*#`\"“”{}]+|\b_|_\b", "", text_in(reply)).strip()
 
 
-def parse_statement(reply: str, current: tuple[ErrorView, ...]) -> Statement:
+def parse_statement(reply: str, current: tuple[ErrorOpinion, ...]) -> DiscussionTurn:
     """An agent's views on the errors, given the ``current`` views; an agent that agrees need not repeat them.
 
     Reads JSON with ``agrees``, ``errors`` and ``comment``. Raises :class:`RatingParseError` if an error is not judged,
@@ -707,23 +707,23 @@ def parse_statement(reply: str, current: tuple[ErrorView, ...]) -> Statement:
     if not items:
         if not agrees:
             refuse("it says of no error whether it exists")
-        return Statement(current, comment)
+        return DiscussionTurn(current, comment)
     if isinstance(items, dict):
         items = [items]
     if not isinstance(items, list):
         refuse("its errors are no list")
-    by_number: dict[str, ErrorView] = {}
+    by_number: dict[str, ErrorOpinion] = {}
     for place, item in enumerate(items, start=1):
         judged = fields_of(item)
         exists = _truth(judged, _EXISTS)
         if exists is None:
             refuse(f"it says neither yes nor no to whether an error exists: {str(item)[:40]!r}")
         severity = _severity(judged.get("severity")).severity if exists else "neutral"
-        by_number[str(judged.get("number", place))] = ErrorView(exists, severity)
+        by_number[str(judged.get("number", place))] = ErrorOpinion(exists, severity)
     numbers = [str(number) for number in range(1, len(current) + 1)]
     if len(by_number) != len(items) or set(by_number) != set(numbers):
         refuse(f"it judges the errors {', '.join(by_number)}; there are 1 to {len(current)}")
     views = tuple(by_number[number] for number in numbers)
     if agrees and views != current:
         refuse("it agrees, and gives views of its own that differ")
-    return Statement(views, comment)
+    return DiscussionTurn(views, comment)

@@ -25,10 +25,10 @@ import regex
 from pydantic import ValidationError
 
 from mtagent.errors import InputError
-from mtagent.formats.files import Line, lines_of
+from mtagent.formats.files import TextLine, lines_of
 from mtagent.formats.glossary import read_glossary
 from mtagent.formats.json_text import parsed_lines
-from mtagent.formats.tables import Dialect, rows
+from mtagent.formats.tables import open_table
 from mtagent.records import Found, Record
 from mtagent.text.scripts import UNSPACED
 
@@ -174,7 +174,7 @@ def read_notes(path: Path) -> list[Entry]:
 def _markdown(path: Path, title: str) -> Iterator[Entry]:
     """One entry per section, or several for a long one; its title has all headings above it."""
     headings: dict[int, str] = {}  # by level, from the outermost to the current one
-    sections: list[tuple[str, list[Line]]] = [(title, [])]
+    sections: list[tuple[str, list[TextLine]]] = [(title, [])]
     fence = ""  # the beginning of a code block, in which nothing is a heading
     for line in lines_of(path):
         mark = _FENCE.match(line.text)
@@ -189,7 +189,7 @@ def _markdown(path: Path, title: str) -> Iterator[Entry]:
         headings[level] = heading[2] or ""
         sections.append((" › ".join(filter(None, headings.values())) or title, []))
     for name, section in sections:
-        piece: list[list[Line]] = []  # whole paragraphs, as many as LONGEST allows
+        piece: list[list[TextLine]] = []  # whole paragraphs, as many as LONGEST allows
         length = 0
         for paragraph in _paragraphs(section):
             paragraph_length = sum(len(line.text) + 1 for line in paragraph)
@@ -203,30 +203,25 @@ def _markdown(path: Path, title: str) -> Iterator[Entry]:
             yield _entry(piece, name)
 
 
-def _paragraphs(lines: Iterable[Line]) -> Iterator[list[Line]]:
+def _paragraphs(lines: Iterable[TextLine]) -> Iterator[list[TextLine]]:
     for has_text, group in groupby(lines, key=lambda line: bool(line.text.strip())):
         if has_text:
             yield list(group)
 
 
-def _entry(paragraphs: list[list[Line]], title: str) -> Entry:
+def _entry(paragraphs: list[list[TextLine]], title: str) -> Entry:
     text = "\n\n".join("\n".join(line.text for line in lines) for lines in paragraphs)
     return Entry(title=title, text=text, line=paragraphs[0][0].number)
 
 
 def _table(path: Path, title: str) -> Iterator[Entry]:
-    lines = lines_of(path)
-    header = next(lines, None)
-    if header is None:
-        return
-    quoted = path.suffix.casefold() == ".csv"
-    dialect = Dialect(next((mark for mark in "\t;," if mark in header.text), ","), quoted)
-    names = [name.strip() for name in next(rows(iter([header]), dialect, path)).cells]
+    table = open_table(path, "\t;,", quoted=path.suffix.casefold() == ".csv", plain=str.strip)
+    names = table.names
     plain = [name.casefold() for name in names]
     if {"source", "target"} <= set(plain):
         read_glossary(path)  # raises an error that names what is wrong in a glossary
     title_column = next((plain.index(name) for name in _TITLES if name in plain), 0)
-    for row in rows(lines, dialect, path, len(names)):
+    for row in table.rows:
         cells = {name: cell.strip() for name, cell in zip(names, row.cells, strict=True) if cell.strip()}
         texts = []
         languages = []

@@ -25,7 +25,7 @@ from mtagent.llm.dialogue import AGAIN, Dialogue
 from mtagent.llm.gathering import together
 from mtagent.llm.prompts import Prompt
 from mtagent.llm.protocol import LLM
-from mtagent.llm.reading import Pairs, read_json
+from mtagent.llm.reading import RepeatedKeys, read_json
 from mtagent.llm.request import settings_of
 from mtagent.records import Completion, ErrorSpan, Found, Message, Rating, Segment, Severity, Tool, ToolCall
 
@@ -724,7 +724,7 @@ def _listed(value: Any) -> list[Any]:
     """``value`` as a list: nothing, one, or several."""
     if value is None or (isinstance(value, str) and _says_nothing(value)):
         return []
-    if isinstance(value, list) and not isinstance(value, Pairs):
+    if isinstance(value, list) and not isinstance(value, RepeatedKeys):
         return [item for item in value if item is not None]
     return [value]
 
@@ -838,7 +838,7 @@ def _tool_name(written: str) -> str:
 
 
 def _in_json(data: Any) -> list[Action]:
-    if isinstance(data, Pairs):
+    if isinstance(data, RepeatedKeys):
         refuse("the JSON gives a field twice")
     if isinstance(data, list):
         return [action for item in data for action in _in_json(item)]
@@ -867,7 +867,7 @@ def _arguments(written: Any) -> dict[str, Any]:
     if isinstance(written, str):
         is_empty = written.strip().casefold() in ("", "none", "null", "{}")
         written = {} if is_empty else read_json(written)
-    if isinstance(written, Pairs) or not isinstance(written, dict | None):
+    if isinstance(written, RepeatedKeys) or not isinstance(written, dict | None):
         refuse("the arguments are not a JSON object")
     arguments = {str(key): value for key, value in (written or {}).items()}
     return renamed(arguments, PAPER_ARGUMENTS)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, NoReturn
 
 from mtagent.errors import EmptyReply, RatingParseError, UnreadableReply
-from mtagent.llm.reading import EXCERPT, Answer, Pairs, plain_text
+from mtagent.llm.reading import EXCERPT, Answer, RepeatedKeys, plain_text
 from mtagent.records import ErrorSpan, Severity, Side
 from mtagent.text import mqm, scripts
 from mtagent.text.spans import Finding, find_spans
@@ -69,7 +69,7 @@ def fields_of(data: Any) -> dict[str, Any]:
     """
     if type(data) is list and len(data) == 1:
         data = data[0]
-    if isinstance(data, Pairs):
+    if isinstance(data, RepeatedKeys):
         by_name = dict(data)
         if any(value != by_name[key] for key, value in data):
             refuse("it says two different things under the same name")
@@ -170,8 +170,8 @@ def read_items(data: Any) -> Iterator[Item]:
     """The fields of each error, whichever shape the JSON has."""
     if data == {}:
         refuse("an empty object says neither which errors there are nor that there is none")
-    # Pairs are an object that has a field twice.
-    has_repeated_field = isinstance(data, Pairs)
+    # RepeatedKeys are an object that has a field twice.
+    has_repeated_field = isinstance(data, RepeatedKeys)
     lists = []
     for key, value in _key_values(data):
         if str(key).strip().casefold() in _LISTS and isinstance(value, list | dict):
@@ -181,7 +181,7 @@ def read_items(data: Any) -> Iterator[Item]:
     if lists:
         data = lists[0]
     is_error = isinstance(data, dict) and any(str(key).casefold().replace("_", " ") in _SPAN for key in data)
-    is_keyed_by_span = isinstance(data, Pairs) or (isinstance(data, dict) and not is_error)
+    is_keyed_by_span = isinstance(data, RepeatedKeys) or (isinstance(data, dict) and not is_error)
     if not is_keyed_by_span:
         for item in data if isinstance(data, list) else [data]:
             yield _item(item)
@@ -196,7 +196,7 @@ def read_items(data: Any) -> Iterator[Item]:
 
 def _key_values(data: Any) -> Iterable[tuple[Any, Any]]:
     """The fields of an object, also of one that has a field twice; none for other data."""
-    if isinstance(data, Pairs):
+    if isinstance(data, RepeatedKeys):
         return data
     if isinstance(data, dict):
         return data.items()

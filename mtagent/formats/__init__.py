@@ -75,8 +75,8 @@ def installed() -> dict[str, Format]:
 def by_path(path: Path, format_name: str | None = None) -> Format:
     """The format called ``format_name``, or else the one that the end of the file's name stands for, or ``lines``.
 
-    Formats of other packages count too; the package's own go before them. Raises :class:`ConfigError` where the name of
-    standard input or of a pipe tells nothing, and for files that are known not to be plain text.
+    Formats of other packages count too; the package's own go before them. Raises :class:`ConfigError` for
+    standard input without a ``format_name``, and for files that are known not to be plain text.
     """
     if format_name is not None:
         form = FORMATS.get(format_name) or installed().get(format_name)

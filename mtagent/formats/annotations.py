@@ -160,7 +160,8 @@ def own_spans(value: object, where: str) -> tuple[ErrorSpan, ...]:
     items, spans = objects_in(value, "'errors'", where), []
     for number, item in enumerate(items, start=1):
         place = f"{where}: error {number} of {len(items)}"
-        missing, unknown = [name for name in needed if name not in item], [name for name in item if name not in fields]
+        missing = [name for name in needed if name not in item]
+        unknown = [name for name in item if name not in fields]
         if missing or unknown:
             why = f"no {' and no '.join(map(repr, missing))}" if missing else f"unknown field {unknown[0]!r}"
             more = ", ".join(name for name in fields if name not in needed)
@@ -175,7 +176,7 @@ def own_spans(value: object, where: str) -> tuple[ErrorSpan, ...]:
     return tuple(spans)
 
 
-class Comet:
+class CometJson:
     """The JSON of ``comet-score --to_json`` with an XCOMET model: ``{FILE: [{"src", "mt", "COMET", "errors", …}]}``.
 
     A system is called as its file of translations was.
@@ -202,18 +203,8 @@ class Comet:
             for number, values in enumerate(objects_in(segments, repr(system), str(path)), start=1):
                 where, errors = f"{path}: {system}, segment {number}", None
                 if values.get("errors") is not None:
-                    errors = tuple(
-                        error_span(
-                            where,
-                            severity=error.get("severity"),
-                            start=offset(error.get("start"), where),
-                            end=offset(error.get("end"), where),
-                            text=text_field(error, "text", where),
-                            explanation=f"confidence {confidence:.2f}" if isinstance(confidence, int | float) else None,
-                        )
-                        for error in objects_in(values["errors"], '"errors"', where)
-                        for confidence in [error.get("confidence")]
-                    )
+                    items = objects_in(values["errors"], '"errors"', where)
+                    errors = tuple(_comet_error(item, where) for item in items)
                 texts = fields_of(values, where, source="src", translation="mt")
                 about = {"segment": str(number), "system": system, "rater": "COMET"}
                 annotations.append(Annotation(where=where, errors=errors, **about, **texts))
@@ -224,7 +215,19 @@ class Comet:
         return annotations
 
 
-COMET = Comet()
+def _comet_error(values: dict[str, Any], where: str) -> ErrorSpan:
+    confidence = values.get("confidence")
+    return error_span(
+        where,
+        severity=values.get("severity"),
+        start=offset(values.get("start"), where),
+        end=offset(values.get("end"), where),
+        text=text_field(values, "text", where),
+        explanation=f"confidence {confidence:.2f}" if isinstance(confidence, int | float) else None,
+    )
+
+
+COMET = CometJson()
 
 
 _NAMES = {
@@ -257,20 +260,21 @@ class BioMqm:
 
 
 def _errors(data: Any, side: TextSide, where: str) -> tuple[ErrorSpan, ...]:
-    return tuple(
-        error_span(
+    errors = []
+    for values in objects_in(data, f"the errors of the {side}", where):
+        texts = [values[name] for name in ("term", "span", "text") if isinstance(values.get(name), str)]
+        categories = [name_field(values, name) for name in ("error_category", "error_subcategory")]
+        error = error_span(
             where,
-            severity=error.get("severity"),
-            start=offset(error.get("startIndex"), where),
-            end=offset(error.get("endIndex"), where, inclusive_end=True),
-            text=next((error[name] for name in ("term", "span", "text") if isinstance(error.get(name), str)), ""),
-            category="/".join(
-                filter(None, (name_field(error, name) for name in ("error_category", "error_subcategory")))
-            ),
+            severity=values.get("severity"),
+            start=offset(values.get("startIndex"), where),
+            end=offset(values.get("endIndex"), where, inclusive_end=True),
+            text=texts[0] if texts else "",
+            category="/".join(filter(None, categories)),
             side=side,
         )
-        for error in objects_in(data, f"the errors of the {side}", where)
-    )
+        errors.append(error)
+    return tuple(errors)
 
 
 BIO_MQM = BioMqm()

@@ -114,9 +114,11 @@ def mapped(
 ) -> dict[str, str]:
     """Each of ``names`` with its ``plain`` form. Raises :class:`OutputError` where two would become one."""
     written = {name: plain(name) for name in names}
-    for name in written:
-        if twin := next((other for other in written if other != name and written[other] == written[name]), None):
-            raise OutputError(f"{output}: {name!r} and {twin!r} would both be called {written[name]!r}: {way_out}")
+    first_names: dict[str, str] = {}
+    for name, written_name in written.items():
+        first = first_names.setdefault(written_name, name)
+        if first != name:
+            raise OutputError(f"{output}: {first!r} and {name!r} would both be called {written_name!r}: {way_out}")
     return written
 
 
@@ -127,9 +129,14 @@ def renamed(names: dict[str, str]) -> tuple[str, ...]:
 
 
 def free_name(name: str, taken: Collection[str]) -> str:
-    """``name``, or else ``name_2``, ``name_3`` …, whichever is not ``taken``."""
-    numbered = (f"{name}_{number}" for number in count(2))
-    return name if name not in taken else next(fresh for fresh in numbered if fresh not in taken)
+    """``name``, or else the first of ``name_2``, ``name_3`` … that is not ``taken``."""
+    if name not in taken:
+        return name
+    for number in count(2):
+        numbered = f"{name}_{number}"
+        if numbered not in taken:
+            return numbered
+    raise AssertionError("numbers do not end")
 
 
 class RaterNames:

@@ -1,10 +1,11 @@
 """Text files, exactly: UTF-8 only, lines that end at ``\\n`` only, and output that is never half-written.
 
-Standard input and pipes, which can be read only once, are copied, or refused where they would be read again later.
+Standard input, which can be read only once, is copied, or refused where it would be read again later.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import secrets
 import shutil
@@ -27,7 +28,7 @@ CHUNK = 2**20
 """How many bytes are read at once where lines do not matter."""
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """A line of a file: its number from 1, its text, and how it ends (``\\n``, ``\\r\\n``, or nothing at all)."""
 
     number: int
@@ -35,7 +36,7 @@ class Line(NamedTuple):
     end: str
 
 
-def lines_of(path: Path) -> Iterator[Line]:
+def lines_of(path: Path) -> Iterator[TextLine]:
     """Yield the lines of a UTF-8 file, without its byte order mark.
 
     Only ``\\n`` and ``\\r\\n`` end a line, as ``wc -l`` counts. The other line breaks (``text.paragraphs.LINE_BREAKS``)
@@ -55,8 +56,10 @@ def lines_of(path: Path) -> Iterator[Line]:
                 raise InputError(f"{path}:{number}:{place}: a NUL byte; text has none (is it UTF-16, or not text?)")
             if number == 1:
                 text = text.removeprefix(BOM)
-            end = "\r\n" if text.endswith("\r\n") else "\n" if text.endswith("\n") else ""
-            yield Line(number, text.removesuffix(end), end)
+            end = ""
+            if text.endswith("\n"):
+                end = "\r\n" if text.endswith("\r\n") else "\n"
+            yield TextLine(number, text.removesuffix(end), end)
 
 
 def _undecodable(path: Path, number: int, raw: bytes, start: int) -> str:
@@ -99,6 +102,15 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 def reason_of(error: OSError) -> str:
     """What the operating system says, as the end of a message."""
     return (error.strerror or str(error) or type(error).__name__).lower()
+
+
+def sha256(path: Path) -> str:
+    """The hash of a file's content. Raises :class:`InputError`."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"{path}: {reason_of(error)}") from error
 
 
 def private(path: str, flags: int) -> int:
@@ -193,14 +205,14 @@ def _reported(path: Path) -> Iterator[None]:
         raise OutputError(f"{path}: cannot be written: {reason_of(error)}") from error
 
 
-# Standard input and pipes
+# Standard input
 
 PREFIX = "mtagent-spool-"
 """How the names of the folders with copies begin."""
 
 _COPY = "input"
 _LIMIT = "MTAGENT_SPOOL_GIB"
-"""The environment variable with the most gibibytes that are copied from one pipe."""
+"""The environment variable with the most gibibytes of standard input that are copied."""
 
 _USUAL_GIB = "4"
 
@@ -213,12 +225,15 @@ def refuse_pipe(path: Path, what: str) -> None:
 
 @contextmanager
 def spooled(path: Path) -> Iterator[Path]:
-    """A path that can be read twice: a temporary copy of standard input or a pipe, any other path itself.
+    """A path that can be read twice: a temporary copy of standard input, any other path itself.
 
     The copy lies in a fresh folder that only this user can read, and goes when the block ends. Raises
-    :class:`InputError` where it would be longer than the environment variable ``MTAGENT_SPOOL_GIB`` allows.
+    :class:`InputError` where it would be longer than the environment variable ``MTAGENT_SPOOL_GIB`` allows, and for a
+    pipe that has a name.
     """
-    if path != STANDARD and (path.is_file() or path.is_dir() or not path.exists()):
+    if path != STANDARD:
+        if path.is_fifo():
+            raise InputError(f"{path}: is a pipe, which can be read only once; give a file, or - for standard input")
         yield path
         return
     from filelock import FileLock
@@ -227,8 +242,8 @@ def spooled(path: Path) -> Iterator[Path]:
     folder = Path(tempfile.mkdtemp(prefix=PREFIX))
     try:
         with FileLock(folder / "lock"):  # locked before anything is in it: see remove_stale
-            copy = folder / (_COPY if path == STANDARD else _COPY + "".join(path.suffixes))  # it may tell the format
-            _copy(path, copy)
+            copy = folder / _COPY
+            _copy_standard_input(copy)
             yield copy
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -236,14 +251,9 @@ def spooled(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def spooled_copies(named: dict[str, Path]) -> Iterator[dict[str, Path]]:
-    """The same paths, with copies of standard input and pipes in their place; an error names what the user knows."""
+    """The same paths, with a copy of standard input in its place; an error names what the user knows."""
     if list(named.values()).count(STANDARD) > 1:
         raise InputError("only one of the files can be standard input")
-    pipes = [(pipe, path) for path in named.values() if (pipe := _pipe(path))]
-    for number, (pipe, path) in enumerate(pipes):
-        if pipe in dict(pipes[:number]):
-            known = "standard input" if path == STANDARD else path
-            raise InputError(f"{known}: is named twice, and a pipe can be read only once: give a file")
     with ExitStack() as stack:
         copies = {name: stack.enter_context(spooled(path)) for name, path in named.items()}
         try:
@@ -251,23 +261,14 @@ def spooled_copies(named: dict[str, Path]) -> Iterator[dict[str, Path]]:
         except (InputError, ConfigError) as error:
             message = str(error)
             for name, copy in copies.items():
-                known = "standard input" if named[name] == STANDARD else str(named[name])
-                message = message.replace(str(copy), known)
+                if named[name] == STANDARD:
+                    message = message.replace(str(copy), "standard input")
             error.args = (message,)
             raise
 
 
-def _pipe(path: Path) -> tuple[int, int] | None:
-    """What tells a pipe from others, also under another name; ``None`` for what is none."""
-    try:
-        status = os.fstat(sys.stdin.fileno()) if path == STANDARD else path.stat()
-    except (OSError, ValueError):  # there is no such file, or standard input is none
-        return None
-    return (status.st_dev, status.st_ino) if stat.S_ISFIFO(status.st_mode) else None
-
-
 def remove_stale() -> None:
-    """Remove the copies of pipes that processes which are gone have left behind."""
+    """Remove the copies of standard input that processes which are gone have left behind."""
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with suppress(OSError):  # another user's, still locked (Timeout is an OSError), or gone by now
             about = folder.lstat()
@@ -279,7 +280,7 @@ def remove_stale() -> None:
                     shutil.rmtree(folder, ignore_errors=True)
 
 
-def _copy(path: Path, copy: Path) -> None:
+def _copy_standard_input(copy: Path) -> None:
     limit = os.environ.get(_LIMIT) or _USUAL_GIB
     try:
         left = int(float(limit) * 2**30)
@@ -287,18 +288,17 @@ def _copy(path: Path, copy: Path) -> None:
             raise ValueError
     except (ValueError, OverflowError):
         raise ConfigError(f"{_LIMIT}: {limit!r} is not a number of gibibytes; write for example 8") from None
-    name = "standard input" if path == STANDARD else str(path)
-    with opened(path) as source, open(copy, "xb", opener=private) as file:
+    with opened(STANDARD) as source, open(copy, "xb", opener=private) as file:
         while chunk := source.read(CHUNK):
             left -= len(chunk)
             if left < 0:
                 raise InputError(
-                    f"{name}: is longer than {float(limit):.3g} GiB, the most that is copied from a pipe: give a file, "
-                    f"or set {_LIMIT} to more"
+                    f"standard input: is longer than {float(limit):.3g} GiB, the most that is copied: give a file, or "
+                    f"set {_LIMIT} to more"
                 )
             try:
                 file.write(chunk)
                 file.flush()
             except OSError as error:
                 why = f"cannot be copied to {copy.parent.parent}: {reason_of(error)}"
-                raise InputError(f"{name}: {why}; give a file, or another folder in TMPDIR") from error
+                raise InputError(f"standard input: {why}; give a file, or another folder in TMPDIR") from error

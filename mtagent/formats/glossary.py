@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import product
 from pathlib import Path
 from xml.parsers import expat
 
 import regex
 
-from mtagent.errors import InputError
+from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import lines_of, opened
-from mtagent.formats.tables import Dialect, rows
-from mtagent.records import Term
+from mtagent.formats.tables import open_table
+from mtagent.records import Segment, Term
 from mtagent.text.languages import closest
 from mtagent.text.scripts import UNSPACED, language_of
 from mtagent.text.terms import beginnings, roots, stands_at, words_of, words_of_term
 
-_COLUMNS = ("source", "target", "pos", "case", "note", "forbidden")
+_REQUIRED = ("source", "target")
+_COLUMNS = (*_REQUIRED, "pos", "case", "note", "forbidden")
 _YES_NO = {"yes": True, "true": True, "1": True, "x": True, "no": False, "false": False, "0": False, "": False}
 _CASE = {"sensitive": True, "case-sensitive": True, "insensitive": False, "case-insensitive": False, **_YES_NO}
 
@@ -47,10 +48,11 @@ class Glossary:
     def relevant(self, source: str, lang: str = "") -> tuple[Term, ...]:
         """The terms that occur in ``source``, in the glossary's order; takes time linear in the text's length."""
         numbers = self._exact.within(_view(source, exact=True)) | self._folded.within(_view(source, exact=False))
-        if lang := language_of(lang):
-            if lang not in self._inflected:
-                self._inflected[lang] = _Inflected(self.terms, lang)
-            numbers |= self._inflected[lang].within(source)
+        language = language_of(lang)
+        if language:
+            if language not in self._inflected:
+                self._inflected[language] = _Inflected(self.terms, language)
+            numbers |= self._inflected[language].within(source)
         return tuple(self.terms[number] for number in sorted(numbers))
 
 
@@ -90,7 +92,10 @@ class _Inflected:
         self._terms, self._lang = terms, lang
         self._numbers: dict[str, list[int]] = defaultdict(list)
         for number, term in enumerate(terms):
-            if term.target is not None and (words := words_of_term(term.source)):
+            if term.target is None:
+                continue
+            words = words_of_term(term.source)
+            if words:
                 for root in roots(words[0].text, lang):
                     self._numbers[root].append(number)
         self._lengths = sorted(set(map(len, self._numbers)))
@@ -103,8 +108,10 @@ class _Inflected:
             for root in beginnings(word.text, self._lang, self._lengths):
                 for number in self._numbers.get(root, ()):
                     term = self._terms[number]
-                    wanted, exact = words_of_term(term.source), term.case_sensitive
-                    if number not in numbers and stands_at(wanted, words, place, self._lang, case_sensitive=exact):
+                    if number in numbers:
+                        continue
+                    term_words = words_of_term(term.source)
+                    if stands_at(term_words, words, place, self._lang, case_sensitive=term.case_sensitive):
                         numbers.add(number)
         return numbers
 
@@ -114,7 +121,7 @@ def is_tbx(path: Path) -> bool:
     with opened(path) as file:
         start = file.read(64).lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n")
     if not start and path.suffix.lower() in (".tbx", ".xml"):
-        raise InputError(f"{path}: is empty, and no TBX")
+        raise InputError(f"{path}: is empty, and not TBX")
     return start.startswith(b"<")
 
 
@@ -125,31 +132,33 @@ def read_glossary(path: Path) -> tuple[Term, ...]:
     :class:`InputError`, beginning with ``file:line``. TBX has several
     languages: :func:`read_tbx`.
     """
-    lines = lines_of(path)
-    header = next(lines, None)
-    if header is None:
-        raise InputError(f"{path}: is empty; the first line must be a header: source,target")
-    delimiter = next((mark for mark in "\t;," if mark in header.text), ",")
-    dialect = Dialect(delimiter, quoted=path.suffix.lower() not in (".tsv", ".tab"))
-    names = [name.strip().casefold() for name in next(rows([header], dialect, path)).cells]
-    for name in names:
-        if name not in _COLUMNS or names.count(name) > 1:
-            near = [column for column in get_close_matches(name, _COLUMNS, 1) if column not in names]
-            hint = f"did you mean {near[0]!r}?" if near else f"the columns are {', '.join(_COLUMNS)}"
-            raise InputError(f"{path}:1: unknown or repeated column {name!r}; {hint}")
-    if not {"source", "target"} <= set(names):
-        raise InputError(f"{path}:1: the columns 'source' and 'target' must be there")
+    table = open_table(
+        path,
+        "\t;,",
+        quoted=path.suffix.lower() not in (".tsv", ".tab"),
+        required=_REQUIRED,
+        plain=lambda name: name.strip().casefold(),
+        empty="the first line must be a header: source,target",
+    )
+    table.refuse_unknown(_COLUMNS)
+    table.refuse_repeated()
+    table.require(_REQUIRED, "a glossary has both 'source' and 'target'")
     terms = []
-    for row in rows(lines, dialect, path, len(names)):
-        cells, where = dict(zip(names, map(str.strip, row.cells), strict=True)), f"{path}:{row.line}"
+    for where, record in table.records():
+        cells = {column: cell.strip() for column, cell in record.items()}
         source, target = cells["source"], cells["target"]
         if not source:
             raise InputError(f"{where}: the source term is empty")
         if not target:
             raise InputError(f"{where}: {source!r} has no target; a term to keep belongs on a do-not-translate list")
-        forbidden, case_sensitive = _choice(cells, "forbidden", _YES_NO, where), _choice(cells, "case", _CASE, where)
-        note = cells.get("note") or None
-        terms.append(Term(source=source, target=target, forbidden=forbidden, case_sensitive=case_sensitive, note=note))
+        term = Term(
+            source=source,
+            target=target,
+            forbidden=_choice(cells, "forbidden", _YES_NO, where),
+            case_sensitive=_choice(cells, "case", _CASE, where),
+            note=cells.get("note") or None,
+        )
+        terms.append(term)
     if not terms:
         raise InputError(f"{path}: has a header and no terms")
     return tuple(terms)
@@ -172,6 +181,61 @@ def _view(text: str, exact: bool) -> str:
     """The text as it is compared; only whether a term occurs counts, so offsets may shift."""
     composed = unicodedata.normalize("NFC", text)
     return composed if exact else unicodedata.normalize("NFC", composed.casefold())
+
+
+GlossaryFor = Callable[[str, str], Glossary]
+"""The terms for a source and a target language."""
+
+
+def read_terms(
+    glossary: Path | None, keep: Path | None, terms: Sequence[Term] = (), kept: Sequence[Term] = ()
+) -> GlossaryFor:
+    """The terms of a ``glossary`` and of a ``keep`` list of words, and other ``terms`` and words to be ``kept``.
+
+    Raises :class:`ConfigError` for terms that contradict each other.
+    """
+    if keep is not None:
+        kept = (*read_do_not_translate(keep), *kept)
+    tbx = glossary if glossary is not None and is_tbx(glossary) else None
+    if glossary is not None and tbx is None:
+        terms = (*read_glossary(glossary), *terms)
+    kept_words = {term.source for term in kept}
+
+    def refuse_contradictions(terms: Sequence[Term]) -> None:
+        translations = set()
+        for term in terms:
+            if term.source in kept_words and term.target not in (None, term.source) and not term.forbidden:
+                other = glossary or "the glossary"
+                raise ConfigError(
+                    f"{keep or 'keep'}: {term.source!r} is to be kept, but {other} has a translation of it"
+                )
+            if term.target and not term.forbidden:
+                translations.add((term.source, term.target))
+        for term in terms:
+            if term.forbidden and (term.source, term.target) in translations:
+                pair = f"{term.target!r} for {term.source!r}"
+                raise ConfigError(f"{glossary or 'glossary'}: {pair} is both wanted and forbidden")
+
+    refuse_contradictions(terms)
+    always = (*terms, *kept)
+
+    @lru_cache(maxsize=64)
+    def glossary_for(source_lang: str, target_lang: str) -> Glossary:
+        if tbx is None:
+            return Glossary(always)
+        of_pair = read_tbx(tbx, source_lang, target_lang)
+        refuse_contradictions(of_pair)
+        return Glossary((*of_pair, *always))
+
+    return glossary_for
+
+
+def with_terms(segments: Iterable[Segment], glossary_for: GlossaryFor) -> Iterator[Segment]:
+    """``segments``, each with the terms for its languages that its source has."""
+    for segment in segments:
+        glossary = glossary_for(segment.source_lang, segment.target_lang)
+        relevant = glossary.relevant(segment.source, segment.source_lang) if glossary.terms else ()
+        yield segment.model_copy(update={"terms": segment.terms + relevant}) if relevant else segment
 
 
 # TBX, the exchange format of termbases (ISO 30042): TBX-Basic and the other dialects of v2 and v3, DCA and DCT. Of an
@@ -199,9 +263,13 @@ class _Entry:
 
     def note(self, lang: str) -> str | None:
         """What is said of the concept in its ``lang``, or of the concept as a whole."""
-        found = (self.notes.get((where, kind)) for kind in _NOTES for where in (lang, ""))
-        note = next(filter(None, found), None)
-        return note if note is None or len(note) <= _LONGEST_NOTE else f"{note[:_LONGEST_NOTE].rsplit(' ', 1)[0]} …"
+        for kind in _NOTES:
+            note = self.notes.get((lang, kind)) or self.notes.get(("", kind))
+            if note and len(note) > _LONGEST_NOTE:
+                return f"{note[:_LONGEST_NOTE].rsplit(' ', 1)[0]} …"
+            if note:
+                return note
+        return None
 
 
 class _Reader:
@@ -231,7 +299,7 @@ class _Reader:
         except (ValueError, LookupError) as error:  # an encoding that Python does not know
             raise InputError(f"{self._where}: {error}; save the file as UTF-8") from error
         if not self.entries:
-            raise InputError(f"{self._path}: there is no termEntry or conceptEntry in it; is it a TBX file?")
+            raise InputError(f"{self._path}: has no termEntry or conceptEntry; is it a TBX file?")
         return self.entries
 
     @property
@@ -247,7 +315,7 @@ class _Reader:
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         name = name.rsplit(" ", 1)[-1]
         if not self._open and name not in ("martif", "tbx"):
-            raise InputError(f"{self._where}: is no TBX: the outermost element is {name}, not martif or tbx")
+            raise InputError(f"{self._where}: is not TBX: the outermost element is {name}, not martif or tbx")
         if name in _ENTRY:
             self.entries.append(_Entry())
             self._lang = ""

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from mtagent.errors import InputError
-from mtagent.formats.files import Line, lines_of
+from mtagent.formats.files import TextLine, lines_of
 
 
 def dumped(value: object, *, indent: int | None = None) -> str:
@@ -66,12 +66,12 @@ def whole_file(path: Path) -> Any:
     return parsed("".join(line.text + line.end for line in lines_of(path)), str(path), lines=True)
 
 
-def object_lines(path: Path) -> Iterator[tuple[Line, dict[str, Any]]]:
+def object_lines(path: Path) -> Iterator[tuple[TextLine, dict[str, Any]]]:
     """Each line of JSON Lines with its object; empty lines at the end of the file are none.
 
     Refused are, beside what is not JSON, a name that comes twice in an object, NaN, lone surrogates and NUL.
     """
-    blank: Line | None = None
+    blank: TextLine | None = None
     for line in lines_of(path):
         if not line.text.strip():
             blank = blank or line

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple
 
 from mtagent.errors import InputError, OutputError
 from mtagent.formats.annotations import Annotation, name_field, own_spans, text_field
-from mtagent.formats.files import Line, byte_order_mark, write_pieces
+from mtagent.formats.files import TextLine, byte_order_mark, write_pieces
 from mtagent.formats.json_text import encoded, object_lines, parsed_lines
 from mtagent.formats.ratings import Candidates, Ratings
 from mtagent.formats.segments import (
     NO_DEFAULTS,
-    Fields,
     Result,
     SegmentDefaults,
+    SegmentFields,
     named_fields,
     paired,
     segments_from,
@@ -39,7 +39,7 @@ _UNRATED: dict[str, Any] = {
 class _Object(NamedTuple):
     """A line with its object, the segment's id, and which of the object's keys holds which field."""
 
-    line: Line
+    line: TextLine
     values: dict[str, Any]
     keys: dict[str, str]
     id: str
@@ -59,11 +59,13 @@ class JsonLines:
 
     def read(self, path: Path, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[Segment]:
         """Yield one segment per line. A field that is ``null`` is missing; ``""`` is an empty text."""
-        records = (
-            Fields(item.line.number, {field: item.values[key] for field, key in item.keys.items()}, item.keys)
-            for item in self._objects(path)
-        )
-        return segments_from(records, defaults, path, "field")
+
+        def records() -> Iterator[SegmentFields]:
+            for item in self._objects(path):
+                values = {field: item.values[key] for field, key in item.keys.items()}
+                yield SegmentFields(item.line.number, values, item.keys)
+
+        return segments_from(records(), defaults, path, "field")
 
     def _objects(self, path: Path) -> Iterator[_Object]:
         for number, (line, values) in enumerate(object_lines(path), start=1):
@@ -71,12 +73,18 @@ class JsonLines:
             keys = {name: name for name in names if name in _FIELDS}
             where = f"{path}:{line.number}"
             if self.lenient:
-                keys |= {field: names[index] for field, index in named_fields(names, where).items()}
-            elif unknown := next((name for name in names if name not in keys), None):
-                way_out = suggested(unknown) or "; --format jsonl-lenient carries unknown fields through"
-                raise InputError(f"{where}: unknown field {unknown!r}{way_out}")
-            own = values[keys["id"]] if "id" in keys else None
-            yield _Object(line, values, keys, str(number if own is None else own))
+                for field, index in named_fields(names, where).items():
+                    keys[field] = names[index]
+            else:
+                self._refuse_unknown(names, where)
+            written_id = values[keys["id"]] if "id" in keys else None
+            yield _Object(line, values, keys, str(number if written_id is None else written_id))
+
+    def _refuse_unknown(self, names: list[str], where: str) -> None:
+        for name in names:
+            if name not in _FIELDS:
+                way_out = suggested(name) or "; --format jsonl-lenient carries unknown fields through"
+                raise InputError(f"{where}: unknown field {name!r}{way_out}")
 
     def write(self, path: Path, results: Iterable[Result], like: Path | None = None) -> int:
         """Write one object per result, its text as ``translation`` (or the name that ``like`` has for it).
@@ -84,22 +92,18 @@ class JsonLines:
         With ``like`` only the texts change; every other character of an object is copied as it is.
         """
         if like is None:
-            plain = (
-                result.segment.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-                | {"translation": result.text}
-                for result in results
-            )
-            return write_pieces(path, "", (json.dumps(fields, ensure_ascii=False) + "\n" for fields in plain))
+            return write_pieces(path, "", map(_plain_line, results))
         entries = ((item.id, item.line.number, item) for item in self._objects(like))
 
-        def changed() -> Iterator[str]:
+        def lines() -> Iterator[str]:
             for item, result in paired(entries, results, path, like, lambda item: item.values.get("source")):
                 key = item.keys.get("translation", "translation")
-                same = result.text == (item.values.get(key) or "")  # no translation stays none
                 raw = item.line.text
-                yield (raw if same else replaced(raw, key, result.text)) + item.line.end
+                if result.text != (item.values.get(key) or ""):  # no translation stays none
+                    raw = replaced(raw, key, result.text)
+                yield raw + item.line.end
 
-        return write_pieces(path, byte_order_mark(like), changed())
+        return write_pieces(path, byte_order_mark(like), lines())
 
     def recognises(self, first: str, value: Any) -> bool:
         """Whether a file that begins so holds ratings in this project's own form."""
@@ -155,10 +159,18 @@ JSONL = JsonLines()
 JSONL_LENIENT = JsonLines("jsonl-lenient", (), lenient=True)
 
 
+def _plain_line(result: Result) -> str:
+    fields = result.segment.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    return json.dumps(fields | {"translation": result.text}, ensure_ascii=False) + "\n"
+
+
 def _flat(values: dict[str, Any]) -> dict[str, Any]:
     """A record's fields beside those of its segment and its rating."""
-    layers = (values.get("segment"), values.get("rating"), values)
-    return {name: value for layer in layers if isinstance(layer, dict) for name, value in layer.items()}
+    fields: dict[str, Any] = {}
+    for layer in (values.get("segment"), values.get("rating"), values):
+        if isinstance(layer, dict):
+            fields |= layer
+    return fields
 
 
 def replaced(raw: str, key: str, text: str) -> str:
@@ -173,7 +185,9 @@ def replaced(raw: str, key: str, text: str) -> str:
     if members:
         _, start, end, value_start, last = members[-1]
         colon = raw[end:value_start]
-        comma = raw[members[-2].value_end : start] if len(members) > 1 else "," if colon == ":" else ", "
+        comma = "," if colon == ":" else ", "
+        if len(members) > 1:
+            comma = raw[members[-2].value_end : start]
     return raw[:last] + comma + json.dumps(key, ensure_ascii=escapes) + colon + value + raw[last:]
 
 

@@ -68,10 +68,12 @@ class Lines:
                 if "\n" in text or text.endswith("\r"):
                     reason = "has a line break, which line-aligned text cannot hold; write csv or jsonl instead"
                     raise OutputError(f"{path}: the text of segment {result.segment.id!r} {reason}")
-                first = (
-                    BOM if number == 1 and not mark and text.startswith(BOM) else ""
-                )  # a text's own must not be lost
-                yield first + text + (end or ("" if text else "\n"))  # an empty last line needs its end to be one
+                line_end = end
+                if not (end or text):  # an empty last line needs an end to be a line
+                    line_end = "\n"
+                if number == 1 and not mark and text.startswith(BOM):
+                    text = BOM + text  # or the text's own would be read as the file's
+                yield text + line_end
 
         return write_pieces(path, mark, checked())
 

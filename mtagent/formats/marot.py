@@ -15,7 +15,7 @@ from mtagent.formats.annotations import Annotation, error_span, is_omission
 from mtagent.formats.exports import RaterNames, RunTexts, pair_name
 from mtagent.formats.files import lines_of, replacing
 from mtagent.formats.ratings import Candidates, Ratings, place_of
-from mtagent.formats.tables import Dialect, rows
+from mtagent.formats.tables import open_table
 from mtagent.records import ErrorSpan, Rated
 from mtagent.text import mqm
 
@@ -28,7 +28,6 @@ _NAMES = {"docsegid": "doc_seg_id", "doc_id": "doc_seg_id", "globalsegid": "glob
 _NEEDED = {"system", "rater", "source", "target", "category", "severity"}
 _NO_ERROR = {"no-error", "no error", "no_error"}
 _TEST = "hotw"  # "hands on the wheel": a planted error that tests whether the rater is awake
-_DIALECT = Dialect("\t", quoted=False)
 _MARK = re.compile(r"<v>(.*?)</v>", re.DOTALL)
 _OWN_MARKS = {"\t": "tab", "\n": "line break", "\r": "carriage return", "<v>": "<v>", "</v>": "</v>"}
 _WAY_OUT = "use --format jsonl or mtme"
@@ -60,23 +59,23 @@ class Marot:
 
     def recognises(self, first: str, value: Any) -> bool:
         """Whether a file begins with this format's header, or with a row of it."""
-        return value is None and bool(_columns(first))
+        cells = first.split("\t")
+        return value is None and (_is_header(cells) or _is_row(cells))
 
     def read_spans(self, path: Path) -> list[Annotation]:
         """The annotations of a file, one per rater and translation. Raises :class:`InputError`."""
         first = next(lines_of(path), None)
-        columns = _columns(first.text) if first else []
-        if not columns:
+        if first is None or not self.recognises(first.text, None):
             raise InputError(f"{path}:1: no header with the columns {', '.join(sorted(_NEEDED))}; add it")
+        cells_of_first = first.text.split("\t")
+        columns = None if _is_header(cells_of_first) else _READ_AS[: len(cells_of_first)]
+        table = open_table(path, "\t", quoted=False, columns=columns, plain=_column_name)
         groups: dict[tuple[str, ...], list[_Row]] = {}
-        for line in rows(lines_of(path), _DIALECT, path, len(columns)):
-            cells, where = dict(zip(columns, line.cells, strict=True)), f"{path}:{line.line}"
-            if line.line == 1 and _columns_of_header(line.cells):
-                continue
+        for where, cells in table.records():
             row = _Row(cells, _unmarked(cells["source"], where), _unmarked(cells["target"], where), where)
             if cells["rater"] and not cells["severity"].casefold().startswith(_TEST):
-                ids = ("system", "doc", "doc_seg_id", "global_seg_id", "rater")
-                groups.setdefault((*(cells.get(name, "") for name in ids), row.target.text), []).append(row)
+                ids = [cells.get(name, "") for name in ("system", "doc", "doc_seg_id", "global_seg_id", "rater")]
+                groups.setdefault((*ids, row.target.text), []).append(row)
         return [_annotation(group) for group in groups.values()]
 
     def paths(self, output: Path) -> tuple[Path, ...]:
@@ -89,11 +88,12 @@ class Marot:
         texts = {"source": segment.source, "document": segment.document or "", "id": segment.id}
         texts |= {f"translation by {system}": text or "" for system, text in candidates.translations.items()}
         for what, text in texts.items():
-            if mark := next((name for mark, name in _OWN_MARKS.items() if mark in text), ""):
-                raise OutputError(
-                    f"{output}: segment {segment.id!r}: the {what} has a {mark}, which a Marot file cannot "
-                    f"hold; {way_out}"
-                )
+            for mark, name in _OWN_MARKS.items():
+                if mark in text:
+                    raise OutputError(
+                        f"{output}: segment {segment.id!r}: the {what} has a {name}, which a Marot file cannot hold; "
+                        f"{way_out}"
+                    )
 
     def write_ratings(self, ratings: Ratings, output: Path) -> tuple[str, ...]:
         """Write the rows, and say how many ratings have none because they failed."""
@@ -127,37 +127,40 @@ class Marot:
 
         def with_names() -> Iterator[Rated]:
             """The ratings under the names of their raters in this file; those without spans left out."""
-            for rated in (item for entry in run.segments() for item in entry.rated):
-                rating = rated.rating
-                if rating is not None and rating.errors is not None:
-                    name = raters[pair_name(rated.segment)].of(rating)
-                    rating = rating.model_copy(update={"evaluator": name})
-                else:
-                    rating = None
-                yield rated.model_copy(update={"rating": rating})
+            for entry in run.segments():
+                for rated in entry.rated:
+                    rating = rated.rating
+                    if rating is not None and rating.errors is not None:
+                        name = raters[pair_name(rated.segment)].of(rating)
+                        rating = rating.model_copy(update={"evaluator": name})
+                    else:
+                        rating = None
+                    yield rated.model_copy(update={"rating": rating})
 
         remarks = self.write_ratings(Ratings(run.systems, lambda _: with_names()), output)
-        without = (f"ratings without a row, for their evaluator marks no spans: {unmarked}",) if unmarked else ()
+        without = (f"ratings without a row, as their evaluator marks no spans: {unmarked}",) if unmarked else ()
         return (*remarks, *without, *(remark for names in raters.values() for remark in names.remarks))
 
 
 MAROT = Marot()
 
 
-def _columns(first: str) -> list[str]:
-    """The names of the columns of a file that begins with the line ``first``; none if it is not one of this format."""
-    cells = first.split("\t")
-    if header := _columns_of_header(cells):
-        return header
-    marks = "<v>" in first or (cells[8:] and cells[8].strip().casefold() in (*_NO_ERROR, *mqm.SEVERITIES))
-    return list(_READ_AS[: len(cells)]) if len(cells) in (9, 10) and marks else []
+def _column_name(cell: str) -> str:
+    """The plain spelling of a column's name."""
+    name = cell.strip().casefold().replace(" ", "_")
+    return _NAMES.get(name, name)
 
 
-def _columns_of_header(cells: list[str]) -> list[str]:
-    """The names that a header gives; none if it is not one."""
-    names = [cell.strip().casefold().replace(" ", "_") for cell in cells]
-    names = [_NAMES.get(name, name) for name in names]
-    return names if _NEEDED.issubset(names) else []
+def _is_header(cells: list[str]) -> bool:
+    return _NEEDED.issubset(map(_column_name, cells))
+
+
+def _is_row(cells: list[str]) -> bool:
+    """Whether a line has the columns of this format, of which the last may be missing, and marks an error or none."""
+    if len(cells) not in (len(_READ_AS) - 1, len(_READ_AS)):
+        return False
+    severity = cells[_READ_AS.index("severity")].strip().casefold()
+    return any("<v>" in cell for cell in cells) or severity in (*_NO_ERROR, *mqm.SEVERITIES)
 
 
 def _unmarked(text: str, where: str) -> _Text:
@@ -170,16 +173,18 @@ def _unmarked(text: str, where: str) -> _Text:
 
 
 def _annotation(group: list[_Row]) -> Annotation:
-    """What a rater says about a translation, in one row per error."""
+    """A rater's errors in a translation, from one row per error."""
     first = group[0]
     errors, warnings = [], []
     for row in group:
-        if not any(row.cells[name].strip().casefold() in _NO_ERROR for name in ("category", "severity")):
+        marks = {row.cells[name].strip().casefold() for name in ("category", "severity")}
+        if marks.isdisjoint(_NO_ERROR):
             error, warning = _error(row)
             errors.append(error)
-            warnings += [f"{row.where}: {warning}"] if warning else []
+            if warning:
+                warnings.append(f"{row.where}: {warning}")
     if 0 < len(errors) < len(group):
-        warnings.append(f"{first.where}: the rater says that there is no error, and marks some: they count")
+        warnings.append(f"{first.where}: the rater marks errors and 'no error'; the errors count")
     return Annotation(
         where=first.where,
         errors=tuple(errors),
@@ -245,7 +250,8 @@ def _rows(rated: Rated, number: int, output: Path) -> Iterator[tuple[str, ...]]:
         yield (*about, segment.source, rated.translation, "No-error", "No-error", "{}")
     for span in rating.errors:
         texts = [segment.source, rated.translation]
-        if place := place_of(span, *texts):
+        place = place_of(span, *texts)
+        if place is not None:
             side = 0 if place.in_source else 1
             text = texts[side]
             texts[side] = f"{text[: place.start]}<v>{text[place.start : place.end]}</v>{text[place.end :]}"

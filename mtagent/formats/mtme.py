@@ -37,7 +37,7 @@ from mtagent.formats.exports import (
 )
 from mtagent.formats.files import STANDARD, Sink, lines_of, replacing
 from mtagent.formats.json_text import parsed
-from mtagent.formats.ratings import Candidates, Place, Ratings, place_of
+from mtagent.formats.ratings import Candidates, Ratings, SpanPlace, place_of
 from mtagent.records import ErrorSpan, Segment
 from mtagent.text import mqm
 
@@ -72,7 +72,7 @@ class Mtme:
     def read_spans(self, path: Path) -> list[Annotation]:
         """The annotations of a file of ratings, with the texts in the folders around it where these are there.
 
-        Raises :class:`InputError`, also where there are not equally many texts.
+        Raises :class:`InputError`, also where the numbers of ratings and texts differ.
         """
         counts: Counter[str] = Counter()
         annotations = []
@@ -83,10 +83,13 @@ class Mtme:
                 raise InputError(f"{where}: {len(cells)} columns; a line is SYSTEM⇥JSON⇥RATER or SYSTEM⇥None")
             system, rating = cells[:2]
             counts[system] += 1
+            errors = None
+            if rating != NOT_RATED:
+                errors = tuple(_errors(parsed(rating, where), where))
             annotations.append(
                 Annotation(
                     where=where,
-                    errors=None if rating == NOT_RATED else tuple(_errors(parsed(rating, where), where)),
+                    errors=errors,
                     segment=str(counts[system]),
                     system=system,
                     rater=cells[2] if len(cells) == 3 else None,
@@ -95,17 +98,20 @@ class Mtme:
         sources, files = _text_files(path, counts)
         if not sources.is_file() or None in files.values():
             return annotations
-        source = [line.text for line in lines_of(sources)]
-        texts = {system: [line.text for line in lines_of(file)] for system, file in files.items() if file}
-        for system, lines in texts.items():
-            if not len(lines) == len(source) == counts[system]:
-                numbers = f"{counts[system]} ratings, {len(lines)} translations, {len(source)} sources"
-                raise InputError(f"{path}: system {system!r} has {numbers}; they must be equally many")
+        source_lines = [line.text for line in lines_of(sources)]
+        translations: dict[str, list[str]] = {}
+        for system, file in files.items():
+            assert file is not None
+            lines = [line.text for line in lines_of(file)]
+            if not len(lines) == len(source_lines) == counts[system]:
+                numbers = f"{counts[system]} ratings, {len(lines)} translations, {len(source_lines)} sources"
+                raise InputError(f"{path}: system {system!r} has {numbers}; their numbers must be equal")
+            translations[system] = lines
         with_texts = []
         for annotation in annotations:
-            at = int(annotation.segment or "") - 1
-            both = {"source": source[at], "translation": texts[annotation.system or ""][at]}
-            with_texts.append(annotation.model_copy(update=both))
+            index = int(annotation.segment or "") - 1
+            texts = {"source": source_lines[index], "translation": translations[annotation.system or ""][index]}
+            with_texts.append(annotation.model_copy(update=texts))
         return with_texts
 
     def texts_around(self, path: Path) -> list[Path]:
@@ -117,7 +123,11 @@ class Mtme:
         """``NAME.seg.score``, ``NAME.sys.score`` and ``NAME.seg.rating``, whichever of them is named."""
         if output == STANDARD:
             raise ConfigError("mtme writes several files: give -o NAME.seg.score")
-        stem = next((output.name.removesuffix(end) for end in self.suffixes if output.name.endswith(end)), output.name)
+        stem = output.name
+        for suffix in self.suffixes:
+            if stem.endswith(suffix):
+                stem = stem.removesuffix(suffix)
+                break
         return tuple(output.with_name(stem + end) for end in self.suffixes)
 
     def refuse(self, candidates: Candidates, output: Path) -> None:
@@ -141,7 +151,9 @@ class Mtme:
                 write_scores(name, values, scores, averages)
         remarks = list(renamed({system: plain_name(system) for system in ratings.systems}))
         if unplaced:
-            remarks.append(f"{unplaced} errors have no known place in the text: they stand as empty spans at its start")
+            remarks.append(
+                f"{unplaced} errors have no known place in the text: they are written as empty spans at its start"
+            )
         return tuple(remarks)
 
     def export(self, run: RunTexts, output: Path) -> tuple[str, ...]:
@@ -206,9 +218,9 @@ def text_file(root: Path, lp: str, system: str) -> Path | None:
 def write_scores(
     name: str, values: Sequence[float | None], scores: Sink, averages: Sink, *, given: float | None = None
 ) -> None:
-    """Write a line per segment, and the mean of all; ``None`` = not rated. ``given`` stands in place of the mean.
+    """Write a line per segment, and the mean of all; ``None`` = not rated. ``given`` is written instead of the mean.
 
-    There is no mean where a segment is not rated: that of the others would look better or worse than the system is.
+    If a segment is not rated there is no mean: the mean of the others would make the system look better or worse.
     """
     for score in values:
         scores.write(f"{name}\t{score}\n")
@@ -219,7 +231,7 @@ def write_scores(
 
 
 def rating_line(errors: Sequence[ErrorSpan] | None, rater: str, source: str, translation: str) -> tuple[str, int]:
-    """``JSON⇥RATER``, or ``None`` where no errors are known of; and how many errors have no place.
+    """``JSON⇥RATER``, or ``None`` where the errors are not known; and how many errors have no place.
 
     An error without a place is an empty span at the start: it overlaps nothing, and its severity still counts.
     """
@@ -229,7 +241,7 @@ def rating_line(errors: Sequence[ErrorSpan] | None, rater: str, source: str, tra
     for span in errors:
         place = place_of(span, source, translation)
         unplaced += place is None
-        start, end, in_source = place or Place(0, 0, span.side != "translation")
+        start, end, in_source = place or SpanPlace(0, 0, span.side != "translation")
         items.append(
             {
                 "start": start,
@@ -291,7 +303,8 @@ class _PairFiles:
             )
             for system, values in by_system.items():
                 write_scores(self._names[system], values, scores, averages)
-            if missing := sum(values.count(None) for values in by_system.values()):
+            missing = sum(values.count(None) for values in by_system.values())
+            if missing:
                 remarks.append(
                     f"{metric}: {missing} of {sum(map(len, by_system.values()))} texts are not rated (None), which "
                     f"mt-metrics-eval does not read as a metric's scores: `mtagent rate --run {run}` rates all"

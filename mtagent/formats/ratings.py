@@ -48,8 +48,9 @@ def chosen(available: Sequence[str], wanted: Sequence[str], where: str) -> tuple
 
     Raises :class:`ConfigError` for one that is not there.
     """
-    if unknown := [name for name in wanted if name not in available]:
-        raise ConfigError(f"{where}: there is no system {unknown[0]!r}; there are: {', '.join(available)}")
+    for name in wanted:
+        if name not in available:
+            raise ConfigError(f"{where}: there is no system {name!r}; there are: {', '.join(available)}")
     return tuple(name for name in available if not wanted or name in wanted)
 
 
@@ -156,7 +157,7 @@ class RatingFormat(Protocol):
         ...
 
 
-class Place(NamedTuple):
+class SpanPlace(NamedTuple):
     """Code points ``start`` to ``end`` (exclusive) of the translation, or of the source."""
 
     start: int
@@ -164,7 +165,7 @@ class Place(NamedTuple):
     in_source: bool
 
 
-def place_of(span: ErrorSpan, source: str, translation: str) -> Place | None:
+def place_of(span: ErrorSpan, source: str, translation: str) -> SpanPlace | None:
     """The place of ``span``; ``None`` where it is not known, or could be more than one.
 
     Offsets that the span has are the translation's, or the source's on the side ``source``. An omission stands where
@@ -172,9 +173,9 @@ def place_of(span: ErrorSpan, source: str, translation: str) -> Place | None:
     """
     in_source = span.side == "source" or (span.side == "omission" and span.start != span.end)
     if span.start is not None and span.end is not None:
-        return Place(span.start, span.end, in_source)
+        return SpanPlace(span.start, span.end, in_source)
     text = source if span.side != "translation" else translation
     if not span.text or text.count(span.text) != 1:
         return None
     start = text.index(span.text)
-    return Place(start, start + len(span.text), span.side != "translation")
+    return SpanPlace(start, start + len(span.text), span.side != "translation")

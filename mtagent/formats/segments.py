@@ -99,16 +99,23 @@ ALIASES = {
 """What other tools call the fields: Multi-agentMT, WMT's tasks, COMET, quality estimation data."""
 
 
-def named_fields(names: Sequence[str], where: str) -> dict[str, int]:
-    """Where in ``names`` each known field stands. A field's own name goes before an alias; unknown names are left out.
+def field_called(name: str) -> str:
+    """The field that a column of this name holds; the name in plain spelling if it is not one of a field."""
+    plain = name.strip().casefold()
+    return ALIASES.get(plain, plain)
 
-    Raises :class:`InputError` where two names claim the same field.
+
+def named_fields(names: Sequence[str], where: str) -> dict[str, int]:
+    """The index in ``names`` of each known field. A field's own name takes precedence over an alias.
+
+    Unknown names are left out. Raises :class:`InputError` where two names mean the same field.
     """
     plain = [name.strip().casefold() for name in names]
     fields: dict[str, int] = {}
     for known in ({name: name for name in (*FIELDS, PAIR)}, ALIASES):
         claimed = set(fields)
-        for index, field in enumerate(known.get(name) for name in plain):
+        for index, name in enumerate(plain):
+            field = known.get(name)
             if field is None or field in claimed:
                 continue
             if field in fields:
@@ -155,7 +162,7 @@ def segment(values: Mapping[str, Any], defaults: Mapping[str, str], number: int,
         raise InputError(f"{where}: field {place!r}: {first['msg'].lower()}") from error
 
 
-class Fields(NamedTuple):
+class SegmentFields(NamedTuple):
     """What a file says about a segment that begins at ``line``: its values by field, and the file's names of these."""
 
     line: int
@@ -163,7 +170,9 @@ class Fields(NamedTuple):
     names: dict[str, str]
 
 
-def segments_from(records: Iterable[Fields], defaults: SegmentDefaults, path: Path, part: str) -> Iterator[Segment]:
+def segments_from(
+    records: Iterable[SegmentFields], defaults: SegmentDefaults, path: Path, part: str
+) -> Iterator[Segment]:
     """Yield the segment of each record.
 
     The log says once which ``part`` of the file (column, field) is read as a field of another name.

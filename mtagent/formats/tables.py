@@ -1,31 +1,39 @@
-"""CSV and TSV: one segment per row, with a header that names the columns."""
+"""Tables in text files: how each of them is read, and the formats of segments that are tables, CSV and TSV.
+
+:func:`open_table` owns what all tables share: delimiter, quotes, the header, line numbers in errors. Glossaries, notes,
+annotations, decisions and scores are read through it; what their columns mean is theirs.
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from mtagent.errors import InputError, OutputError
-from mtagent.formats.files import Line, byte_order_mark, lines_of, write_pieces
+from mtagent.formats.files import TextLine, byte_order_mark, lines_of, write_pieces
 from mtagent.formats.segments import (
     FIELDS,
     NO_DEFAULTS,
-    Fields,
     Result,
     SegmentDefaults,
+    SegmentFields,
+    field_called,
     named_fields,
     paired,
     segments_from,
-    suggested,
 )
 from mtagent.records import Segment
 
 # The csv module refuses cells of more than 131,072 characters; this is the most that it can take on every system.
 csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
 
+NAME_THE_COLUMNS = "the first line must name the columns"
 _STRAY_RETURN = "a carriage return outside of quotes; quote the cell, or convert the line ends to \\n"
 _CSV_ERRORS = {
     "unexpected end": "a quote opens here and is never closed",
@@ -34,86 +42,215 @@ _CSV_ERRORS = {
 }
 """What the messages of Python's csv module mean for the user."""
 
+_SEPARATOR_LINE = re.compile(r"sep=([,;\t])[,;\t ]*", re.IGNORECASE)
+"""The line before the header that tells Excel which character separates cells."""
+
 
 class Dialect(NamedTuple):
-    """How cells are set apart. Where they are not ``quoted``, a quote is a character like any other."""
+    """How cells are separated. In a dialect that is not ``quoted``, a quote is a character like any other."""
 
     delimiter: str
     quoted: bool
 
 
-class Row(NamedTuple):
-    """A row: the line that it starts in, its cells, the very characters that it consists of, and its line end."""
+class TableRow(NamedTuple):
+    """A row of a file."""
 
     line: int
+    """The line that the row starts in, from 1."""
     cells: list[str]
     raw: str
+    """The characters that the row consists of, with its line end."""
     end: str
 
 
-def rows(lines: Iterable[Line], dialect: Dialect, path: Path, columns: int | None = None) -> Iterator[Row]:
+@dataclass(frozen=True)
+class OpenTable:
+    """A table whose header has been read."""
+
+    path: Path
+    dialect: Dialect
+    header: TableRow
+    """Where the file has no header, one of no characters, in line 0."""
+    names: tuple[str, ...]
+    """The columns, in their plain spelling."""
+    rows: Iterator[TableRow]
+    """The rows below the header, each with as many cells as there are names. They can be read once."""
+
+    def records(self) -> Iterator[tuple[str, dict[str, str]]]:
+        """Yield ``FILE:LINE`` of each row, and its cells by column."""
+        for row in self.rows:
+            yield f"{self.path}:{row.line}", dict(zip(self.names, row.cells, strict=True))
+
+    def require(self, columns: Iterable[str], way_out: str = NAME_THE_COLUMNS) -> None:
+        """Raise :class:`InputError` for the first of ``columns`` that the header lacks."""
+        missing = [column for column in columns if column not in self.names]
+        if not missing:
+            return
+        written = ", ".join(map(repr, self.header.cells))
+        hint = way_out
+        for name in self.names:
+            near = get_close_matches(name, missing, n=1)
+            if near:
+                hint = f"did you mean {near[0]!r}?"
+                break
+        raise InputError(f"{self._head}: no column {missing[0]!r} among {written}; {hint}")
+
+    def refuse_unknown(self, known: Sequence[str]) -> None:
+        """Raise :class:`InputError` for a column that is not one of the ``known``."""
+        for name in self.names:
+            if name in known:
+                continue
+            near = get_close_matches(name, [column for column in known if column not in self.names], n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"the columns are {', '.join(known)}"
+            raise InputError(f"{self._head}: unknown column {name!r}; {hint}")
+
+    def refuse_repeated(self, *, nameless: bool = True) -> None:
+        """Raise :class:`InputError` where two columns have one name, or none unless ``nameless`` is false."""
+        for name in self.names:
+            if self.names.count(name) > 1 and (name or nameless):
+                raise InputError(f"{self._head}: two columns are called {name!r}; keep one")
+
+    @property
+    def _head(self) -> str:
+        return f"{self.path}:{self.header.line}"
+
+
+def open_table(
+    path: Path,
+    delimiters: str,
+    *,
+    quoted: bool | None = None,
+    required: Collection[str] = (),
+    columns: Sequence[str] | None = None,
+    plain: Callable[[str], str] = str,
+    empty: str = NAME_THE_COLUMNS,
+    separator_line: bool = False,
+) -> OpenTable:
+    """Open a table and read its header.
+
+    The delimiter is the first of ``delimiters`` that stands in the header and cuts it into columns among which are the
+    ``required`` ones. Where none does, it is the first that stands there; :meth:`OpenTable.require` then reports what
+    is missing. ``quoted=None``: cells may be quoted if all cells of the header are. ``columns`` are the names in a file
+    without a header. ``plain`` gives the plain spelling of a name. With ``separator_line`` the line ``sep=;`` may come
+    before the header. Raises :class:`InputError` for an empty file, for which ``empty`` is the way out, and for
+    misplaced quotes.
+    """
+    lines = lines_of(path)
+    first = next(lines, None)
+    separator = _SEPARATOR_LINE.fullmatch(first.text) if first is not None and separator_line else None
+    if separator is not None:
+        delimiters = separator[1]
+        first = next(lines, None)
+    if first is None:
+        raise InputError(f"{path}: is empty; {empty}")
+    if quoted is None:
+        quoted = _all_quoted(first, delimiters[0])
+
+    def cut(delimiter: str, table_lines: Iterable[TextLine]) -> Iterator[TableRow]:
+        return _rows(table_lines, Dialect(delimiter, quoted), path, len(columns) if columns is not None else None)
+
+    delimiter = delimiters[0]
+    if len(delimiters) > 1:
+        candidates = [mark for mark in delimiters if mark in first.text] or [delimiter]
+        delimiter = candidates[0]
+        for candidate in candidates:
+            try:
+                cells = next(cut(candidate, [first])).cells
+            except InputError:
+                continue  # another delimiter may read it
+            if set(required) <= set(map(plain, cells)):
+                delimiter = candidate
+                break
+    rows = cut(delimiter, chain([first], lines))
+    header = next(rows) if columns is None else TableRow(0, list(columns), "", "")
+    return OpenTable(path, Dialect(delimiter, quoted), header, tuple(map(plain, header.cells)), rows)
+
+
+def _all_quoted(header: TextLine, delimiter: str) -> bool:
+    """Whether every cell of a header is quoted. The cells of the rows may then be, whatever the file is called."""
+    return all(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in header.text.split(delimiter))
+
+
+def _rows(lines: Iterable[TextLine], dialect: Dialect, path: Path, columns: int | None) -> Iterator[TableRow]:
     """Yield the rows of a file, each of ``columns`` cells, or of as many as the first row has.
 
-    Empty lines at the end of the file are left out, but for those of a single column, which are empty cells. Raises
+    Empty lines at the end of the file are left out, except those of a single column, which are empty cells. Raises
     :class:`InputError` for rows of another length, for misplaced quotes, and for line breaks and carriage returns
     outside of quotes.
     """
-    mark, blank = dialect.delimiter, None
-    plain = (Row(line.number, line.text.split(mark), line.text + line.end, line.end) for line in lines)
-    for row in _quoted_rows(lines, dialect, path) if dialect.quoted else plain:
-        columns = columns or len(row.cells)
+    blank: TableRow | None = None
+    for row in _quoted_rows(lines, dialect, path) if dialect.quoted else _plain_rows(lines, dialect):
+        if columns is None:
+            columns = len(row.cells)
         if columns > 1 and row.cells == [""]:
             blank = blank or row
             continue
-        if blank:
+        if blank is not None:
             raise InputError(f"{path}:{blank.line}: an empty line between the rows; delete it")
         if len(row.cells) != columns:
-            hint = "" if dialect.quoted or '"' not in row.raw else "; if its cells are quoted, use --format tsv-quoted"
+            hint = ""
+            if not dialect.quoted and '"' in row.raw:
+                hint = "; if its cells are quoted, use --format tsv-quoted"
             raise InputError(f"{path}:{row.line}: {len(row.cells)} columns instead of {columns}{hint}")
         yield row
 
 
-def _quoted_rows(lines: Iterable[Line], dialect: Dialect, path: Path) -> Iterator[Row]:
-    taken: list[Line] = []  # by the reader, for the present row
+def _plain_rows(lines: Iterable[TextLine], dialect: Dialect) -> Iterator[TableRow]:
+    for line in lines:
+        yield TableRow(line.number, line.text.split(dialect.delimiter), line.text + line.end, line.end)
+
+
+def _quoted_rows(lines: Iterable[TextLine], dialect: Dialect, path: Path) -> Iterator[TableRow]:
+    row_lines: list[TextLine] = []  # those that the reader has taken for the present row
 
     def fed() -> Iterator[str]:
         for line in lines:
-            taken.append(line)
+            row_lines.append(line)
             yield line.text + line.end
 
     reader = csv.reader(fed(), delimiter=dialect.delimiter, strict=True)
     while True:
-        taken.clear()
+        row_lines.clear()
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            why = next((meaning for part, meaning in _CSV_ERRORS.items() if part in str(error)), str(error))
-            raise InputError(f"{path}:{taken[0].number}: {why}") from error
+            why = str(error)
+            for part, meaning in _CSV_ERRORS.items():
+                if part in why:
+                    why = meaning
+                    break
+            raise InputError(f"{path}:{row_lines[0].number}: {why}") from error
         if cells is None:
             return
-        if taken[-1].text.endswith("\r"):  # the reader would drop it without a word
-            raise InputError(f"{path}:{taken[-1].number}: {_STRAY_RETURN}")
-        yield Row(taken[0].number, cells or [""], "".join(line.text + line.end for line in taken), taken[-1].end)
+        first, last = row_lines[0], row_lines[-1]
+        if last.text.endswith("\r"):  # the csv module would drop it silently
+            raise InputError(f"{path}:{last.number}: {_STRAY_RETURN}")
+        raw = "".join(line.text + line.end for line in row_lines)
+        yield TableRow(first.number, cells or [""], raw, last.end)
 
 
-def rendered(cells: Sequence[str], dialect: Dialect, where: str, like: Row | None = None) -> str:
-    """The cells as one row, quoted where they must be, or all if all of ``like`` were; it ends as ``like`` does.
+def rendered(cells: Sequence[str], dialect: Dialect, where: str, like: TableRow | None = None) -> str:
+    """The cells as one row, quoted where they must be, or all if all of ``like`` are; it ends as ``like`` does.
 
     Raises :class:`OutputError`, beginning with ``where``, for a cell that does not fit into a file without quotes.
     """
-    end = like.end if like else "\n"
+    end = "\n" if like is None else like.end
     if not dialect.quoted:
         if any(dialect.delimiter in cell or "\n" in cell for cell in cells) or cells[-1].endswith("\r"):
             reason = "a tab or a line break does not fit into a TSV without quotes"
             raise OutputError(f"{where}: {reason}; use --format tsv-quoted, csv or jsonl")
         return dialect.delimiter.join(cells) + end
+    quote_all = list(cells) == [""]
+    if like is not None and dialect.delimiter.join(map(_quoted, like.cells)) + end == like.raw:
+        quote_all = True
     # Not csv.writer: it does not quote a carriage return when lines end with a line feed.
     special = (dialect.delimiter, '"', "\r", "\n")
-    every = list(cells) == [""] or (
-        like is not None and dialect.delimiter.join(map(_quoted, like.cells)) + end == like.raw
-    )
-    texts = (_quoted(cell) if every or any(mark in cell for mark in special) else cell for cell in cells)
-    return dialect.delimiter.join(texts) + end
+    written = []
+    for cell in cells:
+        must_quote = quote_all or any(mark in cell for mark in special)
+        written.append(_quoted(cell) if must_quote else cell)
+    return dialect.delimiter.join(written) + end
 
 
 def _quoted(cell: str) -> str:
@@ -121,63 +258,44 @@ def _quoted(cell: str) -> str:
     return f'"{doubled}"'
 
 
-class Layout(NamedTuple):
-    """What the header of a table says: its dialect, and which of its columns holds which field."""
-
-    dialect: Dialect
-    header: Row
-    fields: dict[str, int]
-
-
 @dataclass(frozen=True)
-class Table:
-    """CSV, where cells may be quoted and then hold line breaks, or plain TSV, where a quote is a character like any.
+class SegmentTable:
+    """One segment per row: CSV, whose cells may be quoted and may then hold line breaks, or plain TSV.
 
-    ``delimiters`` are tried on the header in this order; the first that yields a source column is the file's. Columns
-    that are no fields are carried through.
+    Columns that are not fields of a segment are carried through.
     """
 
     name: str
     suffixes: tuple[str, ...]
     delimiters: str
+    """The first that yields a source column is the file's."""
     quoted: bool
 
     def read(self, path: Path, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[Segment]:
         """Yield one segment per row. An empty cell is a missing field; an empty source is an empty segment."""
 
-        def records() -> Iterator[Fields]:
-            layout, table = self._opened(path)
-            names = {field: layout.header.cells[index] for field, index in layout.fields.items()}
-            for row in table:
-                values: dict[str, str | None] = {field: row.cells[at] or None for field, at in layout.fields.items()}
+        def records() -> Iterator[SegmentFields]:
+            table, columns = self._opened(path)
+            names = {field: table.header.cells[column] for field, column in columns.items()}
+            for row in table.rows:
+                values: dict[str, str | None] = {}
+                for field, column in columns.items():
+                    values[field] = row.cells[column] or None
                 if values["source"] is None:
                     values["source"] = ""
                     if "translation" in values:  # nothing to translate, so the empty translation is complete
                         values["translation"] = values["translation"] or ""
-                yield Fields(row.line, values, names)
+                yield SegmentFields(row.line, values, names)
 
         return segments_from(records(), defaults, path, "column")
 
-    def _opened(self, path: Path) -> tuple[Layout, Iterator[Row]]:
-        """The layout of a file and its rows. A TSV header in quotes says that the cells are quoted too."""
-        lines = lines_of(path)
-        header = next(lines, None)
-        if header is None:
-            raise InputError(f"{path}: is empty; the first line must name the columns")
-        quoted = self.quoted or all_quoted(header, self.delimiters[0])
-        layouts = []
-        for dialect in (Dialect(delimiter, quoted) for delimiter in self.delimiters):
-            try:
-                row = next(rows([header], dialect, path))
-            except InputError:
-                row = Row(1, [header.text], header.text, header.end)  # another delimiter may read it
-            layouts.append(Layout(dialect, row, named_fields(row.cells, f"{path}:1")))
-        layout = next((layout for layout in layouts if "source" in layout.fields), layouts[0])
-        names = layout.header.cells
-        if "source" not in layout.fields:
-            hint = next(filter(None, map(suggested, names)), "; the first line must name the columns")
-            raise InputError(f"{path}:1: no column 'source' among {', '.join(map(repr, names))}{hint}")
-        return layout, rows(lines, layout.dialect, path, len(names))
+    def _opened(self, path: Path) -> tuple[OpenTable, dict[str, int]]:
+        """The file, and which of its columns holds which field."""
+        quoted = True if self.quoted else None
+        table = open_table(path, self.delimiters, quoted=quoted, required=("source",), plain=field_called)
+        columns = named_fields(table.header.cells, f"{path}:{table.header.line}")
+        table.require(("source",))
+        return table, columns
 
     def write(self, path: Path, results: Iterable[Result], like: Path | None = None) -> int:
         """Write one row per result.
@@ -186,39 +304,44 @@ class Table:
         change is copied as it is; a row that does keeps its style of quoting.
         """
         if like is None:
-            plain = Dialect(self.delimiters[0], self.quoted)
-            values = (result.segment.model_dump() | {"translation": result.text} for result in results)
-            lines = (
-                rendered([str(fields[name] or "") for name in FIELDS], plain, f"{path}: segment {fields['id']!r}")
-                for fields in values
-            )
-            return write_pieces(path, rendered(FIELDS, plain, str(path)), lines)
+            return self._write_plain(path, results)
         mark = byte_order_mark(like)
-        (dialect, header, fields), table = self._opened(like)
-        columns = len(header.cells)
-        at = fields.get("translation", columns)  # a new column comes after the others
+        table, columns = self._opened(like)
+        dialect, header = table.dialect, table.header
+        target = columns.get("translation", len(header.cells))  # a new column comes after the others
         head = header.raw
-        if at == columns:
+        if target == len(header.cells):
             head = rendered([*header.cells, "translation"], dialect, f"{path}: the header", header)
-        entries = (
-            ((row.cells[fields["id"]] if "id" in fields else "") or str(number), row.line, row)
-            for number, row in enumerate(table, start=1)
-        )
 
-        def changed() -> Iterator[str]:
-            for row, result in paired(entries, results, path, like, lambda row: row.cells[fields["source"]]):
-                cells = [*row.cells[:at], result.text, *row.cells[at + 1 :]]
-                same = cells == row.cells
-                yield row.raw if same else rendered(cells, dialect, f"{path}: segment {result.segment.id!r}", row)
+        def entries() -> Iterator[tuple[str, int, TableRow]]:
+            for number, row in enumerate(table.rows, start=1):
+                written_id = row.cells[columns["id"]] if "id" in columns else ""
+                yield written_id or str(number), row.line, row
 
-        return write_pieces(path, mark + head, changed())
+        def rows() -> Iterator[str]:
+            source = columns["source"]
+            for row, result in paired(entries(), results, path, like, lambda row: row.cells[source]):
+                cells = [*row.cells[:target], result.text, *row.cells[target + 1 :]]
+                if cells == row.cells:
+                    yield row.raw
+                else:
+                    yield rendered(cells, dialect, f"{path}: segment {result.segment.id!r}", row)
+
+        return write_pieces(path, mark + head, rows())
+
+    def _write_plain(self, path: Path, results: Iterable[Result]) -> int:
+        """Write all fields of the segments, under their own names."""
+        dialect = Dialect(self.delimiters[0], self.quoted)
+
+        def rows() -> Iterator[str]:
+            for result in results:
+                values = result.segment.model_dump() | {"translation": result.text}
+                cells = [str(values[name] or "") for name in FIELDS]
+                yield rendered(cells, dialect, f"{path}: segment {result.segment.id!r}")
+
+        return write_pieces(path, rendered(FIELDS, dialect, str(path)), rows())
 
 
-def all_quoted(header: Line, delimiter: str) -> bool:
-    """Whether every cell of a header stands in quotes: then those of the rows may, whatever the file is called."""
-    return all(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in header.text.split(delimiter))
-
-
-CSV = Table("csv", (".csv",), ",;\t|", quoted=True)
-TSV = Table("tsv", (".tsv", ".tab"), "\t", quoted=False)
-TSV_QUOTED = Table("tsv-quoted", (), "\t", quoted=True)
+CSV = SegmentTable("csv", (".csv",), ",;\t|", quoted=True)
+TSV = SegmentTable("tsv", (".tsv", ".tab"), "\t", quoted=False)
+TSV_QUOTED = SegmentTable("tsv-quoted", (), "\t", quoted=True)

@@ -12,7 +12,7 @@ from mtagent.formats.annotations import Annotation, error_span, fields_of, objec
 from mtagent.formats.exports import RunTexts, pair_name
 from mtagent.formats.files import lines_of, replacing
 from mtagent.formats.json_text import encoded, parsed, parsed_lines
-from mtagent.formats.tables import Dialect, rows
+from mtagent.formats.tables import open_table
 from mtagent.records import ErrorSpan
 
 MISSING = "missing"
@@ -29,7 +29,6 @@ _ESA_NAMES = {
 }
 _SPANS = ("start_indices", "end_indices", "error_types")
 _NEEDED = {"segment_id", "source_segment", "hypothesis_segment", *_SPANS}
-_TSV = Dialect("\t", quoted=True)
 _NO_ERROR = "no-error"
 
 
@@ -44,13 +43,10 @@ class Wmt:
 
     def read_spans(self, path: Path) -> list[Annotation]:
         """The annotations of a file. Raises :class:`InputError`."""
-        table = rows(lines_of(path), _TSV, path)
-        columns = next(table).cells
-        if missing := sorted(_NEEDED - set(columns)):
-            raise InputError(f"{path}:1: the column {missing[0]!r} is missing")
+        table = open_table(path, "\t", quoted=True)
+        table.require(sorted(_NEEDED))
         annotations = []
-        for row in table:
-            cells, where = dict(zip(columns, row.cells, strict=True)), f"{path}:{row.line}"
+        for where, cells in table.records():
             starts, ends, types = (cells[name].split() for name in _SPANS)
             errors = _errors(starts, ends, types, where)
             annotations.append(Annotation(where=where, errors=errors, **fields_of(cells, where, **_NAMES)))
@@ -84,12 +80,15 @@ class Esa:
     """
 
     name = "esa"
-    columns = 12
+    columns = (
+        *("annotator", "system", "line", "type", "source_lang", "target_lang"),
+        *("score", "document", "flag", "spans", "begin", "end"),
+    )
 
     def recognises(self, first: str, value: Any) -> bool:
         """Whether a file that begins so is one of these, in either form."""
         if value is None:
-            return first.count(",") >= self.columns - 1 and (",TGT," in first or ",BAD," in first)
+            return first.count(",") >= len(self.columns) - 1 and (",TGT," in first or ",BAD," in first)
         return isinstance(value, dict) and "esa_spans" in value
 
     def read_spans(self, path: Path) -> list[Annotation]:
@@ -104,20 +103,19 @@ class Esa:
                 about = fields_of(values, where, **_ESA_NAMES)
                 annotations.append(Annotation(where=where, errors=errors, warnings=warnings, note=note, **about))
             return annotations
-        for row in rows(lines_of(path), Dialect(",", quoted=True), path, self.columns):
-            rater, system, line_id, kind, _, _, score, document, _, spans, _, _ = row.cells
-            if kind == "BAD" or document.endswith(("#bad", "#dup", "#incomplete")) or "-tutorial" in document:
+        for where, cells in open_table(path, ",", quoted=True, columns=self.columns).records():
+            score, document = cells["score"], cells["document"]
+            if cells["type"] == "BAD" or document.endswith(("#bad", "#dup", "#incomplete")) or "-tutorial" in document:
                 continue  # a control item
-            where = f"{path}:{row.line}"
-            errors, warnings = _esa_errors(parsed(spans, where), where)
+            errors, warnings = _esa_errors(parsed(cells["spans"], where), where)
             annotations.append(
                 Annotation(
                     where=where,
                     errors=errors,
-                    segment=line_id,
+                    segment=cells["line"],
                     document=document,
-                    system=system,
-                    rater=rater,
+                    system=cells["system"],
+                    rater=cells["annotator"],
                     warnings=warnings,
                     note=f"ESA score {score}" if score else None,
                 )
@@ -173,7 +171,10 @@ class Wmt25:
                 name = segment.document or segment.id
                 texts.setdefault(name, []).append(translations[system] or "")
                 segments_left[name] -= 1
-                while texts and not segments_left[first := next(iter(texts))]:
+                # A document that has ended is written once all that began before it are.
+                for first in list(texts):
+                    if segments_left[first]:
+                        break
                     sink.write(encoded({"doc_id": first, "hypothesis": _joined(texts.pop(first))}) + "\n")
         return ()
 
@@ -183,9 +184,12 @@ def _joined(texts: list[str]) -> str:
 
     A line break at the end of a text, or a blank line at the beginning of the next, stood in the document already.
     """
-    pairs = pairwise(texts)
-    rest = (("" if text.endswith("\n") or after.startswith("\n\n") else "\n\n") + after for text, after in pairs)
-    return texts[0] + "".join(rest)
+    pieces = texts[:1]
+    for text, following in pairwise(texts):
+        if not (text.endswith("\n") or following.startswith("\n\n")):
+            pieces.append("\n\n")
+        pieces.append(following)
+    return "".join(pieces)
 
 
 WMT, ESA, WMT25 = Wmt(), Esa(), Wmt25()

@@ -18,10 +18,10 @@ from mtagent.chain.gate import Gate
 from mtagent.config import Role, Settings
 from mtagent.errors import ConfigError, MtagentError
 from mtagent.evaluators.protocol import Evaluator
+from mtagent.formats.glossary import with_terms
 from mtagent.jobs.agent_settings import refuse_foreign, refuse_idle
 from mtagent.jobs.context import Document, Placed, placed
 from mtagent.jobs.improve import outcome_of_chain
-from mtagent.jobs.inputs import with_terms
 from mtagent.jobs.parts import OwnParts, assembled, budget_of, within
 from mtagent.jobs.pool import GRACE, Outcome, work_all
 from mtagent.jobs.python_inputs import About, Terms, loaded, mapping_of, segments_of

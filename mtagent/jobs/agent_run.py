@@ -11,9 +11,10 @@ from typing import Self
 from mtagent.chain.chain import improve
 from mtagent.config import Config
 from mtagent.errors import ConfigError, MtagentError
+from mtagent.formats.glossary import GlossaryFor, with_terms
 from mtagent.jobs.context import placed
 from mtagent.jobs.improve import outcome_of_chain
-from mtagent.jobs.inputs import GlossaryFor, content_hashes, with_terms
+from mtagent.jobs.inputs import content_hashes
 from mtagent.jobs.parts import OwnParts, assembled, effective, installed, settings_for_results
 from mtagent.jobs.run import Job, RunModels, run_job
 from mtagent.jobs.session import OwnLoop

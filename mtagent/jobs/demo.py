@@ -13,7 +13,7 @@ from typing import Any, Unpack
 from mtagent.errors import InputError, ModelError
 from mtagent.evaluators.rubric_mqm import parse
 from mtagent.jobs.agent import Agent
-from mtagent.llm.protocol import Options
+from mtagent.llm.protocol import RequestOptions
 from mtagent.records import Chain, Completion, Message, Segment
 from mtagent.text import edits, paragraphs
 
@@ -53,7 +53,7 @@ class DemoModel:
         self.replies: dict[str, dict[str, Any]] = {reply["id"]: reply for reply in replies}
         self.segments = {segment.id: segment for segment in _sample() if segment.id in self.replies}
 
-    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """The reply written for this segment and purpose."""
         segment, purpose = options.get("segment", ""), options.get("purpose", "")
         reply = self.replies[segment]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import math
 import unicodedata
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,7 +26,7 @@ from mtagent.evaluators.protocol import CountsCalls, Evaluator, suggests_edits
 from mtagent.evaluators.rating import rating_by, reviewed_paragraphs
 from mtagent.evaluators.registry import PAIRWISE
 from mtagent.formats.ratings import Candidates
-from mtagent.jobs.inputs import Files, read_in_context, read_segments
+from mtagent.jobs.inputs import Files
 from mtagent.jobs.parts import (
     OwnParts,
     assembled_evaluator,
@@ -39,12 +40,13 @@ from mtagent.jobs.parts import (
 )
 from mtagent.jobs.rate import rate_segment
 from mtagent.llm import prompts
+from mtagent.llm.budget import ASSUMED_ROOM, bytes_sent, worst_requests
 from mtagent.llm.prices import Prices
-from mtagent.llm.protocol import Options
+from mtagent.llm.protocol import RequestOptions
 from mtagent.llm.request import sent_tool
 from mtagent.llm.server import server_address
 from mtagent.records import Completion, ErrorSpan, Message, Rating, Schema, Segment, Tool, Usage
-from mtagent.text.amounts import UNKNOWN, dollars
+from mtagent.text.amounts import UNKNOWN, dollars, rounded_up
 from mtagent.text.table import Table, text
 from mtagent.translators.llm import LLMTranslator
 
@@ -120,7 +122,7 @@ class Listener:
         self.model = config.model or DEFAULT_MODEL
         self.heard: list[Heard] = []
 
-    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Note the request, and fail when all that are made at the same time were noted."""
         schema, tools = options.get("schema"), tuple(options.get("tools", ()))
         self.heard.append(Heard(options.get("purpose", ""), tuple(messages), schema, tools))
@@ -144,8 +146,8 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
 
     What a former stage would have written is shown as the text at hand.
     """
-    config = config.effective()
-    with files.spooled(config) as (files, config):
+    with files.opened(config.effective()) as inputs:
+        config = inputs.config
         listener, folder = Listener(config), config.prompts
         is_published = config.preset == "paper"
         llm = instructed(listener, config)
@@ -156,7 +158,7 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
         if config.triage is not None:
             free = config.model_copy(update={"forced": False})
             triage = named_evaluator(free, judge_settings(config, config.triage, who="triage")[2], llm)
-        for segment in read_in_context(config, files, lambda segment: segment.translation or PLACEHOLDER):
+        for segment in inputs.in_context(lambda segment: segment.translation or PLACEHOLDER):
             text = segment.translation if segment.translation is not None else PLACEHOLDER
             yield from rendered_terms(segment)
             translated = proofread = rated = segment
@@ -197,6 +199,8 @@ async def first_requests(config: Config, candidates: Iterable[Candidates]) -> As
                 yield request.rendered(f"segment {candidate.segment.id}")
 
 
+RESERVE = "reserve"
+"""The row with what a budget holds back for one call, at most."""
 FRAME = 4  # tokens around each message
 CACHED_FROM = 1024  # providers cache prompts from here on
 
@@ -220,7 +224,7 @@ class Range(NamedTuple):
         return Range(Usage(), self.high)
 
 
-class Reply(NamedTuple):
+class ReplySize(NamedTuple):
     """Tokens of one reply, at least and at most."""
 
     low: int
@@ -247,34 +251,39 @@ class Text:
         return int(self.tokens * self.longest) + (20 if self.longest > 1 else 0)
 
     @property
-    def listed(self) -> Reply:
+    def listed(self) -> ReplySize:
         """What an evaluator says about it: from a bare "no error" to a list of errors with explanations."""
-        return Reply(1, 150 + 3 * self.high)
+        return ReplySize(1, 150 + 3 * self.high)
 
     def edited(self) -> Text:
         """The same after edits."""
         return Text(self.text, self.tokens, 0.75 * self.shortest, 1.25 * self.longest)
 
-    def in_parts(self, number: int) -> Reply:
+    def in_parts(self, number: int) -> ReplySize:
         """One of so many replies that write it together."""
-        return Reply(self.low // max(1, number), self.high // max(1, number) + 20)
+        return ReplySize(self.low // max(1, number), self.high // max(1, number) + 20)
 
 
 def estimate(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
-    """What improving ``files`` would take, by stage. Raises :class:`mtagent.errors.MtagentError` as the run would."""
-    with files.spooled(config) as (files, config):
-        decided = effective(config, OwnParts())
-        if any(any(segment.candidates) for segment in read_segments(config, files)):
-            files.refuse_idle_candidates(decided)
-        segments = read_in_context(config, files, lambda segment: segment.translation or segment.source)
-        return asyncio.run(Estimator(decided, tokens).chains(segments))
+    """What improving ``files`` would take, by stage, and the :data:`RESERVE`.
+
+    Raises :class:`mtagent.errors.MtagentError` as the run would.
+    """
+    with files.opened(config) as inputs:
+        decided = effective(inputs.config, OwnParts())
+        if any(any(segment.candidates) for segment in inputs.segments()):
+            inputs.refuse_idle_candidates(decided)
+        segments = inputs.in_context(lambda segment: segment.translation or segment.source)
+        estimator = Estimator(decided, tokens)
+        return asyncio.run(estimator.chains(segments)) | estimator.reserve
 
 
 def estimate_ratings(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
-    """What rating the translations in ``files`` would take."""
-    with files.spooled(config) as (files, config):
-        config = effective(config, OwnParts()).model_copy(update={"forced": False})
-        return asyncio.run(Estimator(config, tokens).ratings(read_in_context(config, files)))
+    """What rating the translations in ``files`` would take, and the :data:`RESERVE`."""
+    with files.opened(config) as inputs:
+        config = effective(inputs.config, OwnParts()).model_copy(update={"forced": False})
+        estimator = Estimator(config, tokens)
+        return asyncio.run(estimator.ratings(inputs.in_context())) | estimator.reserve
 
 
 class Estimator:
@@ -290,10 +299,20 @@ class Estimator:
         self.evaluator = named_evaluator(config, self._spec, self._llm)
         self.judges = [] if config.gate in ("none", "guards") else [self.judge(spec) for spec in judge_specs(config)]
 
+        self._reserve = Usage()
         self._triage: tuple[ModelSettings, Evaluator] | None = None
         if config.triage is not None:
             _, settings, spec = judge_settings(config, config.triage, who="triage")
             self._triage = settings, named_evaluator(config.model_copy(update={"forced": False}), spec, self._llm)
+
+    @property
+    def reserve(self) -> dict[str, Range]:
+        """The row :data:`RESERVE`, if there are any calls.
+
+        A budget sends a call only where its worst case is left. So a run that takes as much as estimated needs room
+        for the worst case of its last call too.
+        """
+        return {RESERVE: Range(Usage(), self._reserve)} if self._reserve.calls else {}
 
     def judge(self, spec: str) -> tuple[ModelSettings, Evaluator | Pairwise]:
         """The judge of a specification, and the settings of the model that it asks."""
@@ -367,7 +386,7 @@ class Estimator:
         if isinstance(judge, Pairwise):
             requests = await self.listener.requests_of(judge.compare(segment, before.text, after.text))
             shown = Text(after.text, before.tokens + after.tokens)
-            return self._range(settings, requests, shown, Reply(*judge.reply_tokens))
+            return self._range(settings, requests, shown, ReplySize(*judge.reply_tokens))
         total = Range()
         for side in (before, after):
             rating = await self._rating(settings, judge, segment, side)
@@ -415,7 +434,7 @@ class Estimator:
         requests = await self.listener.requests_of(proofreader.draft(segment, text.text))
         written = text.edited().in_parts(len(requests))
         if strategy != "paper":  # the text, and what was wrong with it
-            written = Reply(written.low + 8, written.high + 100)
+            written = ReplySize(written.low + 8, written.high + 100)
         reworded = self._range(self._config.model_for("proofread"), requests, text, written)
         if self._config.stop_when_error_free and "postedit" in stages:
             reworded = reworded.at_most()
@@ -431,7 +450,7 @@ class Estimator:
                 for other in others:
                     requests = await self.listener.requests_of(judge.compare(segment, text.text, other.text))
                     shown = Text(text.text, text.tokens + other.tokens, text.shortest, max(text.longest, other.longest))
-                    total = total.plus(self._range(settings, requests, shown, Reply(*judge.reply_tokens)))
+                    total = total.plus(self._range(settings, requests, shown, ReplySize(*judge.reply_tokens)))
                 continue
             for rated_text in others if rated else (text, *others):
                 rating = await self._rating(settings, judge, segment, rated_text)
@@ -459,7 +478,7 @@ class Estimator:
         settings: ModelSettings,
         requests: Sequence[Heard],
         text: Text,
-        reply: Reply,
+        reply: ReplySize,
         calls: tuple[int, int] | None = None,
     ) -> Range:
         """What the first ``requests`` about ``text`` take, and those of the ``calls`` that follow on their replies."""
@@ -479,7 +498,10 @@ class Estimator:
             low += [follow] * max(0, fewest - len(requests))
 
         high: list[Usage] = []
+        bytes_per_token = 1.0
         for request, size in zip(requests, sizes, strict=True):
+            sent = bytes_sent(request.messages, request.schema, request.tools)
+            bytes_per_token = max(bytes_per_token, sent / max(1, size))
             # The reply's schema and the tools, which most servers count as input.
             offered = [*([request.schema] if request.schema else []), *map(sent_tool, request.tools)]
             frame = FRAME * len(request.messages) + sum(self._count(json.dumps(part)) for part in offered)
@@ -493,11 +515,28 @@ class Estimator:
         server = "http://localhost" if local else server_address(settings.base_url)
         model = settings.model or DEFAULT_MODEL
 
-        def total(usages: Iterable[Usage]) -> Usage:
-            costs = ((usage, self._prices(model, usage, server)) for usage in usages)
-            return Usage.total(usage.model_copy(update={"cost": cost}) for usage, cost in costs)
+        def priced(usages: Iterable[Usage]) -> Iterator[Usage]:
+            for usage in usages:
+                yield usage.model_copy(update={"cost": self._prices(model, usage, server)})
 
-        return Range(total(low), total(high))
+        longest = max((usage.input_tokens for usage in high), default=0)
+        if longest:
+            room = settings.max_tokens or ASSUMED_ROOM
+            worst = Usage.total(priced(worst_requests(math.ceil(longest * bytes_per_token), room)))
+            self._reserve = _larger(self._reserve, worst)
+        return Range(Usage.total(priced(low)), Usage.total(priced(high)))
+
+
+def _larger(usage: Usage, other: Usage) -> Usage:
+    """The larger figure of each, since dollars and tokens may be limited; unknown dollars stay unknown."""
+    costs = [each.cost for each in (usage, other)]
+    known = [cost for cost in costs if cost is not None]
+    return Usage(
+        calls=max(usage.calls, other.calls),
+        input_tokens=max(usage.input_tokens, other.input_tokens),
+        output_tokens=max(usage.output_tokens, other.output_tokens),
+        cost=max(known) if len(known) == len(costs) else None,
+    )
 
 
 LOW = "low: no error is found, replies are as short as they can be, and what prompts repeat is read from the cache"
@@ -509,6 +548,12 @@ NOT_IN_IT = (
 )
 
 
+HELD_BACK = (
+    "reserve: a call with replies of full length (--max-tokens) that is asked for again twice; a --budget of the total "
+    "lets the run finish, since a call is sent only where that much is left"
+)
+
+
 def table(ranges: Mapping[str, Range]) -> str:
     """A row per stage, and the total."""
 
@@ -517,8 +562,11 @@ def table(ranges: Mapping[str, Range]) -> str:
 
     rows = []
     for stage, (low, high) in {**ranges, "total": reduce(Range.plus, ranges.values(), Range())}.items():
-        known = low.cost is not None and high.cost is not None
-        cost = span(dollars(low.cost), dollars(high.cost)) if known else UNKNOWN
+        cost = UNKNOWN
+        if low.cost is not None and high.cost is not None:
+            # A user may take the high end for a budget: rounded down, it would be too low.
+            most = dollars(rounded_up(high.cost))
+            cost = most if low.cost == high.cost else span(dollars(low.cost), most)
         counts = (
             (low.calls, high.calls),
             (low.input_tokens, high.input_tokens),
@@ -538,6 +586,7 @@ def assumptions(config: Config, ranges: Mapping[str, Range], tokens: Counter, pr
         LOW,
         HIGH,
         NOT_IN_IT,
+        *([HELD_BACK] if RESERVE in ranges else []),
         f"tokens: {tokens.how}; other vocabularies make more or fewer",
         listed,
     ]

@@ -15,21 +15,21 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mtagent import formats
+from mtagent.chain.decided_run import DecidedRun
 from mtagent.config import Config
 from mtagent.errors import ConfigError, OutputError
 from mtagent.formats import Export
 from mtagent.formats.exports import RunTexts, SegmentTexts
 from mtagent.formats.files import STANDARD, spooled_copies
 from mtagent.formats.ratings import FINAL, REVIEWED, chosen, ratings_of_texts, systems_of, texts_of
-from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.improve import write_outputs
-from mtagent.jobs.inputs import (
-    Files,
+from mtagent.jobs.inputs import Files, content_hashes
+from mtagent.jobs.outputs import (
     RatingOutput,
     belongs_to,
-    content_hashes,
     refuse_overwriting,
     refuse_unwritable,
+    refuse_unwritable_texts,
     same_file,
 )
 from mtagent.jobs.rate import NO_TRANSLATION, write_ratings
@@ -226,7 +226,7 @@ def export_own(
     if like:
         refuse_overwriting([details], {"--like": like})
     files = Files(source=like or output, output=output, details=details)
-    files.refuse_unwritable()
+    refuse_unwritable_texts(output, details)
     form = formats.by_path(like or output, format_name or ("lines" if output == STANDARD and like is None else None))
     by_name = formats.by_suffix(output, formats.FORMATS) or form
     if like and format_name is None and by_name.name != form.name:

@@ -11,11 +11,11 @@ from typing import NamedTuple
 from mtagent import formats
 from mtagent.chain.calibration import read
 from mtagent.chain.chain import improve
+from mtagent.chain.decided_run import DecidedRun
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details
-from mtagent.jobs.decide import DecidedRun
-from mtagent.jobs.inputs import Files, files_named, read_placed, refuse_overwriting
+from mtagent.jobs.inputs import Files, OpenFiles
 from mtagent.jobs.parts import OwnParts, assembled, effective, installed, settings_for_results
 from mtagent.jobs.pool import Outcome
 from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
@@ -41,15 +41,13 @@ async def improve_file(
     The run is stored under ``config.run``, or under a name made from the settings and the input, so that the same
     command again resumes it.
     """
-    files.refuse_collisions(config.limit)
-    refuse_overwriting((files.output, files.details), files_named(config))
-    files.refuse_unwritable()
     decided = effective(config, own)
     settings = settings_for_results(decided)
-    with files.spooled(config) as (files, config):
-        contents = _contents(config, files, translates="translate" in (decided.stages or ()))
+    with files.opened(config, writes=True) as inputs:
+        config = inputs.config
+        contents = _contents(inputs, translates="translate" in (decided.stages or ()))
         if contents.has_candidates:
-            files.refuse_idle_candidates(decided, own.gate)
+            inputs.refuse_idle_candidates(decided, own.gate)
             settings["stages"] = list(decided.stages or ())
         with Store(config.store or default_path()) as store:
             models = RunModels(config, store)
@@ -57,15 +55,15 @@ async def improve_file(
                 job = Job(
                     command=command,
                     settings=settings,
-                    inputs=files.fingerprint(config),
+                    inputs=inputs.hashes(),
                     total=contents.total,
-                    items=read_placed(config, files),
+                    items=inputs.placed(),
                     work=lambda run, position, place: improve(place.in_context(lambda at, _: run.text_at(at)), plan),
                     lane=(lambda place: place.document) if config.context else None,
                     save=Run.save,
                     outcome=outcome_of_chain,
                     is_output=lambda chain: bool(chain.text.strip()),
-                    outputs=files.outputs,
+                    outputs=inputs.outputs,
                     force=files.force,
                     signatures=plan.signatures,
                     installed=installed(decided),
@@ -74,10 +72,9 @@ async def improve_file(
                     for warning in read(config.calibration).foreign(contents.pairs, contents.domains):
                         logger.warning("%s: %s", config.calibration, warning)
                 run = await run_job(job, config, store, models, on_start=on_start, on_result=on_chain)
-            kind, like = files.writer()
-            like = like if config.limit is None else None
-            with noting_outputs(store, run.name, files.outputs):
-                write_outputs(DecidedRun(store, run.name).chains, kind, files, like=like, limit=config.limit)
+            with noting_outputs(store, run.name, inputs.outputs):
+                chains = DecidedRun(store, run.name).chains
+                write_outputs(chains, inputs.output_format, files, like=inputs.like, limit=config.limit)
             return store.run(run.name)
 
 
@@ -120,12 +117,13 @@ class _Contents(NamedTuple):
     domains: tuple[str, ...]
 
 
-def _contents(config: Config, files: Files, *, translates: bool) -> _Contents:
+def _contents(inputs: OpenFiles, *, translates: bool) -> _Contents:
     """Read the whole input once, so that a defect in its last line is found before anything is paid for."""
     total = with_words = workable = 0
     has_candidates = False
     pairs, domains = dict[str, None](), dict[str, None]()
-    for segment in (place.segment for place in read_placed(config, files)):
+    for place in inputs.placed():
+        segment = place.segment
         total += 1
         has_candidates = has_candidates or any(segment.candidates)
         pairs[languages.pair_of(segment.source_lang, segment.target_lang)] = None
@@ -135,10 +133,10 @@ def _contents(config: Config, files: Files, *, translates: bool) -> _Contents:
             with_words += 1
             workable += segment.translation is not None
     if not total:
-        raise InputError(f"{files.source}: there is no segment in it")
+        raise InputError(f"{inputs.files.source}: has no segments")
     if with_words and not workable and not translates:
         raise ConfigError(
-            f"{files.source}: there is no translation in it, and nothing to translate with: "
+            f"{inputs.files.source}: has no translations, and there is nothing to translate with: "
             "give -t, or the stage translate with OPENAI_API_KEY, base_url, llm=local or translator"
         )
     return _Contents(total, workable < with_words, has_candidates, tuple(pairs), tuple(domains))

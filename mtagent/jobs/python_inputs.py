@@ -10,8 +10,7 @@ from pydantic import ValidationError
 
 from mtagent import config as configuration
 from mtagent.errors import ConfigError
-from mtagent.formats.glossary import Glossary
-from mtagent.jobs.inputs import GlossaryFor, read_terms, with_terms
+from mtagent.formats.glossary import Glossary, GlossaryFor, read_terms, with_terms
 from mtagent.records import Segment, Term
 from mtagent.text import languages
 
@@ -63,7 +62,7 @@ def loaded(
     for name, what, given_terms in (("glossary", "the glossary", terms), ("keep", "the list of words", kept)):
         if given_terms:
             configuration.refuse_idle_terms(config, name, what)
-    return config, read_terms(config, terms, kept)
+    return config, read_terms(config.glossary, config.keep, terms, kept)
 
 
 def terms_of(terms: Terms | None) -> tuple[Term, ...]:

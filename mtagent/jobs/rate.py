@@ -10,14 +10,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mtagent.chain.decided_run import DecidedRun
 from mtagent.config import Config, ModelSettings
 from mtagent.errors import ConfigError, calls_of
 from mtagent.evaluators.protocol import Evaluator, RatesSystems, RatesTogether, signature_of
 from mtagent.evaluators.rating import checked_rating, rating_by, ratings_by, with_absent_spans_noted
+from mtagent.formats.glossary import with_terms
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
 from mtagent.jobs.context import with_context
-from mtagent.jobs.decide import DecidedRun
-from mtagent.jobs.inputs import RatingInputs, RatingOutput, content_hashes, files_named, with_terms
+from mtagent.jobs.inputs import RatingInputs, content_hashes, files_named
+from mtagent.jobs.outputs import RatingOutput, refuse_overwriting
 from mtagent.jobs.parts import OwnParts, assembled_evaluator, effective
 from mtagent.jobs.pool import Outcome, in_order
 from mtagent.jobs.python_inputs import Terms, loaded, make_segments, texts_of
@@ -192,12 +194,8 @@ async def rate_file(
     The run is stored under ``config.run``, or under a name made from settings and inputs, so that the same command
     again resumes it. ``on_rated`` gets the ratings of each segment.
     """
-    output.refuse_collisions(inputs.paths | files_named(config))
-    output.refuse_unwritable()
-    with inputs.spooled(config) as (inputs, spooled):
-        material = inputs.material(spooled)
+    with inputs.opened(config, output) as (material, config):
         total = output.refuse_unfit(material)
-        config = config.model_copy(update={"prices": spooled.prices})
         with Store(config.store or default_path()) as store:
             return await _rate(config, own, store, material, total, output, on_start, on_rated)
 
@@ -213,7 +211,7 @@ async def rate_run(
     on_rated: OnRated = lambda _: None,
 ) -> RatingReport:
     """Rate what the stages of the chain run ``name`` left; see :func:`mtagent.formats.ratings.stages_of`."""
-    output.refuse_collisions(files_named(config))
+    refuse_overwriting(output.paths, files_named(config))
     output.refuse_unwritable()
     with open_existing(config.store) as store:
         material = stored_stages(store, config, name, systems)

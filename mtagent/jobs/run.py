@@ -2,7 +2,7 @@
 
 A job says what its results depend on, what it does with one item, and how it saves the result. Everything else is here:
 the run's name, resuming, the cache and the budget around its models, stopping, and what is said where nothing came of
-it. ``improve``, ``rate``, ``himate`` and ``calibrate`` are jobs; the ``pool`` works on many items at the same time.
+it. ``improve`` and ``rate`` are jobs; the ``pool`` works on many items at the same time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Generic, Literal
 from mtagent.config import Config
 from mtagent.errors import BudgetSpent, MtagentError, ServerPaused
 from mtagent.formats.files import STANDARD
-from mtagent.jobs.inputs import hash_of, hashes_of, refuse_existing
+from mtagent.jobs.outputs import hash_of, hashes_of, refuse_existing
 from mtagent.jobs.parts import budget_of
 from mtagent.jobs.pool import Item, Outcome, Result, work_all
 from mtagent.llm.budget import Budget, Budgeted

@@ -104,7 +104,7 @@ class _StageTotals:
 
 def _costs(usage: Usage) -> tuple[str, str, str]:
     """Calls, tokens and dollars."""
-    return (str(usage.calls), str(usage.input_tokens + usage.output_tokens), dollars(usage.cost))
+    return (str(usage.calls), str(usage.tokens), dollars(usage.cost))
 
 
 @dataclass

@@ -25,7 +25,7 @@ from mtagent.jobs.parts import OwnParts, Panel, assembled_panel, effective, judg
 from mtagent.jobs.run import Job, OnStart, RunModels, run_job
 from mtagent.learning.gain import FEWEST_PAIRS
 from mtagent.learning.pairs import JudgedData, JudgedPair
-from mtagent.learning.runs import NO_JUDGE, Labels, RunEdits, of_chains, of_own_gate, read_edits
+from mtagent.learning.runs import NO_JUDGE, EditLabels, RunEdits, of_chains, of_own_gate, read_edits
 from mtagent.llm.gathering import answered
 from mtagent.records import Call, Cause, Chain, ErrorCause, Judgement, Rating, RatingRole, Step, UndecidedCause
 from mtagent.store.runs import Run, RunSummary, StoredRun
@@ -53,7 +53,7 @@ def require_judges(config: Config) -> None:
 
 
 def edits_to_judge(
-    run: StoredRun, labels: Labels | None, *, sample: int | None = None, seed: int = 0, lp: str | None = None
+    run: StoredRun, labels: EditLabels | None, *, sample: int | None = None, seed: int = 0, lp: str | None = None
 ) -> RunEdits:
     """The edits of a chain run that have ``labels``, or a sample for a teacher to label; of one language pair if named.
 
@@ -72,7 +72,7 @@ def edits_to_judge(
     return read_edits(run, sample=sample, seed=seed, wanted=is_wanted, as_kept=labels is not None)
 
 
-def refuse_few(edits: RunEdits, name: str, labels: Labels | None) -> None:
+def refuse_few(edits: RunEdits, name: str, labels: EditLabels | None) -> None:
     """Raise :class:`InputError` if the edits of the run ``name`` are too few to learn from."""
     if len(edits.pairs) >= FEWEST_PAIRS:
         return
@@ -91,7 +91,7 @@ async def judge_edits(
     name: str,
     *,
     teacher: str | None = None,
-    labels: Labels | None = None,
+    labels: EditLabels | None = None,
     sample: int | None = None,
     seed: int = 0,
     lp: str | None = None,
@@ -241,7 +241,7 @@ async def _opinion(judge: Judge, pair: JudgedPair) -> Opinion:
 def estimate_pairs(
     config: Config, pairs: Iterable[JudgedPair], teacher: str | None, tokens: Counter
 ) -> dict[str, Range]:
-    """What judging ``pairs`` would take: a row for each judge of ``config``, and one for the ``teacher``."""
+    """What judging ``pairs`` would take: rows for the judges of ``config``, the ``teacher`` and the reserve."""
     config = effective(config, OwnParts())
     estimator = Estimator(config, tokens)
     judges = []
@@ -260,4 +260,4 @@ def estimate_pairs(
                 totals[name] = totals[name].plus(needed)
         return totals
 
-    return asyncio.run(total_of_each())
+    return asyncio.run(total_of_each()) | estimator.reserve

@@ -1,7 +1,7 @@
 """What the pairs and texts teach: a calibration of the gate, what it is worth, and what it is worth on other data.
 
 Half of the documents are learnt from, the others are reported on. The regression is in ``gain.py``, the threshold for
-error-free texts in ``error_free.py``, the tables for people in ``text.py``; see ``docs/safety.md``.
+error-free texts in ``error_free.py``, the tables for people in ``text.py``; see ``docs/explanation/gate.md``.
 """
 
 from __future__ import annotations
@@ -26,11 +26,9 @@ from mtagent.errors import ConfigError, InputError
 from mtagent.learning.error_free import FEWEST, PRECISION, Definition, error_free_of
 from mtagent.learning.gain import (
     FEWEST_PAIRS,
-    SEED,
     USUAL,
     Floats,
     JudgedPairs,
-    Resampling,
     Truths,
     folds,
     learn,
@@ -40,6 +38,7 @@ from mtagent.learning.gain import (
     split,
 )
 from mtagent.learning.pairs import JudgedData
+from mtagent.metrics.significance import SEED, GroupResampling
 from mtagent.records import Record, same_rater
 from mtagent.version import __version__
 
@@ -52,7 +51,7 @@ def calibrate(
     crossed: bool = False,
     precision: float = PRECISION,
     fewest: int = FEWEST,
-    resampling: Resampling = USUAL,
+    resampling: GroupResampling = USUAL,
 ) -> Calibration:
     """The expected gain, where there are pairs, and the threshold, where people's scores or labels define error-free.
 
@@ -121,7 +120,7 @@ def _gain(
     sample: int | None,
     crossed: bool,
     calibrated: Mapping[int, float | None],
-    resampling: Resampling,
+    resampling: GroupResampling,
 ) -> ExpectedGain:
     """The expected gain that the ``learnt`` pairs teach, and what it does to the others.
 
@@ -161,7 +160,7 @@ def _gain(
 # What a gate does to pairs
 
 
-def effect(pairs: JudgedPairs, keep: Truths, resampling: Resampling = USUAL) -> Effect:
+def effect(pairs: JudgedPairs, keep: Truths, resampling: GroupResampling = USUAL) -> Effect:
     """What keeping the edits in ``keep`` does to ``pairs``, with paired confidence intervals over the groups."""
     before, after, gains = pairs.human_before, pairs.human_after, pairs.gains
     every = np.ones(len(pairs))
@@ -263,7 +262,7 @@ def triage(
     pairs: JudgedPairs,
     keep: Truths,
     thresholds: Mapping[int, Sequence[tuple[float, bool]]],
-    resampling: Resampling = USUAL,
+    resampling: GroupResampling = USUAL,
 ) -> tuple[TriagePoint, ...]:
     """What it is worth to leave texts alone that score a threshold or more, where ``keep`` decides on the others.
 
@@ -317,7 +316,7 @@ class Lead(NamedTuple):
     """About how many edits would show that it leads; ``None`` where it does not seem to."""
 
 
-def expected_lead(data: JudgedData, resampling: Resampling = USUAL) -> Lead:
+def expected_lead(data: JudgedData, resampling: GroupResampling = USUAL) -> Lead:
     """What the gate that the pairs teach is worth: each pair meets one that was learnt from other documents.
 
     Raises :class:`InputError` where the pairs are too few or too much alike to learn from.
@@ -337,7 +336,7 @@ def expected_lead(data: JudgedData, resampling: Resampling = USUAL) -> Lead:
 # A calibration on other data
 
 
-class Check(Record):
+class GateCheck(Record):
     """What the gate of a calibration does to other edits."""
 
     data: tuple[Source, ...]
@@ -353,7 +352,7 @@ class Check(Record):
         return self.effect.model_dump() | self.model_dump(exclude={"effect"})
 
 
-def check(calibration: Calibration, data: JudgedData, resampling: Resampling = USUAL) -> Check:
+def check(calibration: Calibration, data: JudgedData, resampling: GroupResampling = USUAL) -> GateCheck:
     """What the gate of ``calibration`` is worth on other data, by the scores of its judges, in their order.
 
     Raises :class:`InputError` where there are no pairs or the scores are by other judges.
@@ -377,7 +376,7 @@ def check(calibration: Calibration, data: JudgedData, resampling: Resampling = U
     for name in unsigned:
         remarks.append(f"{name}: not signed: taken for scores of the judge that the gate asks")
     remarks += calibration.foreign(data.language_pairs, data.domains)
-    return Check(
+    return GateCheck(
         data=data.data,
         pairs=data.language_pairs,
         domains=data.domains,

@@ -10,7 +10,8 @@ import numpy as np
 
 from mtagent.chain.calibration import ErrorFree, Labels, Point
 from mtagent.errors import ConfigError, InputError
-from mtagent.learning.gain import USUAL, Floats, Ints, Resampling, Truths, bounds, numbered, ratios
+from mtagent.learning.gain import USUAL, Floats, Ints, Truths, bounds, numbered, ratios
+from mtagent.metrics.significance import GroupResampling
 
 KINDS: dict[str, float] = {"mqm": 0.0, "esa": 85.0, "rate": 4.0}
 """Kinds of human scores, and from which score people call a text error-free: WMT's for MQM and ESA, RATE's best."""
@@ -122,7 +123,7 @@ def best_threshold(labelled: Labelled, precision: float = PRECISION, fewest: int
 
 
 def threshold_interval(
-    labelled: Labelled, precision: float = PRECISION, fewest: int = FEWEST, resampling: Resampling = USUAL
+    labelled: Labelled, precision: float = PRECISION, fewest: int = FEWEST, resampling: GroupResampling = USUAL
 ) -> tuple[float | None, float | None, float]:
     """The 95 % bounds of the threshold in resamples, and the share of resamples that have a threshold.
 
@@ -148,7 +149,7 @@ def threshold_interval(
     return low, high, len(existing) / len(values)
 
 
-def labels(labelled: Labelled, threshold: float, resampling: Resampling = USUAL) -> Labels:
+def labels(labelled: Labelled, threshold: float, resampling: GroupResampling = USUAL) -> Labels:
     """What ``threshold`` does to ``labelled``, with confidence intervals over the groups."""
     reached = (labelled.scores >= threshold).astype(np.float64)
     free = labelled.error_free.astype(np.float64)
@@ -181,7 +182,7 @@ def error_free_of(
     definition: str,
     precision: float = PRECISION,
     fewest: int = FEWEST,
-    resampling: Resampling = USUAL,
+    resampling: GroupResampling = USUAL,
 ) -> ErrorFree:
     """The lowest threshold that reaches ``precision`` on the texts in ``half``, and what it does to the others.
 

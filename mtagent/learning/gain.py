@@ -1,13 +1,13 @@
 """The gain that people would see in an edit, learnt from the differences between several judges' scores.
 
 :func:`learn` fits a ridge regression on pairs of a text before and after, :func:`predictions` applies it to other
-pairs. All figures of a calibration share the bootstrap at the top. See ``docs/safety.md``.
+pairs. All figures of a calibration share the bootstrap at the top. See ``docs/explanation/gate.md``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtagent.chain.calibration import ExpectedGain, Figure, JudgeWeight
-from mtagent.errors import ConfigError, InputError
+from mtagent.errors import InputError
+from mtagent.metrics.significance import SEED, GroupResampling
 from mtagent.records import GAIN_DIGITS
 
 # Bootstrap intervals of sums and ratios over groups (documents): 95 %, paired, exact for a seed
@@ -23,36 +24,9 @@ from mtagent.records import GAIN_DIGITS
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Truths = NDArray[np.bool_]
-RESAMPLES, SEED = 1_000, 12345
-_CELLS = 2**22
-"""Numbers in a matrix at a time: 32 MB."""
 _TAIL = 2.5
 """Per cent of the resamples on either side of a 95 % interval."""
-
-
-class Resampling(NamedTuple):
-    """How many resamples are drawn, and from which seed."""
-
-    resamples: int = RESAMPLES
-    seed: int = SEED
-
-    def draws(self, groups: int, width: int = 0) -> Iterator[Floats]:
-        """How often each group is drawn: matrices of resamples × groups, all resamples in a few of them.
-
-        ``width`` is the number of columns of the widest matrix that the caller makes of one. Raises
-        :class:`ConfigError` for less than one resample.
-        """
-        if self.resamples < 1:
-            raise ConfigError(f"{self.resamples} resamples: at least one is needed")
-        chances = np.full(groups, 1 / groups)
-        rng = np.random.default_rng(self.seed)
-        most = max(1, _CELLS // max(groups, width))
-        for first in range(0, self.resamples, most):
-            number = min(most, self.resamples - first)
-            yield rng.multinomial(groups, chances, size=number).astype(np.float64)
-
-
-USUAL = Resampling()
+USUAL = GroupResampling()
 
 
 def numbered(groups: Ints) -> Ints:
@@ -60,7 +34,7 @@ def numbered(groups: Ints) -> Ints:
     return np.unique(groups, return_inverse=True)[1].astype(np.int64)
 
 
-def ratios(above: list[Floats], below: list[Floats], groups: Ints, resampling: Resampling) -> list[Figure]:
+def ratios(above: list[Floats], below: list[Floats], groups: Ints, resampling: GroupResampling) -> list[Figure]:
     """For each column of ``above`` its sum divided by the sum of the same column of ``below``, with intervals.
 
     A column has a number for each item; ``groups`` are numbered without gaps. Resamples in which a ratio is not

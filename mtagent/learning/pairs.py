@@ -71,7 +71,7 @@ class RatedText(NamedTuple):
 
 
 class Label(NamedTuple):
-    """What people (or a teacher) say of a pair: scores of the two texts, or a preference as 0 and the gain."""
+    """The judgement of people (or a teacher) on a pair: scores of the two texts, or a preference as 0 and the gain."""
 
     before: float | None = None
     after: float | None = None
@@ -102,7 +102,7 @@ NO_LABEL = Label()
 
 @dataclass(frozen=True)
 class JudgedPair:
-    """A text before an edit and after it: what each judge and people (or a teacher) say of the two."""
+    """A text before an edit and after it: the judgements of each judge and of people (or a teacher)."""
 
     segment: Segment
     """The segment, as far as it is known: a file of scores may give its id alone."""
@@ -150,7 +150,7 @@ class JudgedPair:
 
 @dataclass(frozen=True)
 class JudgedData:
-    """Pairs and texts with what judges and people say of them, and where all that was read."""
+    """Pairs and texts with the judgements of judges and people, and the files they were read from."""
 
     judges: tuple[str, ...]
     texts: tuple[RatedText, ...] = ()

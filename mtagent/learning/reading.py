@@ -12,13 +12,22 @@ from mtagent.analysis.matching import Inputs as ScoreInputs
 from mtagent.analysis.matching import Match, match, read_sides
 from mtagent.analysis.meta_eval import same_scores
 from mtagent.analysis.mtme_folder import is_metric
-from mtagent.analysis.scores import About, Cells, Key, Side, Table, joined_about, read_table, score_in, text_in
+from mtagent.analysis.scores import (
+    ScoreFile,
+    SegmentInfo,
+    Side,
+    TableRow,
+    TranslationKey,
+    joined_about,
+    read_table,
+    score_in,
+    text_in,
+)
 from mtagent.chain.calibration import Source
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.exports import plain_name
-from mtagent.formats.files import lines_of, spooled_copies
+from mtagent.formats.files import lines_of, sha256, spooled_copies
 from mtagent.formats.ratings import FINAL, GIVEN
-from mtagent.jobs.inputs import sha256
 from mtagent.learning.pairs import JudgedData, JudgedPair, Label, RatedText, counted, group_of
 from mtagent.records import Choice, Judgement, Segment, comparable
 from mtagent.store.store import default_path
@@ -155,7 +164,7 @@ def with_edits(data: JudgedData, before: Sequence[str], after: Sequence[str]) ->
     for name in (*before, *after):
         if name not in names:
             raise ConfigError(f"there is no system {name!r} with human scores; there are: {', '.join(systems)}")
-    by_key = {Key(text.system, text.segment.id): text for text in data.texts}
+    by_key = {TranslationKey(text.system, text.segment.id): text for text in data.texts}
     pairs, incomplete = list[JudgedPair](), 0
     for name_before, name_after in product(before, after):
         old, new = names[name_before], names[name_after]
@@ -164,7 +173,7 @@ def with_edits(data: JudgedData, before: Sequence[str], after: Sequence[str]) ->
         for text in data.texts:
             if text.system != old:
                 continue
-            other = by_key.get(Key(new, text.segment.id))
+            other = by_key.get(TranslationKey(new, text.segment.id))
             if other is None:
                 incomplete += 1
                 continue
@@ -192,16 +201,16 @@ def side_by_side(judges: Sequence[Side], human: Side, documents: Sequence[str] |
     are counted. Raises :class:`InputError` if the sides have no system in common, different numbers of texts without
     ids, or rated different texts.
     """
-    matches, scores = list[Match](), list[dict[Key, float | None]]()
-    people: dict[Key, float | None] = {}
-    rated = set[Key]()
+    matches, scores = list[Match](), list[dict[TranslationKey, float | None]]()
+    people: dict[TranslationKey, float | None] = {}
+    rated = set[TranslationKey]()
     for judge in judges:
         matched = match(judge, human, missing="leave-out")
         matches.append(matched)
         rated.update(matched.evaluator.segments)
-        of_judge: dict[Key, float | None] = {}
+        of_judge: dict[TranslationKey, float | None] = {}
         for row in matched.rows:
-            key = Key(row.system, row.item)
+            key = TranslationKey(row.system, row.item)
             people[key] = row.human
             of_judge[key] = row.evaluator
         scores.append(of_judge)
@@ -246,7 +255,7 @@ def side_by_side(judges: Sequence[Side], human: Side, documents: Sequence[str] |
     )
 
 
-def _kinds(about: Iterable[About]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def _kinds(about: Iterable[SegmentInfo]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The language pairs and the domains of segments, each once."""
     language_pairs, domains = dict[str, None](), dict[str, None]()
     for known in about:
@@ -263,16 +272,16 @@ def _unscored(texts: Sequence[RatedText], place: int) -> int:
 
 
 class _Segments:
-    """Segments as far as they are known, each made once; ``documents`` go before what the scores say."""
+    """Segments as far as they are known, each made once; ``documents`` take precedence over the scores' files."""
 
-    def __init__(self, about: Mapping[str, About], documents: Mapping[str, str | None] | None) -> None:
+    def __init__(self, about: Mapping[str, SegmentInfo], documents: Mapping[str, str | None] | None) -> None:
         self._about, self._documents = about, documents
         self._segments: dict[str, Segment] = {}
 
     def segment(self, item: str) -> Segment:
         """The segment ``item``."""
         if item not in self._segments:
-            known = self._about.get(item, About())
+            known = self._about.get(item, SegmentInfo())
             if self._documents is not None:
                 known = known._replace(document=self._documents.get(item))
             self._segments[item] = known.segment(item)
@@ -349,7 +358,7 @@ def read_pairs(path: Path, judges: Sequence[str] = ()) -> JudgedData:
     for number, row in enumerate(table.rows, start=1):
         segment_id = text_in(row, "id") or str(number)
         document = text_in(row, "document") or documents.get(segment_id)
-        segment = About(document=document).segment(segment_id)
+        segment = SegmentInfo(document=document).segment(segment_id)
         is_text = "error_free" in row.values or ("human" in row.values and not has_preferences)
         if is_text:
             texts.append(_text_in(row, columns, segment))
@@ -381,7 +390,7 @@ def read_pairs(path: Path, judges: Sequence[str] = ()) -> JudgedData:
     )
 
 
-def _judge_columns(table: Table, judges: Sequence[str]) -> tuple[str, ...]:
+def _judge_columns(table: ScoreFile, judges: Sequence[str]) -> tuple[str, ...]:
     """What the columns of the judges' scores are called."""
     if len(judges) > 1:
         return tuple(judges)
@@ -391,7 +400,7 @@ def _judge_columns(table: Table, judges: Sequence[str]) -> tuple[str, ...]:
     return ("judge",)
 
 
-def _evaluator_in(table: Table, columns: Sequence[str], judges: Sequence[str]) -> str:
+def _evaluator_in(table: ScoreFile, columns: Sequence[str], judges: Sequence[str]) -> str:
     """The evaluator that the table names; empty where it names none."""
     names = list[str]()
     for row in table.rows:
@@ -407,7 +416,7 @@ def _evaluator_in(table: Table, columns: Sequence[str], judges: Sequence[str]) -
     return names[0]
 
 
-def _signatures_in(table: Table, columns: Sequence[str]) -> tuple[str, ...]:
+def _signatures_in(table: ScoreFile, columns: Sequence[str]) -> tuple[str, ...]:
     """The signature of each column; empty for ratings that have none."""
     signatures = []
     for column in columns:
@@ -421,7 +430,7 @@ def _signatures_in(table: Table, columns: Sequence[str]) -> tuple[str, ...]:
     return tuple(signatures)
 
 
-def _text_in(row: Cells, columns: Sequence[str], segment: Segment) -> RatedText:
+def _text_in(row: TableRow, columns: Sequence[str], segment: Segment) -> RatedText:
     """A row with one text: a score of each judge, and people's score or label."""
     for column in columns:
         if column not in row.values:
@@ -436,7 +445,7 @@ def _text_in(row: Cells, columns: Sequence[str], segment: Segment) -> RatedText:
     return RatedText("", segment, scores, score_in(row, "human"), label=label)
 
 
-def _pair_in(row: Cells, columns: Sequence[str], segment: Segment) -> JudgedPair:
+def _pair_in(row: TableRow, columns: Sequence[str], segment: Segment) -> JudgedPair:
     """A row with an edit: scores of each judge before and after, or its preference; and people's, likewise."""
     for name in ("human", *columns):
         if name not in row.values and not _has_scores(row, name):
@@ -447,11 +456,11 @@ def _pair_in(row: Cells, columns: Sequence[str], segment: Segment) -> JudgedPair
     return JudgedPair(segment, group_of(segment), before, after, judgements, label=label)
 
 
-def _has_scores(row: Cells, name: str) -> bool:
+def _has_scores(row: TableRow, name: str) -> bool:
     return f"{name}_before" in row.values and f"{name}_after" in row.values
 
 
-def label_in(row: Cells, name: str) -> Label:
+def label_in(row: TableRow, name: str) -> Label:
     """People's scores before and after, or the preference in column ``name``. Raises :class:`InputError`."""
     if _has_scores(row, name):
         before, after = score_in(row, f"{name}_before"), score_in(row, f"{name}_after")
@@ -462,7 +471,7 @@ def label_in(row: Cells, name: str) -> Label:
     return Label(0.0, GAINS[preference], where=row.where)
 
 
-def _judgement_in(row: Cells, name: str) -> Judgement:
+def _judgement_in(row: TableRow, name: str) -> Judgement:
     """A judge's scores before and after, or its preference."""
     if _has_scores(row, name):
         before, after = score_in(row, f"{name}_before"), score_in(row, f"{name}_after")
@@ -471,7 +480,7 @@ def _judgement_in(row: Cells, name: str) -> Judgement:
     return Judgement(judge=name, choices=() if preference is None else (preference,))
 
 
-def _preference_in(row: Cells, name: str) -> Choice | None:
+def _preference_in(row: TableRow, name: str) -> Choice | None:
     preference = text_in(row, name)
     if preference is None:
         return None
@@ -480,7 +489,7 @@ def _preference_in(row: Cells, name: str) -> Choice | None:
     return PREFERENCES[preference]
 
 
-def _neither(row: Cells, name: str) -> InputError:
+def _neither(row: TableRow, name: str) -> InputError:
     edit = f"{name}_before and {name}_after (or {name}: before, after or same)"
     return InputError(
         f"{row.where}: has {', '.join(row.values) or 'nothing'}; an edit has {edit}, for judges and human alike; a "

@@ -15,13 +15,13 @@ from typing import NamedTuple, get_args
 
 from rapidfuzz.distance import Levenshtein
 
-from mtagent.analysis.review import wanted as is_wanted
-from mtagent.analysis.scores import Cells, read_table, text_in
+from mtagent.analysis.review_summary import is_wanted
+from mtagent.analysis.scores import TableRow, read_table, text_in
 from mtagent.chain.calibration import Source
-from mtagent.chain.decided import Decided
+from mtagent.chain.decided_run import DecidedRun
+from mtagent.chain.decided_text import Decided
 from mtagent.errors import ConfigError, InputError
-from mtagent.jobs.decide import DecidedRun
-from mtagent.jobs.inputs import sha256
+from mtagent.formats.files import sha256
 from mtagent.learning.pairs import Group, JudgedData, JudgedPair, Label, RatedText, counted, group_of
 from mtagent.learning.reading import label_in
 from mtagent.records import (
@@ -57,7 +57,7 @@ class RunEdits(NamedTuple):
     total: int
     """How many such edits the run has."""
     refused: int
-    """How many more the guards refused, so that no gate sees them."""
+    """How many more the guards refused; the gate never sees those."""
 
 
 def pairs_in(chain: Chain, *, as_kept: bool = False) -> Iterator[JudgedPair]:
@@ -161,7 +161,7 @@ def sampled(sizes: Sequence[int], number: int, seed: int) -> list[int]:
 # People's labels of the edits
 
 
-class Labels:
+class EditLabels:
     """People's labels of the edits of a run, by segment and stage; where a segment has one edit, without the stage."""
 
     def __init__(self, where: str, source: Source, people: str = "preferences") -> None:
@@ -175,7 +175,7 @@ class Labels:
         self._has_scores = False
 
     @classmethod
-    def of_decisions(cls, store: Store, name: str) -> Labels:
+    def of_decisions(cls, store: Store, name: str) -> EditLabels:
         """What people decided about the edits of the run ``name``: see :func:`decided_gain`."""
         labels = cls(f"the decisions on run {name!r}", Source(option="--decisions", name=name), "decisions")
         for _, result in DecidedRun(store, name).segments(only_decided=True):
@@ -187,7 +187,7 @@ class Labels:
         return labels
 
     @classmethod
-    def read(cls, path: Path) -> Labels:
+    def read(cls, path: Path) -> EditLabels:
         """The labels in a table. Raises :class:`InputError` for rows that label nothing."""
         labels = cls(str(path), Source(option="--human", name=path.name, sha256=sha256(path)))
         for row in read_table(path).rows:
@@ -245,7 +245,7 @@ class Labels:
         return segments
 
 
-def _label_of_edit(row: Cells) -> Label:
+def _label_of_edit(row: TableRow) -> Label:
     """People's scores or preference in a row of a table of labels."""
     if {"human_before", "human_after"} <= row.values.keys():
         return label_in(row, "human")
@@ -259,7 +259,7 @@ def _label_of_edit(row: Cells) -> Label:
 
 
 def decided_gain(result: Decided, pair: JudgedPair) -> float | None:
-    """What people's decisions say of an edit that a gate decided on, from -1 to 1; ``None`` where they say nothing.
+    """How far people's decisions agree with an edit that a gate decided on, from -1 to 1; ``None`` without decisions.
 
     The share of its single edits that people want, less the share that they do not want; all must be decided on. A text
     of their own counts by how much nearer the machine's edit has come to it.
@@ -302,7 +302,7 @@ def decided_edits(store: Store, name: str) -> JudgedData:
 
     Raises :class:`ConfigError` where there was no judge, or more than one panel.
     """
-    labels = Labels.of_decisions(store, name)
+    labels = EditLabels.of_decisions(store, name)
     pairs = []
     for _, result in DecidedRun(store, name).segments(only_decided=True):
         for pair in pairs_in(result.chain, as_kept=True):
@@ -311,7 +311,7 @@ def decided_edits(store: Store, name: str) -> JudgedData:
     return of_own_gate(pairs, labels, name)
 
 
-def of_own_gate(pairs: Sequence[JudgedPair], labels: Labels, name: str) -> JudgedData:
+def of_own_gate(pairs: Sequence[JudgedPair], labels: EditLabels, name: str) -> JudgedData:
     """The edits with people's labels and the judgements of the gate of their own run.
 
     Raises :class:`ConfigError` where there was no judge, or more than one panel.
@@ -337,7 +337,7 @@ def _panel(pair: JudgedPair) -> tuple[str, ...]:
     return tuple(comparable(judgement.signature) or judgement.judge for judgement in pair.judgements)
 
 
-def of_chains(chains: Sequence[Chain], labels: Labels | None, name: str) -> JudgedData:
+def of_chains(chains: Sequence[Chain], labels: EditLabels | None, name: str) -> JudgedData:
     """The edits of the run ``name`` that a calibration run judged; without ``labels`` its teacher labels them.
 
     Edits that a judge failed for are counted and named.
@@ -381,7 +381,7 @@ def _teachers_label(teacher: Judgement | None) -> Label | None:
 
 def _data_of(
     pairs: Sequence[JudgedPair],
-    labels: Labels | None,
+    labels: EditLabels | None,
     name: str,
     left_out: Mapping[str, int],
     remarks: Sequence[str] = (),

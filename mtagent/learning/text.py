@@ -16,7 +16,7 @@ from mtagent.chain.calibration import (
     Source,
     TriagePoint,
 )
-from mtagent.learning.calibration import Check
+from mtagent.learning.calibration import GateCheck
 from mtagent.text.table import Table
 from mtagent.text.table import text as tables_as_text
 
@@ -47,7 +47,7 @@ def text(calibration: Calibration) -> str:
     return "\n".join(lines)
 
 
-def check_text(name: str, check: Check) -> str:
+def check_text(name: str, check: GateCheck) -> str:
     """What a gate is worth on other data."""
     lines = [f"gate        {name}", *_data(check.data)]
     kinds = [*check.pairs, *check.domains]
@@ -75,7 +75,7 @@ def figure(value: Figure, *, percent: bool = False, signed: bool = False) -> str
 
 
 def effect_lines(effect: Effect) -> Iterator[str]:
-    """What a gate does, beside what needs no gate, each judge alone and the oracle."""
+    """The effect of a gate, beside never and always accepting, each judge alone and the oracle."""
     rows = [("never accept", figure(effect.never)), ("always accept", figure(effect.always))]
     for judge, value in effect.alone.items():
         name = f"{judge} alone" if len(effect.alone) > 1 else "any better rating"
@@ -88,15 +88,14 @@ def effect_lines(effect: Effect) -> Iterator[str]:
     rows.append(("accepted", figure(effect.accepted, percent=True)))
     rows.append(("good edits kept", figure(effect.good_kept, percent=True)))
     rows.append(("harmful refused", figure(effect.harmful_refused, percent=True)))
-    width = max(len(name) for name, _ in rows)
-    for name, shown in rows:
-        yield f"  {name:<{width}}  {shown}"
+    for line in tables_as_text([Table("", (), tuple(rows), labels=2)]).split("\n"):
+        yield f"  {line}"
     for line in verdict(effect):
         yield f"  {line}"
 
 
 def verdict(effect: Effect) -> Iterator[str]:
-    """Whether the gate beats both of what needs no gate, in words."""
+    """Whether the gate beats never accepting and always accepting, in words."""
     rivals = (
         ("leaving all as it was", effect.over_never, ": edit nothing"),
         ("accepting all", effect.over_always, ": --gate guards keeps all that does no damage"),
@@ -204,9 +203,14 @@ def _error_free_lines(error_free: ErrorFree) -> Iterator[str]:
         yield f"  {'precision':<18} {figure(labels.precision, percent=True)}"
         yield f"  {'coverage':<18} {figure(labels.coverage, percent=True)}"
         yield f"  {'recall':<18} {figure(labels.recall, percent=True)}"
-    yield "  threshold  precision  coverage   (the half that was chosen on)"
+    rows = []
     for point in _shown_points(error_free.curve):
-        yield f"  {point.threshold:9.4g}  {point.precision:9.3f}  {point.coverage:8.3f}"
+        rows.append((f"{point.threshold:.4g}", f"{point.precision:.3f}", f"{point.coverage:.3f}"))
+    curve = Table("", ("threshold", "precision", "coverage"), tuple(rows), labels=0)
+    head, *lines = tables_as_text([curve]).split("\n")
+    yield f"  {head}   (the half that was chosen on)"
+    for line in lines:
+        yield f"  {line}"
 
 
 def _shown_points(points: Sequence[Point]) -> list[Point]:

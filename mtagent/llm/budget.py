@@ -18,9 +18,9 @@ from math import inf
 from typing import Unpack
 
 from mtagent.errors import BudgetSpent, ConfigError, calls_of
-from mtagent.llm.protocol import LLM, KeyedLLM, Options, PricedLLM, SampledLLM
+from mtagent.llm.protocol import LLM, KeyedLLM, PricedLLM, RequestOptions, SampledLLM
 from mtagent.llm.request import room_of
-from mtagent.records import Call, Completion, Message, Usage
+from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
 from mtagent.store.calls import is_uncounted
 from mtagent.text.amounts import dollars
 
@@ -155,6 +155,20 @@ class Budget:
         )
 
 
+def bytes_sent(messages: Sequence[Message], schema: Schema | None = None, tools: Sequence[Tool] = ()) -> int:
+    """The most input tokens that a request can have: no tokenizer makes more than one of a byte."""
+    texts = [json.dumps(schema)] if schema else []
+    texts += [tool.model_dump_json() for tool in tools]
+    for message in messages:
+        texts += [message.content, *(call.model_dump_json() for call in message.tool_calls)]
+    return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) + _FRAME * len(messages)
+
+
+def worst_requests(sent: int, room: int) -> list[Usage]:
+    """The requests that a call can become, with ``sent`` input tokens each, and ``room`` for the first reply."""
+    return [Usage(calls=1, input_tokens=sent, output_tokens=factor * room) for factor in _ROOMS]
+
+
 def _wake(settled: asyncio.Future[None]) -> None:
     if not settled.done():
         settled.set_result(None)
@@ -174,7 +188,7 @@ class Budgeted:
         self._room = room or ASSUMED_ROOM
         self._hint = "" if room else f" ({ASSUMED_ROOM:,} tokens a reply are assumed; max_tokens sets that)"
 
-    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`. Raises :class:`BudgetSpent`."""
         worst = self._worst(messages, options)
         await self._budget.reserve(worst, self._hint)
@@ -190,15 +204,10 @@ class Budgeted:
         finally:
             self._budget.settle(worst, paid)
 
-    def _worst(self, messages: Sequence[Message], options: Options) -> Amount:
+    def _worst(self, messages: Sequence[Message], options: RequestOptions) -> Amount:
         """The most that a call can take."""
-        schema = options.get("schema")
-        texts = [json.dumps(schema)] if schema else []
-        texts += [tool.model_dump_json() for tool in options.get("tools", ())]
-        for message in messages:
-            texts += [message.content, *(call.model_dump_json() for call in message.tool_calls)]
-        sent = sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) + _FRAME * len(messages)
-        requests = [Usage(calls=1, input_tokens=sent, output_tokens=room * self._room) for room in _ROOMS]
+        sent = bytes_sent(messages, options.get("schema"), options.get("tools", ()))
+        requests = worst_requests(sent, self._room)
         tokens = sum(usage.input_tokens + usage.output_tokens for usage in requests)
         return Amount(sum(self._price(usage) or 0.0 for usage in requests), tokens)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar, Unpack
 
 from mtagent.errors import ModelError, MtagentError, StoreError
-from mtagent.llm.protocol import KeyedLLM, Options, SampledLLM
+from mtagent.llm.protocol import KeyedLLM, RequestOptions, SampledLLM
 from mtagent.llm.reading import says_nothing, whole_characters
 from mtagent.records import Call, Completion, Message, Schema, Tool, ToolCall, Usage
 from mtagent.store.calls import OUTSIDE
@@ -36,7 +36,7 @@ class Cached:
         # Key → the answer to come: a completion, an error, or None where the asking was given up.
         self._pending: dict[str, Future[Completion | MtagentError | None]] = {}
 
-    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Ask for one reply, or recall it. Raises :class:`mtagent.errors.ModelError` and :class:`StoreError`."""
         if self.run_id == OUTSIDE:
             options["segment"] = ""
@@ -70,7 +70,7 @@ class Cached:
             del self._pending[key]
             pending.set_result(answer)
 
-    async def _ask(self, key: str, messages: Sequence[Message], options: Options) -> Completion:
+    async def _ask(self, key: str, messages: Sequence[Message], options: RequestOptions) -> Completion:
         """Ask the model, and put on record what came of it."""
         began, purpose, segment = time.perf_counter(), options.get("purpose", ""), options.get("segment", "")
         unanswered = Call(purpose=purpose, model=self.model, messages=tuple(messages))
@@ -104,7 +104,7 @@ class Redrawn:
             if hasattr(llm, name):
                 setattr(self, name, getattr(llm, name))
 
-    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Ask for one reply."""
         return await self._llm.complete(messages, **options)
 

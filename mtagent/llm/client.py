@@ -26,7 +26,7 @@ from mtagent.llm.limits import Clock, Limiter, NoPlaceInTime, PauseTooLong
 from mtagent.llm.prices import Price
 from mtagent.llm.prices import price as list_price
 from mtagent.llm.protocol import Sampling
-from mtagent.llm.reply import NO_MODEL, Failure, Reply, is_plausible, read_reply
+from mtagent.llm.reply import NO_MODEL, Reply, RequestFailure, is_plausible, read_reply
 from mtagent.llm.request import Body, LearntParameters, estimated_tokens, key_of, request_body, with_more_room
 from mtagent.llm.server import server_address
 from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
@@ -43,7 +43,7 @@ LONGEST_THROTTLED = 8.0  # the limiter sees to it that a server at its limit is 
 FIRST_CONNECTIONS = 4
 NOTICED = 6
 """The failed attempt of a call after which the user is told, once in a run."""
-PAUSED = Failure(RateLimited, "the server asked for a pause", 429, transient=True)
+PAUSED = RequestFailure(RateLimited, "the server asked for a pause", 429, transient=True)
 WAYS_OUT: dict[type[ModelError], str] = {
     AuthenticationError: "check the key in {variable} and its permissions",
     BadRequest: "sending it again cannot help: change the settings or the request",
@@ -55,7 +55,7 @@ WAYS_OUT: dict[type[ModelError], str] = {
 
 
 @dataclass(slots=True)
-class Exchange:
+class CallState:
     """The state of one ``complete``: what was paid and what failed, how often it was tried, until when it may be."""
 
     clock: Clock
@@ -67,7 +67,7 @@ class Exchange:
     attempts: int = 0
     paid: list[Usage] = field(default_factory=list)
     failed: list[Call] = field(default_factory=list)
-    last_failure: Failure | None = None
+    last_failure: RequestFailure | None = None
 
     def left(self, begin: bool = True) -> float:
         """Seconds until the deadline, which runs from the first attempt or the first pause that the server asks for.
@@ -193,10 +193,10 @@ class OpenAIClient:
         """
         # Usage is given, since it would be a deep copy of the default.
         call = Call.model_construct(purpose=purpose, model=self.model, messages=tuple(messages), usage=Usage())
-        exchange = Exchange(self._clock, self._deadline, call, bool(tools), self._clock.now())
+        exchange = CallState(self._clock, self._deadline, call, bool(tools), self._clock.now())
         body = request_body(self.model, self._parameters, messages, schema, logprobs, tools)
         outcome = await self._converse(body, exchange)
-        if isinstance(outcome, Failure):
+        if isinstance(outcome, RequestFailure):
             error = self._error(outcome, exchange)
             last = exchange.failed.pop() if outcome.answered else call
             seconds = self._clock.now() - exchange.started
@@ -217,7 +217,7 @@ class OpenAIClient:
         """Close the connections. A later request opens new ones."""
         await self._transport.aclose()
 
-    async def _converse(self, body: Body, exchange: Exchange) -> Reply | Failure:
+    async def _converse(self, body: Body, exchange: CallState) -> Reply | RequestFailure:
         """A usable reply; one that says nothing or cannot be read and one that was cut off get a second chance each."""
         chances = {EmptyReply, Truncated}
         while True:
@@ -232,7 +232,7 @@ class OpenAIClient:
                 exchange.paid.append(usage)
                 if outcome.problem is None:
                     return outcome
-                failure = Failure(outcome.problem, outcome.detail, 200, answered=True)
+                failure = RequestFailure(outcome.problem, outcome.detail, 200, answered=True)
                 call = exchange.call.model_copy(update={"reply": outcome.text, "tool_calls": outcome.tool_calls})
             elif outcome.answered:
                 exchange.paid.append(usage)
@@ -249,7 +249,7 @@ class OpenAIClient:
             if failure.kind is Truncated:
                 body = with_more_room(body, usage.output_tokens)
 
-    async def _persist(self, body: Body, exchange: Exchange) -> Reply | Failure:
+    async def _persist(self, body: Body, exchange: CallState) -> Reply | RequestFailure:
         """A reply, after leaving out what the model does not take, and trying again what may pass, until the deadline.
 
         A server that knows no tools may say so with a 500, which will not pass. An address where no connection was
@@ -260,7 +260,7 @@ class OpenAIClient:
             sent = self._learnt.adapt(body)
             outcome = await self._ask_once(sent, exchange)
             attempt += 1
-            if not isinstance(outcome, Failure):
+            if not isinstance(outcome, RequestFailure):
                 return outcome
             if self._learnt.learn(outcome, sent):
                 attempt = 0
@@ -283,16 +283,16 @@ class OpenAIClient:
             with self.limiter.sleepers.one_more():
                 await self._clock.sleep(seconds)
 
-    async def _ask_once(self, sent: Body, exchange: Exchange) -> Reply | Failure:
+    async def _ask_once(self, sent: Body, exchange: CallState) -> Reply | RequestFailure:
         """One request, as soon as the limiter admits it."""
         tokens = estimated_tokens(sent) if self.limiter.counts_tokens else 0
-        outcome: Reply | Failure
+        outcome: Reply | RequestFailure
         try:
             async with self.limiter.slot(tokens, exchange.left) as slot:
                 seconds = min(self._timeout, max(1.0, exchange.left()))
                 exchange.attempts += 1
                 payload = await self._transport.post(sent, seconds)
-                if isinstance(payload, Failure):
+                if isinstance(payload, RequestFailure):
                     outcome = payload
                 else:
                     texts = [message["content"] or "" for message in sent["messages"] if message["role"] != "assistant"]
@@ -300,14 +300,14 @@ class OpenAIClient:
                     if isinstance(outcome, Reply):
                         outcome = self._without_false_counts(outcome, texts)
                 self._learnt.reached = self._learnt.reached or not (
-                    isinstance(outcome, Failure) and outcome.unreachable
+                    isinstance(outcome, RequestFailure) and outcome.unreachable
                 )
-                if not isinstance(outcome, Failure):
+                if not isinstance(outcome, RequestFailure):
                     usage = outcome.usage
                     slot.succeeded(usage.input_tokens + usage.output_tokens if usage else None)
                 elif outcome.transient and (outcome.status == 429 or outcome.retry_after):
                     slot.throttled(outcome.retry_after, everybody=exchange.is_too_long(outcome.retry_after))
-            if isinstance(outcome, Failure) and outcome.transient:
+            if isinstance(outcome, RequestFailure) and outcome.transient:
                 exchange.last_failure = replace(outcome, retry_after=None)
             return outcome
         except PauseTooLong as pause:
@@ -333,7 +333,7 @@ class OpenAIClient:
             )
         return reply._replace(usage=None)
 
-    def _error(self, failure: Failure, exchange: Exchange) -> ModelError:
+    def _error(self, failure: RequestFailure, exchange: CallState) -> ModelError:
         """The error, with model, server, status, the server's words, and the way out."""
         wait, left = failure.retry_after, exchange.left()
         if failure.transient and wait is not None and exchange.is_too_long(wait):

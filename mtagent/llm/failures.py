@@ -1,7 +1,8 @@
 """JSON in which a model or a server reports that it failed, instead of or beside an answer.
 
 ``{"errors": [], "error": "context length exceeded"}`` lists no error of the translation, and still isn't a verdict. The
-words that such reports use are in the tables below; names are compared in lower case, with spaces between words.
+words that such reports use are in ``text/data/failures.toml``. Names are compared in lower case, with spaces between
+words.
 """
 
 from __future__ import annotations
@@ -14,66 +15,48 @@ from typing import Any
 import regex
 
 from mtagent.text.shop_talk import declines
+from mtagent.text.word_lists import word_lists
 
-REPORTS = frozenset(
-    {
-        "err",
-        "error",
-        "error message",
-        "error msg",
-        "error code",
-        "error type",
-        "exception",
-        "failure",
-        "failure reason",
-        "fault",
-    }
-    | {"refusal", "refusal reason", "traceback"}
-)
+_LISTS = word_lists("failures")
+REPORTS = frozenset(_LISTS["reports"])
 """Fields that report a failure by any text, number or object in them."""
-FLAGS = frozenset(
-    {"aborted", "blocked", "cancelled", "canceled", "cut off", "failed", "incomplete", "interrupted", "partial"}
-    | {"refused", "timed out", "timeout", "truncated", "unavailable"}
-)
+FLAGS = frozenset(_LISTS["flags"])
 """Fields that report a failure if they are true."""
-SUCCESS = frozenset({"completed", "ok", "succeeded", "success", "successful"})
+SUCCESS = frozenset(_LISTS["success"])
 """Fields that report a failure if they are false."""
-STATES = frozenset({"code", "http status", "outcome", "result", "state", "status", "status code"})
-"""Fields that report a failure by one of the :data:`FLAGS`, by the words below, or by an HTTP status from 400 on."""
-KINDS = frozenset({"code", "state", "status", "status code", "type"})
+STATES = frozenset(_LISTS["states"])
+"""Fields that report a failure by one of the words below, or by an HTTP status from 400 on."""
+STATE_WORDS = FLAGS | frozenset(_LISTS["state_words"])
+KINDS = frozenset(_LISTS["kinds"])
 """Fields that also report a failure by a text that begins with one, or that holds a phrase about the task."""
-STATE_WORDS = FLAGS | {"error", "fail", "failure", "in progress", "pending", "rejected", "refusal", "unsuccessful"}
-ENDINGS = frozenset({"done reason", "finish reason", "stop reason"})
-"""Fields that say why a model stopped. Anything but the words below cut its reply short."""
-REGULAR_ENDINGS = frozenset({"", "complete", "completed", "done", "end", "end turn", "eos", "stop", "stop sequence"})
-MESSAGES = frozenset({"detail", "details", "message", "msg", "notice", "warning", "warnings"})
+ENDINGS = frozenset(_LISTS["endings"])
+"""Fields that say why a model stopped. Anything but a regular ending cut its reply short."""
+REGULAR_ENDINGS = frozenset(_LISTS["regular_endings"])
+MESSAGES = frozenset(_LISTS["messages"])
 """Fields for remarks of any kind. Phrases about the task report a failure; without a verdict, all phrases do."""
-REMARKS = frozenset(
-    {"comment", "comments", "explanation", "justification", "note", "notes", "rationale", "reason", "reasoning"}
-    | {"remark", "remarks", "summary"}
-)
+REMARKS = frozenset(_LISTS["remarks"])
 """Fields for remarks on a translation. They report a failure by a phrase about the task, beside an empty verdict."""
-TASKS = ("assess", "assist", "complete", "evaluate", "fulfil", "help", "judge", "process", "provide", "rate", "review")
-CANNOT = ("can not", "can't", "cannot", "could not", "couldn't", "failed to", "not able to", "unable to")
+TASKS: list[str] = _LISTS["tasks"]
+CANNOT: list[str] = _LISTS["cannot"]
 REFUSALS = tuple(f"{cannot} {task}" for cannot in CANNOT for task in TASKS)
-TASK_PHRASES = (
-    *REFUSALS, "content filter", "content policy", "context length", "context window", "could not be processed",
-    "evaluation failed", "internal error", "invalid request", "out of memory", "overloaded", "please retry",
-    "rate limit", "request failed", "server error", "temporarily unavailable", "timed out", "token limit",
-    "too many requests",
-)  # fmt: skip
+TASK_PHRASES = (*REFUSALS, *_LISTS["task_phrases"])
 """What is said of a task that failed, and seldom of a translation."""
-PHRASES = (*TASK_PHRASES, "exceeded", "failed", "quota", "timeout", "too long", "truncated", "unable to")
-VERDICTS = frozenset({"better", "choice", "overall", "quality", "rating", "score", "verdict", "winner"})
+PHRASES = (*TASK_PHRASES, *_LISTS["phrases"])
+VERDICTS = frozenset(_LISTS["verdicts"])
 """Fields that hold a verdict, whatever is in them."""
 
-ERROR_FIELDS = frozenset(
-    {"category", "error span", "errorspan", "issue", "number", "severity", "span", "subtype", "suggestion"} | {"target"}
-)
+ERROR_FIELDS = frozenset(_LISTS["error_fields"])
 """Fields of an error in a translation: in an object that has one, ``error`` describes that error."""
-_ANSWERS = frozenset({"0", "1", "false", "n", "n/a", "na", "no", "none", "null", "true", "y", "yes"})
+_ANSWERS = frozenset(_LISTS["answers"])
 _FOUND = ("annotations", "errors", "exists", "views")  # what a judge found; empty or false where it found nothing
 _FAILED = regex.compile(r"(?:error(?! free\b)|fail(?:ed|ure)?)\b")
+_TEXT = r"(?:source|text|translation)\b"
+_NO_TEXT = regex.compile(
+    rf"\bno {_TEXT} (?:given|provided|was (?:found|given|provided))\b|\bno translation to (?:{'|'.join(TASKS)})\b"
+    rf"|\bprovide (?:a|the) {_TEXT}|\b(?:{'|'.join(CANNOT)}) (?:access|open|parse|read|see) the {_TEXT}"
+)
+"""Said where a text did not arrive. Beside errors it may be about a part of the text."""
+_ERROR_LINE = regex.compile(r"(?im)^[^\w\n]*+(?:error|exception|failure)[ ]*+:[ ]*+(?!(?:no|none|nothing|0|n/a)\b)\w")
 _HTTP_FAILURE = regex.compile(r"[45]\d\d")
 _QUOTED = regex.compile(r"""(?<!\w)["'“„«‘].{0,200}?["'”“»’](?!\w)""", regex.DOTALL)
 _CAMEL = regex.compile(r"(?<=[a-z])(?=[A-Z])")
@@ -113,8 +96,12 @@ def finds_nothing(value: Any) -> bool:
 
 
 def refuses(prose: str) -> bool:
-    """Whether ``prose`` beside JSON says that its writer cannot do the task. What it quotes does not count."""
-    return _holds(REFUSALS, _unified(prose)) or declines("", prose)
+    """Whether ``prose`` beside JSON that finds nothing reports an error, or that its writer cannot do the task. What it
+    quotes does not count.
+    """
+    said = _unified(prose)
+    reports_error = _ERROR_LINE.search(prose) is not None
+    return reports_error or _holds(REFUSALS, said) or _lacks_text(said) or declines("", prose)
 
 
 def _objects_in(value: Any) -> Iterator[list[tuple[str, Any]]]:
@@ -178,9 +165,11 @@ def _reports_failure(name: str, content: Any, fields: list[tuple[str, Any]]) -> 
     if name in ENDINGS:
         return content is not None and text not in REGULAR_ENDINGS
     if name in MESSAGES:
-        return _holds(TASK_PHRASES if _has_verdict(fields) else PHRASES, text)
+        if _has_verdict(fields):
+            return _holds(TASK_PHRASES, text)
+        return _holds(PHRASES, text) or _lacks_text(text)
     if name in REMARKS:
-        return _finds_nothing(fields) and (_holds(TASK_PHRASES, text) or declines("", text))
+        return _finds_nothing(fields) and (_holds(TASK_PHRASES, text) or _lacks_text(text) or declines("", text))
     return False
 
 
@@ -193,6 +182,11 @@ def _holds(phrases: tuple[str, ...], text: str) -> bool:
     """Whether ``text`` says one of the ``phrases``. What it quotes are words of the source or the translation."""
     said = _QUOTED.sub("", text)
     return any(phrase in said for phrase in phrases)
+
+
+def _lacks_text(text: str) -> bool:
+    """Whether ``text`` says that its writer got no source or no translation."""
+    return _NO_TEXT.search(_QUOTED.sub("", text)) is not None
 
 
 def _has_verdict(fields: list[tuple[str, Any]]) -> bool:

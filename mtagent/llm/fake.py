@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Unpack
 
 from mtagent.errors import OffScript
-from mtagent.llm.protocol import Options
+from mtagent.llm.protocol import RequestOptions
 from mtagent.llm.request import key_of, request_body
 from mtagent.records import Completion, Message, Schema, Tool, Usage
 
@@ -57,7 +57,7 @@ class ScriptedLLM(_Keyed):
         self._reply: Reply | None = replies if callable(replies) else None
         self._left: list[Answer] = [] if callable(replies) else list(reversed(list(replies)))
 
-    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """The next reply; see :class:`mtagent.llm.protocol.LLM`."""
         fields: dict[str, Any] = {**options, "tools": tuple(options.get("tools", ()))}
         request = Request(tuple(messages), **fields)
@@ -87,7 +87,7 @@ class ForbiddenLLM(_Keyed):
 
     model = "forbidden"
 
-    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Raise."""
         text = messages[-1].content[:200] if messages else ""
         who = f"{options.get('purpose', '')!r} of segment {options.get('segment', '')!r}"

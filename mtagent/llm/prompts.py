@@ -26,7 +26,7 @@ from typing import Any, Unpack
 from pydantic import Field, ValidationError
 
 from mtagent.errors import InputError, PromptError
-from mtagent.llm.protocol import LLM, Options, SampledLLM
+from mtagent.llm.protocol import LLM, RequestOptions, SampledLLM
 from mtagent.records import Completion, Message, Record, Schema, Segment
 from mtagent.text import languages, scripts
 
@@ -41,7 +41,7 @@ _UNFILLED = ('"..."', '"…"')
 """What the form of a reply has where the answer has a text."""
 
 
-class Part(Record):
+class PromptPart(Record):
     """A piece of a message: ``text`` with variables, or the variable ``quote`` between tags after its ``label``."""
 
     text: str = ""
@@ -81,9 +81,9 @@ class Prompt(Record):
 
     name: str
     version: str
-    system: tuple[Part, ...]
-    user: tuple[Part, ...]
-    turn: tuple[Part, ...] = ()
+    system: tuple[PromptPart, ...]
+    user: tuple[PromptPart, ...]
+    turn: tuple[PromptPart, ...] = ()
     examples: tuple[Example, ...] = ()
     schema_text: str | None = Field(default=None, alias="schema")
     digest: str
@@ -111,10 +111,13 @@ class Prompt(Record):
     @cached_property
     def _prefix_names(self) -> tuple[str, ...]:
         """The variables that system message and examples depend on."""
-        system = (name for part in self.system for name in part.names)
-        conditions = (name for example in self.examples for name in (example.when, example.unless) if name)
-        of_users = self.variables - {part.quote for part in self.user}
-        return tuple(sorted({"lp", *system, *conditions, *of_users}))
+        names = {"lp"}
+        for part in self.system:
+            names.update(part.names)
+        for example in self.examples:
+            names.update(name for name in (example.when, example.unless) if name)
+        names |= self.variables - {part.quote for part in self.user}
+        return tuple(sorted(names))
 
     @cached_property
     def _prefixes(self) -> dict[tuple[str | None, ...], tuple[Message, ...]]:
@@ -136,8 +139,13 @@ class Prompt(Record):
             pair = shared["lp"]
             has_pair = pair is not None and any(example.lp == pair for example in self.examples)
             for example in self.examples:
-                of_pair = example.lp is None or (example.lp == pair if has_pair else example.default)
-                if of_pair and _applies(example, shared):
+                if example.lp is None:
+                    is_shown = True
+                elif has_pair:
+                    is_shown = example.lp == pair
+                else:
+                    is_shown = example.default
+                if is_shown and _applies(example, shared):
                     content = self._join(self.user, {**shared, **example.values})
                     messages += Message(role="user", content=content), Message(role="assistant", content=example.reply)
             self._prefixes[key] = tuple(messages)
@@ -168,8 +176,10 @@ class Prompt(Record):
             return True
         for reply_of_example, words in self._flat_examples:
             if reply_of_example in text:
-                own = {word for value in values.values() if value for word in scripts.words(_flat(value))}
-                return not words <= own
+                words_of_values: set[str] = set()
+                for value in values.values():
+                    words_of_values.update(scripts.words(_flat(value or "")))
+                return not words <= words_of_values
         return False
 
     def _flat_prefix(self, values: Values) -> tuple[str, ...]:
@@ -190,7 +200,7 @@ class Prompt(Record):
                 examples.append((reply, words))
         return tuple(examples)
 
-    def _join(self, parts: tuple[Part, ...], values: Values) -> str:
+    def _join(self, parts: tuple[PromptPart, ...], values: Values) -> str:
         """The parts that apply, each on its lines; quotes between tags that their texts cannot close."""
 
         def value(name: str) -> str:
@@ -216,18 +226,17 @@ def _flat(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _applies(part: Part | Example, values: Values) -> bool:
-    return (part.when is None or values.get(part.when) is not None) and (
-        part.unless is None or values.get(part.unless) is None
-    )
+def _applies(part: PromptPart | Example, values: Values) -> bool:
+    if part.when is not None and values.get(part.when) is None:
+        return False
+    return part.unless is None or values.get(part.unless) is None
 
 
 def _codes(quotes: Mapping[str, str]) -> dict[str, str]:
     """The code of each tag: a hash of its own text, in digits, of which models count three as one token.
 
-    So who writes a text cannot know it. A code that any of the texts holds, in whatever disguise, is replaced by
-    another. The same texts have the same codes always, so that a request can be found again and the beginnings of
-    requests stay alike.
+    The writer of a text cannot know its code. A code that occurs in any of the texts, in any disguise, is replaced by
+    another. The same texts always have the same codes, so that a request can be found again and requests begin alike.
     """
 
     def candidates(tag: str, text: str) -> Iterator[str]:
@@ -251,14 +260,17 @@ def load(name: str, folder: Path | None = None) -> Prompt:
 
     A file ``NAME.examples.toml`` in ``folder`` adds few-shot ``[[examples]]`` to either.
     """
-    files = [place.joinpath(f"{name}.toml") for place in ([folder] if folder else []) + _shipped()]
+    places = [folder, *_shipped()] if folder else _shipped()
+    files = [place.joinpath(f"{name}.toml") for place in places]
     file = next((file for file in files if file.is_file()), None)
     if file is None:
         raise PromptError(f"there is no prompt {name!r}; there are: {', '.join(names())}")
     text, where = file.read_text(encoding="utf-8"), str(file)
-    if folder and (more := folder / f"{name}.examples.toml").is_file():
-        parse(name, text, where)  # so that an error names the file that it is in
-        text, where = f"{text}\n{more.read_text(encoding='utf-8')}", str(more)
+    if folder:
+        examples = folder / f"{name}.examples.toml"
+        if examples.is_file():
+            parse(name, text, where)  # so that an error names the file that it is in
+            text, where = f"{text}\n{examples.read_text(encoding='utf-8')}", str(examples)
     return parse(name, text, where)
 
 
@@ -279,7 +291,10 @@ def parse(name: str, text: str, where: str) -> Prompt:
 
 def names() -> list[str]:
     """The names of the prompts that come with mtagent."""
-    return sorted({file.name[:-5] for place in _shipped() for file in place.iterdir() if file.name.endswith(".toml")})
+    found: set[str] = set()
+    for place in _shipped():
+        found.update(file.name.removesuffix(".toml") for file in place.iterdir() if file.name.endswith(".toml"))
+    return sorted(found)
 
 
 def _shipped() -> list[Any]:
@@ -335,17 +350,23 @@ def described(
     terms: Iterable[tuple[str, str]] = (),
     paragraphs: bool = False,
 ) -> str | None:
-    """Sources ``before`` with their translations, the ``following`` source, and how names and terms stand so far.
+    """Sources ``before`` with their translations, the ``following`` source, and the names and terms used so far.
 
-    What is empty is left out; ``None`` where all is. ``paragraphs``: they are parts of one text.
+    Empty texts are left out; ``None`` if all are empty. ``paragraphs``: they are parts of one text.
     """
     first, last = ("Paragraph before:", "Next paragraph:") if paragraphs else ("Source before:", "Next source:")
-    lines = [line for source, text in before for line in ((first, source), (TRANSLATION, text))]
-    lines.append((last, following or ""))
-    lines.append((NAMES, ", ".join(names)))
-    lines.append((TERMS, ", ".join(f"{source} = {target}" for source, target in terms)))
-    shown = ((label, " ".join(text.split())) for label, text in lines)
-    return "\n".join(f"{label} {text}" for label, text in shown if text) or None
+    labelled = []
+    for source, translation in before:
+        labelled += [(first, source), (TRANSLATION, translation)]
+    labelled.append((last, following or ""))
+    labelled.append((NAMES, ", ".join(names)))
+    labelled.append((TERMS, ", ".join(f"{source} = {target}" for source, target in terms)))
+    lines = []
+    for label, text in labelled:
+        on_one_line = " ".join(text.split())
+        if on_one_line:
+            lines.append(f"{label} {on_one_line}")
+    return "\n".join(lines) or None
 
 
 # The user's instructions, such as a style guide, in every request
@@ -369,8 +390,9 @@ def read_instructions(path: Path) -> str:
         raise InputError(f"{path}: is not UTF-8; save it in that encoding") from None
     if not text:
         raise InputError(f"{path}: is empty: write the instructions into it, or leave instructions out")
-    if (odd := next((char for char in text if ord(char) < 32 and char not in "\n\r\t"), None)) is not None:
-        raise InputError(f"{path}: holds the control character U+{ord(odd):04X}: save it as plain text")
+    for char in text:
+        if ord(char) < 32 and char not in "\n\r\t":
+            raise InputError(f"{path}: holds the control character U+{ord(char):04X}: save it as plain text")
     if len(text) > LONGEST:
         raise InputError(
             f"{path}: has {len(text):,} characters, and instructions are sent with every request: "
@@ -388,7 +410,7 @@ class Instructed:
         self.instructions = hashlib.sha256(instructions.encode()).hexdigest()[:8]
         self._llm, self._shown = llm, f"{_BEFORE}\n{instructions}"
 
-    async def complete(self, messages: Sequence[Message], **options: Unpack[Options]) -> Completion:
+    async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Ask for one reply."""
         return await self._llm.complete(self.instructed(messages), **options)
 

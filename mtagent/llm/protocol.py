@@ -38,7 +38,7 @@ class LLM(Protocol):
         ...
 
 
-class Options(TypedDict, total=False):
+class RequestOptions(TypedDict, total=False):
     """The options of :meth:`LLM.complete`, for those who pass them on: ``**options: Unpack[Options]``.
 
     What was not given is not passed on either: a model of a third party need not know of tools.

@@ -230,7 +230,7 @@ _TRAIL = regex.compile(rf"\s*+{_TAG}{_LINE_END.pattern}[。|]?+\s*+")
 _BETWEEN = regex.compile(r"[\s,;]*+")
 
 
-class Pairs(list[tuple[str, Any]]):
+class RepeatedKeys(list[tuple[str, Any]]):
     """A JSON object in which a key occurs more than once: its (key, value) pairs, in order."""
 
 
@@ -252,9 +252,9 @@ def read_json(text: str, *, last: bool = False) -> Any:
 
     Fences, prose and a ``<think>`` block around it are ignored. Of several values, those on lines of their own count
     before those inside a sentence, then those that hold objects, then the last one. Objects that follow each other
-    without a word between them (JSON lines) are one list. An object with repeated keys comes back as :class:`Pairs`.
-    With ``last``, for replies that quote others before they conclude, the last value that holds objects counts,
-    wherever it stands.
+    without a word between them (JSON lines) are one list. An object with repeated keys comes back as
+    :class:`RepeatedKeys`. With ``last``, for replies that quote others before they conclude, the last value that holds
+    objects counts, wherever it stands.
 
     Raises :class:`RatingParseError` for a reply without an object or a list, for one that is cut off, for numbers that
     JSON does not have (NaN) or of hundreds of digits, for more than 100 levels of nesting, for half of a character (an
@@ -307,7 +307,7 @@ def _search(answer: str, last: bool) -> Answer:
     for run in runs:
         parts = [part.value for part in run]
         alike = all(part == parts[0] for part in parts)
-        if not alike and not all(isinstance(part, dict | Pairs) for part in parts):
+        if not alike and not all(isinstance(part, dict | RepeatedKeys) for part in parts):
             _fail("several JSON values in the reply", answer)
         groups.append(_Value(run[0].start, run[-1].end, parts[0] if alike else parts))
     if not groups:
@@ -383,7 +383,7 @@ def _substance(value: Any) -> int:
     """0 for nothing, 2 for objects, 1 for a list of anything else."""
     if not value:
         return 0
-    return 2 if any(isinstance(part, dict | Pairs) for part in [value, *value]) else 1
+    return 2 if any(isinstance(part, dict | RepeatedKeys) for part in [value, *value]) else 1
 
 
 def without_thoughts(answer: str) -> str:
@@ -400,7 +400,7 @@ def _depth_above(value: Any, most: int) -> bool:
     level = [value]
     for _ in range(most):
         nested = [list(item.values()) if isinstance(item, dict) else item for item in level]
-        nested = [[pair[1] for pair in item] if isinstance(item, Pairs) else item for item in nested]
+        nested = [[pair[1] for pair in item] if isinstance(item, RepeatedKeys) else item for item in nested]
         level = [child for item in nested if isinstance(item, list) for child in item]
     return any(isinstance(item, dict | list) for item in level)
 
@@ -425,7 +425,7 @@ def _integer(digits: str) -> int:
 
 _DECODER = json.JSONDecoder(
     strict=False,
-    object_pairs_hook=lambda pairs: dict(pairs) if len(dict(pairs)) == len(pairs) else Pairs(pairs),
+    object_pairs_hook=lambda pairs: dict(pairs) if len(dict(pairs)) == len(pairs) else RepeatedKeys(pairs),
     parse_constant=_refuse_constant,
     parse_float=_finite,
     parse_int=_integer,

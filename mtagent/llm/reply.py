@@ -47,7 +47,7 @@ ID_LENGTH = 9  # some chat templates take no other length
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class RequestFailure:
     """A request that brought no usable reply. ``transient``: the same request may succeed later.
 
     ``unreachable``: there was no connection at all. ``answered``: the server did its work, which has to be paid for,
@@ -67,14 +67,17 @@ class Failure:
     answered: bool = False
 
 
-def status_failure(status: int, headers: Mapping[str, str], body: object, *, now: float, key: str = "") -> Failure:
+def status_failure(
+    status: int, headers: Mapping[str, str], body: object, *, now: float, key: str = ""
+) -> RequestFailure:
     """The failure that an HTTP ``status`` with this error ``body`` stands for. ``now``: seconds since 1970."""
     body = masked_data(body, key)
     # The part that holds message, code and param, in the shapes that servers use.
     inner = body.get("error", body) if isinstance(body, Mapping) else {}
     error: Mapping[str, Any] = inner if isinstance(inner, Mapping) else {"message": inner}
     code, param = (None if value is None else words_of(value) for value in (error.get("code"), error.get("param")))
-    if 300 <= status < 400 and (location := headers.get("location")):
+    location = headers.get("location")
+    if 300 <= status < 400 and location:
         message = redirected(location, key, "make it the base URL")
     else:
         message = clean(words_of(error.get("message") or error.get("detail") or body or ""), key) or "no message"
@@ -90,7 +93,9 @@ def status_failure(status: int, headers: Mapping[str, str], body: object, *, now
         kind, transient = ServerError, True
     elif code in NO_MODEL or (status in (400, 404, 410) and _SAYS_NO_MODEL.search(message)):
         kind = ModelNotFound
-    return Failure(kind, message, status, transient, retry_after(headers, now) if transient else None, param, code)
+    return RequestFailure(
+        kind, message, status, transient, retry_after(headers, now) if transient else None, param, code
+    )
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:
@@ -138,7 +143,9 @@ class Reply(NamedTuple):
     tool_calls: tuple[ToolCall, ...] = ()
 
 
-def read_reply(payload: object, model: str, *, tools: bool = False, request: Iterable[str] = ()) -> Reply | Failure:
+def read_reply(
+    payload: object, model: str, *, tools: bool = False, request: Iterable[str] = ()
+) -> Reply | RequestFailure:
     """Read a reply body; one without choices is a failure that may pass.
 
     A reply that says nothing is a problem. Tool calls count only where ``tools`` were offered. ``request`` holds the
@@ -160,7 +167,7 @@ def read_reply(payload: object, model: str, *, tools: bool = False, request: Ite
         # A 200 that holds no reply: cut off, HTML, an error object, or no choices.
         error = payload.get("error") if isinstance(payload, Mapping) else None
         detail = f"an error in place of a reply: {words_of(error)}" if error else "a reply without choices"
-        return Failure(ServerError, clean(detail, ""), 200, transient=True)
+        return RequestFailure(ServerError, clean(detail, ""), 200, transient=True)
     assert isinstance(payload, Mapping)
     problem: type[ModelError] | None = None
     detail = ""

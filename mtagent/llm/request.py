@@ -11,7 +11,7 @@ from typing import Any
 import regex
 
 from mtagent.llm.protocol import LLM, InstructedLLM, SampledLLM
-from mtagent.llm.reply import Failure
+from mtagent.llm.reply import RequestFailure
 from mtagent.llm.server import OPENAI
 from mtagent.records import Message, Schema, Tool
 
@@ -186,7 +186,7 @@ _NO_SYSTEM = regex.compile(
 _NO_TOOLS = regex.compile(r"unsupported|(?:not|n't|that) support|requires --", regex.IGNORECASE)
 
 
-def refused_parameter(failure: Failure, sent: Body) -> str | None:
+def refused_parameter(failure: RequestFailure, sent: Body) -> str | None:
     """What a 400 or 422 names as unsupported: an optional parameter of ``sent``, or the system role.
 
     Both the system role and tools are also refused with other statuses, tools even where only the messages still hold
@@ -253,7 +253,7 @@ class LearntParameters:
                     return {**adapted, "response_format": format_}
         return adapted
 
-    def learn(self, failure: Failure, sent: Body) -> bool:
+    def learn(self, failure: RequestFailure, sent: Body) -> bool:
         """Learn from a failure. Returns whether the request, adapted again, is worth sending again."""
         name = refused_parameter(failure, sent)
         if name is None:

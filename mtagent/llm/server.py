@@ -24,7 +24,8 @@ CONTEXT = 4096
 def server_address(base_url: str | None) -> str:
     """``base_url``, else ``OPENAI_BASE_URL``, else OpenAI's address. Raises :class:`ConfigError`."""
     address = (base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI).strip()
-    if problem := address_problem(address):
+    problem = address_problem(address)
+    if problem:
         where = "the base URL" if base_url else "the environment variable OPENAI_BASE_URL"
         raise ConfigError(f"{where} {problem}")
     parts = urlsplit(address)

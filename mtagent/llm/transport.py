@@ -20,7 +20,7 @@ from yarl import URL
 
 from mtagent.errors import BadRequest, ServerError
 from mtagent.llm.limits import Clock
-from mtagent.llm.reply import Failure, status_failure
+from mtagent.llm.reply import RequestFailure, status_failure
 from mtagent.llm.request import Body, room_of
 from mtagent.llm.server import server_key
 from mtagent.text.masking import KeyFilter, clean, masked_reply
@@ -83,7 +83,7 @@ class Transport:
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def post(self, body: Body, seconds: float) -> object | Failure:
+    async def post(self, body: Body, seconds: float) -> object | RequestFailure:
         """The parsed reply body, or what went wrong. Gives up after ``seconds``."""
         content = bytearray()
         try:
@@ -124,13 +124,15 @@ class Transport:
         except RecursionError:
             return self._failure("the reply is JSON that is nested too deep", answered=True)
         except UnicodeEncodeError:
-            return Failure(BadRequest, "the request holds half a surrogate pair: the text is not valid Unicode")
+            return RequestFailure(BadRequest, "the request holds half a surrogate pair: the text is not valid Unicode")
 
-    def _failure(self, what: str, *, unreachable: bool = False, answered: bool = False) -> Failure:
+    def _failure(self, what: str, *, unreachable: bool = False, answered: bool = False) -> RequestFailure:
         """What may pass; or a reply of no use, which was ``answered``."""
         status = 200 if answered else 0
         what = clean(what, self._key)
-        return Failure(ServerError, what, status, transient=not answered, unreachable=unreachable, answered=answered)
+        return RequestFailure(
+            ServerError, what, status, transient=not answered, unreachable=unreachable, answered=answered
+        )
 
     def _open(self) -> aiohttp.ClientSession:
         """The session of the running event loop: connections do not survive their loop."""

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 
-class Failure(Exception):
+class WorkerFailure(Exception):
     """An answer without scores: ``message``, the cause in one line of at most 300 characters, and a ``hint``."""
 
     def __init__(self, kind: str, message: str, cause: BaseException, hint: str = "") -> None:
@@ -57,7 +57,7 @@ def main() -> None:
     for line in sys.stdin.buffer:
         try:
             answer(_scored(json.loads(line), models))
-        except Failure as failure:
+        except WorkerFailure as failure:
             answer({"error": failure.error})
 
 
@@ -85,7 +85,9 @@ def _scored(request: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
         models[name] = _loaded(name)
     model, revision = models[name]
     read = "ref" in getattr(model.hparams, "input_segments", ())
-    references = "needed" if model.requires_references() else "read" if read else "unused"
+    references = "read" if read else "unused"
+    if model.requires_references():
+        references = "needed"
     fields = ("src", "mt") if references == "unused" else ("src", "mt", "ref")
     bare = [{field: sample[field] for field in fields if field in sample} for sample in samples]
     prediction = {"scores": []}  # type: dict[str, Any]
@@ -94,7 +96,7 @@ def _scored(request: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
         try:
             prediction = model.predict(bare, batch_size=batch_size, gpus=gpus, num_workers=0, progress_bar=False)
         except Exception as error:  # the model can still take the next request
-            raise Failure("prediction", "COMET cannot score", error) from error
+            raise WorkerFailure("prediction", "COMET cannot score", error) from error
     spans = prediction.get("metadata", {}).get("error_spans")
     return {"scores": list(prediction["scores"]), "spans": spans, "references": references, "revision": revision}
 
@@ -105,7 +107,7 @@ def _loaded(name: str) -> tuple[Any, str | None]:
         from comet import download_model, load_from_checkpoint
     except Exception as error:
         hint = "; it needs 'setuptools<81' there" if "pkg_resources" in str(error) else ""
-        raise Failure("model", "COMET cannot be imported", error, hint) from error
+        raise WorkerFailure("model", "COMET cannot be imported", error, hint) from error
     path = Path(name)
     try:
         checkpoint = path if path.is_file() else Path(download_model(name))
@@ -113,12 +115,12 @@ def _loaded(name: str) -> tuple[Any, str | None]:
         cause: BaseException = error
         while cause.__context__ is not None:  # COMET hides why a download failure behind two other errors
             cause = cause.__context__
-        raise Failure("model", f"{name} cannot be downloaded", cause, _WAYS_OUT) from error
+        raise WorkerFailure("model", f"{name} cannot be downloaded", cause, _WAYS_OUT) from error
     try:
         model = load_from_checkpoint(str(checkpoint))
     except Exception as error:
         hint = _UNTRUSTED if "weights_only" in str(error) else ""
-        raise Failure("model", f"{name} cannot be loaded", error, hint) from error
+        raise WorkerFailure("model", f"{name} cannot be loaded", error, hint) from error
     hashed = checkpoint.parent.parent
     return model, hashed.name[:12] if hashed.parent.name == "snapshots" else None
 

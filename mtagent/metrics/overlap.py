@@ -35,23 +35,25 @@ _BETA_SQUARED = 4
 
 def bleu_scores(sums: Counts) -> Counts:
     """BLEU of rows ``[length, reference length, 4 × matches, 4 × n-grams]``."""
-    ours, theirs, matches, ngrams = sums[:, 0], sums[:, 1], sums[:, 2:6], sums[:, 6:10]
+    lengths, reference_lengths, matches, ngrams = sums[:, 0], sums[:, 1], sums[:, 2:6], sums[:, 6:10]
     unmatched = (matches == 0) & (ngrams > 0)
     smoothed = np.where(unmatched, 0.5 ** np.cumsum(unmatched, axis=1), matches)
     precisions = _ratio(100 * smoothed, ngrams)
     with np.errstate(divide="ignore"):
         scores: Counts = np.exp(np.log(precisions).mean(axis=1))
-        brevity = np.where(ours < theirs, np.exp(1 - _ratio(theirs, ours, empty=np.inf)), 1.0)
+        brevity = np.where(
+            lengths < reference_lengths, np.exp(1 - _ratio(reference_lengths, lengths, empty=np.inf)), 1.0
+        )
     return np.where(matches.any(axis=1), brevity * scores, 0.0)
 
 
 def chrf_scores(sums: Counts) -> Counts:
     """chrF or chrF++ of rows that hold ``n-grams, reference n-grams, matches`` for each order."""
-    ours, theirs, matches = sums.reshape(len(sums), -1, 3).transpose(2, 0, 1)
-    counted = (ours > 0) & (theirs > 0)
+    ngrams, reference_ngrams, matches = sums.reshape(len(sums), -1, 3).transpose(2, 0, 1)
+    counted = (ngrams > 0) & (reference_ngrams > 0)
     orders = counted.sum(axis=1)
-    precision = _ratio((_ratio(matches, ours) * counted).sum(axis=1), orders)
-    recall = _ratio((_ratio(matches, theirs) * counted).sum(axis=1), orders)
+    precision = _ratio((_ratio(matches, ngrams) * counted).sum(axis=1), orders)
+    recall = _ratio((_ratio(matches, reference_ngrams) * counted).sum(axis=1), orders)
     return 100 * _ratio((1 + _BETA_SQUARED) * precision * recall, _BETA_SQUARED * precision + recall)
 
 
@@ -133,13 +135,12 @@ class Overlap:
         # Python's own numbers, as sacreBLEU has them: their arithmetic gives its last digit.
         whole = self._metric._compute_score_from_stats([int(count) for count in counts.sum(axis=0)])
         rows = [self._rows[pair] for pair in pairs]
-        for row, own in zip(rows, counts, strict=True):
+        for row, segment_counts in zip(rows, counts, strict=True):
             if row not in self._alone:
-                self._alone[row] = self._segment_score([int(count) for count in own])
+                self._alone[row] = self._segment_score([int(count) for count in segment_counts])
         *parts, version = str(self._metric.get_signature()).split("|")
-        signature = "|".join(
-            [*parts, *sorted({self._remarks[pair] for pair in pairs if pair in self._remarks}), version]
-        )
+        remarks = {self._remarks[pair] for pair in pairs if pair in self._remarks}
+        signature = "|".join([*parts, *sorted(remarks), version])
         return Score(
             metric=_LABELS[self.name],
             value=float(whole.score),
@@ -161,7 +162,7 @@ class Overlap:
     def _statistics(self, pairs: Sequence[Pair]) -> Counts:
         """The rows of ``pairs``; new ones are counted block by block."""
         if not pairs:
-            raise ConfigError("there is no segment to score")
+            raise ConfigError("there are no segments to score")
         fresh = list(dict.fromkeys(pair for pair in pairs if pair not in self._rows))
         if self.name == "bleu" and sum(text.endswith(" .") for text, _ in fresh) >= _MANY_TOKENIZED:
             logging.getLogger("sacrebleu").warning(
@@ -390,41 +391,46 @@ def edits(translation: Sequence[str], reference: Sequence[str]) -> Edits:
 
 
 def _with_shifts(translation: Sequence[str], reference: Sequence[str]) -> int:
+    # Each word as one character, so that words are compared as fast as characters are.
     letters: defaultdict[str, str] = defaultdict(map(chr, count(1)).__next__)
-    ours, theirs = "".join(letters[word] for word in translation), "".join(letters[word] for word in reference)
+    text = "".join(letters[word] for word in translation)
+    reference = "".join(letters[word] for word in reference)
     tried = shifts = 0
-    rows = _rows(ours, theirs, [])
+    rows = _rows(text, reference, [])
     while True:
-        possible = list(_shifts(ours, theirs, _aligned(ours, theirs, rows), tried))
+        possible = list(_shifts(text, reference, _aligned(text, reference, rows), tried))
         tried += len(possible)
         if tried >= MOST_TRIED:
             break
-        better = _best(ours, theirs, possible, rows)
+        better = _best(text, reference, possible, rows)
         if better is None:
             break
         shifts += 1
-        ours, rows = better
+        text, rows = better
     return shifts + rows[-1].costs[-1]
 
 
-def _best(ours: str, theirs: str, possible: list[_Shift], rows: _Matrix) -> tuple[str, _Matrix] | None:
+def _best(text: str, reference: str, possible: list[_Shift], rows: _Matrix) -> tuple[str, _Matrix] | None:
     """The text after the best shift, and its matrix; ``None`` if no shift lowers the distance.
 
     The best shift leaves the smallest distance; of equal ones the longest, then the first, then the one that moves
     farthest to the front.
     """
     now = rows[-1].costs[-1]
-    least = {s: Levenshtein.distance(_shifted(ours, s), theirs, score_cutoff=now - 1) for s in possible}
-    order = sorted((least[s], (-s.length, s.start, s.target), s) for s in least if least[s] < now)
+    candidates: list[tuple[int, _Rank, _Shift]] = []
+    for shift in possible:
+        least = Levenshtein.distance(_shifted(text, shift), reference, score_cutoff=now - 1)
+        if least < now:
+            candidates.append((least, (-shift.length, shift.start, shift.target), shift))
     best: tuple[int, _Rank, str, _Matrix] | None = None
-    for at_least, rank, shift in order:
+    for at_least, rank, shift in sorted(set(candidates)):
         if best is not None and (at_least, rank) > best[:2]:
             break  # neither this one nor those after it can be better
-        text = _shifted(ours, shift)
-        matrix = _rows(text, theirs, rows[: min(shift.start, shift.target) + 1])
+        shifted = _shifted(text, shift)
+        matrix = _rows(shifted, reference, rows[: min(shift.start, shift.target) + 1])
         distance = matrix[-1].costs[-1]
         if distance < now and (best is None or (distance, rank) < best[:2]):
-            best = (distance, rank, text, matrix)
+            best = (distance, rank, shifted, matrix)
     return None if best is None else best[2:]
 
 
@@ -436,11 +442,14 @@ def _shifted(text: str, shift: _Shift) -> str:
     return rest[:at] + moved + rest[at:]
 
 
-def _shifts(ours: str, theirs: str, alignment: _Alignment, tried: int) -> Iterator[_Shift]:
+def _shifts(text: str, reference: str, alignment: _Alignment, tried: int) -> Iterator[_Shift]:
     """All shifts that sacreBLEU tries, in its order, up to the run of words that reaches its limit."""
-    places, wrong_there, wrong_here = alignment
-    for start, there, length in _common_runs(ours, theirs):
-        if wrong_here[start + length] == wrong_here[start] or wrong_there[there + length] == wrong_there[there]:
+    places, wrong_reference, wrong_translation = alignment
+    for start, there, length in _common_runs(text, reference):
+        if (
+            wrong_translation[start + length] == wrong_translation[start]
+            or wrong_reference[there + length] == wrong_reference[there]
+        ):
             continue
         if start <= places[there] < start + length:
             continue
@@ -455,47 +464,48 @@ def _shifts(ours: str, theirs: str, alignment: _Alignment, tried: int) -> Iterat
             return
 
 
-def _common_runs(ours: str, theirs: str) -> Iterator[tuple[int, int, int]]:
-    """Runs of equal words, as (start in ours, start in theirs, length), shorter ones first."""
+def _common_runs(text: str, reference: str) -> Iterator[tuple[int, int, int]]:
+    """Runs of equal words, as (start in the text, start in the reference, length), shorter ones first."""
     where: defaultdict[str, list[int]] = defaultdict(list)
-    for there, letter in enumerate(theirs):
+    for there, letter in enumerate(reference):
         where[letter].append(there)
-    for start, letter in enumerate(ours):
+    for start, letter in enumerate(text):
         places = where.get(letter, [])
         near = slice(bisect_left(places, start - MOST_DISTANT), bisect_right(places, start + MOST_DISTANT))
         for there in places[near]:
-            longest = min(len(ours) - start, len(theirs) - there, MOST_SHIFTED)
+            longest = min(len(text) - start, len(reference) - there, MOST_SHIFTED)
             for length in range(1, longest + 1):
-                if ours[start + length - 1] != theirs[there + length - 1]:
+                if text[start + length - 1] != reference[there + length - 1]:
                     break
                 yield start, there, length
 
 
-def _rows(ours: str, theirs: str, known: _Matrix) -> _Matrix:
+def _rows(text: str, reference: str, known: _Matrix) -> _Matrix:
     """The matrix of edit distances between all beginnings of both texts, within a band around its diagonal.
 
     ``known`` holds its first rows, from a text of the same length with the same beginning.
     """
-    width = len(theirs)
-    ratio = width / len(ours) if ours else 1
+    width = len(reference)
+    ratio = width / len(text) if text else 1
     beam = ceil(ratio / 2 + BEAM) if ratio / 2 > BEAM else BEAM
     rows = [*known] or [_Row(0, list(range(width + 1)))]
-    for i in range(len(rows), len(ours) + 1):
+    for i in range(len(rows), len(text) + 1):
         middle = floor(i * ratio)
         first, end = max(0, middle - beam), min(width + 1, middle + beam)
-        rows.append(_row(rows[-1], ours[i - 1], theirs, first, width + 1 if i == len(ours) else end))
+        rows.append(_row(rows[-1], text[i - 1], reference, first, width + 1 if i == len(text) else end))
     return rows
 
 
-def _row(above: _Row, letter: str, theirs: str, first: int, end: int) -> _Row:
+def _row(above: _Row, letter: str, reference: str, first: int, end: int) -> _Row:
     """The next row, from column ``first`` to before ``end``."""
     if first == 0:
-        costs = [left := above.costs[0] + 1]
+        left = above.costs[0] + 1
+        costs = [left]
         diagonal, *over = above.cut(0, end)
     else:
         costs, left = [], _INFINITE
         diagonal, *over = above.cut(first - 1, end)
-    for other, higher in zip(theirs[max(0, first - 1) : end - 1], over, strict=True):
+    for other, higher in zip(reference[max(0, first - 1) : end - 1], over, strict=True):
         cost = diagonal if other == letter else diagonal + 1
         diagonal = higher
         if higher < cost:
@@ -507,19 +517,19 @@ def _row(above: _Row, letter: str, theirs: str, first: int, end: int) -> _Row:
     return _Row(first, costs)
 
 
-def _aligned(ours: str, theirs: str, rows: _Matrix) -> _Alignment:
+def _aligned(text: str, reference: str, rows: _Matrix) -> _Alignment:
     """Read the matrix from its end: a match or substitution goes before a deletion, and that before an insertion."""
-    places, wrong_there, wrong_here = [-1] * len(theirs), [0] * len(theirs), [1] * len(ours)
-    i, j = len(ours), len(theirs)
+    places, wrong_reference, wrong_translation = [-1] * len(reference), [0] * len(reference), [1] * len(text)
+    i, j = len(text), len(reference)
     while j:
         cost, diagonal = rows[i].at(j), rows[i - 1].at(j - 1) if i else _INFINITE
-        same = i > 0 and ours[i - 1] == theirs[j - 1]
+        same = i > 0 and text[i - 1] == reference[j - 1]
         if i and cost == diagonal + (not same):
             i, j = i - 1, j - 1
-            places[j], wrong_there[j], wrong_here[i] = i, int(not same), int(not same)
+            places[j], wrong_reference[j], wrong_translation[i] = i, int(not same), int(not same)
         elif i and cost == rows[i - 1].at(j) + 1:
             i -= 1
         else:
             j -= 1
-            places[j], wrong_there[j] = i - 1, 1
-    return _Alignment(places, [0, *accumulate(wrong_there)], [0, *accumulate(wrong_here)])
+            places[j], wrong_reference[j] = i - 1, 1
+    return _Alignment(places, [0, *accumulate(wrong_reference)], [0, *accumulate(wrong_translation)])

@@ -47,7 +47,7 @@ def read_scores(path: Path) -> dict[str | None, list[FileScore]]:
     if first.startswith(("{", "[")) and not holds_objects(first):
         scores = _of_comet(whole_file(path), path)
     elif first.startswith("{"):
-        scores = (_of_object(parsed(line.text, where), where) for line in lines if (where := f"{path}:{line.number}"))
+        scores = (_of_object(parsed(line.text, f"{path}:{line.number}"), f"{path}:{line.number}") for line in lines)
     else:
         scores = (
             _of_line(line.text, f"{path}:{line.number}")
@@ -69,7 +69,8 @@ def holds_objects(first: str) -> bool:
 
 def _of_line(text: str, where: str) -> FileScore:
     """``SYSTEM<tab>SCORE`` as in mt-metrics-eval, a bare score, or the output of comet-score."""
-    if matched := _COMET_LINE.match(text):
+    matched = _COMET_LINE.match(text)
+    if matched:
         return FileScore(_number(matched["score"], where), where, matched["system"], "COMET")
     system, tab, score = text.rpartition("\t")
     named = system if tab else None
@@ -81,7 +82,7 @@ def _of_line(text: str, where: str) -> FileScore:
 def _of_object(value: Any, where: str) -> FileScore:
     """A line of JSON; ``id``, ``system`` and ``translation`` say what was scored."""
     if not isinstance(value, dict) or "score" not in value:
-        raise InputError(f'{where}: no object with a "score"')
+        raise InputError(f'{where}: expected an object with a "score"')
     missing = value["score"] is None
     metric = value.get("metric") or value.get("evaluator") or value.get("name")
     text = {name: None if value.get(name) is None else str(value[name]) for name in ("system", "id", "translation")}
@@ -207,17 +208,17 @@ class ScoresFile:
 
     def _of_system(self, by_system: dict[str | None, list[FileScore]]) -> list[FileScore]:
         """The scores of the system, under its name or that of its file, also in the spelling of mt-metrics-eval."""
-        wanted = self._named or self._system
+        system = self._named or self._system
         names = [name for name in by_system if name is not None]
         if None in by_system:
             if names:
                 raise InputError(f"{self._path}: some of its scores name a system ({', '.join(names)}), others do not")
             return by_system[None]
-        stems = (name for name in names if Path(name).stem == wanted)
-        name = next((name for name in (wanted, plain_name(wanted), *stems) if name in names), None)
-        if name is None and not wanted and len(names) == 1:
-            name = names[0]
-        if name is not None:
-            return by_system[name]
-        who = repr(wanted) if wanted else "which system"
-        raise InputError(f"{self._path}: no scores of {who}; it has those of {', '.join(names)} (system=NAME chooses)")
+        spellings = [system, plain_name(system), *(name for name in names if Path(name).stem == system)]
+        for name in spellings:
+            if name in names:
+                return by_system[name]
+        if not system and len(names) == 1:
+            return by_system[names[0]]
+        what = f"no scores of {system!r}" if system else "has the scores of several systems"
+        raise InputError(f"{self._path}: {what}; name one with system=NAME: {', '.join(names)}")

@@ -2,6 +2,9 @@
 
 The tests are those of sacreBLEU (Koehn 2004; Riezler and Maxwell 2005) with its random numbers: the same seed gives the
 same p-value. sacreBLEU sums the counts of each resampled corpus; here a thousand corpora are one matrix product.
+
+The bootstrap over documents that gates are learnt with is here too (:class:`GroupResampling`), and so is the seed that
+every test and bootstrap begins with unless the user names another.
 """
 
 from __future__ import annotations
@@ -20,24 +23,24 @@ from mtagent.records import Score, Segment
 Kind = Literal["bs", "ar"]
 RESAMPLES: dict[Kind, int] = {"bs": 1_000, "ar": 10_000}
 SEED = 12345
+"""sacreBLEU's."""
 SIGNIFICANT = 0.05
 """The p-value below which a difference is marked."""
 _TESTS = {"bs": "paired bootstrap resampling, {} resamples", "ar": "approximate randomization, {} trials"}
 FEW = 20
-"""Below so many segments a p-value says little: only larger differences count, and with a single one all are small."""
+"""With fewer segments a p-value means little: only larger differences count, and with a single one all are small."""
 _CELLS = 2**22
 """Numbers in a matrix at a time: 32 MB."""
 _NOISE = 1e-9
 
 
 class Resampling(NamedTuple):
-    """A test: ``bs`` = paired bootstrap, ``ar`` = approximate randomization.
-
-    By default 1,000 or 10,000 ``resamples``, as in sacreBLEU. The same seed gives the same numbers.
-    """
+    """A test of scores. The same seed gives the same numbers."""
 
     kind: Kind = "bs"
+    """``bs`` = paired bootstrap, ``ar`` = approximate randomization."""
     resamples: int | None = None
+    """By default 1,000 or 10,000, as in sacreBLEU."""
     seed: int = SEED
 
     @property
@@ -56,6 +59,28 @@ class Resampling(NamedTuple):
         return "|".join([first, f"{self.kind}:{self.number}", f"seed:{self.seed}", *rest])
 
 
+class GroupResampling(NamedTuple):
+    """A bootstrap over groups of items that belong together, such as the segments of a document."""
+
+    resamples: int = RESAMPLES["bs"]
+    seed: int = SEED
+
+    def draws(self, groups: int, width: int = 0) -> Iterator[NDArray[np.float64]]:
+        """How often each group is drawn: matrices of resamples × groups, all resamples in a few of them.
+
+        ``width`` is the number of columns of the widest matrix that the caller makes of one. Raises
+        :class:`ConfigError` for less than one resample.
+        """
+        if self.resamples < 1:
+            raise ConfigError(f"{self.resamples} resamples: at least one is needed")
+        chances = np.full(groups, 1 / groups)
+        random = np.random.default_rng(self.seed)
+        most = max(1, _CELLS // max(groups, width))
+        for first in range(0, self.resamples, most):
+            number = min(most, self.resamples - first)
+            yield random.multinomial(groups, chances, size=number).astype(np.float64)
+
+
 class Interval(NamedTuple):
     """The 95 % confidence interval ``mean`` ± ``half_width`` of a score."""
 
@@ -64,15 +89,13 @@ class Interval(NamedTuple):
 
 
 class Significance(NamedTuple):
-    """The result of a test: the interval of a score, and the probability that its difference to the first system is
-    chance.
-
-    ``p_value`` is ``None`` for the first system, and for systems equal to it in every segment. ``interval`` is ``None``
-    after approximate randomization.
-    """
+    """The result of a test."""
 
     interval: Interval | None
+    """Of the score; ``None`` after approximate randomization."""
     p_value: float | None
+    """The probability that the difference to the first system is chance; ``None`` for the first system, and for systems
+    equal to it in every segment."""
 
 
 class Statistics(NamedTuple):
@@ -130,9 +153,9 @@ def paired_tests(groups: Sequence[Sequence[Statistics]], how: Resampling) -> lis
         tests.append([Significance(None, None)])
         for other in others:
             change = next(changes)
-            ours = other.combined(other.rows.sum(axis=0) + change)
-            theirs = first.combined(first.rows.sum(axis=0) - change)
-            tests[-1].append(Significance(None, _p_value(np.abs(ours - theirs), first, other)))
+            other_scores = other.combined(other.rows.sum(axis=0) + change)
+            first_scores = first.combined(first.rows.sum(axis=0) - change)
+            tests[-1].append(Significance(None, _p_value(np.abs(other_scores - first_scores), first, other)))
     return tests
 
 
@@ -169,9 +192,10 @@ def _weights(segments: int, how: Resampling, dtype: np.dtype[Any]) -> Iterator[N
 
     The generator draws 32 bits at a time: other block sizes would give other numbers.
     """
-    random, most = np.random.default_rng(how.seed), max(32, _CELLS // segments // 32 * 32)
+    random = np.random.default_rng(how.seed)
+    most = max(32, _CELLS // segments // 32 * 32)
     for start in range(0, how.number, most):
-        size = min(most, how.number - start), segments
+        size = (min(most, how.number - start), segments)
         if how.kind == "ar":
             yield random.integers(2, size=size, dtype=bool).astype(dtype)
         else:
@@ -191,6 +215,10 @@ def _p_value(differences: NDArray[np.float64], first: Statistics, other: Statist
     """How often chance made a larger difference than the real one. Equal differences may differ in their last digit."""
     if np.array_equal(first.rows, other.rows):
         return None
-    scores = (system.combined(system.rows.sum(axis=0, keepdims=True, dtype=np.float64))[0] for system in (first, other))
-    real = abs(float(next(scores)) - float(next(scores)))
+    real = abs(_score_of(first) - _score_of(other))
     return float((np.count_nonzero(differences > real + _NOISE) + 1) / (len(differences) + 1))
+
+
+def _score_of(system: Statistics) -> float:
+    """The score of the whole corpus."""
+    return float(system.combined(system.rows.sum(axis=0, keepdims=True, dtype=np.float64))[0])

@@ -46,6 +46,11 @@ class Usage(Record):
             cost=cost,
         )
 
+    @property
+    def tokens(self) -> int:
+        """Input and output together."""
+        return self.input_tokens + self.output_tokens
+
     @staticmethod
     def total(usages: Iterable[Usage]) -> Usage:
         """The sum of ``usages``; ``Usage()`` for none."""

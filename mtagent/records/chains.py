@@ -120,7 +120,7 @@ class Step(Record):
 class Chain(Record):
     """A segment and the steps taken on it. Nothing is lost: ``text`` is always the last accepted text.
 
-    ``reviewed`` is the text that people's decisions made of it (:mod:`mtagent.chain.decided`), where there are any.
+    ``reviewed`` is the text after people's decisions (:mod:`mtagent.chain.decided_text`), if there are any.
     """
 
     segment: Segment

@@ -14,11 +14,11 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 
-from mtagent.analysis.compare import Comparison
+from mtagent.analysis.compare import ComparedTexts, RunComparison
 from mtagent.analysis.score import digits
+from mtagent.chain.fates import KINDS, OUTCOMES, Fate, Kind, edit_fate, fate, final_fate, idle_fate
 from mtagent.formats.ratings import FINAL, GIVEN, REVIEWED, ratings_of_texts, systems_of, texts_of
 from mtagent.records import GAIN_DIGITS, Chain, Rating, Score, Severity, Stage, Usage
-from mtagent.report.fates import KINDS, OUTCOMES, Fate, Kind, edit_fate, fate, final_fate, idle_fate
 from mtagent.text.mqm import SEVERITIES
 
 SHOWN = 10
@@ -35,34 +35,34 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class StageFlow:
-    """One stage: its groups, which add up to all segments, and its edits by outcome.
-
-    ``stage`` is ``final`` for the run as a whole. If a stage ran twice on a segment, its last step counts.
-    """
+    """One stage. If it ran twice on a segment, its last step counts."""
 
     stage: str
+    """``final`` for the run as a whole."""
     groups: tuple[Group, ...]
+    """They add up to all segments."""
     edits: tuple[tuple[str, int], ...] = ()
+    """The stage's edits by outcome."""
 
 
 @dataclass(frozen=True)
 class Flow:
-    """What became of all segments, stage by stage.
-
-    ``given`` segments came with a translation, the run translated ``translated``. ``changed`` segments end with another
-    text than they began with; in ``failed`` ones a stage failed.
-    """
+    """What became of all segments, stage by stage."""
 
     segments: int
     given: int
+    """Segments that came with a translation."""
     stages: tuple[StageFlow, ...]
     translated: int = 0
+    """Segments that the run translated."""
     changed: int = 0
+    """Segments that end with another text than they began with."""
     failed: int = 0
+    """Segments in which a stage failed."""
 
 
 @dataclass(frozen=True)
-class Failure:
+class FailedSegment:
     """A segment in which a stage failed, with the error message."""
 
     segment: str
@@ -72,38 +72,43 @@ class Failure:
 
 @dataclass(frozen=True)
 class StageMarks:
-    """The errors in the texts after one stage.
-
-    Of ``segments`` texts ``rated`` were rated, ``marked`` of them with error spans; ``error_free`` of these have no
-    error, or only neutral ones. ``errors`` counts by category, then by severity, without errors in the source, which
-    are counted in ``source_errors``. ``mean`` is the mean score of the rated texts.
-    """
+    """The errors in the texts after one stage."""
 
     stage: str
     segments: int
     rated: int
     marked: int
+    """Rated texts whose errors are marked with spans."""
     error_free: int
+    """Marked texts without errors, or with neutral ones only."""
     mean: float | None
+    """The mean score of the rated texts."""
     errors: Mapping[str, Mapping[Severity, int]]
+    """Errors by category, then by severity; without errors in the source."""
     source_errors: int = 0
 
     def by_severity(self) -> dict[Severity, int]:
         """The number of errors of each severity, most severe first."""
-        return {s: sum(severities.get(s, 0) for severities in self.errors.values()) for s in reversed(SEVERITIES)}
+        totals: dict[Severity, int] = {}
+        for severity in reversed(SEVERITIES):
+            totals[severity] = sum(severities.get(severity, 0) for severities in self.errors.values())
+        return totals
 
     def per_hundred(self, category: str) -> float:
         """Errors of ``category`` per 100 marked texts; 0 if no text was marked."""
-        return 100 * sum(self.errors.get(category, {}).values()) / self.marked if self.marked else 0.0
+        if not self.marked:
+            return 0.0
+        return 100 * sum(self.errors.get(category, {}).values()) / self.marked
 
 
 @dataclass(frozen=True)
 class Marks:
-    """What one evaluator marked, stage by stage. ``spans``: whether it marks error spans at all."""
+    """What one evaluator marked, stage by stage."""
 
     evaluator: str
     signature: str
     spans: bool
+    """Whether it marks error spans at all."""
     stages: tuple[StageMarks, ...]
 
     def rated(self, stage: StageMarks) -> int:
@@ -114,9 +119,13 @@ class Marks:
         """The stages with at least as many rated texts as the first rated stage.
 
         Where a gate's judge does not rate new texts, only the texts that a later stage left alone are rated: their
-        error rate says which texts were left alone, and nothing about the stage.
+        error rate depends on which texts were left alone, not on the stage.
         """
-        first = next((rated for stage in self.stages if (rated := self.rated(stage))), 0)
+        first = 0
+        for stage in self.stages:
+            first = self.rated(stage)
+            if first:
+                break
         return [stage for stage in self.stages if self.rated(stage) >= max(first, 1)]
 
 
@@ -135,23 +144,23 @@ class _StageCount:
         if rating.errors is None:
             return
         self.marked += 1
-        own = [error for error in rating.errors if error.side != "source"]
-        self.source_errors += len(rating.errors) - len(own)
-        self.error_free += all(error.severity == "neutral" for error in own)
-        for error in own:
+        translation_errors = [error for error in rating.errors if error.side != "source"]
+        self.source_errors += len(rating.errors) - len(translation_errors)
+        self.error_free += all(error.severity == "neutral" for error in translation_errors)
+        for error in translation_errors:
             category = " ".join(error.category.casefold().replace("_", " ").split()) or "unnamed"
             self.errors.setdefault(category, Counter())[error.severity] += 1
 
     def figure(self, stage: str, segments: int) -> StageMarks:
         return StageMarks(
-            stage,
-            segments,
-            self.rated,
-            self.marked,
-            self.error_free,
-            self.scores / self.rated if self.rated else None,
-            {name: dict(severities) for name, severities in self.errors.items()},
-            self.source_errors,
+            stage=stage,
+            segments=segments,
+            rated=self.rated,
+            marked=self.marked,
+            error_free=self.error_free,
+            mean=self.scores / self.rated if self.rated else None,
+            errors={name: dict(severities) for name, severities in self.errors.items()},
+            source_errors=self.source_errors,
         )
 
 
@@ -187,13 +196,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Spread:
-    """The differences between ``row`` and ``former`` by ``metric``, segment by segment.
-
-    ``better + equal + worse + unknown`` is the number of segments. ``same_text`` of the ``equal`` segments have the
-    same text; ``unknown`` ones have no finite score. ``bins`` hold the segments that are better or worse. ``quantiles``
-    are those of all known differences at :data:`QUANTILES`. ``worst`` starts with the largest loss. ``digits`` is the
-    precision that suits the metric.
-    """
+    """The differences between ``row`` and ``former`` by ``metric``, segment by segment."""
 
     row: str
     former: str
@@ -202,13 +205,19 @@ class Spread:
     better: int
     equal: int
     same_text: int
+    """The ``equal`` segments whose texts are the same."""
     worse: int
     unknown: int
+    """Segments without a finite score."""
     mean: float | None
     quantiles: tuple[float, ...]
+    """Of all known differences, at :data:`QUANTILES`."""
     bins: tuple[Bin, ...]
+    """The segments that are better or worse."""
     worst: tuple[Change, ...]
+    """The largest losses, the largest first."""
     digits: int = 2
+    """The precision that suits the metric."""
 
     @property
     def segments(self) -> int:
@@ -216,49 +225,64 @@ class Spread:
         return self.better + self.equal + self.worse + self.unknown
 
 
-def spreads(comparison: Comparison) -> tuple[Spread, ...]:
+def spreads(comparison: RunComparison) -> tuple[Spread, ...]:
     """One for each row that has a former row; empty if nothing is scored."""
-    place, rows = comparison.place, {row.name: row for row in comparison.rows}
+    place = comparison.place
     if place is None:
         return ()
+    rows = {row.name: row for row in comparison.rows}
     result = []
     for row in comparison.rows:
         former = rows.get(row.former or "")
-        if former is None or min(len(row.cells), len(former.cells)) <= place:
-            continue
-        after, before = row.cells[place].score, former.cells[place].score
-        changes = differences(after, before)
-        known = [value for value in changes if math.isfinite(value)]
-        sign = 1 if after.higher_is_better else -1
-        same_text = [text == other for text, other in zip(row.texts, former.texts, strict=True)]
-        losses = sorted((sign * value, i) for i, value in enumerate(changes) if sign * value < 0)
-        worst = (
-            Change(comparison.segments[i], before.segments[i], after.segments[i], changes[i]) for _, i in losses[:SHOWN]
-        )
-        spread = Spread(
-            row=row.name,
-            former=former.name,
-            metric=after.metric,
-            higher_is_better=after.higher_is_better,
-            better=sum(sign * value > 0 for value in known),
-            equal=sum(value == 0 for value in known),
-            same_text=sum(value == 0 and same for value, same in zip(changes, same_text, strict=True)),
-            worse=len(losses),
-            unknown=len(changes) - len(known),
-            mean=math.fsum(known) / len(known) if known else None,
-            quantiles=tuple(float(value) for value in np.quantile(known, QUANTILES)) if known else (),
-            bins=histogram(known),
-            worst=tuple(worst),
-            digits=digits((before, after)),
-        )
-        result.append(spread)
+        if former is not None and min(len(row.cells), len(former.cells)) > place:
+            result.append(_spread(comparison.segments, row, former, place))
     return tuple(result)
+
+
+def _spread(segments: Sequence[str], row: ComparedTexts, former: ComparedTexts, place: int) -> Spread:
+    """The differences between two rows by the metric at ``place``."""
+    after, before = row.cells[place].score, former.cells[place].score
+    changes = differences(after, before)
+    finite = [change for change in changes if math.isfinite(change)]
+    sign = 1 if after.higher_is_better else -1
+    better = equal = same_text = 0
+    losses = []
+    for number, change in enumerate(changes):
+        if sign * change > 0:
+            better += 1
+        elif sign * change < 0:
+            losses.append((sign * change, number))
+        elif change == 0:
+            equal += 1
+            same_text += row.texts[number] == former.texts[number]
+    worst = []
+    for _, number in heapq.nsmallest(SHOWN, losses):
+        worst.append(Change(segments[number], before.segments[number], after.segments[number], changes[number]))
+    return Spread(
+        row=row.name,
+        former=former.name,
+        metric=after.metric,
+        higher_is_better=after.higher_is_better,
+        better=better,
+        equal=equal,
+        same_text=same_text,
+        worse=len(losses),
+        unknown=len(changes) - len(finite),
+        mean=math.fsum(finite) / len(finite) if finite else None,
+        quantiles=tuple(float(value) for value in np.quantile(finite, QUANTILES)) if finite else (),
+        bins=histogram(finite),
+        worst=tuple(worst),
+        digits=digits((before, after)),
+    )
 
 
 def differences(after: Score, before: Score) -> list[float]:
     """The difference of each segment, without floating-point noise."""
-    pairs = zip(after.segments, before.segments, strict=True)
-    return [round(new - old, GAIN_DIGITS) if math.isfinite(new - old) else math.nan for new, old in pairs]
+    changes = []
+    for new, old in zip(after.segments, before.segments, strict=True):
+        change = new - old
+        changes.append(round(change, GAIN_DIGITS) if math.isfinite(change) else math.nan)
+    return changes
 
 
 def histogram(values: Sequence[float]) -> tuple[Bin, ...]:
@@ -269,12 +293,22 @@ def histogram(values: Sequence[float]) -> tuple[Bin, ...]:
     covered = sizes[math.ceil(_COVERED * len(sizes)) - 1]
     step = covered / _BINS
     power = 10.0 ** math.floor(math.log10(step))
-    width = _clean(next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= step * (1 - 1e-9)))
+    width = step
+    for factor in (1, 2, 2.5, 5, 10):
+        if factor * power >= step * (1 - 1e-9):
+            width = _clean(factor * power)
+            break
     last = max(1, math.ceil(round(covered / width, GAIN_DIGITS)))
-    numbers = [int(math.copysign(min(last, math.ceil(abs(value) / width)), value)) for value in values if value]
-    counts, low, high = Counter(numbers), min(values), max(values)
+    # Bins are numbered from zero outwards: 1 is (0, width], -1 is [-width, 0).
+    counts: Counter[int] = Counter()
+    for value in values:
+        if value:
+            counts[int(math.copysign(min(last, math.ceil(abs(value) / width)), value))] += 1
+    low, high = min(values), max(values)
     bins = []
-    for number in (n for n in range(-last, last + 1) if n and min(0, *numbers) <= n <= max(0, *numbers)):
+    for number in range(min(0, *counts), max(0, *counts) + 1):
+        if number == 0:
+            continue
         start, end = sorted((_clean(number * width), _clean((number - math.copysign(1, number)) * width)))
         if number == -last and low < start:
             bins.append(Bin(low, end, counts[number], open=True))
@@ -298,33 +332,43 @@ class Costly:
     usage: Usage
     seconds: float
 
-    @property
-    def tokens(self) -> int:
-        """Input and output together."""
-        return self.usage.input_tokens + self.usage.output_tokens
-
 
 @dataclass(frozen=True)
 class Figures:
-    """All figures of a run.
-
-    ``marks`` has an entry for each evaluator, ``spreads`` one for each row of the comparison that has a former row.
-    ``costly`` and ``failures`` hold at most :data:`SHOWN` segments; ``flow`` counts them all.
-    """
+    """All figures of a run."""
 
     flow: Flow
     marks: tuple[Marks, ...] = ()
+    """One for each evaluator."""
     spreads: tuple[Spread, ...] = ()
+    """One for each row of the comparison that has a former row."""
     costly: tuple[Costly, ...] = ()
-    failures: tuple[Failure, ...] = ()
+    failures: tuple[FailedSegment, ...] = ()
+    """Of both at most :data:`SHOWN` segments; ``flow`` counts all failures."""
 
-    def whole_way(self, run: str, comparison: Comparison | None) -> Spread | None:
+    def whole_way(self, run: str, comparison: RunComparison | None) -> Spread | None:
         """The differences between the first and the last texts of ``run``; of its last stage if there are no others."""
-        own = {row.name for row in comparison.rows if row.run == run} if comparison else set()
-        return next((spread for spread in reversed(self.spreads) if spread.row in own), None)
+        if comparison is None:
+            return None
+        rows_of_run = {row.name for row in comparison.rows if row.run == run}
+        for spread in reversed(self.spreads):
+            if spread.row in rows_of_run:
+                return spread
+        return None
 
 
 _TEXTS = (GIVEN, *get_args(Stage), FINAL, REVIEWED)
+_KIND_ORDER = list(KINDS)
+_OUTCOME_ORDER = list(OUTCOMES.values())
+
+
+def _edit_order(edits: tuple[str, int]) -> tuple[int, int, str]:
+    """Edits by outcome, then the most frequent first; the words may begin with an outcome and name a guard."""
+    words, number = edits
+    place = 0
+    while not words.startswith(_OUTCOME_ORDER[place]):
+        place += 1
+    return place, -number, words
 
 
 class FiguresCount:
@@ -339,7 +383,7 @@ class FiguresCount:
         self._translated = self._changed = self._failed = 0
         self._fates = {stage: Counter[Fate]() for stage in (*get_args(Stage), FINAL)}
         self._edits = {stage: Counter[str]() for stage in self._fates}
-        self._failures: list[Failure] = []
+        self._failures: list[FailedSegment] = []
         self._stages = set[str]()
         self._marks: dict[tuple[str, str], dict[str, _StageCount]] = {}
         self._unpriced = False
@@ -358,59 +402,59 @@ class FiguresCount:
                 costly = Costly(chain.segment.id, usage, sum(step.seconds for step in chain.steps))
                 self._unpriced = self._unpriced or usage.cost is None
                 self._by_dollars = heapq.nlargest(
-                    SHOWN, [*self._by_dollars, costly], key=lambda item: (item.usage.cost or 0, item.tokens)
+                    SHOWN, [*self._by_dollars, costly], key=lambda item: (item.usage.cost or 0, item.usage.tokens)
                 )
-                self._by_tokens = heapq.nlargest(SHOWN, [*self._by_tokens, costly], key=lambda item: item.tokens)
+                self._by_tokens = heapq.nlargest(SHOWN, [*self._by_tokens, costly], key=lambda item: item.usage.tokens)
             yield chain
 
     def _count_fates(self, chain: Chain) -> None:
         steps = chain.by_stage()
         for stage in get_args(Stage):
-            self._fates[stage][fate(steps[stage]) if stage in steps else idle_fate(chain, stage)] += 1
-            self._edits[stage].update(map(edit_fate, steps[stage].edits if stage in steps else ()))
+            step = steps.get(stage)
+            if step is None:
+                self._fates[stage][idle_fate(chain, stage)] += 1
+            else:
+                self._fates[stage][fate(step)] += 1
+                self._edits[stage].update(map(edit_fate, step.edits))
         self._fates[FINAL][final_fate(chain)] += 1
         self._translated += any(step.stage == "translate" and step.verdict == "kept" for step in chain.steps)
         self._changed += chain.changed
-        if (failed := chain.failed) is not None:
+        failed = chain.failed
+        if failed is not None:
             self._failed += 1
             if self._failed <= SHOWN:
-                self._failures.append(Failure(chain.segment.id, failed.stage, failed.reason))
+                self._failures.append(FailedSegment(chain.segment.id, failed.stage, failed.reason))
 
     def _count_marks(self, chain: Chain) -> None:
         self._with_text += chain.given is not None
         self._stages.update(systems_of([chain]))
         texts = texts_of(chain, _TEXTS)
-        first = {
-            (rating.evaluator, rating.signature, text): rating for text, rating in reversed(ratings_of_texts(chain))
-        }
-        for (evaluator, signature, rated), rating in first.items():
+        # The first rating of a text counts: it is the last that the reversed list leaves in its place.
+        ratings: dict[tuple[str, str, str], Rating] = {}
+        for rated_text, rating in reversed(ratings_of_texts(chain)):
+            ratings[rating.evaluator, rating.signature, rated_text] = rating
+        for (evaluator, signature, rated_text), rating in ratings.items():
             counts = self._marks.setdefault((evaluator, signature), {})
-            for stage in (stage for stage, text in texts.items() if text == rated):
-                counts.setdefault(stage, _StageCount()).add(rating)
+            for stage, text in texts.items():
+                if text == rated_text:
+                    counts.setdefault(stage, _StageCount()).add(rating)
 
-    def figures(self, comparison: Comparison | None = None) -> Figures:
+    def figures(self, comparison: RunComparison | None = None) -> Figures:
         """The figures of all chains so far, without stages that never ran."""
-        kinds, outcomes = list(KINDS), list(OUTCOMES.values())
-
-        def outcome_order(item: tuple[str, int]) -> tuple[int, int, str]:
-            return next(i for i, words in enumerate(outcomes) if item[0].startswith(words)), -item[1], item[0]
-
         flows = []
         for stage, fates in self._fates.items():
-            if any(kind != "idle" for kind, _ in fates):
-                groups = sorted(fates.items(), key=lambda item: (kinds.index(item[0].kind), -item[1], item[0].reason))
-                edits = sorted(self._edits[stage].items(), key=outcome_order)
-                flows.append(StageFlow(stage, tuple(Group(*fate, number) for fate, number in groups), tuple(edits)))
+            if all(kind == "idle" for kind, _ in fates):
+                continue
+            groups = [Group(kind, reason, number) for (kind, reason), number in fates.items()]
+            groups.sort(key=lambda group: (_KIND_ORDER.index(group.kind), -group.segments, group.reason))
+            edits = sorted(self._edits[stage].items(), key=_edit_order)
+            flows.append(StageFlow(stage, tuple(groups), tuple(edits)))
         ran = [stage for stage in _TEXTS if stage in self._stages]
-        marks = [
-            Marks(
-                evaluator,
-                signature,
-                any(count.marked for count in counts.values()),
-                tuple(counts.get(stage, _StageCount()).figure(stage, self._with_text) for stage in ran),
-            )
-            for (evaluator, signature), counts in self._marks.items()
-        ]
+        marks = []
+        for (evaluator, signature), counts in self._marks.items():
+            marks_spans = any(count.marked for count in counts.values())
+            stages = [counts.get(stage, _StageCount()).figure(stage, self._with_text) for stage in ran]
+            marks.append(Marks(evaluator, signature, marks_spans, tuple(stages)))
         return Figures(
             flow=Flow(self._segments, self._given, tuple(flows), self._translated, self._changed, self._failed),
             marks=tuple(marks),
@@ -420,7 +464,7 @@ class FiguresCount:
         )
 
 
-def figures(chains: Iterable[Chain], comparison: Comparison | None = None) -> Figures:
+def figures(chains: Iterable[Chain], comparison: RunComparison | None = None) -> Figures:
     """The figures of a run. ``chains`` is read once, a chain at a time."""
     count = FiguresCount()
     for _ in count.passing(chains):

@@ -7,143 +7,172 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from mtagent.analysis import compare_tables
-from mtagent.analysis.compare import Comparison, Row
+from mtagent.analysis.compare import ComparedTexts, RunComparison
+from mtagent.analysis.staged_run import USAGE_COUNTS
+from mtagent.chain.fates import KINDS, UNPLACED, fate, final_fate
 from mtagent.formats.json_text import dumped
 from mtagent.formats.jsonl import details
 from mtagent.formats.ratings import FINAL, GIVEN
-from mtagent.records import Chain, Usage
+from mtagent.records import Chain
 from mtagent.report import tables
-from mtagent.report.fates import KINDS, fate, final_fate
 from mtagent.report.figures import Figures, differences
 from mtagent.text.amounts import UNKNOWN, counted
-from mtagent.text.table import Table, escaped, markdown
 from mtagent.text.table import as_csv as written_csv
+from mtagent.text.table import escaped, markdown
 
 VERSION = 1
-_UNPLACED = ("not-found", "ambiguous", "overlapping", "unchanged")
-_TOKENS = tuple(name for name in Usage.model_fields if name != "cost")
 _EDITS = ("edits applied", "edits refused", "edits rejected", "edits unplaced", "edits reverted")
 
 
 class SegmentScores:
     """The scores of segments of ``run`` in ``comparison``; none if nothing was compared."""
 
-    def __init__(self, run: str, comparison: Comparison | None) -> None:
+    def __init__(self, run: str, comparison: RunComparison | None) -> None:
         self.metrics = comparison.metrics if comparison else ()
-        self._rows = {row.name: row for row in comparison.rows} if comparison else {}
-        self._places = {segment: i for i, segment in enumerate(comparison.segments)} if comparison else {}
-        self._by_stage = {
-            row.stage: row
-            for row in self._rows.values()  # given texts may be shared by several runs
-            if row.stage is not None and (row.run == run or (row.run is None and row.stage == GIVEN))
-        }
-        self._differences: dict[str, dict[str, list[float]]] = {name: {} for name in self._rows}
+        self._rows: dict[str, ComparedTexts] = {}
+        self._places: dict[str, int] = {}
+        if comparison:
+            self._rows = {row.name: row for row in comparison.rows}
+            self._places = {segment: place for place, segment in enumerate(comparison.segments)}
+        self._by_stage: dict[str, ComparedTexts] = {}
+        self._differences: dict[str, dict[str, list[float]]] = {}
         for row in self._rows.values():
-            if (former := self._rows.get(row.former or "")) is not None:
+            is_shared = row.run is None and row.stage == GIVEN  # several runs may share the given texts
+            if row.stage is not None and (row.run == run or is_shared):
+                self._by_stage[row.stage] = row
+            self._differences[row.name] = {}
+            former = self._rows.get(row.former or "")
+            if former is not None:
                 for after, before in zip(row.cells, former.cells, strict=False):
                     self._differences[row.name][after.score.metric] = differences(after.score, before.score)
 
     def of_stage(self, segment: str, stage: str) -> dict[str, float]:
         """Scores by metric name, and their differences to the former row as ``NAME difference``."""
         row = self._by_stage.get(stage)
-        return {} if row is None or segment not in self._places else self._of_row(self._places[segment], row)
+        if row is None or segment not in self._places:
+            return {}
+        return self._of_row(self._places[segment], row)
 
     def of_rows(self, segment: str) -> dict[str, dict[str, float]]:
         """The same for all rows, by row name; empty if the segment was not compared."""
         place = self._places.get(segment)
-        return {} if place is None else {name: self._of_row(place, row) for name, row in self._rows.items()}
+        if place is None:
+            return {}
+        return {name: self._of_row(place, row) for name, row in self._rows.items()}
 
     def other_texts(self, segment: str) -> dict[str, str]:
         """The texts of ``segment`` in rows that are not stages of the run."""
-        place, own = self._places.get(segment), list(self._by_stage.values())
-        return {} if place is None else {n: row.texts[place] for n, row in self._rows.items() if row not in own}
+        place = self._places.get(segment)
+        if place is None:
+            return {}
+        stages = list(self._by_stage.values())
+        return {name: row.texts[place] for name, row in self._rows.items() if row not in stages}
 
-    def _of_row(self, place: int, row: Row) -> dict[str, float]:
+    def _of_row(self, place: int, row: ComparedTexts) -> dict[str, float]:
         scores = {cell.score.metric: cell.score.segments[place] for cell in row.cells}
-        apart = self._differences[row.name]
-        return scores | {f"{metric} difference": values[place] for metric, values in apart.items()}
+        for metric, metric_differences in self._differences[row.name].items():
+            scores[f"{metric} difference"] = metric_differences[place]
+        return scores
 
 
 def as_csv(
     run: str,
     chains: Iterable[Chain],
-    comparison: Comparison | None = None,
+    comparison: RunComparison | None = None,
     *,
     guarded: bool = True,
 ) -> Iterator[str]:
     """A header, a line for the given translation (stage ``given``), and one for each step of each chain.
 
     ``run`` is the name of the run in ``comparison``, which holds the scores. An empty cell means that there is no
-    value; unknown dollars are ``unknown``. Verdict and reason are those of the records, ``outcome`` is the group in
+    value; unknown dollars are ``unknown``. Verdict and reason are the records' own, ``outcome`` is the group in
     which the report counts the segment. ``guarded=False`` leaves cells as they are. Each piece is one line.
     """
     scores = SegmentScores(run, comparison)
-    named = [name for metric in scores.metrics for name in (metric, f"{metric} difference")]
     columns = ["id", "document", "domain", "stage", "verdict", "outcome", "reason", "text"]
-    columns += [*named, *_EDITS, *_TOKENS, "dollars", "seconds", *(["guarded"] if guarded else [])]
+    for metric in scores.metrics:
+        columns += [metric, f"{metric} difference"]
+    columns += [*_EDITS, *USAGE_COUNTS, "dollars", "seconds"]
+    if guarded:
+        columns.append("guarded")
     lines = (line for chain in chains for line in _lines(chain, scores))
     return written_csv(columns, lines, guard=guarded)
 
 
 def _lines(chain: Chain, scores: SegmentScores) -> Iterator[dict[str, Any]]:
-    segment, last = chain.segment, chain.by_stage()
+    segment = chain.segment
+    last_steps = chain.by_stage()
     about = {"id": segment.id, "document": segment.document, "domain": segment.domain}
     if segment.translation is not None or not chain.steps:
         yield {**about, "stage": GIVEN, "text": segment.translation, **scores.of_stage(segment.id, GIVEN)}
     for step in chain.steps:
-        outcomes, usage, (kind, why) = Counter[str](edit.outcome for edit in step.edits), step.usage, fate(step)
-        counts = [outcomes["applied"], outcomes["refused"], outcomes["rejected"]]
-        counts += [sum(outcomes[name] for name in _UNPLACED), outcomes["reverted"]]
+        kind, why = fate(step)
         line: dict[str, Any] = {
             **about,
             "reason": step.reason,
             "text": step.text,
             "stage": step.stage,
             "verdict": step.verdict,
+            "outcome": f"{KINDS[kind]}: {why}",
         }
-        line |= {"outcome": f"{KINDS[kind]}: {why}"} | dict(zip(_EDITS, counts, strict=True))
-        line |= {name: getattr(usage, name) for name in _TOKENS}
-        line |= {"dollars": UNKNOWN if usage.cost is None else usage.cost, "seconds": round(step.seconds, 3)}
-        yield line | (scores.of_stage(segment.id, step.stage) if last[step.stage] is step else {})
+        outcomes = Counter[str](edit.outcome for edit in step.edits)
+        unplaced = sum(outcomes[name] for name in UNPLACED)
+        counts = (outcomes["applied"], outcomes["refused"], outcomes["rejected"], unplaced, outcomes["reverted"])
+        line |= dict(zip(_EDITS, counts, strict=True))
+        usage = step.usage
+        for name in USAGE_COUNTS:
+            line[name] = getattr(usage, name)
+        line["dollars"] = UNKNOWN if usage.cost is None else usage.cost
+        line["seconds"] = round(step.seconds, 3)
+        if last_steps[step.stage] is step:  # a stage that ran twice is scored once
+            line |= scores.of_stage(segment.id, step.stage)
+        yield line
 
 
-def as_json(run: str, chains: Iterable[Chain], figures: Figures, comparison: Comparison | None = None) -> Iterator[str]:
+def as_json(
+    run: str, chains: Iterable[Chain], figures: Figures, comparison: RunComparison | None = None
+) -> Iterator[str]:
     """One object in pieces: the head, a line for each segment, the end. ``chains`` is read once."""
     compared = comparison and compare_tables.as_data(comparison)
     yield dumped({"version": VERSION, "run": run, "figures": figures, "comparison": compared})[:-1] + ', "segments": ['
-    scores, separator = SegmentScores(run, comparison), "\n"
+    scores = SegmentScores(run, comparison)
+    separator = "\n"
     for chain in chains:
-        own = chain.segment.id
+        fates = {stage: fate(step) for stage, step in chain.by_stage().items()}
         segment = {
             **details(chain),
-            "fates": {stage: fate(step) for stage, step in chain.by_stage().items()} | {FINAL: final_fate(chain)},
-            "scores": scores.of_rows(own),
-            "others": scores.other_texts(own),
+            "fates": fates | {FINAL: final_fate(chain)},
+            "scores": scores.of_rows(chain.segment.id),
+            "others": scores.other_texts(chain.segment.id),
         }
         yield separator + dumped(segment)
         separator = ",\n"
     yield "\n]}\n"
 
 
-def as_markdown(run: str, figures: Figures, comparison: Comparison | None = None) -> Iterator[str]:
+def as_markdown(run: str, figures: Figures, comparison: RunComparison | None = None) -> Iterator[str]:
     """The summary: tables, and short lists of what got worse, what cost most and what failed."""
     flow = figures.flow
     given = f"{counted(flow.segments, 'segment')}, {flow.given:,} of them with a given translation."
     yield f"# Report of the run {escaped(run)}\n\n{given}\n"
     if comparison is not None:
         yield f"\n{compare_tables.shown(comparison, 'markdown', level=2)}\n"
-    sections: list[tuple[Table, str]] = [(tables.flow_table(flow), ""), (tables.edits_table(flow), "")]
+    # Each table with a line below it.
+    sections = [(tables.flow_table(flow), ""), (tables.edits_table(flow), "")]
     for marks in figures.marks:
-        sections.append(
-            (tables.marks_table(marks), f"Signature: {escaped(marks.signature)}" if marks.signature else "")
-        )
-    if (spread := figures.whole_way(run, comparison)) is not None:
-        sections += [(tables.spread_table(spread), ""), (tables.worst_table(spread), _more(spread.worse, spread.worst))]
+        signature = f"Signature: {escaped(marks.signature)}" if marks.signature else ""
+        sections.append((tables.marks_table(marks), signature))
+    spread = figures.whole_way(run, comparison)
+    if spread is not None:
+        sections.append((tables.spread_table(spread), ""))
+        sections.append((tables.worst_table(spread), _more(spread.worse, spread.worst)))
     sections.append((tables.costly_table(figures.costly), ""))
     sections.append((tables.failures_table(figures.failures), _more(flow.failed, figures.failures)))
     for table, below in sections:
         if table.rows:
-            yield f"\n{markdown([table], level=2)}\n" + (f"\n{below}\n" if below else "")
+            yield f"\n{markdown([table], level=2)}\n"
+            if below:
+                yield f"\n{below}\n"
 
 
 def _more(count: int, shown: tuple[object, ...]) -> str:

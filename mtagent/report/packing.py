@@ -43,79 +43,97 @@ def packed(chain: Chain, scores: Sequence[Sequence[float]] = (), gain: float | N
     """One segment with its steps, without empty fields.
 
     ``scores`` holds, for each metric, the score of the segment in each row of the comparison; ``gain`` is how much its
-    score by the deciding metric improved from first to last. ``change`` is what :func:`changes` says of the first and
-    the last text.
+    score by the deciding metric improved from first to last. ``change`` is what :func:`changes` finds between the
+    first and the last text.
     """
-    segment, language, usage = chain.segment, chain.segment.target_lang, chain.usage
-    given = chain.given if segment.translation is not None else None
+    segment = chain.segment
+    usage = chain.usage
+    language = segment.target_lang
     first = chain.given or ""
-    short = max(map(units, (first, chain.text))) <= _EXCERPT
+    change = None
+    is_short = max(units(first), units(chain.text)) <= _EXCERPT
+    if chain.changed and is_short:
+        change = changes(first, chain.text, language)
     names = ("source_lang", "target_lang", "reference", "document", "domain", "context", "notes")
-    return {"id": segment.id, "source": segment.source} | _filled(
-        {name: getattr(segment, name) for name in names}
-        | {
-            "terms": [[term.source, term.target] for term in segment.terms if not term.forbidden],
-            "given": given,
-            "reviewed": chain.reviewed,
-            "change": changes(first, chain.text, language) if chain.changed and short else None,
-            "steps": list(_steps(chain)),
-            "scores": [[_rounded(value) for value in row] for row in scores],
-            "gain": None if gain is None or not math.isfinite(gain) else _rounded(gain),
-            "flags": list(flags(segment, None if chain.given is None else chain.text)),
-            "failed": chain.failed is not None,
-            "changed": chain.changed,
-            "spent": [
-                usage.cost,
-                usage.input_tokens + usage.output_tokens,
-                round(sum(s.seconds for s in chain.steps), 2),
-            ],
-            "cost": dollars(usage.cost, "price unknown") if usage.calls else None,
-        }
-    )
+    fields = {name: getattr(segment, name) for name in names}
+    seconds_spent = sum(step.seconds for step in chain.steps)
+    fields |= {
+        "terms": [[term.source, term.target] for term in segment.terms if not term.forbidden],
+        "given": chain.given if segment.translation is not None else None,
+        "reviewed": chain.reviewed,
+        "change": change,
+        "steps": list(_steps(chain)),
+        "scores": [[_rounded(value) for value in row] for row in scores],
+        "gain": None if gain is None else _rounded(gain),
+        "flags": list(flags(segment, None if chain.given is None else chain.text)),
+        "failed": chain.failed is not None,
+        "changed": chain.changed,
+        "spent": [usage.cost, usage.tokens, round(seconds_spent, 2)],
+        "cost": dollars(usage.cost, "price unknown") if usage.calls else None,
+    }
+    return {"id": segment.id, "source": segment.source} | _filled(fields)
 
 
 def _steps(chain: Chain) -> Iterator[Packed]:
     """The steps; ``first`` is the number of the first edit of a step, as ``mtagent revert`` counts."""
-    before, number, language = chain.segment.translation or "", 1, chain.segment.target_lang
+    before = chain.segment.translation or ""
+    number = 1
     for step in chain.steps:
-        kept = step.verdict == "kept"
-        text = step.text if step.text != before or (step.stage, kept) == ("translate", True) else None
-        compared = compared_text(step, before)
-        proposed = step.proposed if step.proposed not in (step.text, before, compared if kept else before) else None
-        decided = compared if compared not in (before, step.text if kept else proposed) else None
+        texts = _texts(step, before)
+        changed_texts = {}
+        for name, words in texts.items():
+            # Of a first translation all is new.
+            is_first = name == "text" and step.stage == "translate" and not before
+            if words is not None and not is_first:
+                changed_texts[name] = changes(before, words, chain.segment.target_lang)
         editor = step.rating("editor")
         spans = (editor.errors if editor else None) or ()
-        packed = {"stage": step.stage, "verdict": step.verdict, "reason": step.reason}
-        texts = {"text": text, "compared": decided, "proposed": proposed}
-        new = step.stage == "translate" and not before
-        yield packed | _filled(
-            texts
-            | {
-                "changes": {
-                    name: changes(before, words, language)
-                    for name, words in texts.items()
-                    if words is not None and not (name == "text" and new)
-                }
-                or None,
-                "edits": [_edit(edit, before, spans) for edit in step.edits],
-                "first": number if step.edits else None,
-                "ratings": [
-                    _rating(rating, compared if rating.role == "after" else before)
-                    for rating in step.ratings
-                    if rating.role != "try"  # of texts that are not shown; the edits' details say what it decided
-                ],
-                "took": _took(step),
-            }
-        )
-        before, number = step.text, number + len(step.edits)
+        ratings = []
+        for rating in step.ratings:
+            if rating.role == "try":
+                continue  # of texts that are not shown; the edits' details have what it decided
+            rated_text = compared_text(step, before) if rating.role == "after" else before
+            ratings.append(_rating(rating, rated_text))
+        fields = texts | {
+            "changes": changed_texts or None,
+            "edits": [_edit(edit, before, spans) for edit in step.edits],
+            "first": number if step.edits else None,
+            "ratings": ratings,
+            "took": _took(step),
+        }
+        yield {"stage": step.stage, "verdict": step.verdict, "reason": step.reason} | _filled(fields)
+        before = step.text
+        number += len(step.edits)
+
+
+def _texts(step: Step, before: str) -> dict[str, str | None]:
+    """The text after the step, the one that the gate compared and the proposed one: each only where it differs."""
+    is_kept = step.verdict == "kept"
+    compared = compared_text(step, before)
+    text: str | None = None
+    if step.text != before or (step.stage == "translate" and is_kept):
+        text = step.text
+    proposed = step.proposed
+    if proposed in (step.text, before) or (is_kept and proposed == compared):
+        proposed = None
+    shown_compared: str | None = compared
+    if compared == before or compared == (step.text if is_kept else proposed):
+        shown_compared = None
+    return {"text": text, "compared": shown_compared, "proposed": proposed}
 
 
 def compared_text(step: Step, before: str) -> str:
     """The text that the gate compared with ``before``: with the edits that the guards let pass."""
     if step.verdict == "kept" and not any(edit.outcome == "reverted" for edit in step.edits):
         return step.text
+    # A rejected step's edits are all "rejected"; the gate saw the text with those that the guards let pass.
     undone = ("rejected", "reverted") if step.verdict == "rejected" else ("reverted",)
-    passed = [edit.model_copy(update={"outcome": "applied"}) if edit.outcome in undone else edit for edit in step.edits]
+    passed = []
+    for edit in step.edits:
+        if edit.outcome in undone:
+            passed.append(edit.model_copy(update={"outcome": "applied"}))
+        else:
+            passed.append(edit)
     try:
         return edits.apply(before, passed)
     except ValueError:  # edits without a place (the paper's strategy): all that is known is what was proposed
@@ -133,7 +151,6 @@ def _took(step: Step) -> str:
 def _rating(rating: Rating, text: str) -> Packed:
     """A rating of ``text``, the text before or after the step."""
     about = "after" if rating.role == "after" else "before"
-    errors = None if rating.errors is None else {"errors": [_error(span, text) for span in rating.errors]}
     fields = {
         "explanation": rating.explanation,
         "confidence": rating.confidence,
@@ -141,16 +158,22 @@ def _rating(rating: Rating, text: str) -> Packed:
         "gaps": list(rating.gaps),
         "warnings": list(rating.warnings),
     }
-    head = {"evaluator": rating.evaluator, "score": _rounded(rating.score), "about": about}
-    return head | _filled(fields) | (errors or {})
+    rating_data: Packed = {"evaluator": rating.evaluator, "score": _rounded(rating.score), "about": about} | _filled(
+        fields
+    )
+    if rating.errors is not None:  # an empty list is "no errors", and stays
+        rating_data["errors"] = [_error(span, text) for span in rating.errors]
+    return rating_data
 
 
 def _error(span: ErrorSpan, text: str) -> Packed:
     """An error, with its place if the text really reads so there."""
-    located = span.side == "translation" and span.start is not None and text[span.start : span.end] == span.text
+    place = None
+    if span.side == "translation" and span.start is not None and text[span.start : span.end] == span.text:
+        place = _place(text, span.start, span.text)
     fields = {
-        "at": _place(text, span.start, span.text) if located else None,
-        "side": span.side if span.side != "translation" else None,
+        "at": place,
+        "side": None if span.side == "translation" else span.side,
         "suggestion": span.suggestion,
         "explanation": span.explanation,
     }
@@ -159,7 +182,11 @@ def _error(span: ErrorSpan, text: str) -> Packed:
 
 def _edit(edit: Edit, before: str, spans: Sequence[ErrorSpan]) -> Packed:
     """An edit; ``error`` is the number of the editor's error that it corrects, ``span`` one that has no number."""
-    number = next((i for i, span in enumerate(spans) if span is edit.span or span == edit.span), None)
+    number = None
+    for place, span in enumerate(spans):
+        if span == edit.span:
+            number = place
+            break
     fields = {
         "at": _place(before, edit.start, edit.old),
         "detail": edit.detail,
@@ -183,8 +210,12 @@ def _rounded(value: float) -> float | None:
 
 
 def _filled(fields: Packed) -> Packed:
-    """The fields that say something; numbers and ``""`` do."""
-    return {name: value for name, value in fields.items() if value is not None and value is not False and value != []}
+    """The fields with content; numbers and ``""`` are content."""
+    filled = {}
+    for name, value in fields.items():
+        if value is not None and value is not False and value != []:
+            filled[name] = value
+    return filled
 
 
 def units(text: str) -> int:
@@ -200,19 +231,23 @@ def changes(before: str, after: str, language: str) -> tuple[int, ...]:
     combining marks. A single space between two replacements belongs to them.
     """
     pattern = _WORD if scripts.has_spaces(language) else _CHARACTER
-    a, b = pattern.findall(before), pattern.findall(after)
-    shorter = min(len(a), len(b))
-    start = next((i for i in range(shorter) if a[i] != b[i]), shorter)
-    rest = shorter - start
-    end = next((i for i in range(rest) if a[-1 - i] != b[-1 - i]), rest)
-    old, new = a[start : len(a) - end], b[start : len(b) - end]
-    parts = [["".join(a[:start]), "", ""]]
-    if len(old) * len(new) > MOST_COMPARED:
-        parts[-1][1:] = "".join(old), "".join(new)
+    old, new = pattern.findall(before), pattern.findall(after)
+    shorter = min(len(old), len(new))
+    start = 0
+    while start < shorter and old[start] == new[start]:
+        start += 1
+    end = 0
+    while end < shorter - start and old[-1 - end] == new[-1 - end]:
+        end += 1
+    old_middle, new_middle = old[start : len(old) - end], new[start : len(new) - end]
+    # Each part is kept, deleted and inserted text.
+    parts = [["".join(old[:start]), "", ""]]
+    if len(old_middle) * len(new_middle) > MOST_COMPARED:
+        parts[-1][1:] = "".join(old_middle), "".join(new_middle)
     else:
-        for code in Indel.opcodes(old, new):
-            deleted = "".join(old[code.src_start : code.src_end])
-            inserted = "".join(new[code.dest_start : code.dest_end])
+        for code in Indel.opcodes(old_middle, new_middle):
+            deleted = "".join(old_middle[code.src_start : code.src_end])
+            inserted = "".join(new_middle[code.dest_start : code.dest_end])
             if code.tag == "equal":
                 parts.append([deleted, "", ""])
             else:
@@ -220,8 +255,14 @@ def changes(before: str, after: str, language: str) -> tuple[int, ...]:
     joined = parts[:1]
     for part in parts[1:]:
         former = joined[-1]
-        if all((*former[1:], *part[1:])) and _SPACES.fullmatch(part[0]):
-            former[1:] = [former[1] + part[0] + part[1], former[2] + part[0] + part[2]]
+        kept, deleted, inserted = part
+        both_replace = bool(former[1] and former[2] and deleted and inserted)
+        if both_replace and _SPACES.fullmatch(kept):
+            former[1:] = [former[1] + kept + deleted, former[2] + kept + inserted]
         else:
             joined.append(part)
-    return tuple(units(piece) for part in joined if part[1] or part[2] for piece in part)
+    lengths: list[int] = []
+    for part in joined:
+        if part[1] or part[2]:
+            lengths += map(units, part)
+    return tuple(lengths)

@@ -13,19 +13,21 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import IO, Any, NamedTuple
 
-from mtagent.analysis.compare import NOISE, Cell, Comparison, Row, gains_of
+from mtagent.analysis.compare import NOISE, Cell, ComparedTexts, Moved, RunComparison, gains_of
 from mtagent.analysis.compare_tables import review_table
+from mtagent.analysis.staged_run import Cost, Outcomes
+from mtagent.chain.fates import OUTCOMES
 from mtagent.errors import ConfigError, MissingExtra, OutputError
 from mtagent.formats.ratings import REVIEWED
 from mtagent.metrics.significance import FEW, SIGNIFICANT
 from mtagent.records import Chain, Usage
-from mtagent.report.fates import OUTCOMES
-from mtagent.report.figures import FiguresCount, Flow
+from mtagent.report.figures import Figures, FiguresCount, Flow
 from mtagent.report.packing import packed, script_json
 from mtagent.report.tables import gallery, stage_name
 from mtagent.store.runs import RunSummary
 from mtagent.text import languages
 from mtagent.text.amounts import counted, dollars
+from mtagent.text.table import Table
 from mtagent.version import __version__
 
 MOST_CHARACTERS = 300_000_000
@@ -40,13 +42,16 @@ _MODELS = ("model", "judge_model", "translator", "evaluator", "judge", "gate")
 
 @dataclass(frozen=True)
 class Way:
-    """The first and the last row of a run, and the gain of each segment by the deciding metric (positive: better)."""
+    """From the first row of a run to its last."""
 
-    first: Row
-    last: Row
+    first: ComparedTexts
+    last: ComparedTexts
     place: int | None
+    """The place of the deciding metric; ``None`` if nothing is scored."""
     tested: bool = False
+    """The rows are tested against ``first``."""
     gains: tuple[float, ...] = ()
+    """The gain of each segment by the deciding metric; positive is better."""
 
     @property
     def worse(self) -> int:
@@ -54,7 +59,7 @@ class Way:
         return sum(gain < -NOISE for gain in self.gains)
 
 
-def way(comparison: Comparison, run: str) -> Way:
+def way(comparison: RunComparison, run: str) -> Way:
     """The first and the last row of ``run``."""
     rows = [row for row in comparison.rows if row.run == run and row.stage != REVIEWED]
     first, last, place = rows[0], rows[-1], comparison.place
@@ -68,53 +73,73 @@ def sentence(flow: Flow, way: Way | None, usage: Usage, total: int | None = None
 
     ``total`` is how many segments the run was begun with.
     """
-    stages, whole = [stage.stage for stage in flow.stages], max(flow.segments, total or 0)
+    stages = [stage.stage for stage in flow.stages]
+    whole = max(flow.segments, total or 0)
     work = [_WORK[stage] for stage in stages if stage in _WORK]
     parts = []
     if "translate" in stages:
-        of = "" if flow.translated == whole else f"{flow.translated:,} of "
-        parts.append(f"{of}{counted(whole, 'segment')} translated")
+        number_translated = "" if flow.translated == whole else f"{flow.translated:,} of "
+        parts.append(f"{number_translated}{counted(whole, 'segment')} translated")
     if work:
         parts.append(f"{' and '.join(work)} changed {flow.changed:,} of {counted(flow.segments, 'segment')}")
     elif "translate" not in stages:
-        parts.append(f"nothing was done to {'' if not whole else '0 of '}{counted(whole, 'segment')}")
-    scored = way if way is not None and way.place is not None else None
-    if scored:
-        parts.append(_quality(scored, edited=bool(work)))
+        parts.append(f"nothing was done to {'0 of ' if whole else ''}{counted(whole, 'segment')}")
+    is_scored = way is not None and way.place is not None
+    if way is not None and is_scored:
+        parts.append(_quality(way, edited=bool(work)))
+    elif flow.changed:
+        parts.append("whether that was for the better is not scored")
     else:
-        parts.append("whether that was for the better is not scored" if flow.changed else "nothing is scored")
-    if usage.calls == 0:
-        parts.append("all replies came from the store, so it cost nothing" if usage.reused else "it cost nothing")
-    elif usage.cost is None:
-        parts.append(f"price unknown ({usage.input_tokens + usage.output_tokens:,} tokens)")
-    else:
-        parts.append(f"it cost {dollars(usage.cost)}")
-    if scored and scored.first is not scored.last and (flow.changed or scored.worse):
-        parts.append(f"{scored.worse or 'no'} segment{'' if scored.worse == 1 else 's'} got worse")
+        parts.append("nothing is scored")
+    parts.append(_cost(usage))
+    if way is not None and is_scored and way.first is not way.last and (flow.changed or way.worse):
+        noun = "segment" if way.worse == 1 else "segments"
+        parts.append(f"{way.worse or 'no'} {noun} got worse")
     if flow.failed:
         parts.append(f"{flow.failed:,} failed")
     words = "; ".join(parts) + "."
     return words[0].upper() + words[1:]
 
 
+def _cost(usage: Usage) -> str:
+    """What the run cost, in words."""
+    if usage.calls == 0:
+        if usage.reused:
+            return "all replies came from the store, so it cost nothing"
+        return "it cost nothing"
+    if usage.cost is None:
+        return f"price unknown ({usage.tokens:,} tokens)"
+    return f"it cost {dollars(usage.cost)}"
+
+
 def _quality(way: Way, *, edited: bool) -> str:
     """How the score of the whole run changed, and whether that may be chance."""
     assert way.place is not None
-    before, cell = way.first.cells[way.place], way.last.cells[way.place]
-    name, value = cell.score.metric, cell.score.value
-    digits, change = 2 if abs(value) < 2 else 1, value - before.score.value
+    before = way.first.cells[way.place]
+    after = way.last.cells[way.place]
+    name = after.score.metric
+    value = after.score.value
+    change = value - before.score.value
+    digits = 2 if abs(value) < 2 else 1
     if way.first is way.last or not edited:
         return f"{name} {number(value, digits)}"
     if abs(change) < NOISE:
         return f"{name} is the same, {number(value, digits)}"
-    digits = digits if round(change, digits) else 3
-    by = number(abs(change), digits) if round(change, digits) else "less than 0.001"
-    better = "" if cell.score.higher_is_better else " (lower is better)"
+    # A change that rounds to 0 gets one more digit.
+    if not round(change, digits):
+        digits = 3
+    amount = number(abs(change), digits) if round(change, digits) else "less than 0.001"
+    verb = "rose" if change > 0 else "fell"
+    direction = "" if after.score.higher_is_better else " (lower is better)"
     test = ""
-    if way.tested and cell.p_value is not None:
-        chance = "" if cell.p_value < SIGNIFICANT else ": may be chance"
-        test = f" ({p_text(cell.p_value)}{': too few segments to tell' if len(way.gains) < FEW else chance})"
-    return f"{name} {'rose' if change > 0 else 'fell'} by {by} to {number(value, digits)}{better}{test}"
+    if way.tested and after.p_value is not None:
+        doubt = ""
+        if len(way.gains) < FEW:
+            doubt = ": too few segments to tell"
+        elif after.p_value >= SIGNIFICANT:
+            doubt = ": may be chance"
+        test = f" ({p_text(after.p_value)}{doubt})"
+    return f"{name} {verb} by {amount} to {number(value, digits)}{direction}{test}"
 
 
 def number(value: float, digits: int = 2) -> str:
@@ -128,29 +153,33 @@ def p_text(p: float) -> str:
 
 
 class SummaryCell(NamedTuple):
-    """A cell of the summary: a ``note`` beneath it, and a ``tone``, which is ``better``, ``worse`` or empty."""
+    """A cell of the summary."""
 
     text: str
     note: str = ""
+    """Stands beneath the text."""
     tone: str = ""
+    """``better``, ``worse`` or empty."""
 
 
-def row_name(row: Row) -> str:
+_EMPTY = SummaryCell(_NONE)
+
+
+def row_name(row: ComparedTexts) -> str:
     """The row's stage in plain words, or its own name."""
     return stage_name(row.name) if row.name == row.stage else row.name
 
 
-def heads(comparison: Comparison) -> list[tuple[str, str]]:
+def heads(comparison: RunComparison) -> list[tuple[str, str]]:
     """The columns of the summary and what they mean: scores, changes, outcomes, costs."""
-    cells = comparison.rows[0].cells
-    arrows = [f"{cell.score.metric} {'↑' if cell.score.higher_is_better else '↓'}" for cell in cells]
-    return [
-        *((name, "↑ higher is better, ↓ lower is better") for name in arrows),
+    columns = []
+    for cell in comparison.rows[0].cells:
+        arrow = "↑" if cell.score.higher_is_better else "↓"
+        columns.append((f"{cell.score.metric} {arrow}", "↑ higher is better, ↓ lower is better"))
+    deciding = comparison.deciding or "the deciding metric"
+    columns += [
         ("changed", "segments with another text than in the row before"),
-        (
-            "got worse",
-            f"segments whose own score is worse than before, by {comparison.deciding or 'the deciding metric'}",
-        ),
+        ("got worse", f"segments whose own score is worse than before, by {deciding}"),
         ("TER", "words edited per 100 words, from the row before"),
         ("kept", "segments whose change was kept"),
         ("rejected", "segments whose change a guard or the gate rejected"),
@@ -159,33 +188,54 @@ def heads(comparison: Comparison) -> list[tuple[str, str]]:
         ("tokens", "input and output, and in how many calls"),
         ("cost", "dollars, and how many for each edit that stands"),
     ]
+    return columns
 
 
-def lines(comparison: Comparison) -> list[tuple[str, list[SummaryCell]]]:
+def lines(comparison: RunComparison) -> list[tuple[str, list[SummaryCell]]]:
     """The rows of the summary."""
-    first, total = comparison.rows[0].name, len(comparison.segments)
+    first = comparison.rows[0].name
+    segments = len(comparison.segments)
     rows = []
     for row in comparison.rows:
         cells = [_score(cell, tested=row.former == first) for cell in row.cells]
-        moved, outcomes, cost = row.moved, row.outcomes, row.cost
-        cells += [_share(moved.changed, total) if moved else SummaryCell(_NONE)]
-        cells += [_share(moved.regressed, total) if moved and moved.regressed is not None else SummaryCell(_NONE)]
-        cells += [SummaryCell(number(moved.ter) if moved else _NONE)]
-        if outcomes is None:
-            cells += [SummaryCell(_NONE)] * 4
-        else:
-            cells += [SummaryCell(f"{count:,}") for count in (outcomes.kept, outcomes.rejected, outcomes.failed)]
-            edits = outcomes.edits or {}
-            of = f"of {sum(edits.values()):,}"
-            cells += [SummaryCell(f"{edits.get('applied', 0):,}", of) if sum(edits.values()) else SummaryCell(_NONE)]
-        if cost is None:
-            cells += [SummaryCell(_NONE)] * 2
-        else:
-            usage, each = cost.usage, cost.per_kept_edit
-            cells += [SummaryCell(f"{usage.input_tokens + usage.output_tokens:,}", counted(usage.calls, "call"))]
-            cells += [SummaryCell(dollars(usage.cost, "price unknown"), f"{dollars(each)} an edit" if each else "")]
+        cells += _change_cells(row.moved, segments)
+        cells += _outcome_cells(row.outcomes)
+        cells += _cost_cells(row.cost)
         rows.append((row_name(row), cells))
     return rows
+
+
+def _change_cells(moved: Moved | None, segments: int) -> list[SummaryCell]:
+    """Changed segments, segments that got worse, and TER."""
+    if moved is None:
+        return [_EMPTY] * 3
+    regressed = _EMPTY if moved.regressed is None else _share(moved.regressed, segments)
+    return [_share(moved.changed, segments), regressed, SummaryCell(number(moved.ter))]
+
+
+def _outcome_cells(outcomes: Outcomes | None) -> list[SummaryCell]:
+    """Kept, rejected and failed segments, and the edits that stand."""
+    if outcomes is None:
+        return [_EMPTY] * 4
+    cells = [SummaryCell(f"{count:,}") for count in (outcomes.kept, outcomes.rejected, outcomes.failed)]
+    edits = outcomes.edits or {}
+    proposed = sum(edits.values())
+    if proposed:
+        cells.append(SummaryCell(f"{edits.get('applied', 0):,}", f"of {proposed:,}"))
+    else:
+        cells.append(_EMPTY)
+    return cells
+
+
+def _cost_cells(cost: Cost | None) -> list[SummaryCell]:
+    """Tokens and dollars."""
+    if cost is None:
+        return [_EMPTY] * 2
+    per_edit = f"{dollars(cost.per_kept_edit)} an edit" if cost.per_kept_edit else ""
+    return [
+        SummaryCell(f"{cost.usage.tokens:,}", counted(cost.usage.calls, "call")),
+        SummaryCell(dollars(cost.usage.cost, "price unknown"), per_edit),
+    ]
 
 
 def _score(cell: Cell, *, tested: bool) -> SummaryCell:
@@ -197,7 +247,11 @@ def _score(cell: Cell, *, tested: bool) -> SummaryCell:
     sign = "+" if cell.difference > 0 else ""
     test = f" ({p_text(cell.p_value)})" if tested and cell.p_value is not None else ""
     gain = cell.difference if cell.score.higher_is_better else -cell.difference
-    tone = "better" if gain > 0 else "worse" if gain < 0 else ""
+    tone = ""
+    if gain > 0:
+        tone = "better"
+    elif gain < 0:
+        tone = "worse"
     return SummaryCell(text, f"{sign}{number(cell.difference, digits)}{test}", tone)
 
 
@@ -206,87 +260,104 @@ def _share(share: float, segments: int) -> SummaryCell:
 
 
 def facts(summary: RunSummary, pairs: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """What the page says about the run: names and values."""
-
-    def language(code: str) -> str:
-        try:
-            return languages.name(code)
-        except ConfigError:
-            return code
-
-    def said(value: Any) -> str:
-        if isinstance(value, dict):
-            return ", ".join(f"{name} {said(part)}" for name, part in value.items() if said(part))
-        return str(value) if value not in (None, "", [], ()) else ""
-
-    counts, usage, stages = summary.counts, summary.usage, summary.settings.get("stages") or ()
+    """What the page states about the run: names and values."""
+    counts = summary.counts
+    usage = summary.usage
+    stages = summary.settings.get("stages") or ()
     stages = [stages] if isinstance(stages, str) else [str(stage) for stage in stages]
     tried = counts.done + counts.failed
+    segments = f"{tried:,}"
+    if counts.total not in (None, tried):
+        segments += f" of {counts.total:,}"
+    language_pairs = [f"{_language(source)} → {_language(target)}" for source, target in pairs]
     yield "State", summary.state
-    yield "Segments", f"{tried:,}" + (f" of {counts.total:,}" if counts.total not in (None, tried) else "")
-    yield "Languages", ", ".join(f"{language(a)} → {language(b)}" for a, b in pairs) or _NONE
+    yield "Segments", segments
+    yield "Languages", ", ".join(language_pairs) or _NONE
     yield "Stages", ", ".join(map(stage_name, stages))
-    for name in (name for name in _MODELS if name != "translator" or "translate" in stages):
-        yield name.replace("_", " ").capitalize(), said(summary.settings.get(name))
+    for name in _MODELS:
+        if name == "translator" and "translate" not in stages:
+            continue
+        yield name.replace("_", " ").capitalize(), _setting(summary.settings.get(name))
     yield "Started", summary.started[:16].replace("T", " ") + " UTC"
     tokens = f"{usage.input_tokens:,} + {usage.output_tokens:,} tokens"
     reused = f", {usage.reused:,} replies from the store" if usage.reused else ""
     yield "Paid", f"{dollars(usage.cost, 'price unknown')}, {counted(usage.calls, 'call')}, {tokens}{reused}"
 
 
+def _language(code: str) -> str:
+    try:
+        return languages.name(code)
+    except ConfigError:
+        return code
+
+
+def _setting(value: Any) -> str:
+    """The value of a setting in words; empty for one that is not set."""
+    if isinstance(value, dict):
+        words = {name: _setting(part) for name, part in value.items()}
+        return ", ".join(f"{name} {part}" for name, part in words.items() if part)
+    return str(value) if value not in (None, "", [], ()) else ""
+
+
 def pieces(
-    summary: RunSummary, chains: Iterable[Chain], comparison: Comparison | None = None, *, most: int = MOST_CHARACTERS
+    summary: RunSummary,
+    chains: Iterable[Chain],
+    comparison: RunComparison | None = None,
+    *,
+    most: int = MOST_CHARACTERS,
 ) -> Iterator[str]:
     """The page about a run of chains, in pieces.
 
     The chains are read once and wait in a temporary file until everything that precedes them on the page is known.
-    Segments beyond ``most`` characters are left out, and the page says so. Raises :class:`mtagent.errors.MissingExtra`
-    without jinja2, and :class:`OutputError` if there is no room for the temporary file.
+    Segments beyond ``most`` characters are left out, with a remark on the page. Raises
+    :class:`mtagent.errors.MissingExtra` without jinja2, and :class:`OutputError` if there is no room for the temporary
+    file.
     """
     try:
         from jinja2 import Environment, FunctionLoader, StrictUndefined
     except ImportError:
         raise MissingExtra("the page of a report", "report") from None
-    loader = FunctionLoader(_asset)
     environment = Environment(
-        autoescape=True, undefined=StrictUndefined, loader=loader, trim_blocks=True, lstrip_blocks=True
+        autoescape=True,
+        undefined=StrictUndefined,
+        loader=FunctionLoader(_asset),
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    rows = comparison.rows if comparison else ()
     run_way = None if comparison is None else way(comparison, summary.name)
-    count, shown, characters = FiguresCount(), 0, 0
+    count = FiguresCount()
+    shown = characters = 0
     pairs, signatures = dict[tuple[str, str], None](), dict[str, None]()
     with _temporary() as file:
         for place, chain in enumerate(count.passing(chains)):
             pairs[chain.segment.source_lang, chain.segment.target_lang] = None
-            signatures |= dict.fromkeys(rating.signed for step in chain.steps for rating in step.ratings)
+            for step in chain.steps:
+                signatures |= dict.fromkeys(rating.signed for rating in step.ratings)
+            # Once a segment does not fit, no later one is shown, even if it is shorter.
             if shown == place:
                 gain = run_way.gains[place] if run_way and run_way.gains else None
-                metrics = range(len(comparison.metrics)) if comparison else ()
-                scores = [[row.cells[metric].score.segments[place] for row in rows] for metric in metrics]
-                segment = script_json(packed(chain, scores, gain))
+                segment = script_json(packed(chain, _segment_scores(comparison, place), gain))
                 characters += len(segment) + 1
                 if characters <= most:
                     file.write(f"{',' if shown else ''}{segment}")
                     shown += 1
         figures = count.figures(comparison)
+        remarks = _remarks(summary, comparison, figures.flow.segments, shown, several=len(pairs) > 1)
         script = _asset("elements.js") + _asset("page.js")
         whole = environment.get_template("page.html.jinja").render(
             summary=summary,
             sentence=sentence(figures.flow, run_way, summary.usage, summary.counts.total),
-            remarks=list(_remarks(summary, comparison, figures.flow.segments, shown, several=len(pairs) > 1)),
-            facts=[fact for fact in facts(summary, list(pairs)) if fact[1]],
+            remarks=list(remarks),
+            facts=[(name, value) for name, value in facts(summary, list(pairs)) if value],
             settings=json.dumps(summary.settings, ensure_ascii=False, indent=2),
             heads=heads(comparison) if comparison else (),
             lines=lines(comparison) if comparison else (),
             signatures=[*(comparison.signatures if comparison else ()), *signatures],
-            tables=[
-                *gallery(figures, figures.whole_way(summary.name, comparison)),
-                *(review_table(run, found) for run, found in ((comparison and comparison.reviews) or {}).items()),
-            ],
+            tables=_tables(summary.name, figures, comparison),
             segments=figures.flow.segments,
             data_goes_here=_DATA_GOES_HERE,
             script=script,
-            # the page's policy allows this script, and no other that a text might bring
+            # The page's policy allows this script, and no other that a text might bring.
             script_hash="sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             style=_asset("colours.css") + _asset("page.css"),
             version=__version__,
@@ -295,6 +366,24 @@ def pieces(
         yield before
         yield from _data(summary, file, comparison, run_way)
         yield after
+
+
+def _segment_scores(comparison: RunComparison | None, place: int) -> list[list[float]]:
+    """The scores of one segment: a list for each metric, with the score in each row."""
+    if comparison is None:
+        return []
+    scores = []
+    for metric in range(len(comparison.metrics)):
+        scores.append([row.cells[metric].score.segments[place] for row in comparison.rows])
+    return scores
+
+
+def _tables(run: str, figures: Figures, comparison: RunComparison | None) -> list[Table]:
+    tables = gallery(figures, figures.whole_way(run, comparison))
+    if comparison is not None:
+        for reviewed_run, run_review in (comparison.reviews or {}).items():
+            tables.append(review_table(reviewed_run, run_review))
+    return tables
 
 
 @contextmanager
@@ -314,7 +403,7 @@ def _asset(name: str) -> str:
 
 
 def _remarks(
-    summary: RunSummary, comparison: Comparison | None, segments: int, shown: int, *, several: bool
+    summary: RunSummary, comparison: RunComparison | None, segments: int, shown: int, *, several: bool
 ) -> Iterator[str]:
     counts = summary.counts
     tried = counts.done + counts.failed
@@ -333,17 +422,21 @@ def _remarks(
     yield from comparison.warnings if comparison else ()
 
 
-def _data(summary: RunSummary, segments: IO[str], comparison: Comparison | None, run_way: Way | None) -> Iterator[str]:
+def _data(
+    summary: RunSummary, segments: IO[str], comparison: RunComparison | None, run_way: Way | None
+) -> Iterator[str]:
     """The data of the page's script, as JSON in pieces."""
     rows = comparison.rows if comparison else ()
-    first, last = (rows.index(run_way.first), rows.index(run_way.last)) if run_way else (0, 0)
-    cells = rows[0].cells if rows else ()
+    metrics = []
+    if rows:
+        for cell in rows[0].cells:
+            metrics.append({"name": cell.score.metric, "higher": cell.score.higher_is_better})
     head = {
         "run": summary.name,
         "rows": [row_name(row) for row in rows],
-        "metrics": [{"name": cell.score.metric, "higher": cell.score.higher_is_better} for cell in cells],
-        "first": first,
-        "last": last,
+        "metrics": metrics,
+        "first": rows.index(run_way.first) if run_way else 0,
+        "last": rows.index(run_way.last) if run_way else 0,
         "deciding": run_way.place if run_way else None,
         "outcomes": OUTCOMES,
     }

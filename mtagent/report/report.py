@@ -10,11 +10,12 @@ from typing import Literal
 from mtagent.analysis.compare import Baseline, compare_staged
 from mtagent.analysis.score import ScoreOptions
 from mtagent.analysis.staged_run import StagedRun, read_run, texts_for
+from mtagent.chain.chain import with_rules_step
+from mtagent.chain.decided_run import DecidedRun
 from mtagent.errors import ConfigError
 from mtagent.formats.files import replacing, spooled_copies
-from mtagent.jobs.decide import DecidedRun
 from mtagent.jobs.export import Target, stored_inputs
-from mtagent.jobs.inputs import refuse_overwriting
+from mtagent.jobs.outputs import refuse_overwriting
 from mtagent.metrics.protocol import Metric
 from mtagent.metrics.significance import Resampling
 from mtagent.records import Chain
@@ -51,7 +52,7 @@ class ReportOptions:
         return named | ({"-r": self.reference} if self.reference else {})
 
     def reading(self, copies: Mapping[str, Path]) -> ReportOptions:
-        """The same options with ``copies`` of the files in :attr:`reads`: pipes can be read only once."""
+        """The same options with ``copies`` of the files in :attr:`reads`: standard input can be read only once."""
         baselines = [(name, copies[f"--baseline {name}"]) for name, _ in self.baselines]
         return replace(self, reference=copies.get("-r"), baselines=baselines)
 
@@ -105,10 +106,15 @@ def _pieces(store: Store, run: StagedRun, form: Form, options: ReportOptions) ->
     if options.reference:
         references = texts_for(run, options.reference, "reference")
     name, positions = run.name, frozenset(staged.position for staged in run.segments)
+    stages = run.settings.get("stages") or ()
     del run, segments  # large, and no longer needed while the chains are read again
 
     def chains() -> Iterator[Chain]:
-        read = (chain for position, chain in DecidedRun(store, name).placed_chains() if position in positions)
+        read = (
+            with_rules_step(chain, stages)
+            for position, chain in DecidedRun(store, name).placed_chains()
+            if position in positions
+        )
         if references is None:
             return read
         return (

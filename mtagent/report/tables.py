@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
 
+from mtagent.chain.fates import KINDS, OUTCOMES
 from mtagent.records import Severity
-from mtagent.report.fates import KINDS, OUTCOMES
-from mtagent.report.figures import Costly, Failure, Figures, Flow, Marks, Spread, StageMarks
+from mtagent.report.figures import Costly, FailedSegment, Figures, Flow, Marks, Spread, StageMarks
 from mtagent.text.amounts import UNKNOWN, dollars, score, share, signed
 from mtagent.text.mqm import SEVERITIES
 from mtagent.text.table import Bar, Table
@@ -35,7 +34,7 @@ _AFTER = {
 _OUTCOME_COLOURS = {OUTCOMES["applied"]: "changed", OUTCOMES["refused"]: "guard", OUTCOMES["rejected"]: "gate"}
 _WORST_FIRST: tuple[Severity, ...] = tuple(reversed(SEVERITIES))
 Cell = str | tuple[str, Bar]
-"""What a cell says, and its bar."""
+"""The text of a cell, and perhaps its bar."""
 _SHORTENED = 200  # characters of an error message that are shown
 
 
@@ -47,34 +46,40 @@ def stage_name(stage: str) -> str:
 def gallery(figures: Figures, spread: Spread | None) -> list[Table]:
     """The tables on the page, most telling first, without empty ones."""
     tables = [flow_table(figures.flow)]
-    tables += [spread_table(spread)] if spread is not None else []
+    if spread is not None:
+        tables.append(spread_table(spread))
     tables.append(edits_table(figures.flow))
     for marks in figures.marks:
         if marks.spans and any(stage.errors for stage in marks.stages):
-            tables += [marks_table(marks), categories_table(marks)]
+            tables.append(marks_table(marks))
+            tables.append(categories_table(marks))
     return [table for table in tables if table.rows]
 
 
 def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[Cell]], note: str = "", labels: int = 1) -> Table:
-    bars = {
-        (number, place): cell[1]
-        for number, row in enumerate(rows)
-        for place, cell in enumerate(row)
-        if not isinstance(cell, str)
-    }
-    texts = tuple(tuple(cell if isinstance(cell, str) else cell[0] for cell in row) for row in rows)
-    return Table(title, tuple(head), texts, note, labels, bars)
+    texts, bars = [], {}
+    for number, row in enumerate(rows):
+        row_texts = []
+        for place, cell in enumerate(row):
+            if isinstance(cell, str):
+                row_texts.append(cell)
+            else:
+                row_texts.append(cell[0])
+                bars[number, place] = cell[1]
+        texts.append(tuple(row_texts))
+    return Table(title, tuple(head), tuple(texts), note, labels, bars)
 
 
 def flow_table(flow: Flow) -> Table:
     """Segments by stage and fate; each stage adds up to all segments. A bar begins where the one above it ends."""
     rows: list[Sequence[Cell]] = []
     for stage in flow.stages:
-        starts = accumulate((group.segments for group in stage.groups), initial=0)
-        for (kind, reason, number), start in zip(stage.groups, starts, strict=False):
+        start = 0
+        for kind, reason, number in stage.groups:
             bar = Bar(start / flow.segments, number / flow.segments, kind)
-            cells = (stage_name(stage.stage), KINDS[kind], reason, f"{number:,}")
-            rows.append((*cells, (share(number, flow.segments), bar)))
+            percent: Cell = (share(number, flow.segments), bar)
+            rows.append((stage_name(stage.stage), KINDS[kind], reason, f"{number:,}", percent))
+            start += number
     head = ("stage", "what became of them", "why", "segments", "share")
     return _table("What became of the segments", head, rows, labels=3)
 
@@ -84,11 +89,16 @@ def edits_table(flow: Flow) -> Table:
     rows: list[Sequence[Cell]] = []
     for stage in flow.stages:
         total = sum(count for _, count in stage.edits)
-        starts = accumulate((count for _, count in stage.edits), initial=0)
-        for (outcome, count), start in zip(stage.edits, starts, strict=False):
-            colour = next((name for words, name in _OUTCOME_COLOURS.items() if outcome.startswith(words)), "unplaced")
+        start = 0
+        for outcome, count in stage.edits:
+            colour = "unplaced"
+            for words, name in _OUTCOME_COLOURS.items():
+                if outcome.startswith(words):
+                    colour = name
+                    break
             bar = Bar(start / total, count / total, colour)
             rows.append((stage_name(stage.stage), outcome, f"{count:,}", (share(count, total), bar)))
+            start += count
     head = ("stage", "what became of them", "edits", "share")
     return _table("What became of the edits", head, rows, labels=2)
 
@@ -96,18 +106,21 @@ def edits_table(flow: Flow) -> Table:
 def few_rated(marks: Marks) -> dict[str, str]:
     """A remark by stage with too few rated texts: ``only 36 of 63 texts were rated after post-editing``."""
     comparable = marks.comparable()
-    return {
-        stage.stage: f"only {rated:,} of {stage.segments:,} texts were rated {_AFTER.get(stage.stage, stage.stage)}"
-        for stage in marks.stages
-        if (rated := marks.rated(stage)) and stage not in comparable
-    }
+    remarks = {}
+    for stage in marks.stages:
+        rated = marks.rated(stage)
+        if rated and stage not in comparable:
+            after = _AFTER.get(stage.stage, stage.stage)
+            remarks[stage.stage] = f"only {rated:,} of {stage.segments:,} texts were rated {after}"
+    return remarks
 
 
 def _note(marks: Marks, stages: Sequence[StageMarks]) -> str:
     """A remark if the rates of the stages are based on different texts."""
     notes = [f"{words}: not comparable" for words in few_rated(marks).values()]
-    uneven = len({stage.marked for stage in stages if stage.marked}) > 1
-    return "; ".join([*notes, *(["not all stages have the same texts rated"] if uneven else [])])
+    if len({stage.marked for stage in stages if stage.marked}) > 1:
+        notes.append("not all stages have the same texts rated")
+    return "; ".join(notes)
 
 
 def marks_table(marks: Marks) -> Table:
@@ -115,15 +128,18 @@ def marks_table(marks: Marks) -> Table:
 
     A stage with fewer rated texts than the first one has no numbers, since these could not be compared.
     """
-    unlike, comparable = few_rated(marks), marks.comparable()
-    most = max(
-        (n / stage.marked for stage in comparable if stage.marked for n in stage.by_severity().values()), default=0
-    )
+    incomparable, comparable = few_rated(marks), marks.comparable()
+    # The longest bar is the highest number of errors per text.
+    most = 0.0
+    for stage in comparable:
+        if stage.marked:
+            most = max(most, *(number / stage.marked for number in stage.by_severity().values()))
     rows: list[Sequence[Cell]] = []
     for stage in marks.stages:
+        is_comparable = stage.stage not in incomparable
         cells: list[Cell] = [stage_name(stage.stage), f"{stage.segments:,}", f"{stage.rated:,}"]
-        cells.append(score(stage.mean, 3) if stage.rated and stage.stage not in unlike else "")
-        if stage.marked and stage.stage not in unlike:
+        cells.append(score(stage.mean, 3) if stage.rated and is_comparable else "")
+        if stage.marked and is_comparable:
             severities = stage.by_severity()
             cells.append(f"{stage.error_free:,}")
             for severity, number in severities.items():
@@ -147,10 +163,12 @@ def categories_table(marks: Marks) -> Table:
     most = max((stage.per_hundred(name) for stage in stages for name in frequency), default=0.0)
     rows: list[Sequence[Cell]] = []
     for name in sorted(frequency, key=lambda name: (-frequency[name], name)):
-        rates = [stage.per_hundred(name) for stage in stages]
-        rows.append(
-            (name, *((f"{rate:.1f}", Bar(0, rate / most, "mark")) if most else f"{rate:.1f}" for rate in rates))
-        )
+        cells: list[Cell] = [name]
+        for stage in stages:
+            rate = stage.per_hundred(name)
+            text = f"{rate:.1f}"
+            cells.append((text, Bar(0, rate / most, "mark")) if most else text)
+        rows.append(cells)
     head = ("category", *(stage_name(stage.stage) for stage in stages))
     title = f"Errors per 100 texts, by category, marked by {marks.evaluator}"
     return _table(title, head, rows, _note(marks, stages))
@@ -159,34 +177,36 @@ def categories_table(marks: Marks) -> Table:
 def spread_table(spread: Spread) -> Table:
     """Segments by difference, worst first, with zero by itself."""
     below, above = ("worse", "better") if spread.higher_is_better else ("better", "worse")
-    counts = [
-        (f"from {_edge(bin_.low)} to below {_edge(bin_.high)}", bin_.segments, below)
-        for bin_ in spread.bins
-        if bin_.high <= 0
-    ]
+    counts = []
+    for bin_ in spread.bins:
+        if bin_.high <= 0:
+            counts.append((f"from {_edge(bin_.low)} to below {_edge(bin_.high)}", bin_.segments, below))
     counts.append(("0 (another text)", spread.equal - spread.same_text, "untouched"))
     counts.append(("0 (the same text)", spread.same_text, "untouched"))
-    counts += [
-        (f"above {_edge(bin_.low)} to {_edge(bin_.high)}", bin_.segments, above)
-        for bin_ in spread.bins
-        if bin_.high > 0
-    ]
-    counts += [(UNKNOWN, spread.unknown, "idle")] if spread.unknown else []
+    for bin_ in spread.bins:
+        if bin_.high > 0:
+            counts.append((f"above {_edge(bin_.low)} to {_edge(bin_.high)}", bin_.segments, above))
+    if spread.unknown:
+        counts.append((UNKNOWN, spread.unknown, "idle"))
     most = max(count for _, count, _ in counts) or 1
-    rows = [
-        (words, f"{count:,}", (share(count, spread.segments), Bar(0, count / most, colour)))
-        for words, count, colour in counts
-    ]
-    unknown = [f"{spread.unknown:,} unknown"] if spread.unknown else []
-    note = ", ".join([f"{spread.worse:,} worse", f"{spread.equal:,} equal", f"{spread.better:,} better", *unknown])
-    if not spread.quantiles or spread.mean is None:
-        note += "; no score is known"
-    else:
-        low, _, middle, _, high = (signed(value, spread.digits) for value in spread.quantiles)
-        note += f"; mean {signed(spread.mean, spread.digits)}, median {middle}"
-        note += f"; nine tenths between {low} and {high}" if spread.quantiles[0] != spread.quantiles[-1] else ""
+    rows: list[Sequence[Cell]] = []
+    for words, count, colour in counts:
+        rows.append((words, f"{count:,}", (share(count, spread.segments), Bar(0, count / most, colour))))
     title = f"Differences of the segments' own {spread.metric}: {spread.row} against {spread.former}"
-    return _table(title, ("difference", "segments", "share"), rows, note)
+    return _table(title, ("difference", "segments", "share"), rows, _spread_note(spread))
+
+
+def _spread_note(spread: Spread) -> str:
+    note = f"{spread.worse:,} worse, {spread.equal:,} equal, {spread.better:,} better"
+    if spread.unknown:
+        note += f", {spread.unknown:,} unknown"
+    if not spread.quantiles or spread.mean is None:
+        return f"{note}; no score is known"
+    low, _, middle, _, high = (signed(value, spread.digits) for value in spread.quantiles)
+    note += f"; mean {signed(spread.mean, spread.digits)}, median {middle}"
+    if spread.quantiles[0] != spread.quantiles[-1]:
+        note += f"; nine tenths between {low} and {high}"
+    return note
 
 
 def _edge(value: float) -> str:
@@ -196,32 +216,30 @@ def _edge(value: float) -> str:
 def worst_table(spread: Spread) -> Table:
     """The segments with the largest losses."""
     width = spread.digits
-    rows = tuple(
-        (change.segment, score(change.former, width), score(change.score, width), signed(change.difference, width))
-        for change in spread.worst
-    )
-    return Table(f"What got worse: {spread.row}", ("segment", spread.former, spread.row, spread.metric), rows)
+    rows = []
+    for change in spread.worst:
+        former, after = score(change.former, width), score(change.score, width)
+        rows.append((change.segment, former, after, signed(change.difference, width)))
+    head = ("segment", spread.former, spread.row, spread.metric)
+    return Table(f"What got worse: {spread.row}", head, tuple(rows))
 
 
 def costly_table(costly: Sequence[Costly]) -> Table:
     """The most costly segments."""
-    rows = tuple(
-        (
-            segment.segment,
-            dollars(segment.usage.cost),
-            f"{segment.tokens:,}",
-            f"{segment.usage.calls:,}",
-            f"{segment.seconds:.1f}",
-        )
-        for segment in costly
-    )
-    return Table("Most costly segments", ("segment", "dollars", "tokens", "calls", "seconds"), rows)
+    rows = []
+    for segment in costly:
+        usage = segment.usage
+        cells = (segment.segment, dollars(usage.cost), f"{usage.tokens:,}", f"{usage.calls:,}")
+        rows.append((*cells, f"{segment.seconds:.1f}"))
+    return Table("Most costly segments", ("segment", "dollars", "tokens", "calls", "seconds"), tuple(rows))
 
 
-def failures_table(failures: Sequence[Failure]) -> Table:
+def failures_table(failures: Sequence[FailedSegment]) -> Table:
     """The first segments that failed, and why."""
     rows = []
     for failure in failures:
-        reason = failure.reason if len(failure.reason) <= _SHORTENED else f"{failure.reason[:_SHORTENED]}…"
+        reason = failure.reason
+        if len(reason) > _SHORTENED:
+            reason = f"{reason[:_SHORTENED]}…"
         rows.append((failure.segment, stage_name(failure.stage), reason))
     return Table("Failed segments", ("segment", "stage", "error"), tuple(rows), labels=3)

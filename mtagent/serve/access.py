@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from starlette.requests import Request
-
 from mtagent.errors import ConfigError, InputError
 from mtagent.serve.errors import InvalidKey, MissingKey, QuotaExceeded, ServiceError
 
@@ -24,7 +22,7 @@ _PER_MINUTE = {"s": 60.0, "min": 1.0, "h": 1 / 60}
 
 
 @dataclass(frozen=True)
-class Key:
+class ApiKey:
     """Somebody who may ask: at most ``rate`` requests a minute, ``dollars`` and source ``characters`` a month."""
 
     name: str
@@ -34,35 +32,37 @@ class Key:
     rate: float | None = None
 
 
-ANYBODY = Key("anybody")
-"""Who asks where the operator has set no keys."""
+ANYBODY = ApiKey("anybody")
+"""The key of all clients if the operator has set no keys."""
 
 
-def parse_keys(text: str, where: str) -> tuple[Key, ...]:
+def parse_keys(text: str, where: str) -> tuple[ApiKey, ...]:
     """Keys as lines ``NAME:sha256:HEX``, then ``:$20``, ``:500000`` (characters) and ``:60/min`` in any order.
 
     Raises :class:`InputError`, beginning with ``where:line``.
     """
-    keys: list[Key] = []
+    keys: list[ApiKey] = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         parts = _LINE.fullmatch(line.strip())
         if parts is None:
-            raise InputError(f"{where}:{number}: is no key: write NAME:sha256:HEX[:$DOLLARS][:CHARACTERS][:RATE/min]")
+            raise InputError(f"{where}:{number}: not a key: write NAME:sha256:HEX[:$DOLLARS][:CHARACTERS][:RATE/min]")
         if parts["name"] in {key.name for key in keys}:
-            raise InputError(f"{where}:{number}: the name {parts['name']!r} is there twice")
+            raise InputError(f"{where}:{number}: a second key with the name {parts['name']!r}; names must be unique")
         limits: dict[str, float | int] = {}
         for word in parts["rest"].split(":")[1:]:
-            if money := re.fullmatch(r"\$(\d+(?:\.\d+)?)", word):
-                limits["dollars"] = float(money[1])
-            elif pace := re.fullmatch(r"(\d+(?:\.\d+)?)/(s|min|h)", word):
-                limits["rate"] = float(pace[1]) * _PER_MINUTE[pace[2]]
+            dollars = re.fullmatch(r"\$(\d+(?:\.\d+)?)", word)
+            rate = re.fullmatch(r"(\d+(?:\.\d+)?)/(s|min|h)", word)
+            if dollars:
+                limits["dollars"] = float(dollars[1])
+            elif rate:
+                limits["rate"] = float(rate[1]) * _PER_MINUTE[rate[2]]
             elif word.isdecimal():
                 limits["characters"] = int(word)
             else:
-                raise InputError(f"{where}:{number}: {word!r} is no limit: write $20, 500000 (characters) or 60/min")
-        keys.append(Key(parts["name"], parts["digest"], **limits))  # type: ignore[arg-type]
+                raise InputError(f"{where}:{number}: {word!r} is not a limit: write $20, 500000 (characters) or 60/min")
+        keys.append(ApiKey(parts["name"], parts["digest"], **limits))  # type: ignore[arg-type]
     return tuple(keys)
 
 
@@ -86,12 +86,6 @@ def new_key(path: Path, name: str) -> str:
     return secret
 
 
-def key_in(request: Request) -> str | None:
-    """The key in the header: ``DeepL-Auth-Key KEY`` or ``Bearer KEY``."""
-    scheme, _, key = request.headers.get("authorization", "").partition(" ")
-    return key.strip() if scheme.lower() in ("deepl-auth-key", "bearer") else None
-
-
 @dataclass
 class Spent:
     """What a key has used in a month."""
@@ -113,12 +107,12 @@ class Access:
     ) -> None:
         self._path, self._spent_by, self._clock = path, spent_by, clock
         self._read_at: tuple[int, ...] | None = ()  # (): not yet; None: the file was not there
-        self._keys: tuple[Key, ...] = ()
+        self._keys: tuple[ApiKey, ...] = ()
         self._buckets: dict[str, tuple[float, float]] = {}
         if path is not None and not self._current():
-            raise ConfigError(f"{path}: there is no key in it: make one with --add-key NAME")
+            raise ConfigError(f"{path}: has no keys: make one with --add-key NAME")
 
-    def _current(self) -> tuple[Key, ...]:
+    def _current(self) -> tuple[ApiKey, ...]:
         """The keys as the file has them now. While it cannot be read, those that it had before: the log says why."""
         assert self._path is not None
         stamp = None
@@ -140,7 +134,7 @@ class Access:
         """Whether nobody needs a key."""
         return self._path is None
 
-    def admit(self, given: str | None) -> Key:
+    def admit(self, given: str | None) -> ApiKey:
         """Whose key ``given`` is, counted as one request. Raises :class:`ServiceError`."""
         key = ANYBODY if self._path is None else self._find(given)
         if key.rate is not None:
@@ -154,7 +148,7 @@ class Access:
             self._buckets[key.name] = left - 1, now
         return key
 
-    def _find(self, given: str | None) -> Key:
+    def _find(self, given: str | None) -> ApiKey:
         if not given:
             raise MissingKey()
         digest, found = hashlib.sha256(given.encode("utf-8", "surrogatepass")).hexdigest(), None
@@ -165,7 +159,7 @@ class Access:
             raise InvalidKey()
         return found
 
-    def check_budget(self, key: Key, characters: int) -> None:
+    def check_budget(self, key: ApiKey, characters: int) -> None:
         """Raise :class:`QuotaExceeded` where ``characters`` more are too many, or the dollars are spent."""
         spent = self._spent_by(key.name)
         if key.characters is not None and spent.characters + characters > key.characters:

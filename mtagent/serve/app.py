@@ -1,4 +1,4 @@
-"""The application: every request through one door, errors as each interface says them, health and metrics."""
+"""The application: what every request passes, errors in the form of each interface, health and metrics."""
 
 from __future__ import annotations
 
@@ -9,16 +9,13 @@ import json
 import logging
 import re
 import secrets
-import signal
 import socket
 import sys
-import threading
 import time
 import traceback
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from types import FrameType
 from typing import Any
-from urllib.parse import urlsplit
 
 import uvicorn
 from fastapi import FastAPI
@@ -33,10 +30,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mtagent.errors import ConfigError, MtagentError
 from mtagent.serve import deepl, improve, libretranslate
-from mtagent.serve.access import key_in
 from mtagent.serve.errors import ServiceError, error_response
-from mtagent.serve.service import EXCHANGE, Exchange, Service, logger, problem
+from mtagent.serve.service import REQUEST_ACCOUNT, RequestAccount, Service, logger
 from mtagent.version import __version__
+from mtagent.web import FOREIGN_PAGE, field_problem, is_foreign, request_key, server_config
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "[::1]")
 BODY_SECONDS = 30.0
@@ -49,16 +46,16 @@ _ALWAYS = ("/healthz", "/metrics")
 def make_app(
     service: Service, *, host_names: Sequence[str] = LOCAL_HOSTS, allow_origins: Sequence[str] = ()
 ) -> FastAPI:
-    """The application around ``service``: it answers to ``host_names`` and to pages of ``allow_origins``, alone.
+    """The application around ``service``. It answers only under ``host_names``, and to pages of ``allow_origins``.
 
-    Raises :class:`ConfigError` for what is no name of a host, and no origin.
+    Raises :class:`ConfigError` for an invalid host name or origin.
     """
     for name in host_names:
         if not _HOST_NAME.fullmatch(name):
-            raise ConfigError(f"--host-name {name}: is no name of a host: write it as in mt.example.org")
+            raise ConfigError(f"--host-name {name}: not a host name: write it as in mt.example.org")
     for origin in allow_origins:
         if not _ORIGIN.fullmatch(origin):
-            raise ConfigError(f"--allow-origin {origin}: is no origin: write it as in https://example.org")
+            raise ConfigError(f"--allow-origin {origin}: not an origin: write it as in https://example.org")
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -75,22 +72,22 @@ def make_app(
 
     @app.get("/metrics")
     async def metrics(request: Request) -> Response:
-        service.admit(key_in(request))
+        service.admit(request_key(request))
         return Response(generate_latest(service.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     @app.exception_handler(ServiceError)
     async def refused(request: Request, error: ServiceError) -> Response:
-        return error_response(request.url.path, error, EXCHANGE.get().headers)
+        return error_response(request.url.path, error, REQUEST_ACCOUNT.get().headers)
 
     @app.exception_handler(RequestValidationError)
     async def misread(request: Request, error: RequestValidationError) -> Response:
-        return error_response(request.url.path, ServiceError(400, problem(error.errors()[0])))
+        return error_response(request.url.path, ServiceError(400, field_problem(error.errors()[0])))
 
     @app.exception_handler(HTTPException)
     async def unknown(request: Request, error: HTTPException) -> Response:
         return error_response(request.url.path, ServiceError(error.status_code, str(error.detail)), error.headers)
 
-    app.add_middleware(Door, service=service, allow_origins=allow_origins)
+    app.add_middleware(ServiceMiddleware, service=service, allow_origins=allow_origins)
     if allow_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -103,10 +100,10 @@ def make_app(
     return app
 
 
-class Door:
-    """What every request passes: origin, size of the body, how many are under way; metrics and the log.
+class ServiceMiddleware:
+    """What every request passes: checks of its origin, its size and the number of requests in flight; metrics, the log.
 
-    When the client goes away, the work for it is cancelled.
+    When the client disconnects, the work for it is cancelled.
     """
 
     def __init__(self, app: ASGIApp, service: Service, allow_origins: Sequence[str]) -> None:
@@ -117,9 +114,9 @@ class Door:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began, status = time.perf_counter(), 499  # as long as nothing was sent
-        exchange = Exchange(number=secrets.token_hex(8))
-        EXCHANGE.set(exchange)
+        began, status = time.perf_counter(), 499  # until an answer is sent
+        exchange = RequestAccount(number=secrets.token_hex(8))
+        REQUEST_ACCOUNT.set(exchange)
 
         async def noting(message: Message) -> None:
             nonlocal status
@@ -149,15 +146,11 @@ class Door:
             self._note(scope, status, time.perf_counter() - began, exchange)
 
     def _refuse_foreign(self, request: Request) -> None:
-        """Raise :class:`ServiceError` for a page of another origin, which needs no answer to do harm."""
-        origin, headers = request.headers.get("origin"), request.headers
-        if origin is None:
-            foreign = headers.get("sec-fetch-site") == "cross-site"
-        else:
-            allowed = origin in self._allow_origins or "*" in self._allow_origins
-            foreign = not allowed and urlsplit(origin).netloc != headers.get("host")
-        if foreign:
-            raise ServiceError(403, "pages of other origins may not ask this server")
+        """Raise :class:`ServiceError` for a page of another origin."""
+        host = request.headers.get("host", "")
+        # Behind a proxy, pages of this server may use HTTPS.
+        if is_foreign(request, [f"http://{host}", f"https://{host}", *self._allow_origins]):
+            raise ServiceError(403, FOREIGN_PAGE)
 
     async def _body(self, request: Request, receive: Receive) -> bytes:
         most = self._service.limits.body
@@ -177,7 +170,7 @@ class Door:
         raise ServiceError(413, f"the body is too large: the most is {most} bytes")
 
     async def _watched(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        """Answer, as long as the client is there."""
+        """Answer while the client is connected."""
         working, gone, given = asyncio.current_task(), asyncio.Event(), False
         assert working is not None
 
@@ -204,15 +197,13 @@ class Door:
         finally:
             watching.cancel()
 
-    def _note(self, scope: Scope, status: int, seconds: float, exchange: Exchange) -> None:
+    def _note(self, scope: Scope, status: int, seconds: float, exchange: RequestAccount) -> None:
         route = getattr(scope.get("route"), "path", "other")
         metrics = self._service.metrics
         metrics.requests.labels(route, status, exchange.key.name).inc()
         metrics.seconds.labels(route).observe(seconds)
         if not logger.isEnabledFor(logging.INFO):
             return
-        counts = {name: getattr(exchange, name) for name in ("segments", "characters", "changed", "failed", "late")}
-        usage = exchange.usage
         entry: dict[str, Any] = {
             "request": exchange.number,
             "method": scope["method"],
@@ -220,15 +211,23 @@ class Door:
             "status": status,
             "seconds": round(seconds, 4),
             "key": exchange.key.name,
-            **{name: count for name, count in counts.items() if count},
-            **({"tokens": usage.input_tokens + usage.output_tokens, "dollars": usage.cost} if usage.calls else {}),
-            **({"error": exchange.error} if exchange.error else {}),
-            **({"texts": exchange.texts} if exchange.texts else {}),
         }
+        # Fields without content are left out: a log has many lines.
+        for name in ("segments", "characters", "changed", "failed", "late"):
+            count = getattr(exchange, name)
+            if count:
+                entry[name] = count
+        usage = exchange.usage
+        if usage.calls:
+            entry |= {"tokens": usage.input_tokens + usage.output_tokens, "dollars": usage.cost}
+        if exchange.error:
+            entry["error"] = exchange.error
+        if exchange.texts:
+            entry["texts"] = exchange.texts
         logger.log(logging.ERROR if status >= 500 else logging.INFO, "request", extra={"entry": entry})
 
     def _shown(self, error: Exception) -> str:
-        """An error for the log: its message may hold a text, so where it was raised is all that is said."""
+        """An error for the log. Its message may hold a text, so the log gets only where it was raised."""
         if isinstance(error, MtagentError):
             return f"{type(error).__name__}: {error}"
         if self._service.log_texts:
@@ -237,7 +236,7 @@ class Door:
         return f"{type(error).__name__} at {' < '.join(reversed(places))}"
 
 
-class JsonLines(logging.Formatter):
+class JsonLogFormatter(logging.Formatter):
     """One JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -250,34 +249,21 @@ class JsonLines(logging.Formatter):
 # -- the server
 
 
-class Server(uvicorn.Server):
-    """A server that, when it is told to stop, refuses what is new with 503 and ends what is under way."""
+class ServiceServer(uvicorn.Server):
+    """A server that, after a signal to stop, refuses new requests with 503 and finishes the others."""
 
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self._service = service
 
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """SIGTERM and Ctrl-C stop the server, which then ends as a command that has succeeded."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
-
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to stop; at the second signal, stop."""
+        """Begin to stop at SIGTERM and Ctrl-C, as a command that has succeeded; at the second signal, stop."""
         if self._service.closing:
             self.should_exit = self.force_exit = True
         self._service.closing = True
 
     async def on_tick(self, counter: int) -> bool:
-        """Whether to end; asked ten times a second."""
+        """Whether to end; called ten times a second."""
         if self._service.closing and not self.should_exit:
             self._closing_since = getattr(self, "_closing_since", None) or time.monotonic()
             waited = time.monotonic() - self._closing_since
@@ -285,17 +271,8 @@ class Server(uvicorn.Server):
         return await super().on_tick(counter)
 
 
-def bound(host: str, port: int) -> socket.socket:
-    """A socket at this address. Raises :class:`ConfigError` where there can be none."""
-    try:
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        return socket.create_server((host, port), family=family, backlog=2048)
-    except OSError as error:
-        raise ConfigError(f"--host {host} --port {port}: {error.strerror or error}") from None
-
-
 def event_loop() -> asyncio.AbstractEventLoop:
-    """The quickest event loop that there is: uvloop's, which Windows does not have."""
+    """The fastest event loop: uvloop's, or the standard one on Windows, where uvloop does not run."""
     try:
         from uvloop import new_event_loop
     except ModuleNotFoundError:
@@ -304,27 +281,18 @@ def event_loop() -> asyncio.AbstractEventLoop:
 
 
 async def run_server(app: ASGIApp, service: Service, listening: socket.socket, say: Callable[[], None]) -> None:
-    """Serve until a signal stops it, and ``say`` so when it begins. The log goes to standard error, as JSON lines."""
+    """Serve until a signal; ``say`` is called at the start. The log goes to standard error, as JSON lines."""
     lines = logging.StreamHandler(sys.stderr)
-    lines.setFormatter(JsonLines())
+    lines.setFormatter(JsonLogFormatter())
     logger.addHandler(lines)
     logger.setLevel(logging.INFO)
     logger.propagate = False
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=1,
-        lifespan="off",
-    )
     try:
-        async with service.opened():  # here, so that a wrong setting is an error of the command
-            # What is there by now stays: the collector need not look at it again and again.
+        async with service.opened():  # here, so that a wrong setting is reported as an error of the command
+            # The objects that exist now stay, so the garbage collector does not need to look at them again.
             gc.collect()
             gc.freeze()
             say()
-            await Server(config, service).serve(sockets=[listening])
+            await ServiceServer(server_config(app), service).serve(sockets=[listening])
     finally:
         logger.removeHandler(lines)

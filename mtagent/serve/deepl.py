@@ -14,11 +14,12 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from mtagent.errors import ConfigError
 from mtagent.records import Term
-from mtagent.serve.access import Key, key_in
+from mtagent.serve.access import ApiKey
 from mtagent.serve.errors import ServiceError
-from mtagent.serve.service import EXCHANGE, Pair, Service, fields_of, read_fields
+from mtagent.serve.service import REQUEST_ACCOUNT, Pair, Service, fields_of, read_fields
 from mtagent.serve.state import StoredGlossary
 from mtagent.text import languages
+from mtagent.web import request_key
 
 UNLIMITED = 1_000_000_000_000
 MOST_GLOSSARIES = 200
@@ -32,7 +33,7 @@ Words = Annotated[
 ]
 
 
-class Translation(BaseModel):
+class DeepLRequest(BaseModel):
     """What ``/v2/translate`` takes. What concerns DeepL's own models is left aside."""
 
     text: Texts = Field(min_length=1)
@@ -82,8 +83,8 @@ def router(service: Service) -> APIRouter:
 def _add_translation(routes: APIRouter, service: Service) -> None:
     @routes.post("/v2/translate")
     async def translate(request: Request) -> JSONResponse:
-        key = service.admit(key_in(request))
-        wanted = read_fields(Translation, await fields_of(request))
+        key = service.admit(request_key(request))
+        wanted = read_fields(DeepLRequest, await fields_of(request))
         source_lang = wanted.source_lang or "auto"
         terms: list[Term] = []
         for number in filter(None, [wanted.glossary_id, *wanted.glossary_ids]):
@@ -91,7 +92,7 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
                 raise ServiceError(400, "source_lang is needed with a glossary")
             pair = service.pair(wanted.source_lang, wanted.target_lang)
             terms += _terms_for(_glossary(service, key, number), pair)
-        exchange = EXCHANGE.get()
+        exchange = REQUEST_ACCOUNT.get()
         exchange.markup = (wanted.tag_handling, frozenset(wanted.ignore_tags)) if wanted.tag_handling else None
         said = [_FORMALITY.get(wanted.formality.removeprefix("prefer_"), ""), *wanted.custom_instructions]
         about = {"context": wanted.context, "notes": "\n".join(filter(None, said)) or None}
@@ -109,7 +110,7 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
     @routes.get("/v2/languages")
     @routes.post("/v2/languages", include_in_schema=False)
     async def offered(request: Request) -> JSONResponse:
-        service.admit(key_in(request))
+        service.admit(request_key(request))
         kind = request.query_params.get("type")
         if kind is None and await request.body():  # the package sends a form, also with GET
             kind = (await fields_of(request)).get("type")
@@ -124,7 +125,7 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
     @routes.get("/v2/usage")
     @routes.post("/v2/usage", include_in_schema=False)
     async def usage(request: Request) -> JSONResponse:
-        key = service.admit(key_in(request))
+        key = service.admit(request_key(request))
         most = UNLIMITED if key.characters is None else key.characters
         return JSONResponse({"character_count": service.state.spent_by(key.name).characters, "character_limit": most})
 
@@ -135,14 +136,14 @@ def _add_glossaries(routes: APIRouter, service: Service) -> None:
 
     @routes.get("/v2/glossary-language-pairs")
     async def pairs(request: Request) -> JSONResponse:
-        service.admit(key_in(request))
+        service.admit(request_key(request))
         bare = dict.fromkeys((_bare(source), _bare(target)) for source, target in service.offered())
         return JSONResponse({"supported_languages": [_pair_of(pair) for pair in bare]})
 
     def add_version(version: str, shown: Callable[[StoredGlossary], dict[str, Any]]) -> None:
         @routes.post(f"/{version}/glossaries")
         async def create(request: Request) -> JSONResponse:
-            key, fields = service.admit(key_in(request)), await fields_of(request)
+            key, fields = service.admit(request_key(request)), await fields_of(request)
             if version == "v2":
                 one = read_fields(GlossaryV2, fields)
                 name, dictionaries = one.name, list[Dictionary]([one])
@@ -157,16 +158,16 @@ def _add_glossaries(routes: APIRouter, service: Service) -> None:
 
         @routes.get(f"/{version}/glossaries")
         async def listed(request: Request) -> JSONResponse:
-            key = service.admit(key_in(request))
+            key = service.admit(request_key(request))
             return JSONResponse({"glossaries": [shown(glossary) for glossary in state.glossaries(key.name)]})
 
         @routes.get(f"/{version}/glossaries/{{number}}")
         async def one(request: Request, number: str) -> JSONResponse:
-            return JSONResponse(shown(_glossary(service, service.admit(key_in(request)), number)))
+            return JSONResponse(shown(_glossary(service, service.admit(request_key(request)), number)))
 
         @routes.delete(f"/{version}/glossaries/{{number}}")
         async def delete(request: Request, number: str) -> Response:
-            if not state.delete_glossary(service.admit(key_in(request)).name, number):
+            if not state.delete_glossary(service.admit(request_key(request)).name, number):
                 raise _not_found()
             return Response(status_code=204)
 
@@ -180,13 +181,13 @@ def _add_dictionaries(routes: APIRouter, service: Service) -> None:
 
     @routes.get("/v2/glossaries/{number}/entries")
     async def entries(request: Request, number: str) -> PlainTextResponse:
-        glossary = _glossary(service, service.admit(key_in(request)), number)
+        glossary = _glossary(service, service.admit(request_key(request)), number)
         text = "\n".join(_tsv(terms) for terms in glossary.dictionaries.values())
         return PlainTextResponse(text, media_type="text/tab-separated-values")
 
     @routes.get("/v3/glossaries/{number}/entries")
     async def entries_of(request: Request, number: str, source_lang: str, target_lang: str) -> JSONResponse:
-        glossary = _glossary(service, service.admit(key_in(request)), number)
+        glossary = _glossary(service, service.admit(request_key(request)), number)
         pair = _bare(source_lang), _bare(target_lang)
         if pair not in glossary.dictionaries:
             raise _not_found()
@@ -195,7 +196,7 @@ def _add_dictionaries(routes: APIRouter, service: Service) -> None:
 
     @routes.patch("/v3/glossaries/{number}")
     async def change(request: Request, number: str) -> JSONResponse:
-        key = service.admit(key_in(request))
+        key = service.admit(request_key(request))
         glossary = _glossary(service, key, number)
         wanted = read_fields(GlossaryV3, await fields_of(request))
         dictionaries = dict(glossary.dictionaries)
@@ -207,7 +208,7 @@ def _add_dictionaries(routes: APIRouter, service: Service) -> None:
 
     @routes.put("/v3/glossaries/{number}/dictionaries")
     async def put(request: Request, number: str) -> JSONResponse:
-        key = service.admit(key_in(request))
+        key = service.admit(request_key(request))
         glossary = _glossary(service, key, number)
         pair, terms = _entries(read_fields(Dictionary, await fields_of(request)))
         state.put_glossary(key.name, replace(glossary, dictionaries=glossary.dictionaries | {pair: terms}))
@@ -215,7 +216,7 @@ def _add_dictionaries(routes: APIRouter, service: Service) -> None:
 
     @routes.delete("/v3/glossaries/{number}/dictionaries")
     async def delete_one(request: Request, number: str, source_lang: str, target_lang: str) -> Response:
-        key = service.admit(key_in(request))
+        key = service.admit(request_key(request))
         glossary = _glossary(service, key, number)
         dictionaries = dict(glossary.dictionaries)
         if dictionaries.pop((_bare(source_lang), _bare(target_lang)), None) is None:
@@ -228,7 +229,7 @@ def _not_found() -> ServiceError:
     return ServiceError(404, "Glossary not found")
 
 
-def _glossary(service: Service, key: Key, number: str) -> StoredGlossary:
+def _glossary(service: Service, key: ApiKey, number: str) -> StoredGlossary:
     """The glossary with this id, if it is one of ``key``; another's is as if it were not there."""
     if found := service.state.glossaries(key.name, number):
         return found[0]

@@ -12,15 +12,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from mtagent.records import Chain, Segment, Term
-from mtagent.serve.access import key_in
 from mtagent.serve.errors import ServiceError
-from mtagent.serve.service import EXCHANGE, Service, is_late, marked
+from mtagent.serve.service import REQUEST_ACCOUNT, Service, is_late, marked
 from mtagent.translators.tags import Markup
+from mtagent.web import request_key
 
 NDJSON = "application/x-ndjson"
 
 
-class About(BaseModel):
+class SegmentDetails(BaseModel):
     """What may be known about a segment, or about all of them. ``terms``: a source term and how it is translated."""
 
     model_config = ConfigDict(extra="forbid")
@@ -34,7 +34,7 @@ class About(BaseModel):
     terms: dict[str, str | None] | list[Term] = {}
 
 
-class ImproveSegment(About):
+class ImproveSegment(SegmentDetails):
     """A text and, where there is one, its translation, which is then improved."""
 
     id: str | None = None
@@ -44,7 +44,7 @@ class ImproveSegment(About):
     reference: str | None = None
 
 
-class ImproveRequest(About):
+class ImproveRequest(SegmentDetails):
     """Segments, and what is known about all of them. ``timeout``: seconds, after which a text is what it is by then."""
 
     segments: list[ImproveSegment]
@@ -60,8 +60,8 @@ def router(service: Service) -> APIRouter:
     @routes.post("/v1/improve", response_model=None)
     async def improve(request: Request, wanted: ImproveRequest) -> Response:
         """Improve segments. ``Accept: application/x-ndjson`` streams the chains, one a line, as they are done."""
-        service.admit(key_in(request))
-        exchange = EXCHANGE.get()
+        service.admit(request_key(request))
+        exchange = REQUEST_ACCOUNT.get()
         exchange.markup = (wanted.markup, frozenset()) if wanted.markup else None
         segments = _segments(service, wanted)
         if NDJSON in request.headers.get("accept", ""):
@@ -79,7 +79,7 @@ def router(service: Service) -> APIRouter:
         request: Request, source: str | None = None, limit: Annotated[int, Query(ge=1, le=1000)] = 100
     ) -> Response:
         """The newest texts of this key that the operator keeps (``--keep``), or those with this ``source``."""
-        return JSONResponse({"segments": service.state.kept(service.admit(key_in(request)).name, source, limit)})
+        return JSONResponse({"segments": service.state.kept(service.admit(request_key(request)).name, source, limit)})
 
     return routes
 

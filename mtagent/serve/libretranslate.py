@@ -8,13 +8,13 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 from starlette.responses import JSONResponse
 
-from mtagent.serve.access import key_in
 from mtagent.serve.errors import ServiceError
-from mtagent.serve.service import EXCHANGE, Service, fields_of, read_fields
+from mtagent.serve.service import REQUEST_ACCOUNT, Service, fields_of, read_fields
 from mtagent.text import languages
+from mtagent.web import request_key
 
 
-class Translation(BaseModel):
+class LibreTranslateRequest(BaseModel):
     """What ``/translate`` takes. Whatever else LibreTranslate knows is left aside."""
 
     q: str | list[str]
@@ -33,17 +33,17 @@ def router(service: Service) -> APIRouter:
 
 
 def _add_translation(routes: APIRouter, service: Service) -> None:
-    @routes.post("/translate", openapi_extra=_body_of(Translation))
+    @routes.post("/translate", openapi_extra=_body_of(LibreTranslateRequest))
     async def translate(request: Request) -> JSONResponse:
         fields = await fields_of(request)
         given = fields.get("api_key")
-        service.admit(given if isinstance(given, str) else key_in(request))
+        service.admit(given if isinstance(given, str) else request_key(request))
         for name in ("q", "source", "target"):
             if not fields.get(name):
                 raise ServiceError(400, f"Invalid request: missing {name} parameter")
-        wanted = read_fields(Translation, fields)
+        wanted = read_fields(LibreTranslateRequest, fields)
         texts = [wanted.q] if isinstance(wanted.q, str) else wanted.q
-        exchange = EXCHANGE.get()
+        exchange = REQUEST_ACCOUNT.get()
         exchange.markup = ("html", frozenset()) if wanted.format == "html" else None
         chains = await service.improved(service.segments(texts, wanted.source, wanted.target))
         translated = [chain.text for chain in chains]
@@ -57,7 +57,7 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
     async def detect(request: Request) -> JSONResponse:
         fields = await fields_of(request)
         given, text = fields.get("api_key"), fields.get("q")
-        service.admit(given if isinstance(given, str) else key_in(request))
+        service.admit(given if isinstance(given, str) else request_key(request))
         if not isinstance(text, str) or not text:
             raise ServiceError(400, "Invalid request: missing q parameter")
         service.check_size([text], [], [])

@@ -17,18 +17,18 @@ from starlette.requests import Request
 
 from mtagent.config import Config
 from mtagent.errors import FATAL, BudgetSpent, ConfigError, LanguageNeeded, MtagentError, ServerPaused
-from mtagent.formats.glossary import Glossary
+from mtagent.formats.glossary import Glossary, with_terms
 from mtagent.jobs.agent import Agent
-from mtagent.jobs.inputs import with_terms
 from mtagent.llm.gathering import finished
 from mtagent.llm.reading import whole_characters
 from mtagent.records import Chain, ErrorCause, Segment, Step, Term, Usage
-from mtagent.serve.access import ANYBODY, Access, Key
+from mtagent.serve.access import ANYBODY, Access, ApiKey
 from mtagent.serve.errors import QuotaExceeded, ServiceError
 from mtagent.serve.state import Keep, State
 from mtagent.text import identification, languages
 from mtagent.translators import aclose, wrap
 from mtagent.translators.tags import BetweenTags, Markup
+from mtagent.web import field_problem
 
 logger = logging.getLogger("mtagent.serve")
 Pair = tuple[str, str]
@@ -56,11 +56,11 @@ class Limits:
 
 
 @dataclass
-class Exchange:
+class RequestAccount:
     """One request as it is accounted for, from its first byte to its last."""
 
     number: str = ""
-    key: Key = ANYBODY
+    key: ApiKey = ANYBODY
     markup: tuple[Markup, frozenset[str]] | None = None
     characters: int = 0
     segments: int = 0
@@ -79,7 +79,7 @@ class Exchange:
         return {f"X-Mtagent-{name}": str(count) for name, count in counts.items() if count}
 
 
-EXCHANGE: ContextVar[Exchange] = ContextVar("exchange")
+REQUEST_ACCOUNT: ContextVar[RequestAccount] = ContextVar("exchange")
 
 
 class Metrics:
@@ -134,7 +134,7 @@ class Service:
                     "--stages: the first one is translate, as in tp or tpp, where there is a --translator"
                 )
             self._translator = wrap(named if translator is None else translator)
-            own["translator"] = BetweenTags(self._translator, lambda: EXCHANGE.get().markup)
+            own["translator"] = BetweenTags(self._translator, lambda: REQUEST_ACCOUNT.get().markup)
         self._owns_translator = translator is None
         self.agent = Agent(on_step=self._heard, **own, **settings)
         self.state = State(state, keep)
@@ -183,7 +183,7 @@ class Service:
 
     def _heard(self, segment: Segment, step: Step) -> None:
         """Count what a step has cost at once: its request may be given up before it ends."""
-        exchange, usage = EXCHANGE.get(None), step.usage
+        exchange, usage = REQUEST_ACCOUNT.get(None), step.usage
         if exchange is None or not usage.calls:
             return
         exchange.usage += usage
@@ -195,9 +195,9 @@ class Service:
 
     # -- requests
 
-    def admit(self, given: str | None) -> Key:
+    def admit(self, given: str | None) -> ApiKey:
         """Whose request this is. Raises :class:`ServiceError`."""
-        EXCHANGE.get().key = key = self.access.admit(given)
+        REQUEST_ACCOUNT.get().key = key = self.access.admit(given)
         return key
 
     def pair(self, source: str, target: str, text: str = "") -> Pair:
@@ -266,7 +266,7 @@ class Service:
 
         Errors of the agent become :class:`ServiceError`, which tells a client nothing about the service's insides.
         """
-        exchange = EXCHANGE.get()
+        exchange = REQUEST_ACCOUNT.get()
         exchange.characters = sum(len(segment.source) for segment in segments)
         exchange.segments = len(segments)
         if self.log_texts:
@@ -302,7 +302,7 @@ class Service:
             if lost := next((chain for chain in chains if not chain.text and chain.failed), None):
                 step = lost.steps[-1]
                 error = step.error
-                EXCHANGE.get().error = step.reason if self.log_texts or error is None else error.kind
+                REQUEST_ACCOUNT.get().error = step.reason if self.log_texts or error is None else error.kind
                 if error is not None and error.kind == LanguageNeeded.__name__:
                     raise ServiceError(400, "the text cannot be translated: name its source language")
                 if error is not None and error.retryable:
@@ -325,7 +325,7 @@ class Service:
             done = {chain.segment.id: chain for chain in error.chains if chain.text}
             if not done or isinstance(error, BudgetSpent):
                 raise
-            EXCHANGE.get().error = f"{type(error).__name__}: {error}"
+            REQUEST_ACCOUNT.get().error = f"{type(error).__name__}: {error}"
 
         async def again(segment: Segment) -> Chain:
             try:
@@ -342,7 +342,7 @@ class Service:
 
     def count(self, chain: Chain) -> None:
         """Count a chain that is handed out, and write down what the operator keeps of it."""
-        exchange = EXCHANGE.get()
+        exchange = REQUEST_ACCOUNT.get()
         exchange.done += 1
         exchange.changed += chain.changed
         late = is_late(chain)
@@ -393,10 +393,4 @@ def read_fields(kind: type[Fields], data: Mapping[str, Any]) -> Fields:
     try:
         return kind.model_validate(data)
     except ValidationError as error:
-        raise ServiceError(400, problem(error.errors()[0])) from None
-
-
-def problem(first: Mapping[str, Any]) -> str:
-    """What is wrong with a field, without what it holds."""
-    place = ".".join(str(part) for part in first["loc"] if part != "body")
-    return f"{place}: {first['msg'].removeprefix('Value error, ')}"
+        raise ServiceError(400, field_problem(error.errors()[0])) from None

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from mtagent.store.rescue import Rescued, rescue
 from mtagent.store.runs import Counts, Run, RunKind, RunState, RunSummary, StoredRun
 from mtagent.store.store import Store, default_path, open_existing
 
 __all__ = [
     "Counts",
-    "Rescued",
     "Run",
     "RunKind",
     "RunState",
@@ -17,5 +15,4 @@ __all__ = [
     "StoredRun",
     "default_path",
     "open_existing",
-    "rescue",
 ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 import shutil
 import sqlite3
 import time
@@ -177,12 +176,12 @@ def make_private_file(path: Path) -> None:
 
 
 def _damaged(path: str, culprit: str, symptom: str) -> str:
-    """One line: which store is damaged, where, and how to save what is whole."""
+    """One line: which store is damaged, where, and where to read how to save what was paid for."""
     line = " ".join(symptom.split())
     where = f", at {culprit}" if culprit else ""
     return (
         f"{path}: is damaged{where} ({line if len(line) <= _SHOWN else line[:_SHOWN] + '…'}); restore a copy of it, or "
-        f"save what is whole: mtagent runs rescue NEW.db --store {shlex.quote(path)}"
+        "save the replies that it holds: docs/reference/store.md#a-damaged-store"
     )
 
 
@@ -216,7 +215,9 @@ def _open_to_read(path: str, refusal: sqlite3.Error) -> sqlite3.Connection:
     """
     full = _code(refusal) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
     log = Path(f"{path}-wal").is_file() and Path(f"{path}-wal").stat().st_size
-    options = "mode=ro&immutable=1" if not log else "mode=rw" if full else "mode=ro"
+    options = "mode=rw" if full else "mode=ro"
+    if not log:
+        options = "mode=ro&immutable=1"
     connection = sqlite3.connect(f"file:{quote(path)}?{options}", uri=True, timeout=BUSY_SECONDS, isolation_level=None)
     try:
         if log and full:

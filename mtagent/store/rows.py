@@ -283,19 +283,23 @@ def insert_texts(connection: Connection, texts: Texts) -> None:
 def read_texts(connection: Connection, packed: Iterable[str]) -> Texts:
     """The texts that packed calls name. Raises :class:`ValueError` for one that is another text, or none, by now."""
     addresses = set[str]()
-    for call in (call for calls in packed for call in json.loads(calls)):
-        addresses.update(address for _, address, *_ in call["messages"])
-        addresses.update([call["reply"]] if call["reply"] is not None else [])
+    for calls in packed:
+        for call in json.loads(calls):
+            addresses.update(address for _, address, *_ in call["messages"])
+            if call["reply"] is not None:
+                addresses.add(call["reply"])
     texts = dict(
         connection.execute(
             "SELECT hash, text FROM texts WHERE hash IN (SELECT value FROM json_each(?))",
             (json.dumps(list(addresses)),),
         )
     )
-    if lost := addresses - texts.keys():
-        raise ValueError(f"the text {min(lost)} is missing")
-    if changed := next((address for address, text in texts.items() if text_hash(text) != address), None):
-        raise ValueError(f"the text {changed} does not match its hash")
+    missing = addresses - texts.keys()
+    if missing:
+        raise ValueError(f"the text {min(missing)} is missing")
+    for address, text in texts.items():
+        if text_hash(text) != address:
+            raise ValueError(f"the text {address} does not match its hash")
     return texts
 
 

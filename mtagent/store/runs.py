@@ -112,10 +112,7 @@ class StoredRun:
         missing = (counts.total or 0) - counts.done - counts.failed
         if missing <= 0:
             return ""
-        return (
-            f"; of its {counts.total} segments {missing} are not there, not done yet or left out by a rescue: the "
-            "command that began the run does them"
-        )
+        return f"; of its {counts.total} segments {missing} are not there: the command that began the run does them"
 
     def _some_ids(self) -> str:
         """How the first segments are called."""

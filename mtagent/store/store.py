@@ -17,7 +17,7 @@ from mtagent.errors import RunLocked, StoreError
 from mtagent.records import Call, Completion, Usage
 from mtagent.store.calls import OUTSIDE, CallLog, is_uncounted
 from mtagent.store.database import MEMORY, Database, now
-from mtagent.store.decisions import DecisionLog
+from mtagent.store.decision_log import DecisionLog
 from mtagent.store.deletion import Deleted, delete_runs
 from mtagent.store.runs import Run, RunKind, RunState, RunSummary, StoredRun
 

@@ -1,6 +1,6 @@
 """What a store holds: its tables, and the migrations that bring an older store up to date.
 
-``docs/runs.md`` describes every column for people who ask a store with SQL.
+``docs/reference/store.md`` describes every column for people who ask a store with SQL.
 """
 
 from __future__ import annotations

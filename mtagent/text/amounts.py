@@ -20,8 +20,21 @@ def dollars(cost: float | None, unknown: str = UNKNOWN) -> str:
         return "< $0.000001"
     if cost == 0 or cost >= 0.001:
         return f"${cost:,.4f}"
-    whole, point, digits = f"{cost:.{1 - math.floor(math.log10(cost))}f}".partition(".")
+    whole, point, digits = f"{cost:.{_decimals(cost)}f}".partition(".")
     return f"${whole}{point}{digits.rstrip('0'):0<4}"
+
+
+def rounded_up(cost: float) -> float:
+    """``cost`` rounded up to the digits that :func:`dollars` shows."""
+    if cost < 5e-7:
+        return cost
+    power = 10.0 ** _decimals(cost)
+    return math.ceil(round(cost * power, 6)) / power
+
+
+def _decimals(cost: float) -> int:
+    """Four decimals, or those with two digits that say something."""
+    return 4 if cost >= 0.001 else 1 - math.floor(math.log10(cost))
 
 
 def seconds(time: float) -> str:

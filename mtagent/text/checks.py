@@ -237,7 +237,8 @@ def _quote_faults(source: str, text: str) -> list[str]:
 
 
 _CLOSED_BY = {
-    "„": "“”", "“": "”", "”": "”", "«": "»", "»": "«»", '"': '"', "＂": "＂", "〝": "〞〟", "「": "」", "『": "』",
+    "„": "“”״", "“": "”", "”": "”", "«": "»", "»": "«»", '"': '"', "״": "״", "＂": "＂", "〝": "〞〟",
+    "「": "」", "『": "』",
 }  # fmt: skip
 """The marks that may close a quotation, by the mark that opens it."""
 _QUOTATION_MARK = regex.compile(f"[{''.join(_CLOSED_BY)}{''.join(_CLOSED_BY.values())}]")
@@ -254,6 +255,8 @@ def _mismatched_quotes(text: str) -> list[str]:
     faults = []
     for match in _QUOTATION_MARK.finditer(text):
         mark, start = match.group(), match.start()
+        if markup.is_gershayim(text, start):
+            continue
         if opened and mark in _CLOSED_BY[opened[-1]]:
             opened.pop()
         elif mark == '"' and _INCHES.search(text, max(0, start - 2), start):
@@ -334,7 +337,14 @@ def repetition(segment: Segment, text: str) -> list[str]:
 def doubled_words(segment: Segment, text: str) -> Iterator[str]:
     """No word follows itself, unless the language doubles it or the source does the like."""
     for doubled in doubling.doubled_words(segment.source, text, segment.target_lang):
-        yield f"{doubled.word!r} is doubled"
+        yield doubled.complaint
+
+
+def surely_doubled_words(segment: Segment, text: str) -> Iterator[str]:
+    """No word that the language never doubles follows itself, unless the source does the like."""
+    for doubled in doubling.doubled_words(segment.source, text, segment.target_lang):
+        if doubled.certain:
+            yield doubled.complaint
 
 
 def _stutters(text: str) -> tuple[str, ...]:
@@ -431,6 +441,11 @@ _ASKING = frozenset("?？؟⸮፧՞\u037e")
 _STATING = frozenset(".。।։")
 _BEFORE_MARK = 40  # characters in which the last two words are looked for
 _JAPANESE_QUESTION = regex.compile(r"[かのねよわな][\p{Pe}\p{Pf}]*+\Z")
+_JAPANESE_REQUEST = regex.compile(
+    r"(?:くださ[いり]|下さい|なさい|願い(?:いた|致|申し上げ)?(?:し)?ます|ましょう|ちょうだい|頂戴|てくれ|でくれ|[てで](?:欲|ほ)しい(?:です)?)"
+    r"(?:ませ)?[\p{Pe}\p{Pf}]*+\Z"
+)
+"""A request, which other languages put as a question: would you close the door?"""
 
 
 def asks_alike(text: str, other: str) -> bool:
@@ -440,7 +455,7 @@ def asks_alike(text: str, other: str) -> bool:
 
 
 def endings(text: str, lang: str) -> Endings:
-    """How the sentences of ``text`` end. A Japanese one may ask without a mark, and is then neither of both."""
+    """How the sentences of ``text`` end. A Japanese one that asks without a mark, or requests, is neither of both."""
     found = Endings([], [], "")
     last = ""
     greek, japanese = (scripts.language_of(lang) == code for code in ("el", "ja"))
@@ -454,5 +469,6 @@ def endings(text: str, lang: str) -> Endings:
             last = "question"
         elif match.group() in _STATING and not (japanese and _JAPANESE_QUESTION.search(sentence)):
             found.statements.append(words)
-            last = "statement"
+            # A request may stand for a question in other words, but not for one in the same.
+            last = "" if japanese and _JAPANESE_REQUEST.search(sentence) else "statement"
     return found._replace(last=last)

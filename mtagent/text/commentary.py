@@ -32,6 +32,7 @@ from mtagent.text.shop_talk import (
     speaks_of_wording,
     subjects,
 )
+from mtagent.text.word_lists import alternatives, word_lists, words_or_parts
 
 LENGTH_LIMIT = 1.6
 """How many times longer than both source and text before, in letters, a text after may be."""
@@ -64,6 +65,7 @@ MOST_REMARKS, MOST_PIECES, LEFT = 4, 400, 0.4
 """Pieces of a remark before a text; those of a text that is searched for remarks to leave out; and the share of the
 source's letters that must be left without them."""
 
+_LISTS = word_lists("commentary")
 _FENCE = regex.compile(r"```|~~~")
 _TAG = regex.compile(
     r"</?(?:think(?:ing)?|reasoning|analysis|scratchpad|translation|output|answer|final(?:_answer)?|result)>"
@@ -88,12 +90,7 @@ _OPENING = regex.compile(
     regex.IGNORECASE,
 )
 _NOTE = regex.compile(
-    _LINE_START
-    + r"(?:(?:translator['’]?s?\ )?notes?|explanations?|reasoning|rationale|comments?|changes(?:\ made)?|corrections?|"
-    r"alternatives?|justification|analysis|confidence|anmerkung(?:en)?|hinweis|erklärung|remarques?|"
-    r"note\ du\ traducteur|explication|notas?|explicación|nota\ del\ traductor|poznámk[ay]|uwag[ai]|"
-    r"примечани[ея]|примітк[аи]|пояснение|пояснення|napomen[ae]|athugasemd(?:ir)?|märkus(?:ed)?|注释?|备注|说明|解释|修改说明|注意|注記|備考|解説|説明|修正点|"
-    r"참고|설명|टिप्पणी|ملاحظة|ملاحظات|หมายเหตุ)[*_]*+\s?[:：]",
+    _LINE_START + rf"(?:{alternatives(_LISTS['note'])})[*_]*+\s?[:：]",
     regex.MULTILINE | regex.IGNORECASE,
 )
 _ASIDE = regex.compile(
@@ -106,24 +103,7 @@ _ASIDE = regex.compile(
 )
 _BEHIND_COLON = regex.compile(r"(?<=[:：])(?=[\s\"“„«])|(?<=：)(?!\Z)")
 _ABBREVIATED = regex.compile(r"\b\p{Lu}\p{L}{0,3}\s?\.\s*\Z")
-_AGREES = regex.compile(
-    r"\b(?:sure|surely|certainly|of course|absolutely|okay|ok|naturally|"
-    r"definitely|indeed|clearly|obviously|yes|no doubt|"
-    r"natürlich|klar|sicher\w*|gewiss|freilich|selbstverständlich|zweifellos|"
-    r"unbedingt|absolut|bien sûr|certes|bien entendu|"
-    r"évidemment|certainement|naturellement|claro|por supuesto|desde luego|"
-    r"ciertamente|sin duda|seguro|com certeza|certamente|"
-    r"evidentemente|naturalmente|certo|ovviamente|d'accordo|natuurlijk|uiteraard|zeker|självklart|naturligtvis|givetvis|"
-    r"selvfølgelig|naturligvis|selvsagt|auðvitað|vissulega|tietysti|toki|varmasti|muidugi|loomulikult|protams|žinoma|"
-    r"oczywiście|pewnie|jasne|samozřejmě|jistě|určitě|samozrejme|iste|seveda|naravno|sigurno|svakako|конечно|"
-    r"разумеется|естественно|безусловно|хорошо|ладно|звичайно|авжеж|певна річ|"
-    r"вядома|разбира се|наравно|persze|természetesen|"
-    r"desigur|bineînțeles|sigur|βέβαια|φυσικά|βεβαίως|tabii\w*|elbette|kesinlikle|"
-    r"tentu|pasti|tất nhiên|dĩ nhiên|chắc chắn|bila shaka)\b"
-    r"|当然|當然|好的|没问题|一定|肯定|もちろん|当たり前|確かに|물론|당연|बेशक|ज़रूर|निश्चित|অবশ্যই|நிச்சய|ఖచ్చిత|بالطبع|طبعا|بالتأكيد|البته|حتما|یقینا|"
-    r"כמובן|בטח|ודאי|แน่นอน|რა თქმა უნდა|իհարկե",
-    regex.IGNORECASE,
-)
+_AGREES = regex.compile(words_or_parts(_LISTS["agrees"]), regex.IGNORECASE)
 
 _COLON = regex.compile("[:：]")
 _BRACKETED = regex.compile(r"[(（\[][^()（）\[\]]{6,}+[)）\]]\s*+\Z")
@@ -387,12 +367,14 @@ def bare(source: str, text: str, lang: str = "") -> str:
     if len(parts) > MOST_PIECES:
         return text
     usual, is_quiet = subjects(source), not may_be_on_translating(source)
-    signs = [sign for sign in (_LABEL, _NOTE, _OPENING, _ASIDE) if not sign.search(source)]
+    signs = [sign for sign in (_LABEL, _NOTE, _ASIDE) if not sign.search(source)]
+    may_open = not _OPENING.search(source)
     are_remarks = [
         (is_quiet and bool(on_translating(part)))
         or any(sign.search(part) for sign in signs)
+        or (may_open and index < MOST_REMARKS and bool(_OPENING.search(part)))
         or len(subjects(part) - usual) >= SUBJECTS
-        for part in parts
+        for index, part in enumerate(parts)
     ]
     low = max((k + 1 for k, remark in enumerate(are_remarks[:MOST_REMARKS]) if remark), default=0)
     while low and not (

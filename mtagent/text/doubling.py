@@ -104,6 +104,7 @@ _DOUBLED_SIGNS = {
         r"(?<!目)的的(?![确確士])|您您|我我|请请|與與|与与|(?P<again>(?P<word>\p{Han}{2,12}?)(?P=word))"
     ),
 }
+_OBJECT_MARK_TWICE = "をを"
 _TWICE = regex.compile(r"(?<!\p{L})(\p{L}[\p{L}\p{M}]*+)\W++\1(?!\p{L})|(\p{Han}{2,}?)\2", regex.IGNORECASE)
 _DOUBLED_IN_CHINESE = _by_language(
     {
@@ -127,6 +128,11 @@ class Doubled(NamedTuple):
     start: int
     end: int
     certain: bool
+
+    @property
+    def complaint(self) -> str:
+        """The fault, as people read it."""
+        return f"{self.word!r} is doubled"
 
 
 def doubled_words(source: str, text: str, lang: str) -> Iterator[Doubled]:
@@ -159,4 +165,4 @@ def doubled_words(source: str, text: str, lang: str) -> Iterator[Doubled]:
         )
         is_sound = len(word) < _LONGER_THAN_SOUNDS and not _HAN.search(word)  # ひょろひょろ
         if not match["again"] or not (on_purpose or is_sound):
-            yield Doubled(word, *match.span(), certain=False)
+            yield Doubled(word, *match.span(), certain=match.group() == _OBJECT_MARK_TWICE)

@@ -65,11 +65,6 @@ def pair_of(source_lang: str, target_lang: str) -> str:
     return "-".join(code.replace("_", "-").partition("-")[0].casefold() for code in (source_lang, target_lang))
 
 
-def is_code(text: str) -> bool:
-    """Whether ``text`` is the two-letter code of a language. (Of three letters almost all combinations are one.)"""
-    return len(text) == 2 and text.isalpha() and _code(text) == text
-
-
 @lru_cache(maxsize=1024)
 def normalise(code: str) -> str:
     """The canonical BCP-47 code for a code in any common spelling, or for an English language name.

@@ -484,7 +484,9 @@ _OPENING = dict(zip("([{（［【「『《〈", ")]})]】」』》〉", strict=T
 _CLOSING = dict(zip(")]}）］】」』》〉", ")]})]】」』》〉", strict=True))
 _PAIRS_PLAIN = {"（": "(", "［": "[", "）": ")", "］": "]"}
 _BRACKET = regex.compile("[" + regex.escape("".join(_OPENING) + "".join(_CLOSING)) + "]")
-_QUOTE = regex.compile(r"""["“”„‟«»＂〝〞]|''|‘‘|’’|``""")
+_QUOTE = regex.compile(r"""["“”„‟«»＂〝〞״]|''|‘‘|’’|``""")
+_GERSHAYIM = regex.compile(r"""(?<=[א-ת])["״](?=[א-ת](?![א-ת]))""")
+"""The mark before the last letter of a Hebrew abbreviation; in front of a whole word it is a quotation mark."""
 
 
 @remembered
@@ -509,9 +511,18 @@ def unpaired_brackets(text: str) -> tuple[Mark, ...]:
 @remembered
 def double_quotes(text: str) -> tuple[Mark, ...]:
     """All double quotation marks of any style, in order. Single ones are left out: they may be apostrophes."""
-    if alphabet(text).isdisjoint("\"“”„‟«»＂〝〞'‘’`"):
+    if alphabet(text).isdisjoint("\"“”„‟«»＂〝〞״'‘’`"):
         return ()
-    return tuple(Mark(match.group(), match.start(), match.end()) for match in _QUOTE.finditer(text))
+    return tuple(
+        Mark(match.group(), match.start(), match.end())
+        for match in _QUOTE.finditer(text)
+        if not is_gershayim(text, match.start())
+    )
+
+
+def is_gershayim(text: str, start: int) -> bool:
+    """Whether the mark at ``start`` belongs to a Hebrew abbreviation and quotes nothing."""
+    return _GERSHAYIM.match(text, start) is not None
 
 
 # -- words

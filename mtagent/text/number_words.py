@@ -50,6 +50,7 @@ _JOINED_HALF = {
 }
 _PHRASES = ("half", "half_to", "one_and_a_half", "quarter", "noon", "midnight")
 _MAGNITUDE = 1000
+_DOZEN, _MOST_DOZENS = 12, 20
 _MINUS = ("minus", "负", "負", "零下", "マイナス", "氷点下", "영하")
 
 
@@ -405,7 +406,7 @@ def _read_phrases(words: Language, folded: str, certain: Counter[str], possible:
             period = 1000 ** ((len(str(value)) - 1) // 3)
             possible[str(value + period // 2) if period > 1 else f"{value}.5"] += 1
     possible.update(f"{value}.5" for value in joined)
-    _read_other_phrases(words, folded, plain, possible)
+    _read_other_phrases(words, folded, plain, certain, possible)
     if words.count("evening", folded):
         possible.update(str(value + 12) for value in plain if 0 < value < _NOON)
     for hour, is_certain in words.half_hours(folded):
@@ -417,7 +418,9 @@ def _read_phrases(words: Language, folded: str, certain: Counter[str], possible:
             possible[str(hour)] -= words.code in _HALF_IS_AN_HOUR
 
 
-def _read_other_phrases(words: Language, folded: str, plain: Sequence[int], possible: Counter[str]) -> None:
+def _read_other_phrases(
+    words: Language, folded: str, plain: Sequence[int], certain: Counter[str], possible: Counter[str]
+) -> None:
     """Add what one word says (double), and a part of one that multiplies a magnitude: ढाई लाख is 250,000."""
     found = phrases(folded, words.code)
     for spelled, count in Counter(f"{value:g}" for value in found.values).items():
@@ -428,7 +431,15 @@ def _read_other_phrases(words: Language, folded: str, plain: Sequence[int], poss
         for part in found.added:
             fractions.add(value + part)
             possible.update({f"{value + part:g}", f"{value + part * 10**zeros:g}"})
-    if words.count("half", folded):
+    is_halved = bool(words.count("half", folded))
+    if _DOZEN in found.values:
+        multiples: set[float] = {_DOZEN * value for value in plain if 1 < value <= _MOST_DOZENS and value != _DOZEN}
+        if is_halved:
+            multiples.add(_DOZEN / 2)
+        possible.update(f"{multiple:g}" for multiple in multiples)
+        if multiples:  # two dozen are not twelve
+            certain[f"{_DOZEN}"] = 0
+    if is_halved:
         fractions.add(0.5)
     fractions.update(float(value) for value in possible if value.endswith(".5"))
     powers = [value for value in plain if _is_power(value)]

@@ -1,7 +1,7 @@
 """What an edit of a translation dropped; deterministic, without a model.
 
-:func:`lost` compares source, text before and text after an edit. How it decides is told in ``docs/safety.md``. What
-an edit added that is no translation is the matter of :mod:`mtagent.text.commentary`.
+:func:`lost` compares source, text before and text after an edit. ``docs/explanation/safety.md`` tells how it decides.
+:mod:`mtagent.text.commentary` finds what an edit added that isn't a translation.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mtagent.text.scripts import UNSPACED_LETTER, letters, word_pattern, words
 from mtagent.text.sentence_pairs import Pair, names, pairs
 
 STRICTNESS = 0.0
-"""The default: refuses at most 2 % of good texts (``docs/safety.md``). Higher refuses more, about -2 to 3."""
+"""The default: refuses at most 2 % of good texts (``wmt/README.md``). Higher refuses more; about -2 to 3."""
 SMALL_EDIT = 16
 """Letters that an edit may take away in one place without a closer look, if no sentence ends among them."""
 PARAGRAPH = 1.0
@@ -95,7 +95,7 @@ def losses(source: str, before: str, after: str, lang: str, nearest: Nearest | N
     """
     words_kept = WordsKept(source, before, after, lang)
     for stretch in _stretches(source, before, after, lang, nearest):
-        if stretch.evidence > 0 and words_kept.has_words_of(stretch.text):
+        if stretch.evidence > 0 and (words_kept.has_words_of(stretch.text) or words_kept.has_order_of(stretch.text)):
             yield stretch._replace(evidence=0.0)
         else:
             yield stretch
@@ -125,6 +125,29 @@ class WordsKept:
         for word in of_stretch:
             kept += counts_after[word] >= (max(1, counts_before[word]) if is_gone else 1)
         return kept >= WORDS_KEPT * len(of_stretch)
+
+    def has_order_of(self, stretch: str) -> bool:
+        """Whether most of the words of ``stretch`` that stand side by side still do, as often as before, all along.
+
+        So it is where a sentence was joined to another, or a word of it replaced: the words alone may be elsewhere in
+        the text. What lost its words in one place is not all there.
+        """
+        neighbours = list(pairwise(words(stretch.casefold())))
+        counts_before, counts_after = self._neighbours
+        kept = widest = gap = 0
+        for pair in neighbours:
+            if counts_after[pair] >= max(1, counts_before[pair]):
+                kept += 1
+                gap = 0
+            else:
+                gap += 1
+                widest = max(widest, gap)
+        return kept > 0 and kept >= STILL_THERE * len(neighbours) and widest <= WIDEST_GAP * len(neighbours)
+
+    @cached_property
+    def _neighbours(self) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
+        before, after = (words(text.casefold()) for text in (self._before, self._after))
+        return Counter(pairwise(before)), Counter(pairwise(after))
 
     @cached_property
     def _words(self) -> tuple[Counter[str], Counter[str]]:
@@ -244,6 +267,9 @@ def cut(source: str, before: str, after: str) -> Stretch | None:
         if said_twice or had_surplus(source, before, after):
             return None
     share = letters(removed) / letters(before)
+    is_one_sentence = is_ended(before[end : end + 1], "") and not ends_sentence(removed)
+    if is_one_sentence and share < SHARE and letters(removed) < LETTERS:
+        return None  # nothing was torn off, and a word may be needless at the end, too
     while head and _SAYS.match(before, head - 1) and _SAYS.match(before, head):  # quote the torn word as a whole
         head -= 1
     return Stretch(before[head:end].strip(), _SLOPE * (share - (TORN_SHARE if torn else limit)), is_cut=True)
@@ -289,6 +315,8 @@ STEM = 5
 ALIKE, WIDE, REPLACED = 0.85, 20.0, 0.1
 """A gap is a loss by itself where the texts are more alike elsewhere, more letters are removed, and less is added."""
 _ALIKE_SLOPE, _WIDE_SLOPE = 60.0, 5.0
+BESIDE = 2
+"""Within how many kept words of a gap other words may say what is missing in it."""
 STILL_THERE = 0.6
 """Share of a sentence's word pairs that ``after`` must have as often as ``before``: it was moved, not lost."""
 
@@ -351,11 +379,11 @@ class Comparison:
         self._right = list(accumulate((partner.get(k, new) for k in reversed(range(old))), min, initial=new))[::-1]
         sizes = (before.size_of(k, k + 1) if k in partner else 0 for k in range(old))
         self._matched = list(accumulate(sizes, initial=0))
-        gaps = (
+        self._gaps = [
             Gap(i + 1, next_i, before.size_of(i + 1, next_i), after.size_of(j + 1, next_j))
             for (i, j), (next_i, next_j) in pairwise([(-1, -1), *pairs, (old, new)])
-        )
-        self._gap = max(gaps, key=lambda gap: gap.net)
+        ]
+        self._gap = max(self._gaps, key=lambda gap: gap.net)
         differs = before.size + after.size - 2 * self._matched[-1] - self._gap.removed - self._gap.added
         self._alike = _clip(1 - 2 * differs / max(1, before.size + after.size), 0, 1)
         self._shrunk = _clip(log(letters(source.text) / letters(after.text)), 0, 1)
@@ -408,6 +436,18 @@ class Comparison:
             gap_in_small_edit=log(1 + self._gap.net) * self._alike if touches_gap else 0.0,
         )
 
+    def _added_beside(self, gap: Gap) -> int:
+        """The letters that ``after`` adds a few words away from the ``gap``, in the sentences that it touches."""
+        touched = [unit for unit in self.before.units if unit.low < gap.high and gap.low < unit.high]
+        if any(gap.low <= unit.low and unit.high <= gap.high for unit in touched):
+            return 0  # the words beside it are of other sentences
+        low, high = touched[0].low, touched[-1].high
+        index = self._gaps.index(gap)
+        low = max(low, self._gaps[max(0, index - BESIDE)].low)
+        high = min(high, self._gaps[min(index + BESIDE, len(self._gaps) - 1)].high)
+        stands = self.after.size_of(self._left[low], self._right[high])
+        return max(0, stands - (self._matched[high] - self._matched[low]))
+
     @cached_property
     def bare_gap(self) -> Stretch | None:
         """The widest gap, where next to nothing came instead; its evidence is high where all else stayed as it was."""
@@ -415,11 +455,17 @@ class Comparison:
         replaced = gap.added > REPLACED * gap.removed
         if not gap.net or replaced or self._had_surplus or self._is_kept_or_surplus(gap.low, gap.high):
             return None
-        net = gap.net * letters(self.before.text) / self.before.size
-        evidence = min(_ALIKE_SLOPE * (self._alike - ALIKE), _WIDE_SLOPE * log(net / WIDE))
+        # Words may have moved within the sentence, or others may say the same there: beim Pflanzen und bei der Pflege
+        # → bei der Pflanzung und der Pflege.
+        added = self._added_beside(gap)
+        net = gap.removed - added
+        if net <= 0:
+            return None
+        net_letters = net * letters(self.before.text) / self.before.size
+        evidence = min(_ALIKE_SLOPE * (self._alike - ALIKE), _WIDE_SLOPE * log(net_letters / WIDE))
         places = list(islice(word_pattern(self.before.text).finditer(self.before.text), gap.low, gap.high))
         text = self.before.text[places[0].start() : places[-1].end()] if places else ""
-        return Stretch(text, evidence, is_cut=True)
+        return Stretch(text, evidence, is_cut=added <= REPLACED * gap.removed)
 
     @cached_property
     def _word_pairs(self) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:

@@ -1,4 +1,4 @@
-"""A table of words and numbers, and how it is written: plain text, Markdown, LaTeX (booktabs), CSV."""
+"""A table of words and numbers, and how it is written: plain text, Markdown, LaTeX (booktabs), CSV, tab-separated."""
 
 from __future__ import annotations
 
@@ -14,8 +14,17 @@ from mtagent.text.escaping import harmless, visible
 
 _MARKDOWN = re.compile(r"[\\`*_\[\]<>|~#]")
 _LATEX = str.maketrans(
-    {**{char: f"\\{char}" for char in "&%$#_{}"}, "\\": r"\textbackslash{}", "~": r"\~{}", "^": r"\^{}"}
-    | {
+    {
+        "&": r"\&",
+        "%": r"\%",
+        "$": r"\$",
+        "#": r"\#",
+        "_": r"\_",
+        "{": r"\{",
+        "}": r"\}",
+        "\\": r"\textbackslash{}",
+        "~": r"\~{}",
+        "^": r"\^{}",
         "ε": r"$\varepsilon$",
         "τ": r"$\tau$",
         "→": r"$\rightarrow$",
@@ -40,54 +49,82 @@ class Bar(NamedTuple):
 
 @dataclass(frozen=True)
 class Table:
-    """Cells as they are shown: in the first ``labels`` columns words, in the others numbers, which are set to the
-    right. ``note`` is a line below it. On a page the ``bars`` stand in their cells, by row and column.
-    """
+    """A table with its cells as they are shown."""
 
     title: str
     head: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     note: str = ""
+    """A line below the table."""
     labels: int = 1
+    """The first columns that hold words; the others hold numbers, and are aligned to the right."""
     bars: Mapping[tuple[int, int], Bar] = field(default_factory=dict)
+    """What a page draws in the cells, by row and column."""
 
 
 def text(tables: Sequence[Table], below: Sequence[str] = (), warnings: Sequence[str] = ()) -> str:
     """The tables one below the other, each under its title."""
-    lines = [line for table in tables for line in (*_columns(table), "")]
-    return "\n".join([*lines, *below, *(f"warning: {visible(line, one_line=True)}" for line in warnings)]).rstrip("\n")
+    lines = []
+    for table in tables:
+        if table.title:
+            lines.append(f"{table.title}:")
+        lines += _columns(table)
+        if table.note:
+            lines.append(f"({table.note})")
+        lines.append("")
+    lines += below
+    for warning in warnings:
+        lines.append(f"warning: {visible(warning, one_line=True)}")
+    return "\n".join(lines).rstrip("\n")
 
 
 def markdown(
     tables: Sequence[Table], below: Sequence[str] = (), warnings: Sequence[str] = (), *, level: int = 3
 ) -> str:
-    """The tables under headings of a ``level``, and lists of what stands below them and of warnings."""
+    """The tables under headings of a ``level``, followed by lists of the lines below them and of warnings."""
     lines = []
     for table in tables:
         if table.title:
-            lines += [f"{'#' * level} {escaped(table.title[:1].upper() + table.title[1:])}", ""]
-        ruler = ["---" if place < table.labels else "---:" for place in range(len(table.head))]
-        cells = [map(escaped, table.head), ruler, *(map(escaped, row) for row in table.rows)]
-        lines += [f"| {' | '.join(row)} |" for row in cells]
-        lines += ["", escaped(table.note), ""] if table.note else [""]
-    # a line that holds the sign with which code ends cannot be code
-    lines += [f"- {escaped(line) if '`' in line else f'`{_one_line(line)}`'}" for line in below]
-    return "\n".join([*lines, *(f"- **warning:** {escaped(line)}" for line in warnings)]).rstrip()
+            title = table.title[:1].upper() + table.title[1:]
+            lines += [f"{'#' * level} {escaped(title)}", ""]
+        alignments = ["---"] * table.labels + ["---:"] * (len(table.head) - table.labels)
+        lines.append(f"| {' | '.join(map(escaped, table.head))} |")
+        lines.append(f"| {' | '.join(alignments)} |")
+        for row in table.rows:
+            lines.append(f"| {' | '.join(map(escaped, row))} |")
+        lines.append("")
+        if table.note:
+            lines += [escaped(table.note), ""]
+    for line in below:
+        # A line with a backtick would end the code that it is shown as.
+        lines.append(f"- {escaped(line)}" if "`" in line else f"- `{_one_line(line)}`")
+    for warning in warnings:
+        lines.append(f"- **warning:** {escaped(warning)}")
+    return "\n".join(lines).rstrip()
 
 
 def latex(tables: Sequence[Table], below: Sequence[str] = (), warnings: Sequence[str] = ()) -> str:
-    """A tabular for each table; titles, notes, what stands below and warnings are comments."""
+    """A tabular for each table; titles, notes, the lines below and warnings are comments."""
     lines = []
     for table in tables:
-        head, *rows = [
-            " & ".join(_one_line(cell).translate(_LATEX) for cell in row) + r" \\" for row in (table.head, *table.rows)
-        ]
+        if table.title:
+            lines.append(f"% {_one_line(table.title)}")
         columns = "l" * table.labels + "r" * (len(table.head) - table.labels)
-        lines += [f"% {_one_line(table.title)}"] if table.title else []
-        lines += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule", *rows, r"\bottomrule"]
-        lines += [r"\end{tabular}", *([f"% {_one_line(table.note)}"] if table.note else []), ""]
-    lines += [f"% {_one_line(line)}" for line in (*below, *(f"warning: {line}" for line in warnings))]
+        lines += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", _latex_row(table.head), r"\midrule"]
+        lines += map(_latex_row, table.rows)
+        lines += [r"\bottomrule", r"\end{tabular}"]
+        if table.note:
+            lines.append(f"% {_one_line(table.note)}")
+        lines.append("")
+    for line in below:
+        lines.append(f"% {_one_line(line)}")
+    for warning in warnings:
+        lines.append(f"% {_one_line(f'warning: {warning}')}")
     return "\n".join(lines).rstrip()
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    return " & ".join(_one_line(cell).translate(_LATEX) for cell in cells) + r" \\"
 
 
 FORMS = {"text": text, "markdown": markdown, "latex": latex}
@@ -110,11 +147,26 @@ def as_csv(
 
     yield written(map(harmless, columns) if guard else columns)
     for row in rows:
-        cells = {name: "" if isinstance(cell, float) and not isfinite(cell) else cell for name, cell in row.items()}
+        cells: dict[str, object] = {}
+        guarded = []
+        for name, cell in row.items():
+            if isinstance(cell, float) and not isfinite(cell):
+                cells[name] = ""
+            elif guard and isinstance(cell, str):
+                cells[name] = harmless(cell)
+                if cells[name] != cell:
+                    guarded.append(harmless(name))
+            else:
+                cells[name] = cell
         if guard:
-            safe = {name: harmless(cell) if isinstance(cell, str) else cell for name, cell in cells.items()}
-            cells = {**safe, "guarded": " ".join(harmless(name) for name in cells if safe[name] != cells[name])}
-        yield written("" if (cell := cells.get(name)) is None else cell for name in columns)
+            cells["guarded"] = " ".join(guarded)
+        values = [cells.get(name) for name in columns]
+        yield written("" if value is None else value for value in values)
+
+
+def tab_separated(cells: Iterable[str]) -> str:
+    """One row for programs, without the end of its line. No cell can hold a tab or a line break."""
+    return "\t".join(visible(cell, one_line=True) for cell in cells)
 
 
 def escaped(words: str) -> str:
@@ -123,16 +175,19 @@ def escaped(words: str) -> str:
 
 
 def _columns(table: Table) -> list[str]:
-    lines = [[visible(cell, one_line=True) for cell in line] for line in (table.head, *table.rows)]
-    sizes = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    body = [
-        "  ".join(
-            cell.ljust(size) if place < table.labels else cell.rjust(size)
-            for place, (cell, size) in enumerate(zip(line, sizes, strict=True))
-        ).rstrip()
-        for line in lines
-    ]
-    return [*([f"{table.title}:"] if table.title else []), *body, *([f"({table.note})"] if table.note else [])]
+    """The head and the rows, with all cells of a column equally wide."""
+    lines = []
+    for row in (table.head, *table.rows):
+        if row:  # a table of names and values has no head
+            lines.append([visible(cell, one_line=True) for cell in row])
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    aligned_lines = []
+    for line in lines:
+        cells = []
+        for place, (cell, width) in enumerate(zip(line, widths, strict=True)):
+            cells.append(cell.ljust(width) if place < table.labels else cell.rjust(width))
+        aligned_lines.append("  ".join(cells).rstrip())
+    return aligned_lines
 
 
 def _one_line(words: str) -> str:

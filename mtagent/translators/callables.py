@@ -126,18 +126,15 @@ class CallableTranslator:
             reply = await self._call(texts, languages)
             is_list = isinstance(reply, Sequence) and not isinstance(reply, str)
             if not is_list or len(reply) != len(texts):
-                got = len(reply) if is_list else type(reply).__name__
-                wanted = "one translation" if len(texts) == 1 else f"{len(texts)} translations"
-                raise TranslatorError(f"{self.name}: expected a list with {wanted}, got {got}")
+                received = len(reply) if is_list else type(reply).__name__
+                expected = "one translation" if len(texts) == 1 else f"{len(texts)} translations"
+                raise TranslatorError(f"{self.name}: expected a list with {expected}, got {received}")
         except TranslatorError as error:
             if len(texts) == 1:
                 return [error]
             middle = len(texts) // 2  # one text that the system cannot stand does not fail the others
-            return [
-                reply
-                for half in (texts[:middle], texts[middle:])
-                for reply in await self._translate_all(half, languages)
-            ]
+            first_half = await self._translate_all(texts[:middle], languages)
+            return first_half + await self._translate_all(texts[middle:], languages)
         return list(reply)
 
     async def _call(self, given: str | list[str], languages: _Arguments) -> Any:
@@ -157,10 +154,8 @@ class CallableTranslator:
                 raise
             raise TranslatorError(f"{self.name}: what it waited for was cancelled") from cause
         except TimeoutError as cause:
-            waited = (
-                f": no reply in {self._timeout:g} seconds" if self._timeout else f": {type(cause).__name__}: {cause}"
-            )
-            raise TranslatorError(self.name + waited) from cause
+            why = f"no reply in {self._timeout:g} seconds" if self._timeout else f"{type(cause).__name__}: {cause}"
+            raise TranslatorError(f"{self.name}: {why}") from cause
         except (Exception, SystemExit) as cause:  # foreign code may raise anything; the cause is kept
             raise TranslatorError(f"{self.name}: {type(cause).__name__}: {cause}") from cause
 
@@ -189,7 +184,7 @@ _pools_lock = threading.Lock()
 
 
 def _threads_of(owner: object, thread_safe: bool) -> ThreadPoolExecutor:
-    """The threads that call ``owner``: of an object that is not ``thread_safe`` one, whoever wraps it.
+    """The threads that call ``owner``: one for an object that is not ``thread_safe``, however often it is wrapped.
 
     A thread outlives the task that was cancelled, so calls are counted by threads and not by tasks.
     """
@@ -244,7 +239,10 @@ class _Lists:
             for request in queue.waiting:
                 if request[2].cancelled():
                     continue
-                (batch if request[1] == languages and len(batch) < self._size else others).append(request)
+                if request[1] == languages and len(batch) < self._size:
+                    batch.append(request)
+                else:
+                    others.append(request)
             queue.waiting.clear()
             queue.waiting.extend(others)
             if batch:
@@ -257,14 +255,19 @@ class _Lists:
             replies = await self._call([text for text, _, _ in batch], batch[0][1])
         except BaseException as error:  # noqa: BLE001 those who wait must hear of it
             for _, _, reply in batch:
-                if not reply.done():
-                    reply.set_exception(error) if isinstance(error, Exception) else reply.cancel()
+                if reply.done():
+                    continue
+                if isinstance(error, Exception):
+                    reply.set_exception(error)
+                else:
+                    reply.cancel()
         else:
             for (_, _, reply), answer in zip(batch, replies, strict=True):
                 if not reply.done():
                     reply.set_result(answer)
         finally:
-            if (task := asyncio.current_task()) is not None:
+            task = asyncio.current_task()
+            if task is not None:
                 queue.calls.discard(task)
             self._send(queue)
 
@@ -323,9 +326,8 @@ def _languages_of(parameters: Sequence[inspect.Parameter], name: str) -> _Langua
     called = {parameter.name.lower(): parameter.name for parameter in others if parameter.kind != _POSITIONAL_ONLY}
     if "direction" in called:
         return _Languages(direction=True)
-    source, target = (
-        next((called[word] for word in called if word in names), None) for names in (SOURCE_NAMES, TARGET_NAMES)
-    )
+    source = _first_called(called, SOURCE_NAMES)
+    target = _first_called(called, TARGET_NAMES)
     required = [parameter for parameter in others if parameter.default is parameter.empty]
     unknown = [parameter.name for parameter in required if parameter.name not in (source, target)]
     if len(required) == len(unknown) == 2 and all(parameter.kind != _KEYWORD_ONLY for parameter in required):
@@ -333,10 +335,19 @@ def _languages_of(parameters: Sequence[inspect.Parameter], name: str) -> _Langua
     if unknown:
         raise ConfigError(f"{name} needs {unknown[0]!r}, and a translator is given a text and its languages: {_HOW}")
     if source is not None and target is None:
-        raise ConfigError(f"{name} takes {source!r}, and nothing that is called a target language: {_HOW}")
-    if target is None and (unsure := next((called[word] for word in called if word in _EITHER), None)):
-        raise ConfigError(f"{name} takes {unsure!r}, which may be either language: {_HOW}")
+        raise ConfigError(f"{name} takes {source!r}, and no parameter for the target language: {_HOW}")
+    ambiguous = _first_called(called, _EITHER)
+    if target is None and ambiguous is not None:
+        raise ConfigError(f"{name} takes {ambiguous!r}, which may be either language: {_HOW}")
     return _Languages(source, target)
+
+
+def _first_called(called: Mapping[str, str], names: Collection[str]) -> str | None:
+    """The first parameter whose lower-case name is one of ``names``."""
+    for word, parameter in called.items():
+        if word in names:
+            return parameter
+    return None
 
 
 def _wants_list(parameters: Sequence[inspect.Parameter]) -> bool:

@@ -1,0 +1,142 @@
+"""How far people agree with the machine: their decisions on a run's edits, by stage, guard, category and judge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from rapidfuzz.distance import Levenshtein
+
+from mtagent.chain.decided_text import Decided, DecidedEdit
+from mtagent.records import Step, judgements_of
+
+Grouping = Literal["all", "stage", "guard", "category", "judge"]
+_GROUPING_ORDER: tuple[Grouping, ...] = ("all", "stage", "guard", "category", "judge")
+
+
+class DecidedGroup(NamedTuple):
+    """Edits of one group that people decided on."""
+
+    grouping: Grouping
+    name: str
+    kept: int
+    """Edits that the machine kept."""
+    kept_wanted: int
+    """Kept edits that people want."""
+    refused: int
+    """Edits that the machine refused."""
+    refused_wanted: int
+    """Refused edits that people want."""
+
+    @property
+    def edits(self) -> int:
+        """All edits of the group that were decided on."""
+        return self.kept + self.refused
+
+    @property
+    def share(self) -> float:
+        """The share of edits in which people agree with the machine."""
+        return (self.kept_wanted + self.refused - self.refused_wanted) / self.edits
+
+
+@dataclass(frozen=True)
+class ReviewSummary:
+    """What people decided on the segments of a run."""
+
+    segments: int
+    """Segments with decisions."""
+    approved: int
+    """Segments that people approved as a whole."""
+    own: int
+    """Segments for which people wrote the text."""
+    characters: int
+    """The sum of the Levenshtein distances from the machine's last text to the decided text."""
+    seconds: float
+    """How long the ``timed`` decisions took."""
+    timed: int
+    stale: int
+    """Decisions about texts that were replaced since."""
+    agreements: tuple[DecidedGroup, ...]
+
+
+def is_wanted(result: Decided, row: DecidedEdit) -> bool | None:
+    """Whether a person wants an edit that can be decided on alone; ``None`` if nobody decided.
+
+    A person's words in its place count as neither. Accepting a segment as it is means wanting the edits in its text and
+    no others; rejecting it means wanting none.
+    """
+    if not row.alone:
+        return None
+    if row.decision is not None:
+        return {"accept": True, "reject": False}.get(row.decision.verdict)
+    if result.decision is None:
+        return None
+    if result.decision.verdict == "accept":
+        return row.stands != "no"
+    if result.decision.verdict == "reject":
+        return False
+    return None
+
+
+class _Counts:
+    """Counts of a group's edits while they are read."""
+
+    def __init__(self) -> None:
+        self.kept = self.kept_wanted = self.refused = self.refused_wanted = 0
+
+    def add(self, *, is_kept: bool, wanted: bool) -> None:
+        """Count one edit."""
+        if is_kept:
+            self.kept += 1
+            self.kept_wanted += wanted
+        else:
+            self.refused += 1
+            self.refused_wanted += wanted
+
+
+def summarize_review(results: Iterable[Decided]) -> ReviewSummary:
+    """What people decided on the segments of a run."""
+    segments = approved = own = characters = timed = stale = 0
+    seconds = 0.0
+    counts_by_group = dict[tuple[Grouping, str], _Counts]()
+    for result in results:
+        stale += len(result.stale)
+        if not result.reviewed:
+            continue
+        segments += 1
+        approved += result.approved
+        own += result.decision is not None and result.decision.verdict == "text"
+        characters += Levenshtein.distance(result.chain.text, result.text)
+        decisions = [result.decision, *(row.decision for row in result.edits)]
+        times = [decision.seconds for decision in decisions if decision is not None and decision.seconds is not None]
+        seconds += sum(times)
+        timed += len(times)
+        steps = [step for step in result.chain.steps for _ in step.edits]
+        for row, step in zip(result.edits, steps, strict=True):
+            wanted = is_wanted(result, row)
+            if wanted is None:
+                continue
+            for group in _groups(row, step):
+                counts = counts_by_group.setdefault(group, _Counts())
+                counts.add(is_kept=row.edit.outcome == "applied", wanted=wanted)
+    groups = list[DecidedGroup]()
+    for (grouping, name), counts in counts_by_group.items():
+        groups.append(
+            DecidedGroup(grouping, name, counts.kept, counts.kept_wanted, counts.refused, counts.refused_wanted)
+        )
+    groups.sort(key=lambda group: (_GROUPING_ORDER.index(group.grouping), -group.edits, group.name))
+    return ReviewSummary(segments, approved, own, characters, seconds, timed, stale, tuple(groups))
+
+
+def _groups(row: DecidedEdit, step: Step) -> Iterator[tuple[Grouping, str]]:
+    """The groups to which an edit belongs."""
+    yield "all", "all"
+    yield "stage", row.stage
+    for guard in row.edit.guards:
+        yield "guard", guard
+    if row.edit.span is not None:
+        yield "category", row.edit.span.category
+    if row.edit.outcome in ("applied", "rejected"):
+        for judge in dict.fromkeys(judgement.judge for judgement in judgements_of(step.cause)):
+            yield "judge", judge

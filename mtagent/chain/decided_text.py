@@ -1,0 +1,538 @@
+"""The text that people's decisions make of a chain: a pure function of the machine's steps and the decisions.
+
+:func:`checked` refuses decisions that cannot be made, :func:`decided` applies the others. Each step's edits are applied
+again to the text so far. Where that text differs from the one the machine edited, an edit is still applied if nothing
+has changed at its place. An edit that covers a changed place, such as a reworded sentence, is applied word by word
+where it still fits.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from rapidfuzz.distance import Indel
+
+from mtagent.chain.guards import Damage, damages
+from mtagent.errors import ConfigError
+from mtagent.records import Chain, Edit, Stage, Step
+from mtagent.records.decisions import Decision, fingerprint, latest, not_withdrawn, text_hash
+from mtagent.text import edits, markup, scripts
+from mtagent.text.paragraphs import line_breaks
+
+MOST_CHARACTERS = 100_000
+"""The maximum length of a person's text, and of a reason."""
+_MOST_NEIGHBOURS = 6
+"""How many other edits of a step are tried as the partner of an edit, the nearest first."""
+_QUOTE_STYLES = {
+    **dict.fromkeys('"＂', "straight"),
+    **dict.fromkeys("“”„‟", "curly"),
+    **dict.fromkeys("«»", "angle"),
+    **dict.fromkeys("〝〞", "prime"),
+}
+
+
+class DecidedEdit(NamedTuple):
+    """An edit of a chain, the decision about it, and what became of it in the decided text."""
+
+    number: int
+    stage: Stage
+    edit: Edit
+    alone: bool
+    """Whether people can decide on it alone: it has a place, and its step changed the text by such edits only."""
+    decision: Decision | None = None
+    stands: Literal["whole", "part", "no"] = "no"
+    """How much of it is in the decided text."""
+    remark: str = ""
+    """Why that is not what the person or, without a decision, the machine wanted; empty if it is."""
+
+
+class Decided(NamedTuple):
+    """A chain with people's decisions applied."""
+
+    chain: Chain
+    text: str
+    edits: tuple[DecidedEdit, ...] = ()
+    decision: Decision | None = None
+    """The decision about the segment as a whole."""
+    findings: tuple[Damage, ...] = ()
+    """Damage that the guards see in the ``text``. It is not changed for that: people decide."""
+    stale: tuple[Decision, ...] = ()
+    """Decisions about another text, which do not count."""
+    only_whole: bool = False
+    """A step changed the text by more than edits with a place, so people can approve only the whole segment."""
+
+    @property
+    def reviewed(self) -> bool:
+        """Whether a person decided on any of it."""
+        return self.decision is not None or any(edit.decision for edit in self.edits)
+
+    @property
+    def approved(self) -> bool:
+        """Whether a person decided on all of it: on the segment as a whole, or on each edit that has a place."""
+        if self.decision is not None:
+            return True
+        decisions = [edit.decision for edit in self.edits if edit.alone]
+        return bool(decisions) and not self.only_whole and all(decisions)
+
+    @property
+    def reviewed_chain(self) -> Chain:
+        """The chain, with the decided text if anything was decided."""
+        return self.chain.model_copy(update={"reviewed": self.text}) if self.reviewed else self.chain
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What differs from what was decided, a sentence each."""
+        return tuple(f"edit {edit.number}: {edit.remark}" for edit in self.edits if edit.remark)
+
+
+def numbered(chain: Chain) -> list[tuple[int, Step, Edit]]:
+    """All edits of ``chain`` with the number by which people decide on them, and their step."""
+    pairs = [(step, edit) for step in chain.steps for edit in step.edits]
+    return [(number, step, edit) for number, (step, edit) in enumerate(pairs, 1)]
+
+
+def _explained(chain: Chain) -> list[bool]:
+    """For each step, whether its edits that have a place make up its whole change.
+
+    With the paper's strategy (Algorithm 1) they may not.
+    """
+    before, explained = chain.segment.translation, list[bool]()
+    for step in chain.steps:
+        explained.append(before is None or _applied(before, _machine_changes(step)) == step.text)
+        before = step.text
+    return explained
+
+
+def checked(
+    chain: Chain, decision: Decision, history: Iterable[Decision] = (), *, skip: Collection[str] = frozenset()
+) -> Decision:
+    """``decision``, made after those in ``history``, with its ``stage``, ``chain`` and ``approves`` filled in.
+
+    Raises :class:`ConfigError` for a decision that cannot be made about ``chain``. Guards in ``skip`` are left out.
+    """
+    stage, approves, history = None, "", list(history)
+    if decision.withdraws is not None:
+        if decision.withdraws not in {earlier.id for earlier in not_withdrawn(history)}:
+            raise ConfigError(f"segment {chain.segment.id}: decision {decision.withdraws} is not there, or withdrawn")
+        return decision.model_copy(update={"chain": fingerprint(chain)})
+    _refuse_unusable(chain, decision)
+    if decision.edit is not None:
+        stage = _decidable_edit(chain, decision, decision.edit).stage
+    elif decision.verdict == "accept":
+        approves = text_hash(decided(chain, history, skip=skip).text)
+    return decision.model_copy(update={"stage": stage, "chain": fingerprint(chain), "approves": approves})
+
+
+def _decidable_edit(chain: Chain, decision: Decision, number: int) -> DecidedEdit:
+    """The edit ``number``. Raises :class:`ConfigError` if it does not exist or ``decision`` cannot be made about it."""
+    rows = decided(chain, ()).edits
+    if not 1 <= number <= len(rows):
+        count = f"it has {len(rows)}" if rows else "it has none"
+        raise ConfigError(f"segment {chain.segment.id} has no edit {number}; {count}")
+    row = rows[number - 1]
+    # A verdict that leaves the text as the machine left it is always possible.
+    changing = ("reject", "text") if row.edit.outcome == "applied" else ("accept", "text")
+    if row.alone or decision.verdict not in changing:
+        return row
+    if row.edit.start is None and row.edit.outcome != "applied":
+        raise ConfigError(
+            f"edit {number} of segment {chain.segment.id} cannot be accepted: it has no place in the text "
+            f"({row.edit.detail or row.edit.outcome}); give the segment a text of your own"
+        )
+    raise ConfigError(
+        f"edit {number} of segment {chain.segment.id} cannot be decided on alone: its step changed the text by more "
+        "than edits with a place; decide on the whole segment"
+    )
+
+
+def _refuse_unusable(chain: Chain, decision: Decision) -> None:
+    """Raise :class:`ConfigError` for a text or a reason that cannot be stored or written to a file."""
+    subject = f"segment {chain.segment.id}"
+    if decision.edit is not None:
+        subject = f"edit {decision.edit} of {subject}"
+    text = decision.text or ""
+    for name, words in (("text", text), ("reason", decision.reason or "")):
+        if len(words) > MOST_CHARACTERS:
+            raise ConfigError(
+                f"{subject}: the {name} has {len(words):,} characters; the most is {MOST_CHARACTERS:,}: shorten it"
+            )
+        if "\0" in words:
+            raise ConfigError(f"{subject}: the {name} holds the character NUL (U+0000); remove it")
+    if decision.edit is None and decision.text is not None and not text.strip():
+        raise ConfigError(f"{subject}: the text is empty; write one, or reject the segment to get the given text again")
+    if not line_breaks(text):
+        return
+    segment_texts = [chain.segment.source, chain.segment.translation or ""]
+    segment_texts += [step.text for step in chain.steps]
+    if not any(map(line_breaks, segment_texts)):
+        raise ConfigError(
+            f"{subject}: the text has a line break, and the segment has none: a file with one segment a line could not "
+            "hold it; write it without"
+        )
+
+
+def decided(chain: Chain, history: Iterable[Decision], *, skip: Collection[str] = frozenset()) -> Decided:
+    """``chain`` with the decisions in ``history`` that count (:func:`mtagent.records.decisions.latest`) applied.
+
+    Guards named in ``skip`` are left out. If two edits conflict, the one that a person accepted is applied first. Edits
+    that do damage one without the other are decided on together, unless people decided on both.
+    """
+    current = fingerprint(chain)
+    by_edit: dict[int | None, Decision] = {}
+    stale = list[Decision]()
+    for decision in latest(history):
+        if decision.chain in ("", current):
+            by_edit[decision.edit] = decision
+        else:
+            stale.append(decision)
+    whole = by_edit.get(None)
+    is_rejected = whole is not None and whole.verdict == "reject"
+
+    explained = _explained(chain)
+    only_whole = not all(explained)
+    texts = _Texts(chain.segment.translation or "")
+    rows = list[DecidedEdit]()
+    for step, is_explained in zip(chain.steps, explained, strict=True):
+        step_rows = list[DecidedEdit]()
+        for number, edit in enumerate(step.edits, len(rows) + 1):
+            alone = is_explained and edit.start is not None
+            step_rows.append(DecidedEdit(number, step.stage, edit, alone, by_edit.get(number)))
+        if not by_edit:
+            rows += [row._replace(stands="whole") if row.edit.outcome == "applied" else row for row in step_rows]
+        elif step.stage == "translate" and chain.segment.translation is None:
+            texts = _Texts(step.text)
+            rows += step_rows
+        else:
+            step_rows = _StepChoice(chain, texts.machine, step_rows, skip).rows(is_rejected=is_rejected)
+            rows += texts.apply(step, step_rows, is_explained=is_explained, is_rejected=is_rejected)
+    if not by_edit:
+        return Decided(chain, chain.text, tuple(rows), stale=tuple(stale), only_whole=only_whole)
+
+    text = texts.people
+    if whole is not None and whole.text is not None:
+        text = whole.text
+    if whole is not None and whole.verdict == "accept" and whole.approves not in ("", text_hash(text)):
+        stale.append(whole)
+        whole = None
+    damage = findings(chain, chain.given, text, skip) if chain.given is not None else ()
+    return Decided(chain, text, tuple(rows), whole, damage, tuple(stale), only_whole)
+
+
+def findings(chain: Chain, before: str, after: str, skip: Collection[str] = frozenset()) -> tuple[Damage, ...]:
+    """The damage that the guards see in ``after`` compared with ``before``.
+
+    Quotation marks are also checked style by style: the machine's edits may change the style of all marks, and people
+    may take back half of them.
+    """
+    damage = damages(chain.segment, before, after, skip=skip, doubts=True)
+    if "quotes" in skip or any(finding.guard == "quotes" for finding in damage):
+        return damage
+    if len(_unpaired_quote_styles(after)) <= len(_unpaired_quote_styles(before)):
+        return damage
+    return (*damage, Damage(guard="quotes", detail="a quotation mark has no partner of its style"))
+
+
+def _unpaired_quote_styles(text: str) -> list[str | None]:
+    """The styles of which ``text`` has an odd number of quotation marks; ``None`` stands for all other styles."""
+    marks = markup.double_quotes(markup.prose(text))
+    counts = Counter(_QUOTE_STYLES.get(mark.key) for mark in marks)
+    return [style for style, count in counts.items() if count % 2]
+
+
+class _StepChoice:
+    """The edits of one step that belong in the decided text.
+
+    Those are the edits that the machine applied and people accepted, and partners of edits that people decided on:
+    without its partner (the other quotation mark, say) an edit would do damage.
+    """
+
+    def __init__(self, chain: Chain, before: str, rows: Sequence[DecidedEdit], skip: Collection[str]) -> None:
+        self._chain, self._before, self._rows, self._skip = chain, before, rows, skip
+        self._located = [index for index, row in enumerate(rows) if row.edit.start is not None]
+        self._applied = {index for index in self._located if rows[index].edit.outcome == "applied"}
+        self._verdicts = dict[int, str]()
+        for index in self._located:
+            decision = rows[index].decision
+            if decision is not None:
+                self._verdicts[index] = decision.verdict
+        self._chosen = set[int]()
+        self._remarks = dict[int, str]()
+
+    def rows(self, *, is_rejected: bool) -> list[DecidedEdit]:
+        """The edits, marked as to whether they belong in the text. ``is_rejected``: the whole segment was rejected."""
+        if not is_rejected:
+            self._chosen |= self._applied
+        for index, verdict in self._verdicts.items():
+            if verdict == "reject":
+                self._chosen.discard(index)
+            else:
+                self._chosen.add(index)
+        for index, verdict in sorted(self._verdicts.items()):
+            if verdict == "reject" and index in self._applied:
+                self._take_back_partner(index)
+            elif verdict == "accept" and index not in self._applied:
+                self._accept_partner(index)
+        marked = []
+        for index, row in enumerate(self._rows):
+            stands: Literal["whole", "no"] = "whole" if index in self._chosen else "no"
+            marked.append(row._replace(stands=stands, remark=self._remarks.get(index, "")))
+        return marked
+
+    def _take_back_partner(self, index: int) -> None:
+        """Take back the edit that does damage without the rejected edit ``index``, if nobody decided on it."""
+        remaining = self._chosen & self._applied
+        if not self._chosen or not self._do_damage(remaining):
+            return
+        for other in self._nearest(index, remaining - self._verdicts.keys()):
+            if not self._do_damage(remaining - {other}):
+                self._chosen.discard(other)
+                self._remarks[other] = f"taken back with edit {self._rows[index].number}: they belong together"
+                return
+        for other in self._nearest(index, remaining & self._verdicts.keys()):
+            if not self._do_damage(remaining - {other}):
+                self._remarks[index] = f"belongs together with edit {self._rows[other].number}, which stands"
+                return
+
+    def _accept_partner(self, index: int) -> None:
+        """Accept the edit without which the accepted edit ``index`` does damage, if nobody decided on it."""
+        if not self._do_damage([index]):
+            return
+        for other in self._nearest(index, set(self._located) - {index}):
+            if other in self._applied or self._do_damage([index, other]):
+                continue
+            if other not in self._verdicts:
+                self._chosen.add(other)
+                self._remarks[other] = f"accepted with edit {self._rows[index].number}: they belong together"
+            elif other not in self._chosen:
+                number = self._rows[other].number
+                self._remarks[index] = f"belongs together with edit {number}, which does not stand"
+            return
+
+    def _do_damage(self, indices: Iterable[int]) -> bool:
+        applied = [self._rows[index].edit.model_copy(update={"outcome": "applied"}) for index in indices]
+        try:
+            text = edits.apply(self._before, applied)
+        except ValueError:  # the edits overlap
+            return True
+        return bool(findings(self._chain, self._before, text, self._skip))
+
+    def _nearest(self, index: int, others: Iterable[int]) -> list[int]:
+        return sorted(others, key=lambda other: (abs(other - index), other))[:_MOST_NEIGHBOURS]
+
+
+class _Change(NamedTuple):
+    """New words for ``start`` to ``end`` of a text."""
+
+    start: int
+    end: int
+    new: str
+
+
+class _Region(NamedTuple):
+    """A place where the texts differ: ``start`` to ``end`` of the machine's text, ``at`` to ``to`` of people's text."""
+
+    start: int
+    end: int
+    at: int
+    to: int
+
+
+class _PlacedChange(NamedTuple):
+    """The same change in both texts."""
+
+    in_machine: _Change
+    in_people: _Change
+
+
+class _Texts:
+    """The machine's text and people's text, step by step, and the regions where they differ."""
+
+    def __init__(self, text: str) -> None:
+        self.machine = self.people = text
+        self._regions: list[_Region] = []
+
+    def apply(
+        self, step: Step, rows: Sequence[DecidedEdit], *, is_explained: bool, is_rejected: bool
+    ) -> list[DecidedEdit]:
+        """Apply a step: all of its edits to the machine's text, and those that ``stands`` marks to people's text.
+
+        Returns the edits with what became of them in people's text.
+        """
+        changes = list[_PlacedChange]()
+        if is_explained:
+            machine_changes = _machine_changes(step)
+            results = self._apply_edits(rows, changes)
+        else:
+            # Some edits have no place (the paper's strategy), so people's text gets all of the step or nothing.
+            machine_changes = [_change(edit) for edit in edits.between(self.machine, step.text)]
+            if not is_rejected:
+                for change in machine_changes:
+                    self._fit(self.machine[change.start : change.end], change, changes)
+            results = []
+            for row in rows:
+                is_applied = row.edit.outcome == "applied" and not is_rejected
+                results.append(row._replace(stands="whole" if is_applied else "no"))
+        regions = _regions(self._regions, machine_changes, [change.in_machine for change in changes])
+        self.people = _applied(self.people, [change.in_people for change in sorted(changes)])
+        self.machine = step.text
+        self._regions = []
+        for region in regions:
+            if self.machine[region.start : region.end] != self.people[region.at : region.to]:
+                self._regions.append(region)
+        return results
+
+    def _apply_edits(self, rows: Sequence[DecidedEdit], changes: list[_PlacedChange]) -> list[DecidedEdit]:
+        """Add the edits that ``stands`` marks to ``changes``, those that people decided on first."""
+        results = {row.number: row for row in rows}
+        chosen = [row for row in rows if row.stands == "whole"]
+        for row in sorted(chosen, key=lambda row: (row.decision is None, row.number)):
+            new_words = None if row.decision is None else row.decision.text
+            extent = self._fit(row.edit.old, _change(row.edit, new_words), changes)
+            if extent == "no":
+                remark = "does not stand: another edit has changed its place"
+                results[row.number] = row._replace(stands="no", remark=remark)
+            elif extent == "part":
+                remark = "stands in part: another edit has changed the rest of its place"
+                results[row.number] = row._replace(stands="part", remark=remark)
+        return list(results.values())
+
+    def _fit(self, old: str, change: _Change, changes: list[_PlacedChange]) -> Literal["whole", "part", "no"]:
+        """Add ``change`` to ``changes`` where it conflicts with no other, word by word if necessary.
+
+        Returns how much of it was added.
+        """
+        taken = [other.in_machine for other in changes]
+        if change in taken:
+            return "whole"
+        place = self._place(change)
+        if place is not None and not any(_overlap(change, other) for other in taken):
+            changes.append(_PlacedChange(change, place))
+            return "whole"
+        pieces = _pieces(old, change)
+        fitting = list[_PlacedChange]()
+        for piece in pieces:
+            place = self._place(piece)
+            if place is not None and not any(_overlap(piece, other) for other in taken):
+                fitting.append(_PlacedChange(piece, place))
+        changes += fitting
+        if not fitting:
+            return "no"
+        return "whole" if len(fitting) == len(pieces) else "part"
+
+    def _place(self, change: _Change) -> _Change | None:
+        """The ``change`` in people's text; ``None`` where that differs from the machine's text."""
+        shift = 0
+        for region in self._regions:
+            if _overlap(change, region):
+                return None
+            if region.end > change.start:
+                break
+            shift = region.to - region.end
+        return _Change(change.start + shift, change.end + shift, change.new)
+
+
+def _change(edit: Edit, new_words: str | None = None) -> _Change:
+    assert edit.start is not None
+    return _Change(edit.start, edit.start + len(edit.old), edit.new if new_words is None else new_words)
+
+
+def _machine_changes(step: Step) -> list[_Change]:
+    """The changes that the machine made at known places, in order."""
+    changes = set()
+    for edit in step.edits:
+        if edit.outcome == "applied" and edit.start is not None:
+            changes.add(_change(edit))
+    return sorted(changes)
+
+
+def _applied(text: str, changes: Iterable[_Change]) -> str:
+    """``text`` with ``changes``, which are in order and do not overlap."""
+    pieces, done = [], 0
+    for change in changes:
+        pieces += [text[done : change.start], change.new]
+        done = change.end
+    return "".join([*pieces, text[done:]])
+
+
+def _overlap(change: _Change, other: _Change | _Region) -> bool:
+    """Whether two places share characters, or are the same point; neighbours do not overlap."""
+    if change.start == other.start and change.end == other.end:
+        return True
+    return change.start < other.end and other.start < change.end
+
+
+def _pieces(old: str, change: _Change) -> list[_Change]:
+    """A change of several words as changes of single words; changes with only a space between them are joined."""
+    old_tokens, new_tokens = _tokens(old), _tokens(change.new)
+    offsets = [0]
+    for token in old_tokens:
+        offsets.append(offsets[-1] + len(token))
+    spans = list[tuple[int, int, int, int]]()  # first and last token of the old words, and of the new words
+    for code in Indel.opcodes(old_tokens, new_tokens):
+        if code.tag == "equal":
+            continue
+        if spans and not "".join(old_tokens[spans[-1][1] : code.src_start]).strip():
+            old_start, _, new_start, _ = spans.pop()
+        else:
+            old_start, new_start = code.src_start, code.dest_start
+        spans.append((old_start, code.src_end, new_start, code.dest_end))
+    pieces = []
+    for old_start, old_end, new_start, new_end in spans:
+        start, end = change.start + offsets[old_start], change.start + offsets[old_end]
+        pieces.append(_Change(start, end, "".join(new_tokens[new_start:new_end])))
+    return pieces
+
+
+def _tokens(text: str) -> list[str]:
+    """The words of ``text``, and each character between them."""
+    tokens, done = list[str](), 0
+    for match in scripts.word_pattern(text).finditer(text):
+        tokens += [*text[done : match.start()], match[0]]
+        done = match.end()
+    return [*tokens, *text[done:]]
+
+
+class _Growth(NamedTuple):
+    """By how many characters each text grows at ``start`` to ``end`` of the texts before a step."""
+
+    start: int
+    end: int
+    machine: int
+    people: int
+
+
+def _regions(
+    regions: Iterable[_Region], machine_changes: Iterable[_Change], people_changes: Iterable[_Change]
+) -> list[_Region]:
+    """Where the texts differ after a step.
+
+    Old regions and changes that overlap make one region; its offsets are those of the texts after the step.
+    """
+    places = list[_Growth]()
+    for region in regions:
+        places.append(_Growth(region.start, region.end, 0, (region.to - region.at) - (region.end - region.start)))
+    for change in machine_changes:
+        places.append(_Growth(change.start, change.end, len(change.new) - (change.end - change.start), 0))
+    for change in people_changes:
+        places.append(_Growth(change.start, change.end, 0, len(change.new) - (change.end - change.start)))
+
+    joined = list[_Growth]()
+    for place in sorted(places):
+        last = joined[-1] if joined else None
+        if last is not None and (place.start < last.end or (place.start, place.end) == (last.start, last.end)):
+            end = max(last.end, place.end)
+            joined[-1] = _Growth(last.start, end, last.machine + place.machine, last.people + place.people)
+        else:
+            joined.append(place)
+
+    after = list[_Region]()
+    machine_shift = people_shift = 0
+    for place in joined:
+        start, end = place.start + machine_shift, place.end + machine_shift + place.machine
+        at, to = place.start + people_shift, place.end + people_shift + place.people
+        after.append(_Region(start, end, at, to))
+        machine_shift += place.machine
+        people_shift += place.people
+    return after

@@ -1,0 +1,528 @@
+// The page of a review: a queue of segments, one of them open, and decisions on it, which saving.js saves.
+
+const PAGE = 50;
+const AROUND = 60; // characters shown around an edit
+const POLL = 4000;
+const PAUSE = 250;
+const STATES = { changed: "changed", unchanged: "unchanged", rejected: "change rejected", failed: "failed" };
+const OUTCOMES = {
+  applied: "kept", refused: "refused by a guard", rejected: "rejected by the gate", "not-found": "its place was not found",
+  ambiguous: "may mean several places", overlapping: "another edit covers its place", unchanged: "the text reads so already",
+  reverted: "taken back",
+};
+const SAID = { accept: "accepted", reject: "rejected", text: "own text", undecided: "undecided" };
+const DECIDED = { no: "undecided", some: "partly decided", all: "decided" };
+const FILTERS = {
+  decided: ["Decided", DECIDED], state: ["State", STATES], guard: ["Guard"], category: ["Category"], severity: ["Severity"],
+  stage: ["Stage", STAGES], document: ["Document"], run: ["Run"],
+};
+const ORDERS = { worth: "most worth a look first", position: "order of the run" };
+const DEFAULTS = Object.freeze({ q: "", sort: "worth", ...Object.fromEntries(Object.keys(FILTERS).map((name) => [name, ""])) });
+
+let store = ""; // what tells it from other stores
+let runs = [];
+let rows = [];
+let matching = [];
+let current = null; // the row that is open
+let chosen = null; // the edit that was made the current one by hand
+let writing = null; // the text area, while a text is written
+let unusable = {}; // the text that cannot be saved, and why, in words
+let shownSince = performance.now();
+let state = { ...DEFAULTS };
+const byKey = new Map();
+let undoable = [];
+const left = new Map(); // texts that were left without saving, for those who come back
+
+const keyOf = (row) => `${row.run}/${row.position}`;
+const nameOf = (row) => (runs.length > 1 ? `${row.id} of ${runs[row.run]}` : row.id);
+const announce = (words) => { byId("live").textContent = words; };
+
+// --- deciding
+
+function decide(row, edit, verdict, text) {
+  const segment = details.get(keyOf(row));
+  const former = edit === null ? segment.decision : segment.edits.find((item) => item.number === edit).decision;
+  if ((former?.verdict ?? "undecided") === verdict && (former?.text ?? undefined) === text) return;
+  if (trouble?.isFinal) problem("");
+  const key = crypto.randomUUID();
+  undoable.push({ row, edit, former, key });
+  enqueue(row, segment, { key, edit, verdict, text });
+}
+
+/** Show a decision, and save it. */
+function enqueue(row, segment, decision) {
+  const seconds = Math.round(performance.now() - shownSince) / 1000;
+  pending.push({ run: row.run, position: row.position, version: row.version, seen: row.seen, seconds, ...decision });
+  shownSince = performance.now();
+  if (segment) mark(segment, decision);
+  keep();
+  refresh(row);
+  send();
+}
+
+/** Withdraw the last decision: the decision before it counts again. */
+async function undo() {
+  const last = undoable.pop();
+  if (!last) return announce("There is nothing to undo in this window");
+  const { row, edit, former, key } = last;
+  if (row !== current) await open(row);
+  announce(`Undone on segment ${nameOf(row)}`);
+  const wanted = conflicts.get(keyOf(row));
+  if (wanted?.some((entry) => entry.key === key)) { // it was never saved
+    setConflict(keyOf(row), [...wanted, { key: "", undoes: key }]);
+    keep();
+    return refresh(row);
+  }
+  const segment = await fetched(row).catch(explain);
+  enqueue(row, segment, { key: crypto.randomUUID(), edit, verdict: "undecided", undoes: key, withdraws: written.get(key), former });
+}
+
+/** The edit that accept and reject are about; null: the whole segment. */
+function target(segment) {
+  const alone = segment.edits.filter((edit) => edit.alone);
+  if (chosen === null && (segment.decision || (segment.only_whole && alone.every((edit) => edit.decision)))) return null;
+  return alone.find((edit) => edit.number === chosen) ?? alone.find((edit) => !edit.decision) ?? alone[0] ?? null;
+}
+
+async function judge(verdict, whole = false) {
+  const row = current;
+  const segment = row && await fetched(row).catch(explain);
+  if (!segment?.edits || row !== current || writing) return;
+  const edit = whole ? null : target(segment);
+  if (edit === null && verdict === "reject" && segment.text === (segment.chain.given ?? "")) return announce("There is no edit to reject");
+  decide(row, edit?.number ?? null, verdict);
+  const left = edit !== null && row.decided !== "all";
+  announce(`${edit ? `Edit ${edit.number}` : "Segment"} ${nameOf(row)}: ${SAID[verdict]}`);
+  chosen = null;
+  if (left) show(details.get(keyOf(row)));
+  else goOn();
+}
+
+/** On to the next undecided segment. */
+function goOn() {
+  const place = matching.indexOf(current);
+  const next = matching.slice(place + 1).find((row) => row.decided !== "all") ?? matching.find((row) => row.decided !== "all");
+  if (next) open(next, { focus: true });
+  else announce("All segments of this queue are decided");
+}
+
+// --- a text that the person writes
+
+const draftOf = (row) => `draft/${store}/${runs[row.run]}/${row.position}/${row.seen}`;
+
+/** Keep the text that is being written, in case the browser is closed. */
+const keepDraft = (row, text) => remember(draftOf(row), text === row.text ? null : text);
+
+async function write() {
+  const row = current;
+  const segment = row && await fetched(row).catch(explain);
+  if (!segment?.edits || row !== current || writing) return;
+  const area = element("textarea", { id: "own", lang: segment.chain.target_lang, dir: "auto", spellcheck: "true", "aria-describedby": "own-keys found", rows: 4 });
+  area.value = localStorage.getItem(draftOf(row)) ?? left.get(row) ?? segment.text;
+  [writing, unusable] = [area, {}];
+  show(segment);
+  area.focus();
+  const fit = () => { area.style.height = "auto"; area.style.height = `${area.scrollHeight + 4}px`; };
+  let [timer, number] = [0, 0];
+  const check = async () => {
+    const [asked, text] = [++number, area.value];
+    keepDraft(row, text);
+    const checked = await ask("check", { run: row.run, position: row.position, text: text.toWellFormed() }).catch(explain);
+    if (!checked || asked !== number || writing !== area) return;
+    unusable = checked.refusal ? { text, words: `This cannot be saved: ${checked.refusal}` } : {};
+    byId("found").replaceChildren(...(checked.refusal ? [element("li", { class: "refusal", dir: "auto" }, unusable.words)] : findings(checked.found)));
+  };
+  area.addEventListener("input", () => { fit(); clearTimeout(timer); timer = setTimeout(check, PAUSE); });
+  fit();
+  check();
+}
+
+function finish(save) {
+  const [row, area] = [current, writing];
+  if (!area) return;
+  if (save && area.value === unusable.text) {
+    area.focus();
+    return announce(unusable.words);
+  }
+  writing = null;
+  localStorage.removeItem(draftOf(row));
+  left.set(row, save ? undefined : area.value);
+  if (save) {
+    decide(row, null, "text", area.value.toWellFormed());
+    announce(`Segment ${nameOf(row)}: own text`);
+    goOn();
+  } else show(details.get(keyOf(row)));
+  byId("segment-title").focus();
+}
+
+// --- the segment that is open
+
+async function open(row, { focus = false } = {}) {
+  if (writing) { // what was written stays as a draft
+    keepDraft(current, writing.value);
+    writing = null;
+  }
+  [current, chosen] = [row, null];
+  const page = Math.max(0, Math.floor(matching.indexOf(row) / PAGE));
+  if (matching.includes(row) && page !== listPage) showList(page);
+  for (const button of list.querySelectorAll("[aria-current]")) button.removeAttribute("aria-current");
+  const button = list.querySelector(`[data-key="${keyOf(row)}"]`);
+  button?.setAttribute("aria-current", "true");
+  button?.scrollIntoView({ block: "nearest" });
+  try {
+    const known = details.get(keyOf(row));
+    const segment = known?.edits ? known : await fetched(row);
+    if (current !== row) return;
+    show(segment);
+    shownSince = performance.now();
+    if (focus) {
+      byId("segment-title").focus({ preventScroll: true });
+      byId("segment").scrollTop = 0;
+      if (byId("segment").getBoundingClientRect().top < 0) byId("segment").scrollIntoView();
+    }
+    const place = matching.indexOf(row);
+    for (const near of matching.slice(place + 1, place + 4)) fetched(near).catch(() => {});
+  } catch (error) {
+    explain(error);
+    if (current !== row) return;
+    byId("segment-title").textContent = `Segment ${nameOf(row)}`;
+    byId("body").replaceChildren();
+  }
+}
+
+const quoted = (text, language) => element("span", { lang: language, dir: "auto", class: "quoted" }, text);
+const titledPart = (title, ...children) => element("section", { class: "part" }, element("h3", {}, title), ...children);
+const findings = (found) => (found.length === 0 ? [element("li", { class: "fine" }, "The guards find nothing.")]
+  : found.map((damage) => element("li", {}, badge(damage.guard, "flagged"), " ", element("span", { dir: "auto" }, damage.detail))));
+
+function show(segment) {
+  const { chain } = segment;
+  const row = byKey.get(keyOf(segment));
+  const focused = byId("body").contains(document.activeElement) ? document.activeElement.dataset.focus : undefined;
+  const about = target(segment);
+  byId("segment-title").replaceChildren(element(
+    "span", {}, "Segment ", element("span", { dir: "auto", class: "id" }, nameOf(row)), " ",
+    badge(STATES[row.state[0]] ?? row.state[0], { changed: "kept", failed: "failed" }[row.state[0]] ?? "rejected"), " ",
+    segment.decision && badge(`segment ${SAID[segment.decision.verdict]}${segment.decision.who ? ` by ${segment.decision.who}` : ""}`, "decided"),
+  ));
+  const given = chain.given ?? row.given;
+  const panel = (label, children, language, length) => element("div", { class: "panel" }, element("h3", {}, label), block(children, language, length, label));
+  const changed = segment.text !== (given ?? "");
+  const steps = chain.steps ?? [];
+  let before = chain.given ?? "";
+  let number = 0;
+  const parts = steps.map((step, index) => {
+    const part = stepPart(segment, step, before, number, about, segment.left[index]);
+    before = step.text ?? before;
+    number += step.edits?.length ?? 0;
+    return part;
+  });
+  const known = definitions([
+    ["Document", chain.document], ["Domain", chain.domain], ["Notes", chain.notes], ["Context", chain.context], ["Reference", chain.reference],
+  ]);
+  byId("body").replaceChildren(...[
+    row.why.length > 0 && element("p", { class: "why" }, element("span", { class: "label" }, "Worth a look: "), row.why.join("; ")),
+    conflictPart(segment),
+    element(
+      "div", { class: "texts" },
+      element("div", {}, panel(`Source (${chain.source_lang})`, chain.source, chain.source_lang, chain.source.length),
+        segment.terms.length > 0 && element("p", { class: "small", dir: "auto" }, `Glossary: ${segment.terms.join("; ")}`)),
+      element("div", {}, changed && panel("Before", given ?? "", chain.target_lang, (given ?? "").length), writing ? writingPart(chain) : panel(
+        changed ? `After (${chain.target_lang})` : `Translation (${chain.target_lang})`,
+        changed ? changeNodes(given ?? "", segment.text, segment.changes) : segment.text, chain.target_lang, segment.text.length,
+      ), !writing && wholePart(segment)),
+    ),
+    !writing && segment.found.length > 0 && titledPart("The guards have against the text", element("ul", { class: "found" }, findings(segment.found))),
+    segment.stale > 0 && element("p", { class: "small" }, `${counted(segment.stale, "decision")} about a former text of this segment ${segment.stale === 1 ? "does" : "do"} not count.`),
+    parts,
+    known && titledPart("Known about it", known),
+    contextPart(row),
+  ].flat().filter(present));
+  byId("actions").hidden = writing !== null;
+  byId("target").textContent = about ? `Edit ${about.number} of ${segment.edits.length}` : "The whole segment";
+  const again = focused && byId("body").querySelector(`[data-focus="${focused}"]`);
+  if (focused && !writing) (again ?? byId("segment-title")).focus({ preventScroll: true });
+}
+
+function buttonOf(action, attributes, ...words) {
+  const made = element("button", { type: "button", ...attributes }, ...words);
+  made.addEventListener("click", action);
+  return made;
+}
+
+function wholePart(segment) {
+  const is = (verdict) => ({ class: "quiet", "data-focus": verdict, "aria-pressed": String(segment.decision?.verdict === verdict) });
+  return element(
+    "p", { class: "buttons whole" },
+    buttonOf(ACTIONS.A, is("accept"), "This text is right ", element("kbd", {}, "A")),
+    (segment.edits.length > 0 || segment.only_whole) && buttonOf(ACTIONS.R, is("reject"), "All edits back ", element("kbd", {}, "R")),
+    segment.only_whole && element("span", { class: "small" }, "A step changed more than its edits say: decide on the whole text, too."),
+  );
+}
+
+function writingPart(chain) {
+  const save = buttonOf(() => finish(true), { class: "accept" }, "Save ", element("kbd", {}, "Ctrl Enter"));
+  const leave = buttonOf(() => finish(false), {}, "Leave ", element("kbd", {}, "Esc"));
+  return element(
+    "div", { class: "panel writing" }, element("h3", {}, element("label", { for: "own" }, `Your text (${chain.target_lang})`)), writing,
+    element("p", { class: "buttons" }, save, " ", leave),
+    element("p", { id: "own-keys", class: "unseen" }, "Control Enter saves, Escape leaves it as it was"),
+    element("div", { role: "status" }, element("ul", { id: "found", class: "found" })),
+  );
+}
+
+/** A step: what it did, why, how it was judged, and its edits. */
+function stepPart(segment, step, before, first, about, left) {
+  const errors = errorsOf(step);
+  const ratings = (step.ratings ?? []).map((rating) => element(
+    "li", {}, `${rating.evaluator}, text ${rating.about}: ${score(rating.score)}`, rating.explanation && [" – ", quoted(rating.explanation)],
+    rating.errors?.length > 0 && element("ul", { class: "errors" }, rating.errors.map((error) => errorItem(error, segment.chain))),
+  ));
+  const edits = (step.edits ?? []).map((edit, index) => editPart(segment, step, edit, before, segment.edits[first + index], about));
+  return element(
+    "section", { class: `part step ${step.verdict}` },
+    element("h3", {}, STAGES[step.stage] ?? step.stage, " ", badge(step.verdict, step.verdict)),
+    element("p", { class: "reason", dir: "auto" }, step.reason),
+    edits.length > 0 && element("ol", { class: "cards" }, edits),
+    step.verdict === "rejected" && edits.length === 0 && step.proposed !== undefined &&
+      block(changeNodes(before, step.proposed, step.changes?.proposed ?? []), segment.chain.target_lang, step.proposed.length, "Proposed"),
+    left.length > 0 && [
+      element("p", { class: "small" }, "Left as it is:"),
+      element("ul", { class: "errors" }, left.map((number) => errorItem(errors[number], segment.chain))),
+    ],
+    ratings.length > 0 && element("details", { open: edits.length + left.length === 0 }, element("summary", {}, counted(ratings.length, "rating")), element("ul", { class: "errors" }, ratings)),
+  );
+}
+
+/** The errors that a step edited or tried to edit. */
+const errorsOf = (step) => (step.ratings ?? []).find((rating) => rating.errors && rating.about === "before")?.errors ?? [];
+
+function editPart(segment, step, edit, before, item, about) {
+  const language = segment.chain.target_lang;
+  const error = edit.span ?? errorsOf(step)[edit.error];
+  const [start, end] = edit.at ?? [0, 0];
+  const lead = edit.at ? before.slice(Math.max(0, start - AROUND), start).replace(/^\S{0,20}\s(?=\S)/, start > AROUND ? "… " : "$&") : "";
+  const tail = edit.at ? before.slice(end, end + AROUND).replace(/(?<=\S)\s\S{0,20}$/, end + AROUND < before.length ? " …" : "$&") : "";
+  const button = (verdict, words) => {
+    const pressed = item.decision?.verdict === verdict;
+    const attributes = { class: `quiet ${verdict}`, "data-focus": `${item.number}-${verdict}`, "aria-pressed": String(pressed) };
+    return buttonOf(() => decide(current, item.number, pressed ? "undecided" : verdict), attributes, words, element("span", { class: "unseen" }, ` edit ${item.number}`));
+  };
+  const is = about === item;
+  const card = element(
+    "li", { class: `card${is ? " current" : ""}`, "aria-current": is && "true", value: item.number },
+    element("p", { class: "head" }, element("strong", {}, `Edit ${item.number}`), " ", OUTCOMES[edit.outcome] ?? edit.outcome, " ",
+      item.decision && badge(SAID[item.decision.verdict] + (item.decision.who ? ` by ${item.decision.who}` : ""), `decided ${item.decision.verdict}`),
+      item.alone && element("span", { class: "buttons" }, button("accept", "Accept"), " ", button("reject", "Reject"))),
+    element("p", { class: "text", lang: language, dir: "auto" }, element("span", { class: "around" }, lead), changeNodes(edit.old, edit.new, item.changes), element("span", { class: "around" }, tail)),
+    error && element("p", { class: "small" }, badge(error.severity, error.severity), " ", error.category, error.explanation && [" – ", quoted(error.explanation)]),
+    edit.detail && element("p", { class: "small", dir: "auto" }, edit.detail),
+    item.remark && element("p", { class: "small remark" }, `This edit ${item.remark}`),
+  );
+  card.addEventListener("click", (event) => {
+    if (event.target.closest("button") || !item.alone || String(getSelection()) !== "") return;
+    chosen = item.number;
+    show(segment);
+  });
+  return card;
+}
+
+function contextPart(row) {
+  const near = [-2, -1, 1, 2].map((by) => byKey.get(keyOf({ run: row.run, position: row.position + by })))
+    .filter((other) => other && other.document[0] === row.document[0]);
+  return near.length > 0 && titledPart("Before and after it", element("ol", { class: "near" }, near.map((other) => element(
+    "li", { class: other.position < row.position ? "former" : "later" },
+    element("p", { class: "text source", lang: other.source_lang, dir: "auto" }, other.source), element("p", { class: "text", lang: other.target_lang, dir: "auto" }, other.text),
+  ))));
+}
+
+// --- the queue
+
+const [list, pages, search] = ["list", "pages", "filter-q"].map(byId);
+let listPage = -1;
+
+function listed(row) {
+  const done = row.decided === "all" ? "✓" : row.decided === "some" ? "◐" : "";
+  const choose = () => {
+    open(row, { focus: true });
+    if (innerWidth < 768) byId("queue").open = false;
+  };
+  return element("li", {}, buttonOf(
+    choose, { class: `row ${row.decided}`, "data-key": keyOf(row), "aria-current": row === current && "true" },
+    element("span", { class: "id", dir: "auto" }, nameOf(row)),
+    element("span", { class: "mark" }, element("span", { "aria-hidden": "true" }, done), row.decided !== "no" && element("span", { class: `verdict ${row.verdict}` }, ` ${row.decided === "some" ? "in part" : SAID[row.verdict] ?? "decided"}`)),
+    element("span", { class: "hint", dir: "auto" }, row.why[0] ?? STATES[row.state[0]] ?? row.state[0]),
+    element("span", { class: "excerpt", lang: row.target_lang, dir: "auto" }, row.text.slice(0, 120)),
+  ));
+}
+
+function showList(page) {
+  const last = Math.max(0, Math.ceil(matching.length / PAGE) - 1);
+  listPage = Math.min(page, last);
+  list.replaceChildren(...matching.slice(listPage * PAGE, (listPage + 1) * PAGE).map(listed));
+  list.start = listPage * PAGE + 1;
+  list.scrollTop = 0;
+  const turn = (words, to) => buttonOf(() => { showList(to); list.querySelector("button")?.focus(); }, { class: "quiet", disabled: to < 0 || to > last }, words);
+  pages.hidden = last === 0;
+  pages.replaceChildren(turn("Previous page", listPage - 1), element("span", {}, `${listPage + 1} of ${last + 1}`), turn("Next page", listPage + 1));
+}
+
+function showProgress() {
+  const done = rows.reduce((sum, row) => sum + (row.decided === "all" ? 1 : 0), 0);
+  const bar = byId("bar");
+  [bar.max, bar.value] = [Math.max(1, rows.length), done];
+  byId("progress").textContent = `${done.toLocaleString("en")} of ${counted(rows.length, "segment")} decided`;
+}
+
+function haystack(row) {
+  row.haystack ??= folded([row.id, row.source, row.given ?? "", row.text, ...row.proposed].join("\n\u0000\n"));
+  return row.haystack;
+}
+
+const valuesOf = (row, name) => (name === "run" ? [runs[row.run]] : name === "decided" ? [row.decided] : row[name]);
+
+function change(changes) {
+  state = { ...state, ...changes };
+  const needle = folded(state.q);
+  const asked = Object.keys(FILTERS).filter((name) => state[name] !== "");
+  matching = rows.filter((row) => (needle === "" || haystack(row).includes(needle)) && asked.every((name) => valuesOf(row, name).includes(state[name])));
+  if (state.sort === "position") matching.sort((a, b) => a.run - b.run || a.position - b.position);
+  if (search.value !== state.q) search.value = state.q;
+  for (const select of byId("choices").querySelectorAll("select")) select.value = state[select.name];
+  const words = matching.length === rows.length ? counted(rows.length, "segment") : `${matching.length.toLocaleString("en")} of ${counted(rows.length, "segment")}`;
+  byId("hits").textContent = matching.length === 0 ? "No segment is like that" : words;
+  showList(Math.max(0, Math.floor(matching.indexOf(current) / PAGE)));
+}
+
+function setUpFilters() {
+  const add = (name, label, options) => {
+    const select = element("select", { id: `filter-${name}`, name }, options.map(([value, words]) => element("option", { value }, words)));
+    select.addEventListener("change", () => change({ [name]: select.value }));
+    byId("choices").append(element("div", {}, element("label", { for: `filter-${name}` }, label), select));
+  };
+  for (const [name, [label, words]] of Object.entries(FILTERS)) {
+    const counts = new Map(name === "decided" ? Object.keys(DECIDED).map((value) => [value, 0]) : []);
+    for (const row of rows) for (const value of valuesOf(row, name)) counts.set(value, (counts.get(value) ?? 0) + 1);
+    const values = [...counts.keys()].sort((a, b) => (name === "decided" ? 0 : counts.get(b) - counts.get(a)));
+    const many = name === "decided" ? "" : (value) => ` (${counts.get(value).toLocaleString("en")})`;
+    if (values.length > 1 || (values.length === 1 && counts.get(values[0]) < rows.length)) add(name, label, [["", "any"], ...values.map((value) => [value, `${words?.[value] ?? value}${many && many(value)}`])]);
+  }
+  add("sort", "Order", Object.entries(ORDERS));
+}
+
+// --- the page at work
+
+function step(by) {
+  const place = matching.indexOf(current);
+  const row = matching[place < 0 ? 0 : place + by];
+  if (row) open(row, { focus: true });
+  else announce(by > 0 ? "This is the end of the queue" : "This is the beginning of the queue");
+}
+
+const ACTIONS = {
+  a: () => judge("accept"), r: () => judge("reject"), A: () => judge("accept", true), R: () => judge("reject", true), e: write, u: undo,
+  j: () => step(1), k: () => step(-1), "?": () => byId("help").showModal(), "/": () => { byId("queue").open = true; search.focus(); },
+};
+
+function onKey(event) {
+  if (writing && event.target === writing) {
+    if (event.isComposing) return;
+    if (event.key === "Escape") finish(false);
+    else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) finish(true);
+    else return;
+    event.preventDefault();
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || byId("help").open) return;
+  if (event.key === "Escape" && event.target === search) {
+    change({ q: "" });
+    byId("segment-title").focus();
+  }
+  if (event.target.closest?.("input, select, textarea") || !byId("letters").checked) return;
+  const edits = current ? details.get(keyOf(current))?.edits : [];
+  if (edits?.some((edit) => String(edit.number) === event.key && edit.alone)) {
+    chosen = Number(event.key);
+    show(details.get(keyOf(current)));
+  } else if (Object.hasOwn(ACTIONS, event.key)) {
+    event.preventDefault();
+    if (!event.repeat || "jk".includes(event.key)) ACTIONS[event.key](); // a key that is held down decides once
+  }
+}
+
+/** See what other windows decided meanwhile. */
+async function poll() {
+  try {
+    const versions = await ask("versions");
+    for (const [run, ofRun] of versions.entries()) {
+      for (const [position, version] of Object.entries(ofRun)) {
+        const row = byKey.get(keyOf({ run, position }));
+        if (!row || row.version === version || pending.some((entry) => keyOf(entry) === keyOf(row))) continue;
+        if (row === current && writing) continue; // the conflict is told when the text is saved
+        details.delete(keyOf(row));
+        await fetched(row);
+        refresh(row);
+        if (row === current) announce("This segment was decided on in another window");
+      }
+    }
+    await adopt();
+  } catch (error) {
+    explain(error);
+  }
+  setTimeout(poll, POLL);
+}
+
+/** What the decisions so far are worth to the gate; requested when that part is opened. */
+async function showGates() {
+  if (!byId("gate").open) return;
+  const gates = await ask("gates").catch(explain);
+  if (!Array.isArray(gates)) return;
+  byId("gates").replaceChildren(...gates.map(({ run, words, commands }) => element(
+    "div", {}, element("p", { class: "small", dir: "auto" }, gates.length > 1 && `${run}: `, words),
+    commands.length > 0 && element("pre", { tabindex: 0, "aria-label": "Commands" }, commands.join("\n")),
+  )));
+}
+
+async function begin() {
+  const address = location.hash.slice(1);
+  token = address || sessionStorage.getItem("token") || "";
+  history.replaceState(null, "", location.pathname); // the token does not stay in the history
+  setUpTheme();
+  try {
+    ({ token } = await ask("enter", undefined, "POST"));
+    sessionStorage.setItem("token", token);
+    const queue = await ask("queue");
+    [runs, rows, store] = [queue.runs, queue.rows, queue.store];
+  } catch (error) {
+    byId("segment-title").textContent = "Not here";
+    explain(error);
+    return;
+  }
+  for (const row of rows) byKey.set(keyOf(row), row);
+  byId("runs").textContent = runs.join(", ");
+  document.title = `${runs.join(", ")}: mtagent review`;
+  setUpFilters();
+  keep();
+  byId("queue").open = innerWidth >= 768;
+  change({});
+  showProgress();
+  navigator.locks.request(mine, () => new Promise((resolve) => { letGo = resolve; }));
+  await adopt();
+  const first = matching.find((row) => localStorage.getItem(draftOf(row)) !== null) ?? matching.find((row) => row.decided !== "all") ?? matching[0];
+  if (first) await open(first);
+  else byId("segment-title").textContent = "There is no segment";
+  if (first && localStorage.getItem(draftOf(first)) !== null) write();
+  document.documentElement.dataset.ready = String(Math.round(performance.now()));
+  setTimeout(poll, POLL);
+}
+
+for (const button of byId("actions").querySelectorAll("button")) button.addEventListener("click", () => ACTIONS[button.dataset.key]());
+byId("keys").addEventListener("click", ACTIONS["?"]);
+byId("gate").addEventListener("toggle", showGates);
+byId("letters").checked = localStorage.getItem("letters") !== "off";
+byId("letters").addEventListener("change", (event) => localStorage.setItem("letters", event.target.checked ? "on" : "off"));
+byId("filters").addEventListener("submit", (event) => event.preventDefault());
+byId("clear").addEventListener("click", () => { change(DEFAULTS); search.focus(); });
+search.addEventListener("input", () => change({ q: search.value }));
+document.addEventListener("keydown", onKey);
+document.addEventListener("visibilitychange", () => { shownSince = performance.now(); });
+begin();

@@ -1,0 +1,47 @@
+"""The tutorial, typed from top to bottom as it stands there, without a key and without network."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.commands import run
+from tests.pages import DOCS, linked_sample
+
+BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
+SETUP = ("make ", ". ", "pip ")
+"""What the commands in ``sh`` begin with that prepare the machine and are not run here."""
+
+
+def stable(text: str) -> list[str]:
+    """The lines in any order, without seconds: standard output and standard error are two streams here."""
+    lines = [re.sub(r"(\$\d[\d.]*| -) +\d+\.\d$", r"\1", line.rstrip()) for line in text.splitlines()]
+    return sorted(line for line in lines if line)
+
+
+@pytest.mark.timeout(300)
+def test_every_command_of_the_tutorial_does_what_the_page_shows(tmp_path: Path) -> None:
+    linked_sample(tmp_path)
+    compared = 0
+    for language, block in BLOCK.findall((DOCS / "tutorial.md").read_text(encoding="utf-8")):
+        if language == "text":
+            (tmp_path / "mine.csv").write_text(block, encoding="utf-8")
+        elif language == "console":
+            for command, shown in re.findall(r"\$ mtagent (.*)\n((?:(?!\$ ).*\n)*)", block):
+                done = run(tmp_path, *command.split())
+                assert (done.code, stable(done.out + done.err)) == (0, stable(shown)), command
+                compared += 1
+        elif language == "sh":
+            for command in block.splitlines():
+                if command.startswith(SETUP):
+                    continue
+                if " report " in command:
+                    pytest.importorskip("jinja2", reason="the report needs jinja2")
+                done = run(tmp_path, *command.removeprefix("mtagent ").split())
+                assert done.code == 0, done.err
+        else:
+            assert language == "bash", "what needs a key stands in ```bash"
+    assert compared == 10
+    assert (tmp_path / "report.html").exists()
