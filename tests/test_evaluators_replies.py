@@ -36,7 +36,7 @@ READERS: dict[str, Callable[..., object]] = {
     "headed": lambda reply, translation, options=None: headings.read_headed(reply, translation, **(options or {})),
     "himate_correction": lambda reply, fields, text: himate.parse_correction(reply, Segment(**fields), text),
     "himate_opinion": lambda reply, views: himate.parse_statement(
-        reply, tuple(himate.ErrorView(*view) for view in views)
+        reply, tuple(himate.ErrorOpinion(*view) for view in views)
     ),
     "himate_subtype": read_subtype,
     "himate_sure": himate.parse_sure,

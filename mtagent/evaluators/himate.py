@@ -180,7 +180,7 @@ class HiMATE:
         calibrated = confidences.read(self._data_folder, self._llm.model, pair, self._kind)
         if calibrated is not None:
             calibrated.refuse_other_prompts(self.reflection_signature)
-            # Where log-probabilities are wanted, the server's first reply shows which kind it gives.
+            # Log-probabilities may be missing: only the first reply shows which kind the server gives.
             if self._kind == "verbal":
                 calibrated.refuse_other_kind("verbal")
         return calibrated

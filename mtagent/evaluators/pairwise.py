@@ -1,8 +1,8 @@
-"""``pairwise``: a model says which of two translations is better, asked in both orders.
+"""``pairwise``: a model chooses the better of two translations, in both orders.
 
-Comparing is what small models can do where rating is not, and the second order guards against a judge that prefers
-what stands first. It rates no single text, so it only serves as a judge. A judge that chooses by place
-contradicts itself in most comparisons, which looks like a tie in the result: it is told apart, and reported once.
+Small models that cannot rate can compare, and the second order guards against a judge that prefers the first text. It
+rates no single text, so it is only a judge. A judge that chooses by place contradicts itself in most comparisons. The
+result looks like a tie, so such a judge is recognised and reported once.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class Rendered(NamedTuple):
     requests: int = 1
 
 
-class Heard(NamedTuple):
+class UnsentRequest(NamedTuple):
     """A request that was not sent."""
 
     purpose: str
@@ -123,25 +123,25 @@ class Listener:
 
     def __init__(self, config: Config) -> None:
         self.model = config.model or DEFAULT_MODEL
-        self.heard: list[Heard] = []
+        self.requests: list[UnsentRequest] = []
 
     async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Note the request, and fail when all that are made at the same time were noted."""
         schema, tools = options.get("schema"), tuple(options.get("tools", ()))
-        self.heard.append(Heard(options.get("purpose", ""), tuple(messages), schema, tools))
+        self.requests.append(UnsentRequest(options.get("purpose", ""), tuple(messages), schema, tools))
         await asyncio.sleep(0)
         raise ModelError("nothing is sent in a dry run")
 
-    async def requests_of(self, work: Awaitable[Any]) -> list[Heard]:
+    async def requests_of(self, work: Awaitable[Any]) -> list[UnsentRequest]:
         """The requests that ``work`` begins with."""
-        self.heard = []
+        self.requests = []
         try:
             await work
         except FATAL:
             raise
-        except MtagentError:  # every call fails, for want of a reply
+        except MtagentError:  # every call fails without a reply
             pass
-        return self.heard
+        return self.requests
 
 
 def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
@@ -219,7 +219,7 @@ class Range(NamedTuple):
         return Range(self.low + other.low, self.high + other.high)
 
     def times(self, number: int) -> Range:
-        """The same so many times."""
+        """The same ``number`` times."""
         return Range(Usage.total([self.low] * number), Usage.total([self.high] * number))
 
     def at_most(self) -> Range:
@@ -498,7 +498,7 @@ class Estimator:
     def _range(
         self,
         settings: ModelSettings,
-        requests: Sequence[Heard],
+        requests: Sequence[UnsentRequest],
         text: Text,
         reply: ReplySize,
         calls: tuple[int, int] | None = None,

@@ -158,7 +158,7 @@ class Dialogue:
         return completion
 
     def mark_unreadable(self, completion: Completion, error: Exception) -> None:
-        """Say on record why a reply was of no use; the call cache does not give it out again."""
+        """Record why a reply was useless; the call cache does not return it again."""
         place, _ = self._places[id(completion)]
         reason = whole_characters(f"{type(error).__name__}: {error}")
         self.calls[place] = self.calls[place].model_copy(update={"error": reason})
