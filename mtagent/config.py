@@ -71,10 +71,11 @@ def typed_options(
             for parameter in inspect.signature(kind).parameters.values()
             if parameter.kind is parameter.KEYWORD_ONLY and parameter.name not in ("prompts_folder", "data_folder")
         ]
-    if unknown := next((key for key in options if key not in known), None):
-        near = get_close_matches(unknown, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known) or 'no options'}"
-        raise ConfigError(f"{who}: no option {unknown!r}; {hint}")
+    for key in options:
+        if key not in known:
+            near = get_close_matches(key, known, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(known) or 'no options'}"
+            raise ConfigError(f"{who}: no option {key!r}; {hint}")
     function = kind
     while isinstance(function, partial):
         function = function.func
@@ -139,7 +140,8 @@ _NOT_SHOWN = ("base_url", "api_key_env")  # where people put keys by mistake
 def _address(address: str) -> str:
     if not address.strip():
         raise ValueError("is empty: give the address of a server, or leave it out for OpenAI's")
-    if problem := address_problem(address):
+    problem = address_problem(address)
+    if problem:
         raise ValueError(problem)
     return address
 
@@ -166,7 +168,7 @@ Named = Annotated[str, AfterValidator(_named)]
 
 
 class ModelSettings(Record):
-    """Which model to ask, where, and how. ``None`` = as the general settings say; unset sampling is not sent."""
+    """Which model to ask, where, and how. ``None``: as in the general settings; unset sampling is not sent."""
 
     model: Named | None = None
     base_url: Annotated[str, AfterValidator(_address)] | None = None
@@ -182,23 +184,26 @@ class ModelSettings(Record):
     def _without_key(cls, value: Any) -> Any:
         """Settings are stored with the run, printed by `mtagent config` and part of signatures."""
         for text in value if isinstance(value, tuple) else (value,):
-            if isinstance(text, str) and (kind := key_in(text)):
-                raise ValueError(f"holds {kind}; it would be stored: keys are read from the environment only")
+            kind_of_key = key_in(text) if isinstance(text, str) else None
+            if kind_of_key:
+                raise ValueError(f"holds {kind_of_key}; it would be stored: keys are read from the environment only")
         return value
 
 
 class JudgeSettings(ModelSettings):
-    """The model that judges in the gate, and the ``evaluator`` that asks it, or several; ``None``: see the gate."""
+    """The model that judges in the gate, and the ``evaluator`` or evaluators that ask it; ``None``: by the gate."""
 
     evaluator: str | tuple[str, ...] | None = None
 
     @field_validator("evaluator")
     @classmethod
     def _one_or_several(cls, evaluator: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
+        if evaluator is None:
+            return None
         specs = (evaluator,) if isinstance(evaluator, str) else evaluator
-        if specs is not None and not (specs and all(spec.strip() for spec in specs)):
+        if not specs or not all(spec.strip() for spec in specs):
             raise ValueError("is empty: name an evaluator, or leave it out")
-        return specs[0] if specs and len(specs) == 1 else specs
+        return specs[0] if len(specs) == 1 else specs
 
 
 class Config(ModelSettings):
@@ -269,14 +274,13 @@ class Config(ModelSettings):
     def _policies(cls, value: Any) -> Any:
         policies = value.split(",") if isinstance(value, str) else value
         if not isinstance(policies, list | tuple) or not all(isinstance(policy, str) for policy in policies):
-            return value
-        policies, known = [policy.strip() for policy in policies], get_args(OnAmbiguous)
-        if unknown := next((policy for policy in policies if policy not in known), None):
-            raise ValueError(f"no policy {unknown!r}; there are: {', '.join(known)}")
+            return value  # pydantic refuses it
+        policies = [policy.strip() for policy in policies]
+        for policy in policies:
+            if policy not in get_args(OnAmbiguous):
+                raise ValueError(f"no policy {policy!r}; there are: {', '.join(get_args(OnAmbiguous))}")
         if not policies or policies[:-1] not in ([], ["spaced"]):
-            raise ValueError(
-                "give one policy, or spaced and the one that follows where it finds no place: spaced,first"
-            )
+            raise ValueError("give one policy, or spaced and the policy to use if it finds no place: spaced,first")
         return policies
 
     @field_serializer("on_ambiguous")
@@ -285,35 +289,41 @@ class Config(ModelSettings):
 
     @property
     def file(self) -> Path | None:
-        """The TOML file that the settings were read from; no setting itself."""
+        """The TOML file that the settings were read from; not a setting itself."""
         return self._file
 
     @property
     def offline(self) -> bool:
         """Whether there is no model to ask: no server, no model, and no key in the environment."""
-        named = [self.model, self.base_url, self.llm, self.judge_model, os.environ.get("OPENAI_BASE_URL")]
-        named += [
-            value for role in get_args(Role) for value in (getattr(self, role).model, getattr(self, role).base_url)
-        ]
-        return not any(named) and not os.environ.get(self.api_key_env or "OPENAI_API_KEY")
+        models_and_servers = [self.model, self.base_url, self.llm, self.judge_model, os.environ.get("OPENAI_BASE_URL")]
+        for role in get_args(Role):
+            settings: ModelSettings = getattr(self, role)
+            models_and_servers += [settings.model, settings.base_url]
+        has_key = bool(os.environ.get(self.api_key_env or "OPENAI_API_KEY"))
+        return not any(models_and_servers) and not has_key
 
     def effective(self, *, offline: bool | None = None, translator: bool | None = None) -> Config:
-        """This configuration with everything decided that was left open.
+        """This configuration with a value for everything that was left open.
 
-        ``offline`` and ``translator`` say whether a model and an MT system are at hand, where that is known better.
+        A caller who knows better than the settings tells whether there is no model (``offline``), and whether there is
+        an MT system (``translator``).
         """
-        offline = self.offline if offline is None else offline
-        translator = self.translator != "llm" if translator is None else translator
+        if offline is None:
+            offline = self.offline
+        if translator is None:
+            translator = self.translator != "llm"
         stages: tuple[Stage, ...] = ("translate", "rerank", "postedit", "proofread")
-        if offline:
-            stages = ("translate", "rerank", "postedit") if translator else ("rerank", "postedit")
-        open_settings: dict[str, Any] = {
+        if offline and translator:
+            stages = ("translate", "rerank", "postedit")
+        elif offline:
+            stages = ("rerank", "postedit")
+        defaults: dict[str, Any] = {
             "stages": stages,
             "evaluator": "rules" if offline else "rubric-mqm",
             "gate": self._default_gate(offline),
             "model": None if offline else DEFAULT_MODEL,
         }
-        decided = {k: v for k, v in open_settings.items() if getattr(self, k) is None}
+        decided = {name: value for name, value in defaults.items() if getattr(self, name) is None}
         stages = self.stages or stages
         if "postedit" in stages and "rules" not in stages and self._has_rules_first(decided):
             place = stages.index("postedit")
@@ -324,65 +334,71 @@ class Config(ModelSettings):
         return self.model_copy(update=decided)
 
     def _has_rules_first(self, decided: Mapping[str, Any]) -> bool:
-        """Whether the rules correct what is certain before a model is asked, by default wherever that does no harm.
+        """Whether the rules correct what is certain before a model is asked, by default whenever that does no harm.
 
-        That is, not without guards, not for the paper's method, and not before annotations of the texts as given.
+        It does harm without guards, in the paper's method, and before annotations of the given texts.
         """
         if self.rules_first is not None:
             return self.rules_first
         evaluator = self.evaluator or decided["evaluator"]
-        specs = (evaluator, *self.judges)
-        given_texts = any("spans-file" in spec for spec in specs)
-        checked = (self.gate or decided["gate"]) != "none" and self.strategy == "located"
-        return checked and not given_texts and evaluator.partition(":")[0] != "rules"
+        has_guards = (self.gate or decided["gate"]) != "none"
+        reads_annotations = any("spans-file" in spec for spec in (evaluator, *self.judges))
+        are_rules_already = evaluator.partition(":")[0] == "rules"
+        return has_guards and self.strategy == "located" and not reads_annotations and not are_rules_already
 
     @property
     def judges(self) -> tuple[str, ...]:
         """The judges that were named, as ``NAME:OPTION=VALUE,…``."""
-        named = self.judge.evaluator
-        return (named,) if isinstance(named, str) else named or ()
+        if isinstance(self.judge.evaluator, str):
+            return (self.judge.evaluator,)
+        return self.judge.evaluator or ()
 
     def _default_gate(self, offline: bool) -> GateName:
-        """By the judges that are named; else ``pairwise``, and ``guards`` where there is no model to compare with.
+        """By the judges that are named; otherwise ``pairwise``, or ``guards`` without a model to compare with.
 
-        A margin and samples are about scores, and so is what a calibration knows of a single judge.
+        Margin, samples and the calibration of a single judge need scores.
         """
-        if not self.judges:
-            scores = self.margin > 0 or self.samples > 1
-            if self.calibration is not None and self.triage is None:  # beside triage it is that of triage
-                return "rate"
-            return "guards" if offline else "rate" if scores else "pairwise"
-        names = {spec.partition(":")[0] for spec in self.judges}
-        if names == {"spans-file"}:  # it knows the given texts only
+        if self.judges:
+            names = {spec.partition(":")[0] for spec in self.judges}
+            if names == {"spans-file"}:  # it rates only the given texts, not edited ones
+                return "guards"
+            if names == {"pairwise"}:
+                return "pairwise"
+            return "panel" if "pairwise" in names else "rate"
+        if self.calibration is not None and self.triage is None:  # with triage, it is the calibration of triage
+            return "rate"
+        if offline:
             return "guards"
-        return "pairwise" if names == {"pairwise"} else "panel" if "pairwise" in names else "rate"
+        needs_scores = self.margin > 0 or self.samples > 1
+        return "rate" if needs_scores else "pairwise"
 
     def model_for(self, role: Role | None) -> ModelSettings:
-        """The settings of the model that plays ``role``; ``None`` = the general ones, which `mtagent rate` goes by.
+        """The settings of the model for ``role``; ``None`` = the general settings, which `mtagent rate` uses.
 
-        The judge is asked like the post-editor if nothing is said.
+        By default the judge is asked like the post-editor.
         """
         general = ModelSettings.model_validate({name: getattr(self, name) for name in ModelSettings.model_fields})
         if role is None:
             return general
-        own: ModelSettings = getattr(self, role)
+        of_role: ModelSettings = getattr(self, role)
         if role == "judge":
-            own = own.model_copy(update={"model": own.model or self.judge_model})
+            of_role = of_role.model_copy(update={"model": of_role.model or self.judge_model})
             general = self.model_for("postedit")
-        return general.model_copy(update=own.model_dump(exclude_none=True, include=set(ModelSettings.model_fields)))
+        update = of_role.model_dump(exclude_none=True, include=set(ModelSettings.model_fields))
+        return general.model_copy(update=update)
 
     def for_results(self) -> dict[str, Any]:
-        """The settings that results depend on, as plain data, but for what the calibration says."""
+        """The settings that results depend on, as plain data, without the content of the calibration."""
         pace = {"concurrency", "requests_per_minute", "tokens_per_minute", "timeout", "deadline", "give_up_after"}
         money = {"prices", "budget", "token_budget"}
-        apart = {"store", "run", "limit", "calibration", "rules_first"}  # the stages say whether the rules go first
-        added = {name for name in ADDED if getattr(self, name) == Config.model_fields[name].default}
-        dumped = self.model_dump(mode="json", exclude=pace | money | apart | added, exclude_none=True)
-        if self.stages is not None:  # where there are candidates, the job says so
-            dumped["stages"] = [stage for stage in self.stages if stage != "rerank"]
-        if self.context:  # former versions showed sources alone
-            dumped["context"] = f"{self.context} with translations"
-        return {name: value for name, value in dumped.items() if value != {}}
+        apart = {"store", "run", "limit", "calibration", "rules_first"}  # the stages show whether the rules come first
+        unset = {name for name in ADDED if getattr(self, name) == Config.model_fields[name].default}
+        settings = self.model_dump(mode="json", exclude=pace | money | apart | unset, exclude_none=True)
+        if self.stages is not None:  # the job adds rerank if there are candidates
+            settings["stages"] = [stage for stage in self.stages if stage != "rerank"]
+        if self.context:  # former versions showed only sources
+            settings["context"] = f"{self.context} with translations"
+        return {name: value for name, value in settings.items() if value != {}}
 
 
 class Settings(TypedDict, total=False):
@@ -434,7 +450,7 @@ class Settings(TypedDict, total=False):
 
 
 ADDED = ("samples", "gate_calls", "proposals", "embeddings")
-"""Settings that came later: at their defaults they stand in no run, so that runs of before keep their names."""
+"""Settings that were added later: their defaults are not stored with a run, so that earlier runs keep their names."""
 
 PRESETS: dict[str, dict[str, Any]] = {
     "safe": {},
@@ -511,7 +527,7 @@ def load(file: Path | SettingsFile | None = None, overrides: Mapping[str, Any] |
         file = SettingsFile.read(file)
     path = None if file is None else file.path
     data = {} if file is None else file.settings()
-    if "judge_model" in given:  # goes before the table in the file, like every option
+    if "judge_model" in given:  # it overrides the table in the file, like every option
         given["judge"] = {"model": given["judge_model"], **given.get("judge", {})}
     preset = given.get("preset", data.get("preset", "safe"))
     settings = _merged(PRESETS.get(str(preset), {}), data, given)
@@ -520,58 +536,63 @@ def load(file: Path | SettingsFile | None = None, overrides: Mapping[str, Any] |
         config._file = path
     except ValidationError as error:
         raise ConfigError(_explain(error, path, data, given)) from None
-    if twice := next((spec for spec in config.judges if config.judges.count(spec) > 1), None):
-        raise ConfigError(f"judge: {twice} is named twice and would rate the same: samples asks for more ratings")
-    compare = [spec.partition(":")[0] == "pairwise" for spec in config.judges]
-    if config.judges and (
-        config.gate in ("none", "guards")
-        or (config.gate in ("rate", "qe") and any(compare))
-        or (config.gate == "pairwise" and not all(compare))
-    ):
-        raise ConfigError(
-            f"the judge {' and '.join(config.judges)} does not decide in the gate {config.gate}: leave gate "
-            "out, and the judges decide"
-        )
-    if config.gate in ("none", "guards") and (config.samples > 1 or config.margin):
-        name = "samples" if config.samples > 1 else "margin"
-        raise ConfigError(f"{name}: is about judges' scores, and the gate {config.gate} asks none: leave gate out")
-    if config.gate == "pairwise" or (config.judges and all(compare)):
-        for name, is_set in (("margin", config.margin > 0), ("samples", config.samples > 1)):
-            if is_set:
-                raise ConfigError(
-                    f"{name}: is about scores, and comparisons have none: name a judge that rates, or set gate=rate"
-                )
-    if config.quorum and config.gate not in (None, "panel", "rate", "pairwise"):
-        raise ConfigError(f"quorum: {config.quorum} judges must agree, which the gate {config.gate} does not ask")
-    if config.cautious and config.calibration is None:
-        raise ConfigError("cautious: only a calibrated gate knows the chance of a gain: set calibration")
-    if config.calibration is not None and config.margin:
-        raise ConfigError(
-            f"margin: {config.margin:g} is set beside the calibration {config.calibration}: give one of the two"
-        )
+    _refuse_unfit_gate(config)
     _refuse_unpublished(config)
     if config.calibration is not None:
         refuse_pipe(config.calibration, "calibration")
     if config.instructions is not None:
         refuse_pipe(config.instructions, "instructions")
     if config.prompts is not None:
-        # If nothing were said, the prompts that come with mtagent would be used in place of the user's own.
+        # Without an error, mtagent's prompts would be used instead of the user's.
         if not config.prompts.is_dir():
             what = "is a file; name its folder" if config.prompts.exists() else "no such folder"
             raise ConfigError(f"prompts {config.prompts}: {what}")
         if not any(config.prompts.glob("*.toml")):
-            raise ConfigError(f"prompts {config.prompts}: there is no prompt in it, which would be a file NAME.toml")
+            raise ConfigError(f"prompts {config.prompts}: has no prompt, which would be a file NAME.toml")
     if config.source_lang is not None and config.source_lang == config.target_lang:
         raise ConfigError(f"source and target language are both {config.source_lang}")
     return config
 
 
+def _refuse_unfit_gate(config: Config) -> None:
+    """Raise :class:`ConfigError` if the gate, its judges and its settings do not go together."""
+    for spec in config.judges:
+        if config.judges.count(spec) > 1:
+            raise ConfigError(f"judge: {spec} is named twice and would rate the same: samples asks for more ratings")
+    compares = [spec.partition(":")[0] == "pairwise" for spec in config.judges]
+    asks_nobody = config.gate in ("none", "guards")
+    compares_in_rating_gate = config.gate in ("rate", "qe") and any(compares)
+    rates_in_comparing_gate = config.gate == "pairwise" and not all(compares)
+    if config.judges and (asks_nobody or compares_in_rating_gate or rates_in_comparing_gate):
+        raise ConfigError(
+            f"the judge {' and '.join(config.judges)} does not decide in the gate {config.gate}: leave gate "
+            "out, and the judges decide"
+        )
+    if asks_nobody and (config.samples > 1 or config.margin):
+        name = "samples" if config.samples > 1 else "margin"
+        raise ConfigError(f"{name}: is about judges' scores, and the gate {config.gate} asks no judge: leave gate out")
+    if config.gate == "pairwise" or (config.judges and all(compares)):
+        for name, is_set in (("margin", config.margin > 0), ("samples", config.samples > 1)):
+            if is_set:
+                raise ConfigError(
+                    f"{name}: is about scores, and comparisons have none: name a judge that rates, or set gate=rate"
+                )
+    if config.quorum and config.gate not in (None, "panel", "rate", "pairwise"):
+        raise ConfigError(f"quorum: the gate {config.gate} does not count judges' votes: leave quorum or gate out")
+    if config.cautious and config.calibration is None:
+        raise ConfigError("cautious: only a calibrated gate knows the chance of a gain: set calibration")
+    if config.calibration is not None and config.margin:
+        raise ConfigError(
+            f"margin: {config.margin:g} is set beside the calibration {config.calibration}: give one of the two"
+        )
+
+
 def _refuse_unpublished(config: Config) -> None:
-    """Raise :class:`ConfigError` for a setting without effect because the papers' requests do not show it."""
+    """Raise :class:`ConfigError` for a setting that has no effect because the papers' requests do not show it."""
     if config.preset == "paper" and config.context:
         raise ConfigError(
-            f"context: is {config.context}, and the preset paper shows no neighbouring segments, as the papers do not: "
-            "leave context or preset=paper out"
+            f"context: is {config.context}, but like the papers the preset paper shows no neighbouring segments: leave "
+            "context or preset=paper out"
         )
     for name in ("glossary", "keep"):
         path = getattr(config, name)
@@ -580,27 +601,28 @@ def _refuse_unpublished(config: Config) -> None:
 
 
 def refuse_idle_terms(config: Config, name: str, terms: str) -> None:
-    """Raise :class:`ConfigError` where ``terms``, given as the setting ``name``, would neither be shown nor checked.
+    """Raise :class:`ConfigError` if ``terms``, given as the setting ``name``, would neither be shown nor checked.
 
-    The preset ``paper`` shows none. The guards check them where there is a gate, and the rules where they run.
+    The preset ``paper`` shows no terms. The guards check them if there is a gate, and the rules if they run.
     """
     evaluator = (config.evaluator or "").partition(":")[0]
     are_checked = config.gate != "none" or config.rules_first or evaluator == "rules"
     if config.preset == "paper" and not are_checked:
         raise ConfigError(
-            f"{name}: {terms} has no effect: the preset paper shows no terms, as the papers do not, and the gate none "
-            f"checks none; leave {name} out, or have the guards check its terms with gate=guards"
+            f"{name}: {terms} has no effect: the preset paper shows no terms, like the papers, and the gate none "
+            f"checks no terms; leave {name} out, or have the guards check its terms with gate=guards"
         )
 
 
 def _merged(*layers: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of all ``layers``; later ones go first, in tables setting by setting."""
+    """The settings of all ``layers``. Later layers override earlier ones, in tables setting by setting."""
     merged: dict[str, Any] = {}
-    for name, value in (item for layer in layers for item in layer.items()):
-        former = merged.get(name)
-        if isinstance(former, Mapping) and isinstance(value, Mapping):
-            value = {**former, **value}
-        merged[name] = value
+    for layer in layers:
+        for name, value in layer.items():
+            former = merged.get(name)
+            if isinstance(former, Mapping) and isinstance(value, Mapping):
+                value = {**former, **value}
+            merged[name] = value
     return merged
 
 
@@ -619,15 +641,18 @@ def parse_stages(spec: str) -> tuple[Stage, ...]:
 
 
 def _explain(error: ValidationError, path: Path | None, data: Mapping[str, Any], given: Mapping[str, Any]) -> str:
+    """What is wrong with the first wrong setting, and the file if it is from there."""
     first = error.errors()[0]
-    name, top = ".".join(str(part) for part in first["loc"]), str(first["loc"][0])
+    name = ".".join(str(part) for part in first["loc"])
+    top = str(first["loc"][0])
     where = f"{path}: " if path and top in data and top not in given else ""
     if first["type"] == "extra_forbidden":
-        tables = JudgeSettings if top == "judge" else ModelSettings
-        known = tables.model_fields if len(first["loc"]) > 1 else Config.model_fields
-        near = difflib.get_close_matches(str(first["loc"][-1]), known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else "; `mtagent config` lists the settings"
-        return f"{where}unknown setting {name!r}{hint}"
+        table: type[Record] = Config
+        if len(first["loc"]) > 1:
+            table = JudgeSettings if top == "judge" else ModelSettings
+        near = difflib.get_close_matches(str(first["loc"][-1]), table.model_fields, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "`mtagent config` lists the settings"
+        return f"{where}unknown setting {name!r}; {hint}"
     if first["type"] == "value_error" or first["loc"][-1] in _NOT_SHOWN or key_in(str(first["input"])):
         return f"{where}{name}: {first['msg'].removeprefix('Value error, ')}"
     return f"{where}{name}: {first['msg'].lower()} (got {masked(repr(first['input']))})"

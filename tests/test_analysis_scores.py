@@ -623,4 +623,4 @@ def test_a_failed_rating_of_a_run_says_why_it_is_missing(files: Shell) -> None:
     files.write("gold.tsv", "system\tid\tmqm", *(f"{who}\t{n}\t-{n}" for who in ("one", "two") for n in (1, 2, 3)))
     message = refused(files("meta-eval --run stored --human gold.tsv"))
     assert "the score of segment '1' of system 'two' by spans-file is missing (" in message
-    assert "holds no ratings of system 'two'" in message
+    assert "has no ratings of system 'two'" in message

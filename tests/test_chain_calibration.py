@@ -232,7 +232,7 @@ def test_what_cannot_be_calibrated_is_refused_and_a_gate_of_one_s_own_keeps_what
     threshold = calibration(shell, "threshold.json", gain=None)
     for of, own_gate, evaluator, message in (
         (path, Cautious(judge), None, "the gate is cautious"),
-        (empty, RateGate(judge), judge, "nothing to use"),
+        (empty, RateGate(judge), judge, "cannot be used: it has no expected gain"),
         (threshold, OpenGate("guards"), None, "nobody rates here"),
     ):
         with pytest.raises(ConfigError, match=message):
@@ -350,7 +350,7 @@ def test_the_gate_gain_is_refused_without_an_expected_gain(shell: Shell) -> None
     for options in ("", "--calibration gate.json"):
         done = shell.postedit(f"--evaluator rules --judge rules --gate gain -o out.txt {options}")
         assert done.code == 1
-        assert "the gate gain goes by an expected gain: set calibration to a file" in done.last
+        assert "the gate gain decides by an expected gain: set calibration to a file" in done.last
 
 
 def test_a_gain_that_counts_scores_before_is_shown_with_whose_scores_it_was_held_against(shell: Shell) -> None:

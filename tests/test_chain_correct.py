@@ -168,7 +168,7 @@ def test_fixes_in_many_shapes(reply: str) -> None:
         ('[{"suggestion": "x"}, {"suggestion": "y"}]', "'None' is not the number"),
         ('[{"number": 1}, {"number": 2}]', "no suggestion"),
         ('[{"number": 1, "suggestion": ["a", "b"]}, {"number": 2, "suggestion": ""}]', "no suggestion"),
-        ('["holen", ""]', "no object"),
+        ('["holen", ""]', "isn.t an object"),
         (f'[{{"number": "{"9" * 5000}", "suggestion": "x"}}]', "999' is not the number"),
         ('{"1": "holen", "1": ""}', "same thing twice"),
     ],

@@ -251,8 +251,8 @@ def test_compare_and_report_tell_what_was_left_alone(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--triage rules", "triage rules: nothing says from which score on a text is left alone: set triage_above"),
-        ("--triage-above 3", "triage_above: 3 is a score of no evaluator: set triage"),
+        ("--triage rules", "triage rules: no score is known from which a text is left alone: set triage_above"),
+        ("--triage-above 3", "triage_above: 3 needs an evaluator that gives scores: set triage"),
         ("--triage rules --triage-above nan", "triage_above: input should be a finite number"),
         ("--triage rulez --triage-above 3", "no evaluator 'rulez'; did you mean 'rules'"),
         ("--triage pairwise --triage-above 3", "pairwise compares two texts and does not rate"),

@@ -13,7 +13,7 @@ import pytest
 from mtagent.errors import ConfigError, EvaluationError, MetricError
 from mtagent.evaluators import metric as by_comet
 from mtagent.evaluators.metric import InBatches
-from mtagent.llm.dialogue import together
+from mtagent.llm.gathering import together
 from mtagent.records import Rating, Segment
 from tests.comet_environment import BARE, SEGMENTS, SOURCES, Fake, alive, until, worker_of
 from tests.commands import Shell, start

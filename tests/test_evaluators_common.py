@@ -204,7 +204,7 @@ async def test_a_rating_is_signed_with_all_that_it_depends_on(spec: str, signed:
         ("m-mad:rounds=0", "needs at least 1 round, not 0"),
         ("himate:turns=0", "a discussion needs at least 1 turn"),
         ("himate:threshold=0.5", "is never reached"),
-        ("himate:threshold=nan", "lets nothing be decided"),
+        ("himate:threshold=nan", "must be a number of at most 0, not nan"),
         ("rate:rounds=1", "rounds=1 is too few"),
     ],
 )

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from mtagent.errors import ConfigError, RatingParseError
-from mtagent.evaluators.confidence import Calibration, file_of, write
+from mtagent.evaluators.confidence import ConfidenceThreshold, file_of, write
 from mtagent.evaluators.himate import PROMPTS, HiMATE
 from mtagent.evaluators.typology import SUBTYPES, subtype_of
 from mtagent.llm.fake import ScriptedLLM
@@ -282,7 +282,7 @@ async def test_without_a_threshold_every_confirmed_error_is_discussed_and_it_is_
     assert steps(rating)["discuss"] == 4
     assert "|threshold:none(all discussed)|" in rating.signature
     assert rating.warnings == (
-        "no threshold is calibrated for m and en-fr, so that every confirmed error was discussed; calibrate: "
+        "no threshold is calibrated for m and en-fr, so every confirmed error was discussed; calibrate: "
         "python -m wmt.himate_threshold -s DEV.src -t DEV.tgt -l en-fr --model m",
     )
 
@@ -294,7 +294,7 @@ def calibrated(folder: Path, **changes: Any) -> None:
     }  # fmt: skip
     path = file_of(folder, "m", "en-fr")
     path.parent.mkdir(exist_ok=True)
-    write(Calibration(**fields), path)
+    write(ConfidenceThreshold(**fields), path)
 
 
 async def test_the_calibrated_threshold_of_model_and_language_pair_is_used(tmp_path: Path) -> None:
@@ -372,8 +372,8 @@ async def test_what_the_other_agents_found_is_kept_with_a_warning_and_all_calls(
 @pytest.mark.parametrize(
     ("unreadable", "errors", "warning"),
     [
-        (f"correct {GRAMMAR}", [(SPELLING, "minor"), (GRAMMAR, "major")], "its errors stand unchecked"),
-        (f"verify {GRAMMAR}", [(SPELLING, "minor"), (GRAMMAR, "major")], "its errors stand unchecked"),
+        (f"correct {GRAMMAR}", [(SPELLING, "minor"), (GRAMMAR, "major")], "its errors count unchecked"),
+        (f"verify {GRAMMAR}", [(SPELLING, "minor"), (GRAMMAR, "major")], "its errors count unchecked"),
         (f"discuss {GRAMMAR}", [(SPELLING, "minor"), (GRAMMAR, "major")], "its discussion ends where a reply"),
     ],
 )
@@ -437,13 +437,12 @@ async def test_the_papers_examples_go_the_papers_way(number: int, data: Path) ->
     by_name = {finding.subtype.name: finding for finding in findings if finding.flagged}
 
     assert set(by_name) == {finding["subtype"] for finding in example["subtype_evaluation"]}
-    verdicts = {name: finding.check.verdict for name, finding in by_name.items() if finding.check}
+    verdicts = {name: finding.reflection.verdict for name, finding in by_name.items() if finding.reflection}
     assert verdicts == {name: said["verdict"] for name, said in example["self_reflection"].items()}
     after = set(example.get("after_self_reflection", ())) or {n for n, v in verdicts.items() if v == "corrected"}
     confident = set(example.get("confident_after_reflection", ()))
-    assert (
-        {name for name, finding in by_name.items() if finding.talk} == set(example["discussion"]) == after - confident
-    )
+    discussed_names = {name for name, finding in by_name.items() if finding.discussion}
+    assert discussed_names == set(example["discussion"]) == after - confident
     final = {(finding["severity"], finding["subtype"], finding["span"]) for finding in example["final"]}
     assert {(e.severity, e.category.partition("/")[2], e.text) for e in rating.errors or ()} == final
     assert rating.score == example["final_score"]

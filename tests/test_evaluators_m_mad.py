@@ -21,8 +21,8 @@ from mtagent.evaluators.m_mad import (
     opposed,
     parse,
     parse_statement,
-    remembered,
     settled,
+    with_former_places,
 )
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, ErrorSpan, Message, Segment
@@ -407,11 +407,11 @@ def test_a_place_keeps_its_worst_error_and_of_equals_the_first_of_the_typology()
 def test_an_error_without_context_is_remembered_where_it_was() -> None:
     first = span("der", "fluency/grammar", "major", 7, before="mit ", after=" Frau")
     again = span("der", "fluency/grammar", "minor")
-    assert remembered([again], [first]) == (first.model_copy(update={"severity": "minor"}),)
-    assert remembered([again], [first, span("der", "fluency/grammar", "major", 20)]) == (again,)
+    assert with_former_places([again], [first]) == (first.model_copy(update={"severity": "minor"}),)
+    assert with_former_places([again], [first, span("der", "fluency/grammar", "major", 20)]) == (again,)
     elsewhere = span("der", "fluency/grammar", "minor", 30, before="auf ")
-    assert remembered([elsewhere], [first]) == (elsewhere,)
-    assert remembered([again], [span("den", "fluency/grammar", "major", 7)]) == (again,)
+    assert with_former_places([elsewhere], [first]) == (elsewhere,)
+    assert with_former_places([again], [span("den", "fluency/grammar", "major", 7)]) == (again,)
 
 
 def test_an_omission_is_remembered_as_one_though_its_words_stand_in_the_text_by_chance() -> None:
@@ -420,7 +420,7 @@ def test_an_omission_is_remembered_as_one_though_its_words_stand_in_the_text_by_
         '[{"error_span": "on", "category": "omission", "severity": "minor"}]', "Sie bleibt zu on.", "accuracy"
     )
     assert said.side == "translation"
-    assert [(error.side, error.before, error.start) for error in remembered([said], [first])] == [
+    assert [(error.side, error.before, error.start) for error in with_former_places([said], [first])] == [
         ("omission", "bleibt ", None)
     ]
 
@@ -428,7 +428,7 @@ def test_an_omission_is_remembered_as_one_though_its_words_stand_in_the_text_by_
 def test_a_missing_word_is_not_put_where_the_same_word_was_wrong() -> None:
     wrong = span("on", "accuracy/mistranslation", "major", 14)
     missing = span("on", "accuracy/omission", "minor", side="omission")
-    assert remembered([missing], [wrong]) == (missing,)
+    assert with_former_places([missing], [wrong]) == (missing,)
 
 
 def test_annotations_are_shown_as_they_are_asked_for_and_can_be_read_again() -> None:

@@ -137,7 +137,7 @@ async def test_what_is_not_suggested_is_asked_for_in_one_request_and_drives_the_
         (span("nirgends", suggestion="x"), "the span is not in the text"),
         (span("e", start=None, end=None, suggestion="x"), "the span stands only inside words"),
         (span("on Friday", side="omission", suggestion="am Freitag"), "no anchor tells where text is missing"),
-        (span("sammeln", suggestion="sammeln"), "the suggestion is what stands there"),
+        (span("sammeln", suggestion="sammeln"), "the suggestion is already there"),
     ],
 )
 async def test_what_cannot_be_mended_is_kept_with_a_warning_or_dropped_and_it_is_said(
@@ -285,7 +285,7 @@ def test_what_is_wrong_with_its_name_is_said(options: str, message: str) -> None
 
 
 def test_another_model_judges_only_where_there_is_a_way_to_ask_it() -> None:
-    with pytest.raises(ConfigError, match="judge-model=x: there is no way to ask another model here"):
+    with pytest.raises(ConfigError, match="judge-model=x: no other model can be asked here"):
         make_evaluator("mqm-ape:judge-model=x", Surroundings(judge(), Config(), Path("nowhere")))
 
 

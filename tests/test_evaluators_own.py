@@ -117,14 +117,14 @@ def plain(self: Any, segment: Segment, translation: Any) -> Any:
 
 OBJECTS = [
     (Picky, "Picky is a class: pass an object of it"),
-    (like_an_evaluator("Nameless", rate=rated_by_nobody), "Nameless has no `name` that is a text"),
-    (like_an_evaluator("Blank", rate=rated_by_nobody, name=" "), "Blank has no `name` that is a text"),
+    (like_an_evaluator("Nameless", rate=rated_by_nobody), "Nameless has no string `name`"),
+    (like_an_evaluator("Blank", rate=rated_by_nobody, name=" "), "Blank has no string `name`"),
     (like_an_evaluator("Silent", name="silent"), "Silent has no method `rate`"),
     (like_an_evaluator("Plain", rate=plain, name="plain"), "Plain.rate is not async: write `async def`"),
     (like_an_evaluator("Generating", rate=generating, name="g"), "Generating.rate is not async: write `async def`"),
     (
         like_an_evaluator("Narrow", rate=narrow, name="narrow"),
-        "Narrow.rate cannot be called with a segment and what to rate of it (too many positional arguments)",
+        "Narrow.rate cannot be called with a segment and a translation (too many positional arguments)",
     ),
     (
         like_an_evaluator("PlainTogether", rate=rated_by_nobody, rate_all=plain, name="together"),
@@ -149,7 +149,7 @@ def test_what_is_no_evaluator_is_refused_at_once_with_what_one_looks_like(
         door(wrong)
     assert str(refused.value).startswith(message)
     assert str(refused.value).endswith(
-        "an evaluator is an object with `name`, a text, and `async def rate(self, segment, translation) -> Rating`"
+        "an evaluator is an object with a string `name` and `async def rate(self, segment, translation) -> Rating`"
     )
 
 

@@ -35,7 +35,9 @@ READERS: dict[str, Callable[..., object]] = {
     "eaprompt_once": eaprompt.parse_once,
     "headed": lambda reply, translation, options=None: headings.read_headed(reply, translation, **(options or {})),
     "himate_correction": lambda reply, fields, text: himate.parse_correction(reply, Segment(**fields), text),
-    "himate_opinion": lambda reply, views: himate.parse_opinion(reply, tuple(himate.View(*view) for view in views)),
+    "himate_opinion": lambda reply, views: himate.parse_statement(
+        reply, tuple(himate.ErrorOpinion(*view) for view in views)
+    ),
     "himate_subtype": read_subtype,
     "himate_sure": himate.parse_sure,
     "himate_verdict": himate.parse_verdict,

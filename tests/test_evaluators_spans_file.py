@@ -150,11 +150,11 @@ def test_an_unknown_or_edited_text_is_refused_and_never_error_free(kind: str, tm
     path = made(kind, tmp_path, Case("1", SOURCE, TEXT, (NICHT,)))
     edited = "Die Bank zahlt nicht, die Bänke"
     difference = r"'t, die Bänke' is 't, die Bank\.' there \(character 28\).*set judge, or gate=guards"
-    with pytest.raises(EvaluationError, match=f"'1': is not the translation that was rated at .*x.seg.*{difference}"):
+    with pytest.raises(EvaluationError, match=f"'1': isn't the translation that was rated at .*x.seg.*{difference}"):
         rate(path, translation=edited)
     with pytest.raises(EvaluationError, match="segment '1': has another source at"):
         rate(path, segment(source="The bench pays."))
-    with pytest.raises(EvaluationError, match=r"segment '7': .*x\.seg\.rating holds no annotation of this translation"):
+    with pytest.raises(EvaluationError, match=r"segment '7': .*x\.seg\.rating has no annotation of this translation"):
         rate(path, segment("7", "Else."), "Anders.")
     assert short(rate(path, segment("7")).errors)[0][0] == "nicht"  # another id, the same texts
 
@@ -162,7 +162,7 @@ def test_an_unknown_or_edited_text_is_refused_and_never_error_free(kind: str, tm
 @pytest.mark.parametrize("kind", ["mtme", "comet", "jsonl"])
 def test_not_rated_is_an_error(kind: str, tmp_path: Path) -> None:
     path = made(kind, tmp_path, Case("1", SOURCE, TEXT, None), Case("2", "Yes.", "Ja.", ()))
-    with pytest.raises(EvaluationError, match="segment '1': was not rated, says"):
+    with pytest.raises(EvaluationError, match="segment '1': was not rated at"):
         rate(path)
 
 
@@ -203,7 +203,7 @@ def test_the_same_texts_twice_need_an_id_or_a_document(tmp_path: Path) -> None:
     assert rate(path, segment("5", "Yes."), "Ja.").errors == ()
     assert short(rate(path, segment("1", "Yes.", document="b"), "Ja.").errors)[0][3:5] == (0, 2)
     with pytest.raises(
-        EvaluationError, match=r"its texts stand at .*:1, .*:2 with different errors; give it its id there"
+        EvaluationError, match=r"its texts are at .*:1, .*:2 with different errors; give it its id there"
     ):
         rate(path, segment("1", "Yes."), "Ja.")
 
@@ -217,7 +217,7 @@ def test_files_without_texts_are_matched_by_number(tmp_path: Path) -> None:
     assert (short(rating.errors), rating.warnings) == (short((NICHT,)), (UNCHECKED,))
     with pytest.raises(EvaluationError, match="segment '1': was not rated"):
         rate(path, system="a")
-    with pytest.raises(EvaluationError, match="it tells segments by their numbers, as line-aligned files do"):
+    with pytest.raises(EvaluationError, match="it identifies segments by their numbers, as line-aligned files do"):
         rate(path, segment("talk.4"), system="a")
     with pytest.raises(EvaluationError, match="this is not the translation that was rated"):
         rate(path, segment("2"), "Kurz.", system="a")
@@ -279,7 +279,7 @@ def test_control_items_of_an_esa_campaign_are_left_out(tmp_path: Path) -> None:
     left_out = [row.format(2, "BAD", "doc"), row.format(2, "TGT", "doc#dup"), row.format(2, "TGT", "doc-tutorial-1")]
     path = write(tmp_path / "a.csv", kept + "".join(left_out))
     assert rate(path).explanation == f"rated by r ({path}:1); ESA score 80"
-    with pytest.raises(EvaluationError, match="holds no annotation"):
+    with pytest.raises(EvaluationError, match="has no annotation"):
         rate(path, segment("2"))
 
 
@@ -335,10 +335,10 @@ def test_no_system_gets_the_ratings_of_another(option: str, files: Shell) -> Non
     code, scores, errors, said = rate_systems(files, "s1.txt s2.txt", f"a.seg.rating{option}")
     assert (code, scores) == (3, {"s1": [-5.0] * 3, "s2": [None] * 3})
     assert [error.partition("a.seg.rating ")[2] for error in errors] == [
-        "holds no ratings of system 's2'; it has those of s1"
+        "has no ratings of system 's2'; it has ratings of s1"
     ] * 3
     assert said.count("cannot be checked") == 1
-    assert "mtagent: 3 ratings carry warnings; the first: s1/1: the file holds no texts: that this is" in said
+    assert "mtagent: 3 ratings carry warnings; the first: s1/1: the file has no texts, so it cannot be" in said
 
 
 def test_each_system_gets_its_own_ratings(files: Shell) -> None:
@@ -383,7 +383,7 @@ def test_equal_texts_of_two_systems_have_the_ratings_of_each(files: Shell) -> No
 def test_post_editing_tells_of_warnings_too(files: Shell) -> None:
     ratings(files, "s2")
     done = files.postedit("--evaluator spans-file:path=a.seg.rating --gate guards --stages pe")
-    assert "mtagent: 3 ratings carry warnings; the first: 1: the file holds no texts" in done.err
+    assert "mtagent: 3 ratings carry warnings; the first: 1: the file has no texts" in done.err
 
 
 HEAD = ("system", "doc", "doc_id", "seg_id", "rater", "source", "target", "category", "severity")

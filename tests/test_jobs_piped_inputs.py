@@ -122,7 +122,11 @@ def test_a_report_and_an_export_read_standard_input_once(folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("nowhere", "no such folder"), ("en.txt", "is a file; name its folder"), ("empty", "there is no prompt in it")],
+    [
+        ("nowhere", "no such folder"),
+        ("en.txt", "is a file; name its folder"),
+        ("empty", "has no prompt, which would be a file"),
+    ],
 )
 def test_prompts_that_are_not_there_are_told(name: str, reason: str, shell: Shell) -> None:
     (shell.folder / "empty").mkdir()

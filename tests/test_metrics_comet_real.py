@@ -17,7 +17,7 @@ import pytest
 
 from mtagent.analysis.score import ScoreOptions, score_texts
 from mtagent.evaluators import metric as metric_evaluators
-from mtagent.llm.dialogue import together
+from mtagent.llm.gathering import together
 from mtagent.metrics.comet import VARIABLE
 from mtagent.metrics.protocol import make_metric
 from mtagent.records import Rating, Segment

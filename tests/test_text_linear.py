@@ -77,7 +77,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "himate subtype": lambda reply: himate.parse_subtype(reply, TEXT, SUBTYPES[0]),
     "himate correction": lambda reply: himate.parse_correction(reply, segment(), TEXT),
     "himate verdict": himate.parse_verdict, "himate sure": himate.parse_sure,
-    "himate opinion": lambda reply: himate.parse_opinion(reply, ()),
+    "himate opinion": lambda reply: himate.parse_statement(reply, ()),
     "typology": typology.category_of, "m-mad": lambda reply: m_mad.parse(reply, TEXT),
     "m-mad judgement": lambda reply: m_mad.parse_judgement(reply, TEXT),
     "m-mad consensus": m_mad.parse_consensus, "rate actions": rate.read_actions,

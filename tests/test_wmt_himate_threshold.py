@@ -13,7 +13,7 @@ from bench.harness import simulator
 from mtagent.config import Config
 from mtagent.errors import AuthenticationError, ConfigError, InputError, MtagentError
 from mtagent.evaluators import confidence
-from mtagent.evaluators.confidence import Calibration
+from mtagent.evaluators.confidence import ConfidenceThreshold
 from mtagent.jobs.inputs import Files
 from mtagent.jobs.parts import OwnParts
 from mtagent.llm import prompts
@@ -76,7 +76,7 @@ def config(tmp_path: Path) -> Config:
     return Config(source_lang="en", target_lang="es-MX", store=tmp_path / "store.db")
 
 
-async def calibrated(config: Config, files: Files, llm: ScriptedLLM, **more: object) -> Calibration:
+async def calibrated(config: Config, files: Files, llm: ScriptedLLM, **more: object) -> ConfidenceThreshold:
     chains: list[Chain] = []
     calibration, run = await calibrate_file(
         config, files, own=OwnParts(llm=llm), on_start=lambda *_: None, on_chain=chains.append, **more  # type: ignore[arg-type]
@@ -89,7 +89,7 @@ async def test_the_threshold_is_the_percentile_of_all_verifications(config: Conf
     llm = scripted()
     calibration = await calibrated(config, files, llm)
     # two verdicts of 8 and two of 3 tokens, -0.25 each: -2, -2, -0.75, -0.75
-    assert calibration == Calibration(
+    assert calibration == ConfidenceThreshold(
         model="m/1", pair="en-es", threshold=calibration.threshold, percentile=60, n=4, smallest=-2, largest=-0.75,
         confidence="logprobs", prompts=calibration.prompts, segments=4, failed=0,
     )  # fmt: skip

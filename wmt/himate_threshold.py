@@ -28,7 +28,7 @@ from mtagent.cli.terminal import say
 from mtagent.config import Config
 from mtagent.errors import FATAL, ConfigError, InputError, MtagentError
 from mtagent.evaluators import confidence
-from mtagent.evaluators.confidence import Calibration, Kind, keep
+from mtagent.evaluators.confidence import ConfidenceThreshold, Kind, keep
 from mtagent.evaluators.himate import HiMATE, Reflection
 from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import Files, OpenFiles
@@ -52,7 +52,7 @@ async def calibrate_file(
     own: OwnParts = OwnParts(),
     on_start: Callable[[str, int, int], None],
     on_chain: Callable[[Chain], None],
-) -> tuple[Calibration, RunSummary]:
+) -> tuple[ConfidenceThreshold, RunSummary]:
     """The ``percent``-th percentile of the confidences of all verifications of the translations in ``files``.
 
     The run is stored, so that the same command again pays only for what is missing, also for another percentile.
@@ -127,13 +127,16 @@ async def _reflect(evaluator: HiMATE, segment: Segment) -> tuple[Step, list[Refl
     if not (segment.source.strip() and text.strip()):
         return Step(stage="postedit", text=text, verdict="unchanged", cause=PlainCause(kind="blank")), []
     try:
-        rating, findings = await evaluator.assess(segment, text)
+        rating, results = await evaluator.assess(segment, text)
     except FATAL:
         raise
     except MtagentError as error:
         cause = ErrorCause.of(error)
         return Step(stage="postedit", text=text, verdict="failed", cause=cause, calls=error.calls), []
-    checks = [finding.check for finding in findings if finding.check and finding.check.confidence is not None]
+    checks = []
+    for result in results:
+        if result.reflection is not None and result.reflection.confidence is not None:
+            checks.append(result.reflection)
     noted = NotedCause(kind="other", detail=f"calibration: {len(checks)} confidences")
     step = Step(stage="postedit", text=text, verdict="unchanged", cause=noted, ratings=(rating,), calls=rating.calls)
     return step, checks
@@ -141,7 +144,7 @@ async def _reflect(evaluator: HiMATE, segment: Segment) -> tuple[Step, list[Refl
 
 def _calibration(
     evaluator: HiMATE, pair: str, checks: list[Reflection], percent: float, segments: tuple[int, int]
-) -> Calibration:
+) -> ConfidenceThreshold:
     values = [check.confidence for check in checks if check.confidence is not None]
     if len(values) < FEWEST:
         why = f"{segments[1]} of {segments[0]} segments failed" if segments[1] else "take more segments with errors"
@@ -153,7 +156,7 @@ def _calibration(
         raise ConfigError(
             "the server gives log-probabilities for some replies only: calibrate with --confidence verbal"
         )
-    return Calibration(
+    return ConfidenceThreshold(
         model=evaluator.model,
         pair=pair,
         threshold=confidence.percentile(values, percent),

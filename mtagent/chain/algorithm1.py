@@ -20,14 +20,16 @@ MIN_SAFE_SPAN_LEN = 2
 def substitute(text: str, errors: Iterable[ErrorSpan]) -> tuple[str, tuple[Edit, ...]]:
     """The text after sequential substitution, and one edit without offsets for each span that suggests something.
 
-    The paper reads a JSON object keyed by span: of equal spans only the last is left, in the first one's place.
+    The paper reads a JSON object keyed by span: of equal spans only the last is left, in the place of the first.
     """
-    suggesting = [
-        (error, new)
-        for error in {error.text: error for error in errors}.values()
-        if (new := (error.suggestion or "").strip()) not in ("", error.text)
-    ]
-    corrected, edits = text, []
+    by_span = {error.text: error for error in errors}
+    suggesting = []
+    for error in by_span.values():
+        new = (error.suggestion or "").strip()
+        if new not in ("", error.text):
+            suggesting.append((error, new))
+    corrected = text
+    edits = []
     for error, new in suggesting:
         outcome: Outcome = "not-found"
         if len(error.text) < MIN_SAFE_SPAN_LEN:
@@ -40,8 +42,13 @@ def substitute(text: str, errors: Iterable[ErrorSpan]) -> tuple[str, tuple[Edit,
             except (re.error, IndexError) as failure:
                 why = f"a suggestion failed as a template ({failure}), and the paper then drops all edits"
                 return text, tuple(_edit(error, new, "not-found", why) for error, new in suggesting)
-            outcome = "applied" if count else "not-found"
-            detail = f"{count} times" if count > 1 else None if count else "the span is not in the text"
+            detail = None
+            if count == 0:
+                detail = "the span is not in the text"
+            else:
+                outcome = "applied"
+                if count > 1:
+                    detail = f"{count} times"
         edits.append(_edit(error, new, outcome, detail))
     return paragraphs.like(corrected, text) or corrected, tuple(edits)
 

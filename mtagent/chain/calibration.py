@@ -1,4 +1,4 @@
-"""What a calibration changes in the chain: the gain that the gate expects, and what is called error-free."""
+"""What a calibration changes in the chain: the gain that the gate expects, and the score of error-free texts."""
 
 from __future__ import annotations
 
@@ -19,36 +19,43 @@ KIND = "mtagent gate calibration"
 
 
 class Figure(Record):
-    """A figure and its 95 % confidence interval; ``None``: it is not defined for these items."""
+    """A figure and its 95 % confidence interval."""
 
     value: float | None
+    """``None``: not defined for these items."""
     low: float | None = None
     high: float | None = None
 
 
 class Effect(Record):
-    """What a gate does to ``items`` edits in ``groups`` groups.
-
-    ``gate``, ``always``, ``never``, ``oracle`` and ``alone`` (each judge without the others: kept where its difference
-    is above 0) are means of people's scores: of what is kept, of all edited texts, of all texts before, and of the
-    better of each two. ``over_always``, ``over_never`` and ``lead`` are the gate's lead over these and over the better
-    of the two; ``headroom`` is the share that ``lead`` is of the oracle's.
-    """
+    """What a gate does to ``items`` edits in ``groups`` groups, as means of people's scores and as shares."""
 
     items: int
     groups: int
     gate: Figure
+    """The mean score of the texts that the gate keeps."""
     always: Figure
+    """… of all edited texts."""
     never: Figure
+    """… of all texts before."""
     oracle: Figure
+    """… of the better text of each pair."""
     over_always: Figure
+    """``gate`` - ``always``."""
     over_never: Figure
+    """``gate`` - ``never``."""
     accepted: Figure
+    """The share of edits that are kept."""
     good_kept: Figure
+    """The share of improvements that are kept."""
     harmful_refused: Figure
+    """The share of harmful edits that are refused."""
     lead: Figure
+    """The gate's lead over the better of ``always`` and ``never``."""
     headroom: Figure
+    """``lead`` as a share of the oracle's lead."""
     alone: dict[str, Figure]
+    """The mean score if one judge decides alone: a text is kept if the judge's difference is above 0."""
 
 
 def signed_root(difference: float) -> float:
@@ -57,74 +64,79 @@ def signed_root(difference: float) -> float:
 
 
 class JudgeWeight(Record):
-    """What a judge's word counts in an :class:`ExpectedGain`.
+    """The weight of a judge in an :class:`ExpectedGain`.
 
-    What counts is the signed square root of its difference (after - before), since large differences say less for each
-    point than small ones. It is divided by ``scale``, its standard deviation in the calibration pairs (0: it is the
-    same in all, and the judge counts nothing); ``weight`` is people's points for one such deviation.
-    ``before_*`` say the same of its score of the text before, less ``before_mean``, where that counts too.
+    The weight is for the signed square root of the judge's difference (after - before), since a point of a large
+    difference means less than a point of a small one. The score of the text before may have a weight, too.
     """
 
     judge: str
     signature: str
     scale: float = Field(ge=0, allow_inf_nan=False)
+    """The standard deviation of the square root in the calibration pairs; 0: it never varied, and has no weight."""
     weight: float = Field(allow_inf_nan=False)
+    """People's points for one standard deviation."""
     before_mean: float = Field(default=0.0, allow_inf_nan=False)
+    """The mean score of the texts before, which is subtracted."""
     before_scale: float = Field(default=1.0, gt=0, allow_inf_nan=False)
+    """The standard deviation of their scores."""
     before_weight: float = Field(default=0.0, allow_inf_nan=False)
+    """People's points for one such deviation."""
 
 
 class LearningPoint(Record):
-    """What a gate learnt on ``pairs`` pairs is worth on the held-out ones: its mean ``lead`` and share of ``headroom``.
-
-    ``lost`` is the share of the draws in which it is worse than the better of always and never.
-    """
+    """The worth of a gate that learnt from ``pairs`` pairs, on the held-out pairs."""
 
     pairs: int
     draws: int
     lead: float
+    """The mean lead over the better of always and never."""
     headroom: float | None
+    """The lead as a share of the oracle's."""
     lost: float
+    """The share of draws in which the gate is worse than the better of always and never."""
 
 
 class TriagePoint(Record):
-    """What leaving texts alone that ``judge`` scores ``threshold`` or more is worth, where the others go to the gate.
-
-    ``untouched`` is the share of these texts, ``human`` people's mean score of all, ``change`` its lead over the gate
-    for every text. The calibrated threshold for error-free is ``calibrated``.
-    """
+    """The effect of leaving texts alone that ``judge`` scores ``threshold`` or more, if the others go to the gate."""
 
     judge: str
     threshold: float
     calibrated: bool = False
+    """Whether it is the calibrated threshold for error-free texts."""
     untouched: Figure
+    """The share of texts that are left alone."""
     human: Figure
+    """People's mean score of all texts."""
     change: Figure
+    """Its lead over a gate that sees every text."""
 
 
 class ExpectedGain(Record):
-    """The gain that people would see, predicted from what judges say of the texts before and after.
+    """The gain that people would see, predicted from judges' ratings of the texts before and after.
 
-    Learnt on ``calibrated_on`` pairs by ridge regression, with the penalty ``ridge`` per pair on the weights and none
-    on the intercept, which makes the mean prediction people's mean gain. ``spread`` is the standard deviation of
-    people's gain around predictions for pairs of documents that were not learnt from. ``held_out`` is the effect on
-    edits of other documents, ``learning`` that of fewer pairs, ``triage`` that of leaving alone what a judge scores
-    well.
+    It is learnt by ridge regression. The intercept has no penalty, so that the mean prediction is people's mean gain.
     """
 
     intercept: float = Field(allow_inf_nan=False)
     judges: tuple[JudgeWeight, ...] = Field(min_length=1)
     spread: float = Field(ge=0, allow_inf_nan=False)
+    """The standard deviation of people's gain around the predictions, for documents that were not learnt from."""
     ridge: float = Field(gt=0, allow_inf_nan=False)
+    """The penalty on the weights, per pair."""
     calibrated_on: int
+    """The number of pairs."""
     held_out: Effect | None = None
+    """The effect on edits of other documents."""
     learning: tuple[LearningPoint, ...] = ()
+    """The effect after learning from fewer pairs."""
     triage: tuple[TriagePoint, ...] = ()
+    """The effect of leaving texts alone that a judge scores well."""
 
     def predict(self, judgements: Sequence[Judgement]) -> float:
         """The expected gain in people's points; ``judgements`` in the order of :attr:`judges`.
 
-        Raises :class:`ConfigError` where they are by other judges, or where a judge gave no scores.
+        Raises :class:`ConfigError` for judgements of other judges, and if a judge gave no scores.
         """
         if len(judgements) != len(self.judges):
             names = ", ".join(judge.judge for judge in self.judges)
@@ -144,7 +156,7 @@ class ExpectedGain(Record):
         return gain
 
     def chance(self, prediction: float) -> float:
-        """The chance that people see a gain where ``prediction`` is expected: normal, with the spread."""
+        """The chance that people see a gain if ``prediction`` is expected: a normal distribution with the spread."""
         if not self.spread:
             return float(prediction > 0)
         return NormalDist(sigma=self.spread).cdf(prediction)
@@ -162,7 +174,7 @@ class Labels(Record):
 
 
 class Point(Record):
-    """A point of the precision–coverage curve, of the texts that were calibrated on."""
+    """A point of the precision–coverage curve for the calibration texts."""
 
     threshold: float
     precision: float
@@ -170,83 +182,93 @@ class Point(Record):
 
 
 class ErrorFree(Record):
-    """From which score on a text is error-free: chosen on ``calibrated_on`` texts, its effect on the others.
-
-    ``threshold`` ``None``: none reaches the ``wanted`` precision. ``definition`` says what people call error-free,
-    ``low`` and ``high`` where the threshold lies in 95 % of resamples, of which the share ``reached`` has one.
-    """
+    """The score from which a text is error-free, chosen on some texts, and its effect on others."""
 
     definition: str
+    """What people call error-free."""
     wanted: float
+    """The required precision."""
     threshold: float | None = Field(allow_inf_nan=False)
+    """``None``: no score reaches the precision."""
     low: float | None = None
+    """The threshold is from ``low`` to ``high`` in 95 % of the resamples that have one."""
     high: float | None = None
     reached: float = 0.0
+    """The share of resamples that have a threshold."""
     calibrated_on: int
+    """The number of texts."""
     held_out: Labels | None = None
+    """The effect on the other texts."""
     curve: tuple[Point, ...] = Field(min_length=1)
 
 
 class Source(Record):
-    """What was read: the option that names it, the name of the file or run, and the hash of a file's content."""
+    """A file or run that was read."""
 
     option: str
+    """The option that names it."""
     name: str
     sha256: str | None = None
+    """The hash of a file's content."""
 
 
 class Calibration(Record):
-    """A gate's calibration, as its file holds it.
-
-    ``evaluator`` and ``signature`` say whose scores the threshold for error-free is about: the first judge that gives
-    scores. ``human`` is the kind of people's scores (or ``teacher`` and its
-    signature), ``pairs`` and ``domains`` are the language pairs and domains, ``date`` and ``version`` say when and by
-    which mtagent it was made, ``left_out`` what was not used and why.
-    """
+    """A gate's calibration, as its file holds it."""
 
     kind: str = Field(default=KIND, pattern=f"^{KIND}$")
     evaluator: str
+    """The judge that the threshold for error-free texts is for: the first judge that gives scores."""
     signature: str
+    """Its signature."""
     version: str
+    """The version of mtagent that made it."""
     date: str
     data: tuple[Source, ...]
     pairs: tuple[str, ...] = ()
+    """Language pairs."""
     domains: tuple[str, ...] = ()
     human: str
+    """The kind of people's scores, or ``teacher`` and its signature."""
     seed: int
     resamples: int
     left_out: dict[str, int] = Field(default_factory=dict)
+    """How many items were not used, by reason."""
     remarks: tuple[str, ...] = ()
     gain: ExpectedGain | None = None
     error_free: ErrorFree | None = None
 
     @property
     def is_taught(self) -> bool:
-        """Whether a judge gave the labels, and not people."""
+        """Whether a judge, not people, gave the labels."""
         return self.human.startswith("teacher ")
 
     @property
     def threshold(self) -> float | None:
-        """The threshold for error-free, if there is one."""
+        """The threshold for error-free texts, if there is one."""
         return self.error_free.threshold if self.error_free else None
 
     @property
     def signatures(self) -> tuple[str, ...]:
-        """Whose scores it was made of."""
-        return tuple(weight.signature for weight in self.gain.judges) if self.gain else (self.signature,)
+        """The signatures of the judges that it was made for."""
+        if self.gain is None:
+            return (self.signature,)
+        return tuple(weight.signature for weight in self.gain.judges)
 
     def holds_for(self, signature: str) -> bool:
-        """Whether ratings of ``signature`` are those that were calibrated on."""
+        """Whether the threshold was calibrated for ratings with this ``signature``."""
         return same_rater(self.signature, signature)
 
     def foreign(self, pairs: Iterable[str], domains: Iterable[str]) -> Iterator[str]:
-        """Warnings about language pairs and domains that it was not made for, as far as it knows its own."""
-        for what, here, there in (("language pair", pairs, self.pairs), ("domain", domains, self.domains)):
-            if others := [name for name in dict.fromkeys(here) if there and name not in there]:
-                yield f"the gate was calibrated for the {what} {', '.join(there)}, not for {', '.join(others)}"
+        """Warnings about language pairs and domains that it was not made for, as far as its own are known."""
+        for what, names, calibrated in (("language pair", pairs, self.pairs), ("domain", domains, self.domains)):
+            if not calibrated:
+                continue
+            others = [name for name in dict.fromkeys(names) if name not in calibrated]
+            if others:
+                yield f"the gate was calibrated for the {what} {', '.join(calibrated)}, not for {', '.join(others)}"
 
     def settings(self) -> dict[str, Any]:
-        """What results depend on, as plain data: the values, and whose ratings they are for."""
+        """What results depend on, as plain data: the values, and the signatures of the judges."""
         settings: dict[str, Any] = {"signature": comparable(self.signature)}
         if self.gain is not None:
             weights = self.gain.model_dump(include={"intercept", "spread", "judges"})
@@ -259,13 +281,13 @@ class Calibration(Record):
 
 
 def write(calibration: Calibration, path: Path) -> None:
-    """Write a calibration, in the place of a former one. Raises :class:`mtagent.errors.OutputError`."""
+    """Write a calibration, and replace a former one. Raises :class:`mtagent.errors.OutputError`."""
     with replacing(path) as sink:
         sink.write(calibration.model_dump_json(indent=1) + "\n")
 
 
 def read(path: Path) -> Calibration:
-    """The calibration in a file. Raises :class:`ConfigError` that names the file, and what in it is wrong."""
+    """The calibration in a file. Raises :class:`ConfigError` that names the file, and what is wrong in it."""
     try:
         data = whole_file(path)
     except InputError as error:

@@ -1,11 +1,10 @@
 """Translate → Rerank → Postedit → Proofread for one segment. Start reading here.
 
-:func:`improve` takes the steps of a :class:`Plan` one after the other. The translate stage holds what the translator
-says against the source (:mod:`mtagent.chain.translation`), and so does the rerank stage with other systems' candidates,
-of which the gate chooses one, or none. Each later stage proposes edits to the last accepted text:
-the guards refuse those that damage it (:mod:`mtagent.chain.guards`), the gate decides on the rest
-(:mod:`mtagent.chain.gate`), and the step says what became of every edit. Whatever fails, the segment keeps its last
-accepted text.
+:func:`improve` takes the steps of a :class:`Plan` one after the other. The translate stage compares the translator's
+text with the source (:mod:`mtagent.chain.translation`). The rerank stage does the same with other systems' candidates;
+the gate chooses one of them, or none. Each later stage proposes edits to the last accepted text: the guards refuse
+edits that damage it (:mod:`mtagent.chain.guards`), the gate decides on the rest (:mod:`mtagent.chain.gate`), and the
+step records what became of every edit. Whatever fails, the segment keeps its last accepted text.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from mtagent.evaluators.protocol import Evaluator, checked_evaluator, counts_cal
 from mtagent.evaluators.rating import rating_by
 from mtagent.evaluators.rules import Rules
 from mtagent.llm import prompts
-from mtagent.llm.dialogue import finished
+from mtagent.llm.gathering import finished
 from mtagent.llm.turns import turn
 from mtagent.records import (
     Call,
@@ -60,27 +59,30 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Plan:
-    """What to do with a segment, and with which parts.
-
-    Each of ``proposers`` rates and proposes edits like ``evaluator``, and the gate chooses among the proposals.
-    ``own_guards`` stand in place of those of the same name. ``published``: models see what the papers' requests show.
-    """
+    """What to do with a segment, and with which parts."""
 
     stages: tuple[Stage, ...]
     translator: Translator | None = None
     evaluator: Evaluator | None = None
+    """Marks the errors that post-editing corrects."""
     proofreader: Proofreader | None = None
     gate: Gate = field(default_factory=lambda: OpenGate("guards"))
     corrector: Corrector = field(default_factory=Corrector)
     skip_guards: frozenset[str] = frozenset()
     own_guards: Mapping[str, guards.Guard] | None = None
+    """A user's guards, which replace the built-in ones of the same name."""
     stop_when_error_free: bool = True
     rules: Rules = field(default_factory=Rules)
     thresholds: tuple[Threshold, ...] = ()
+    """Calibrated scores from which a text is error-free."""
     triage: Threshold | None = None
+    """Texts with this score or more are left alone."""
     gate_calls: int = 12
+    """The most calls for trying the edits of a rejected text in parts."""
     proposers: tuple[Evaluator, ...] = ()
+    """Rate and propose edits like ``evaluator``; the gate chooses among the proposals."""
     published: bool = False
+    """Whether models see what the papers' requests show."""
 
     def __post_init__(self) -> None:
         needs = {
@@ -121,25 +123,31 @@ class Plan:
 
     @property
     def raters(self) -> tuple[Evaluator, ...]:
-        """Those whose word counts on whether a text is error-free."""
+        """The evaluators that decide whether a text is error-free."""
         raters = [threshold.evaluator for threshold in self.thresholds]
-        if self.evaluator is not None:
-            own = signature_of(self.evaluator)
-            judges = self.gate.raters if isinstance(self.gate, PanelGate) else ()
-            raters += [self.evaluator, *(judge for judge in judges if signature_of(judge) == own)]
+        if self.evaluator is None:
+            return tuple(raters)
+        raters.append(self.evaluator)
+        if isinstance(self.gate, PanelGate):
+            signature = signature_of(self.evaluator)
+            raters += [judge for judge in self.gate.raters if signature_of(judge) == signature]
         return tuple(raters)
 
     def threshold_of(self, evaluator: Evaluator) -> float | None:
-        """From which score on a text is error-free, where that was calibrated for ``evaluator``."""
+        """The score from which a text is error-free, if it was calibrated for ``evaluator``."""
         return next((score for rater, score in self.thresholds if rater is evaluator), None)
 
     @property
     def signatures(self) -> dict[str, str]:
-        """Who marks the errors and who judges, with all that their ratings depend on; nothing for who is not there."""
-        evaluator = self.evaluator if "postedit" in self.stages else None
-        who = {"postedit": evaluator, "judge": None if isinstance(self.gate, OpenGate) else self.gate}
-        who |= {"triage": self.triage.evaluator if self.triage else None}
-        return {role: signature_of(part) for role, part in who.items() if part is not None}
+        """The signatures of the evaluator that marks errors (``postedit``), the gate (``judge``) and ``triage``."""
+        signatures = {}
+        if self.evaluator is not None and "postedit" in self.stages:
+            signatures["postedit"] = signature_of(self.evaluator)
+        if not isinstance(self.gate, OpenGate):
+            signatures["judge"] = signature_of(self.gate)
+        if self.triage is not None:
+            signatures["triage"] = signature_of(self.triage.evaluator)
+        return signatures
 
 
 async def improve(
@@ -152,11 +160,11 @@ async def improve(
 ) -> Chain:
     """Run the stages of ``plan`` on ``segment``. Only errors that concern every segment are raised.
 
-    The stage that is under way after so many seconds (``within``) fails, and none follows on it. ``on_step``
-    hears of each step. ``on_stop`` hears how far the chain has come where such an error or a cancellation stops it
-    after a step, or after a reply that was paid for: its last step is a failed one.
+    The stage that is running after ``within`` seconds fails, and no stage follows it. ``on_step`` is called with each
+    step. ``on_stop`` is called with the unfinished chain if such an error or a cancellation stops it after a step, or
+    after a reply that was paid for: its last step has failed.
     """
-    work = _Work(segment, plan)
+    work = _SegmentWork(segment, plan)
     end = None if within is None else asyncio.get_running_loop().time() + within
     stages = [stage for stage in plan.stages if stage != "rerank" or any(segment.candidates)]
     if not segment.source.strip():  # white space is its own translation
@@ -190,7 +198,7 @@ async def improve(
                     why = None if isinstance(error, FATAL) else "stopped before it was done"
                     on_stop(Chain(segment=segment, steps=(*steps, work.failed(stage, error, why))))
                 raise
-            step = work.failed(stage, error, "what was waited for was cancelled")
+            step = work.failed(stage, error, "the work it waited for was cancelled")
         except Exception as error:
             for raised in (error, error.__cause__):  # a timeout's cause is the cancelled work
                 work.count(() if raised is None else calls_of(raised))
@@ -229,29 +237,30 @@ def with_rules_step(chain: Chain, stages: Collection[str]) -> Chain:
 
 
 def _is_cancelled() -> bool:
-    """Whether this task is to end. A part of the user's raises the same where a task of its own was cancelled."""
+    """Whether this task must end. A user's part raises the same error if one of its own tasks was cancelled."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 class _Proposal(NamedTuple):
-    """A text that a stage proposes, and what the guards leave of it.
-
-    ``cause``: why no judge is asked about it. ``rating``: the editor's that it follows from.
-    """
+    """A text that a stage proposes, and what the guards leave of it."""
 
     proposed: str
     text: str
+    """The text without the edits that the guards refused."""
     edits: Sequence[Edit] = ()
     cause: Cause | None = None
+    """Why no judge is asked about it."""
     rating: Rating | None = None
+    """The editor's rating that it follows from."""
 
 
-class _Work:
+class _SegmentWork:
     """A segment on its way through the chain: its last accepted text, and the ratings and calls so far."""
 
     def __init__(self, segment: Segment, plan: Plan) -> None:
-        self.segment, self.plan = segment, plan
+        self.segment = segment
+        self.plan = plan
         # What the models see; the guards read the whole segment.
         self.for_translator = self.for_proofreader = self.for_raters = segment
         if plan.published:
@@ -261,17 +270,17 @@ class _Work:
         self.text = segment.translation or ""
         self.error_free = False
         self.calls: list[Call] = []
-        self.ratings: tuple[Rating, ...] = ()  # of triage: the step has them before its own
+        self.ratings: tuple[Rating, ...] = ()  # of triage: they come first in the step's ratings
         self._triaged: Rating | None = None
         self._hints: tuple[str, ...] = ()
-        self._judged = self.for_raters  # as judges that ask a model are shown it: with the hints in its notes
-        # by evaluator, text, draw (0: a judge's), and the notes that were shown: ratings with other hints differ
+        self._judged = self.for_raters  # what judges that ask a model see: the hints are in its notes
+        # By evaluator, text, draw (0: a judge's), and the notes that were shown: ratings with other hints differ.
         self._ratings: dict[tuple[int, str, int, str | None], Rating] = {}
 
     def count(self, calls: Iterable[Call]) -> None:
-        """Note calls of the step; those that were noted with their rating count once."""
-        known = set(map(id, self.calls))
-        self.calls += [call for call in calls if id(call) not in known]
+        """Add calls to the step. A call that was added with its rating counts once."""
+        counted_calls = set(map(id, self.calls))
+        self.calls += [call for call in calls if id(call) not in counted_calls]
 
     def step(
         self, stage: Stage, verdict: Verdict, cause: Cause, ratings: tuple[Rating, ...] = (), **fields: Any
@@ -281,7 +290,7 @@ class _Work:
         return Step(stage=stage, verdict=verdict, cause=cause, **fields)
 
     def failed(self, stage: Stage, error: BaseException, detail: str | None) -> Step:
-        """The step in which ``error`` was raised; ``detail`` in place of its message."""
+        """The step in which ``error`` was raised; ``detail`` replaces its message."""
         return self.step(stage, "failed", ErrorCause.of(error, detail)).raised(error)
 
     async def triage(self, stage: Stage) -> Step | None:
@@ -301,7 +310,7 @@ class _Work:
         return self.step(stage, "unchanged", cause)
 
     async def translate(self) -> Step:
-        """Have the source translated. What is no translation is asked for once more, and then fails the step."""
+        """Have the source translated. An unusable text is asked for once more, and then fails the step."""
         translator = self.plan.translator
         assert translator is not None
         try:
@@ -332,12 +341,15 @@ class _Work:
             text = text.strip("\r\n")
         if _adds_lines(source, text):
             raise UnusableTranslation(f"{name} made several lines of one")
-        if not isinstance(translator, LLMTranslator) and (damages := self._refusals(self.segment, text, again)):
+        if isinstance(translator, LLMTranslator):
+            return text  # it has checked its text itself
+        damages = self._refusals(self.segment, text, again)
+        if damages:
             raise UnusableTranslation(f"{name}: {listed(damages)}")
         return text
 
     def _refusals(self, segment: Segment, text: str, again: bool = False) -> tuple[Damage, ...]:
-        """What the guards have against ``text`` as a translation of ``segment``.
+        """The damages that the guards find in ``text`` as a translation of ``segment``.
 
         A text that was asked for ``again`` may lack what a later stage can restore.
         """
@@ -354,7 +366,7 @@ class _Work:
         return await self._settle("rerank", [self._candidate(text) for text in self.segment.candidates])
 
     def _candidate(self, text: str) -> _Proposal:
-        """A candidate, held against the source by the guards over translations, and by that of the terms."""
+        """A candidate, compared with the source by the guards for whole translations and the guard for terms."""
         cause: Cause | None = None
         if not text.strip():
             cause = PlainCause(kind="missing")
@@ -374,7 +386,7 @@ class _Work:
     async def rules(self) -> Step | None:
         """Correct what the rules are sure of. The guards decide alone: no judge is asked about what is certain.
 
-        The step says what was found besides; there is none where nothing was.
+        The step also names errors that were found and not corrected. It is ``None`` if nothing was found.
         """
         rating = await self._rate(self.plan.rules, self.text, "editor")
         if not rating.errors:
@@ -395,7 +407,7 @@ class _Work:
     async def postedit(self) -> Step:
         """Have the text rated, and correct what is marked. No error means no edit.
 
-        Of several proposers each that finds errors makes a proposal; equal ones are one.
+        Each proposer that finds errors makes a proposal; equal proposals are one.
         """
         evaluator = self.plan.evaluator
         assert evaluator is not None
@@ -404,19 +416,20 @@ class _Work:
             *(self._rate(proposer, self.text, "editor", draw) for draw, proposer in enumerate(proposers, start=1))
         )
         threshold = self.plan.threshold_of(evaluator)
-        work = [
-            (rating, proposer)
-            for rating, proposer in zip(ratings, proposers, strict=True)
-            if not is_error_free(rating, proposer, threshold)
-        ]
-        self.error_free = not work
+        with_errors = []
+        for rating, proposer in zip(ratings, proposers, strict=True):
+            if not is_error_free(rating, proposer, threshold):
+                with_errors.append((rating, proposer))
+        self.error_free = not with_errors
         if self.error_free:
             return self.step("postedit", "unchanged", PlainCause(kind="error-free"), ratings=tuple(ratings))
-        proposals, heard = dict[str, _Proposal](), list[tuple[object, ...]]()
-        for rating, proposer in work:
-            if (said := (rating.errors, rating.correction, rating.explanation)) in heard:
+        proposals: dict[str, _Proposal] = {}
+        seen: list[tuple[object, ...]] = []
+        for rating, proposer in with_errors:
+            content = (rating.errors, rating.correction, rating.explanation)
+            if content in seen:
                 continue
-            heard.append(said)
+            seen.append(content)
             proposal = await self.plan.corrector.propose(
                 self.for_raters,
                 self.text,
@@ -430,7 +443,7 @@ class _Work:
         return await self._settle("postedit", list(proposals.values()), tuple(ratings))
 
     async def proofread(self) -> Step:
-        """Have the text reworded; the edits are what became different."""
+        """Have the text reworded; the edits are the differences."""
         assert self.plan.proofreader is not None
         draft = await self.plan.proofreader.draft(
             self.for_proofreader, self.text, skip_guards=self.plan.skip_translation_guards
@@ -442,7 +455,7 @@ class _Work:
     def _screened(self, proposed: str, changes: Sequence[Edit], *, doubts: bool = False) -> _Proposal:
         """What the guards leave of the ``changes`` that turn the text into ``proposed``.
 
-        ``doubts``: they refuse what may be damage even if the gate asks a model, since no judge will see it.
+        ``doubts``: they also refuse what may be damage, even if the gate asks a model, because no judge will see it.
         """
         text = proposed
         cause: Cause | None = None
@@ -487,8 +500,7 @@ class _Work:
         if verdict == "kept":
             self.error_free = self._is_error_free(best.text)
         if verdict == "rejected" and not cause.edits_tried:
-            rejected = {"outcome": "rejected", "detail": cause.sentence}
-            changes = [edit.model_copy(update=rejected) if edit.outcome == "applied" else edit for edit in changes]
+            changes = _without_applied(changes, {"outcome": "rejected", "detail": cause.sentence})
         return self.step(
             stage,
             verdict,
@@ -522,17 +534,18 @@ class _Work:
         return screened._replace(rating=proposal.rating)
 
     async def _choose(self, proposals: Sequence[_Proposal]) -> tuple[_Proposal, GateDecision]:
-        """The best of several ``proposals``, and the decision on it, which holds what was said of all of them."""
+        """The best of several ``proposals``, and the decision on it, with the causes for all of them."""
         texts = list(dict.fromkeys(proposal.text for proposal in proposals if proposal.cause is None))
         if not texts:
-            refused = [
-                proposal for proposal in proposals if proposal.cause and proposal.cause.kind in ("guards", "lines")
-            ]
-            best = (refused or proposals)[0]
+            best = proposals[0]
+            for proposal in proposals:
+                if proposal.cause and proposal.cause.kind in ("guards", "lines"):
+                    best = proposal
+                    break
             assert best.cause is not None
             causes = tuple(proposal.cause for proposal in proposals if proposal.cause)
             return best, GateDecision(False, best.cause.model_copy(update={"candidates": causes}))
-        failures = list[Exception]()
+        failures: list[Exception] = []
 
         async def decide(before: str, after: str) -> GateDecision:
             try:
@@ -545,25 +558,34 @@ class _Work:
                 return GateDecision(False, ErrorCause.of(error))
 
         choice = await choose(self.plan.gate, self.text, texts, decide)
-        if failures and choice.kept is None:  # one that could not be judged might have been kept: to be tried again
+        # A text that could not be judged might have been kept: the step fails, and is tried again.
+        if failures and choice.kept is None:
             raise failures[0]
-        numbers = [next(i for i, p in enumerate(proposals, 1) if p.text == text and not p.cause) for text in texts]
-        said = dict[str, Cause]()
+        number_of: dict[str, int] = {}  # the first proposal with each text, from 1
+        for number, proposal in enumerate(proposals, 1):
+            if proposal.cause is None:
+                number_of.setdefault(proposal.text, number)
+        numbers = [number_of[text] for text in texts]
+        cause_of: dict[str, Cause] = {}
         ratings: list[Rating] = []
         for place, (text, decision) in enumerate(zip(texts, choice.decisions, strict=True)):
             against = choice.against[place]
-            said[text] = decision.cause.model_copy(update={"against": None if against is None else numbers[against]})
+            compared_with = None if against is None else numbers[against]
+            cause_of[text] = decision.cause.model_copy(update={"against": compared_with})
             for rating in decision.ratings:
-                # of the text before, or of a candidate so far
-                has_been = choice.against[place] is not None or any(known.role == "before" for known in ratings)
-                is_known = rating.role == "before" and has_been
-                if not is_known or rating.calls:
-                    role = "try" if is_known or (rating.role == "after" and place != choice.best) else rating.role
-                    ratings.append(rating.model_copy(update={"role": role}))
+                # The text before has one rating; a candidate that is challenged was rated as a challenger.
+                has_been = against is not None or any(earlier.role == "before" for earlier in ratings)
+                is_repeated = rating.role == "before" and has_been
+                if is_repeated and not rating.calls:
+                    continue
+                role = rating.role
+                if is_repeated or (role == "after" and place != choice.best):
+                    role = "try"
+                ratings.append(rating.model_copy(update={"role": role}))
         best = proposals[numbers[choice.best] - 1]
-        cause = said[best.text].model_copy(
+        cause = cause_of[best.text].model_copy(
             update={
-                "candidates": tuple(proposal.cause or said[proposal.text] for proposal in proposals),
+                "candidates": tuple(proposal.cause or cause_of[proposal.text] for proposal in proposals),
                 "chosen": None if choice.kept is None else numbers[choice.kept],
             }
         )
@@ -572,16 +594,16 @@ class _Work:
     def _screen(
         self, proposed: str, changes: Sequence[Edit], doubts: bool
     ) -> tuple[Sequence[Edit], str, tuple[Damage, ...]]:
-        """What the guards leave of ``changes``. Edits without a place (the paper's) stand or fall together."""
-        skip, instead = self.plan.skip_guards, self.plan.own_guards
+        """What the guards leave of ``changes``. Edits without a place (the paper's) are kept or refused together."""
+        skip = self.plan.skip_guards
+        instead = self.plan.own_guards
         if all(edit.start is not None for edit in changes if edit.outcome == "applied"):
             return guards.screen(self.segment, self.text, changes, skip=skip, instead=instead, doubts=doubts)
         damages = guards.damages(self.segment, self.text, proposed, skip=skip, instead=instead, doubts=doubts)
         if not damages:
             return changes, proposed, ()
         refused = {"outcome": "refused", "guards": names(damages), "detail": f"the whole text: {listed(damages)}"}
-        changes = [edit.model_copy(update=refused) if edit.outcome == "applied" else edit for edit in changes]
-        return changes, self.text, damages
+        return _without_applied(changes, refused), self.text, damages
 
     async def _decide(self, before: str, after: str) -> GateDecision:
         """The gate's decision on the two texts, with its calls counted."""
@@ -594,7 +616,8 @@ class _Work:
         self, rejected: GateDecision, text: str, changes: Sequence[Edit]
     ) -> tuple[GateDecision, str, Sequence[Edit]]:
         """The decision, the text and the edits, after the edits of a ``rejected`` text were tried in parts."""
-        skip, instead = self.plan.skip_guards, self.plan.own_guards
+        skip = self.plan.skip_guards
+        instead = self.plan.own_guards
         applied = [edit for edit in changes if edit.outcome == "applied"]
         if any(edit.start is None for edit in applied):
             return rejected, text, changes
@@ -605,47 +628,46 @@ class _Work:
             part = edits.apply(self.text, [edit for number in numbers for edit in groups[number]])
             if part == self.text:
                 return GateDecision(False, PlainCause(kind="no-edit"))
-            # All parts are judged under the hints of the whole text. A doubt that is new in a part is in none of them.
+            # All parts are judged with the hints of the whole text. No judge sees a doubt that is new in a part.
             unseen = doubts or not self._doubts_are_asked(part)
             damages = guards.damages(self.segment, self.text, part, skip=skip, instead=instead, doubts=unseen)
             if damages:
                 return GateDecision(False, GuardsCause(guards=names(damages), detail=listed(damages)))
             return await self._decide(self.text, part)
 
-        found = await parts.keep_in_parts(
+        result = await parts.keep_in_parts(
             len(groups),
             rejected,
             decide,
             calls=self.plan.gate_calls,
             suspected=parts.suspected(text, groups, rejected.ratings),
         )
-        if not found.tries:
+        if not result.tries:
             return rejected, text, changes
-        details = dict[int, str]()
-        for number, (decision, tried) in found.left_out.items():
+        details: dict[int, str] = {}  # by the id of an edit that is left out
+        for number, (decision, tried) in result.left_out.items():
             others = sum(len(groups[other]) for other in tried) - 1
             beside = f"with {counted(others, 'other edit')}: " if others else ""
-            details |= {id(edit): beside + decision.cause.sentence for edit in groups[number]}
-        changes = [
-            edit.model_copy(update={"outcome": "rejected", "detail": details[id(edit)]})
-            if id(edit) in details
-            else edit
-            for edit in changes
-        ]
-        kept = [edit for number in found.kept for edit in groups[number]]
-        final = found.decision or rejected
+            for edit in groups[number]:
+                details[id(edit)] = beside + decision.cause.sentence
+        changes_after: list[Edit] = []
+        for edit in changes:
+            if id(edit) in details:
+                edit = edit.model_copy(update={"outcome": "rejected", "detail": details[id(edit)]})
+            changes_after.append(edit)
+        kept = [edit for number in result.kept for edit in groups[number]]
+        final = result.decision or rejected
         cause = final.cause.model_copy(update={"edits_kept": len(kept), "edits_tried": len(applied)})
-        ratings = parts.ratings_of_all((rejected, *found.tries), final)
-        return final._replace(cause=cause, ratings=ratings), edits.apply(self.text, kept), changes
+        ratings = parts.ratings_of_all((rejected, *result.tries), final)
+        return final._replace(cause=cause, ratings=ratings), edits.apply(self.text, kept), changes_after
 
     async def _rate(self, evaluator: Evaluator, text: str, role: RatingRole, draw: int = 1) -> Rating:
         """The rating of ``text``, asked for once per segment and evaluator; the first to ask has its calls.
 
-        What was rated to edit by it, in one or several draws, is rated afresh for the gate, also by the same evaluator,
-        and so is what the gate rated under other hints.
+        The gate never gets a rating that edits were made from, nor one with other hints: the text is rated again.
         """
         is_judge = role not in ("triage", "editor")
-        if getattr(evaluator, "calls", None) == (0, 0):  # such as the rules, which read the terms
+        if getattr(evaluator, "calls", None) == (0, 0):  # an evaluator without a model, as the rules, sees all terms
             segment = self.segment
         elif is_judge and counts_calls(evaluator):
             segment = self._judged
@@ -660,9 +682,7 @@ class _Work:
         return rating.model_copy(update={"role": role})
 
     def _is_error_free(self, text: str) -> bool:
-        """Whether the post-editor's evaluator, a judge that rates like it, or one with a calibrated threshold has
-        rated ``text`` by now, and found it error-free.
-        """
+        """Whether one of the plan's ``raters`` has rated ``text``, and found it error-free."""
         for evaluator in self.plan.raters:
             threshold = self.plan.threshold_of(evaluator)
             for (rater, rated_text, draw, _), rating in self._ratings.items():
@@ -672,12 +692,19 @@ class _Work:
         return False
 
 
+def _without_applied(changes: Sequence[Edit], fields: Mapping[str, Any]) -> list[Edit]:
+    """``changes``, where those that were applied get ``fields``."""
+    return [edit.model_copy(update=fields) if edit.outcome == "applied" else edit for edit in changes]
+
+
 def _adds_lines(before: str, after: str, source: str = "") -> bool:
     """Whether one line became several: that would shift all lines after it in a line-aligned file.
 
-    A text of such a file may hold any line break but ``\\n``, and keep it or take it from the ``source``; each one more
-    is a line more to some reader.
+    A line of such a file may contain other line breaks than ``\\n``. A text may keep them, or take them from the
+    ``source``; each further one would be a new line to some readers.
     """
-    old, new = line_breaks(before), line_breaks(after)
-    allowed = Counter(found for found in line_breaks(source) if found != "\n")
-    return "\n" not in old and bool(Counter(new) - Counter(old) - allowed)
+    old = line_breaks(before)
+    if "\n" in old:
+        return False
+    allowed = Counter(line_break for line_break in line_breaks(source) if line_break != "\n")
+    return bool(Counter(line_breaks(after)) - Counter(old) - allowed)

@@ -25,18 +25,19 @@ from mtagent.text.scripts import without_stray_spaces
 
 
 class Proposal(NamedTuple):
-    """What to change, the text that it leads to, and the calls that it took."""
+    """Edits, and the text that they lead to."""
 
     edits: tuple[Edit, ...]
     text: str
     calls: tuple[Call, ...] = ()
+    """The calls that were made for it."""
 
 
 def is_error_free(rating: Rating, evaluator: Evaluator, threshold: float | None = None) -> bool:
     """Whether the evaluator found nothing to correct.
 
-    That is: its score reaches the ``threshold`` that was calibrated for it; or it marked no errors but neutral ones and
-    those of the source; or, where it marks none, it gave the best score there is (``best_score``).
+    Either its score reaches the ``threshold`` that was calibrated for it; or it marked only neutral errors and errors
+    of the source; or, if it does not mark errors, it gave the best possible score (``best_score``).
     """
     if threshold is not None and rating.score >= threshold:
         return True
@@ -48,7 +49,7 @@ def is_error_free(rating: Rating, evaluator: Evaluator, threshold: float | None 
 class Corrector:
     """Turns ratings into proposals.
 
-    ``fix="offered"`` takes a corrected text where the evaluator offers one, ``"asked"`` always asks for the spans.
+    ``fix="offered"`` takes the evaluator's corrected text if it offers one, ``"asked"`` always asks for the spans.
     ``llm`` is asked to fix spans of evaluators that suggest nothing; without it such spans stay as they are.
     """
 
@@ -61,7 +62,10 @@ class Corrector:
         fix: Fix = "offered",
         prompts_folder: Path | None = None,
     ) -> None:
-        self._llm, self.strategy, self._on_ambiguous, self._fix = llm, strategy, on_ambiguous, fix
+        self._llm = llm
+        self.strategy = strategy
+        self._on_ambiguous = on_ambiguous
+        self._fix = fix
         self._fixes = Fixes(prompts_folder)
         self._revise_prompt = prompts.load("revise", prompts_folder)
 
@@ -74,11 +78,11 @@ class Corrector:
         suggests: bool = False,
         skip_guards: Collection[str] = (),
     ) -> Proposal:
-        """What to change in ``text`` after ``rating``; ``suggests``: its evaluator has suggested all that it wants.
+        """The edits of ``text`` that follow from ``rating``; ``suggests``: its evaluator suggests every edit itself.
 
-        Raises :class:`UnreadableReply` if two replies cannot be read, or are no translation by the guards of the
-        translate stage, but for those in ``skip_guards``; and :class:`ConfigError` for a score without spans where
-        there is no model to ask.
+        Raises :class:`UnreadableReply` if two replies cannot be read, or aren't translations by the guards of the
+        translate stage, without ``skip_guards``; and :class:`ConfigError` for a score without spans if there is no
+        model to ask.
         """
         if rating.correction is not None and (self._fix == "offered" or rating.errors is None):
             correction = without_stray_spaces(rating.correction, text)
@@ -86,7 +90,8 @@ class Corrector:
             return Proposal(tuple(_with_error(edit, rating.errors or ()) for edit in changes), correction)
         if rating.errors is None:
             return await self._revise(segment, text, rating, skip_guards)
-        errors, calls = rating.errors, tuple[Call, ...]()
+        errors = rating.errors
+        calls: tuple[Call, ...] = ()
         if not suggests and self._llm is not None and any(map(wants_a_fix, errors)):
             with Dialogue(self._llm, segment.id) as dialogue:
                 errors = await self._fixes.suggest(dialogue, segment, text, errors)
@@ -98,7 +103,7 @@ class Corrector:
         return Proposal(changes, edits.apply(text, changes), calls)
 
     async def _revise(self, segment: Segment, text: str, rating: Rating, skip_guards: Collection[str]) -> Proposal:
-        """A corrected text for one that was only given a score."""
+        """A corrected text, if the evaluator gave only a score."""
         if self._llm is None:
             raise ConfigError(
                 f"the evaluator {rating.evaluator} gives a score and marks no error spans: without a model it cannot "
@@ -113,11 +118,10 @@ class Corrector:
 
 
 def _with_error(edit: Edit, errors: Sequence[ErrorSpan]) -> Edit:
-    """``edit`` with the first error that lies in its place."""
-    start, end = edit.start or 0, edit.end or 0
-    inside = (
-        error
-        for error in errors
-        if error.start is not None and error.end is not None and error.start < end and error.end > start
-    )
-    return edit.model_copy(update={"span": next(inside, None)})
+    """``edit`` with the first error that overlaps it."""
+    start = edit.start or 0
+    end = edit.end or 0
+    for error in errors:
+        if error.start is not None and error.end is not None and error.start < end and error.end > start:
+            return edit.model_copy(update={"span": error})
+    return edit.model_copy(update={"span": None})

@@ -1,11 +1,11 @@
 """What the chain may keep: a gate looks at the text before and after a step and decides. Ties keep the earlier text.
 
-``none`` keeps everything, damage included; ``guards`` keeps what the guards let pass. The others ask a panel of judges,
-all at once: each either scores both texts or compares them in both orders. By default all must agree; a calibrated
-panel (``gain``) predicts from their answers the gain that people would see, and keeps what promises one.
+``none`` keeps everything, including damage; ``guards`` keeps what the guards let pass. The others ask a panel of
+judges, all at once: each either scores both texts or compares them in both orders. By default all must agree; a
+calibrated panel (``gain``) predicts from their answers the gain that people would see, and keeps a text with a gain.
 
-Both texts are rated afresh and alike. The rating that caused an edit is never the gate's: only texts that were rated
-badly get edited, so that a second rating of the same text is better by chance alone.
+Both texts are rated again and in the same way. The gate never uses the rating that caused an edit: only texts that were
+rated badly are edited, so a second rating of the same text would be better by chance alone.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from mtagent.chain.calibration import Calibration, ExpectedGain, read
-from mtagent.errors import FATAL, ConfigError, OffScript, calls_of
+from mtagent.errors import ConfigError
 from mtagent.evaluators.pairwise import Pairwise
 from mtagent.evaluators.protocol import Evaluator, RatesTogether, checked_evaluator, counts_calls, signature_of
 from mtagent.evaluators.rating import checked_rating, ratings_by, with_absent_spans_noted
-from mtagent.llm.dialogue import together
+from mtagent.llm.gathering import CallsOf, answered, together, unfailed
 from mtagent.llm.protocol import LLM
 from mtagent.records import (
     GAIN_DIGITS,
@@ -39,17 +39,19 @@ from mtagent.records import (
 )
 
 Rate = Callable[[Evaluator, str, RatingRole], Awaitable[Rating]]
-"""The chain's way to a judge's rating of a text, asked for once in a segment."""
+"""Asks a judge for the rating of a text, once per segment."""
 Answer = TypeVar("Answer")
 
 
 class GateDecision(NamedTuple):
-    """Whether to keep the text after a step, why, and the judges' ratings of both texts, with their roles."""
+    """Whether to keep the text after a step, and why."""
 
     keep: bool
     cause: Cause
     ratings: tuple[Rating, ...] = ()
+    """The judges' ratings of both texts, with their roles."""
     calls: tuple[Call, ...] = ()
+    """The calls that are not in the ratings."""
 
 
 class Gate(Protocol):
@@ -57,7 +59,7 @@ class Gate(Protocol):
 
     @property
     def name(self) -> str:
-        """What it is called in settings and in the report."""
+        """Its name in settings and in the report."""
         ...
 
     async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> GateDecision:
@@ -66,7 +68,7 @@ class Gate(Protocol):
 
 
 class OpenGate:
-    """Keeps every step (gates ``none`` and ``guards``: the guards have spoken before)."""
+    """Keeps every step (gates ``none`` and ``guards``: the guards have decided before)."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -77,20 +79,22 @@ class OpenGate:
 
 
 class Opinion(NamedTuple):
-    """What one judge says of the two texts, and what that took. Ratings hold their own calls."""
+    """One judge's judgement of the two texts."""
 
     judgement: Judgement
     ratings: tuple[Rating, ...] = ()
     calls: tuple[Call, ...] = ()
+    """The calls that are not in the ratings."""
 
     @property
     def paid(self) -> tuple[Call, ...]:
-        """All calls, those of the ratings first."""
-        return (*(call for rating in self.ratings for call in rating.calls), *self.calls)
+        """All calls, first the calls of the ratings."""
+        of_ratings = [call for rating in self.ratings for call in rating.calls]
+        return (*of_ratings, *self.calls)
 
 
 class Judge(Protocol):
-    """Holds two texts against each other."""
+    """Compares two texts."""
 
     name: str
 
@@ -100,19 +104,19 @@ class Judge(Protocol):
         ...
 
     async def judge(self, segment: Segment, before: str, after: str, rate: Rate) -> Opinion:
-        """What it says of ``before`` and ``after``. Raises :class:`mtagent.errors.MtagentError`, never guesses."""
+        """Judge ``before`` and ``after``. Raises :class:`mtagent.errors.MtagentError`, never guesses."""
         ...
 
 
 def asks_model(part: Judge | Gate) -> bool:
-    """Whether a judge or gate asks a model, and so shows it a segment's notes. Others' parts say so themselves."""
+    """Whether a judge or gate asks a model, and so shows it a segment's notes. A user's part has a field for it."""
     return bool(getattr(part, "asks_model", False))
 
 
 class RatingJudge:
-    """Scores both texts. Of several ``draws`` of one evaluator the trimmed mean counts.
+    """Scores both texts. The score is the trimmed mean of several ``draws`` of one evaluator.
 
-    An evaluator that rates several translations together (RATE) is given both at once, the earlier one first.
+    An evaluator that rates several translations together (RATE) gets both at once, the earlier one first.
     """
 
     def __init__(self, *draws: Evaluator) -> None:
@@ -141,8 +145,12 @@ class RatingJudge:
             *(self._rate_both(draw, segment, before, after, rate) for draw in self.draws),
             calls=lambda pair: (call for rating in pair for call in rating.calls),
         )
-        old, new = (trimmed_mean([pair[side].score for pair in pairs]) for side in (0, 1))
-        judgement = Judgement(judge=self.name, signature=self.signature, before=old, after=new)
+        judgement = Judgement(
+            judge=self.name,
+            signature=self.signature,
+            before=trimmed_mean([rating_before.score for rating_before, _ in pairs]),
+            after=trimmed_mean([rating_after.score for _, rating_after in pairs]),
+        )
         return Opinion(judgement, tuple(rating for pair in pairs for rating in pair))
 
     async def _rate_both(
@@ -152,49 +160,24 @@ class RatingJudge:
             return await _all_asked(
                 _role(rate, evaluator, before, "before"), _role(rate, evaluator, after, "after"), calls=_calls_of_rating
             )
-        # The earlier text first, which then is an anchor for the later one.
+        # The earlier text comes first, so that it is an anchor for the later one.
         sides: list[tuple[RatingRole, str]] = [("before", before), ("after", after)]
-        ratings = _unfailed(await ratings_by(evaluator, segment, [text for _, text in sides]), _calls_of_rating)
-        rated = {
-            role: with_absent_spans_noted(checked_rating(rating, evaluator), text).model_copy(update={"role": role})
-            for rating, (role, text) in zip(ratings, sides, strict=True)
-        }
-        return [rated["before"], rated["after"]]
+        ratings = unfailed(await ratings_by(evaluator, segment, [text for _, text in sides]), calls=_calls_of_rating)
+        checked_ratings = []
+        for rating, (role, text) in zip(ratings, sides, strict=True):
+            checked = with_absent_spans_noted(checked_rating(rating, evaluator), text)
+            checked_ratings.append(checked.model_copy(update={"role": role}))
+        return checked_ratings
 
 
 def _calls_of_rating(rating: object) -> Iterable[Call]:
-    return rating.calls if isinstance(rating, Rating) else ()  # a third party's may be anything, until it is checked
+    """The calls of a rating. A third party's rating may be anything until it is checked."""
+    return rating.calls if isinstance(rating, Rating) else ()
 
 
-async def _all_asked(*work: Coroutine[Any, Any, Answer], calls: Callable[[Answer], Iterable[Call]]) -> list[Answer]:
-    """The answers in order. None is given up where another fails, so that what all of them cost is known."""
-
-    async def answer(coroutine: Coroutine[Any, Any, Answer]) -> Answer | Exception:
-        try:
-            return await coroutine
-        except (*FATAL, OffScript):
-            raise
-        except Exception as error:  # noqa: BLE001 raised below, with the calls of all
-            return error
-
-    return _unfailed(await together(*map(answer, work)), calls)
-
-
-def _unfailed(answers: Sequence[Answer | Exception], calls: Callable[[Answer], Iterable[Call]]) -> list[Answer]:
-    """The ``answers``, where none is an error; else the gravest or first error is raised with the calls of all."""
-    good, failures, paid = list[Answer](), list[Exception](), list[Call]()
-    for answer in answers:
-        if isinstance(answer, Exception):
-            failures.append(answer)
-            paid += calls_of(answer)
-        else:
-            good.append(answer)
-            paid += calls(answer)
-    if failures:
-        failure = next((error for error in failures if isinstance(error, FATAL)), failures[0])
-        setattr(failure, "calls", tuple({id(call): call for call in paid}.values()))  # noqa: B010 may be anybody's
-        raise failure
-    return good
+async def _all_asked(*work: Coroutine[Any, Any, Answer], calls: CallsOf) -> list[Answer]:
+    """The answers in order. If one fails, the others still end, unless the error stops all work."""
+    return unfailed(await answered(*work, calls=calls), calls=calls)
 
 
 async def _role(rate: Rate, evaluator: Evaluator, text: str, role: RatingRole) -> Rating:
@@ -202,18 +185,20 @@ async def _role(rate: Rate, evaluator: Evaluator, text: str, role: RatingRole) -
 
 
 def trimmed_mean(scores: Sequence[float]) -> float:
-    """The mean without the highest and the lowest score, where there are three or more."""
+    """The mean without the highest and the lowest score, if there are three or more."""
     inner = sorted(scores)[1:-1] if len(scores) > 2 else scores
     return round(math.fsum(inner) / len(inner), GAIN_DIGITS)
 
 
 class PairwiseJudge:
-    """Says which of the two is better, in both orders."""
+    """Chooses the better of the two, in both orders."""
 
     asks_model = True
 
     def __init__(self, pairwise: Pairwise) -> None:
-        self._pairwise, self.name, self.signature = pairwise, pairwise.label, pairwise.signature
+        self._pairwise = pairwise
+        self.name = pairwise.label
+        self.signature = pairwise.signature
 
     async def judge(self, segment: Segment, before: str, after: str, rate: Rate) -> Opinion:
         """Compare them twice."""
@@ -225,8 +210,8 @@ class PanelGate:
     """Asks all ``judges`` at once, and keeps a text that ``quorum`` of them prefer; by default, that all prefer.
 
     A judge prefers the later text if it scores it higher, by at least ``margin``, or chooses it in both orders. With
-    ``gain``, a calibration for these judges, a text is kept where people would see a gain by its prediction; with
-    ``cautious``, where the chance of a gain is at least that. Raises :class:`ConfigError` for a panel that cannot work.
+    ``gain``, a calibration for these judges, a text is kept if it predicts that people see a gain; with ``cautious``,
+    only if the chance of a gain is at least that. Raises :class:`ConfigError` for a panel that cannot work.
     """
 
     def __init__(
@@ -241,26 +226,31 @@ class PanelGate:
             raise ConfigError("a panel needs a judge: set judge")
         if quorum is not None and not 1 <= quorum <= len(judges):
             raise ConfigError(f"quorum {quorum}: needs as many judges, and there are {len(judges)}: name more in judge")
-        self.judges, self.margin, self.quorum = judges, margin, quorum or len(judges)
-        self.gain, self.cautious = gain, cautious
+        self.judges = judges
+        self.margin = margin
+        self.quorum = quorum or len(judges)
+        self.gain = gain
+        self.cautious = cautious
 
     @property
     def name(self) -> str:
-        """The gate's name: ``gain``, and without a calibration by what its judges do."""
+        """The gate's name: ``gain`` with a calibration, otherwise by what its judges do."""
         if self.gain is not None:
             return "gain"
         if all(isinstance(judge, RatingJudge) for judge in self.judges):
             return "rate"
-        return "pairwise" if all(isinstance(judge, PairwiseJudge) for judge in self.judges) else "panel"
+        if all(isinstance(judge, PairwiseJudge) for judge in self.judges):
+            return "pairwise"
+        return "panel"
 
     @property
     def signature(self) -> str:
-        """The judges', which sign what decides."""
+        """The judges' signatures: the decision depends on them."""
         return " + ".join(judge.signature for judge in self.judges)
 
     @property
     def asks_model(self) -> bool:
-        """Whether one of the judges asks a model: it can tell whether a shorter text still says everything."""
+        """Whether one of the judges asks a model, which can tell whether a shorter text still says everything."""
         return any(asks_model(judge) for judge in self.judges)
 
     @property
@@ -269,7 +259,7 @@ class PanelGate:
         return tuple(judge.evaluator for judge in self.judges if isinstance(judge, RatingJudge))
 
     async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> GateDecision:
-        """Ask the judges, and combine what they say."""
+        """Ask the judges, and combine their judgements."""
         opinions = await _all_asked(
             *(judge.judge(segment, before, after, rate) for judge in self.judges), calls=lambda opinion: opinion.paid
         )
@@ -279,7 +269,9 @@ class PanelGate:
         if self.gain is not None:
             gain = self.gain.predict(judgements)
             chance = self.gain.chance(gain)
-            keep = gain > 0 if self.cautious is None else chance >= self.cautious and gain > 0
+            keep = gain > 0
+            if self.cautious is not None and chance < self.cautious:
+                keep = False
             cause = GainCause(judgements=judgements, gain=gain, chance=chance, required_chance=self.cautious)
             return GateDecision(keep, cause, ratings, calls)
         votes = sum(_prefers_after(judgement, self.margin) for judgement in judgements)
@@ -291,22 +283,23 @@ class PanelGate:
 
 
 def _prefers_after(judgement: Judgement, margin: float) -> bool:
-    """Whether a judge's answer speaks for the later text. The margin is one of scores."""
+    """Whether a judge prefers the later text. The margin is for scores only."""
     difference = judgement.difference
-    return difference is not None and difference > 0 and (bool(judgement.choices) or difference >= margin)
+    if difference is None or difference <= 0:
+        return False
+    return bool(judgement.choices) or difference >= margin
 
 
-class Choice(NamedTuple):
-    """Which of several texts to keep, by its place (``None``: none of them), and the decision on each of them.
-
-    ``against`` holds for each the place of the text that it was held against; ``None``: the text before. ``best`` is
-    the text that was kept, or the one that came nearest to it.
-    """
+class BestText(NamedTuple):
+    """The best of several texts, by its place, and the decision on each of them."""
 
     kept: int | None
+    """The text to keep; ``None``: none of them."""
     best: int
+    """The text to keep, or the one that came nearest to being kept."""
     decisions: tuple[GateDecision, ...]
     against: tuple[int | None, ...]
+    """The text that each was compared with; ``None``: the text before."""
 
 
 def _expected_gain(cause: Cause) -> float:
@@ -317,25 +310,31 @@ def _expected_gain(cause: Cause) -> float:
 
 async def choose(
     gate: Gate, before: str, texts: Sequence[str], decide: Callable[[str, str], Coroutine[Any, Any, GateDecision]]
-) -> Choice:
+) -> BestText:
     """Find the best of ``texts``, which all differ from ``before``; ``decide`` asks ``gate`` about two texts.
 
-    A calibrated gain is a measure: each text is held against ``before``, and of those that the gate would keep, the one
-    with the highest gain is kept. Other gates only tell the better of two: the texts challenge the best so far, one
-    after the other. Of equals the first stays.
+    A calibrated gain is a measure: each text is compared with ``before``, and the text with the highest gain is kept if
+    the gate would keep it. Other gates only choose the better of two: the texts challenge the best so far, one after
+    the other. The first of equal texts stays.
     """
     if isinstance(gate, PanelGate) and gate.gain is not None:
         first = await decide(before, texts[0])  # alone, so that the text before is rated once
         decisions = [first, *await together(*(decide(before, text) for text in texts[1:]))]
         gains = [_expected_gain(decision.cause) for decision in decisions]
-        best = max(range(len(texts)), key=gains.__getitem__)
-        return Choice(best if decisions[best].keep else None, best, tuple(decisions), (None,) * len(texts))
-    kept, decisions, against = None, [], list[int | None]()
+        best = gains.index(max(gains))
+        kept = best if decisions[best].keep else None
+        return BestText(kept, best, tuple(decisions), (None,) * len(texts))
+    kept = None
+    decisions = []
+    against: list[int | None] = []
     for place, text in enumerate(texts):
+        best_so_far = before if kept is None else texts[kept]
+        decision = await decide(best_so_far, text)
+        decisions.append(decision)
         against.append(kept)
-        decisions.append(await decide(before if kept is None else texts[kept], text))
-        kept = place if decisions[-1].keep else kept
-    return Choice(kept, kept or 0, tuple(decisions), tuple(against))
+        if decision.keep:
+            kept = place
+    return BestText(kept, kept or 0, tuple(decisions), tuple(against))
 
 
 def refuse_open(gate: Gate) -> None:
@@ -362,7 +361,7 @@ class PairwiseGate(PanelGate):
 
 
 class Threshold(NamedTuple):
-    """The score from which on a text that ``evaluator`` rated is error-free."""
+    """The score from which a text that ``evaluator`` rated is error-free."""
 
     evaluator: Evaluator
     score: float
@@ -376,21 +375,24 @@ def calibrated(
     triage: Evaluator | None = None,
     cautious: float | None = None,
 ) -> tuple[Gate, tuple[Threshold, ...]]:
-    """``gate`` with what the calibration at ``path`` says of its judges, and the thresholds of those that it holds for.
+    """``gate`` with the calibration at ``path``, and the thresholds of the evaluators that it was made for.
 
-    An expected gain is the whole panel's. A threshold is the post-editor's evaluator's, a judge's, that of ``triage``,
-    or of several of them. Raises :class:`ConfigError` where the panel is another one.
+    An expected gain concerns the whole panel. A threshold may concern the post-editor's evaluator, a judge, ``triage``
+    or several of them. Raises :class:`ConfigError` for a calibration of another panel.
     """
     calibration = read(path)
     judges = gate.judges if isinstance(gate, PanelGate) else ()
     if cautious is not None and calibration.gain is None:
         raise ConfigError(f"{path}: has no expected gain, so the gate cannot know its chance: leave cautious out")
-    if calibration.gain is not None and type(gate) not in (PanelGate, RateGate):
-        raise ConfigError(f"{path}: calibrates a gate that asks judges, and the gate is {gate.name}: set judge")
     if calibration.gain is not None:
+        if type(gate) not in (PanelGate, RateGate):
+            raise ConfigError(f"{path}: calibrates a gate that asks judges, and the gate is {gate.name}: set judge")
         panel = [_judge_of(path, weight.signature, judges) for weight in calibration.gain.judges]
-        if others := [judge.name for judge in judges if judge not in panel]:
-            raise ConfigError(f"{path}: was calibrated without the judge {others[0]}: leave it out, or calibrate anew")
+        for judge in judges:
+            if judge not in panel:
+                raise ConfigError(
+                    f"{path}: was calibrated without the judge {judge.name}: leave it out, or calibrate again"
+                )
         if isinstance(gate, PanelGate) and gate.quorum != len(judges):
             raise ConfigError(f"{path}: decides by the expected gain, not by a quorum: leave quorum out")
         gate = PanelGate(*panel, gain=calibration.gain, cautious=cautious)
@@ -406,20 +408,26 @@ def _thresholds(
 ) -> tuple[Threshold, ...]:
     if calibration.threshold is None:
         if calibration.gain is None:
-            raise ConfigError(f"{path}: holds no gain, and no threshold reached the wanted precision: nothing to use")
+            raise ConfigError(
+                f"{path}: cannot be used: it has no expected gain, and no threshold reached the precision that was "
+                "asked for; calibrate on more data, or for a lower precision"
+            )
         return ()
     if not calibration.signature:
         raise ConfigError(f"{path}: has no signature, so its judge is not known: calibrate again with --signature")
     raters = [judge.evaluator for judge in judges if isinstance(judge, RatingJudge)]
     raters += [rater for rater in (editor, triage) if rater is not None]
-    fitting = {id(rater): rater for rater in raters if calibration.holds_for(signature_of(rater))}
-    if not fitting:
+    thresholds: dict[int, Threshold] = {}  # by evaluator, which may have several roles
+    for rater in raters:
+        if calibration.holds_for(signature_of(rater)):
+            thresholds[id(rater)] = Threshold(rater, calibration.threshold)
+    if not thresholds:
         raise _made_for_another(path, calibration.signature, editor, judges, triage)
-    return tuple(Threshold(rater, calibration.threshold) for rater in fitting.values())
+    return tuple(thresholds.values())
 
 
 def _judge_of(path: Path, signature: str, judges: Sequence[Judge]) -> Judge:
-    """The judge that a calibration means. Raises :class:`ConfigError`, which says what is asked otherwise."""
+    """The judge with the ``signature`` of a calibration. Raises :class:`ConfigError` that names the differences."""
     if not signature:
         raise ConfigError(f"{path}: has no signature, so its judge is not known: calibrate again with --signature")
     for judge in judges:
@@ -429,19 +437,25 @@ def _judge_of(path: Path, signature: str, judges: Sequence[Judge]) -> Judge:
 
 
 def _made_for_another(
-    path: Path, wanted: str, editor: Evaluator | None, judges: Sequence[Judge], triage: Evaluator | None = None
+    path: Path, calibrated_for: str, editor: Evaluator | None, judges: Sequence[Judge], triage: Evaluator | None = None
 ) -> ConfigError:
     """The error that names the signatures, and the parts in which they differ."""
-    signatures = [("the gate asks", judge.signature) for judge in judges]
+    raters: list[str] = []
+    parts_here: set[str] = set()
+
+    def add(who: str, signature: str) -> None:
+        raters.append(f"{who} asks {signature}")
+        parts_here.update(comparable(signature).split("|"))
+
     if editor is not None:
-        signatures.insert(0, ("the post-editor asks", signature_of(editor)))
+        add("the post-editor", signature_of(editor))
+    for judge in judges:
+        add("the gate", judge.signature)
     if triage is not None:
-        signatures.append(("triage asks", signature_of(triage)))
-    there = [f"{who} {signature}" for who, signature in signatures] or ["nobody rates here"]
-    parts = {part for _, signature in signatures for part in comparable(signature).split("|")}
-    missing = [part for part in comparable(wanted).split("|") if part not in parts]
-    hint = f" (not asked like that: {', '.join(missing)})" if missing else ""
+        add("triage", signature_of(triage))
+    missing = [part for part in comparable(calibrated_for).split("|") if part not in parts_here]
+    hint = f" (without: {', '.join(missing)})" if missing else ""
     return ConfigError(
-        f"{path}: was calibrated for {wanted}, but {' and '.join(there)}{hint}; name that "
-        "evaluator in judge or evaluator, or calibrate for this one: mtagent gate calibrate"
+        f"{path}: was calibrated for {calibrated_for}, but {' and '.join(raters) or 'nobody rates here'}{hint}; name "
+        "that evaluator in judge or evaluator, or calibrate for this one: mtagent gate calibrate"
     )

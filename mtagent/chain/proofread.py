@@ -12,7 +12,8 @@ from mtagent.config import Strategy
 from mtagent.errors import UnreadableReply
 from mtagent.evaluators.replies import fields_of
 from mtagent.llm import prompts
-from mtagent.llm.dialogue import Dialogue, together
+from mtagent.llm.dialogue import Dialogue
+from mtagent.llm.gathering import together
 from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import is_blank, read_json
 from mtagent.records import Draft, Segment
@@ -27,16 +28,18 @@ class Proofreader:
     """
 
     def __init__(self, llm: LLM, *, strategy: Strategy = "located", prompts_folder: Path | None = None) -> None:
-        self._llm, self._strategy = llm, strategy
+        self._llm = llm
+        self._strategy = strategy
         self._prompt = prompts.load("proofread-paper" if strategy == "paper" else "proofread", prompts_folder)
 
     async def draft(self, segment: Segment, translation: str, *, skip_guards: Collection[str] = ()) -> Draft:
-        """A proposed text. One call per paragraph where source and translation have as many, else one for all.
+        """A proposed text. One call per paragraph if source and translation have equally many, else one for the text.
 
-        The paper asks once. What is no translation by the guards of the translate stage, but for those in
-        ``skip_guards``, is asked for once more, with the reason, and then fails the segment.
+        The paper asks once. If the guards of the translate stage (without ``skip_guards``) refuse a reply, the model is
+        asked once more, with the reason; then the segment fails.
         """
-        sources, (texts, separators) = paragraphs.split(segment.source).texts, paragraphs.split(translation)
+        sources = paragraphs.split(segment.source).texts
+        texts, separators = paragraphs.split(translation)
         if len(sources) != len(texts) or self._strategy == "paper":
             sources, texts, separators = (segment.source,), (translation,), ("", "")
 

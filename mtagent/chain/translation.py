@@ -67,15 +67,18 @@ def lost_numbers(segment: Segment, text: str, *, skip: Collection[str] = ()) -> 
 def read_revision(reply: str, segment: Segment, before: str, *, skip: Collection[str] = ()) -> str:
     """The text that a model made of the translation ``before``, from its ``reply``.
 
-    Raises :class:`EmptyReply` for an empty one, and :class:`UnreadableReply` for what is no translation of ``segment``,
-    such as a refusal. Faults that ``before`` has too do not count, and lost marks are left to the guards over changes.
+    Raises :class:`EmptyReply` for an empty reply, and :class:`UnreadableReply` for one that isn't a translation of
+    ``segment``, such as a refusal. Faults of ``before`` do not count; lost marks are left to the guards over changes.
     """
     text = scripts.without_stray_spaces(plain_text(reply, before), before)
     skip = RESTORABLE.union(skip)
-    if damages := refusals(segment, text, skip=skip):
-        old = {damage.guard for damage in refusals(segment, before, skip=skip)}
-        if new := [damage for damage in damages if damage.guard not in old]:
-            raise UnreadableReply(f"it is no translation of the text ({listed(new)})")
+    damages = refusals(segment, text, skip=skip)
+    if not damages:
+        return text
+    guards_before = {damage.guard for damage in refusals(segment, before, skip=skip)}
+    new_damages = [damage for damage in damages if damage.guard not in guards_before]
+    if new_damages:
+        raise UnreadableReply(f"it is no translation of the text ({listed(new_damages)})")
     return text
 
 
@@ -104,10 +107,11 @@ def control(segment: Segment, text: str) -> Iterator[str]:
 
     Embeddings are free where either language runs from right to left; overrides never are.
     """
-    free = any(map(scripts.runs_right_to_left, (segment.source_lang, segment.target_lang)))
-    for signs in (_CONTROL,) if free else (_CONTROL, _EMBEDDING):
+    allows_embeddings = any(map(scripts.runs_right_to_left, (segment.source_lang, segment.target_lang)))
+    for signs in (_CONTROL,) if allows_embeddings else (_CONTROL, _EMBEDDING):
         surplus = Counter(signs.findall(text)) - Counter(signs.findall(segment.source))
-        yield from (f"character U+{ord(character):04X}" for character in sorted(surplus))
+        for character in sorted(surplus):
+            yield f"character U+{ord(character):04X}"
 
 
 _RULE = regex.compile(r"([^\w\s])\1{3,}+")
@@ -130,12 +134,19 @@ def script(segment: Segment, text: str) -> Iterator[str]:
     inside = scripts.letters_of(scripts.only_script_of(segment.target_lang))
     if inside is None or inside.search(text):
         return
-    known = {word.casefold() for word in scripts.words(segment.source)}
-    new = [w for w in scripts.words(markup.prose(text)) if scripts.LETTER.search(w) and w.casefold() not in known]
-    latin = [word for word in new if _LATIN.search(word)]
+    source_words = {word.casefold() for word in scripts.words(segment.source)}
+    latin: list[str] = []
+    others: list[str] = []
+    for word in scripts.words(markup.prose(text)):
+        if not scripts.LETTER.search(word) or word.casefold() in source_words:
+            continue
+        if _LATIN.search(word):
+            latin.append(word)
+        else:
+            others.append(word)
     names = sum(word[0].isupper() for word in latin)  # brands are written in Latin letters in any language
     is_latin_prose = len(latin) >= 3 and 2 * names <= len(latin)
-    if is_latin_prose or scripts.letters("".join(word for word in new if not _LATIN.search(word))) >= 12:
+    if is_latin_prose or scripts.letters("".join(others)) >= 12:
         yield f"no letter of the text is in the script of {segment.target_lang}"
 
 
@@ -154,10 +165,11 @@ def placeholders(segment: Segment, text: str) -> Iterator[str]:
             return _LATEX.search(side[max(0, mark.start - 60) : mark.start]) is not None
         return mark.key.startswith(("\\", "&")) or _CURRENCY.fullmatch(mark.key) is not None
 
-    source_keys, text_keys = (
-        keys([mark for mark in markup.placeholders(side) if not is_text(mark, side)]) for side in (segment.source, text)
-    )
-    yield from (f"{key} is missing" for key in (source_keys - text_keys).elements())
+    def real_placeholders(side: str) -> Counter[str]:
+        return keys([mark for mark in markup.placeholders(side) if not is_text(mark, side)])
+
+    for key in (real_placeholders(segment.source) - real_placeholders(text)).elements():
+        yield f"{key} is missing"
 
 
 _KEY_NAME = regex.compile(r"[A-Z][a-z]{2,}+")
@@ -171,10 +183,10 @@ _HTML_NAMES = regex.compile(
 
 
 def tags(segment: Segment, text: str) -> Iterator[str]:
-    """Every tag of the source is there, whatever its attributes say.
+    """Every tag of the source is there, with any attributes.
 
-    What is made of plain words and not HTML (``<laugh/>`` in a transcript, ``<Enter>``, ``<your name>``) is left alone:
-    people translate it.
+    Tags of plain words that are not HTML (``<laugh/>`` in a transcript, ``<Enter>``, ``<your name>``) are left alone:
+    people translate them.
     """
 
     def tag_names(text: str) -> Counter[str]:
@@ -190,7 +202,8 @@ def tags(segment: Segment, text: str) -> Iterator[str]:
         return names
 
     missing = tag_names(segment.source) - tag_names(text)
-    yield from (f"{name} is missing" for name in missing.elements())
+    for name in missing.elements():
+        yield f"{name} is missing"
 
 
 TRANSLATION_GUARDS: dict[str, Check] = {

@@ -44,7 +44,7 @@ def percentile(values: Sequence[float], percent: float) -> float:
     return ranked[low] + (ranked[high] - ranked[low]) * (place - low)
 
 
-class Calibration(Record):
+class ConfidenceThreshold(Record):
     """A threshold and where it comes from: ``n`` confidences between ``smallest`` and ``largest``.
 
     ``prompts`` names the prompts that they were asked with, ``segments`` the segments read, ``failed`` those of them
@@ -105,7 +105,7 @@ def file_of(folder: Path, model: str, pair: str, kind: Kind = "logprobs") -> Pat
     return folder / FOLDER / f"{pair}.{quote(model, safe='')}.{ending}"
 
 
-def read(folder: Path, model: str, pair: str, kind: Kind = "logprobs") -> Calibration | None:
+def read(folder: Path, model: str, pair: str, kind: Kind = "logprobs") -> ConfidenceThreshold | None:
     """The calibration of ``model`` for ``pair``; one of ``kind`` is preferred to one of the other kind.
 
     ``None`` where there is none. Raises :class:`ConfigError`.
@@ -114,7 +114,7 @@ def read(folder: Path, model: str, pair: str, kind: Kind = "logprobs") -> Calibr
     return next((_read(path) for path in paths if path.is_file()), None)
 
 
-def keep(calibration: Calibration, folder: Path) -> Path:
+def keep(calibration: ConfidenceThreshold, folder: Path) -> Path:
     """Write a calibration where :func:`read` finds it, and return the path."""
     path = file_of(folder, calibration.model, calibration.pair, calibration.confidence)
     try:
@@ -125,15 +125,15 @@ def keep(calibration: Calibration, folder: Path) -> Path:
     return path
 
 
-def write(calibration: Calibration, path: Path) -> None:
+def write(calibration: ConfidenceThreshold, path: Path) -> None:
     """Write a calibration, replacing a former one. Raises :class:`OutputError`."""
     with replacing(path) as sink:
         sink.write(calibration.model_dump_json(indent=1) + "\n")
 
 
-def _read(path: Path) -> Calibration:
+def _read(path: Path) -> ConfidenceThreshold:
     try:
-        return Calibration.model_validate_json(path.read_text(encoding="utf-8"))
+        return ConfidenceThreshold.model_validate_json(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, ValidationError) as error:
         detail = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
         raise ConfigError(f"{path}: is no calibration: {detail}; remove it, or calibrate again") from None

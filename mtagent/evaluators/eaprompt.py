@@ -29,10 +29,12 @@ _PROMPTS = {1: ("eaprompt-once",), 2: ("eaprompt-errors", "eaprompt-count")}
 
 
 class Counted(NamedTuple):
-    """What a model counted. ``major`` and ``minor`` are ``None`` if it gave only the ``score``, which is ≤ 0."""
+    """The errors that a model counted."""
 
     score: int
+    """At most 0."""
     major: int | None = None
+    """``None`` if the model gave only the score."""
     minor: int | None = None
 
     @classmethod
@@ -41,20 +43,22 @@ class Counted(NamedTuple):
         return cls(-(MAJOR * major + MINOR * minor), major, minor)
 
     def agrees(self, other: Counted) -> bool:
-        """Whether the two agree on all that both of them say."""
+        """Whether the two agree; one without counts is compared by its score."""
         if self.major is None or other.major is None:
             return self.score == other.score
         return self == other
 
     def __str__(self) -> str:
-        return f"a score of {self.score}" if self.major is None else f"{self.major} major and {self.minor} minor"
+        if self.major is None:
+            return f"a score of {self.score}"
+        return f"{self.major} major and {self.minor} minor"
 
 
 class EAPrompt:
     """Two calls, or one with ``steps=1``. The score is -(5 major + 1 minor), without a floor; 0 is error-free.
 
-    ``reference=True`` shows the model the reference
-    where a segment has one. Raises :class:`mtagent.errors.ConfigError` for other ``steps``.
+    ``reference=True`` shows the model the reference of segments that have one. Raises
+    :class:`mtagent.errors.ConfigError` for other ``steps``.
     """
 
     name = "eaprompt"
@@ -65,7 +69,8 @@ class EAPrompt:
     ) -> None:
         if steps not in _PROMPTS:
             raise ConfigError(f"evaluator eaprompt: steps is 1 or 2, not {steps}")
-        self._llm, self._reference = llm, reference
+        self._llm = llm
+        self._reference = reference
         self.calls = (1, steps)  # counting an empty list is one request for all segments, and paid for once
         self._prompts = [prompts.load(name, prompts_folder) for name in _PROMPTS[steps]]
         self.signature = signed(
@@ -75,8 +80,8 @@ class EAPrompt:
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """List the errors of ``translation`` and check their number.
 
-        Raises :class:`RatingParseError` if two replies to the same request cannot be read, those that count included:
-        a score that was checked and one that was not would carry the same signature.
+        Raises :class:`RatingParseError` if two replies to the same request cannot be read, also for the request that
+        counts: otherwise checked and unchecked scores would have the same signature.
         """
         values = prompts.segment_values(segment, show_reference=self._reference, translation=translation)
         to_list, *to_count = self._prompts
@@ -96,10 +101,10 @@ class EAPrompt:
 
 
 def parse(reply: str, translation: str, source: str = "") -> Errors:
-    """The listed errors, located in ``translation`` where that is certain; ``()`` only where "no-error" is stated.
+    """The listed errors, located in ``translation`` if that is certain; ``()`` only for a stated "no-error".
 
-    Categories are those of HiMATE's typology where they mean one of its subtypes (``grammar`` is ``fluency/grammar``).
-    Raises :class:`RatingParseError`.
+    A category that means a subtype of HiMATE's typology gets its name (``grammar`` is ``fluency/grammar``). Raises
+    :class:`RatingParseError`.
     """
     errors = read_headed(reply, translation, source=source)
     return tuple(error.model_copy(update={"category": category_of(error.category)}) for error in errors)
@@ -121,14 +126,17 @@ def parse_once(reply: str, translation: str, source: str = "") -> tuple[Errors, 
 def disagreement(errors: Errors, counted: Counted) -> list[str]:
     """A warning if ``counted`` differs from the number of ``errors``."""
     minor = sum(error.severity == "minor" for error in errors)
-    listed = Counted.of(sum(error.severity in ("major", "critical") for error in errors), minor)
-    return [] if counted.agrees(listed) else [f"the model counts {counted}, its list holds {listed}; the list decides"]
+    major = sum(error.severity in ("major", "critical") for error in errors)
+    listed = Counted.of(major, minor)
+    if counted.agrees(listed):
+        return []
+    return [f"the model counts {counted}, its list holds {listed}; the list decides"]
 
 
 # Counts
 
 MAJOR, MINOR = 5, 1
-"""What EAPrompt deducts for an error."""
+"""The points that EAPrompt deducts for an error."""
 _UP_TO_TEN = ("no none zero nil", "one a an", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _WORDS = {word: number for number, words in enumerate(_UP_TO_TEN) for word in words.split()}
 _NUMBER = rf"(?P<number>\d{{1,4}}|(?:{'|'.join(_WORDS)})\b)"
@@ -171,21 +179,23 @@ _HEADING_WITH_COUNT = regex.compile(
 def read_count(reply: str) -> Counted:
     """How many errors ``reply`` counts, or the score that it gives instead.
 
-    Raises :class:`RatingParseError` for a reply that says neither, one number alone, or different things.
+    Raises :class:`RatingParseError` for a reply without either, with a single number, or with contradictions.
     """
     text = regex.sub(r"[*_`\"'{}]+", "", without_thoughts(reply)).strip()
-    if (counted := _by_kind(_LABELLED, text)) is not None:
+    counted = _by_kind(_LABELLED, text)
+    if counted is not None:
         return counted
-    pairs = {
-        (int(pair["major"]), int(pair["minor"]))
-        for pair in _PAIR.finditer(text)
-        if regex.findall("major|minor", (pair["label"] or "").casefold()) in ([], ["major", "minor"])
-    }
+    pairs: set[tuple[int, int]] = set()
+    for pair in _PAIR.finditer(text):
+        kinds = regex.findall("major|minor", (pair["label"] or "").casefold())
+        if kinds in ([], ["major", "minor"]):  # the label names no other order
+            pairs.add((int(pair["major"]), int(pair["minor"])))
     if len(pairs) > 1:
         refuse("it gives several counts", text)
     if pairs:
         return Counted.of(*pairs.pop())
-    if (counted := _by_kind(_COUNTED, text)) is not None:
+    counted = _by_kind(_COUNTED, text)
+    if counted is not None:
         return counted
     if _NEITHER.search(text) and not _SOME.search(text):
         return Counted.of(0, 0)
@@ -193,44 +203,50 @@ def read_count(reply: str) -> Counted:
 
 
 def read_score(reply: str) -> Counted:
-    """The score at the end of a reply that holds the list of errors too: in ``<score>`` tags, or after the word score.
+    """The score at the end of a reply with the list of errors: in ``<score>`` tags, or after the word score.
 
-    Raises :class:`RatingParseError` for none, for several, and for one that is no whole number ≤ 0.
+    Raises :class:`RatingParseError` for no score, several scores, and a score that isn't a whole number ≤ 0.
     """
     text = _MARKS.sub("", without_thoughts(reply)).strip()
-    if (counted := _tagged(text)) is not None:
+    counted = _tagged(text)
+    if counted is not None:
         return counted
-    lines = [match[1] for match in _SCORE_LINE.finditer(text)]
-    return Counted(_score(lines[-1])) if lines else refuse("it gives no score", text)
+    scores = [match[1] for match in _SCORE_LINE.finditer(text)]
+    if not scores:
+        refuse("it gives no score", text)
+    return Counted(_score(scores[-1]))
 
 
 def split_score(reply: str) -> tuple[str, str]:
-    """``reply`` cut before the score at its end and the counts and sums that lead to it, which quote no spans."""
+    """``reply`` in two parts: the second has the score at the end, and the counts and sums that lead to it."""
     lines = _TAGGED.sub("", reply).rstrip().split("\n")
     end = len(lines)
-    while (
-        end
-        and not _QUOTE.search(lines[end - 1])
-        and (not lines[end - 1].strip() or _LEADS_TO_SCORE.search(lines[end - 1]))
-    ):
+    while end > 0:
+        line = lines[end - 1]
+        leads_to_score = not line.strip() or _LEADS_TO_SCORE.search(line)
+        if not leads_to_score or _QUOTE.search(line):  # a line with a quote may be an error of the list
+            break
         end -= 1
     return "\n".join(lines[:end]), "\n".join(lines[end:])
 
 
 def _without_counts(reply: str) -> tuple[str, str]:
-    """``reply`` without the numbers that its headings count their errors with, and these counts.
+    """``reply`` without the numbers of errors in its headings, and these numbers.
 
-    A heading that counts 0 says no-error. What counts the errors once more behind the lists stays.
+    A heading with the number 0 gets "no-error". Counts behind the lists stay.
     """
     counts: dict[str, str] = {}
 
     def without(heading: regex.Match[str]) -> str:
-        kind, number = heading["kind"].casefold(), heading["number"]
+        kind = heading["kind"].casefold()
+        number = heading["number"]
         is_first = kind not in counts
-        counts.setdefault(kind, f"{kind}: {number}" if number else "")
-        if not (number and is_first):
+        if is_first:
+            counts[kind] = f"{kind}: {number}" if number else ""
+        if not number or not is_first:
             return heading.group()
-        return f"{heading['name']}:\n" + ("" if int(number) else "no-error")
+        no_error = "" if int(number) else "no-error"
+        return f"{heading['name']}:\n{no_error}"
 
     plain = _HEADING_WITH_COUNT.sub(without, reply)
     return plain, "\n".join(counts.values())
@@ -244,7 +260,9 @@ def _by_kind(pattern: regex.Pattern[str], text: str) -> Counted | None:
         counts[match["kind"].casefold()].add(_WORDS[number] if number in _WORDS else int(number))
     if any(len(numbers) > 1 for numbers in counts.values()):
         refuse("it counts the same errors twice, differently", text)
-    return Counted.of(counts["major"].pop(), counts["minor"].pop()) if all(counts.values()) else None
+    if not counts["major"] or not counts["minor"]:
+        return None
+    return Counted.of(counts["major"].pop(), counts["minor"].pop())
 
 
 def _tagged(text: str) -> Counted | None:
@@ -258,7 +276,7 @@ def _score(written: str) -> int:
     """``-15``, also at the end of a sum: ``-5-5-5 = -15``."""
     match = _SCORE.fullmatch(written)
     if match is None:
-        refuse("its score is no whole number", written)
+        refuse("its score isn't a whole number", written)
     if int(match["digits"]) and not match["minus"]:
-        refuse("its score is above 0, where every error takes points away", written)
+        refuse("its score is above 0, although every error takes points away", written)
     return -int(match["digits"])

@@ -21,7 +21,7 @@ _AROUND = 12  # characters of context shown beside a span
 
 
 class Fixes:
-    """Asks for the suggestions that errors lack, in one request for all of them."""
+    """Asks for missing suggestions, in one request for all errors."""
 
     def __init__(self, prompts_folder: Path | None = None) -> None:
         self.prompt = prompts.load("fix", prompts_folder)
@@ -29,7 +29,7 @@ class Fixes:
     async def suggest(
         self, dialogue: Dialogue, segment: Segment, text: str, errors: Sequence[ErrorSpan]
     ) -> tuple[ErrorSpan, ...]:
-        """``errors`` of ``text`` with suggestions for those that want one; ``None`` where the model has none either.
+        """``errors`` of ``text`` with suggestions; ``None`` stays if the model has none either.
 
         Raises :class:`UnreadableReply` if two replies cannot be read.
         """
@@ -56,7 +56,7 @@ class Fixes:
 
 
 def wants_a_fix(error: ErrorSpan) -> bool:
-    """Whether a suggestion is missing and would be of use: not for what is no error, or an error of the source."""
+    """Whether a suggestion is missing and useful; it isn't for a neutral remark, or for an error of the source."""
     return error.suggestion is None and error.severity != "neutral" and error.side != "source"
 
 
@@ -72,39 +72,46 @@ def parse_fixes(reply: str, errors: Sequence[ErrorSpan]) -> tuple[ErrorSpan, ...
         data = data["fixes"]
     if isinstance(data, RepeatedKeys):
         raise UnreadableReply("it says the same thing twice")
-    if isinstance(data, dict) and "number" not in data:  # the numbers are its keys
-        data = [
-            {"number": key, **value} if isinstance(value, dict) else {"number": key, "suggestion": value}
-            for key, value in data.items()
-        ]
-    fixes: dict[int, dict[str, Any]] = {}
     items = data if isinstance(data, list) else [data]
+    if isinstance(data, dict) and "number" not in data:  # the numbers are its keys
+        items = []
+        for key, value in data.items():
+            fields = value if isinstance(value, dict) else {"suggestion": value}
+            items.append({"number": key, **fields})
     if not all(isinstance(item, dict) for item in items):
-        raise UnreadableReply("a fix is no object with number and suggestion")
+        raise UnreadableReply("a fix isn't an object with number and suggestion")
+    fixes: dict[int, dict[str, Any]] = {}
     for fix in items:
-        named = fix.get("number")
-        digits = str(named).strip().removesuffix(".0")
-        number = int(digits) if digits.isdecimal() and len(digits) < 10 and not isinstance(named, bool) else 0
+        written = fix.get("number")
+        digits = str(written).strip().removesuffix(".0")
+        number = 0
+        if digits.isdecimal() and len(digits) < 10 and not isinstance(written, bool):
+            number = int(digits)
         if not 1 <= number <= len(errors):
-            raise UnreadableReply(f"{str(named)[:40]!r} is not the number of an error")
+            raise UnreadableReply(f"{str(written)[:40]!r} is not the number of an error")
         if number in fixes:
             raise UnreadableReply(f"error {number} is fixed twice")
         fixes[number] = fix
-    if missing := [number for number in range(1, len(errors) + 1) if number not in fixes]:
-        raise UnreadableReply(f"it says nothing of error {missing[0]}")
+    for number in range(1, len(errors) + 1):
+        if number not in fixes:
+            raise UnreadableReply(f"it says nothing of error {number}")
     fixed = []
-    for error, (_, fix) in zip(errors, sorted(fixes.items()), strict=True):
-        span, suggestion = fix.get("span"), fix.get("suggestion")
-        if (
-            error.side != "omission"
-            and isinstance(span, str)
-            and normalise(span.strip()) != normalise(error.text.strip())
-        ):
+    for number, error in enumerate(errors, start=1):
+        fix = fixes[number]
+        span = fix.get("span")
+        suggestion = fix.get("suggestion")
+        if isinstance(span, str) and error.side != "omission" and not _is_same_text(span, error.text):
             raise UnreadableReply(f"the fix for {error.text[:40]!r} says that it is for {span[:40]!r}")
         if "suggestion" not in fix or not (suggestion is None or isinstance(suggestion, str)):
             raise UnreadableReply(f"the fix of {error.text[:40]!r} has no suggestion")
         changes: dict[str, Any] = {"suggestion": suggestion}
-        if error.start is None:  # its place is not known yet
-            changes |= {side: fix[side] for side in ("before", "after") if isinstance(fix.get(side), str) and fix[side]}
+        if error.start is None:  # the context gives the place, which is not known yet
+            for side in ("before", "after"):
+                if isinstance(fix.get(side), str) and fix[side]:
+                    changes[side] = fix[side]
         fixed.append(error.model_copy(update=changes))
     return tuple(fixed)
+
+
+def _is_same_text(span: str, text: str) -> bool:
+    return normalise(span.strip()) == normalise(text.strip())

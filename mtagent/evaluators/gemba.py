@@ -24,7 +24,7 @@ from mtagent.text.word_lists import alternatives, word_lists
 class GembaMQM:
     """One call. The score is the ``gemba`` one of :mod:`mtagent.text.mqm`: 0 for no error, down to -25.
 
-    ``reference=True`` shows the model the reference where a segment has one; the published method has none.
+    ``reference=True`` shows the model the reference of segments that have one; the published method has none.
     """
 
     name = "gemba-mqm"
@@ -32,7 +32,8 @@ class GembaMQM:
     weights: mqm.Preset = "gemba"
 
     def __init__(self, llm: LLM, *, reference: bool = False, prompts_folder: Path | None = None) -> None:
-        self._llm, self._reference = llm, reference
+        self._llm = llm
+        self._reference = reference
         self._prompt = prompts.load("gemba-mqm", prompts_folder)
         self.signature = signed(self.name, llm, [self._prompt], f"weights:{self.weights}", reference=reference)
 
@@ -53,16 +54,17 @@ FLAWED = (66 + 100) / 2
 class GembaESA:
     """Two calls. The score is the number of the second, 0 to 100; the errors are those of the first.
 
-    The score is the verdict, and the spans are there to prepare it: a score below :data:`FLAWED` without a span is one
-    of a translation whose errors were not marked (``errors=None``), and not of one without errors.
-    ``reference=True`` shows the model the reference where a segment has one.
+    The score is the verdict, and the spans only prepare it: a score below :data:`FLAWED` without a span means that the
+    errors of the translation were not marked (``errors=None``), not that it has none. ``reference=True`` shows the
+    model the reference of segments that have one.
     """
 
     name = "gemba-esa"
     calls = (2, 2)
 
     def __init__(self, llm: LLM, *, reference: bool = False, prompts_folder: Path | None = None) -> None:
-        self._llm, self._reference = llm, reference
+        self._llm = llm
+        self._reference = reference
         self._spans = prompts.load("gemba-esa", prompts_folder)
         self._score = prompts.load("gemba-esa-score", prompts_folder)
         self.signature = signed(self.name, llm, [self._spans, self._score], "scale:0-100", reference=reference)
@@ -82,20 +84,21 @@ class GembaESA:
 
 
 def listed(errors: Iterable[ErrorSpan]) -> str:
-    """``errors`` as they are shown to the scoring step: one per line under its severity, or no-error."""
-    lines: dict[Severity, list[str]] = {"major": [], "minor": []}
+    """``errors`` as the scoring step shows them: one per line under its severity, or no-error."""
+    by_severity: dict[Severity, list[str]] = {"major": [], "minor": []}
     for error in errors:
-        lines.setdefault(error.severity, []).append(f'{error.category} - "{error.text}"')
-    worst_first = sorted(lines, key=mqm.severity_rank, reverse=True)
-    return "\n".join(
-        "\n".join([f"{severity.title()}:", *(lines[severity] or ["no-error"])]) for severity in worst_first
-    )
+        by_severity.setdefault(error.severity, []).append(f'{error.category} - "{error.text}"')
+    lines = []
+    for severity in sorted(by_severity, key=mqm.severity_rank, reverse=True):
+        lines.append(f"{severity.title()}:")
+        lines += by_severity[severity] or ["no-error"]
+    return "\n".join(lines)
 
 
 class GembaDA:
     """One call. The score is the model's number, 0 to 100.
 
-    ``reference=True`` shows the model the reference where a segment has one.
+    ``reference=True`` shows the model the reference of segments that have one.
     """
 
     name = "gemba-da"
@@ -103,7 +106,8 @@ class GembaDA:
     calls = (1, 1)
 
     def __init__(self, llm: LLM, *, reference: bool = False, prompts_folder: Path | None = None) -> None:
-        self._llm, self._reference = llm, reference
+        self._llm = llm
+        self._reference = reference
         self._prompt = prompts.load(self.name, prompts_folder)
         self.signature = signed(self.name, llm, [self._prompt], "scale:0-100", reference=reference)
 
@@ -121,38 +125,43 @@ class GembaSQM(GembaDA):
     name = "gemba-sqm"
 
 
-# The score in a reply: a bare number, JSON, or prose that says which number is the score. Prose is read by a small
-# grammar. A number is a score if it stands alone on a line, begins the reply, is "out of 100", or is joined to a word
-# such as *score* or *give* in the same clause. It is none if it numbers a list, stands in a quotation, belongs to
-# another version of the text, is taken away, is a bound ("below 30") or the end of the scale ("the full score of 100").
-# Where what is left differs, only a final or overall score counts; a range is refused.
+# The score in a reply: a bare number, JSON, or prose that names the score. Prose is read by a small grammar. A number
+# is a score if it is alone on a line, begins the reply, is "out of 100", or is joined to a word such as *score* or
+# *give* in the same clause. It isn't a score if it numbers a list, is in a quotation, belongs to another version of the
+# text, is taken away, is a bound ("below 30") or the end of the scale ("the full score of 100"). If several different
+# numbers are left, only a final or overall score counts; a range is refused.
 
 
 def parse_score(reply: str) -> float:
     """The score in ``reply``, 0.0 to 100.0, from JSON with a key ``score`` or from text.
 
-    Raises :class:`RatingParseError` for no number, for several of which none is the final score, for a range
-    ("80-90"), for a fraction of another scale ("7/10"), and out of range.
+    Raises :class:`RatingParseError` for a reply without a number, for several numbers without a final score, for a
+    range ("80-90"), for a fraction of another scale ("7/10"), and for a number that is out of range.
     """
     answer = without_thoughts(whole_characters(reply)).strip()
-    if _JSON.search(answer):
-        data = read_json(answer)
-        values = [value for key, value in data.items() if str(key).casefold() == "score"] if type(data) is dict else []
-        if len(values) != 1 or isinstance(values[0], bool) or not isinstance(values[0], int | float | str):
-            refuse("the JSON has no single number under the key score", answer)
-        score = _score_in_text(values[0]) if isinstance(values[0], str) else float(values[0])
-    else:
-        score = _score_in_text(answer)
+    score = _score_in_json(answer) if _JSON.search(answer) else _score_in_text(answer)
     if not 0 <= score <= 100:
         refuse("the score is not between 0 and 100", answer)
-    return score + 0.0
+    return score + 0.0  # of −0, which would be shown as such
+
+
+def _score_in_json(answer: str) -> float:
+    data = read_json(answer)
+    values = []
+    if type(data) is dict:
+        values = [value for key, value in data.items() if str(key).casefold() == "score"]
+    if len(values) != 1 or isinstance(values[0], bool) or not isinstance(values[0], int | float | str):
+        refuse("the JSON has no single number under the key score", answer)
+    return _score_in_text(values[0]) if isinstance(values[0], str) else float(values[0])
 
 
 class _Candidate(NamedTuple):
-    """A number that is said to be the score; ``None`` for a range or another scale."""
+    """A number that may be the score."""
 
     value: float | None
+    """``None``: a range, or a score on another scale."""
     final: bool = False
+    """Whether it is called the final or overall score."""
 
 
 def _score_in_text(answer: str) -> float:
@@ -160,17 +169,20 @@ def _score_in_text(answer: str) -> float:
     if _OTHER_SCALE.search(text):
         refuse("it speaks of another scale than 0 to 100", answer)
     candidates = list(_candidates(text))
-    for chosen in (candidates, [candidate for candidate in candidates if candidate.final]):
-        values = {candidate.value for candidate in chosen}
-        if len(values) == 1:
-            value = values.pop()
-            if value is None or (0 < value < 1 and len(candidates) > 1):  # "90/100, a final score of 0.9"
-                refuse("it holds a range, or a score on another scale", answer)
-            return value
-    return refuse("it holds several scores" if candidates else "it holds no number that is certainly the score", answer)
+    if not candidates:
+        refuse("it holds no number that is certainly the score", answer)
+    values = {candidate.value for candidate in candidates}
+    if len(values) > 1:
+        values = {candidate.value for candidate in candidates if candidate.final}
+    if len(values) != 1:
+        refuse("it holds several scores", answer)
+    value = values.pop()
+    if value is None or (0 < value < 1 and len(candidates) > 1):  # "90/100, a final score of 0.9"
+        refuse("it holds a range, or a score on another scale", answer)
+    return value
 
 
-# The text, with marks for what is no number to choose from
+# The text, with marks for numbers that cannot be the score
 
 _OF_100, _SCALE, _QUOTED = "\ue001", "\ue002", "\ue003"
 _JSON = regex.compile(r"\{\s*+(?:[\"'“}]|\w++\s*+:)")
@@ -197,10 +209,11 @@ _OTHER_SCALE = regex.compile(
 
 
 def _normalised(answer: str) -> str:
-    """The text without decoration; what it quotes, the scale and "out of 100" are marks."""
+    """The text without decoration; quotations, the scale and "out of 100" become marks."""
     answer = regex.sub(f"[{_OF_100}{_SCALE}{_QUOTED}]", " ", answer)
-    if (whole := _QUOTATION.fullmatch(answer.strip())) is not None:
-        answer = next(text for text in whole.groups() if text is not None)
+    whole_quotation = _QUOTATION.fullmatch(answer.strip())
+    if whole_quotation is not None:
+        answer = next(text for text in whole_quotation.groups() if text is not None)
     answer = _QUOTATION.sub(_marked, answer)
     text = unicodedata.normalize("NFKC", answer)
     text = _DECORATION.sub(lambda mark: " " if text[mark.start() - 1 : mark.start()].isdigit() else "", text)
@@ -314,7 +327,7 @@ _IN_BRACKETS = regex.compile(r"\([^()\n]*+$")
 
 
 def _candidates(text: str) -> Iterator[_Candidate]:
-    """The numbers of ``text`` that are said to be the score, and the ranges."""
+    """The numbers in ``text`` that may be the score, and the ranges."""
     items = {match.start(1): int(match[1]) for match in _ITEM.finditer(text)}
     start_of_line = 0
     for line in text.split("\n"):
@@ -322,16 +335,18 @@ def _candidates(text: str) -> Iterator[_Candidate]:
         for number in _NUMBER.finditer(line):
             at = start_of_line + number.start()
             if items.get(at, 101) <= len(items) + 1 and not (alone and line == text):
-                continue  # it numbers one of so many items
+                continue  # it is the number of an item in a list
             if alone:
                 yield _Candidate(_value(alone[2], alone[1]))
-            elif candidate := _said_of(line, number, first=at == 0):
+                continue
+            candidate = _candidate(line, number, is_first=at == 0)
+            if candidate is not None:
                 yield candidate
         start_of_line += len(line) + 1
 
 
-def _said_of(line: str, number: regex.Match[str], *, first: bool) -> _Candidate | None:
-    """What ``line`` says of a ``number`` in it; ``first`` if the reply begins with it."""
+def _candidate(line: str, number: regex.Match[str], *, is_first: bool) -> _Candidate | None:
+    """A ``number`` in ``line`` as a candidate, if it may be the score; ``is_first``: the reply begins with it."""
     start, end = number.span()
     before = line[max(0, start - _WINDOW) : start]
     sign = before[-1:] if before.endswith(_MINUS) and not before[-2:-1].isalnum() else ""
@@ -339,7 +354,7 @@ def _said_of(line: str, number: regex.Match[str], *, first: bool) -> _Candidate 
     clause = before[max((cut.end() for cut in _CLAUSE.finditer(before)), default=0) :]
     label = next(reversed(list(_WORD.finditer(clause))), None)
     named = label is not None and _LEADS.fullmatch(clause, label.end()) is not None
-    by_itself = not clause and (first or _WORD.search(before) is not None)  # a sentence of nothing but the number
+    by_itself = not clause and (is_first or _WORD.search(before) is not None)  # a sentence of nothing but the number
     is_aspect = _ANOTHER_ASPECT.search(clause) is not None and _ASPECT.match(line, end) is not None
     named = named or is_aspect or _NAMED_AFTER.match(line, end) is not None
     on_scale = line[end : end + 1] in (_OF_100, _SCALE)
@@ -354,7 +369,8 @@ def _said_of(line: str, number: regex.Match[str], *, first: bool) -> _Candidate 
     whose = line[:start] if _IN_BRACKETS.search(clause) else clause
     if _ANOTHER_TEXT.search(whose) or (_IN_BRACKETS.search(clause) and _QUOTED in whose):
         return None
-    if (limit := _END_OF_SCALE.search(clause)) and not _GIVEN.search(clause, endpos=limit.start()):
+    end_of_scale = _END_OF_SCALE.search(clause)
+    if end_of_scale and not _GIVEN.search(clause, endpos=end_of_scale.start()):
         return None
     final = _FINAL.search(clause) is not None
     if _RANGE_BEFORE.search(clause) or (not on_scale and _GOES_ON.match(line, end)):

@@ -50,16 +50,17 @@ _SEARCH = f"SELECT rowid FROM words WHERE words MATCH ? ORDER BY bm25(words, {_T
 
 
 class Entry(Record):
-    """A piece of knowledge: a paragraph of notes, a glossary entry. ``line`` is where it begins in its file."""
+    """A piece of knowledge: a section of notes, or a row of a table."""
 
     title: str
     text: str
     line: int | None = None
+    """The line where it begins in its file."""
     language: str | None = None
 
 
 class Knowledge:
-    """The notes in ``files``, and in the folders among them, read once. Equal entries are kept once, the first of them.
+    """The notes in ``files`` and folders of files, read once. Of equal entries the first is kept.
 
     Raises :class:`InputError`, beginning with ``file:line``, for a file that cannot be read.
     """
@@ -74,15 +75,11 @@ class Knowledge:
         self._entries = list(entries.values())
         self._index = sqlite3.connect(":memory:", check_same_thread=False)  # an agent's calls come from any thread
         self._index.execute(_INDEX)
-        self._index.executemany(
-            "INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)",
-            (
-                (number, " ".join(words(entry.title)), " ".join(words(entry.text)))
-                for number, entry in enumerate(self._entries)
-            ),
-        )
+        for number, found in enumerate(self._entries):
+            row = (number, " ".join(words(found.title)), " ".join(words(found.text)))
+            self._index.execute("INSERT INTO words (rowid, title, text) VALUES (?, ?, ?)", row)
         self.digest = _digest(entries)
-        """A hash of all entries, whatever their order and files."""
+        """A hash of all entries, in any order and any files."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -104,7 +101,7 @@ def _digest(entries: Iterable[tuple[str, str]]) -> str:
 
 
 def files_of_notes(paths: Iterable[Path]) -> Iterator[Path]:
-    """``paths``, with the files of notes in a folder in its place, by name."""
+    """``paths``; a folder is replaced by the files of notes in it, by name."""
     for path in paths:
         if not path.is_dir():
             yield path
@@ -117,27 +114,34 @@ def files_of_notes(paths: Iterable[Path]) -> Iterator[Path]:
 def words(text: str) -> list[str]:
     """The words by which ``text`` is found. In scripts without spaces: each character with the next one.
 
-    The last character of such a run stands alone, so that a query of one character finds it as a beginning.
+    The last character of such a run is a word of its own, so that a query of one character finds it as a beginning.
     """
-    cut: list[str] = []
+    found: list[str] = []
     for run in _RUN.finditer(_plain(text)):
-        clusters = _CLUSTER.findall(run[0]) if run["spaceless"] else []
-        cut += [first + second for first, second in zip_longest(clusters, clusters[1:], fillvalue="")] or [run[0]]
-    return cut
+        if not run["spaceless"]:
+            found.append(run[0])
+            continue
+        clusters = _CLUSTER.findall(run[0])
+        for first, second in zip_longest(clusters, clusters[1:], fillvalue=""):
+            found.append(first + second)
+    return found
 
 
 def match(query: str) -> str:
-    """``query`` as FTS5 wants it: any of the words, quoted, also with other endings; ``""`` if it has none."""
-    terms: dict[str, None] = {}
+    """``query`` for FTS5: any of the words, quoted, also with other endings; ``""`` if it has none."""
+    terms: list[str] = []
     for run in islice(_RUN.finditer(_plain(query)), _MOST_WORDS):
+        word = run[0]
         if run["spaceless"]:
-            pairs = words(run[0])
-            terms.update(dict.fromkeys([f'"{pair}"' for pair in pairs[:-1]] or [f'"{run[0]}" *']))
+            pairs = words(word)[:-1]
+            terms += [f'"{pair}"' for pair in pairs] if pairs else [f'"{word}" *']
         else:
-            terms[f'"{run[0]}"'] = None
-            if len(run[0]) >= _STEM:
-                terms[f'"{run[0][: max(_STEM, len(run[0]) - _ENDING)]}" *'] = None
-    return " OR ".join(islice(terms, 2 * _MOST_WORDS))
+            terms.append(f'"{word}"')
+            if len(word) >= _STEM:
+                stem = word[: max(_STEM, len(word) - _ENDING)]
+                terms.append(f'"{stem}" *')
+    different_terms = dict.fromkeys(terms)
+    return " OR ".join(islice(different_terms, 2 * _MOST_WORDS))
 
 
 def _plain(text: str) -> str:
@@ -145,7 +149,7 @@ def _plain(text: str) -> str:
 
 
 LONGEST = 1_500
-"""In characters. Longer sections are cut between paragraphs, so that an entry fits into a prompt."""
+"""Characters of an entry. Longer sections are cut between paragraphs, so that an entry fits into a prompt."""
 
 _HEADING = regex.compile(r"(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*")
 _FENCE = regex.compile(r" {0,3}(`{3,}|~{3,})")
@@ -168,9 +172,10 @@ def read_notes(path: Path) -> list[Entry]:
 
 
 def _markdown(path: Path, title: str) -> Iterator[Entry]:
-    headings: dict[int, str] = {}
+    """One entry per section, or several for a long one; its title has all headings above it."""
+    headings: dict[int, str] = {}  # by level, from the outermost to the current one
     sections: list[tuple[str, list[TextLine]]] = [(title, [])]
-    fence = ""
+    fence = ""  # the beginning of a code block, in which nothing is a heading
     for line in lines_of(path):
         mark = _FENCE.match(line.text)
         if mark and (not fence or mark[1].startswith(fence)):
@@ -180,22 +185,27 @@ def _markdown(path: Path, title: str) -> Iterator[Entry]:
             sections[-1][1].append(line)
             continue
         level = len(heading[1])
-        headings = {above: text for above, text in headings.items() if above < level} | {level: heading[2] or ""}
+        headings = {above: text for above, text in headings.items() if above < level}
+        headings[level] = heading[2] or ""
         sections.append((" › ".join(filter(None, headings.values())) or title, []))
     for name, section in sections:
         piece: list[list[TextLine]] = []  # whole paragraphs, as many as LONGEST allows
+        length = 0
         for paragraph in _paragraphs(section):
-            if piece and sum(len(line.text) + 1 for lines in [*piece, paragraph] for line in lines) > LONGEST:
+            paragraph_length = sum(len(line.text) + 1 for line in paragraph)
+            if piece and length + paragraph_length > LONGEST:
                 yield _entry(piece, name)
                 piece = []
+                length = 0
             piece.append(paragraph)
+            length += paragraph_length
         if piece:
             yield _entry(piece, name)
 
 
 def _paragraphs(lines: Iterable[TextLine]) -> Iterator[list[TextLine]]:
-    for filled, group in groupby(lines, key=lambda line: bool(line.text.strip())):
-        if filled:
+    for has_text, group in groupby(lines, key=lambda line: bool(line.text.strip())):
+        if has_text:
             yield list(group)
 
 
@@ -209,22 +219,30 @@ def _table(path: Path, title: str) -> Iterator[Entry]:
     names = table.names
     plain = [name.casefold() for name in names]
     if {"source", "target"} <= set(plain):
-        read_glossary(path)  # finds what is wrong in a glossary, and says where
-    titled = next((plain.index(name) for name in _TITLES if name in plain), 0)
+        read_glossary(path)  # raises an error that names what is wrong in a glossary
+    title_column = next((plain.index(name) for name in _TITLES if name in plain), 0)
     for row in table.rows:
         cells = {name: cell.strip() for name, cell in zip(names, row.cells, strict=True) if cell.strip()}
-        texts = [f"{name}: {cell}" for name, cell in cells.items() if name.casefold() not in _LANGUAGES]
-        language = next((cell for name, cell in cells.items() if name.casefold() in _LANGUAGES), None)
+        texts = []
+        languages = []
+        for name, cell in cells.items():
+            if name.casefold() in _LANGUAGES:
+                languages.append(cell)
+            else:
+                texts.append(f"{name}: {cell}")
         if texts:
-            own_title = row.cells[titled].strip()
-            yield Entry(title=own_title or title, text="\n".join(texts), line=row.line, language=language)
+            language = languages[0] if languages else None
+            row_title = row.cells[title_column].strip() or title
+            yield Entry(title=row_title, text="\n".join(texts), line=row.line, language=language)
 
 
 def _objects(path: Path, title: str) -> Iterator[Entry]:
     for number, values in parsed_lines(path):
-        fields: dict[str, Any] = {"title": title, **{k: v for k, v in values.items() if v is not None}}
+        fields: dict[str, Any] = {"title": title}
+        fields |= {name: value for name, value in values.items() if value is not None}
+        fields["line"] = number
         try:
-            yield Entry.model_validate(fields | {"line": number})
+            yield Entry.model_validate(fields)
         except ValidationError as error:
             first = error.errors()[0]
             reason = f"field {first['loc'][0]!r}: {first['msg'].lower()}; an entry has text, title, language"

@@ -16,12 +16,14 @@ from mtagent.errors import ConfigError
 from mtagent.evaluators.protocol import rated, signed
 from mtagent.evaluators.replies import NO_ERROR, Item, Weighed, errors_in, read_severity, refuse, text_in
 from mtagent.llm import prompts
-from mtagent.llm.dialogue import Dialogue, together
+from mtagent.llm.dialogue import Dialogue
+from mtagent.llm.gathering import together
 from mtagent.llm.prompts import Prompt, Values
 from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import Answer, read_answer
 from mtagent.records import ErrorSpan, Rating, Segment
 from mtagent.text import mqm
+from mtagent.text.amounts import counted
 
 Errors = tuple[ErrorSpan, ...]
 
@@ -63,14 +65,17 @@ class MMAD:
         rounds: int = 3,
         prompts_folder: Path | None = None,
     ) -> None:
-        least = 2 if strategy == "interactive-review" else 1
-        if rounds < least:
-            raise ConfigError(f"m-mad: {strategy} needs at least {least} round{'s' * (least - 1)}, not {rounds}")
-        self._llm, self._strategy, self._topic, self._rounds = llm, strategy, topic, rounds
-        _, debate_prompts, longest = STRATEGIES[strategy]
-        self.calls = (len(DIMENSIONS), len(DIMENSIONS) * (1 + longest(rounds)) + 1)
-        used = (*DIMENSIONS, *debate_prompts, "judge")
-        self._prompts = {name: prompts.load(f"m-mad-{name}", prompts_folder) for name in used}
+        fewest_rounds = 2 if strategy == "interactive-review" else 1
+        if rounds < fewest_rounds:
+            raise ConfigError(f"m-mad: {strategy} needs at least {counted(fewest_rounds, 'round')}, not {rounds}")
+        self._llm = llm
+        self._strategy = strategy
+        self._topic = topic
+        self._rounds = rounds
+        _, debate_prompts, most_debate_calls = STRATEGIES[strategy]
+        self.calls = (len(DIMENSIONS), len(DIMENSIONS) * (1 + most_debate_calls(rounds)) + 1)
+        prompt_names = (*DIMENSIONS, *debate_prompts, "judge")
+        self._prompts = {name: prompts.load(f"m-mad-{name}", prompts_folder) for name in prompt_names}
         self.signature = signed(
             self.name,
             llm,
@@ -89,25 +94,22 @@ class MMAD:
             marked = [error for errors in viewpoints for error in errors]
             judged: Errors = ()
             analysis = None
-            if marked:  # else nobody needs to be asked
-                lists = {f"{name}_errors": as_json(errors) for name, errors in zip(DIMENSIONS, viewpoints, strict=True)}
+            if marked:  # without errors the judge has nothing to merge
+                for name, errors in zip(DIMENSIONS, viewpoints, strict=True):
+                    values[f"{name}_errors"] = as_json(errors)
                 judged, analysis = await dialogue.ask(
-                    self._prompts["judge"],
-                    {**values, **lists},
-                    "m-mad judge",
-                    lambda reply: parse_judgement(reply, translation),
+                    self._prompts["judge"], values, "m-mad judge", lambda reply: parse_judgement(reply, translation)
                 )
-        errors = remembered(judged, marked)
-        added = [
-            f"the judge marks {error.text[:80]!r}, which no dimension had marked"
-            for error in errors
-            if not any(error.text in other.text or other.text in error.text for other in marked)
-        ]
+        errors = with_former_places(judged, marked)
+        warnings = []
+        for error in errors:
+            if not any(error.text in other.text or other.text in error.text for other in marked):
+                warnings.append(f"the judge marks {error.text[:80]!r}, which no dimension had marked")
         score = mqm.score(errors, self.weights)
-        return rated(self, dialogue, score, errors, explanation=analysis, warnings=tuple(added))
+        return rated(self, dialogue, score, errors, explanation=analysis, warnings=tuple(warnings))
 
     async def _viewpoint(self, dialogue: Dialogue, dimension: str, values: Values, translation: str) -> Errors:
-        """The errors of one dimension: marked in stage 1, and debated in stage 2 where there is something to debate."""
+        """The errors of one dimension: marked in stage 1, and debated in stage 2 if there is something to debate."""
         marked = await dialogue.ask(
             self._prompts[dimension],
             values,
@@ -116,54 +118,62 @@ class MMAD:
         )
         if not disputed(marked, self._topic):
             return marked
+        # "yes" and None are the conditions of the prompts' sections.
+        values = {
+            **values,
+            "dimension": dimension,
+            "categories": ", ".join(f"{dimension}/{name}" for name in DIMENSIONS[dimension]),
+            **dict.fromkeys(DIMENSIONS),
+            dimension: "yes",
+            f"on_{self._topic}": "yes",
+            "reviewed": "yes" if self._strategy.endswith("review") else None,
+            "non_translation": "yes" if _has_non_translation(marked) else None,
+        }
         debate = Debate(
             dialogue=dialogue,
             prompts=self._prompts,
-            values={
-                **values,
-                "dimension": dimension,
-                "categories": ", ".join(f"{dimension}/{name}" for name in DIMENSIONS[dimension]),
-                **{name: "yes" if name == dimension else None for name in DIMENSIONS},
-                f"on_{self._topic}": "yes",
-                "reviewed": "yes" if self._strategy.endswith("review") else None,
-                "non_translation": "yes" if any(mqm.is_non_translation(error.category) for error in marked) else None,
-            },
+            values=values,
             dimension=dimension,
             translation=translation,
             initial=marked,
             opposed=opposed(marked, self._topic),
             rounds=self._rounds,
         )
-        hold, _, _ = STRATEGIES[self._strategy]
-        return await hold(debate)
+        debate_by_strategy, _, _ = STRATEGIES[self._strategy]
+        return await debate_by_strategy(debate)
+
+
+def _has_non_translation(errors: Iterable[ErrorSpan]) -> bool:
+    return any(mqm.is_non_translation(error.category) for error in errors)
 
 
 # Debates
 
 
 class Turn(NamedTuple):
-    """What one participant says in a debate; ``errors`` are the annotations of an annotator."""
+    """A participant's turn in a debate."""
 
     speaker: str
     when: str
     text: str
     errors: Errors = ()
+    """The annotations, if the speaker is an annotator."""
 
 
 class Debater:
-    """Annotator A or B: what it said last, and the conversation before that, in which the others are the user."""
+    """Annotator A or B: its last turn, and the conversation before, in which the other participants are the user."""
 
     def __init__(self, name: str, errors: Errors, words: str | None = None) -> None:
-        """``words`` are what it says at the start, by default its ``errors`` as a list."""
+        """It starts with the given ``words``, by default with its ``errors`` as a list."""
         self.name = name
-        self.said = Turn(f"Annotator {name}", "at the start", words or as_json(errors), errors)
+        self.last_turn = Turn(f"Annotator {name}", "at the start", words or as_json(errors), errors)
         self.talk: list[tuple[str, Values]] = []
 
 
 class Debate:
-    """What the participants of a debate share: the ``values`` of all prompts, and what was said, in ``turns``.
+    """What the participants of a debate share: the ``values`` of all prompts, and all ``turns`` so far.
 
-    ``prompts`` holds the prompts of its strategy by name. A reviewer and a judge read all turns as a transcript.
+    ``prompts`` are the prompts of its strategy by name. A reviewer and a judge read all turns as a transcript.
     """
 
     def __init__(
@@ -177,32 +187,38 @@ class Debate:
         opposed: Errors,
         rounds: int,
     ) -> None:
-        self.dialogue, self.prompts, self.values = dialogue, prompts, values
-        self.dimension, self.translation, self.initial, self.rounds = dimension, translation, initial, rounds
-        is_denied = any(mqm.is_non_translation(error.category) for error in initial)
+        self.dialogue = dialogue
+        self.prompts = prompts
+        self.values = values
+        self.dimension = dimension
+        self.translation = translation
+        self.initial = initial
+        self.rounds = rounds
         self.supporter = Debater("A", initial)
-        self.opponent = Debater("B", opposed, words=DENIAL if is_denied else None)
-        self.turns = [self.supporter.said]
+        self.opponent = Debater("B", opposed, words=DENIAL if _has_non_translation(initial) else None)
+        self.turns = [self.supporter.last_turn]
 
     async def statements(self, number: int, questions: str | None = None) -> tuple[Errors, Errors]:
-        """What both say in round ``number``, each in answer to what the other said last, and to ``questions``."""
-        first, second = self.supporter.said, self.opponent.said
+        """Both annotators' errors in round ``number``. Each answers the other's last turn, and the ``questions``."""
+        supporter = self.supporter
+        opponent = self.opponent
         if number == 1:
-            self.turns.append(second)
+            self.turns.append(opponent.last_turn)
         await together(
-            self._statement(self.supporter, number, {"other": second.text, "questions": questions}),
-            self._statement(self.opponent, number, {"other": first.text, "questions": questions}),
+            self._statement(supporter, number, {"other": opponent.last_turn.text, "questions": questions}),
+            self._statement(opponent, number, {"other": supporter.last_turn.text, "questions": questions}),
         )
-        self.turns += [self.supporter.said, self.opponent.said]
-        return self.supporter.said.errors, self.opponent.said.errors
+        self.turns += [supporter.last_turn, opponent.last_turn]
+        return supporter.last_turn.errors, opponent.last_turn.errors
 
     async def answer(self, number: int, questions: str) -> None:
-        """What A alone says in round ``number``."""
+        """Have A alone answer in round ``number``."""
         await self._statement(self.supporter, number, {"questions": questions})
-        self.turns.append(self.supporter.said)
+        self.turns.append(self.supporter.last_turn)
 
     async def _statement(self, debater: Debater, number: int, heard: Values) -> None:
-        debater.talk.append((debater.said.text, heard))
+        """Have a debater answer what it ``heard``."""
+        debater.talk.append((debater.last_turn.text, heard))
         text, stated = await self.dialogue.ask(
             self.prompts["debate"],
             {**self.values, "annotator": debater.name, "opposed": "yes" if "other" in heard else None},
@@ -210,8 +226,8 @@ class Debate:
             lambda reply: parse_statement(reply, self.translation, self.dimension),
             talk=debater.talk,
         )
-        errors = remembered(stated, self.initial)
-        debater.said = Turn(debater.said.speaker, f"round {number}", text, errors)
+        errors = with_former_places(stated, self.initial)
+        debater.last_turn = Turn(debater.last_turn.speaker, f"round {number}", text, errors)
 
     async def agreed(self, number: int, first: Errors, second: Errors) -> bool:
         """Whether the consensus checker finds the two annotations consistent."""
@@ -220,24 +236,30 @@ class Debate:
         return await self.dialogue.ask(self.prompts["consensus"], values, purpose, parse_consensus)
 
     async def review(self, number: int | None = None, *, alone: bool = False) -> str:
-        """The reviewer's questions in round ``number``; without a number, its report to the judge at the end."""
-        values = self._values(closing=None if number else "yes", opposed="yes" if number and not alone else None)
-        when = f"round {number}" if number else "closing"
-        text = await self.dialogue.ask(
-            self.prompts["review"], values, f"m-mad {self.dimension} {when} reviewer", text_in
-        )
-        self.turns.append(Turn("Reviewer", when if number else "at the end", text))
+        """The reviewer's questions in round ``number``; without a number, its report to the judge at the end.
+
+        ``alone``: A debates without an opponent.
+        """
+        if number:
+            when = name = f"round {number}"
+            values = self._values(closing=None, opposed=None if alone else "yes")
+        else:
+            when, name = "at the end", "closing"
+            values = self._values(closing="yes", opposed=None)
+        purpose = f"m-mad {self.dimension} {name} reviewer"
+        text = await self.dialogue.ask(self.prompts["review"], values, purpose, text_in)
+        self.turns.append(Turn("Reviewer", when, text))
         return text
 
     async def decision(self) -> Errors:
-        """What the judge of the dimension decides after the whole debate."""
+        """The errors that the judge of the dimension marks after the whole debate."""
         judged, _ = await self.dialogue.ask(
             self.prompts["decide"],
             self._values(),
             f"m-mad {self.dimension} judge",
             lambda reply: parse_judgement(reply, self.translation, self.dimension),
         )
-        return remembered(judged, self.initial)
+        return with_former_places(judged, self.initial)
 
     def _values(self, **more: str | None) -> Values:
         debate = "\n\n".join(f"{turn.speaker}, {turn.when}:\n{turn.text}" for turn in self.turns)
@@ -245,7 +267,7 @@ class Debate:
 
 
 async def consensus(debate: Debate) -> Errors:
-    """Up to ``rounds`` rounds, until the annotations agree. Without agreement the supporter's last ones stand."""
+    """Up to ``rounds`` rounds, until the annotations agree. If they never do, the supporter's count."""
     for number in range(1, debate.rounds + 1):
         first, second = await debate.statements(number)
         if await debate.agreed(number, first, second):
@@ -261,7 +283,7 @@ async def deliberation(debate: Debate) -> Errors:
 
 
 async def interactive_review(debate: Debate) -> Errors:
-    """After each round but the last a reviewer asks questions, which the next round answers; then a judge decides."""
+    """After each round except the last a reviewer asks questions for the next round; then a judge decides."""
     await debate.statements(1)
     for number in range(2, debate.rounds + 1):
         await debate.statements(number, await debate.review(number - 1))
@@ -282,12 +304,14 @@ STRATEGIES: dict[Strategy, tuple[Callable[[Debate], Awaitable[Errors]], tuple[st
     "interactive-review": (interactive_review, ("debate", "review", "decide"), lambda rounds: 3 * rounds),
     "consultancy-review": (consultancy_review, ("debate", "review", "decide"), lambda rounds: 2 * rounds + 2),
 }
-"""How each strategy debates, what it asks (the prompts ``m-mad-NAME``), and the most calls of so many rounds."""
+"""How each strategy debates, its prompts (``m-mad-NAME``), and the most calls for a number of rounds."""
 
 
 def disputed(errors: Errors, topic: Topic) -> bool:
     """Whether there is something to debate: a major error, or for the other topics any error."""
-    return any(error.severity == "major" for error in errors) if topic == "severity" else bool(errors)
+    if topic == "severity":
+        return any(error.severity == "major" for error in errors)
+    return bool(errors)
 
 
 def opposed(errors: Errors, topic: Topic) -> Errors:
@@ -296,7 +320,7 @@ def opposed(errors: Errors, topic: Topic) -> Errors:
     On severity: every major error is minor. On categories: the errors are of another category. On the entirety: there
     is no error. A non-translation is denied, in the words of :data:`DENIAL`, whatever the topic.
     """
-    if topic == "entirety" or any(mqm.is_non_translation(error.category) for error in errors):
+    if topic == "entirety" or _has_non_translation(errors):
         return ()
     if topic == "category":
         return tuple(error.model_copy(update={"category": f"not {error.category}"}) for error in errors)
@@ -308,27 +332,28 @@ def opposed(errors: Errors, topic: Topic) -> Errors:
 
 def as_json(errors: Sequence[ErrorSpan], *, context: bool = True) -> str:
     """``errors`` as the annotations that the prompts ask for, with or without the words around each span."""
-    fields = [
-        {
-            "error_span": "all" if mqm.is_non_translation(error.category) else error.text,
-            **({"before": error.before or "", "after": error.after or ""} if context else {}),
-            "category": error.category,
-            "severity": error.severity,
-            "is_source_error": "yes" if error.side == "source" else "no",
-        }
-        for error in errors
-    ]
-    return json.dumps({"annotations": fields}, ensure_ascii=False)
+    annotations = []
+    for error in errors:
+        annotation = {"error_span": "all" if mqm.is_non_translation(error.category) else error.text}
+        if context:
+            annotation["before"] = error.before or ""
+            annotation["after"] = error.after or ""
+        annotation["category"] = error.category
+        annotation["severity"] = error.severity
+        annotation["is_source_error"] = "yes" if error.side == "source" else "no"
+        annotations.append(annotation)
+    return json.dumps({"annotations": annotations}, ensure_ascii=False)
 
 
 def settled(errors: Iterable[ErrorSpan]) -> Errors:
-    """The typology's rules: a non-translation excludes all else, and a place has one error: the worst, the first kind.
+    """The typology's rules: a non-translation excludes all other errors, and each place has one error, the worst.
 
-    Errors of the same severity at the same place count in the order accuracy, fluency, terminology, style.
+    Of errors with the same severity at the same place the first counts, in the order of the dimensions.
     """
     errors = list(errors)
-    if whole := [error for error in errors if mqm.is_non_translation(error.category)]:
-        return (whole[0],)
+    for error in errors:
+        if mqm.is_non_translation(error.category):
+            return (error,)
 
     def rank(error: ErrorSpan) -> tuple[int, int]:
         kind = error.category.partition("/")[0]
@@ -341,18 +366,30 @@ def settled(errors: Iterable[ErrorSpan]) -> Errors:
     return tuple(worst.values())
 
 
-def remembered(errors: Iterable[ErrorSpan], former: Sequence[ErrorSpan]) -> Errors:
-    """``errors``; those without context get the place of a ``former`` error with the same words."""
+def with_former_places(errors: Iterable[ErrorSpan], former: Sequence[ErrorSpan]) -> Errors:
+    """``errors``; an error without context gets the place of the ``former`` error with the same words."""
     placed = []
     for error in errors:
-        omission = error.category.endswith("omission")
-        same = [e for e in former if e.text == error.text and e.category.endswith("omission") == omission]
-        places = {(e.side, e.start, e.end, e.before, e.after) for e in same}
-        if len(places) == 1 and not (error.before or error.after):
-            place = dict(zip(("side", "start", "end", "before", "after"), places.pop(), strict=True))
-            error = error.model_copy(update=place)
+        if not error.before and not error.after:
+            places = {_place(other) for other in former if _same_words(other, error)}
+            if len(places) == 1:
+                place = dict(zip(_PLACE, places.pop(), strict=True))
+                error = error.model_copy(update=place)
         placed.append(error)
     return settled(placed)
+
+
+_PLACE = ("side", "start", "end", "before", "after")
+
+
+def _place(error: ErrorSpan) -> tuple[object, ...]:
+    return tuple(getattr(error, name) for name in _PLACE)
+
+
+def _same_words(error: ErrorSpan, other: ErrorSpan) -> bool:
+    """Whether two errors mark the same words. An omission marks words of the source."""
+    are_alike = error.category.endswith("omission") == other.category.endswith("omission")
+    return are_alike and error.text == other.text
 
 
 # Replies
@@ -374,16 +411,16 @@ _CHOICE = regex.compile(r"\byes\b\W{0,3}(?:/|\b(?:or|and)\b)\W{0,3}\bno\b", rege
 
 
 def parse(reply: str, translation: str, dimension: str | None = None) -> Errors:
-    """The errors in ``reply``, located in ``translation`` where that is certain; ``()`` only for a stated "no error".
+    """The errors in ``reply``, located in ``translation`` if that is certain; ``()`` only for a stated "no error".
 
     Severities are major and minor. A category without its ``dimension`` gets it, and the rules of :func:`settled`
-    hold. Raises :class:`RatingParseError` where anything of it cannot be read.
+    apply. Raises :class:`RatingParseError` if any part cannot be read.
     """
     return _errors(read_answer(reply), translation, dimension)
 
 
 def parse_statement(reply: str, translation: str, dimension: str | None = None) -> tuple[str, Errors]:
-    """What a debater says, without thoughts, which may quote the other's annotations; and its own: the last ones."""
+    """A debater's text without its thoughts, and its errors: the last ones, since it may quote the other's first."""
     return text_in(reply), _errors(read_answer(reply, last=True), translation, dimension)
 
 
@@ -391,12 +428,14 @@ def parse_judgement(reply: str, translation: str, dimension: str | None = None) 
     """The ``annotations`` and the ``analysis`` of a judge."""
     answer = read_answer(reply)
     analysis = answer.value.pop("analysis", None) if isinstance(answer.value, dict) else None
-    return _errors(answer, translation, dimension), analysis if isinstance(analysis, str) else None
+    if not isinstance(analysis, str):
+        analysis = None
+    return _errors(answer, translation, dimension), analysis
 
 
 def _errors(answer: Answer, translation: str, dimension: str | None) -> Errors:
-    def complete(item: Item) -> Item:
-        """The category in full. A non-translation is major and marks all of the text, whatever the item says."""
+    def with_category(item: Item) -> Item:
+        """The category in full. A non-translation is major and marks the whole text, whatever the item says."""
         category = str(item.get("category") or "").strip().casefold()
         if mqm.is_non_translation(category.rpartition("/")[2]):
             return {**item, "category": "non-translation", "severity": "major", "span": "all"}
@@ -406,7 +445,8 @@ def _errors(answer: Answer, translation: str, dimension: str | None) -> Errors:
             refuse(f"{category[:40]!r} does not say which category an error has")
         if dimension is None or ("/" in category and not category.startswith(dimension)):
             return item
-        return {**item, "category": f"{dimension}/{category.removeprefix(dimension).strip(' /:>–-')}".rstrip("/")}
+        subcategory = category.removeprefix(dimension).strip(" /:>–-")
+        return {**item, "category": f"{dimension}/{subcategory}".rstrip("/")}
 
     def severity(value: object) -> Weighed:
         weighed = read_severity(value)
@@ -414,14 +454,17 @@ def _errors(answer: Answer, translation: str, dimension: str | None) -> Errors:
             refuse(f"the severity {weighed.severity!r} is neither major nor minor")
         return weighed
 
-    return settled(errors_in(answer, translation, severity, complete))
+    return settled(errors_in(answer, translation, severity, with_category))
 
 
 def parse_consensus(reply: str) -> bool:
     """Whether a consensus checker says yes. Raises :class:`RatingParseError` unless it clearly says yes or no."""
     words = _CHOICE.sub("", text_in(reply))
-    matches = _ALONE.findall(words) or [inside or first for inside, first in _SAID.findall(words)]
-    answers = set(map(str.casefold, matches))
-    if len(answers) != 1 or (answers == {"yes"} and _NOT_YES.search(words)):
+    matches = _ALONE.findall(words)
+    if not matches:
+        matches = [inside or at_start for inside, at_start in _SAID.findall(words)]
+    answers = {match.casefold() for match in matches}
+    is_unclear_yes = answers == {"yes"} and _NOT_YES.search(words)
+    if len(answers) != 1 or is_unclear_yes:
         refuse("it says neither yes nor no", words)
     return answers == {"yes"}

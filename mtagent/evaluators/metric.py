@@ -23,12 +23,12 @@ RateBatch = Callable[[Sequence[Pair]], Sequence[Rating]]
 
 
 class InBatches:
-    """Rates with ``rate_batch``, which takes pairs of segment and translation and gives a rating for each, in order.
+    """Rates with ``rate_batch``, which takes pairs of segment and translation and returns their ratings in order.
 
-    It runs in a thread, one batch at a time: whatever is asked for meanwhile waits and becomes the next batch, of
-    ``most`` pairs at most. A batch that fails is tried again in halves, so that what cannot be rated harms no other;
-    errors that concern every segment alike (:data:`mtagent.errors.FATAL`) go to all who asked. No event loop is held:
-    an object serves any number of them, one after the other or at once. Nothing waits for the thread when Python ends.
+    It runs in a thread, one batch at a time. Pairs that arrive meanwhile wait for the next batch, of at most ``most``
+    pairs. A batch that fails is tried again in halves, so that a pair that cannot be rated harms no other; errors that
+    concern every segment alike (:data:`mtagent.errors.FATAL`) are raised for all pairs. An object serves any number of
+    event loops, one after the other or at once. Nothing waits for the thread when Python ends.
     """
 
     suggests = False
@@ -44,7 +44,7 @@ class InBatches:
         self._lock = Lock()
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
-        """Rate ``translation``, together with others that wait. Raises whatever the function raises for it."""
+        """Rate ``translation``, together with other waiting pairs. Raises whatever the function raises for it."""
         rating: Future[Rating] = Future()
         self._waiting.append(((segment, translation), rating))
         # Not at once: all requests from the same turn of the loop belong in one batch.
@@ -52,7 +52,7 @@ class InBatches:
         return await asyncio.wrap_future(rating)
 
     def _start(self) -> None:
-        """Start the thread that rates what waits, unless it is at work. After a fork it is no longer alive."""
+        """Start the thread that rates waiting pairs, unless it is running. After a fork it is no longer alive."""
         with self._lock:
             if self._thread is None or not self._thread.is_alive():
                 # A daemon, not an executor: Python waits for an executor's thread, after Ctrl-C for a batch of hours.
@@ -60,16 +60,16 @@ class InBatches:
                 self._thread.start()
 
     def _rate_waiting(self) -> None:
-        """Rate batch after batch, in order; the thread ends when nothing waits."""
+        """Rate batch after batch, in order; the thread ends when no pair waits."""
         while True:
             with self._lock:
                 taken = [self._waiting.popleft() for _ in range(min(self._most, len(self._waiting)))]
                 if not taken:
                     self._thread = None  # the next call starts another one
                     return
-            wanted = [(pair, rating) for pair, rating in taken if rating.set_running_or_notify_cancel()]
-            results = self._rated([pair for pair, _ in wanted]) if wanted else []
-            for (_, rating), result in zip(wanted, results, strict=True):
+            not_cancelled = [(pair, rating) for pair, rating in taken if rating.set_running_or_notify_cancel()]
+            results = self._rated([pair for pair, _ in not_cancelled]) if not_cancelled else []
+            for (_, rating), result in zip(not_cancelled, results, strict=True):
                 if isinstance(result, BaseException):
                     rating.set_exception(result)
                 else:
@@ -82,8 +82,8 @@ class InBatches:
             if len(ratings) != len(pairs):
                 raise ConfigError(f"{self.name} gave {len(ratings)} ratings for {len(pairs)} translations")
             return [*ratings]
-        except BaseException as error:  # noqa: BLE001  it belongs to those who wait, not to this thread
-            if isinstance(error, StopIteration):  # no future takes it: those who wait would wait for ever
+        except BaseException as error:  # noqa: BLE001  it is raised for the waiting pairs, not in this thread
+            if isinstance(error, StopIteration):  # a future refuses it, and its pair would wait forever
                 error = EvaluationError(f"{self.name}: the function that rates stopped with {error!r}")
             if len(pairs) == 1 or isinstance(error, FATAL) or not isinstance(error, Exception):
                 return [error] * len(pairs)
@@ -91,7 +91,7 @@ class InBatches:
         return self._rated(pairs[:half]) + self._rated(pairs[half:])
 
 
-_DIGITS = 6  # behind them a score depends on what else was in the batch
+_DIGITS = 6  # further digits of a score depend on the other pairs in the batch
 
 
 def cometkiwi(
@@ -121,7 +121,7 @@ def xcomet(
 ) -> InBatches:
     """Rates with an XCOMET model: a score from 0 to 1, and error spans without categories.
 
-    ``reference=True`` shows the model the reference where a segment has one. Raises :class:`ConfigError`.
+    ``reference=True`` shows the model the reference of segments that have one. Raises :class:`ConfigError`.
     """
     loaded = CometModel(model or USUAL["xcomet"], python=python, batch_size=batch_size, gpus=gpus, timeout=timeout)
     return _rater("xcomet", loaded, reference=reference)
@@ -138,25 +138,25 @@ def _rater(name: str, model: CometModel, *, reference: bool) -> InBatches:
             raise ConfigError(f"{name}: {model.name} compares with references: choose a model that needs none")
         texts = [Texts(item.source, translation, item.reference if reference else None) for item, translation in pairs]
         predictions: dict[Texts, Prediction] = {}
-        for has_reference in (True, False):  # which go apart, as COMET wants them
-            alike = list(dict.fromkeys(text for text in texts if (text.reference is not None) == has_reference))
-            predictions |= zip(alike, model.predict(alike), strict=True)
-        blank = Rating(
-            evaluator=name, score=0, signature=signature(), seconds=(time.perf_counter() - began) / len(pairs)
-        )
-        return [
-            _rating(blank, segment, translation, predictions[text])
-            for (segment, translation), text in zip(pairs, texts, strict=True)
-        ]
+        for has_reference in (True, False):  # COMET takes texts with a reference or without, not both at once
+            same_kind = list(dict.fromkeys(text for text in texts if (text.reference is not None) == has_reference))
+            predictions |= zip(same_kind, model.predict(same_kind), strict=True)
+        seconds = (time.perf_counter() - began) / len(pairs)
+        blank = Rating(evaluator=name, score=0, signature=signature(), seconds=seconds)
+        ratings = []
+        for (segment, translation), text in zip(pairs, texts, strict=True):
+            ratings.append(_rating(blank, segment, translation, predictions[text]))
+        return ratings
 
     return InBatches(name, rate_batch, signature=signature())
 
 
 def _rating(blank: Rating, segment: Segment, translation: str, prediction: Prediction) -> Rating:
-    """``blank`` filled in. Raises :class:`EvaluationError` for a score that is none, and spans outside the text.
+    """``blank`` with score and errors. Raises :class:`EvaluationError` for a score that isn't finite, and for spans
+    outside the text.
 
-    The offsets of XCOMET's spans count; their text is put together from tokens, and has ``<s>`` and ``<unk>`` where the
-    translation has not. White space around a span is left outside.
+    Only the offsets of XCOMET's spans count: their text is made of tokens such as ``<s>`` and ``<unk>``, which the
+    translation does not have. White space around a span is left out.
     """
     where = f"segment {segment.id}: {blank.evaluator}"
     if not math.isfinite(prediction.score):

@@ -26,7 +26,8 @@ from mtagent.evaluators.protocol import (
     signed,
 )
 from mtagent.evaluators.rating import checked_rating, rating_as_given
-from mtagent.llm.dialogue import Dialogue, settled
+from mtagent.llm.dialogue import Dialogue
+from mtagent.llm.gathering import finished
 from mtagent.llm.protocol import LLM
 from mtagent.records import Choice, Edit, ErrorSpan, Rating, Segment, contradict
 from mtagent.text import edits, mqm
@@ -36,20 +37,22 @@ _WORDS: dict[Choice, str] = {"before": "as it is", "after": "mended", "tie": "ti
 
 
 class Mending(NamedTuple):
-    """The text in which one ``error`` alone is mended; ``None`` where that cannot be done, and ``why`` not."""
+    """An error, and the text in which it alone is mended."""
 
     error: ErrorSpan
     text: str | None
+    """``None`` if it cannot be mended."""
     why: str = ""
+    """Why it cannot be mended."""
 
 
 class MqmApe:
-    """The errors of ``evaluator`` that are worth mending. Its calls, a "fix" request at most, and two for each error.
+    """The errors of ``evaluator`` that are worth mending. Its calls, at most one "fix" request, and two for each error.
 
-    ``judge`` compares the texts; by default ``llm`` does, which also suggests what errors lack. The ``most`` severest
-    errors are checked. ``unmended`` says what becomes of an error that cannot be located or mended, or on which the
-    judge contradicts itself: it is kept, with a warning, or dropped. Raises :class:`ConfigError` for an evaluator whose
-    score does not follow from its errors.
+    ``judge`` compares the texts; by default ``llm`` does, which also suggests missing corrections. The ``most``
+    severest errors are checked. An error that cannot be located or mended, or on which the judge contradicts itself, is
+    kept with a warning, or dropped (``unmended``). Raises :class:`ConfigError` for an evaluator whose score does not
+    follow from its errors.
     """
 
     name = "mqm-ape"
@@ -68,19 +71,24 @@ class MqmApe:
         evaluator = checked_evaluator(evaluator)
         if not isinstance(evaluator, HasWeights) or evaluator.weights not in mqm.PRESETS:
             raise ConfigError(
-                f"mqm-ape: the score of {evaluator.name} is not the sum of the errors that it marks, so that none can "
-                "be dropped: take one that scores by error spans, such as evaluator=gemba-mqm or evaluator=rubric-mqm"
+                f"mqm-ape: the score of {evaluator.name} is not the sum of the errors that it marks, so none can be "
+                "dropped: take one that scores by error spans, such as evaluator=gemba-mqm or evaluator=rubric-mqm"
             )
         if most < 1:
             raise ConfigError(f"mqm-ape: most={most} checks no error: give at least 1")
-        self._llm, self._evaluator, self.weights = llm, evaluator, evaluator.weights
+        self._llm = llm
+        self._evaluator = evaluator
+        self.weights = evaluator.weights
         self._judge = judge or Pairwise(llm, prompts_folder=prompts_folder)
-        self._unmended, self._most, self._fixes = unmended, most, Fixes(prompts_folder)
+        self._unmended = unmended
+        self._most = most
+        self._fixes = Fixes(prompts_folder)
         if isinstance(evaluator, CountsCalls):
-            fewest, highest = evaluator.calls
-            self.calls = (fewest, highest + 1 + 2 * most)
+            fewest_calls, most_calls = evaluator.calls
+            self.calls = (fewest_calls, most_calls + 1 + 2 * most)
         if isinstance(evaluator, RatesSystems):
-            self.rate_system = self._rate_system  # only then: who has it is asked for each system by itself
+            # An evaluator with this method is asked for each system separately.
+            self.rate_system = self._rate_system
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Rate ``translation``, and keep the errors whose mending a judge prefers.
@@ -96,7 +104,7 @@ class MqmApe:
         return await self._checked(segment, translation, rating)
 
     async def _checked(self, segment: Segment, translation: str, rating_to_come: Awaitable[Rating]) -> Rating:
-        with Dialogue(self._llm, segment.id) as dialogue:  # holds the calls of all: they stand on an error, too
+        with Dialogue(self._llm, segment.id) as dialogue:  # collects all calls, so that an error carries them, too
             try:
                 rating = checked_rating(await rating_to_come, self._evaluator)
             except Exception as failure:
@@ -109,17 +117,21 @@ class MqmApe:
                     f"mqm-ape: the score {rating.score:g} of {rating.evaluator} is not the sum of the errors that it "
                     "marks, so that none can be dropped (a file with several raters? choose one with rater=NAME)"
                 )
-            weights = {
-                place: mqm.weight(error, self.weights) for place, error in enumerate(errors) if error.side != "source"
-            }
-            counting = [place for place, weight in weights.items() if weight > 0]
-            checked = sorted(sorted(counting, key=weights.__getitem__, reverse=True)[: self._most])
+            weights: dict[int, float] = {}  # of the errors that count, by their place in the list
+            for place, error in enumerate(errors):
+                weight = mqm.weight(error, self.weights)
+                if error.side != "source" and weight > 0:
+                    weights[place] = weight
+            severest_first = sorted(weights, key=weights.__getitem__, reverse=True)
+            checked = sorted(severest_first[: self._most])
             suggested: Sequence[ErrorSpan] = [errors[place] for place in checked]
             if any(map(wants_a_fix, suggested)):
                 suggested = await self._fixes.suggest(dialogue, segment, translation, suggested)
             mendings = dict(zip(checked, mended(translation, suggested), strict=True))
             choices = await self._compare(dialogue, segment, translation, mendings.values())
-        kept, story, warnings = list[ErrorSpan](), list[str](), list[str]()
+        kept: list[ErrorSpan] = []
+        story: list[str] = []
+        warnings: list[str] = []
         for place, error in enumerate(errors):
             mending = mendings.get(place)
             if mending is None:
@@ -142,17 +154,19 @@ class MqmApe:
             if choices[mending.text] == ("after", "after"):
                 kept.append(mending.error)
             else:
-                said = ", ".join(_WORDS[choice] for choice in choices[mending.text])
-                story.append(f"dropped: {shown(mending.error)}: mending it does not make the text better ({said})")
-        beyond_most = len(counting) - len(checked)
+                preferred = ", ".join(_WORDS[choice] for choice in choices[mending.text])
+                story.append(f"dropped: {shown(mending.error)}: mending it does not make the text better ({preferred})")
+        beyond_most = len(weights) - len(checked)
         if beyond_most:
-            warnings.append(f"{beyond_most} of {len(counting)} errors are not checked: most={self._most}")
+            warnings.append(f"{beyond_most} of {len(weights)} errors are not checked: most={self._most}")
+        if rating.explanation:
+            story.insert(0, rating.explanation)
         return rating.model_copy(
             update={
                 "evaluator": self.name,
                 "score": mqm.score(kept, self.weights),
                 "errors": tuple(kept),
-                "explanation": "\n".join(filter(None, (rating.explanation, *story))) or None,
+                "explanation": "\n".join(story) or None,
                 "calls": tuple(dialogue.calls),
                 "signature": self._signed(rating.signature or signature_of(self._evaluator)),
                 "correction": None,  # it would mend what was dropped
@@ -164,19 +178,16 @@ class MqmApe:
     async def _compare(
         self, dialogue: Dialogue, segment: Segment, translation: str, mendings: Iterable[Mending]
     ) -> dict[str, tuple[Choice, ...]]:
-        """The judge's choices between ``translation`` and each mended text, all asked for at once.
-
-        None is given up where another fails, so that what all of them cost is known.
-        """
-
+        """The judge's choices between ``translation`` and each mended text, all asked for at once."""
         texts = list(dict.fromkeys(mending.text for mending in mendings if mending.text is not None))
-        comparisons = await settled(*(self._judge.compare(segment, translation, text) for text in texts))
-        for comparison in comparisons:
-            dialogue.calls += calls_of(comparison) if isinstance(comparison, BaseException) else comparison.calls
+        try:
+            comparisons = await finished(*(self._judge.compare(segment, translation, text) for text in texts))
+        except Exception as failure:
+            dialogue.calls += calls_of(failure)
+            raise
         choices = {}
         for text, comparison in zip(texts, comparisons, strict=True):
-            if isinstance(comparison, BaseException):
-                raise comparison
+            dialogue.calls += comparison.calls
             choices[text] = comparison.choices
         return choices
 
@@ -192,22 +203,26 @@ class MqmApe:
 
 def mended(text: str, errors: Sequence[ErrorSpan]) -> list[Mending]:
     """For each of ``errors`` the ``text`` with that one alone mended, by its own suggestion."""
+    omissions: list[int] = []
+    replacements: list[int] = []
+    for place, error in enumerate(errors):
+        if error.suggestion is None:
+            continue
+        if error.side == "omission":
+            omissions.append(place)
+        elif error.side == "translation" and error.suggestion != error.text:
+            replacements.append(place)
     changes: dict[int, Edit] = {}
-    for side in ("omission", "translation"):
-        places = [
-            place
-            for place, error in enumerate(errors)
-            if error.side == side
-            and error.suggestion is not None
-            and (side == "omission" or error.suggestion != error.text)
-        ]
-        # Located together, so that errors that say the same share their places; there is one edit for each.
+    for places in (omissions, replacements):
+        # They are located together, so that equal errors share their places; there is one edit for each.
         changes |= zip(places, edits.locate(text, [errors[place] for place in places]), strict=True)
     mendings = []
     for place, error in enumerate(errors):
         edit = changes.get(place)
         if edit is None:
-            why = "nothing is suggested" if error.suggestion is None else "the suggestion is what stands there"
+            why = "the suggestion is already there"
+            if error.suggestion is None:
+                why = "nothing is suggested"
             mendings.append(Mending(error, None, why))
         elif edit.start is None:
             mendings.append(Mending(error, None, edit.detail or edit.outcome))
@@ -226,6 +241,6 @@ def shown(error: ErrorSpan) -> str:
 
 
 def _parts(role: str, signature: str) -> list[str]:
-    """The parts of another signature, of which ``role`` names the first."""
+    """The parts of another signature without its version; the first begins with ``role``."""
     name, *rest = signature.split("|")
     return [f"{role}:{name}", *(part for part in rest if not part.startswith("version:"))]

@@ -1,8 +1,8 @@
-"""``pairwise``: a model says which of two translations is better, asked in both orders.
+"""``pairwise``: a model chooses the better of two translations, in both orders.
 
-Comparing is what small models can do where rating is not, and the second order guards against a judge that prefers
-what stands first. It rates no single text, so it only serves as a judge. A judge that chooses by place
-contradicts itself in most comparisons, which looks like a tie in the result: it is told apart, and reported once.
+Small models that cannot rate can compare, and the second order guards against a judge that prefers the first text. It
+rates no single text, so it is only a judge. A judge that chooses by place contradicts itself in most comparisons. The
+result looks like a tie, so such a judge is recognised and reported once.
 """
 
 from __future__ import annotations
@@ -17,31 +17,35 @@ import regex
 from mtagent.errors import RatingParseError
 from mtagent.evaluators.protocol import signed
 from mtagent.llm import prompts
-from mtagent.llm.dialogue import Dialogue, finished
+from mtagent.llm.dialogue import Dialogue
+from mtagent.llm.gathering import finished
 from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import read_json, without_thoughts
 from mtagent.records import Call, Choice, Segment, contradict
 
 logger = logging.getLogger(__name__)
 WATCHED = 20
-"""The last comparisons that show whether a judge chooses by place; ties in both orders are not among them."""
+"""How many of the last comparisons show whether a judge chooses by place, without ties in both orders."""
 MOST_CONTRADICTIONS = 16
-"""Comparisons with contradicting choices among those, from which on a judge is reported."""
+"""With so many contradicting choices among these, a judge is reported."""
 
 
-class Comparison(NamedTuple):
-    """What was chosen in each order (the earlier text first, then the later one first), and the calls."""
+class PairwiseAnswer(NamedTuple):
+    """The judge's choice in each order."""
 
     choices: tuple[Choice, ...]
+    """With the earlier text first, then with the later text first."""
     calls: tuple[Call, ...] = ()
 
 
-BARE_TOKENS, REASONED_TOKENS = (1, 30), (10, 150)
-"""The fewest and the most tokens of a reply, for ``mtagent estimate``. A reason has one or two sentences."""
+BARE_TOKENS = (1, 30)
+"""The fewest and the most tokens of a reply, for ``mtagent estimate``."""
+REASONED_TOKENS = (10, 150)
+"""The same for a reply with a reason of one or two sentences."""
 
 
 class Pairwise:
-    """Two calls. ``reference=True`` shows the model the reference where a segment has one.
+    """Two calls. ``reference=True`` shows the model the reference of segments that have one.
 
     ``reason=True`` asks for the reason before the choice and shows six examples: a longer request, most of which
     providers can cache, and a longer reply.
@@ -53,7 +57,8 @@ class Pairwise:
     def __init__(
         self, llm: LLM, *, reason: bool = False, reference: bool = False, prompts_folder: Path | None = None
     ) -> None:
-        self._llm, self._reference = llm, reference
+        self._llm = llm
+        self._reference = reference
         self._prompt = prompts.load("compare-reasoned" if reason else "compare", prompts_folder)
         self.reply_tokens = REASONED_TOKENS if reason else BARE_TOKENS
         self.label = f"{llm.model} ({self._prompt.signature})"
@@ -61,7 +66,7 @@ class Pairwise:
         self._contradicted: deque[bool] = deque(maxlen=WATCHED)
         self._is_reported = False
 
-    async def compare(self, segment: Segment, before: str, after: str) -> Comparison:
+    async def compare(self, segment: Segment, before: str, after: str) -> PairwiseAnswer:
         """Ask for the better of the two, twice. Raises :class:`RatingParseError` if two replies cannot be read."""
         with Dialogue(self._llm, segment.id) as dialogue:
             first, second = await finished(
@@ -69,7 +74,7 @@ class Pairwise:
             )
         choices = (_SIDES[first], _SIDES_SWAPPED[second])
         self._watch(choices)
-        return Comparison(choices, tuple(dialogue.calls))
+        return PairwiseAnswer(choices, tuple(dialogue.calls))
 
     def _watch(self, choices: tuple[Choice, ...]) -> None:
         """Warn once if the judge contradicted itself in :data:`MOST_CONTRADICTIONS` of the last comparisons.
@@ -115,7 +120,7 @@ _BUT = regex.compile(
 
 
 def read_choice(reply: str) -> str:
-    """``a``, ``b`` or ``tie``: alone, in JSON, or as "Translation A is better" where nothing else is said to be.
+    """``a``, ``b`` or ``tie``: alone, in JSON, or in a sentence such as "Translation A is better".
 
     Raises :class:`RatingParseError` for anything else.
     """
@@ -123,7 +128,8 @@ def read_choice(reply: str) -> str:
     bare = _NAMED.fullmatch(answer.strip().strip("\"'.*"))
     if bare:
         return str(bare[1].casefold())
-    if boxed := _BOXED.search(answer):
+    boxed = _BOXED.search(answer)
+    if boxed:
         return str(boxed[1].casefold())
     if "{" not in answer:
         stated = {choice.casefold() for choice in _STATED.findall(answer)}
@@ -131,11 +137,12 @@ def read_choice(reply: str) -> str:
             return str(stated.pop())
         raise RatingParseError("the reply chooses neither A nor B nor tie")
     data = read_json(answer, last=True)
-    chosen = {
-        named[1].casefold()
-        for name in _FIELDS
-        if isinstance(data, dict) and (named := _NAMED.fullmatch(str(data.get(name, "")).strip()))
-    }
+    chosen: set[str] = set()
+    for name in _FIELDS:
+        value = data.get(name, "") if isinstance(data, dict) else ""
+        choice = _NAMED.fullmatch(str(value).strip())
+        if choice:
+            chosen.add(choice[1].casefold())
     if len(chosen) != 1:
         raise RatingParseError("the reply chooses neither A nor B nor tie")
     return str(chosen.pop())

@@ -6,7 +6,7 @@ import hashlib
 import inspect
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 from mtagent.errors import ConfigError, MtagentError
 from mtagent.llm.dialogue import Dialogue
@@ -16,9 +16,6 @@ from mtagent.llm.request import settings_of
 from mtagent.records import ErrorSpan, Rating, Segment
 from mtagent.text.mqm import Preset
 from mtagent.version import __version__
-
-if TYPE_CHECKING:
-    pass
 
 
 @runtime_checkable
@@ -99,7 +96,7 @@ def counts_calls(evaluator: object) -> bool:
 
 
 def suggests_edits(evaluator: Evaluator) -> bool:
-    """Whether ``evaluator`` suggests every edit that it wants itself."""
+    """Whether ``evaluator`` itself suggests every edit, so that a span without a suggestion stays as it is."""
     return bool(getattr(evaluator, "suggests", False))
 
 
@@ -107,22 +104,19 @@ def signed(name: str, llm: LLM, prompts: Iterable[Prompt | str], *parts: str, **
     """Name, model, prompts with version and content hash, sampling settings, ``parts``, ``options`` and version.
 
     As in ``gemba-mqm|model:m|prompt:gemba-mqm@1#0a1b2c3d|temperature:0.0|reference:no|weights:gemba|version:0.1.0``. A
-    text among the ``prompts`` stands there as it is.
+    text among the ``prompts`` is taken as it is.
     """
-    shown_prompts = [prompt if isinstance(prompt, str) else f"prompt:{prompt.signature}" for prompt in prompts]
-    answers: dict[object, object] = {True: "yes", False: "no"}
-    shown = [f"{option}:{answers[value] if isinstance(value, bool) else value}" for option, value in options.items()]
-    return "|".join(
-        [
-            name,
-            f"model:{llm.model}",
-            *shown_prompts,
-            *settings_of(llm),
-            *parts,
-            *shown,
-            f"version:{__version__}",
-        ]
-    )
+    fields = [name, f"model:{llm.model}"]
+    for prompt in prompts:
+        fields.append(prompt if isinstance(prompt, str) else f"prompt:{prompt.signature}")
+    fields += settings_of(llm)
+    fields += parts
+    for option, value in options.items():
+        if isinstance(value, bool):
+            value = "yes" if value else "no"
+        fields.append(f"{option}:{value}")
+    fields.append(f"version:{__version__}")
+    return "|".join(fields)
 
 
 def rated(
@@ -140,16 +134,16 @@ def rated(
     )
 
 
-LOOKS_LIKE = "an evaluator is an object with `name`, a text, and `async def rate(self, segment, translation) -> Rating`"
+LOOKS_LIKE = "an evaluator is an object with a string `name` and `async def rate(self, segment, translation) -> Rating`"
 _AWAITED = ("Awaitable", "Coroutine", "Future")
 
 
 class Named(Protocol):
-    """Whatever has a name, and maybe a ``signature``."""
+    """An object with a name, and maybe a ``signature``."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name in settings and reports."""
         ...
 
 
@@ -162,28 +156,29 @@ def checked_evaluator(evaluator: object) -> Evaluator:
         raise ConfigError(f"{kind} has no method `rate`; {LOOKS_LIKE}")
     name = getattr(evaluator, "name", None)
     if not isinstance(name, str) or not name.strip():
-        raise ConfigError(f"{kind} has no `name` that is a text; {LOOKS_LIKE}")
+        raise ConfigError(f"{kind} has no string `name`; {LOOKS_LIKE}")
     for method in ("rate", "rate_all"):
         function = getattr(evaluator, method, None)
         if not (inspect.ismethod(function) or inspect.isfunction(function)):
-            continue  # what else can be called shows only when it is
+            continue  # other callables show only when called whether they are async
         original = inspect.unwrap(function)
         returns = str(getattr(original, "__annotations__", {}).get("return", ""))
-        if not (inspect.iscoroutinefunction(original) or any(word in returns for word in _AWAITED)):
+        returns_awaitable = any(word in returns for word in _AWAITED)
+        if not inspect.iscoroutinefunction(original) and not returns_awaitable:
             raise ConfigError(f"{kind}.{method} is not async: write `async def`; {LOOKS_LIKE}")
         try:
             inspect.signature(function).bind(None, None)
         except TypeError as error:
             raise ConfigError(
-                f"{kind}.{method} cannot be called with a segment and what to rate of it ({error}); {LOOKS_LIKE}"
+                f"{kind}.{method} cannot be called with a segment and a translation ({error}); {LOOKS_LIKE}"
             ) from None
     return cast(Evaluator, evaluator)
 
 
 def signature_of(part: Named) -> str:
-    """The ``signature`` of an evaluator or a gate, or its class and a hash of the file in which that is written.
+    """The ``signature`` of an evaluator or a gate, or its class and a hash of the file that defines it.
 
-    The file is left out where it cannot be read. What it imports, and the options of the object, are not seen.
+    The file is left out if it cannot be read. Changes in what it imports, and the object's options, go unnoticed.
     """
     if isinstance(part, Signed) and part.signature:
         return part.signature

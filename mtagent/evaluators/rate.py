@@ -21,7 +21,8 @@ from mtagent.evaluators.protocol import signed
 from mtagent.evaluators.replies import fields_of, located, refuse, text_in
 from mtagent.evaluators.search import Search, open_search
 from mtagent.llm import prompts
-from mtagent.llm.dialogue import AGAIN, Dialogue, together
+from mtagent.llm.dialogue import AGAIN, Dialogue
+from mtagent.llm.gathering import together
 from mtagent.llm.prompts import Prompt
 from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import RepeatedKeys, read_json
@@ -105,12 +106,13 @@ name here: the tools take no text from the model.
 
 
 class Action(NamedTuple):
-    """A tool call by the core agent. ``problem`` says why its arguments cannot be read, if they cannot."""
+    """A tool call by the core agent."""
 
     tool: str
     arguments: dict[str, Any]
     call_id: str | None = None
     problem: str = ""
+    """Why its arguments cannot be read, if they cannot."""
 
     def as_call(self) -> ToolCall:
         """The call as it is sent back with its answer. Its arguments are whole JSON: servers refuse broken ones."""
@@ -118,26 +120,27 @@ class Action(NamedTuple):
 
 
 class Assessment(NamedTuple):
-    """What the evaluation agent says: a score from 0 to 4, and what it rests on.
-
-    ``confidence`` is 0 to 1, or ``None`` where none is given; ``gaps`` are terms that the agent does not know for sure.
-    ``findings`` are the errors as the core agent is told them: the words of source and translation, and the issue.
-    """
+    """The evaluation agent's score and its reasons."""
 
     score: float
+    """0 to 4."""
     confidence: float | None
+    """0 to 1; ``None`` if the agent gives none."""
     rationale: str
     errors: tuple[ErrorSpan, ...]
     gaps: tuple[str, ...]
-    findings: tuple[dict[str, str], ...] = ()
+    """Terms that the agent does not know for sure."""
+    shown_errors: tuple[dict[str, str], ...] = ()
+    """The errors as the core agent reads them: the words of source and translation, and the issue."""
 
 
 class Anchor(NamedTuple):
-    """A translation of the same source whose score is settled; the core agent may have ``written`` it for that."""
+    """A translation of the same source whose score is settled."""
 
     text: str
     score: float
     written: bool = False
+    """Whether the core agent wrote it as an anchor."""
 
 
 AGENTS = ("evaluate", "search", "summarise", "compare")
@@ -146,14 +149,17 @@ AGENTS = ("evaluate", "search", "summarise", "compare")
 
 @dataclass
 class Memory:
-    """What is known about one source: the answer to each search, ``""`` for none, and an anchor per score level."""
+    """What is known about one source."""
 
     answers: dict[str, str] = field(default_factory=dict)
+    """By search; ``""`` if nothing was found."""
     anchors: dict[int, Anchor] = field(default_factory=dict)
+    """By score level."""
 
     def knowledge(self) -> str | None:
         """All answers, one line per search."""
-        return "\n".join(f"- {request}: {answer}" for request, answer in self.answers.items() if answer) or None
+        lines = [f"- {request}: {answer}" for request, answer in self.answers.items() if answer]
+        return "\n".join(lines) or None
 
     def settle(self, translation: str, score: float) -> None:
         """Make ``translation`` the anchor of the level of its ``score``."""
@@ -161,8 +167,8 @@ class Memory:
 
     def former_scores(self) -> str | None:
         """The scores of the anchors that are former translations, from the lowest up."""
-        scores = sorted(anchor.score for anchor in self.anchors.values() if not anchor.written)
-        return ", ".join(f"{score:g}" for score in scores) or None
+        scores = [anchor.score for anchor in self.anchors.values() if not anchor.written]
+        return ", ".join(f"{score:g}" for score in sorted(scores)) or None
 
 
 class Final(NamedTuple):
@@ -197,10 +203,14 @@ class RATE:
     ) -> None:
         if rounds < FEWEST_ROUNDS:
             raise ConfigError(f"evaluator rate: rounds={rounds} is too few, it takes at least {FEWEST_ROUNDS}")
-        self._llm, self._judges, self._rounds = llm, judges or llm, rounds
+        self._llm = llm
+        self._judges = judges or llm
+        self._rounds = rounds
         self.calls = (3, 3 * rounds - 2)  # the core agent in each round, and a tool of two calls in all but the last
         self._finder = finder or open_search(search, knowledge)
-        self._tools = (EVALUATE, *((SEARCH,) if self._finder else ()), COMPARE, FINISH)
+        self._tools: tuple[Tool, ...] = (EVALUATE, COMPARE, FINISH)
+        if self._finder:
+            self._tools = (EVALUATE, SEARCH, COMPARE, FINISH)
         self._core = prompts.load("rate-core", prompts_folder)
         self._agents = {name: prompts.load(f"rate-{name}", prompts_folder) for name in AGENTS}
 
@@ -211,16 +221,19 @@ class RATE:
 
     def _signed(self, order: int) -> str:
         """The signature of the ``order``-th rating of a source, which depends on the ratings before it."""
-        own, finder = self._judges is not self._llm, self._finder
-        used = [self._core, *(self._agents[name] for name in AGENTS if finder or name in ("evaluate", "compare"))]
+        used_prompts: list[Prompt | str] = [self._core]
+        for name in AGENTS:
+            if self._finder or name in ("evaluate", "compare"):
+                used_prompts.append(self._agents[name])
+        judge_settings: list[str] = []
+        if self._judges is not self._llm:
+            used_prompts.insert(0, f"judges:{self._judges.model}")
+            judge_settings = [f"judges-{setting}" for setting in settings_of(self._judges)]
+        search = "none"
+        if self._finder:
+            search = getattr(self._finder, "signature", self._finder.name)
         return signed(
-            self.name,
-            self._llm,
-            [f"judges:{self._judges.model}", *used] if own else used,
-            *(f"judges-{setting}" for setting in settings_of(self._judges) if own),
-            rounds=self._rounds,
-            search=getattr(finder, "signature", finder.name) if finder else "none",
-            order=order,
+            self.name, self._llm, used_prompts, *judge_settings, rounds=self._rounds, search=search, order=order
         )
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
@@ -232,7 +245,7 @@ class RATE:
         return await self._rate(segment, translation, Memory(), 1)
 
     async def rate_all(self, segment: Segment, translations: Sequence[str]) -> list[Rating | MtagentError]:
-        """Rate translations of one source one after the other, each with the knowledge and the anchors of those before.
+        """Rate translations of one source one after the other. Each uses the knowledge and anchors of the former ones.
 
         So the first is an anchor of the second: the gate puts the earlier text first.
 
@@ -244,7 +257,8 @@ class RATE:
             try:
                 results.append(await self._rate(segment, translation, memory, order))
             except FATAL as error:
-                error.calls = (*(call for result in results for call in result.calls), *error.calls)
+                former_calls = [call for result in results for call in result.calls]
+                error.calls = (*former_calls, *error.calls)
                 raise
             except MtagentError as error:
                 results.append(error)
@@ -257,12 +271,15 @@ class RATE:
             judges.calls = core.calls  # one account, in the order of the calls
             case = Case(segment, translation, memory, self._agents, core, judges, self._finder)
             final = await self._lead(core, case) or case.unfinished(self._rounds)
-        severity, marked = severity_at(final.score), final.assessment.errors
-        errors = tuple(error.model_copy(update={"severity": severity}) for error in marked)
+        severity = severity_at(final.score)
+        errors: tuple[ErrorSpan, ...] | None
+        errors = tuple(error.model_copy(update={"severity": severity}) for error in final.assessment.errors)
+        if not errors and final.score < HIGHEST:
+            errors = None  # the translation is flawed, and the errors are not known
         return Rating(
             evaluator=self.name,
             score=final.score,
-            errors=errors if marked or final.score >= HIGHEST else None,  # flawed, and nothing is marked
+            errors=errors,
             explanation=final.rationale,
             calls=tuple(core.calls),
             signature=signature,
@@ -276,10 +293,11 @@ class RATE:
         """The core agent's loop: observe, orient, decide, act. ``None`` if it does not finish in its rounds."""
         values: dict[str, str | None] = {"rounds": str(self._rounds), "search": "yes" if self._finder else None}
         messages = self._core.render(case.values(**values))
-        for left in reversed(range(self._rounds)):
-            completion, actions = await _decide(core, messages, self._tools if left else (FINISH,))
-            offered = self._tools if left else (FINISH,)
-            if left and any(action[:2] != actions[0][:2] for action in actions):  # some say the same twice
+        for rounds_left in reversed(range(self._rounds)):
+            offered = self._tools if rounds_left else (FINISH,)
+            completion, actions = await _decide(core, messages, offered)
+            # Some models repeat a call; only different calls are several.
+            if rounds_left and any(action[:2] != actions[0][:2] for action in actions):
                 # A score beside other calls would be given before their answers are read.
                 offered = tuple(tool for tool in self._tools if tool is not FINISH)
             answers: list[str] = []
@@ -287,7 +305,8 @@ class RATE:
                 answers.append(await case.carry_out(action, offered))
                 if case.final is not None:
                     return case.final
-            messages = (*messages, *_told(completion, actions, answers, LAST_ROUND if left == 1 else ""))
+            note = LAST_ROUND if rounds_left == 1 else ""
+            messages = (*messages, *_answer_messages(completion, actions, answers, note))
         return None
 
 
@@ -308,16 +327,24 @@ async def _decide(
     raise AssertionError
 
 
-def _told(completion: Completion, actions: Sequence[Action], answers: Sequence[str], note: str) -> list[Message]:
-    """What the core agent said, and the answers, in the form in which it called the tools; ``note`` comes last."""
+def _answer_messages(
+    completion: Completion, actions: Sequence[Action], answers: Sequence[str], note: str
+) -> list[Message]:
+    """The core agent's reply and the answers to it, in the form in which it called the tools; ``note`` comes last."""
     if not completion.tool_calls:
         reply = Message(role="assistant", content=completion.text)
         texts = [f"Answer of {action.tool}: {answer}" for action, answer in zip(actions, answers, strict=True)]
-        return [reply, Message(role="user", content="\n\n".join([*texts, *([note] if note else [])]))]
+        if note:
+            texts.append(note)
+        return [reply, Message(role="user", content="\n\n".join(texts))]
     calls = tuple(action.as_call() for action in actions)
-    texts = [*answers[:-1], f"{answers[-1]}\n\n{note}" if note else answers[-1]]
-    reply = Message(role="assistant", content=completion.text, tool_calls=calls)
-    return [reply, *(Message(role="tool", content=a, tool_call_id=c.id) for c, a in zip(calls, texts, strict=True))]
+    texts = list(answers)
+    if note:
+        texts[-1] = f"{texts[-1]}\n\n{note}"
+    messages = [Message(role="assistant", content=completion.text, tool_calls=calls)]
+    for call, text in zip(calls, texts, strict=True):
+        messages.append(Message(role="tool", content=text, tool_call_id=call.id))
+    return messages
 
 
 @dataclass
@@ -332,22 +359,25 @@ class Case:
     judges: Dialogue
     finder: Search | None
     assessment: Assessment | None = None
+    """The last evaluation."""
     tentative: float | None = None
+    """The score of the last evaluation or comparison."""
     final: Final | None = None
     compared: set[float] = field(default_factory=set)
+    """The scores that were compared with an anchor."""
     warnings: list[str] = field(default_factory=list)
 
     def values(self, **texts: str | None) -> dict[str, str | None]:
         """The variables of the prompts: the segment's, and what the memory holds."""
-        known = {
+        of_memory = {
             "knowledge": self.memory.knowledge(),
             "anchors": "yes" if self.memory.anchors else None,
             "former_scores": self.memory.former_scores(),
         }
-        return prompts.segment_values(self.segment, translation=self.translation) | known | texts
+        return prompts.segment_values(self.segment, translation=self.translation) | of_memory | texts
 
     async def carry_out(self, action: Action, offered: Sequence[Tool]) -> str:
-        """The answer of a tool, or why there is none. Errors that concern every segment alike are raised."""
+        """The answer of a tool, or why it has none. Errors that concern every segment alike are raised."""
         tools = {"evaluate": self.evaluate, "search": self.search, "compare": self.compare, "finish": self.finish}
         names = [tool.name for tool in offered]
         try:
@@ -366,7 +396,9 @@ class Case:
         """The last tentative score, with a warning. Raises :class:`EvaluationError` if there was no evaluation."""
         why = f"the core agent did not finish in {rounds} rounds"
         if self.assessment is None or self.tentative is None:
-            failures = [warning for warning in self.warnings if warning.startswith("evaluate ")] or self.warnings
+            failures = [warning for warning in self.warnings if warning.startswith("evaluate ")]
+            if not failures:
+                failures = self.warnings
             last = f" ({failures[-1]})" if failures else ""
             raise EvaluationError(f"rate: {why}, and there was no evaluation{last}")
         self.warnings.append(f"{why}: the score is that of the last evaluation or comparison")
@@ -379,68 +411,89 @@ class Case:
         assessment = await self.judges.ask(
             self.agents["evaluate"], values, "rate-evaluate", lambda reply: read_assessment(reply, self.translation)
         )
-        self.assessment, self.tentative = assessment, assessment.score
-        told = {name: getattr(assessment, name) for name in ("score", "confidence", "rationale")}
-        return _answer(**told, errors=assessment.findings, gaps=assessment.gaps)
+        self.assessment = assessment
+        self.tentative = assessment.score
+        return _answer(
+            score=assessment.score,
+            confidence=assessment.confidence,
+            rationale=assessment.rationale,
+            errors=assessment.shown_errors,
+            gaps=assessment.gaps,
+        )
 
     async def search(self, arguments: dict[str, Any]) -> str:
-        """Have the search agent make queries and sum up what they find. An earlier answer is used again.
+        """Have the search agent make queries and sum up what they find. An earlier answer is used again."""
+        request = " ".join((text_of(arguments, "query", required=True) or "").split())
+        answer = None
+        for earlier_request, earlier_answer in self.memory.answers.items():
+            if earlier_request.casefold() == request.casefold():
+                answer = earlier_answer
+                break
+        if answer is None:
+            answer = await self._searched(request)
+            self.memory.answers[request] = answer
+        if not answer:
+            return _answer(answer=None, note="nothing was found; ask differently, or go on without")
+        return _answer(answer=answer)
+
+    async def _searched(self, request: str) -> str:
+        """What the search agent sums up; ``""`` if nothing is found.
 
         A query that fails is an error only if the others find nothing.
         """
-        request = " ".join((text_of(arguments, "query", required=True) or "").split())
-        known = next((text for text in self.memory.answers if text.casefold() == request.casefold()), None)
-        if known is None:
-            failures: list[Exception] = []
+        failures: list[Exception] = []
 
-            async def find(query: str) -> list[Found]:
-                assert self.finder is not None
-                try:
-                    return await self.finder.find(query, limit=FINDS)
-                except FATAL:
-                    raise
-                except (MtagentError, OSError) as error:
-                    failures.append(error)
-                    return []
+        async def find(query: str) -> list[Found]:
+            assert self.finder is not None
+            try:
+                return await self.finder.find(query, limit=FINDS)
+            except FATAL:
+                raise
+            except (MtagentError, OSError) as error:
+                failures.append(error)
+                return []
 
-            values = self.values(request=request)
-            queries = await self.core.ask(self.agents["search"], values, "rate-search", read_queries)
-            finds = dict.fromkeys(page for pages in await together(*map(find, queries)) for page in pages)
-            if failures and not finds:
-                raise failures[0]
-            answer = ""
-            if finds:
-                shown = [f"[{n}] {page.title}\n{page.text[:LONGEST_FIND]}" for n, page in enumerate(finds, 1)]
-                values = self.values(request=request, results="\n\n".join(shown))
-                answer = await self.core.ask(self.agents["summarise"], values, "rate-summarise", read_summary)
-            self.memory.answers[request] = answer
-        if answer := self.memory.answers[known or request]:
-            return _answer(answer=answer)
-        return _answer(answer=None, note="nothing was found; ask differently, or go on without")
+        values = self.values(request=request)
+        queries = await self.core.ask(self.agents["search"], values, "rate-search", read_queries)
+        pages: dict[Found, None] = {}  # in order, equal ones once
+        for pages_of_query in await together(*map(find, queries)):
+            pages |= dict.fromkeys(pages_of_query)
+        if failures and not pages:
+            raise failures[0]
+        if not pages:
+            return ""
+        shown = [f"[{number}] {page.title}\n{page.text[:LONGEST_FIND]}" for number, page in enumerate(pages, 1)]
+        values = self.values(request=request, results="\n\n".join(shown))
+        return await self.core.ask(self.agents["summarise"], values, "rate-summarise", read_summary)
 
     async def compare(self, arguments: dict[str, Any]) -> str:
         """Have the translation compared with the anchor nearest to a tentative score, shown as A and as B."""
-        tentative, notes = read_score(arguments.get("tentative_score")), text_of(arguments, "notes")
+        tentative = read_score(arguments.get("tentative_score"))
+        notes = text_of(arguments, "notes")
         if tentative in self.compared:
             raise UnreadableReply(f"{tentative:g} has been compared already: decide now, and call finish")
-        low, high = text_of(arguments, "low_anchor"), text_of(arguments, "high_anchor")
+        low = text_of(arguments, "low_anchor")
+        high = text_of(arguments, "high_anchor")
         if not self.memory.anchors and not (low and high):
             raise UnreadableReply(
                 "there are no anchors yet: call compare again with low_anchor, a translation that deserves 1, "
                 "and high_anchor, one that deserves 4"
             )
         for text, score in ((low, LOW_ANCHOR), (high, HIGH_ANCHOR)):
-            if text:  # only where no translation has taken the slot
+            if text:  # a translation that has taken the slot stays
                 self.memory.anchors.setdefault(level(score), Anchor(text, score, written=True))
         anchor = closest(self.memory.anchors.values(), tentative)
 
-        async def against(place: str) -> Outcome:
-            a, b = (self.translation, anchor.text) if place == "a" else (anchor.text, self.translation)
-            values = self.values(background=notes, translation_a=a, translation_b=b)
+        async def outcome_as(place: Literal["a", "b"]) -> Outcome:
+            other_place = "b" if place == "a" else "a"
+            texts = {f"translation_{place}": self.translation, f"translation_{other_place}": anchor.text}
+            values = self.values(background=notes, **texts)
             winner = await self.judges.ask(self.agents["compare"], values, "rate-compare", read_winner)
-            return "tie" if winner == "tie" else "win" if winner == place else "lose"
+            if winner == "tie":
+                return "tie"
+            return "win" if winner == place else "lose"
 
-        outcomes = await together(against("a"), against("b"))
+        outcomes = await together(outcome_as("a"), outcome_as("b"))
         advice, self.tentative = calibrate(tentative, anchor.score, (outcomes[0], outcomes[1]))
         self.compared.add(tentative)
         return _answer(
@@ -453,7 +506,8 @@ class Case:
 
     async def finish(self, arguments: dict[str, Any]) -> str:
         """Settle the score. The translation becomes the anchor of its level."""
-        score, rationale = read_score(arguments.get("score")), text_of(arguments, "rationale", required=True)
+        score = read_score(arguments.get("score"))
+        rationale = text_of(arguments, "rationale", required=True)
         if self.assessment is None:
             raise UnreadableReply("nothing has been evaluated yet: call evaluate first")
         self.final = Final(score, rationale or "", self.assessment)
@@ -475,9 +529,11 @@ _ADVICE = {1.0: "upgrade", 0.5: "adjust", -0.5: "adjust", -1.0: "downgrade"}
 def calibrate(tentative: float, anchor: float, outcomes: tuple[Outcome, Outcome]) -> tuple[str, float]:
     """What the outcomes in both orders advise for a ``tentative`` score, and the score that follows, 0 to 4."""
     step = _STEPS.get((min(outcomes), max(outcomes)), 0.0)
-    on_that_side_already = (step > 0 and tentative > anchor) or (step < 0 and tentative < anchor)
-    suggested = tentative if on_that_side_already else min(HIGHEST, max(LOWEST, tentative + step))
-    return ("confirm" if suggested == tentative else _ADVICE[step]), suggested
+    suggested = min(HIGHEST, max(LOWEST, tentative + step))
+    if (step > 0 and tentative > anchor) or (step < 0 and tentative < anchor):
+        suggested = tentative  # the score is on that side of the anchor already
+    advice = "confirm" if suggested == tentative else _ADVICE[step]
+    return advice, suggested
 
 
 def closest(anchors: Iterable[Anchor], score: float) -> Anchor:
@@ -512,7 +568,7 @@ def severity_at(score: float) -> Severity:
 
 
 def read_assessment(reply: str, translation: str) -> Assessment:
-    """The evaluation agent's reply. Raises :class:`RatingParseError` where it lacks a score from 0 to 4 or the errors.
+    """The evaluation agent's reply. Raises :class:`RatingParseError` if it lacks a score from 0 to 4 or the errors.
 
     Errors are located in ``translation`` where that is certain; one without target words is an omission.
     """
@@ -520,23 +576,41 @@ def read_assessment(reply: str, translation: str) -> Assessment:
     if "errors" not in fields:
         refuse("it has no list of errors")
     score = read_score(fields.get("score"))
-    confidence, unit = _number(fields.get("confidence"))
-    if confidence is not None and (unit == "%" or 10 <= confidence <= 100):
-        confidence, unit = confidence / 100, ""
-    if unit or not 0 <= (confidence or 0) <= 1 or (confidence is None and fields.get("confidence") is not None):
-        refuse(f"the confidence {str(fields['confidence'])[:40]!r} is not a number from 0 to 1")
-    gaps = [gap if isinstance(gap, str) else _text(fields_of(gap), "term") for gap in _listed(fields.get("gaps"))]
-    if not all(map(str.strip, gaps)):
+    confidence = _confidence(fields.get("confidence"))
+    gaps = []
+    for gap in _listed(fields.get("gaps")):
+        term = gap if isinstance(gap, str) else _text(fields_of(gap), "term")
+        gaps.append(term.strip())
+    if not all(gaps):
         refuse("a knowledge gap names no term")
-    read = [_error(item, translation, severity_at(score)) for item in _listed(fields["errors"])]
+    errors = []
+    shown_errors = []
+    for item in _listed(fields["errors"]):
+        error, shown_error = _error(item, translation, severity_at(score))
+        errors.append(error)
+        shown_errors.append(shown_error)
     return Assessment(
         score=score,
         confidence=confidence,
         rationale=str(fields.get("rationale") or "").strip(),
-        errors=located([error for error, _ in read], translation),
-        gaps=tuple(map(str.strip, gaps)),
-        findings=tuple(finding for _, finding in read),
+        errors=located(errors, translation),
+        gaps=tuple(gaps),
+        shown_errors=tuple(shown_errors),
     )
+
+
+def _confidence(value: Any) -> float | None:
+    """A number from 0 to 1, also as a percentage; ``None`` if there is none. Raises :class:`RatingParseError`."""
+    if value is None:
+        return None
+    confidence, unit = _number(value)
+    # From 10 on it can only be a percentage; below, 5 may be 5 % or one of a scale to 5.
+    if confidence is not None and (unit == "%" or 10 <= confidence <= 100):
+        confidence /= 100
+        unit = ""
+    if confidence is None or unit or not 0 <= confidence <= 1:
+        refuse(f"the confidence {str(value)[:40]!r} is not a number from 0 to 1")
+    return confidence
 
 
 def _error(item: Any, translation: str, severity: Severity) -> tuple[ErrorSpan, dict[str, str]]:
@@ -544,16 +618,22 @@ def _error(item: Any, translation: str, severity: Severity) -> tuple[ErrorSpan, 
     if isinstance(item, str):
         item = {"target": item if item in translation else ""}
     fields = renamed(fields_of(item), PAPER_FIELDS)
-    source, target, issue = (_text(fields, name) for name in ("source", "target", "issue"))
-    before, after = _text(fields, "before") or None, _text(fields, "after") or None
+    source = _text(fields, "source")
+    target = _text(fields, "target")
+    issue = _text(fields, "issue").strip()
+    span: dict[str, Any] = {
+        "before": _text(fields, "before") or None,
+        "after": _text(fields, "after") or None,
+        "severity": severity,
+        "explanation": issue or None,
+    }
     if target and (target in translation or not _says_nothing(target)):
-        place = {"text": target, "category": "other", "before": before, "after": after}
+        span |= {"text": target, "category": "other"}
     elif source and not _says_nothing(source):
-        place = {"text": source, "category": "accuracy/omission", "side": "omission", "before": before, "after": after}
+        span |= {"text": source, "category": "accuracy/omission", "side": "omission"}
     else:
         refuse("an error names neither words of the source nor of the translation")
-    error = ErrorSpan.model_validate({**place, "severity": severity, "explanation": issue.strip() or None})
-    return error, {"source": source, "target": target, "issue": issue.strip()}
+    return ErrorSpan.model_validate(span), {"source": source, "target": target, "issue": issue}
 
 
 def read_score(value: Any) -> float:
@@ -623,15 +703,21 @@ def read_winner(reply: str) -> Literal["a", "b", "tie"]:
         choice = _WINNER.fullmatch(chosen.casefold()) if isinstance(chosen, str) else None
     if not choice:
         refuse("the reply chooses neither A nor B nor a tie")
-    return "a" if choice[1] == "a" else "b" if choice[1] == "b" else "tie"
+    if choice[1] == "a":
+        return "a"
+    if choice[1] == "b":
+        return "b"
+    return "tie"
 
 
 def _number(value: Any) -> tuple[float | None, str]:
-    """A number and what follows it: ``%`` or ``/4``. ``None`` where ``value`` is no number."""
+    """A number and what follows it: ``%`` or ``/4``. ``None`` if ``value`` isn't a number."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         return float(value) if abs(value) < 1e6 else None, ""
     match = _NUMBER.fullmatch(value) if isinstance(value, str) else None
-    return (float(match[1].replace(",", ".")), match[2] or "") if match else (None, "")
+    if match is None:
+        return None, ""
+    return float(match[1].replace(",", ".")), match[2] or ""
 
 
 def _listed(value: Any) -> list[Any]:
@@ -662,7 +748,9 @@ def text_of(arguments: Mapping[str, Any], name: str, *, required: bool = False) 
     text = _text(arguments, name).strip()
     if text.casefold() not in ("", "none", "null"):
         return text
-    return refuse(f"the argument {name!r} is missing") if required else None
+    if required:
+        refuse(f"the argument {name!r} is missing")
+    return None
 
 
 _LAST_LETTER = regex.compile(r"(?r)\w")
@@ -697,16 +785,19 @@ def read_turn(completion: Completion) -> tuple[Action, ...]:
 def read_actions(reply: str) -> tuple[Action, ...]:
     """The tool calls that a text makes, at least one, in order: JSON with ``tool`` and ``arguments``.
 
-    Also in the spellings of other systems, inside ``<tool_call>`` tags, and in the paper's XML (Figure 15). Thoughts
-    before it are ignored. Raises :class:`RatingParseError` for anything else.
+    Calls in the spellings of other systems, inside ``<tool_call>`` tags, and in the paper's XML (Figure 15) are read
+    as well. Thoughts before them are ignored. Raises :class:`RatingParseError` for anything else.
     """
     text = text_in(reply)
     # A call that is followed by words may only be talked about, or come from the translation.
-    last = _LAST_LETTER.search(text)
-    if not any(mark in text[last.end() if last else 0 :] for mark in "]}>"):
+    last_letter = _LAST_LETTER.search(text)
+    ending = text[last_letter.end() :] if last_letter else text
+    if not any(mark in ending for mark in "]}>"):
         refuse("it calls no tool at its end")
+    actions: list[Action] = []
     try:
-        actions = [action for body in _CALL_TAG.findall(text) or [text] for action in _calls_in(body)]
+        for body in _CALL_TAG.findall(text) or [text]:
+            actions += _calls_in(body)
     except RatingParseError as error:
         refuse(f"it calls no tool: {error}")
     return tuple(actions) or refuse("the list of tool calls is empty")
@@ -726,9 +817,9 @@ def _calls_in(body: str) -> list[Action]:
 
 
 def renamed(fields: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    """``fields`` with those of the paper's ``names`` under the names here.
+    """``fields`` with the paper's ``names`` replaced by the names used here.
 
-    Raises :class:`RatingParseError` where both are given and differ.
+    Raises :class:`RatingParseError` if both are given and differ.
     """
     result = {key: value for key, value in fields.items() if key not in names}
     for key, name in names.items():
@@ -758,22 +849,25 @@ def _in_json(data: Any) -> list[Action]:
     if isinstance(inner, list | dict):
         return _in_json(inner)
     name = next((fields[key] for key in _NAMES if isinstance(fields.get(key), str)), None)
-    if name is None:
-        keyed = [key for key in fields if _tool_name(key) in TOOLS]
-        if len(keyed) != 1 or not isinstance(fields[keyed[0]], dict):
+    if name is None:  # {"evaluate": {…}}
+        tool_keys = [key for key in fields if _tool_name(key) in TOOLS]
+        if len(tool_keys) != 1 or not isinstance(fields[tool_keys[0]], dict):
             refuse('the JSON names no tool; write {"tool": "…", "arguments": {…}}')
-        return [Action(_tool_name(keyed[0]), renamed(fields[keyed[0]], PAPER_ARGUMENTS))]
-    written = next((fields[key] for key in _ARGUMENTS if key in fields), fields)
-    if written is fields:
-        beside = {key: value for key, value in fields.items() if key not in _BESIDES}
-        return [Action(_tool_name(name), renamed(beside, PAPER_ARGUMENTS))]
-    return [Action(_tool_name(name), _arguments(written))]
+        return [Action(_tool_name(tool_keys[0]), renamed(fields[tool_keys[0]], PAPER_ARGUMENTS))]
+    for key in _ARGUMENTS:
+        if key in fields:
+            return [Action(_tool_name(name), _arguments(fields[key]))]
+    # The arguments are beside the name.
+    arguments = {key: value for key, value in fields.items() if key not in _BESIDES}
+    return [Action(_tool_name(name), renamed(arguments, PAPER_ARGUMENTS))]
 
 
 def _arguments(written: Any) -> dict[str, Any]:
     """Arguments as an object, also from JSON in a text. Nothing means no arguments."""
     if isinstance(written, str):
-        written = read_json(written) if written.strip().casefold() not in ("", "none", "null", "{}") else {}
+        is_empty = written.strip().casefold() in ("", "none", "null", "{}")
+        written = {} if is_empty else read_json(written)
     if isinstance(written, RepeatedKeys) or not isinstance(written, dict | None):
-        refuse("the arguments are no JSON object")
-    return renamed({str(key): value for key, value in (written or {}).items()}, PAPER_ARGUMENTS)
+        refuse("the arguments are not a JSON object")
+    arguments = {str(key): value for key, value in (written or {}).items()}
+    return renamed(arguments, PAPER_ARGUMENTS)

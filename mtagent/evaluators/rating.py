@@ -1,4 +1,4 @@
-"""Asks an evaluator for a rating: checks what it gives back, and has long texts rated paragraph by paragraph."""
+"""Ask an evaluator for a rating, check what it returns, and have long texts rated paragraph by paragraph."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from mtagent.errors import FATAL, EvaluationError, calls_of
+from mtagent.errors import EvaluationError
 from mtagent.evaluators.protocol import Evaluator, HasWeights, RatesTogether
-from mtagent.llm.dialogue import settled
+from mtagent.llm.gathering import finished
 from mtagent.llm.prompts import described
-from mtagent.records import ErrorSpan, Rating, Segment
+from mtagent.records import Call, ErrorSpan, Rating, Segment
 from mtagent.text import mqm, paragraphs, scripts
 from mtagent.text.spans import find_spans
 
@@ -27,9 +27,9 @@ async def rating_by(
 ) -> Rating:
     """The rating of ``translation`` by ``evaluator``, with a warning about spans that do not occur in it.
 
-    A long text is rated paragraph by paragraph by a model that marks errors whose weights make the score;
-    ``with_neighbours`` shows it the paragraphs around each. Raises :class:`EvaluationError` where that is no rating
-    with a finite score, and whatever the evaluator raises.
+    A long text is rated paragraph by paragraph, if the evaluator asks a model and its score is a sum of error weights;
+    ``with_neighbours`` shows the model the paragraphs around each. Raises :class:`EvaluationError` for anything that
+    isn't a rating with a finite score, and whatever the evaluator raises.
     """
     rating = await rating_as_given(evaluator, segment, translation, with_neighbours=with_neighbours)
     return with_absent_spans_noted(rating, translation)
@@ -43,18 +43,20 @@ async def rating_as_given(
     if not parts:
         return await _rating_of_whole(evaluator, segment, translation)
     if not with_neighbours:
-        alone = {"context": segment.context}
-        parts = [part._replace(segment=part.segment.model_copy(update=alone)) for part in parts]
+        only_context = {"context": segment.context}
+        parts = [part._replace(segment=part.segment.model_copy(update=only_context)) for part in parts]
     assert isinstance(evaluator, HasWeights)
     rating = await rated_in_paragraphs(partial(_rating_of_whole, evaluator), parts, translation, evaluator.weights)
     return checked_rating(rating, evaluator)
 
 
 def reviewed_paragraphs(evaluator: Evaluator, segment: Segment, translation: str) -> list[Paragraph]:
-    """The paragraphs that ``evaluator`` rates one by one; none where it rates the text at once."""
-    if getattr(evaluator, "calls", (0, 0)) == (0, 0) or getattr(evaluator, "weights", None) is None:
-        return []
-    return paragraphs_of(segment, translation)
+    """The paragraphs that ``evaluator`` rates one by one; none if it rates the text at once."""
+    asks_model = getattr(evaluator, "calls", (0, 0)) != (0, 0)
+    adds_up_weights = getattr(evaluator, "weights", None) is not None
+    if asks_model and adds_up_weights:
+        return paragraphs_of(segment, translation)
+    return []
 
 
 async def _rating_of_whole(evaluator: Evaluator, segment: Segment, translation: str) -> Rating:
@@ -86,15 +88,13 @@ def checked_rating(rating: object, evaluator: Evaluator) -> Rating:
 
 
 _MOST_SHOWN = 3  # spans in a warning
-
-
 _LONGEST_SHOWN = 40  # characters of each
 
 
 def with_absent_spans_noted(rating: Rating, translation: str) -> Rating:
-    """``rating`` with a warning that names marked spans which do not occur in ``translation``; they count all the same.
+    """``rating`` with a warning that names marked spans which do not occur in ``translation``. They count nevertheless.
 
-    Words of the source, and words that are missing from the translation, are not looked for.
+    Words of the source, and words that are missing from the translation, are not checked.
     """
     unplaced = []
     for error in rating.errors or ():
@@ -107,28 +107,31 @@ def with_absent_spans_noted(rating: Rating, translation: str) -> Rating:
     if not absent:
         return rating
     shown = ", ".join(repr(text[:_LONGEST_SHOWN]) for text in absent[:_MOST_SHOWN])
-    more = f" and {len(absent) - _MOST_SHOWN} more" if len(absent) > _MOST_SHOWN else ""
-    warning = f"it marks what does not occur in the translation: {shown}{more}"
+    warning = f"it marks what does not occur in the translation: {shown}"
+    if len(absent) > _MOST_SHOWN:
+        warning += f" and {len(absent) - _MOST_SHOWN} more"
     return rating.model_copy(update={"warnings": (*rating.warnings, warning)})
 
 
 async def _awaited(evaluator: Evaluator, method: str, segment: Segment, rated: object) -> object:
-    """What ``method`` of ``evaluator`` gives. Raises :class:`EvaluationError` for a plain method, and for a record that
-    it could not make.
+    """What ``method`` of ``evaluator`` returns.
+
+    Raises :class:`EvaluationError` for a method that isn't async, and for a record that the evaluator failed to make.
     """
-    culprit: object
+    with_calls: object
     try:
         result = getattr(evaluator, method)(segment, rated)
         if inspect.isawaitable(result):
             return await result
-        why, culprit = f"gave {_shown(result)} without being awaited: `{method}` is not async", result
+        why = f"gave {_shown(result)} without being awaited: `{method}` is not async"
+        with_calls = result
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, (error.title, *first["loc"])))
         why = f"made an impossible record: {where}: {first['msg']} (got {first['input']!r:.80}); {GIVES}"
-        culprit = error
+        with_calls = error
     failure = EvaluationError(f"{evaluator.name} {why}")
-    failure.calls = tuple(getattr(culprit, "calls", ()))
+    failure.calls = tuple(getattr(with_calls, "calls", ()))
     raise failure
 
 
@@ -142,16 +145,19 @@ LONG = 2000
 
 
 class Paragraph(NamedTuple):
-    """A paragraph as a segment of its own, its translation, and where both begin in the whole texts."""
+    """A paragraph as a segment of its own."""
 
     segment: Segment
     text: str
+    """Its translation."""
     source_start: int
+    """Where it begins in the whole source."""
     start: int
+    """Where its translation begins in the whole translation."""
 
 
 def paragraphs_of(segment: Segment, translation: str) -> list[Paragraph]:
-    """The paragraphs of a long text, each with its neighbours as context; none where the sides have not as many."""
+    """The paragraphs of a long text, each with its neighbours as context; none if the two sides differ in number."""
     if len(segment.source) < LONG / 3 or scripts.letters(segment.source) <= LONG:
         return []
     source = paragraphs.split(segment.source)
@@ -187,44 +193,46 @@ async def rated_in_paragraphs(
 ) -> Rating:
     """One rating of ``translation``, made of the ratings of its paragraphs, which are asked for at the same time.
 
-    If a paragraph fails, its error is raised when all have ended, and carries the calls of all.
+    If a paragraph fails, :func:`mtagent.llm.gathering.finished` raises its error when all have ended.
     """
     began = time.perf_counter()
-    results = await settled(*(rate(part.segment, part.text) for part in parts))
-    ratings = [result for result in results if isinstance(result, Rating)]
-    failures = [result for result in results if isinstance(result, BaseException)]
-    if failures:
-        fatal = [error for error in failures if isinstance(error, FATAL)]
-        failure = (fatal or failures)[0]
-        paid = (result.calls if isinstance(result, Rating) else calls_of(result) for result in results)
-        setattr(failure, "calls", tuple(call for calls in paid for call in calls))  # noqa: B010 may be anybody's
-        raise failure
+    ratings = await finished(*(rate(part.segment, part.text) for part in parts))
     errors: list[ErrorSpan] = []
+    corrected_texts: list[str] = []
+    explanations: list[str] = []
+    confidences: list[float] = []
+    calls: list[Call] = []
+    gaps: list[str] = []
+    warnings: list[str] = []
     for part, rating in zip(parts, ratings, strict=True):
         for error in rating.errors or ():
             shift = part.source_start if error.side == "source" else part.start
             if error.start is not None and error.end is not None:
                 error = error.model_copy(update={"start": error.start + shift, "end": error.end + shift})
             errors.append(error)
+        corrected_texts.append(part.text if rating.correction is None else rating.correction)
+        if rating.explanation:
+            explanations.append(rating.explanation)
+        if rating.confidence is not None:
+            confidences.append(rating.confidence)
+        calls += rating.calls
+        gaps += rating.gaps
+        warnings += rating.warnings
     correction = None
     if any(rating.correction is not None for rating in ratings):
-        corrected = [
-            part.text if rating.correction is None else rating.correction
-            for part, rating in zip(parts, ratings, strict=True)
-        ]
-        correction = paragraphs.join(corrected, paragraphs.split(translation).separators)
-    confidences = [rating.confidence for rating in ratings if rating.confidence is not None]
+        correction = paragraphs.join(corrected_texts, paragraphs.split(translation).separators)
+    signature = ratings[0].signature
     return ratings[0].model_copy(
         update={
             "score": mqm.score(errors, weights),
             "errors": tuple(errors),
-            "explanation": "\n".join(rating.explanation for rating in ratings if rating.explanation) or None,
-            "calls": tuple(call for rating in ratings for call in rating.calls),
-            "signature": f"{ratings[0].signature}|paragraphs:{len(parts)}" if ratings[0].signature else "",
+            "explanation": "\n".join(explanations) or None,
+            "calls": tuple(calls),
+            "signature": f"{signature}|paragraphs:{len(parts)}" if signature else "",
             "correction": correction,
             "confidence": min(confidences, default=None),
-            "gaps": tuple(gap for rating in ratings for gap in rating.gaps),
-            "warnings": tuple(warning for rating in ratings for warning in rating.warnings),
+            "gaps": tuple(gaps),
+            "warnings": tuple(warnings),
             "seconds": time.perf_counter() - began,
         }
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib import import_module
@@ -46,38 +45,33 @@ that takes the configuration, the model (or ``None``) and, by name, the options,
 
 PAIRWISE = "pairwise"
 """The judge that compares two texts and rates none."""
-
-
-_USUAL = "gemba-mqm"  # whose errors are checked, if nothing is said: those that the paper checks
-
-
+_DEFAULT_INNER = "gemba-mqm"
+"""The evaluator whose errors MQM-APE checks unless another is named, as in the paper."""
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
-
-
 _CALLED_WITH = "an entry point is called with the configuration, the model (or None) and, by name, the options"
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What an evaluator may need besides its options. Each field goes to the parameter of that name, if there is one.
-
-    ``data_folder`` is where calibrations are kept. ``another`` gives a model by its name, which is asked
-    like ``llm`` otherwise.
-    """
+    """What an evaluator may need besides its options. Each field is passed to the parameter of that name."""
 
     llm: LLM | None
     config: Config
     data_folder: Path
+    """Where calibrations are kept."""
     another: Callable[[str], LLM | None] | None = None
+    """A model by its name, with the settings of ``llm``."""
 
     def arguments(self) -> dict[str, Any]:
-        """What can be passed on, by parameter. ``llm`` is left out if there is none."""
-        arguments = {
+        """The arguments by parameter. ``llm`` is left out if there is none."""
+        arguments: dict[str, Any] = {
             "prompts_folder": self.config.prompts,
             "data_folder": self.data_folder,
             "forced": self.config.forced,
         }
-        return arguments if self.llm is None else {"llm": self.llm, **arguments}
+        if self.llm is not None:
+            arguments["llm"] = self.llm
+        return arguments
 
 
 def make_evaluator(spec: str, surroundings: Surroundings) -> Evaluator:
@@ -102,12 +96,14 @@ def make_pairwise(spec: str, surroundings: Surroundings) -> Pairwise:
 
 
 def asks_model(name: str) -> bool:
-    """Whether the judge or evaluator ``name`` asks a model; not known, and so denied, of other packages' ones."""
-    return name == PAIRWISE or (name in EVALUATORS and "llm" in inspect.signature(_kind(name)).parameters)
+    """Whether the judge or evaluator ``name`` asks a model. False for other packages' evaluators, which may ask one."""
+    if name == PAIRWISE:
+        return True
+    return name in EVALUATORS and "llm" in inspect.signature(_kind(name)).parameters
 
 
 def may_ask_model(spec: str) -> bool:
-    """Whether the evaluator that ``spec`` names asks a model, or may do so, being another package's."""
+    """Whether the evaluator that ``spec`` names may ask a model, as other packages' evaluators may."""
     name = parse_spec(spec)[0]
     return name not in EVALUATORS or asks_model(name)
 
@@ -116,7 +112,7 @@ def takes_forced(spec: str) -> bool:
     """Whether the evaluator that ``spec`` names can be made to mark at least one error."""
     name, options = parse_spec(spec)
     if name in EVALUATORS and "evaluator" in inspect.signature(_kind(name)).parameters:
-        name = options.get("evaluator", _USUAL)
+        name = options.get("evaluator", _DEFAULT_INNER)
     return name not in EVALUATORS or "forced" in inspect.signature(_kind(name)).parameters
 
 
@@ -134,30 +130,38 @@ def _made(name: str, kind: Any, options: Mapping[str, str], surroundings: Surrou
 
 
 def _around(name: str, kind: Any, options: Mapping[str, str], surroundings: Surroundings) -> Evaluator:
-    """An evaluator that checks what another one marks: the options that it does not have itself are the other's."""
-    own = {parameter.name for parameter in inspect.signature(kind).parameters.values() if parameter.kind is _KEYWORD}
-    left = {key: value for key, value in options.items() if key not in own}
-    inner, model = left.pop("evaluator", _USUAL), left.pop("judge_model", None)
+    """An evaluator that checks the errors of another one. Options that it does not have itself are for the other."""
+    outer_options: dict[str, str] = {}
+    inner_options: dict[str, str] = {}
+    parameters = inspect.signature(kind).parameters
+    for key, value in options.items():
+        if key in parameters and parameters[key].kind is _KEYWORD:
+            outer_options[key] = value
+        else:
+            inner_options[key] = value
+    inner = inner_options.pop("evaluator", _DEFAULT_INNER)
+    judge_model = inner_options.pop("judge_model", None)
     if not inner or inner == name:
-        raise ConfigError(f"{name} checks the errors that another evaluator marks: write {name}:evaluator={_USUAL}")
+        raise ConfigError(
+            f"{name} checks the errors that another evaluator marks: write {name}:evaluator={_DEFAULT_INNER}"
+        )
     if ":" in inner:
         raise ConfigError(
-            f"{name}: the options of the other evaluator stand beside it: write {name}:evaluator="
+            f"{name}: the options of the other evaluator come after a comma: write {name}:evaluator="
             f"{inner.replace(':', ',', 1)}"
         )
-    spec = ",".join(f"{key}={value}" for key, value in left.items())
-    parts = {"evaluator": make_evaluator(f"{inner}:{spec}" if spec else inner, surroundings)}
-    if model is not None:
-        llm = surroundings.another(model) if surroundings.another else None
+    spec = ",".join(f"{key}={value}" for key, value in inner_options.items())
+    parts: dict[str, object] = {"evaluator": make_evaluator(f"{inner}:{spec}" if spec else inner, surroundings)}
+    if judge_model is not None:
+        llm = surroundings.another(judge_model) if surroundings.another else None
         if llm is None:
-            raise ConfigError(f"{name}: judge-model={model}: there is no way to ask another model here")
-        parts["judge"] = cast(Evaluator, make_pairwise(PAIRWISE, replace(surroundings, llm=llm)))
-    own_options = {key: value for key, value in options.items() if key in own}
-    return cast(Evaluator, _made(name, kind, own_options, surroundings, **parts))
+            raise ConfigError(f"{name}: judge-model={judge_model}: no other model can be asked here")
+        parts["judge"] = make_pairwise(PAIRWISE, replace(surroundings, llm=llm))
+    return cast(Evaluator, _made(name, kind, outer_options, surroundings, **parts))
 
 
 def evaluator_names() -> list[str]:
-    """All names, including those from other packages."""
+    """All names, including other packages' evaluators."""
     return sorted({*EVALUATORS, *(entry.name for entry in entry_points(group="mtagent.evaluators"))})
 
 
@@ -177,15 +181,8 @@ def _foreign(name: str, options: Mapping[str, str], surroundings: Surroundings) 
         raise ConfigError(f"{where} cannot be loaded: {type(error).__name__}: {error}") from error
     if not callable(make):
         raise ConfigError(f"{where} is {make!r}, which cannot be called: {_CALLED_WITH}")
-    known = list(options)
-    with suppress(ValueError):  # a callable that does not tell takes any option, as one with **options does
-        parameters = list(inspect.signature(make).parameters.values())
-        if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
-            behind = [parameter for i, parameter in enumerate(parameters) if i >= 2 or parameter.kind is _KEYWORD]
-            by_name = (_KEYWORD, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-            known = [parameter.name for parameter in behind if parameter.kind in by_name]
     try:
-        typed = typed_options(f"evaluator {entry.name}", make, options, known)
+        typed = typed_options(f"evaluator {entry.name}", make, options, _option_names(make, options))
         evaluator = make(surroundings.config, surroundings.llm, **typed)
     except MtagentError:
         raise
@@ -195,3 +192,19 @@ def _foreign(name: str, options: Mapping[str, str], surroundings: Surroundings) 
         return checked_evaluator(evaluator)
     except ConfigError as error:
         raise ConfigError(f"{where} gave no evaluator: {error}") from None
+
+
+def _option_names(make: Callable[..., object], options: Mapping[str, str]) -> list[str]:
+    """The options that an entry point takes: its parameters by name, after the configuration and the model."""
+    try:
+        parameters = list(inspect.signature(make).parameters.values())
+    except ValueError:  # a callable without a signature is tried with all options
+        return list(options)
+    if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
+        return list(options)
+    names = []
+    for place, parameter in enumerate(parameters):
+        is_option_by_position = place >= 2 and parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        if is_option_by_position or parameter.kind is _KEYWORD:
+            names.append(parameter.name)
+    return names

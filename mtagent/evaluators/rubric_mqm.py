@@ -26,9 +26,9 @@ _OUT_OF = re.compile(r"\s*(\d{1,3})\s*(?:/|out of|of)\s*(\d{1,3})\s*")
 class RubricMQM:
     """One call. The score is the negated sum of the severities, which are numbers on ``scale``; 0 is error-free.
 
-    ``1-4`` is the scale of Multi-agentMT, ``1-100`` that of RUBRIC-MQM before it; scores on different scales do not
-    compare. ``forced`` demands at least one error, as the paper does. ``reference=True`` shows the model the reference
-    where a segment has one.
+    ``1-4`` is the scale of Multi-agentMT, ``1-100`` the scale of RUBRIC-MQM before it; scores on different scales
+    cannot be compared. ``forced`` demands at least one error, as the paper does. ``reference=True`` shows the model the
+    reference of segments that have one.
     """
 
     name = "rubric-mqm"
@@ -61,10 +61,10 @@ class RubricMQM:
 
 
 def parse(reply: str, translation: str, scale: mqm.Scale = "1-4") -> tuple[ErrorSpan, ...]:
-    """The errors in ``reply``, located in ``translation`` where that is certain; ``()`` only for a stated "no error".
+    """The errors in ``reply``, located in ``translation`` if that is certain; ``()`` only for a stated "no error".
 
-    Reads the list asked for, and the paper's object keyed by span, duplicates kept. A severity is a whole number of the
-    ``scale``, also as text (``3``, ``3/4``), or a word of MQM. Raises :class:`RatingParseError`.
+    Reads the list that the prompt asks for, and the paper's object keyed by span, and keeps duplicates. A severity is a
+    whole number of the ``scale``, also as text (``3``, ``3/4``), or a word of MQM. Raises :class:`RatingParseError`.
     """
     top = mqm.highest(scale)
 

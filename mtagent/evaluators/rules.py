@@ -85,28 +85,37 @@ _FULL_STOPS = {
     "Armn": "։՜՞",
 }
 _SURELY_WHOLE = 60
-"""In words. The end of a longer text may have been cut off, which a full stop would only hide."""
+"""Words. The end of a longer text may have been cut off, which a full stop would only hide."""
 _NO_STOP = frozenset({"Thai", "Laoo", "Khmr", "Mymr", "Tibt", "Beng", "Ethi"})
 
 
 def final_mark(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """A text of several words that ends with a letter, where the source ends a sentence."""
+    """A text of several words that ends with a letter, if the source ends a sentence."""
     script = scripts.script_of(segment.target_lang)
-    wanted = _END.search(segment.source[-20:])
-    bare = _OPEN_END.search(translation, len(translation) - 60 if len(translation) > 60 else 0)
-    if wanted is None or bare is None or script in _NO_STOP or len(scripts.words(segment.source)) < 3:
+    source_end = _END.search(segment.source[-20:])
+    open_end = _OPEN_END.search(translation, max(0, len(translation) - 60))
+    source_words = len(scripts.words(segment.source))
+    if source_end is None or open_end is None or script in _NO_STOP or source_words < 3:
         return
-    if markup.urls(segment.source)[-1:] and segment.source.rstrip().endswith(markup.urls(segment.source)[-1].key):
+    urls = markup.urls(segment.source)
+    if urls and segment.source.rstrip().endswith(urls[-1].key):
         return
-    place = ".!?".find({"。": ".", "！": "!", "？": "?"}.get(wanted["mark"], wanted["mark"]))
+    source_mark = source_end["mark"]
+    place = ".!?".find({"。": ".", "！": "!", "？": "?"}.get(source_mark, source_mark))
     mark = _FULL_STOPS.get(script, ".!?")[place]
-    start = bare.start("word") if scripts.SPACED_LETTER.match(bare["word"][-1]) else bare.end() - 1
-    short = len(scripts.words(segment.source)) <= _SURELY_WHOLE
-    belongs_to_word = segment.source.rstrip().endswith(f" {translation.split()[-1]}{wanted['mark']}")  # Acme Inc.
-    certain = short and wanted["mark"] in ".。" and script not in ("Arab", "Armn") and not belongs_to_word
-    certain = certain and not _is_tokenised(segment.source, segment.source_lang)
-    fixed = translation[start : bare.end()] + mark if certain else None
-    yield located(translation, start, bare.end(), _PUNCTUATION, "minor", "the final punctuation is missing", fixed)
+    start = open_end.end() - 1
+    if scripts.SPACED_LETTER.match(open_end["word"][-1]):
+        start = open_end.start("word")
+    belongs_to_word = segment.source.rstrip().endswith(f" {translation.split()[-1]}{source_mark}")  # Acme Inc.
+    is_certain = (
+        source_words <= _SURELY_WHOLE
+        and source_mark in ".。"
+        and script not in ("Arab", "Armn")
+        and not belongs_to_word
+        and not _is_tokenised(segment.source, segment.source_lang)
+    )
+    fixed = translation[start : open_end.end()] + mark if is_certain else None
+    yield located(translation, start, open_end.end(), _PUNCTUATION, "minor", "the final punctuation is missing", fixed)
 
 
 _SPACE_BEFORE = regex.compile(r"(?<=[\p{L}\p{N})\]}>%»”\"])[ \u00a0\u202f]++(?P<mark>[,.;:!?])(?=[\s]|\Z)")
@@ -118,7 +127,7 @@ _FRENCH_MARKS = frozenset(";:!?")
 
 
 def _is_tokenised(source: str, lang: str) -> bool:
-    """Whether marks stand apart from words in ``source``; in French some of them always do."""
+    """Whether ``source`` has spaces before its marks; in French some marks always have one."""
     pattern = _SPACED_FRENCH_SOURCE if scripts.language_of(lang) == "fr" else _SPACED_SOURCE
     return pattern.search(source) is not None
 
@@ -126,7 +135,7 @@ def _is_tokenised(source: str, lang: str) -> bool:
 def space_before(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """A space before a comma, a full stop and the like, except before high marks in French.
 
-    Text where every mark stands so is tokenised, and left alone, unless the source is not.
+    A text with spaces before all marks is tokenised, and left alone, unless the source isn't tokenised.
     """
     french = scripts.language_of(segment.target_lang) == "fr"
     if _is_tokenised(segment.source, segment.source_lang):
@@ -157,18 +166,23 @@ _SPANISH_SENTENCE = regex.compile(r"\A(?P<first>\p{Lu}[\p{L}\p{M}]*+)[\p{L}\p{M}
 
 
 def spanish_opening(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """Spanish questions and exclamations without ``¿`` and ``¡``; the fix is certain where there is nothing else."""
+    """Spanish questions and exclamations without ``¿`` and ``¡``; the fix is certain in a text of one sentence."""
     if scripts.language_of(segment.target_lang) != "es":
         return
     for mark, opening in (("?", "¿"), ("!", "¡")):
-        if mark in translation and opening not in translation and mark in segment.source:
-            whole = _SPANISH_SENTENCE.match(translation)
-            place = whole.span("first") if whole else (translation.index(mark), translation.index(mark) + 1)
-            is_name = whole is not None and translation.split()[-1] in segment.source.split()
-            fixed = opening + whole["first"] if whole is not None and not is_name else None
-            if mark not in markup.prose(translation):
-                continue
-            yield located(translation, *place, _PUNCTUATION, "minor", f"{opening} is missing", fixed)
+        if mark not in translation or opening in translation or mark not in segment.source:
+            continue
+        if mark not in markup.prose(translation):
+            continue
+        place = (translation.index(mark), translation.index(mark) + 1)
+        fixed = None
+        sentence = _SPANISH_SENTENCE.match(translation)
+        if sentence is not None:
+            place = sentence.span("first")
+            ends_with_name = translation.split()[-1] in segment.source.split()  # Yahoo!
+            if not ends_with_name:
+                fixed = opening + sentence["first"]
+        yield located(translation, *place, _PUNCTUATION, "minor", f"{opening} is missing", fixed)
 
 
 _PUNCTUATION_WIDE = {
@@ -186,12 +200,13 @@ def full_width(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     if not wide:
         return
     for match in _NARROW.finditer(translation):
-        if fixed := wide.get(match.group()[0]):
+        fixed = wide.get(match.group()[0])
+        if fixed:
             yield located(translation, *match.span(), _PUNCTUATION, "minor", "punctuation is not full-width", fixed)
 
 
 def pairs(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """Brackets without a partner, and an odd number of quotation marks, where the source has neither."""
+    """Brackets without a partner, and an odd number of quotation marks, if the source has neither."""
     source, text = markup.prose(segment.source), markup.prose(translation)
     if not markup.unpaired_brackets(source):
         for mark in markup.unpaired_brackets(text):
@@ -208,14 +223,13 @@ def empty(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
         yield omitted(segment.source, "accuracy/omission", "major", "there is no translation")
 
 
-def _tag_pair(source: str, text: str) -> tuple[list[scripts.Mark], list[scripts.Mark]]:
-    sides = ([scripts.Mark(tag.key, tag.start, tag.end) for tag in markup.tags(side)] for side in (source, text))
-    return next(sides), next(sides)
+def _tags(text: str) -> list[scripts.Mark]:
+    return [scripts.Mark(tag.key, tag.start, tag.end) for tag in markup.tags(text)]
 
 
 _FINDERS: dict[str, Callable[[str, str], tuple[Sequence[scripts.Mark], Sequence[scripts.Mark]]]] = {
     "placeholder": markup.placeholder_pair,
-    "tag": _tag_pair,
+    "tag": lambda source, text: (_tags(source), _tags(text)),
     "URL": lambda source, text: (markup.urls(source), markup.urls(text)),
     "e-mail address": lambda source, text: (markup.emails(source), markup.emails(text)),
 }
@@ -224,75 +238,96 @@ _FEW = 50
 _BRACES = ("{", "${", "%{", "#{")
 _WIDE = {narrow: narrow + wide for narrow, wide in zip("%{}$<>()/:", "％｛｝＄＜＞（）／：", strict=True)}
 _MAX_LOOSE = 400
+"""The longest mark, in characters, that is searched for in other spellings."""
+_MAYBE_SPACE = r"[ \u00a0\u202f]?+"
 
 
 def taken_over(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """Placeholders, tags, URLs and e-mail addresses that are missing, altered or not in the source.
 
-    What the guards take for no fault is none. The placeholders of ICU messages and their order are other rules'.
+    What the guards accept isn't an error. Other rules check the placeholders of ICU messages and their order.
     """
     for what, find in _FINDERS.items():
         originals, copies = find(segment.source, translation)
         if not originals and not copies:
             continue
-        if what == "placeholder":
-            plain = (keys(markup.placeholders(side)) for side in (segment.source, translation))
-            if icu.message(segment.source) or next(plain) == next(plain) or keys(originals) == keys(copies):
-                continue
-        missing, extra = unmatched(originals, copies), unmatched(copies, originals)
+        if what == "placeholder" and (
+            icu.message(segment.source)
+            or keys(markup.placeholders(segment.source)) == keys(markup.placeholders(translation))
+            or keys(originals) == keys(copies)
+        ):
+            continue
+        missing = unmatched(originals, copies)
+        extra = unmatched(copies, originals)
         times = Counter(mark.key for mark in missing)
         altered: list[tuple[int, int]] = []
+
+        def is_altered(start: int, end: int, places: Sequence[tuple[int, int]] = altered) -> bool:
+            return any(other_start < end and start < other_end for other_start, other_end in places)
+
         for mark in missing:
-            original, place = segment.source[mark.start : mark.end], None
+            original = segment.source[mark.start : mark.end]
+            place = None
             if len(missing) <= _FEW and times[mark.key] == 1:
                 place = misspelt(original, translation)
-                only = (
-                    what == "placeholder"
-                    and "|" not in original
-                    and len(missing) == len(extra) == 1
-                    and " " not in extra[0].key
-                )
-                if place is None and only and original.startswith(_BRACES) and extra[0].key.startswith(_BRACES):
-                    place = extra[0].start, extra[0].end
+                if place is None and what == "placeholder" and len(missing) == len(extra) == 1:
+                    place = _only_other_placeholder(original, extra[0])
             if place is None:
                 yield omitted(original, "accuracy/omission", "major", f"{what} {original} is missing")
-            elif not any(start < place[1] and place[0] < end for start, end in altered):
+            elif not is_altered(*place):
                 altered.append(place)
                 why = f"{what} {original} is altered"
                 yield located(translation, *place, "accuracy/mistranslation", "major", why, original)
         for mark in extra:
-            is_altered = any(start < mark.end and mark.start < end for start, end in altered)
-            if not is_altered and not mark.key.startswith("&"):  # an entity
+            is_entity = mark.key.startswith("&")
+            if not is_entity and not is_altered(mark.start, mark.end):
                 why = f"{what} {mark.key} is not in the source"
                 yield located(translation, mark.start, mark.end, "accuracy/addition", "major", why)
 
 
+def _only_other_placeholder(original: str, other: scripts.Mark) -> tuple[int, int] | None:
+    """The place of the ``other`` placeholder, if it must be the ``original`` with a translated name: ``{name}``."""
+    are_names_in_braces = original.startswith(_BRACES) and other.key.startswith(_BRACES)
+    if are_names_in_braces and "|" not in original and " " not in other.key:
+        return other.start, other.end
+    return None
+
+
 def unmatched(these: Sequence[scripts.Mark], others: Sequence[scripts.Mark]) -> list[scripts.Mark]:
-    """The marks of ``these`` without a partner among ``others``; among equal ones the last."""
+    """The marks of ``these`` without a partner among ``others``; of equal marks the last."""
     free = Counter(mark.key for mark in others)
-    left = []
+    without_partner = []
     for mark in these:
         if free[mark.key]:
             free[mark.key] -= 1
         else:
-            left.append(mark)
-    return left
+            without_partner.append(mark)
+    return without_partner
 
 
 def misspelt(mark: str, translation: str) -> tuple[int, int] | None:
-    """The one place where the translation spells ``mark`` wrongly; ``None`` where there is none, or more than one.
+    """The one place where the translation spells ``mark`` wrongly; ``None`` for no place, or more than one.
 
     Translation puts spaces beside its signs, makes them full-width, and changes its case.
     """
     if len(mark) > _MAX_LOOSE:
         return None
-    parts = [r"(?<![\\A-Za-z0-9_])" if mark[0].isalnum() else r"(?<!\d|\d[ \u00a0])" if mark[0] == "%" else ""]
+    parts = []
+    if mark[0].isalnum():
+        parts.append(r"(?<![\\A-Za-z0-9_])")
+    elif mark[0] == "%":  # behind a number it means per cent
+        parts.append(r"(?<!\d|\d[ \u00a0])")
     for index, sign in enumerate(mark):
         if index and not (sign.isalnum() and mark[index - 1].isalnum()):
-            parts.append(r"[ \u00a0\u202f]?+")
-        wide = _WIDE.get(sign)
-        parts.append(f"[{regex.escape(wide)}]" if wide else r"[ \u00a0\u202f]?+" if sign == " " else regex.escape(sign))
-    parts.append(r"(?![A-Za-z0-9_])" if mark[-1].isalnum() and mark[0] != "\\" else "")
+            parts.append(_MAYBE_SPACE)
+        if sign in _WIDE:
+            parts.append(f"[{regex.escape(_WIDE[sign])}]")
+        elif sign == " ":
+            parts.append(_MAYBE_SPACE)
+        else:
+            parts.append(regex.escape(sign))
+    if mark[-1].isalnum() and mark[0] != "\\":
+        parts.append(r"(?![A-Za-z0-9_])")
     matches = regex.finditer("".join(parts), translation, flags=regex.IGNORECASE)
     places = [match.span() for match in matches if match.group() != mark]
     return places[0] if len(places) == 1 else None
@@ -325,9 +360,13 @@ def is_one_slip(right: str, wrong: str) -> bool:
     """Whether plain digits differ by one digit, or by two neighbours swapped: no conversion does that."""
     if not (right.isdecimal() and wrong.isdecimal()) or len(right) != len(wrong) or len(right) < _CERTAIN_DIGITS:
         return False
-    places = [place for place, (digit, other) in enumerate(zip(right, wrong, strict=True)) if digit != other]
-    swapped = len(places) == 2 and places[1] == places[0] + 1 and right[places[0]] == wrong[places[1]]
-    return len(places) == 1 or (swapped and right[places[1]] == wrong[places[0]])
+    places = [place for place in range(len(right)) if right[place] != wrong[place]]
+    if len(places) == 1:
+        return True
+    if len(places) != 2 or places[1] != places[0] + 1:
+        return False
+    first, second = places
+    return right[first] == wrong[second] and right[second] == wrong[first]
 
 
 _APERTIUM = regex.compile(r"(?<![\p{L}\p{N}\p{Pc}\p{S}*@#/.&\\-])[*@#](?=\p{L})(?P<word>[\p{L}\p{M}'’-]++)(?![*@#_])")
@@ -345,15 +384,20 @@ _CONVERSION = regex.compile(r"%[-+#0 ]*+\d*+(?:\.\d++)?+(?:hh?|ll?|z)?+(?P<kind>
 
 
 def argument_order(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """printf arguments of several kinds in another order than the source's, and without numbers that say so."""
-    originals, copies = (
-        [mark for mark in markup.placeholders(text) if _CONVERSION.fullmatch(mark.key)]
-        for text in (segment.source, translation)
-    )
-    wrong = [copy for original, copy in zip(originals, copies, strict=False) if original.key != copy.key]
-    if len(copies) > 1 and wrong and Counter(m.key for m in originals) == Counter(m.key for m in copies):
+    """printf arguments of several kinds in another order than in the source, without numbers for their order."""
+    originals = _conversions(segment.source)
+    copies = _conversions(translation)
+    if len(copies) < 2 or keys(originals) != keys(copies):
+        return
+    misplaced = [copy for original, copy in zip(originals, copies, strict=True) if original.key != copy.key]
+    if misplaced:
         why = "the arguments are in another order than in the source; number them, as in %2$s"
-        yield located(translation, wrong[0].start, wrong[-1].end, "accuracy/mistranslation", "major", why)
+        yield located(translation, misplaced[0].start, misplaced[-1].end, "accuracy/mistranslation", "major", why)
+
+
+def _conversions(text: str) -> list[scripts.Mark]:
+    """The printf arguments in ``text``."""
+    return [mark for mark in markup.placeholders(text) if _CONVERSION.fullmatch(mark.key)]
 
 
 _CATEGORIES = {
@@ -367,11 +411,12 @@ _CATEGORIES = {
 
 
 def as_guarded(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """What the guards of :data:`CHECKS` say, each once and without a place."""
+    """The faults that the guards of :data:`CHECKS` find, one error for each guard, without a place."""
     if not translation.strip():
         return
     for name, check in CHECKS.items():
-        if faults := [*check(segment, translation)]:
+        faults = list(check(segment, translation))
+        if faults:
             yield somewhere(_CATEGORIES[name], "major", faults)
 
 
@@ -380,21 +425,28 @@ def message_form(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     source = icu.message(segment.source)
     if source is None or not translation.strip():
         return
-    start, end = len(translation) - len(translation.lstrip()), len(translation.rstrip())
+    start = len(translation) - len(translation.lstrip())
+    end = len(translation.rstrip())
+    problem = "the ICU message does not fit its source"
     try:
-        faults = [*icu.form_faults(source, icu.parse(translation), segment.target_lang)]
-        shown = "the ICU message does not fit its source"
+        faults = list(icu.form_faults(source, icu.parse(translation), segment.target_lang))
     except icu.IcuError as error:
-        shown, faults = "the ICU message cannot be read", [str(error)]
+        problem = "the ICU message cannot be read"
+        faults = [str(error)]
     if faults:
-        why = f"{shown}: {summary(faults)}"
+        why = f"{problem}: {summary(faults)}"
         yield located(translation, start, end, "accuracy/mistranslation", "critical", why)
-    elif faults := [*placeholders(segment, translation)]:
+        return
+    faults = list(placeholders(segment, translation))
+    if faults:
         yield somewhere("accuracy/mistranslation", "major", faults)
 
 
 _UNTRANSLATED = "accuracy/untranslated text"
-_ENOUGH_WORDS, _FEWEST_WORDS = 4, 2
+_FEWEST_WORDS = 2
+"""A copied text of fewer words may be a name."""
+_ENOUGH_WORDS = 4
+"""A copied text of so many words is no label."""
 _ENDS_BEFORE = regex.compile(r"(?:\A|[.!?…:。！？]|\n)[\p{P}\s]*+\Z")
 _ENDS_AFTER = regex.compile(r"[\p{Pe}\p{Pf}\"'\s]*+(?:[.!?…:。！？]|\n|\Z)")
 
@@ -403,26 +455,21 @@ def untranslated(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """A translation that is its source, sentences copied from it, and words in a script of another language."""
     if foreign.is_within_language(segment):
         return
-    words = [*scripts.word_pattern(translation).finditer(markup.prose(translation))]
-    copied = [word.group() for word in words]
-    if len(copied) >= _FEWEST_WORDS and tuple(copied) == scripts.words(markup.prose(segment.source)):
-        small = sum(word[0].islower() or word.upper() == word.lower() for word in copied)
-        label = min(map(len, copied)) > 1 and all(
-            word.isalpha() and word.islower() for word in copied[1:]
-        )  # Save file; not New York, Windows 11
-        if 2 * small >= len(copied) if len(copied) >= _ENOUGH_WORDS else label:
-            yield located(translation, 0, len(translation), _UNTRANSLATED, "major", "the source is copied")
-            return
-    stretch: tuple[int, int] = (0, 0)
-    stretches = []
+    words = list(scripts.word_pattern(translation).finditer(markup.prose(translation)))
+    texts = [word.group() for word in words]
+    if tuple(texts) == scripts.words(markup.prose(segment.source)) and _needs_translation(texts):
+        yield located(translation, 0, len(translation), _UNTRANSLATED, "major", "the source is copied")
+        return
+    stretches: list[tuple[int, int]] = []  # runs that touch are one
     for first, run in foreign.copied_runs(segment, translation):
-        if first > stretch[1] or not stretch[1]:
-            stretches.append((first, first + len(run)))
+        last = first + len(run)
+        if stretches and first <= stretches[-1][1]:
+            stretches[-1] = (stretches[-1][0], last)
         else:
-            stretches[-1] = (stretch[0], first + len(run))
-        stretch = stretches[-1]
+            stretches.append((first, last))
     for first, last in stretches:
-        start, end = words[first].start(), words[last - 1].end()
+        start = words[first].start()
+        end = words[last - 1].end()
         if _ENDS_BEFORE.search(translation[:start][-20:]) and _ENDS_AFTER.match(translation, end):
             yield located(translation, start, end, _UNTRANSLATED, "major", "a sentence of the source is copied")
     pattern = scripts.foreign_words_of(scripts.script_of(segment.target_lang))
@@ -434,34 +481,49 @@ def untranslated(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
             yield located(translation, *match.span(), _UNTRANSLATED, "minor", shown)
 
 
+def _needs_translation(words: Sequence[str]) -> bool:
+    """Whether a text of these words is more than a name: a sentence, or a label."""
+    if len(words) < _FEWEST_WORDS:
+        return False
+    if len(words) >= _ENOUGH_WORDS:
+        lower_case = sum(word[0].islower() or word.upper() == word.lower() for word in words)
+        return 2 * lower_case >= len(words)
+    # "Save file" is a label; "New York" and "Windows 11" are names.
+    has_single_letter = min(map(len, words)) == 1
+    return not has_single_letter and all(word.isalpha() and word.islower() for word in words[1:])
+
+
 def terms(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """Do-not-translate terms, glossary terms and forbidden words."""
+    if not segment.terms:
+        return
     wrong_term = "terminology/inappropriate for context"
-    other_case = dict[str, list[scripts.Mark]]()
-    for fault in term_faults(segment, translation) if segment.terms else ():
+    in_other_case: dict[str, list[scripts.Mark]] = {}  # occurrences of a term with other capitals, each used once
+    for fault in term_faults(segment, translation):
         source = fault.term.source
         if fault.mark is not None:
-            shown = f"the glossary forbids {fault.term.target or source!r} for {source!r}"
-            yield located(translation, fault.mark.start, fault.mark.end, wrong_term, "major", shown)
+            why = f"the glossary forbids {fault.term.target or source!r} for {source!r}"
+            yield located(translation, fault.mark.start, fault.mark.end, wrong_term, "major", why)
         elif fault.kind == "missing":
-            shown = f"the glossary has {' or '.join(map(repr, fault.targets))} for {source!r}"
-            yield omitted(source, wrong_term, "major", shown)
+            why = f"the glossary has {' or '.join(map(repr, fault.targets))} for {source!r}"
+            yield omitted(source, wrong_term, "major", why)
         else:
-            shown = f"{source!r} must not be translated"
-            if source not in other_case:
-                other_case[source] = [mark for mark in occurrences(source, translation) if mark.key != source]
-            if other_case[source]:
-                mark = other_case[source].pop(0)
-                yield located(translation, mark.start, mark.end, wrong_term, "minor", shown, source)
+            why = f"{source!r} must not be translated"
+            if source not in in_other_case:
+                in_other_case[source] = [mark for mark in occurrences(source, translation) if mark.key != source]
+            if in_other_case[source]:
+                mark = in_other_case[source].pop(0)
+                yield located(translation, mark.start, mark.end, wrong_term, "minor", why, source)
             else:
-                yield omitted(source, wrong_term, "major", shown)
+                yield omitted(source, wrong_term, "major", why)
 
 
 def doubled_words(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """A word that follows itself where the source's do not; the fix is certain where the language never does it."""
+    """A doubled word, if the source has none. The fix is certain if the language never doubles the word."""
     for doubled in doubling.doubled_words(segment.source, translation, segment.target_lang):
-        place, fixed = (doubled.start, doubled.end), doubled.word if doubled.certain else None
-        yield located(translation, *place, "fluency/grammar", "minor", f"{doubled.word!r} is doubled", fixed)
+        why = f"{doubled.word!r} is doubled"
+        fixed = doubled.word if doubled.certain else None
+        yield located(translation, doubled.start, doubled.end, "fluency/grammar", "minor", why, fixed)
 
 
 _SPACES = regex.compile(r"(?<=[\p{L}\p{N},;:.!?)\]}>%»”\"'’])[ ]{2,}+(?=[\p{L}\p{N}(\[{<%«„“\"'‘¿¡])")
@@ -469,7 +531,7 @@ _ALIGNED = regex.compile(r"[`|\t]|^ {2,}", regex.MULTILINE)
 
 
 def double_spaces(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """More than one space between words, where the source has none and nothing is aligned by spaces."""
+    """More than one space between words, if the source has none and nothing is aligned by spaces."""
     if "  " not in translation or "  " in segment.source or _ALIGNED.search(translation):
         return
     if not scripts.has_spaces(segment.target_lang):  # such text is tokenised
@@ -484,24 +546,23 @@ _CASED = frozenset({"Latn", "Cyrl", "Grek", "Armn"})
 
 
 def first_capital(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """A sentence that starts with a small letter where the source starts with a capital."""
+    """A sentence that starts with a small letter, if the source starts with a capital."""
     if scripts.script_of(segment.target_lang) not in _CASED or not _SENTENCE.search(translation[-20:]):
         return
-    original, first = _FIRST_WORD.match(segment.source), _FIRST_WORD.match(translation)
-    if not original or not first or not _SENTENCE.search(segment.source[-20:]):
+    source_first = _FIRST_WORD.match(segment.source)
+    first = _FIRST_WORD.match(translation)
+    if not source_first or not first or not _SENTENCE.search(segment.source[-20:]):
         return
     word = first["word"]
-    if (
-        original["word"][0].isupper()
-        and word[0].islower()
-        and word.islower()
-        and word not in scripts.words(segment.source)
-    ):
-        start, end = first.span("word")
-        elided = translation[max(0, start - 1) : start] in ("'", "’")
-        if not elided and translation[end : end + 1] not in ("@", ".", "/", "_", ":"):
-            capital = word[0].upper() + word[1:]
-            yield located(translation, start, end, "fluency/spelling", "minor", "a sentence starts small", capital)
+    is_copied = word in scripts.words(segment.source)
+    if not source_first["word"][0].isupper() or not word[0].islower() or not word.islower() or is_copied:
+        return
+    start, end = first.span("word")
+    is_elided = translation[max(0, start - 1) : start] in ("'", "’")
+    is_in_address = translation[end : end + 1] in ("@", ".", "/", "_", ":")
+    if not is_elided and not is_in_address:
+        capital = word[0].upper() + word[1:]
+        yield located(translation, start, end, "fluency/spelling", "minor", "a sentence starts small", capital)
 
 
 _COMMA_LANGUAGES = frozenset(["de", "nl", "it", "id", "tr", "da", "is", "el", "ro", "hr", "sl", "sr"])
@@ -513,22 +574,22 @@ _SWAP = str.maketrans(",.", ".,")
 
 
 def number_format(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """1,234.5 where the language writes 1.234,5, or the other way round; never a number that can be read both ways."""
+    """1,234.5 in a language that writes 1.234,5, or the reverse; never a number that can be read both ways."""
     lang = scripts.language_of(segment.target_lang)
     if segment.target_lang in _POINT_REGIONS or lang not in _COMMA_LANGUAGES | _POINT_LANGUAGES:
         return
     pattern = _ENGLISH_NUMBER if lang in _COMMA_LANGUAGES else _GERMAN_NUMBER
     for match in pattern.finditer(markup.prose(translation)):
-        shown = f"number format is not that of {segment.target_lang}"
+        why = f"number format is not that of {segment.target_lang}"
         fixed = match.group().translate(_SWAP)
-        yield located(translation, *match.span(), "locale convention/number format", "minor", shown, fixed)
+        yield located(translation, *match.span(), "locale convention/number format", "minor", why, fixed)
 
 
 _ENTITY = regex.compile(r"&(?:[A-Za-z][A-Za-z0-9]{1,31}+|#\d{1,7}+|#[xX][0-9A-Fa-f]{1,6}+);")
 
 
 def entities(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """HTML entities such as ``&quot;`` where the source is plain text without entities and tags."""
+    """HTML entities such as ``&quot;``, if the source is plain text without entities and tags."""
     if "&" not in translation or markup.tags(segment.source) or _ENTITY.search(segment.source):
         return
     for match in _ENTITY.finditer(translation):
@@ -545,14 +606,14 @@ RULES: dict[str, Rule] = {rule.__name__.replace("_", "-"): rule for rule in (
 """All rules by name."""
 
 MOST_SPANS = 500
-"""The most errors that a rule marks: more of one kind say nothing new about a text."""
+"""The most errors that a rule marks: more of the same kind are no news about a text."""
 
 
 class Rules:
     """Rates by rules alone: numbers, placeholders, tags, links, terms, punctuation, spaces, copied text.
 
-    A span has a suggestion only where the fix is certain. The score is minus the sum of the HiMATE weights. Rules named
-    in ``skip`` are left out. Raises :class:`mtagent.errors.ConfigError` where one of them does not exist.
+    A span has a suggestion only if the fix is certain. The score is minus the sum of the HiMATE weights. Rules named in
+    ``skip`` are left out. Raises :class:`mtagent.errors.ConfigError` for a name that no rule has.
     """
 
     name = "rules"
@@ -561,36 +622,40 @@ class Rules:
     weights: mqm.Preset = "himate"
 
     def __init__(self, *, skip: frozenset[str] = frozenset()) -> None:
-        if unknown := sorted(skip - RULES.keys()):
+        unknown = sorted(skip - RULES.keys())
+        if unknown:
             raise ConfigError(f"unknown rule {unknown[0]!r}; choose from {', '.join(RULES)}")
         self.skip = skip
 
     @property
     def signature(self) -> str:
         """What a score depends on."""
-        left_out = f"skip:{','.join(sorted(self.skip))}|" if self.skip else ""
-        return f"rules|v:4|weights:{self.weights}|{left_out}version:{__version__}"
+        skipped = f"skip:{','.join(sorted(self.skip))}|" if self.skip else ""
+        return f"rules|v:4|weights:{self.weights}|{skipped}version:{__version__}"
 
     def find(self, segment: Segment, translation: str) -> tuple[ErrorSpan, ...]:
-        """The errors in the order of the text; those without a place come last.
+        """The errors in the order of the text, then the errors without a place.
 
         Every located span has exact offsets, and no two suggestions overlap: the earlier and then the longer one stays.
         """
-        chosen = [rule for name, rule in RULES.items() if name not in self.skip]
-        spans = [span for rule in chosen for span in islice(rule(segment, translation), MOST_SPANS)]
-        last = len(translation) + 1
-        spans.sort(key=lambda span: (span.start if span.start is not None else last, -(span.end or 0)))
-        kept, done = [], 0
+        spans: list[ErrorSpan] = []
+        for name, rule in RULES.items():
+            if name not in self.skip:
+                spans += islice(rule(segment, translation), MOST_SPANS)
+        behind_text = len(translation) + 1
+        spans.sort(key=lambda span: (behind_text if span.start is None else span.start, -(span.end or 0)))
+        kept = []
+        last_suggestion_end = 0
         for span in spans:
             if span.suggestion is not None and span.start is not None and span.end is not None:
-                if span.start < done:
+                if span.start < last_suggestion_end:
                     continue
-                done = span.end
+                last_suggestion_end = span.end
             kept.append(span)
         return tuple(kept)
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
-        """Rate ``translation``; asks nobody and never fails."""
+        """Rate ``translation``; asks no model and never fails."""
         errors = self.find(segment, translation)
         score = mqm.score(errors, self.weights)
         return Rating(evaluator=self.name, score=score, errors=errors, signature=self.signature)

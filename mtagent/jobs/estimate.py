@@ -22,7 +22,7 @@ from mtagent.chain.proofread import Proofreader
 from mtagent.config import DEFAULT_MODEL, Config, ModelSettings
 from mtagent.errors import FATAL, ConfigError, MissingExtra, ModelError, MtagentError
 from mtagent.evaluators.pairwise import Pairwise
-from mtagent.evaluators.protocol import CountsCalls, Evaluator, suggests_edits
+from mtagent.evaluators.protocol import Evaluator, suggests_edits
 from mtagent.evaluators.rating import rating_by, reviewed_paragraphs
 from mtagent.evaluators.registry import PAIRWISE
 from mtagent.formats.ratings import Candidates
@@ -54,20 +54,23 @@ Counting = Literal["o200k", "length"]
 
 
 class Counter(NamedTuple):
-    """Counts the tokens of a text. ``how`` says in words how."""
+    """Counts the tokens of a text."""
 
     how: str
+    """The method, in words."""
     count: Callable[[str], int]
 
 
 def by_length(text: str) -> int:
     """About four characters a token, one for wide characters (Chinese, Japanese, Korean); not a tokenizer's count."""
-    wide = 0 if text.isascii() else sum(unicodedata.east_asian_width(char) in "WF" for char in text)
+    wide = 0
+    if not text.isascii():
+        wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     return wide + (len(text) - wide + 3) // 4
 
 
 def counter(counting: Counting | None = None) -> Counter:
-    """The counter of that name; by default the best there is. Raises :class:`MissingExtra`."""
+    """The counter of that name; by default the best that is installed. Raises :class:`MissingExtra`."""
     installed = find_spec("bpe_openai") is not None
     if counting == "length" or (counting is None and not installed):
         return Counter("estimated from the length (pip install 'mtagent[tokens]' counts them)", by_length)
@@ -93,7 +96,7 @@ class Rendered(NamedTuple):
     requests: int = 1
 
 
-class Heard(NamedTuple):
+class UnsentRequest(NamedTuple):
     """A request that was not sent."""
 
     purpose: str
@@ -120,25 +123,25 @@ class Listener:
 
     def __init__(self, config: Config) -> None:
         self.model = config.model or DEFAULT_MODEL
-        self.heard: list[Heard] = []
+        self.requests: list[UnsentRequest] = []
 
     async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Note the request, and fail when all that are made at the same time were noted."""
         schema, tools = options.get("schema"), tuple(options.get("tools", ()))
-        self.heard.append(Heard(options.get("purpose", ""), tuple(messages), schema, tools))
+        self.requests.append(UnsentRequest(options.get("purpose", ""), tuple(messages), schema, tools))
         await asyncio.sleep(0)
         raise ModelError("nothing is sent in a dry run")
 
-    async def requests_of(self, work: Awaitable[Any]) -> list[Heard]:
+    async def requests_of(self, work: Awaitable[Any]) -> list[UnsentRequest]:
         """The requests that ``work`` begins with."""
-        self.heard = []
+        self.requests = []
         try:
             await work
         except FATAL:
             raise
-        except MtagentError:  # every call fails, for want of a reply
+        except MtagentError:  # every call fails without a reply
             pass
-        return self.heard
+        return self.requests
 
 
 def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
@@ -216,7 +219,7 @@ class Range(NamedTuple):
         return Range(self.low + other.low, self.high + other.high)
 
     def times(self, number: int) -> Range:
-        """The same so many times."""
+        """The same ``number`` times."""
         return Range(Usage.total([self.low] * number), Usage.total([self.high] * number))
 
     def at_most(self) -> Range:
@@ -233,12 +236,16 @@ class ReplySize(NamedTuple):
 
 @dataclass(frozen=True)
 class Text:
-    """A translation at a stage: ``tokens`` are those of ``text``, which stands in for what may differ from it."""
+    """A translation at a stage. Its text is not known yet: another text is used in its place."""
 
     text: str
+    """The text that is used in its place."""
     tokens: int
+    """The tokens of that text."""
     shortest: float = 1.0
+    """The least length of the translation, as a multiple of that text's."""
     longest: float = 1.0
+    """The greatest length."""
 
     @property
     def low(self) -> int:
@@ -252,7 +259,7 @@ class Text:
 
     @property
     def listed(self) -> ReplySize:
-        """What an evaluator says about it: from a bare "no error" to a list of errors with explanations."""
+        """An evaluator's reply about it: from a bare "no error" to a list of errors with explanations."""
         return ReplySize(1, 150 + 3 * self.high)
 
     def edited(self) -> Text:
@@ -260,7 +267,7 @@ class Text:
         return Text(self.text, self.tokens, 0.75 * self.shortest, 1.25 * self.longest)
 
     def in_parts(self, number: int) -> ReplySize:
-        """One of so many replies that write it together."""
+        """One of ``number`` replies that write it together."""
         return ReplySize(self.low // max(1, number), self.high // max(1, number) + 20)
 
 
@@ -290,15 +297,18 @@ class Estimator:
     """The parts of a chain, asking a model that only listens; ``evaluator`` rates in the postedit stage."""
 
     def __init__(self, config: Config, tokens: Counter) -> None:
-        self._config, self._count = config, tokens.count
+        self._config = config
+        self._count = tokens.count
         self.listener = Listener(config)
         self._llm = None if config.offline else instructed(self.listener, config)
         self._is_published = config.preset == "paper"
-        self._prices, self._seen = Prices(config.prices), set[int]()  # the requests that low has counted
+        self._prices = Prices(config.prices)
+        self._seen: set[int] = set()  # the requests that the low end has counted
         self._spec = config.evaluator or "rules"
         self.evaluator = named_evaluator(config, self._spec, self._llm)
-        self.judges = [] if config.gate in ("none", "guards") else [self.judge(spec) for spec in judge_specs(config)]
-
+        self.judges: list[tuple[ModelSettings, Evaluator | Pairwise]] = []
+        if config.gate not in ("none", "guards"):
+            self.judges = [self.judge(spec) for spec in judge_specs(config)]
         self._reserve = Usage()
         self._triage: tuple[ModelSettings, Evaluator] | None = None
         if config.triage is not None:
@@ -315,7 +325,7 @@ class Estimator:
         return {RESERVE: Range(Usage(), self._reserve)} if self._reserve.calls else {}
 
     def judge(self, spec: str) -> tuple[ModelSettings, Evaluator | Pairwise]:
-        """The judge of a specification, and the settings of the model that it asks."""
+        """The judge that ``spec`` names, and the settings of the model that it asks."""
         name, settings, spec = judge_settings(self._config, spec)
         if name == PAIRWISE:
             return settings, named_pairwise(self._config, spec, self._llm)
@@ -323,55 +333,67 @@ class Estimator:
 
     async def ratings(self, segments: Iterator[Segment]) -> dict[str, Range]:
         """One row: all ratings."""
-        total, translated, missing = Range(), False, False
+        total = Range()
+        is_translated = False
+        is_missing = False
+        _, settings, _ = rater_settings(self._spec, self._config.model_for(None))
         for segment in segments:
             if segment.translation is None:
-                missing = True
+                is_missing = True
                 continue
-            translated = True
+            is_translated = True
             if segment.source.strip():
                 text = Text(segment.translation, self._count(segment.translation))
-                _, settings, _ = rater_settings(self._spec, self._config.model_for(None))
                 total = total.plus(await self._rating(settings, self.evaluator, segment, text))
-        if missing and not translated:
+        if is_missing and not is_translated:
             raise ConfigError("there is no translation to rate: give it with -t")
         return {"rate": total}
 
     async def chains(self, segments: Iterator[Segment]) -> dict[str, Range]:
-        """A row per stage; none for rerank where there is no candidate."""
+        """A row per stage, but not for rerank if there is no candidate."""
         stages = self._config.stages or ()
         total: dict[str, Range] = {stage: Range() for stage in stages if stage != "rules"}
         has_candidates = False
+
+        def after_triage(work: Range, rating: Range) -> Range:
+            """The work of a stage and the triage before it, which may leave the text alone."""
+            return rating.plus(work.at_most() if self._triage else work)
+
         for segment in segments:
             if not segment.source.strip():
                 continue
             if segment.translation is not None:
                 text = Text(segment.translation, self._count(segment.translation))
             elif "translate" in stages:
-                # The source stands in for its translation, which is rarely less than half or more than twice as long.
+                # The source is used for its translation, which is rarely less than half or more than twice as long.
                 text = Text(segment.source, self._count(segment.source), 0.4, 2.5)
                 total["translate"] = total["translate"].plus(await self._translate(segment, text))
             else:
                 continue
-            triage = Range()
+            triage = Range()  # the first stage after translate rates the text for triage
             if self._triage is not None:
                 triage = await self._rating(*self._triage, segment, text)
-            if "rerank" in stages and (candidates := [*dict.fromkeys(filter(str.strip, segment.candidates))]):
+
+            candidates = list(dict.fromkeys(filter(str.strip, segment.candidates)))
+            if "rerank" in stages and candidates:
                 has_candidates = True
                 others = [Text(candidate, self._count(candidate)) for candidate in candidates]
                 work = await self._gate(segment, text, *others)
-                total["rerank"] = total["rerank"].plus(triage.plus(work.at_most() if self._triage else work))
+                total["rerank"] = total["rerank"].plus(after_triage(work, triage))
                 lengths = [other.tokens / max(1, text.tokens) for other in others]
                 text = Text(text.text, text.tokens, min(text.shortest, *lengths), max(text.longest, *lengths))
                 triage = Range()
             if "postedit" in stages:
                 work = await self._postedit(segment, text)
-                total["postedit"] = total["postedit"].plus(triage.plus(work.at_most() if self._triage else work))
-                text, triage = text.edited(), Range()
+                total["postedit"] = total["postedit"].plus(after_triage(work, triage))
+                text = text.edited()
+                triage = Range()
             if "proofread" in stages:
                 work = await self._proofread(segment, text)
-                total["proofread"] = total["proofread"].plus(triage.plus(work.at_most() if self._triage else work))
-        return {stage: needed for stage, needed in total.items() if stage != "rerank" or has_candidates}
+                total["proofread"] = total["proofread"].plus(after_triage(work, triage))
+        if not has_candidates:
+            total.pop("rerank", None)
+        return total
 
     async def judgement(
         self,
@@ -382,7 +404,7 @@ class Estimator:
         samples: int = 1,
     ) -> Range:
         """What ``judge`` takes to judge the two ``texts``: a comparison, or ``samples`` ratings of each."""
-        before, after = (Text(side, self._count(side)) for side in texts)
+        before, after = [Text(side, self._count(side)) for side in texts]
         if isinstance(judge, Pairwise):
             requests = await self.listener.requests_of(judge.compare(segment, before.text, after.text))
             shown = Text(after.text, before.tokens + after.tokens)
@@ -429,19 +451,19 @@ class Estimator:
         gate = (await self._gate(segment, text, text.edited(), rated="postedit" in stages)).at_most()
         if self._is_published:
             segment = prompts.published(segment, prompts.PUBLISHED_IN_PROOFREAD)
-        strategy, folder = self._config.strategy, self._config.prompts
-        proofreader = Proofreader(self._llm, strategy=strategy, prompts_folder=folder)
+        strategy = self._config.strategy
+        proofreader = Proofreader(self._llm, strategy=strategy, prompts_folder=self._config.prompts)
         requests = await self.listener.requests_of(proofreader.draft(segment, text.text))
-        written = text.edited().in_parts(len(requests))
-        if strategy != "paper":  # the text, and what was wrong with it
-            written = ReplySize(written.low + 8, written.high + 100)
-        reworded = self._range(self._config.model_for("proofread"), requests, text, written)
+        reply = text.edited().in_parts(len(requests))
+        if strategy != "paper":  # the reply also names the problems of the text
+            reply = ReplySize(reply.low + 8, reply.high + 100)
+        reworded = self._range(self._config.model_for("proofread"), requests, text, reply)
         if self._config.stop_when_error_free and "postedit" in stages:
             reworded = reworded.at_most()
         return reworded.plus(gate)
 
     async def _gate(self, segment: Segment, text: Text, *others: Text, rated: bool = False) -> Range:
-        """All judges on ``text`` and the ``others``, or on these where they have ``rated`` it in the stage before."""
+        """All judges on ``text`` and the ``others``, or only on these if they ``rated`` it in the stage before."""
         total = Range()
         if self._is_published:
             segment = prompts.published(segment)
@@ -458,14 +480,14 @@ class Estimator:
         return total
 
     async def _rating(self, settings: ModelSettings, evaluator: Evaluator, segment: Segment, text: Text) -> Range:
-        match evaluator.calls if isinstance(evaluator, CountsCalls) else None:
+        calls: tuple[int, int] | None = None  # another package's evaluator may not know
+        match getattr(evaluator, "calls", None):
             case (0, 0):
                 return Range()
             case (int(fewest), int(most)):
-                calls: tuple[int, int] | None = fewest, most
-            case _:  # an evaluator, perhaps a foreign one, that does not say
-                calls = None
-        if (parts := len(reviewed_paragraphs(evaluator, segment, text.text))) and calls:
+                calls = fewest, most
+        parts = len(reviewed_paragraphs(evaluator, segment, text.text))
+        if parts and calls:
             calls = calls[0] * parts, calls[1] * parts
         if self._is_published and calls != (0, 0):
             segment = prompts.published(segment)
@@ -476,23 +498,24 @@ class Estimator:
     def _range(
         self,
         settings: ModelSettings,
-        requests: Sequence[Heard],
+        requests: Sequence[UnsentRequest],
         text: Text,
         reply: ReplySize,
         calls: tuple[int, int] | None = None,
     ) -> Range:
-        """What the first ``requests`` about ``text`` take, and those of the ``calls`` that follow on their replies."""
+        """What the first ``requests`` about ``text`` take, and the ``calls`` that follow on their replies."""
         fewest, most = calls or (len(requests), len(requests))
         sizes = [sum(self._count(message.content) for message in request.messages) for request in requests]
 
         low: list[Usage] = []
         for request, size in zip(requests, sizes, strict=True):
             key = hash((settings, request.messages))
-            if key not in self._seen:  # otherwise it is answered from the store, and so is what follows on it
-                self._seen.add(key)
-                least = max(0, size - text.tokens + text.low)
-                cached = least - text.low if least >= CACHED_FROM else 0
-                low.append(Usage(calls=1, input_tokens=least, cached_tokens=cached, output_tokens=reply.low))
+            if key in self._seen:  # the store answers it, and what follows on it
+                continue
+            self._seen.add(key)
+            least = max(0, size - text.tokens + text.low)
+            cached = least - text.low if least >= CACHED_FROM else 0
+            low.append(Usage(calls=1, input_tokens=least, cached_tokens=cached, output_tokens=reply.low))
         if low:
             follow = Usage(calls=1, input_tokens=text.low, output_tokens=reply.low)
             low += [follow] * max(0, fewest - len(requests))
@@ -502,14 +525,18 @@ class Estimator:
         for request, size in zip(requests, sizes, strict=True):
             sent = bytes_sent(request.messages, request.schema, request.tools)
             bytes_per_token = max(bytes_per_token, sent / max(1, size))
-            # The reply's schema and the tools, which most servers count as input.
-            offered = [*([request.schema] if request.schema else []), *map(sent_tool, request.tools)]
-            frame = FRAME * len(request.messages) + sum(self._count(json.dumps(part)) for part in offered)
+            # Most servers count the reply's schema and the tools as input.
+            frame = FRAME * len(request.messages)
+            if request.schema:
+                frame += self._count(json.dumps(request.schema))
+            for tool in request.tools:
+                frame += self._count(json.dumps(sent_tool(tool)))
             high.append(Usage(calls=1, input_tokens=size + frame + text.high - text.tokens, output_tokens=reply.high))
         longest = max((usage.input_tokens for usage in high), default=0)
-        for number in range(most - len(requests) if requests else 0):  # each carries what was said before it
-            said = (1 + number // len(requests)) * reply.high
-            high.append(Usage(calls=1, input_tokens=longest + said, output_tokens=reply.high))
+        further_calls = most - len(requests) if requests else 0
+        for number in range(further_calls):  # each repeats the conversation before it
+            earlier_replies = (1 + number // len(requests)) * reply.high
+            high.append(Usage(calls=1, input_tokens=longest + earlier_replies, output_tokens=reply.high))
 
         local = self._config.llm not in (None, "openai") and settings.base_url is None
         server = "http://localhost" if local else server_address(settings.base_url)
@@ -529,13 +556,14 @@ class Estimator:
 
 def _larger(usage: Usage, other: Usage) -> Usage:
     """The larger figure of each, since dollars and tokens may be limited; unknown dollars stay unknown."""
-    costs = [each.cost for each in (usage, other)]
-    known = [cost for cost in costs if cost is not None]
+    cost = None
+    if usage.cost is not None and other.cost is not None:
+        cost = max(usage.cost, other.cost)
     return Usage(
         calls=max(usage.calls, other.calls),
         input_tokens=max(usage.input_tokens, other.input_tokens),
         output_tokens=max(usage.output_tokens, other.output_tokens),
-        cost=max(known) if len(known) == len(costs) else None,
+        cost=cost,
     )
 
 
@@ -564,34 +592,30 @@ def table(ranges: Mapping[str, Range]) -> str:
     for stage, (low, high) in {**ranges, "total": reduce(Range.plus, ranges.values(), Range())}.items():
         cost = UNKNOWN
         if low.cost is not None and high.cost is not None:
-            # A user may take the high end for a budget: rounded down, it would be too low.
+            # A user may take the high end as a budget: rounded down, it would be too low.
             most = dollars(rounded_up(high.cost))
             cost = most if low.cost == high.cost else span(dollars(low.cost), most)
-        counts = (
-            (low.calls, high.calls),
-            (low.input_tokens, high.input_tokens),
-            (low.output_tokens, high.output_tokens),
-        )
-        calls, sent, written = (span(f"{least:,}", f"{most:,}") for least, most in counts)
-        rows.append((stage, calls, sent, written, cost))
+        calls = span(f"{low.calls:,}", f"{high.calls:,}")
+        input_tokens = span(f"{low.input_tokens:,}", f"{high.input_tokens:,}")
+        output_tokens = span(f"{low.output_tokens:,}", f"{high.output_tokens:,}")
+        rows.append((stage, calls, input_tokens, output_tokens, cost))
     return text([Table("", ("stage", "calls", "input tokens", "output tokens", "cost"), tuple(rows))])
 
 
 def assumptions(config: Config, ranges: Mapping[str, Range], tokens: Counter, prices: Prices) -> str:
-    """What the figures rest on, a line each."""
-    own = f"{config.prices}, then " if config.prices else ""
-    listed = f"prices: {own}the public list prices that came with genai-prices"
-    lines = [
-        *([TRIAGED] if config.triage else []),
-        LOW,
-        HIGH,
-        NOT_IN_IT,
-        *([HELD_BACK] if RESERVE in ranges else []),
-        f"tokens: {tokens.how}; other vocabularies make more or fewer",
-        listed,
-    ]
+    """The assumptions behind the figures, a line each."""
+    lines = [LOW, HIGH, NOT_IN_IT]
+    if config.triage:
+        lines.insert(0, TRIAGED)
+    if RESERVE in ranges:
+        lines.append(HELD_BACK)
+    lines.append(f"tokens: {tokens.how}; other vocabularies make more or fewer")
+    own_prices = f"{config.prices}, then " if config.prices else ""
+    lines.append(f"prices: {own_prices}the public list prices that came with genai-prices")
     if any(needed.high.cost is None for needed in ranges.values()):
         lines.append("unknown: a model that no price list knows on that server; name its price in a file (--prices)")
-    elif discount := prices.batch_discount(config.model or DEFAULT_MODEL, server_address(config.base_url)):
+        return "\n".join(lines)
+    discount = prices.batch_discount(config.model or DEFAULT_MODEL, server_address(config.base_url))
+    if discount:
         lines.append(f"in the provider's batch queue {discount:.0%} less; mtagent sends no batches itself")
     return "\n".join(lines)

@@ -1,4 +1,9 @@
-"""From a configuration to the working parts: models, translator, evaluator, proofreader, gate."""
+"""From a configuration to the working parts: models, translator, evaluator, proofreader, gate.
+
+:func:`effective` decides what the configuration leaves open. :func:`assembled` opens everything and gives the plan of
+the chain; :func:`checked_plan` makes the same plan without opening anything. Read :func:`_plan` for the story; then
+come the models, the parts one after the other, and the settings of evaluators and judges.
+"""
 
 from __future__ import annotations
 
@@ -52,31 +57,33 @@ if TYPE_CHECKING:
 
 
 def budget_of(config: Config) -> Budget | None:
-    """The budget that ``config`` sets; ``None`` for none."""
-    return Budget(config.budget, config.token_budget) if config.budget or config.token_budget else None
+    """The budget that ``config`` sets, if it sets one."""
+    if config.budget or config.token_budget:
+        return Budget(config.budget, config.token_budget)
+    return None
 
 
-def within(budget: Budget | None) -> Callable[[LLM], LLM]:
-    """Something that puts ``budget`` around each model that it gets."""
+def within(budget: Budget | None) -> WrapLLM:
+    """A function that puts ``budget`` around each model."""
     return lambda llm: Budgeted(llm, budget) if budget else llm
 
 
 def instructed(llm: LLM, config: Config) -> LLM:
-    """``llm``, shown the instructions that ``config`` names with each request. Raises :class:`InputError`."""
-    return Instructed(llm, read_instructions(config.instructions)) if config.instructions else llm
+    """``llm``, which sees the instructions that ``config`` names with each request. Raises :class:`InputError`."""
+    if config.instructions:
+        return Instructed(llm, read_instructions(config.instructions))
+    return llm
 
 
 WrapLLM = Callable[[LLM], LLM]
+"""Puts something around a model, such as a budget or the call cache."""
 
 
 @dataclass(frozen=True)
 class OwnParts:
-    """Objects to use in place of what the configuration names. Anything with the right methods will do.
+    """A user's objects, used instead of the parts that the configuration names. None of them is closed.
 
-    ``llm`` stands for the model of the general settings, ``llms`` for that of a role. ``api_key``, ``headers`` and
-    ``http_client`` are for the servers of the others. None of these objects is closed.
-
-    Raises :class:`ConfigError` for objects that cannot take the part.
+    Raises :class:`ConfigError` for objects without the methods that they need.
     """
 
     translator: object | None = None
@@ -85,8 +92,11 @@ class OwnParts:
     triage: Evaluator | None = None
     gate: Gate | None = None
     llm: LLM | None = None
+    """Replaces the model of the general settings."""
     llms: Mapping[Role, LLM] = field(default_factory=dict)
+    """Replace the models of these roles."""
     api_key: str | None = field(default=None, repr=False)
+    """For the servers of the models that are not replaced, as are headers and HTTP client."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     http_client: ClientSession | None = None
 
@@ -95,68 +105,76 @@ class OwnParts:
             if evaluator is not None:
                 checked_evaluator(evaluator)
         gate: Any = self.gate
-        if gate is not None and not (isinstance(getattr(gate, "name", None), str) and callable(_of(gate, "decide"))):
-            raise ConfigError(
-                f"{gate!r:.80} is no gate: a gate is an object with `name`, a text, and `async def decide`"
-            )
+        if gate is not None:
+            has_name = isinstance(getattr(gate, "name", None), str)
+            if not has_name or not _has_method(gate, "decide"):
+                raise ConfigError(
+                    f"{gate!r:.80} isn't a gate: a gate is an object with a string `name` and `async def decide`"
+                )
         for role, llm in (("llm", self.llm), *self.llms.items()):
             if role not in ("llm", *get_args(Role)):
                 raise ConfigError(f"llms: no role {role!r}; there are: {', '.join(get_args(Role))}")
             if llm is not None and not (isinstance(llm, LLM) and callable(llm.complete)):
                 raise ConfigError(
-                    f"{role}: {llm!r:.80} is no model: a model has `model`, its name, and `async def complete`"
+                    f"{role}: {llm!r:.80} isn't a model: a model has `model`, its name, and `async def complete`"
                 )
         if self.api_key is not None and not (isinstance(self.api_key, str) and self.api_key.strip()):
-            raise ConfigError("api_key: must be a text that is not empty")  # which is not shown
+            raise ConfigError("api_key: must be a text that is not empty")  # the key itself is never shown
         for name, value in self.headers.items():
             if not isinstance(name, str) or not isinstance(value, str) or not f"{name}{value}".isprintable():
                 raise ConfigError(f"headers: {name!r}: a header is a name and a text, each in one line")
-        if self.http_client is not None and not callable(_of(self.http_client, "post")):
-            raise ConfigError(f"http_client: {self.http_client!r:.80} is no aiohttp.ClientSession")
+        if self.http_client is not None and not _has_method(self.http_client, "post"):
+            raise ConfigError(f"http_client: {self.http_client!r:.80} isn't an aiohttp.ClientSession")
 
 
-def _of(thing: object, method: str) -> object:
-    return None if isinstance(thing, type) else getattr(thing, method, None)
+def _has_method(thing: object, method: str) -> bool:
+    """Whether an object has a method. A class has it only for its objects."""
+    return not isinstance(thing, type) and callable(getattr(thing, method, None))
 
 
 def effective(config: Config, own: OwnParts) -> Config:
-    """``config`` with everything decided that was left open; an object of the user's ``own`` may stand for a model."""
-    translator = own.translator is not None or config.translator != "llm"
+    """``config`` with a value for everything that was left open; a user's object (``own``) may replace a model."""
+    has_translator = own.translator is not None or config.translator != "llm"
     if config.gate is None and config.calibration is not None and read(config.calibration).gain is not None:
         config = config.model_copy(update={"gate": "gain"})
     elif config.gate is None and own.judge is not None:
         config = config.model_copy(update={"gate": "rate"})
-    if own.evaluator is not None and config.rules_first is None:  # it may know the given texts only
+    if own.evaluator is not None and config.rules_first is None:
+        # A user's evaluator may know only the given texts, not texts that the rules have changed.
         config = config.model_copy(update={"rules_first": False})
     has_model = own.llm is not None or bool(own.llms) or own.api_key is not None or own.http_client is not None
-    return config.effective(offline=config.offline and not has_model, translator=translator)
+    return config.effective(offline=config.offline and not has_model, translator=has_translator)
 
 
 def settings_for_results(config: Config) -> dict[str, Any]:
     """The settings that results depend on, as plain data: what a resumed run must agree with.
 
-    ``calibrated`` holds what the calibration says, wherever its file lies, and ``embeddings`` whose they are. Raises
-    :class:`ConfigError`.
+    ``calibrated`` holds the content of the calibration, wherever its file is; ``embeddings`` is the signature of their
+    model. Raises :class:`ConfigError`.
     """
-    more: dict[str, Any] = {"calibrated": read(config.calibration).settings()} if config.calibration else {}
+    settings = config.for_results()
+    if config.calibration:
+        settings["calibrated"] = read(config.calibration).settings()
     if config.embeddings:
-        more["embeddings"] = _embeddings().signature
-    return config.for_results() | more
+        settings["embeddings"] = _embeddings().signature
+    return settings
 
 
 def installed(config: Config) -> dict[str, str]:
-    """What results depend on beside the settings: the language identifier of the guard ``language``, if it is there.
+    """What results depend on besides the settings: the language identifier of the guard ``language``, if installed.
 
-    It is stored with a run and compared, but is no part of the run's name.
+    It is stored with a run and compared, but isn't part of the run's name.
     """
     if config.gate == "none" or "language" in config.skip_guards:
         return {}
-    there = find_spec("py3langid") is not None
-    return {"language identifier (extra languages)": f"py3langid {version('py3langid')}" if there else "none"}
+    identifier = "none"
+    if find_spec("py3langid") is not None:
+        identifier = f"py3langid {version('py3langid')}"
+    return {"language identifier (extra languages)": identifier}
 
 
-def _known_guards(names: Sequence[str]) -> frozenset[str]:
-    """The guards of these ``names``. Raises :class:`ConfigError` for a name that no guard has."""
+def _checked_guards(names: Sequence[str]) -> frozenset[str]:
+    """The ``names``, if they are names of guards. Raises :class:`ConfigError`."""
     for name in names:
         if name not in guards.GUARDS:
             raise ConfigError(f"skip_guards: no guard {name!r}; there are: {', '.join(guards.GUARDS)}")
@@ -178,10 +196,10 @@ async def assembled(
     store: Store | None = None,
     translates: bool = True,
 ) -> AsyncIterator[Plan]:
-    """The plan that ``config`` describes; everything it opened is closed at the end, and ``store`` with it.
+    """The plan that ``config`` describes; everything it opened is closed at the end, including ``store``.
 
-    ``wrap_llm`` puts something around each model, such as the call cache; by default, the budget of ``config``.
-    ``translates``: whether any segment needs a translation. Where none does, no code of an MT system is loaded.
+    By default, ``wrap_llm`` puts the budget of ``config`` around each model. ``translates``: whether any segment needs
+    a translation; if none does, the code of an MT system isn't loaded.
     """
     config = effective(config, own)
     async with AsyncExitStack() as stack:
@@ -192,18 +210,20 @@ async def assembled(
 
 
 class CheckedPlan(NamedTuple):
-    """A plan that can be assembled, which roles ask a model in it, and whether requests go to a server at all."""
+    """A plan that can be assembled."""
 
     plan: Plan
     config: Config
     roles: frozenset[Role]
+    """The roles that ask a model."""
     asks_server: bool
+    """Whether requests go to a server, and not only to a user's objects."""
 
 
 def checked_plan(config: Config, own: OwnParts) -> CheckedPlan:
     """The plan that would be assembled, without opening anything; no key is needed yet.
 
-    Raises what :func:`assembled` would raise, but for what shows only when a server or another's code is called.
+    Raises what :func:`assembled` would raise, except errors of servers and of other people's code.
     """
     config = effective(config, own)
     models = _Models(config, own, None, None)
@@ -214,12 +234,12 @@ def checked_plan(config: Config, own: OwnParts) -> CheckedPlan:
 def _plan(
     config: Config, own: OwnParts, models: _Models, stack: AsyncExitStack | None, *, translates: bool = True
 ) -> Plan:
+    """The parts one after the other, each made from the configuration or taken from the user's."""
     stages = config.stages or ()
-    evaluator = own.evaluator or (
-        _evaluator(config, config.evaluator or "rules", models, config.model_for("postedit"), role="postedit")
-        if "postedit" in stages
-        else None
-    )
+    evaluator_spec = config.evaluator or "rules"
+    evaluator = own.evaluator
+    if evaluator is None and "postedit" in stages:
+        evaluator = _evaluator(config, evaluator_spec, models, config.model_for("postedit"), role="postedit")
     gate = own.gate or _gate(config, own, models)
     triage = own.triage or _triage(config, own, models, evaluator)
     thresholds: tuple[Threshold, ...] = ()
@@ -229,23 +249,29 @@ def _plan(
         _refuse_other_rule(config, gate)
     proposers: list[Evaluator] = []
     if evaluator is not None:
-        spec, settings = config.evaluator or "rules", config.model_for("postedit")
-        proposers = [
-            own.evaluator or _evaluator(config, spec, models, settings, f"proposal-{draw}", "postedit", drawn=True)
-            for draw in range(2, config.proposals + 1)
-        ]
-    # Evaluators of mtagent that suggest edits suggest all that they want.
-    fixes = evaluator is not None and (own.evaluator is not None or not suggests_edits(evaluator))
+        settings = config.model_for("postedit")
+        for draw in range(2, config.proposals + 1):
+            proposers.append(
+                own.evaluator
+                or _evaluator(config, evaluator_spec, models, settings, f"proposal-{draw}", "postedit", drawn=True)
+            )
+    # mtagent's evaluators that suggest edits suggest all of them; a user's may leave some for a model to fix.
+    fixing_llm = None
+    if evaluator is not None and (own.evaluator is not None or not suggests_edits(evaluator)):
+        fixing_llm = models.get("postedit")
     proofreader = None
     if "proofread" in stages:
         llm = _needed(models.get("proofread"), "the proofread stage")
         proofreader = Proofreader(llm, strategy=config.strategy, prompts_folder=config.prompts)
+    translator = None
+    if "translate" in stages:
+        translator = _translator(config, own, models, stack, translates=translates)
     return Plan(
         stages=stages,
-        translator=_translator(config, own, models, stack, translates=translates) if "translate" in stages else None,
+        translator=translator,
         evaluator=evaluator,
         corrector=Corrector(
-            models.get("postedit") if fixes else None,
+            fixing_llm,
             strategy=config.strategy,
             on_ambiguous=config.on_ambiguous,
             fix=config.fix,
@@ -255,7 +281,7 @@ def _plan(
         gate=gate,
         thresholds=thresholds,
         triage=_triage_threshold(config, triage, thresholds),
-        skip_guards=_known_guards(config.skip_guards),
+        skip_guards=_checked_guards(config.skip_guards),
         own_guards={"length": guards.Length(_embeddings().nearest)} if config.embeddings else None,
         stop_when_error_free=config.stop_when_error_free,
         gate_calls=config.gate_calls,
@@ -268,9 +294,9 @@ def _plan(
 async def assembled_evaluator(
     config: Config, own: OwnParts = OwnParts(), *, wrap_llm: WrapLLM | None = None
 ) -> AsyncIterator[Evaluator]:
-    """The evaluator that ``config`` names, alone, asking the model of the general settings; closed at the end.
+    """The evaluator that ``config`` names, which asks the model of the general settings; closed at the end.
 
-    ``forced`` belongs to the post-editor: a rating may find nothing, unless the evaluator's own option says otherwise.
+    The setting ``forced`` is for the post-editor only: a rating may find no error, unless the evaluator has the option.
     """
     config = effective(config, own).model_copy(update={"forced": False})
     async with AsyncExitStack() as stack:
@@ -279,50 +305,59 @@ async def assembled_evaluator(
 
 
 class _Models:
-    """One client for each set of settings, one limit for each server; ``None`` for every role where no model is.
+    """The models of a plan: one client for each set of settings, one limit for each server.
 
-    ``roles`` are those that a model was wanted for. Without a ``stack`` that closes it at the end, nothing is opened.
+    Without a ``stack`` that closes them at the end, no server and no connection is opened.
     """
 
     def __init__(self, config: Config, own: OwnParts, stack: AsyncExitStack | None, wrap_llm: WrapLLM | None) -> None:
         self.roles = set[Role]()
-        self._config, self._own, self._stack = config, own, stack
+        """The roles that a model was asked for."""
+        self._config = config
+        self._own = own
+        self._stack = stack
         self._wrap = wrap_llm or within(budget_of(config))
         self._clients: dict[ModelSettings, LLM] = {}
-        self._made: dict[tuple[int, ModelSettings, str], LLM] = {}
+        self._models: dict[tuple[int, ModelSettings, str], LLM] = {}  # by client, settings and draw
         self._limiters: dict[str | None, Limiter] = {}
         self._learnt: dict[tuple[str, str | None], LearntParameters] = {}
         self._local: LocalServer | None = None
         self._prices = Prices(config.prices)
 
     def get(self, role: Role | None) -> LLM | None:
-        """The model that plays ``role``; ``None`` = the one of the general settings."""
-        return self.asked(self._config.model_for(role), role=role)
+        """The model for ``role``; ``None`` = the model of the general settings. Without any model, ``None``."""
+        return self.with_settings(self._config.model_for(role), role=role)
 
     @property
     def asks_server(self) -> bool:
-        """Whether requests go to a server, and not to objects of the user's alone."""
+        """Whether requests go to a server, and not only to a user's objects."""
         return bool(self._clients)
 
-    def asked(self, settings: ModelSettings, draw: str = "", *, role: Role | None = None) -> LLM | None:
-        """The model of ``settings``. What it says in one ``draw`` is not recalled in another.
+    def with_settings(self, settings: ModelSettings, draw: str = "", *, role: Role | None = None) -> LLM | None:
+        """The model with these ``settings``. A reply that was cached in one ``draw`` is not used in another.
 
-        The user's own object stands for it where it is the model that ``role`` would ask.
+        A user's object replaces it, if ``role`` would ask the same model.
         """
         self.roles.add(role or "judge")  # triage is asked like a judge
+        # An effective configuration names a model, unless there is none to ask.
         if self._config.model is None and settings.model is None and settings.base_url is None:
-            return None  # an effective configuration names one, unless there is none to ask
-        own = self._own.llm if _same_model(settings, self._config.model_for(None)) else None
+            return None
+        client = None
+        if _same_model(settings, self._config.model_for(None)):
+            client = self._own.llm
         if role is not None and role in self._own.llms and _same_model(settings, self._config.model_for(role)):
-            own = self._own.llms[role]
-        if own is None and settings not in self._clients:
-            self._clients[settings] = self._client(settings)
-        client = own or self._clients[settings]
+            client = self._own.llms[role]
+        if client is None:
+            if settings not in self._clients:
+                self._clients[settings] = self._client(settings)
+            client = self._clients[settings]
         key = (id(client), settings, draw)
-        if key not in self._made:
-            drawn = Redrawn(client, draw) if draw and isinstance(client, KeyedLLM) else client
-            self._made[key] = instructed(self._wrap(drawn), self._config)
-        return self._made[key]
+        if key not in self._models:
+            model = client
+            if draw and isinstance(client, KeyedLLM):
+                model = Redrawn(client, draw)
+            self._models[key] = instructed(self._wrap(model), self._config)
+        return self._models[key]
 
     def _client(self, settings: ModelSettings) -> LLM:
         from mtagent.llm.client import OpenAIClient
@@ -331,16 +366,21 @@ class _Models:
         from mtagent.llm.request import LearntParameters
 
         sampling = {name: getattr(settings, name) for name in Sampling.model_fields if name != "extra"}
+        model = settings.model or DEFAULT_MODEL
+        base_url = settings.base_url
+        leave_out: tuple[str, ...] = ()
         local = None if settings.base_url else self._local_server()
-        base_url = local.base_url if local else settings.base_url
+        if local:
+            model = local.model
+            base_url = local.base_url
+            if not local.tools:
+                leave_out = ("tools",)
         if base_url not in self._limiters:
             self._limiters[base_url] = Limiter(
                 self._config.concurrency,
                 requests_per_minute=self._config.requests_per_minute,
                 tokens_per_minute=self._config.tokens_per_minute,
             )
-        model = local.model if local else settings.model or DEFAULT_MODEL
-        leave_out = () if local is None or local.tools else ("tools",)
         client = OpenAIClient(
             model,
             base_url=base_url,
@@ -392,8 +432,10 @@ def _translator(
         check_spec(config.translator)
         return CallableTranslator(str, name="never called")
     translator = wrap(own.translator or config.translator)
-    if stack is not None and own.translator is None and (close := getattr(translator, "aclose", None)):
-        stack.push_async_callback(close)
+    if stack is not None and own.translator is None:
+        close = getattr(translator, "aclose", None)
+        if close is not None:
+            stack.push_async_callback(close)
     return translator
 
 
@@ -401,7 +443,9 @@ def _gate(config: Config, own: OwnParts, models: _Models) -> Gate:
     gate = config.gate or "guards"
     if gate in ("none", "guards"):
         return OpenGate(gate)
-    own_judge = own.judge or (own.evaluator if gate == "rate" and not config.judges else None)
+    own_judge = own.judge
+    if own_judge is None and gate == "rate" and not config.judges:
+        own_judge = own.evaluator
     if own_judge is not None:
         judges: tuple[Judge, ...] = (RatingJudge(own_judge),)
     else:
@@ -410,7 +454,7 @@ def _gate(config: Config, own: OwnParts, models: _Models) -> Gate:
 
 
 def _refuse_other_rule(config: Config, gate: Gate) -> None:
-    """Raise :class:`ConfigError` where the gate that is named goes by another rule than the calibration."""
+    """Raise :class:`ConfigError` if the gate and the calibration decide by different rules."""
     by_gain = isinstance(gate, PanelGate) and gate.gain is not None
     if by_gain and config.gate != "gain":
         raise ConfigError(
@@ -418,23 +462,31 @@ def _refuse_other_rule(config: Config, gate: Gate) -> None:
         )
     if config.gate == "gain" and not by_gain:
         raise ConfigError(
-            "the gate gain goes by an expected gain: set calibration to a file that `mtagent gate calibrate` makes "
+            "the gate gain decides by an expected gain: set calibration to a file that `mtagent gate calibrate` makes "
             "of these judges' scores of edits"
         )
 
 
 def _judges(config: Config, models: _Models) -> tuple[Judge, ...]:
-    """The judges that ``config`` names, each as it was calibrated if it was.
+    """The judges that ``config`` names. A calibrated judge is asked as it was for the calibration.
 
-    Raises :class:`ConfigError` where two, spelt otherwise, would say the same.
+    Raises :class:`ConfigError` if two judges have the same signature.
     """
-    calibrated = read(config.calibration).signatures if config.calibration else ()
+    calibrated_signatures = read(config.calibration).signatures if config.calibration else ()
+
+    def is_calibrated(judge: Judge) -> bool:
+        return any(same_rater(judge.signature, signature) for signature in calibrated_signatures)
+
     judges: list[Judge] = []
     for spec in judge_specs(config):
-        usual = _judge(config, spec, models)
-        ways = (usual, *(_judge(config, spec, models, drawn=drawn) for drawn in (False, True) if calibrated))
-        fitting = (judge for judge in ways if any(same_rater(judge.signature, known) for known in calibrated))
-        judge = next(fitting, usual)
+        judge = _judge(config, spec, models)
+        if calibrated_signatures and not is_calibrated(judge):
+            # Stages and samples decide whether answers are drawn; the calibration may have been made without them.
+            for drawn in (False, True):
+                variant = _judge(config, spec, models, drawn=drawn)
+                if is_calibrated(variant):
+                    judge = variant
+                    break
         if any(same_rater(judge.signature, other.signature) for other in judges):
             raise ConfigError(f"judge: {spec} is named twice")
         judges.append(judge)
@@ -442,29 +494,31 @@ def _judges(config: Config, models: _Models) -> tuple[Judge, ...]:
 
 
 def _judge(config: Config, spec: str, models: _Models, who: str = "judge", drawn: bool | None = None) -> Judge:
-    """The judge that ``spec`` names: an evaluator, as many times as samples are wanted of it, or ``pairwise``.
+    """The judge that ``spec`` names: ``pairwise``, or an evaluator with as many samples as ``config`` sets.
 
-    Settings of the model among its options (``model``, ``base_url`` …) are its own. What it says as ``who`` is not
-    recalled in another role.
+    Settings of the model among its options (``model``, ``base_url`` …) are for this judge only. Replies that were
+    cached for ``who`` are not used for another role.
     """
     name, settings, spec = judge_settings(config, spec, who=who, drawn=drawn)
-    if name == PAIRWISE:
-        llm = _needed(
-            models.asked(settings, "" if who == "judge" else who, role="judge" if who == "judge" else None),
-            "the pairwise gate" if who == "judge" else f"the {who} pairwise",
-        )
-        return PairwiseJudge(named_pairwise(config, spec, llm))
-    free = config.model_copy(update={"forced": False})
-    draws = config.samples if asks_model(name) else 1
     role: Role | None = "judge" if who == "judge" else None
-    return RatingJudge(*(_evaluator(free, spec, models, settings, f"{who}-{draw + 1}", role) for draw in range(draws)))
+    if name == PAIRWISE:
+        if who == "judge":
+            llm = _needed(models.with_settings(settings, role=role), "the pairwise gate")
+        else:
+            llm = _needed(models.with_settings(settings, who), f"the {who} pairwise")
+        return PairwiseJudge(named_pairwise(config, spec, llm))
+    config = config.model_copy(update={"forced": False})  # a judge may find no error
+    samples = config.samples if asks_model(name) else 1
+    draws = [f"{who}-{number}" for number in range(1, samples + 1)]
+    return RatingJudge(*(_evaluator(config, spec, models, settings, draw, role) for draw in draws))
 
 
 class Panel(NamedTuple):
-    """The judges of a gate that is to be calibrated, and the teacher that says what is better, if there is one."""
+    """The judges of a gate that will be calibrated."""
 
     judges: tuple[Judge, ...]
     teacher: Judge | None = None
+    """Labels the pairs instead of people, if there is one."""
 
 
 @asynccontextmanager
@@ -473,48 +527,53 @@ async def assembled_panel(
 ) -> AsyncIterator[Panel]:
     """The judges that ``config`` names, asked as in the gate, and a ``teacher``; closed at the end.
 
-    The teacher is asked once for each text. Raises :class:`ConfigError` for one that is among the judges, and for a
-    judge that is named twice.
+    The teacher is asked once for each text. Raises :class:`ConfigError` for a teacher that is one of the judges, and
+    for a judge that is named twice.
     """
     config = effective(config, own)
     async with AsyncExitStack() as stack:
         models = _Models(config, own, stack, wrap_llm)
         judges = _judges(config, models)
-        panel = Panel(judges)
-        if teacher is not None:
-            panel = Panel(judges, _judge(config.model_copy(update={"samples": 1}), teacher, models, "teacher"))
-        for judge in judges:
-            if panel.teacher is not None and same_rater(judge.signature, panel.teacher.signature):
-                raise ConfigError(
-                    f"teacher: {teacher} is one of the judges and would confirm itself: name a stronger model"
-                )
-        yield panel
+        if teacher is None:
+            yield Panel(judges)
+            return
+        teaching_judge = _judge(config.model_copy(update={"samples": 1}), teacher, models, "teacher")
+        if any(same_rater(judge.signature, teaching_judge.signature) for judge in judges):
+            raise ConfigError(
+                f"teacher: {teacher} is one of the judges and would confirm itself: name a stronger model"
+            )
+        yield Panel(judges, teaching_judge)
 
 
 def _triage(config: Config, own: OwnParts, models: _Models, editor: Evaluator | None) -> Evaluator | None:
-    """Who says which texts are left alone: the post-editor's own evaluator, if it would be asked alike."""
+    """The evaluator whose score decides whether a text is left alone.
+
+    It is the post-editor's evaluator (``editor``) if both would be asked in the same way: then one rating serves both.
+    """
     if config.triage is None:
         return None
     name, settings, spec = judge_settings(config, config.triage, who="triage")
-    as_editor = (name, settings, spec) == rater_settings(config.evaluator or "rules", config.model_for("postedit"))
-    if editor is not None and own.evaluator is None and not config.forced and as_editor:
+    is_asked_like_editor = (name, settings, spec) == rater_settings(
+        config.evaluator or "rules", config.model_for("postedit")
+    )
+    if editor is not None and own.evaluator is None and not config.forced and is_asked_like_editor:
         return editor
     return _evaluator(config.model_copy(update={"forced": False}), spec, models, settings)
 
 
 def _triage_threshold(config: Config, triage: Evaluator | None, calibrated: tuple[Threshold, ...]) -> Threshold | None:
-    """From which score on triage leaves a text alone. Raises :class:`ConfigError` where nothing says so."""
+    """The score from which triage leaves a text alone. Raises :class:`ConfigError` if none is set or calibrated."""
     if triage is None:
         if config.triage_above is not None:
-            raise ConfigError(f"triage_above: {config.triage_above:g} is a score of no evaluator: set triage")
+            raise ConfigError(f"triage_above: {config.triage_above:g} needs an evaluator that gives scores: set triage")
         return None
     if config.triage_above is not None:
         return Threshold(triage, config.triage_above)
-    if own := next((threshold for threshold in calibrated if threshold.evaluator is triage), None):
-        return own
-    if config.calibration is None:
-        why = "nothing says from which score on a text is left alone"
-    else:
+    for threshold in calibrated:
+        if threshold.evaluator is triage:
+            return threshold
+    why = "no score is known from which a text is left alone"
+    if config.calibration is not None:
         why = f"{config.calibration} has no threshold for {signature_of(triage)}"
     raise ConfigError(
         f"triage {triage.name}: {why}: set triage_above, or set calibration to a file from "
@@ -523,7 +582,7 @@ def _triage_threshold(config: Config, triage: Evaluator | None, calibrated: tupl
 
 
 DRAWN_AT = 1.0
-"""The temperature at which the same is asked again, for an answer of its own, where no other is set."""
+"""The temperature for several answers to the same request, unless another is set."""
 
 
 def rater_settings(
@@ -531,16 +590,16 @@ def rater_settings(
 ) -> tuple[str, ModelSettings, str]:
     """An evaluator's or a judge's name, the settings of its model, and ``spec`` without them.
 
-    ``settings`` are those of its role; those among its options go before them. Where none of them sets a temperature,
-    it is 0, and for one of several ``drawn`` answers :data:`DRAWN_AT`. Raises :class:`ConfigError`, which says ``who``
-    it is about.
+    ``settings`` are for its role; settings among its options replace them. If neither sets a temperature, it is 0, or
+    :data:`DRAWN_AT` for one of several ``drawn`` answers. Raises :class:`ConfigError`, which names ``who``.
     """
     name, options = parse_spec(spec)
     if not asks_model(name):
         return name, settings, spec
-    own = {key: options.pop(key) for key in ModelSettings.model_fields if key in options}
+    settings_in_spec = {key: options.pop(key) for key in ModelSettings.model_fields if key in options}
     try:
-        settings = settings.model_copy(update=ModelSettings.model_validate(own).model_dump(exclude_unset=True))
+        update = ModelSettings.model_validate(settings_in_spec).model_dump(exclude_unset=True)
+        settings = settings.model_copy(update=update)
     except ValidationError as error:
         first = error.errors()[0]
         raise ConfigError(f"{who} {name}: {first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}") from None
@@ -555,23 +614,26 @@ def judge_settings(
 ) -> tuple[str, ModelSettings, str]:
     """The same for a judge; ``who`` may be a teacher or triage.
 
-    Unless it is said, a judge's answers are drawn where there are several ``samples``, and where they would repeat the
+    Unless ``drawn`` is given, a judge's answers are drawn if there are several ``samples``, or if they would repeat the
     editor's: at temperature 0 the same evaluator and model would give the very rating that caused the edit.
     """
     settings = config.model_for("judge")
     if who != "judge" or spec.partition(":")[0] == PAIRWISE:
         return rater_settings(spec, settings, who=who)
     if drawn is None and "postedit" in (config.stages or ()) and config.gate in ("rate", "panel"):
-        judge, its_settings, _ = rater_settings(spec, settings, who=who)
-        editor, editors_settings, _ = rater_settings(config.evaluator or "rules", config.model_for("postedit"))
-        drawn = judge == editor and _same_model(its_settings, editors_settings)
+        judge_name, judge_model, _ = rater_settings(spec, settings, who=who)
+        editor_name, editor_model, _ = rater_settings(config.evaluator or "rules", config.model_for("postedit"))
+        drawn = judge_name == editor_name and _same_model(judge_model, editor_model)
     return rater_settings(spec, settings, who=who, drawn=bool(drawn) or config.samples > 1)
 
 
 def judge_specs(config: Config) -> tuple[str, ...]:
-    """The judges by name: those of the configuration, else the one that goes with its gate."""
-    usual = PAIRWISE if config.gate in ("pairwise", "panel") else unforced(config.evaluator or "rules")
-    return config.judges or (usual,)
+    """The judges by name: the configuration's, or else the default judge of its gate."""
+    if config.judges:
+        return config.judges
+    if config.gate in ("pairwise", "panel"):
+        return (PAIRWISE,)
+    return (unforced(config.evaluator or "rules"),)
 
 
 def judges_by_the_editor(config: Config) -> str | None:
@@ -581,7 +643,7 @@ def judges_by_the_editor(config: Config) -> str | None:
     editor = config.model_for("postedit")
     for spec in judge_specs(config):
         name, settings, _ = judge_settings(config, spec)
-        if asks_model(name) and (settings.model, settings.base_url) == (editor.model, editor.base_url):
+        if asks_model(name) and _same_model(settings, editor):
             return settings.model
     return None
 
@@ -603,9 +665,9 @@ def _evaluator(
     _, settings, spec = rater_settings(spec, settings, drawn=drawn)
 
     def another(model: str) -> LLM | None:
-        return models.asked(settings.model_copy(update={"model": model}), draw)
+        return models.with_settings(settings.model_copy(update={"model": model}), draw)
 
-    llm = models.asked(settings, draw, role=role) if may_ask_model(spec) else None
+    llm = models.with_settings(settings, draw, role=role) if may_ask_model(spec) else None
     return make_evaluator(spec, replace(_surroundings(config, llm), another=another))
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from mtagent.chain.decided_run import DecidedRun
 from mtagent.config import Config, ModelSettings
-from mtagent.errors import FATAL, ConfigError, OffScript, calls_of
+from mtagent.errors import ConfigError, calls_of
 from mtagent.evaluators.protocol import Evaluator, RatesSystems, RatesTogether, signature_of
 from mtagent.evaluators.rating import checked_rating, rating_by, ratings_by, with_absent_spans_noted
 from mtagent.formats.glossary import with_terms
@@ -27,7 +27,7 @@ from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
 from mtagent.jobs.session import OwnLoop
 from mtagent.jobs.summary import SystemSummary
 from mtagent.llm import prompts
-from mtagent.llm.dialogue import together
+from mtagent.llm.gathering import STOPPING, together
 from mtagent.llm.protocol import LLM
 from mtagent.records import Call, Rated, Rating, Segment
 from mtagent.store.runs import Run, RunSummary, StoredRun
@@ -130,7 +130,7 @@ async def _together(evaluator: RatesTogether, segment: Segment, texts: Sequence[
     began = time.perf_counter()
     try:
         ratings = await ratings_by(evaluator, segment, texts) if texts else []
-    except (*FATAL, OffScript):
+    except STOPPING:
         raise
     except Exception as error:  # noqa: BLE001 as below; the calls stand with the first translation, once
         first = _failed(error, time.perf_counter() - began)
@@ -142,7 +142,7 @@ async def _together(evaluator: RatesTogether, segment: Segment, texts: Sequence[
                 raise rating
             rating = with_absent_spans_noted(checked_rating(rating, evaluator), text)
             verdicts.append(_Verdict(rating, None, rating.calls, rating.seconds))
-        except (*FATAL, OffScript):  # in a list of results, too, it concerns every segment
+        except STOPPING:  # in a list of results, too, it concerns every segment
             raise
         except Exception as error:  # noqa: BLE001 what the evaluator put into the list
             verdicts.append(_failed(error, getattr(rating, "seconds", 0.0)))
@@ -153,7 +153,7 @@ async def _verdict(rating_to_come: Awaitable[Rating]) -> _Verdict:
     began = time.perf_counter()
     try:
         rating = await rating_to_come
-    except (*FATAL, OffScript):
+    except STOPPING:
         raise
     except Exception as error:  # noqa: BLE001 a third party's part may raise anything; it must not stop the others
         return _failed(error, time.perf_counter() - began)

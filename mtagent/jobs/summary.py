@@ -6,11 +6,23 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
 from typing import get_args
 
 from mtagent.errors import StoreError
-from mtagent.records import Call, Chain, Message, Rated, Rating, RatingRole, Segment, Stage, Usage, Verdict
+from mtagent.records import (
+    Call,
+    Chain,
+    Message,
+    Rated,
+    Rating,
+    RatingRole,
+    Segment,
+    Stage,
+    Step,
+    ToolCall,
+    Usage,
+    Verdict,
+)
 from mtagent.store.runs import StoredRun
 from mtagent.text.amounts import NOTHING, counted, dollars, seconds
 from mtagent.text.escaping import visible
@@ -18,47 +30,76 @@ from mtagent.text.mqm import SEVERITIES
 from mtagent.text.table import Table
 from mtagent.text.table import text as text_of
 
-_STAGE_COLUMNS = ("stage", "kept", "unchanged", "rejected", "failed", "edits", "of", "calls", "tokens", "cost", "chrF")
+_STAGE_COLUMNS = ("stage", "kept", "unchanged", "rejected", "failed", "edits", "of", "calls", "tokens", "cost")
 
 
 def stage_table(chains: Iterable[Chain]) -> str:
-    """A row for the texts as given, then one per stage that ran, in plain text; chrF (and its signature) where every
-    segment has a reference. A stage that did not run on a segment leaves its text as it was.
+    """A row for the given texts, then a row per stage that ran, in plain text.
+
+    The column chrF, with its signature below, is there if every segment has a reference. A stage that did not run on a
+    segment leaves its text unchanged.
     """
     from mtagent.metrics.overlap import Overlap
 
     stages = ("as given", *get_args(Stage))
-    verdicts, edits = ({stage: Counter[str]() for stage in stages} for _ in range(2))
-    usages, texts = dict.fromkeys(stages, Usage()), {stage: list[str]() for stage in stages}
-    references: list[str | None] = []
+    totals = {stage: _StageTotals() for stage in stages}
+    references: list[str] = []
+    segments = 0
     left_alone = 0
     for chain in chains:
+        segments += 1
         left_alone += any(step.cause.kind == "triage" for step in chain.steps)
-        text, steps = chain.segment.translation or "", chain.by_stage()
+        text = chain.segment.translation or ""
+        steps = chain.by_stage()
         for stage in stages:
-            if step := steps.get(stage):
-                verdicts[stage][step.verdict] += 1
-                edits[stage].update(edit.outcome for edit in step.edits)
-                usages[stage] += step.usage
+            step = steps.get(stage)
+            if step is not None:
+                totals[stage].add(step)
                 text = step.text
-            texts[stage].append(text)
-        references.append(chain.segment.reference)
-    ran = [stage for stage in stages if verdicts[stage] or (stage == "as given" and any(texts[stage]))]
-    complete = [reference for reference in references if reference is not None]
-    scores, below = dict.fromkeys(ran, ""), []
-    if complete and len(complete) == len(references):
+            totals[stage].texts.append(text)
+        if chain.segment.reference is not None:
+            references.append(chain.segment.reference)
+    ran = [stage for stage in stages if totals[stage].verdicts]
+    if any(totals["as given"].texts):
+        ran.insert(0, "as given")
+    columns = list(_STAGE_COLUMNS)
+    rows = {stage: [stage, *totals[stage].cells()] for stage in ran}
+    below = []
+    if ran and references and len(references) == segments:
+        columns.append("chrF")
         metric = Overlap("chrf", "und")
         for stage in ran:
-            score = metric.score_pairs(list(zip(texts[stage], complete, strict=True)))
-            scores[stage], below = f"{score.value:.2f}", [f"chrF: {score.signature}"]
-    rows = []
-    for stage in ran:
-        counts = [str(verdicts[stage][verdict]) for verdict in get_args(Verdict)]
-        counts += [str(edits[stage]["applied"]), str(edits[stage].total()), *_costs(usages[stage])]
-        rows.append((stage, *(counts if verdicts[stage] else [""] * len(counts)), scores[stage]))
-    width = len(_STAGE_COLUMNS) if below else len(_STAGE_COLUMNS) - 1
-    table = Table("", _STAGE_COLUMNS[:width], tuple(row[:width] for row in rows))
-    return "\n".join([text_of([table]), *below, *([f"left alone by triage: {left_alone}"] if left_alone else [])])
+            score = metric.score_pairs(list(zip(totals[stage].texts, references, strict=True)))
+            rows[stage].append(f"{score.value:.2f}")
+            below = [f"chrF: {score.signature}"]
+    if left_alone:
+        below.append(f"left alone by triage: {left_alone}")
+    table = Table("", tuple(columns), tuple(tuple(row) for row in rows.values()))
+    return "\n".join([text_of([table]), *below])
+
+
+@dataclass
+class _StageTotals:
+    """The steps of one stage, added up."""
+
+    verdicts: Counter[str] = field(default_factory=Counter)
+    edits: Counter[str] = field(default_factory=Counter)
+    """By outcome."""
+    usage: Usage = Usage()
+    texts: list[str] = field(default_factory=list)
+    """The text of each segment after the stage."""
+
+    def add(self, step: Step) -> None:
+        """Count one step."""
+        self.verdicts[step.verdict] += 1
+        self.edits.update(edit.outcome for edit in step.edits)
+        self.usage += step.usage
+
+    def cells(self) -> list[str]:
+        """The cells of the row, from the verdicts to the cost; empty for a stage that never ran."""
+        cells = [str(self.verdicts[verdict]) for verdict in get_args(Verdict)]
+        cells += [str(self.edits["applied"]), str(self.edits.total()), *_costs(self.usage)]
+        return cells if self.verdicts else [""] * len(cells)
 
 
 def _costs(usage: Usage) -> tuple[str, str, str]:
@@ -68,28 +109,30 @@ def _costs(usage: Usage) -> tuple[str, str, str]:
 
 @dataclass
 class SystemSummary:
-    """The ratings of one system, added up. ``blank`` counts segments without words, which nobody rates.
-
-    ``errors`` counts spans by severity; ``marked`` says whether the evaluator marks spans at all. ``warned`` counts the
-    ratings with warnings, and ``warning`` is the first of those.
-    """
+    """The ratings of one system, added up."""
 
     system: str
     scores: float = 0.0
+    """The sum of the scores."""
     rated: int = 0
     failed: int = 0
     blank: int = 0
+    """Segments without words, which are not rated."""
     marked: bool = False
+    """Whether the evaluator marks spans."""
     warned: int = 0
+    """Ratings with warnings."""
     warning: str | None = None
+    """The first warning."""
     errors: Counter[str] = field(default_factory=Counter)
+    """Spans by severity."""
     usage: Usage = Usage()
     seconds: float = 0.0
     signatures: set[str] = field(default_factory=set)
 
     @property
     def mean(self) -> float | None:
-        """The mean score of what was rated; ``None`` where nothing was."""
+        """The mean score; ``None`` without any rating."""
         return self.scores / self.rated if self.rated else None
 
     def add(self, rated: Rated) -> None:
@@ -111,13 +154,16 @@ class SystemSummary:
 
 
 def warnings_line(count: int, first: str | None) -> list[str]:
-    """A line that says how many ratings carry warnings; none where none does."""
-    which = "1 rating carries a warning" if count == 1 else f"{count} ratings carry warnings; the first"
-    return [f"{which}: {first}"] if count else []
+    """A line with the number of ratings with warnings, if there are any, and the first warning."""
+    if not count:
+        return []
+    if count == 1:
+        return [f"1 rating carries a warning: {first}"]
+    return [f"{count} ratings carry warnings; the first: {first}"]
 
 
 def summaries(ratings: Iterable[Rated]) -> list[SystemSummary]:
-    """One summary per system, in the order in which they come."""
+    """One summary per system, in order of appearance."""
     systems: dict[str, SystemSummary] = {}
     for rated in ratings:
         systems.setdefault(rated.system, SystemSummary(rated.system)).add(rated)
@@ -139,31 +185,38 @@ def system_table(systems: Sequence[SystemSummary]) -> str:
     return "\n".join([text_of([Table("", _SYSTEM_COLUMNS, tuple(rows))]), *signatures])
 
 
-_SYSTEM_SHOWN, _ASKED_SHOWN = 160, 800
+_SYSTEM_SHOWN = 160
+"""Characters of a constant instruction that are shown."""
+_OTHERS_SHOWN = 800
+"""Characters of any other message that are shown."""
 _INDENT = " " * 13
 
 
 def show_ratings(run: StoredRun, name: str, *, full: bool = False) -> str:
-    """The ratings that ``run`` holds of a segment, or of ``SYSTEM/SEGMENT``; in a chain run a system is a stage.
+    """The ratings of a segment in ``run``, or of ``SYSTEM/SEGMENT``; in a chain run a system is a stage.
 
-    Raises :class:`StoreError` where there is none.
+    Raises :class:`StoreError` if there is none.
     """
 
     def stories(segment: str, system: str | None) -> list[str]:
         if run.kind == "rating":
             ratings = run.ratings_of(segment)
             return [rated_trajectory(rated, full=full) for rated in ratings if system in (None, rated.system)]
-        return step_trajectories(run.chain(segment)[1], system, full=full) if run.has(segment) else []
+        if not run.has(segment):
+            return []
+        return step_trajectories(run.chain(segment)[1], system, full=full)
 
+    shown = stories(name, None)
     system, slash, segment = name.partition("/")
-    shown = stories(name, None) or (stories(segment, system) if slash else [])
+    if not shown and slash:
+        shown = stories(segment, system)
     if not shown:
         raise StoreError(f"run {run.name!r}: has no rating of {name!r}; name a segment, or SYSTEM/SEGMENT")
     return "\n\n".join(shown)
 
 
 def rated_trajectory(rated: Rated, *, full: bool = False) -> str:
-    """The story of one rating, or of a failed one. ``full`` shows constant prompts and long texts whole."""
+    """The story of one rating, which may have failed. ``full`` shows constant prompts and long texts whole."""
     head = _head(rated.segment, f"system {rated.system}", rated.translation)
     rating = rated.rating
     calls = rating.calls if rating else rated.calls
@@ -182,19 +235,15 @@ _ROLES: dict[RatingRole | None, str] = {
 
 
 def step_trajectories(chain: Chain, stage: str | None = None, *, full: bool = False) -> list[str]:
-    """The story of every rating that the steps of ``chain`` hold, or those of one ``stage``; the editor's first."""
-    return [
-        "\n".join(
-            [
-                *_head(chain.segment, f"stage {step.stage}{_ROLES.get(rating.role, '')}", None),
-                *_dialogue(rating.calls, full),
-                *_result(rating),
-            ]
-        )
-        for step in chain.steps
-        for rating in step.ratings
-        if stage in (None, step.stage)
-    ]
+    """The story of every rating in the steps of ``chain``, or in the steps of one ``stage``; the editor's first."""
+    stories = []
+    for step in chain.steps:
+        if stage not in (None, step.stage):
+            continue
+        for rating in step.ratings:
+            head = _head(chain.segment, f"stage {step.stage}{_ROLES.get(rating.role, '')}", None)
+            stories.append("\n".join([*head, *_dialogue(rating.calls, full), *_result(rating)]))
+    return stories
 
 
 def _head(segment: Segment, who: str, translation: str | None) -> list[str]:
@@ -204,47 +253,65 @@ def _head(segment: Segment, who: str, translation: str | None) -> list[str]:
 
 
 def _dialogue(calls: Sequence[Call], full: bool) -> Iterator[str]:
-    """The calls one after the other; of a conversation that goes on only what is new."""
+    """The calls one after the other. A call that continues a conversation shows only its new messages."""
     for number, call in enumerate(calls, 1):
         model = visible(call.model, one_line=True)
         yield f"\n{number}. {call.purpose}  ({model}, {_paid(call.usage)}, {seconds(call.seconds)})"
-        common = former = 0  # how many messages are those of a former call and its answer, and which call that is
-        for place, earlier in enumerate(calls[: number - 1], 1):
-            answer = Message(role="assistant", content=earlier.reply or "", tool_calls=earlier.tool_calls)
-            pairs = zip((*earlier.messages, answer), call.messages, strict=False)
-            alike = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-            if alike > common:
-                common, former = alike, place
+        common = 0  # messages that are the same as in an earlier call and its answer
+        continued_call = 0
+        for earlier_number, earlier in enumerate(calls[: number - 1], 1):
+            same = _same_messages(earlier, call)
+            if same > common:
+                common = same
+                continued_call = earlier_number
         if common:
-            yield _field("before", f"as in call {former} ({counted(common, 'message')})")
-        yield from _asked(call.messages[common:], full, fresh=not common)
+            yield _field("before", f"as in call {continued_call} ({counted(common, 'message')})")
+        yield from _request(call.messages[common:], full, is_first=not common)
         if call.reply is not None and (call.reply or not call.tool_calls):
             yield _field("reply", call.reply)
-        yield from (_field("calls", f"{wish.name}({wish.arguments})") for wish in call.tool_calls)
+        yield from _tool_calls(call.tool_calls)
         if call.error is not None:
             yield _field("error", call.error)
 
 
-def _asked(messages: Sequence[Message], full: bool, *, fresh: bool) -> Iterator[str]:
-    """What is new in a request. Of a fresh one, the examples between first and last message are only counted.
+def _same_messages(earlier: Call, call: Call) -> int:
+    """How many messages ``call`` has in common with an ``earlier`` call and its answer, from the first one."""
+    answer = Message(role="assistant", content=earlier.reply or "", tool_calls=earlier.tool_calls)
+    same = 0
+    for former_message, message in zip((*earlier.messages, answer), call.messages, strict=False):
+        if former_message != message:
+            break
+        same += 1
+    return same
 
-    Of a constant instruction the beginning is shown; of anything else the end, where the texts of the segment are.
+
+def _tool_calls(tool_calls: Iterable[ToolCall]) -> Iterator[str]:
+    for tool_call in tool_calls:
+        yield _field("calls", f"{tool_call.name}({tool_call.arguments})")
+
+
+def _request(messages: Sequence[Message], full: bool, *, is_first: bool) -> Iterator[str]:
+    """The new messages of a request. In the first one, the examples between first and last message are only counted.
+
+    A constant instruction shows its beginning; any other message its end, where the texts of the segment are.
     """
     hidden = 0
     for place, message in enumerate(messages):
-        if not full and fresh and 0 < place < len(messages) - 1 and message.role in ("user", "assistant"):
+        is_in_between = 0 < place < len(messages) - 1
+        if not full and is_first and is_in_between and message.role in ("user", "assistant"):
             hidden += 1
             continue
         if hidden:
             yield _field("…", f"{hidden} messages with examples (-v shows them)")
             hidden = 0
-        text, cut = message.content, f"({len(message.content):,} characters, -v shows all)"
+        text = message.content
+        cut = f"({len(text):,} characters, -v shows all)"
         if message.role == "system" and not full and len(text) > _SYSTEM_SHOWN:
             text = f"{' '.join(text[:_SYSTEM_SHOWN].split())}… {cut}"
-        elif message.role != "system" and not full and len(text) > _ASKED_SHOWN:
-            text = f"{cut} …{text[-_ASKED_SHOWN:]}"
+        elif message.role != "system" and not full and len(text) > _OTHERS_SHOWN:
+            text = f"{cut} …{text[-_OTHERS_SHOWN:]}"
         yield _field(message.role, text)
-        yield from (_field("calls", f"{wish.name}({wish.arguments})") for wish in message.tool_calls)
+        yield from _tool_calls(message.tool_calls)
 
 
 def _result(rating: Rating | None, error: str | None = None) -> Iterator[str]:
@@ -261,11 +328,16 @@ def _result(rating: Rating | None, error: str | None = None) -> Iterator[str]:
         fix = "" if span.suggestion is None else f" → {span.suggestion!r}"
         why = f": {span.explanation}" if span.explanation else ""
         yield _field("error", f"{span.severity} {span.category} {span.text!r} ({place}{side}){fix}{why}")
-    confidence = None if rating.confidence is None else f"{rating.confidence:g}"
-    rest = {"explanation": rating.explanation, "correction": rating.correction, "confidence": confidence}
-    yield from (_field(name, text) for name, text in rest.items() if text is not None)
-    yield from (_field("gap", gap) for gap in rating.gaps)
-    yield from (_field("warning", warning) for warning in rating.warnings)
+    if rating.explanation is not None:
+        yield _field("explanation", rating.explanation)
+    if rating.correction is not None:
+        yield _field("correction", rating.correction)
+    if rating.confidence is not None:
+        yield _field("confidence", f"{rating.confidence:g}")
+    for gap in rating.gaps:
+        yield _field("gap", gap)
+    for warning in rating.warnings:
+        yield _field("warning", warning)
     yield _field("cost", f"{rating.usage.calls} calls, {_paid(rating.usage)}, {seconds(rating.seconds)}")
     yield _field("signature", rating.signed)
 
@@ -276,5 +348,5 @@ def _paid(usage: Usage) -> str:
 
 
 def _field(name: str, text: str) -> str:
-    """A name and a text, the further lines of which are set in."""
+    """A name and a text, whose further lines are indented."""
     return f"{name:<{len(_INDENT)}}" + textwrap.indent(text, _INDENT).removeprefix(_INDENT)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from mtagent.chain import hints
 from mtagent.chain.gate import Judge, Opinion, asks_model
 from mtagent.config import Config, ModelSettings
-from mtagent.errors import FATAL, ConfigError, InputError, OffScript, calls_of
+from mtagent.errors import ConfigError, InputError, calls_of
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.evaluators.rating import rating_by
 from mtagent.jobs.estimate import Counter, Estimator, Range
@@ -26,7 +26,7 @@ from mtagent.jobs.run import Job, OnStart, RunModels, run_job
 from mtagent.learning.gain import FEWEST_PAIRS
 from mtagent.learning.pairs import JudgedData, JudgedPair
 from mtagent.learning.runs import NO_JUDGE, EditLabels, RunEdits, of_chains, of_own_gate, read_edits
-from mtagent.llm.dialogue import together
+from mtagent.llm.gathering import answered
 from mtagent.records import Call, Cause, Chain, ErrorCause, Judgement, Rating, RatingRole, Step, UndecidedCause
 from mtagent.store.runs import Run, RunSummary, StoredRun
 from mtagent.store.store import open_existing
@@ -193,7 +193,7 @@ async def judged(pair: JudgedPair, panel: Panel) -> Chain:
     judges = list(panel.judges)
     if panel.teacher is not None:
         judges.append(panel.teacher)
-    answers = await together(*(_opinion(judge, pair) for judge in judges))
+    answers = await answered(*(_opinion(judge, pair) for judge in judges), calls=lambda opinion: opinion.paid)
     calls, ratings, judgements = list[Call](), list[Rating](), list[Judgement]()
     failure: ErrorCause | None = None
     for judge, answer in zip(judges, answers, strict=True):
@@ -226,7 +226,7 @@ async def judged(pair: JudgedPair, panel: Panel) -> Chain:
     return Chain(segment=pair.segment.model_copy(update={"translation": pair.before}), steps=(step,))
 
 
-async def _opinion(judge: Judge, pair: JudgedPair) -> Opinion | Exception:
+async def _opinion(judge: Judge, pair: JudgedPair) -> Opinion:
     segment = pair.segment
     if asks_model(judge):  # as the gate of a chain shows it
         segment, _ = hints.shown(pair.segment, pair.before, [pair.after])
@@ -235,12 +235,7 @@ async def _opinion(judge: Judge, pair: JudgedPair) -> Opinion | Exception:
         rating = await rating_by(evaluator, segment, text)
         return rating.model_copy(update={"role": role})
 
-    try:
-        return await judge.judge(segment, pair.before, pair.after, rate)
-    except (*FATAL, OffScript):
-        raise
-    except Exception as error:  # noqa: BLE001 a third party's part may raise anything; it must not stop the others
-        return error
+    return await judge.judge(segment, pair.before, pair.after, rate)
 
 
 def estimate_pairs(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -16,30 +16,6 @@ from mtagent.llm.turns import turn
 from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
 
 T = TypeVar("T")
-
-
-async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
-    """The results in order. The first error cancels the others, waits for them, and is raised as it is."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(coroutine) for coroutine in work]
-    except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
-    return [task.result() for task in tasks]
-
-
-async def finished(*work: Coroutine[Any, Any, T]) -> list[T]:
-    """The results in order. An error is raised when all have ended: what the others are paid for is not lost."""
-    results = await settled(*work)
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return [result for result in results if not isinstance(result, BaseException)]
-
-
-async def settled(*work: Awaitable[T]) -> list[T | BaseException]:
-    """The results in order, each error in the place of its result."""
-    return await asyncio.gather(*work, return_exceptions=True)
 
 
 AGAIN = (
@@ -182,7 +158,7 @@ class Dialogue:
         return completion
 
     def mark_unreadable(self, completion: Completion, error: Exception) -> None:
-        """Say on record why a reply was of no use; the call cache does not give it out again."""
+        """Record why a reply was useless; the call cache does not return it again."""
         place, _ = self._places[id(completion)]
         reason = whole_characters(f"{type(error).__name__}: {error}")
         self.calls[place] = self.calls[place].model_copy(update={"error": reason})

@@ -19,7 +19,7 @@ from mtagent.config import Config
 from mtagent.errors import FATAL, BudgetSpent, ConfigError, LanguageNeeded, MtagentError, ServerPaused
 from mtagent.formats.glossary import Glossary, with_terms
 from mtagent.jobs.agent import Agent
-from mtagent.llm.dialogue import finished
+from mtagent.llm.gathering import finished
 from mtagent.llm.reading import whole_characters
 from mtagent.records import Chain, ErrorCause, Segment, Step, Term, Usage
 from mtagent.serve.access import ANYBODY, Access, ApiKey

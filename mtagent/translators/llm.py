@@ -8,7 +8,8 @@ from pathlib import Path
 
 from mtagent.errors import FATAL, EmptyReply, ModelError, UnreadableReply
 from mtagent.llm import prompts
-from mtagent.llm.dialogue import Dialogue, together
+from mtagent.llm.dialogue import Dialogue
+from mtagent.llm.gathering import together
 from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import is_blank, plain_text
 from mtagent.records import Draft, Segment

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import html
 from collections.abc import Callable, Iterator
 from typing import Literal
 
 import regex
 
+from mtagent.llm.gathering import finished
 from mtagent.records import Draft, Segment
 from mtagent.translators.protocol import Translator
 
@@ -45,7 +45,7 @@ class BetweenTags:
             before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
             return draft.model_copy(update={"text": before + html.escape(draft.text.strip(), quote=False) + after})
 
-        drafts = await asyncio.gather(*(translated(*part) for part in _parts(segment.source, *markup)))
+        drafts = await finished(*(translated(*part) for part in _parts(segment.source, *markup)))
         return Draft(
             text="".join(draft.text for draft in drafts), calls=tuple(call for d in drafts for call in d.calls)
         )
