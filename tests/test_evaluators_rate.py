@@ -24,20 +24,8 @@ from mtagent.errors import (
     UnreadableReply,
 )
 from mtagent.evaluators.protocol import Evaluator, RatesTogether
-from mtagent.evaluators.rate import (
-    LONGEST_FIND,
-    RATE,
-    Action,
-    Anchor,
-    Outcome,
-    calibrate,
-    closest,
-    level,
-    read_actions,
-    read_score,
-    read_turn,
-    text_of,
-)
+from mtagent.evaluators.rate import LONGEST_FIND, RATE, Anchor, Outcome, calibrate, closest, level
+from mtagent.evaluators.rate_replies import Action, read_actions, read_score, read_turn, text_of
 from mtagent.evaluators.registry import Surroundings, make_evaluator
 from mtagent.llm.fake import Answer, ScriptedLLM
 from mtagent.records import Completion, Found, Message, Rating, RatingRole, Segment, ToolCall, Usage

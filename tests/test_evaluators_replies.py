@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from mtagent.errors import RatingParseError
-from mtagent.evaluators import eaprompt, gemba, headings, himate, m_mad, rate, rubric_mqm, single_agent
+from mtagent.evaluators import eaprompt, gemba, headings, himate, m_mad, rate_replies, rubric_mqm, single_agent
 from mtagent.evaluators.replies import text_in
 from mtagent.evaluators.typology import subtype_of
 from mtagent.llm.reading import read_json
@@ -47,11 +47,11 @@ READERS: dict[str, Callable[..., object]] = {
     "m_mad_judgement": m_mad.parse_judgement,
     "m_mad_statement": m_mad.parse_statement,
     "m_mad_words": text_in,
-    "rate_actions": rate.read_actions,
-    "rate_assessment": rate.read_assessment,
-    "rate_queries": rate.read_queries,
-    "rate_summary": rate.read_summary,
-    "rate_winner": rate.read_winner,
+    "rate_actions": rate_replies.read_actions,
+    "rate_assessment": rate_replies.read_assessment,
+    "rate_queries": rate_replies.read_queries,
+    "rate_summary": rate_replies.read_summary,
+    "rate_winner": rate_replies.read_winner,
     "rubric_mqm": rubric_mqm.parse,
     "score": gemba.parse_score,
     "score_after_list": eaprompt.read_score,
