@@ -420,7 +420,7 @@ def test_a_segment_without_translation_is_an_empty_line_reported_with_exit_code_
     for form in ("stages", "mtme"):
         done = shell(f"export r --format {form} -o {form}")
         assert done.code == 3
-        assert "mtagent: segments without a translation, which is left empty: 1 (first: '2')" in done.err
+        assert "mtagent: segments without a translation, whose lines are empty: 1 (first: '2')" in done.err
     assert shell.read("stages/r.final.txt") == ["B.", "", "D."]
     assert shell.read("mtme/system-outputs/en-de/given.txt") == ["B.", "", "D."]
     assert shell.read("mtme/sources/en-de.txt") == ["A.", "x", "C."]
@@ -544,11 +544,11 @@ def test_a_run_that_is_not_complete_is_exported_only_on_demand(shell: Shell) -> 
 @pytest.mark.parametrize(
     ("line", "code", "said"),
     [
-        ("export r --format mtme", 2, "--format mtme writes a folder: give -o DIR"),
-        ("export r --format stages", 2, "--format stages writes a folder: give -o DIR"),
-        ("export r --systems final", 2, "--systems is for the formats mtme, marot, wmt25, stages"),
-        ("export r --format wmt25 --like en.txt", 2, "--details, --like and --only are for the run's own output"),
-        ("export r --format wmt25 --escape", 2, "--escape is for --format mtme"),
+        ("export r --format mtme", 2, "--format mtme writes a folder; name it with -o DIR"),
+        ("export r --format stages", 2, "--format stages writes a folder; name it with -o DIR"),
+        ("export r --systems final", 2, "--systems needs a --format for other tools: mtme, marot, wmt25, stages"),
+        ("export r --format wmt25 --like en.txt", 2, "--format wmt25 cannot be combined with --details, --like"),
+        ("export r --format wmt25 --escape", 2, "--escape needs --format mtme"),
         ("export r --format wmt25 --systems best", 1, "run 'r': there is no system 'best'; there are: given, postedit"),
         ("export q --format wmt25", 1, "there is no run 'q'"),
         ("export r --format wmt25 --store none.db", 1, "none.db: there is no store yet"),

@@ -434,7 +434,7 @@ def test_a_store_that_cannot_be_written_is_said_at_the_start(tmp_path: Path) -> 
     done = run(tmp_path, "review", "run", "--no-browser", "--port", "0", "--idle", "1s")
     assert done.code == 0
     assert re.search(
-        r"mtagent: decisions cannot be stored now, and would wait in the browser: .* is read-only", done.err
+        r"mtagent: cannot store decisions now, so they wait in the browser: .* is read-only", done.err
     )
 
 
