@@ -150,7 +150,7 @@ def serve(**options: Any) -> None:
             texts=server_options["max_texts"],
             text=server_options["max_text"],
             body=server_options["max_body"],
-            under_way=server_options["max_requests"],
+            in_flight=server_options["max_requests"],
             deadline=server_options["late_after"],
             grace=server_options["grace"],
         ),
