@@ -442,11 +442,11 @@ def test_the_source_language_may_be_left_to_the_system(model: bool) -> None:
     ({"evaluator": "rubric-mqm:bogus=1", "model": "m"}, "no option 'bogus'"),
     ({"gate": 5}, "5 is no gate: a gate is an object with"), ({"llm": 5}, "llm: 5 is no model"),
     ({"llm": "nosuch"}, "no llm 'nosuch'"), ({"llms": {"judge": 5}}, "judge: 5 is no model"),
-    ({"llms": [ForbiddenLLM()]}, "llms: give a model for a role"),
+    ({"llms": [ForbiddenLLM()]}, "llms: expected a model for each role"),
     ({"llms": {"postedi": ForbiddenLLM()}}, "llms: no role 'postedi'; there are: translate, postedit"),
-    ({"headers": 5}, "headers: give names and texts"), ({"headers": {"a": "b\n"}}, "headers: 'a': a header is"),
+    ({"headers": 5}, "headers: expected names and texts"), ({"headers": {"a": "b\n"}}, "headers: 'a': a header is"),
     ({"api_key": " "}, "api_key: must be a text"), ({"http_client": 5}, "http_client: 5 is no aiohttp"),
-    ({"on_step": 3}, "on_step: 3 cannot be called"), ({"on_call": 3}, "on_call: 3 cannot be called"),
+    ({"on_step": 3}, "on_step: expected a function, not 3"), ({"on_call": 3}, "on_call: expected a function, not 3"),
     ({"config_file": ""}, "config_file: '' is no path"), ({"keep": 5}, "keep: 5: give a file, or a list"),
     ({"keep": ["", "x"]}, "keep: '' is no word"), ({"model": " "}, "model: is empty"),
     ({"store": "."}, "is a folder: name a file"),
@@ -666,7 +666,7 @@ def test_with_a_store_nothing_is_paid_for_twice_and_an_unreadable_reply_is_not_k
 
 async def test_a_stream_of_texts_says_that_it_takes_segments() -> None:
     texts: Any = ["one"]
-    with pytest.raises(ConfigError, match=r"'one' is no Segment: make_segments\("):
+    with pytest.raises(ConfigError, match=r"expected a Segment, not 'one'; make_segments\("):
         [chain async for chain in Agent(str.upper).astream(texts)]
 
 

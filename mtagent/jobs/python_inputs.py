@@ -18,7 +18,7 @@ from mtagent.text import languages
 Terms = Mapping[str, str] | Iterable[Term] | Glossary
 
 
-class About(TypedDict, total=False):
+class TextDetails(TypedDict, total=False):
     """What may be known about texts."""
 
     # Terms to use: {"segment": "Segment"}, or Term records.
@@ -92,12 +92,12 @@ def segments_of(
     translations: str | Iterable[str] | None,
     source_lang: str,
     target_lang: str,
-    about: About,
+    about: TextDetails,
 ) -> list[Segment]:
     """Segments of one text or several, with all that is known ``about`` them. Raises :class:`ConfigError`."""
     for name in about:
-        if name not in About.__annotations__:
-            names = ", ".join(About.__annotations__)
+        if name not in TextDetails.__annotations__:
+            names = ", ".join(TextDetails.__annotations__)
             raise TypeError(f"unexpected keyword argument {name!r}; expected one of: {names}")
     if isinstance(texts, str):
         if translations is not None and not isinstance(translations, str):
