@@ -341,7 +341,7 @@ def test_a_submission_holds_one_stage_the_final_one_by_default(improved: Shell) 
         "r": IMPROVED, "r --systems given": TRANSLATIONS, "ratings --systems final": IMPROVED
     }.items():  # fmt: skip
         assert list(submitted(improved(f"export {line} --format wmt25").out).values()) == texts
-    several = "wmt25 holds one system a file: choose with --systems given|final"
+    several = "wmt25 has room for one system; choose it with --systems given|final"
     refused(improved, "export r --format wmt25 --systems final,given", several)
     refused(improved, "export ratings --format wmt25", "choose with --systems given|postedit|final")
 
@@ -479,7 +479,7 @@ def test_a_folder_that_is_not_empty_is_written_to_only_with_force(improved: Shel
     assert len(files(improved.folder / "set")) == 2
     done = improved("export r --format mtme -o set --force")
     assert done.code == 0
-    assert "other files in set, left as they are: 1" in done.err
+    assert "other files in set, which were not changed: 1" in done.err
     assert improved.read("set/notes.txt") == ["mine"]
     assert improved.read("set/sources/en-es.txt") == SOURCES
     before = files(improved.folder / "set")
@@ -534,7 +534,7 @@ def test_places_that_cannot_be_written_to_are_refused(improved: Shell) -> None:
 def test_a_run_that_is_not_complete_is_exported_only_on_demand(shell: Shell) -> None:
     store(shell, chain(1, "A.", "B."), total=2)
     for line in ("export r --format stages -o texts", "export r -o texts.txt"):
-        refused(shell, line, "run 'r': only 1 of 2 segments were tried")
+        refused(shell, line, "run 'r': is incomplete, with 1 of 2 segments")
         assert not (shell.folder / line.split()[-1]).exists()
         assert shell(f"{line} --partial").code == 0
     store(shell, name="empty", total=1)
