@@ -410,7 +410,7 @@ def test_an_edit_of_a_segment_with_an_own_text_changes_nothing_and_that_is_said(
     assert reviewed("decide r own.csv --who ana").code == 0
     done = reviewed("accept r 1 --edit 2")
     assert done.out == "Mi texto\n"
-    assert "its own text stands whatever is decided on its edits: a text of their own ('Mi texto') by ana" in done.err
+    assert "decisions on its edits have no effect, because it has its own text: a text of their own" in done.err
 
 
 @pytest.mark.parametrize(("cells", "error"), [

@@ -199,8 +199,8 @@ def test_a_wrong_setting_is_refused_at_once(settings: dict[str, Any], complaint:
         (["a", "b"], ["x"], "2 sources and 1 translations"),
         ("abc", ["x"], "one text has one translation"),
         (["abc"], "x", "give a list of texts"),
-        (["a", None], ["x", "y"], "source 2 is no text"),
-        (["a", "b"], ["x", 3], "translation 2 is no text"),
+        (["a", None], ["x", "y"], "source 2: expected a text"),
+        (["a", "b"], ["x", 3], "translation 2: expected a text"),
     ],
 )
 def test_lists_that_do_not_fit_and_what_is_no_text_are_refused(sources: Any, translations: Any, complaint: str) -> None:
@@ -447,8 +447,8 @@ def test_the_source_language_may_be_left_to_the_system(model: bool) -> None:
     ({"headers": 5}, "headers: expected names and texts"), ({"headers": {"a": "b\n"}}, "headers: 'a': a header is"),
     ({"api_key": " "}, "api_key: must be a text"), ({"http_client": 5}, "http_client: 5 is no aiohttp"),
     ({"on_step": 3}, "on_step: expected a function, not 3"), ({"on_call": 3}, "on_call: expected a function, not 3"),
-    ({"config_file": ""}, "config_file: '' is no path"), ({"keep": 5}, "keep: 5: give a file, or a list"),
-    ({"keep": ["", "x"]}, "keep: '' is no word"), ({"model": " "}, "model: is empty"),
+    ({"config_file": ""}, "config_file: expected a path, not ''"), ({"keep": 5}, "keep: expected a file or a list"),
+    ({"keep": ["", "x"]}, "keep: expected words, not ''"), ({"model": " "}, "model: is empty"),
     ({"store": "."}, "expected a file, but . is a folder"),
     ({"calibration": "/nosuch.json"}, "nosuch.json"), ({"budget": 5, "llm": ForbiddenLLM()}, "budget: the price of"),
     # what needs something else

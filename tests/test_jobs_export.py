@@ -343,7 +343,7 @@ def test_a_submission_holds_one_stage_the_final_one_by_default(improved: Shell) 
         assert list(submitted(improved(f"export {line} --format wmt25").out).values()) == texts
     several = "wmt25 has room for one system; choose it with --systems given|final"
     refused(improved, "export r --format wmt25 --systems final,given", several)
-    refused(improved, "export ratings --format wmt25", "choose with --systems given|postedit|final")
+    refused(improved, "export ratings --format wmt25", "choose it with --systems given|postedit|final")
 
 
 def wmt25(data: Path) -> list[tuple[str, str, str, str]]:
