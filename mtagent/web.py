@@ -1,4 +1,4 @@
-"""What the servers of ``mtagent serve`` and ``mtagent review`` share: listening, and reading who sent a request."""
+"""Shared by the servers of ``mtagent serve`` and ``mtagent review``: listening, keys and origins of requests."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from starlette.types import ASGIApp
 
 from mtagent.errors import ConfigError
 
-FOREIGN_PAGE = "pages of other origins may not ask this server"
-"""The answer to a request of a page for which :func:`is_foreign` is true."""
+FOREIGN_PAGE = "pages of other origins may not use this server"
+"""The error for requests of pages for which :func:`is_foreign` is true."""
 
 
 def listening_socket(host: str, port: int) -> socket.socket:
-    """A socket that listens at this address; port 0 = any free port. Raises :class:`ConfigError`."""
+    """Make a socket that listens at this address; port 0 is any free port. Raises :class:`ConfigError`."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=2048)
@@ -27,7 +27,7 @@ def listening_socket(host: str, port: int) -> socket.socket:
 
 
 def server_config(app: ASGIApp) -> uvicorn.Config:
-    """The settings of both servers: uvicorn logs nothing, and does not tell clients what it is."""
+    """The settings of both servers: uvicorn doesn't log, and sends no header that names it."""
     return uvicorn.Config(
         app,
         log_config=None,
@@ -40,15 +40,17 @@ def server_config(app: ASGIApp) -> uvicorn.Config:
 
 
 def request_key(request: Request) -> str | None:
-    """The key in the header: ``DeepL-Auth-Key KEY`` or ``Bearer KEY``."""
+    """The key in the header ``Authorization``: ``DeepL-Auth-Key KEY`` or ``Bearer KEY``."""
     scheme, _, key = request.headers.get("authorization", "").partition(" ")
-    return key.strip() if scheme.lower() in ("deepl-auth-key", "bearer") else None
+    if scheme.lower() not in ("deepl-auth-key", "bearer"):
+        return None
+    return key.strip()
 
 
 def is_foreign(request: Request, allowed_origins: Collection[str]) -> bool:
-    """Whether a page of another origin sent the request. ``*`` allows all origins.
+    """Whether a web page of another origin sent the request. ``*`` allows all origins.
 
-    Such a page can do harm without seeing the answer. Programs other than browsers send neither header.
+    Such a page can do harm even if it can't read the answer. Programs other than browsers send neither header.
     """
     origin = request.headers.get("origin")
     if origin is None:
@@ -57,6 +59,6 @@ def is_foreign(request: Request, allowed_origins: Collection[str]) -> bool:
 
 
 def field_problem(error: Mapping[str, Any]) -> str:
-    """What is wrong with a field of a request, from one of pydantic's errors, without the field's content."""
-    place = ".".join(str(part) for part in error["loc"] if part != "body")
-    return f"{place}: {error['msg'].removeprefix('Value error, ')}"
+    """A message for one of pydantic's errors: the field and the problem, without the field's content."""
+    field = ".".join(str(part) for part in error["loc"] if part != "body")
+    return f"{field}: {error['msg'].removeprefix('Value error, ')}"

@@ -12,7 +12,8 @@ from mtagent.cli import COMMANDS
 from tests.commands import IMPROVED, SOURCES, Shell, python, run
 
 OFFLINE = (
-    "mtagent: no model is set (OPENAI_API_KEY, --base-url, --llm): offline, with the rules evaluator and the guards."
+    "mtagent: no model is set (OPENAI_API_KEY, --base-url, --llm); working offline with the rules evaluator "
+    "and the guards."
 )
 TRANSLATE, POSTEDIT = "translate -s en.txt -l en-es", "postedit -s en.txt -t es.txt -l en-es"
 
@@ -23,7 +24,7 @@ def test_every_help_shows_its_use_and_examples_that_exist(line: str, shell: Shel
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith("Usage:")
     examples = [words[1] for words in map(str.split, done.lines) if words[:1] == ["mtagent"] and words[1:]]
-    if line in COMMANDS and line != "demo":
+    if line in COMMANDS:
         assert examples
         assert set(examples) <= {line, "runs"}
 
@@ -41,7 +42,7 @@ def test_python_m_mtagent_is_the_command() -> None:
 
 def test_a_misspelt_command_gets_the_nearest_name(shell: Shell) -> None:
     done = shell("postedt -s en.txt")
-    assert (done.code, done.last) == (2, "Error: no command 'postedt'; did you mean 'postedit'?")
+    assert (done.code, done.last) == (2, "Error: unknown command 'postedt'; did you mean 'postedit'?")
 
 
 def test_texts_alone_go_to_standard_output_and_offline_is_said_in_one_line(shell: Shell) -> None:
@@ -70,7 +71,7 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
     ("line", "code", "message"),
     [
         ("postedit -t es.txt -l en-es", 2, "'--source'"),
-        ("postedit -s en.txt -l en-es", 2, "give the translations with -t"),
+        ("postedit -s en.txt -l en-es", 2, "give them with -t"),
         (f"{POSTEDIT} --gate maybe", 2, "'maybe' is not one of"),
         (f"{POSTEDIT} --margin much", 2, "'much' is not a valid float"),
         ("postedit -s en.txt -t es.txt", 1, "en.txt:1: no source_lang; give the language pair, as in -l en-es"),
@@ -82,7 +83,7 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
         (f"{POSTEDIT} --evaluator mine", 1, "no evaluator 'mine'; there are: "),
         (f"{POSTEDIT} --evaluator rubric-mqm", 1, "rubric-mqm asks a model"),
         (f"{POSTEDIT} --skip-guards mine", 1, "no guard 'mine'; there are: placeholders"),
-        (f"{POSTEDIT} --stage-model reviewer=x", 1, "write for example postedit=gpt-6.1-sol"),
+        (f"{POSTEDIT} --stage-model reviewer=x", 1, "as in postedit=gpt-6.1-sol"),
         (f"{POSTEDIT} --llm remote", 1, "no llm 'remote'"),
         (f"{POSTEDIT} --base-url localhost", 1, "is not an address"),
         (f"{POSTEDIT} --model m", 1, "no API key: set the environment variable"),

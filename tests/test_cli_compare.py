@@ -207,10 +207,10 @@ def test_the_metric_that_decides(improved: Shell) -> None:
     [
         ("", 2, "Missing argument"),
         ("nobody", 1, "there is no run 'nobody'"),
-        ("r --by colour", 2, "--by colour: there are domain, length, document"),
+        ("r --by colour", 2, "--by colour: expected one of domain, length, document"),
         ("r --paired-bs --paired-ar", 2, "choose one"),
         ("r -ci --paired-ar", 2, "--paired-ar gives no intervals"),
-        ("r --resamples 9", 2, "--resamples is for"),
+        ("r --resamples 9", 2, "--resamples needs"),
         ("r --baseline none.txt", 1, "none.txt: no such file"),
         ("r --baseline two.txt", 1, "two.txt: has 2 lines, and the input of run 'r' has 3 segments"),
         ("r -r two.txt", 1, "two.txt: has 2 lines"),

@@ -80,7 +80,7 @@ def reviewed(shell: Shell) -> Shell:
 def test_edits_are_taken_back_and_accepted_and_nothing_is_overwritten(reviewed: Shell) -> None:
     done = reviewed("revert r 1 --edit 1 --who ana", "--reason", "not our style")
     assert done.out == "Una casa grande con 5 cuartos.\n"
-    assert done.last == "mtagent: 1 edit of 1 segment taken back; --undo undoes it"
+    assert done.last == "mtagent: 1 edit of 1 segment taken back; --undo restores them"
     shown = reviewed("runs show r 1").out
     assert "edit 1: 'grande' -> 'enorme': applied" in shown
     assert "rejected by ana, 20" in shown
@@ -88,7 +88,7 @@ def test_edits_are_taken_back_and_accepted_and_nothing_is_overwritten(reviewed: 
     assert "text     Una casa enorme con 5 cuartos.\ndecided  Una casa grande con 5 cuartos." in shown
     accepted = reviewed("accept r --where guard=numbers")
     assert accepted.out == "1\tUna casa grande con 6 cuartos.\n"
-    assert "segment 1: a guard sees in the text: numbers: " in accepted.err
+    assert "segment 1: a guard found: numbers: " in accepted.err
     assert reviewed("revert r 1 --undo").out == "Una casa grande con 5 cuartos.\n", "as before the last command"
     assert reviewed("revert r 1 --undo").out == "Una casa enorme con 5 cuartos.\n"
     assert "segment 1: nothing was decided on it" in refused(reviewed("revert r 1 --undo"))
@@ -121,7 +121,7 @@ def test_an_approval_is_of_one_text(reviewed: Shell) -> None:
     assert reviewed("revert r 1 --edit 1 --undo").out == "Una casa enorme con 5 cuartos.\n"
     assert "approved: 0 of 3" in reviewed("export r -o b.txt --only approved").err
     assert reviewed.read("b.txt")[0] == "Una casa grande con 5 cuartos."
-    assert "about another text, and not in force: accepted by" in reviewed("runs show r 1").out
+    assert "not applied, because it is about another text: accepted by" in reviewed("runs show r 1").out
     reviewed.write("again.csv", "segment,edit,decision", "1,,accept")
     assert reviewed("decide r again.csv").last.startswith("mtagent: 1 new decision ")
     assert reviewed("decide r again.csv").last.startswith("mtagent: 0 new decisions ")
@@ -145,7 +145,7 @@ def test_several_edits_and_segments_at_once(reviewed: Shell) -> None:
     assert reviewed("accept r 1 --edit 1 --edit 2").out == "Una casa enorme con 6 cuartos.\n"
     done = reviewed("revert r 1 2")
     assert done.lines == ["1\tUna casa grande con 5 cuartos.", '2\tDijo "sí" al plan.']
-    assert done.last == "mtagent: 2 segments taken back; --undo undoes it"
+    assert done.last == "mtagent: 2 segments taken back; --undo restores them"
     assert reviewed("revert r 1 2 --undo").lines == ["1\tUna casa enorme con 6 cuartos.", f"2\t{TEXTS[1]}"]
     assert reviewed("revert r 1 --undo").out == f"{TEXTS[0]}\n"
 
@@ -170,13 +170,13 @@ def test_quotation_marks_stay_together_and_say_so(reviewed: Shell) -> None:
 
 
 @pytest.mark.parametrize(("line", "error"), [
-    ("accept r", "on which edits? Name segments, or choose edits of all with --where KEY=VALUE"),
+    ("accept r", "no edits are chosen; name segments, or choose edits with --where KEY=VALUE"),
     ("revert r 1 2 --edit 1", "--edit counts the edits of one segment"),
-    ("decide r", "give a table to import, or --export FILE.csv to write one"),
-    ("runs delete", "name runs, or give --older-than 30d"),
-    ("runs delete r --older-than 3d", "name runs, or give --older-than 30d"),
-    ("runs delete --older-than soon", "write a number and h, d or w, as in 30d"),
-    ("runs delete r", "there is nobody to ask: give --yes"),
+    ("decide r", "give either a table to import, or --export FILE.csv to write one"),
+    ("runs delete", "give exactly one of: names of runs, --older-than 30d"),
+    ("runs delete r --older-than 3d", "give exactly one of: names of runs, --older-than 30d"),
+    ("runs delete --older-than soon", "expected a number with h, d or w, as in 30d"),
+    ("runs delete r", "cannot ask for confirmation without a terminal; give --yes"),
 ])  # fmt: skip
 def test_wrong_usage(line: str, error: str, reviewed: Shell) -> None:
     done = reviewed(line)
@@ -253,9 +253,9 @@ def test_a_table_is_written_to_be_filled_in_and_read_again(reviewed: Shell) -> N
         writer.writerows(rows)
     done = reviewed("decide r d.csv --who ana")
     assert done.lines == ["1\tUna casa grande con 5 cuartos.", "2\t=Dijo que sí."]
-    assert done.last == "mtagent: 2 new decisions on 2 segments, 4 rows without one"
+    assert done.last == "mtagent: 2 new decisions on 2 segments, 4 rows without a decision"
     again = reviewed("decide r d.csv").last
-    assert again == "mtagent: 0 new decisions on 0 segments, 2 were there already, 4 rows without one"
+    assert again == "mtagent: 0 new decisions on 0 segments, 2 already stored, 4 rows without a decision"
     assert "is there already" in reviewed("decide r --export d.csv").err
     assert reviewed("decide r --export again.csv").last == "mtagent: written: again.csv, with 2 decisions"
     assert "'=Dijo que sí." in (reviewed.folder / "again.csv").read_text(), "no spreadsheet runs it"
@@ -309,7 +309,7 @@ def test_a_run_that_was_done_again_keeps_its_new_text_and_says_what_does_not_hol
         step = other.steps[0].model_copy(update={"edits": (), "text": "Una casa grande con 5 habitaciones."})
         run.save(0, other.model_copy(update={"steps": (step,)}))
     assert reviewed("export r").lines[0] == "Una casa grande con 5 habitaciones."
-    assert "about another text, and not in force: rejected by" in reviewed("runs show r 1").out
+    assert "not applied, because it is about another text: rejected by" in reviewed("runs show r 1").out
     assert "warning: run 'r': 1 decision on texts that are others by now: not in force" in reviewed("compare r").out
 
 
@@ -350,7 +350,7 @@ def test_runs_are_deleted_by_name_and_by_age(reviewed: Shell) -> None:
         connection.execute("UPDATE runs SET updated = '2020-01-01 00:00:00.000'")
     stored(reviewed.folder / "store.db", "young").close()
     done = reviewed("runs delete --older-than 1d --yes")
-    assert done.err.startswith("r: 3 segments, 2020-01-01 00:00:00.000\nmtagent: 1 run deleted; the store has ")
+    assert done.err.startswith("r: 3 segments, 2020-01-01 00:00:00.000\nmtagent: deleted 1 run; the store had ")
     assert list(reviewed.runs()) == ["young"]
     assert reviewed("runs delete young --yes").code == 0
     assert not reviewed.runs()
@@ -401,8 +401,8 @@ def test_the_command_line_says_which_decisions_of_others_it_replaces(reviewed: S
 def test_what_a_guard_misses_twice_is_said_once(reviewed: Shell) -> None:
     reviewed.write("own.csv", "segment,edit,decision,text", "1,,text,Una casa con 7 y 7 cuartos.")
     done = reviewed("decide r own.csv")
-    assert done.err.count("a guard sees in the text: numbers: number 7 is not in the source") == 1
-    assert reviewed("runs show r 1").out.count("a guard sees in it: numbers: number 7 is not in the source") == 1
+    assert done.err.count("a guard found: numbers: number 7 is not in the source") == 1
+    assert reviewed("runs show r 1").out.count("a guard found: numbers: number 7 is not in the source") == 1
 
 
 def test_an_edit_of_a_segment_with_an_own_text_changes_nothing_and_that_is_said(reviewed: Shell) -> None:
@@ -410,7 +410,7 @@ def test_an_edit_of_a_segment_with_an_own_text_changes_nothing_and_that_is_said(
     assert reviewed("decide r own.csv --who ana").code == 0
     done = reviewed("accept r 1 --edit 2")
     assert done.out == "Mi texto\n"
-    assert "its own text stands whatever is decided on its edits: a text of their own ('Mi texto') by ana" in done.err
+    assert "decisions on its edits have no effect, because it has its own text: a text of their own" in done.err
 
 
 @pytest.mark.parametrize(("cells", "error"), [
@@ -444,7 +444,7 @@ def test_tables_as_spreadsheets_leave_them(reviewed: Shell) -> None:
     )
     done = reviewed("decide r d.csv")
     assert done.lines == ["1\tUna casa grande con 5 cuartos.", "2\tDijo «sí» al plan."]
-    assert "mtagent: d.csv: not read: 1 column 'remark'" in done.err
+    assert "mtagent: d.csv: ignored 1 column: 'remark'" in done.err
     assert done.last == "mtagent: 2 new decisions on 2 segments"
 
 
@@ -488,9 +488,9 @@ def test_by_age_runs_that_are_worked_on_or_shown_are_left_and_the_others_deleted
         aged(reviewed)
         done = reviewed("runs delete --older-than 1d --yes")
         assert done.code == 0
-        assert "mtagent: left: run 'busy': process" in done.err
-        assert "mtagent: left: run 'shown': is open in `mtagent review`, or another command is reading it" in done.err
-        assert done.last.startswith("mtagent: 1 run deleted; the store has ")
+        assert "mtagent: kept: run 'busy': process" in done.err
+        assert "mtagent: kept: run 'shown': is open in `mtagent review`, or another command is reading it" in done.err
+        assert done.last.startswith("mtagent: deleted 1 run; the store had ")
         assert list(reviewed.runs()) == ["busy", "shown"]
         assert len(page.rows()) == 3
 
@@ -510,7 +510,7 @@ def test_a_run_that_is_open_in_a_review_is_not_deleted(reviewed: Shell) -> None:
 def test_one_way_to_choose_what_to_delete(line: str, reviewed: Shell) -> None:
     done = reviewed(f"runs delete {line}")
     assert done.code == 2
-    assert "name runs, or give --older-than 30d, or --outside: one of the three" in done.err
+    assert "give exactly one of: names of runs, --older-than 30d, --outside" in done.err
 
 
 def test_what_an_agent_asked_outside_of_runs_is_listed_and_deleted(reviewed: Shell) -> None:
@@ -518,12 +518,12 @@ def test_what_an_agent_asked_outside_of_runs_is_listed_and_deleted(reviewed: She
         agent.postedit(["a private phrase end."], ["una frase errado fin."], "en", "es")
     listed = reviewed("runs list")
     assert [line.split("\t")[0] for line in listed.lines] == ["name", "r"]
-    pattern = r"mtagent: besides, (\d calls) of Agent\(store=…\) outside of runs, .*; `mtagent runs delete --outside`"
+    pattern = r"mtagent: the store also has (\d calls) of Agent\(store=…\) outside of runs, .*; `mtagent runs delete"
     calls = re.match(pattern, listed.last)
     assert calls is not None
-    assert f"mtagent: {calls[1]} outside of runs deleted; the store has " in reviewed("runs delete --outside --yes").err
+    assert f"mtagent: deleted {calls[1]} outside of runs; the store had " in reviewed("runs delete --outside --yes").err
     content = b"".join(file.read_bytes() for file in reviewed.folder.glob("store.db*"))
     assert b"a private phrase end" not in content
     assert reviewed("runs list").err == ""
     assert list(reviewed.runs()) == ["r"]
-    assert reviewed("runs delete --outside --yes").last == "mtagent: there is nothing to delete"
+    assert reviewed("runs delete --outside --yes").last == "mtagent: nothing to delete"

@@ -82,7 +82,7 @@ def test_a_failed_segment_that_an_earlier_stage_changed_is_counted_as_such_every
     assert (
         "0 changed, 1 unchanged, 0 rejected, 2 failed (1 of them after an earlier stage changed the text)" in done.err
     )
-    assert "failed segments kept the last accepted text" in done.err
+    assert "failed segments kept their last accepted text" in done.err
     counts = shell.runs()["r"].counts
     assert (counts.changed, counts.failed, counts.failed_changed) == (0, 2, 1)
     assert [line.split("\t")[-1] for line in shell("runs list").lines] == ["failed_changed", "1"]
@@ -255,7 +255,7 @@ def test_an_address_where_nobody_answers_fails_the_segments_soon_and_keeps_their
     done = shell.postedit("--base-url http://127.0.0.1:9/v1 --limit 2 --no-rules-first")
     assert (done.code, done.lines) == (3, TRANSLATIONS[:2])
     assert "nobody answers there: check the base URL" in done.err
-    assert "the same command again retries only them" in done.err
+    assert "run the same command again to retry only them" in done.err
 
 
 @pytest.mark.loopback
@@ -323,7 +323,7 @@ def test_a_translation_that_is_empty_is_named_and_stays_so(shell: Shell) -> None
     shell.write("es.txt", "Hola.", "")
     done = shell("postedit -s en.txt -t es.txt -l en-es -o out.txt")
     assert (done.code, shell.read("out.txt")) == (0, ["Hola.", ""])
-    assert "the translation is empty, and stays so, in: 2" in done.err
+    assert "the translation is empty, and was left empty, in: 2" in done.err
 
 
 def test_a_report_is_not_written_into_a_file_of_another_kind(shell: Shell) -> None:
@@ -331,7 +331,7 @@ def test_a_report_is_not_written_into_a_file_of_another_kind(shell: Shell) -> No
     shell.write("es.txt", "Hola.")
     assert shell("postedit -s en.txt -t es.txt -l en-es -o out.txt --name r").code == 0
     done = shell("report r -o r.pdf")
-    assert (done.code, "r.pdf: a report is no .pdf file; name it with .html" in done.err) == (1, True)
+    assert (done.code, "r.pdf: cannot write a report as .pdf; use one of .html" in done.err) == (1, True)
     assert not shell.folder.joinpath("r.pdf").exists()
 
 

@@ -13,7 +13,7 @@ from tests.codes import without_codes
 from tests.commands import IMPROVED, SOURCES, TRANSLATIONS, Shell, run
 from tests.pages import DOCS, linked_sample, section
 
-OFFLINE = "mtagent: no model is set (OPENAI_API_KEY, --base-url, --llm): offline, with the rules evaluator."
+OFFLINE = "mtagent: no model is set (OPENAI_API_KEY, --base-url, --llm); working offline with the rules evaluator."
 FILES = "rate -s en.txt -t es.txt other.txt -l en-es"
 
 
@@ -131,10 +131,10 @@ def test_what_is_written_is_read_back_as_a_rating(name: str, files: Shell) -> No
         ("-s en.txt -t es.txt -l en-es --gate none", 2, "No such option"),
         ("-s en.txt -t es.txt -l en-es --context -1", 1, "context: input should be greater"),
         ("--run nothing", 1, "there is no store yet"),
-        ("--run r -s en.txt -l en-es", 2, "--run brings its texts, languages and terms with it: leave out -s, -l"),
+        ("--run r -s en.txt -l en-es", 2, "--run already defines the texts, languages and terms; leave out -s, -l"),
         ("--show 1", 1, "there is no store yet"),
         *(
-            (f"--show 1 {option}", 2, "--show prints a stored rating and takes no --")
+            (f"--show 1 {option}", 2, "--show prints a stored rating; leave out --")
             for option in ("--evaluator rules", "-s en.txt", "--systems es", "-o x.jsonl")
         ),
     ],
@@ -284,7 +284,7 @@ def test_a_failed_rating_is_a_line_with_an_error_and_the_same_command_retries_on
         assert [error is not None for error in errors] == [True, True, False, False, False, False]  # equal texts
         assert errors[0].startswith("BadRequest: ")
         assert "1: es failed: BadRequest" in done.err
-        assert "the same command again retries what failed" in done.err
+        assert "run the same command again to retry them" in done.err
         assert files(line).code == 0
         assert [o["error"] for o in files.objects("o.jsonl")] == [None] * 6
 

@@ -416,7 +416,7 @@ def test_a_file_is_trusted_until_it_changes(shell: Shell) -> None:
 
 
 def test_the_help_says_that_trust_is_stored_without_a_question(shell: Shell) -> None:
-    assert "The trust is stored at once, without a question." in " ".join(shell("config trust --help").out.split())
+    assert "The command doesn't ask before it stores the trust." in " ".join(shell("config trust --help").out.split())
 
 
 def test_trust_can_be_removed(shell: Shell) -> None:

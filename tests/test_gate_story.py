@@ -119,7 +119,7 @@ def test_two_hundred_decisions_make_a_gate_that_decides_on_the_whole_run_again_w
         paid = len(read_journal(log))
         done = shell("gate calibrate --run first --decisions -o gate.json")
         assert done.code == 0, done.err
-        assert "no model is asked: the run holds what its judges said" in done.err
+        assert "no requests needed: the run's own ratings are stored" in done.err
         second = shell.postedit(f"{PANEL} --calibration gate.json --name second -o second.txt")
         assert second.code == 0, second.err
         assert len(read_journal(log)) == paid

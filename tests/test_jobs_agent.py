@@ -199,8 +199,8 @@ def test_a_wrong_setting_is_refused_at_once(settings: dict[str, Any], complaint:
         (["a", "b"], ["x"], "2 sources and 1 translations"),
         ("abc", ["x"], "one text has one translation"),
         (["abc"], "x", "give a list of texts"),
-        (["a", None], ["x", "y"], "source 2 is no text"),
-        (["a", "b"], ["x", 3], "translation 2 is no text"),
+        (["a", None], ["x", "y"], "source 2: expected a text"),
+        (["a", "b"], ["x", 3], "translation 2: expected a text"),
     ],
 )
 def test_lists_that_do_not_fit_and_what_is_no_text_are_refused(sources: Any, translations: Any, complaint: str) -> None:
@@ -425,7 +425,7 @@ def test_the_source_language_may_be_left_to_the_system(model: bool) -> None:
 @pytest.mark.parametrize(("settings", "complaint"), [
     ({"run": "r"}, r"run: does nothing in an agent: name the run in agent\.run\(NAME\)"),
     ({"limit": 3}, "limit: does nothing"), ({"give_up_after": 3}, "give_up_after: does nothing"),
-    ({"llm": ForbiddenLLM(), "model": "m"}, "model: the model that you pass .* has settings of its own"),
+    ({"llm": ForbiddenLLM(), "model": "m"}, "model: the model that you pass .* has its own settings"),
     ({"llm": ForbiddenLLM(), "temperature": 0}, "temperature: the model that you pass"),
     ({"llm": ForbiddenLLM(), "api_key": "sk-x"}, "api_key: the model that you pass"),
     ({"llm": ForbiddenLLM(), "requests_per_minute": 6}, "requests_per_minute: the model that you pass"),
@@ -440,57 +440,57 @@ def test_the_source_language_may_be_left_to_the_system(model: bool) -> None:
     ({"translator": "nosuch"}, "unknown translator 'nosuch'"), ({"translator": "command:"}, "the command is empty"),
     ({"evaluator": "nosuch"}, "no evaluator 'nosuch'"), ({"judge": "nosuch"}, "no evaluator 'nosuch'"),
     ({"evaluator": "rubric-mqm:bogus=1", "model": "m"}, "no option 'bogus'"),
-    ({"gate": 5}, "5 isn't a gate: a gate is an object with"), ({"llm": 5}, "llm: 5 isn't a model"),
-    ({"llm": "nosuch"}, "no llm 'nosuch'"), ({"llms": {"judge": 5}}, "judge: 5 isn't a model"),
-    ({"llms": [ForbiddenLLM()]}, "llms: give a model for a role"),
+    ({"gate": 5}, "5 is no gate: a gate is an object with"), ({"llm": 5}, "llm: 5 is no model"),
+    ({"llm": "nosuch"}, "no llm 'nosuch'"), ({"llms": {"judge": 5}}, "judge: 5 is no model"),
+    ({"llms": [ForbiddenLLM()]}, "llms: expected a model for each role"),
     ({"llms": {"postedi": ForbiddenLLM()}}, "llms: no role 'postedi'; there are: translate, postedit"),
-    ({"headers": 5}, "headers: give names and texts"), ({"headers": {"a": "b\n"}}, "headers: 'a': a header is"),
-    ({"api_key": " "}, "api_key: must be a text"), ({"http_client": 5}, "http_client: 5 isn't an aiohttp"),
-    ({"on_step": 3}, "on_step: 3 cannot be called"), ({"on_call": 3}, "on_call: 3 cannot be called"),
-    ({"config_file": ""}, "config_file: '' is no path"), ({"keep": 5}, "keep: 5: give a file, or a list"),
-    ({"keep": ["", "x"]}, "keep: '' is no word"), ({"model": " "}, "model: is empty"),
-    ({"store": "."}, "is a folder: name a file"),
+    ({"headers": 5}, "headers: expected names and texts"), ({"headers": {"a": "b\n"}}, "headers: 'a': a header is"),
+    ({"api_key": " "}, "api_key: must be a text"), ({"http_client": 5}, "http_client: 5 is no aiohttp"),
+    ({"on_step": 3}, "on_step: expected a function, not 3"), ({"on_call": 3}, "on_call: expected a function, not 3"),
+    ({"config_file": ""}, "config_file: expected a path, not ''"), ({"keep": 5}, "keep: expected a file or a list"),
+    ({"keep": ["", "x"]}, "keep: expected words, not ''"), ({"model": " "}, "model: is empty"),
+    ({"store": "."}, "expected a file, but . is a folder"),
     ({"calibration": "/nosuch.json"}, "nosuch.json"), ({"budget": 5, "llm": ForbiddenLLM()}, "budget: the price of"),
     # what needs something else
-    *[({name: value}, f"{name}: no model is asked here: set OPENAI_API_KEY") for name, value in {
+    *[({name: value}, f"{name}: this agent uses no model; set OPENAI_API_KEY") for name, value in {
         "temperature": 0.5, "top_p": 0.5, "max_tokens": 5, "seed": 5, "reasoning_effort": "low", "timeout": 5,
         "deadline": 5, "requests_per_minute": 5, "tokens_per_minute": 5, "api_key_env": "NOSUCH", "budget": 5,
         "token_budget": 5, "headers": {"a": "b"},
     }.items()],
-    *[({name: value}, f"{name}: the gate guards asks no judge") for name, value in {
+    *[({name: value}, f"{name}: the gate guards uses no judge") for name, value in {
         "margin": 0.1, "samples": 3, "quorum": 2, "gate_calls": 3,
     }.items()],
-    ({"margin": 0.1, "gate": RateGate(Picky())}, r"margin: the gate that you pass \(gate\) has settings of its own"),
+    ({"margin": 0.1, "gate": RateGate(Picky())}, r"margin: the gate that you pass \(gate\) has its own settings"),
     ({"judge": Picky(), "gate": RateGate(Picky())}, "judge: the gate that you pass"),
-    ({"judge": Picky(), "gate": "guards"}, "judge: the gate guards asks no judge"),
+    ({"judge": Picky(), "gate": "guards"}, "judge: the gate guards uses no judge"),
     ({"quorum": 2, "judge": Picky()}, "quorum 2: needs as many judges, and there are 1: name more in judge"),
-    ({"samples": 3, "judge": Picky()}, "samples: the judges say the same each time"),
-    ({"samples": 3, "judge": "rules"}, "samples: the judges say the same each time"),
-    ({"judge_model": "m", "judge": "rules"}, "judge_model: no judge asks a model"),
-    ({"judge_model": "m", "model": "m", "gate": "guards"}, "judge_model: the gate guards asks no judge"),
-    ({"judge_model": "m", "model": "n", "stages": "t"}, "judge_model: translate edits nothing, and no judge is asked"),
-    ({"triage_above": 0.5}, "triage_above: 0.5 needs an evaluator that gives scores: set triage"),
-    ({"triage": Picky()}, "triage picky: no score is known from which a text is left alone: set triage_above"),
+    ({"samples": 3, "judge": Picky()}, "samples: the judges give the same rating each time"),
+    ({"samples": 3, "judge": "rules"}, "samples: the judges give the same rating each time"),
+    ({"judge_model": "m", "judge": "rules"}, "judge_model: the judges of this agent use no model"),
+    ({"judge_model": "m", "model": "m", "gate": "guards"}, "judge_model: the gate guards uses no judge"),
+    ({"judge_model": "m", "model": "n", "stages": "t"}, "judge_model: none of the stages \\(translate\\) edits"),
+    ({"triage_above": 0.5}, "triage_above: 0.5 is a score of no evaluator: set triage"),
+    ({"triage": Picky()}, "triage picky: nothing says from which score on a text is left alone: set triage_above"),
     ({"triage": Picky(), "triage_above": 0.5, "stages": "t", "model": "m"}, "triage has nothing to decide"),
     ({"proposals": 3}, "the gate guards asks no judge, and cannot choose the best of several texts"),
-    ({"proposals": 3, "evaluator": "rules", "judge": Picky()}, "proposals: the evaluator rules says the same each"),
-    ({"proposals": 3, "model": "m", "stages": "t"}, "proposals: there is no stage postedit in translate"),
-    ({"llms": {"translate": ForbiddenLLM()}, "translator": str.upper}, "llms: no model is asked as 'translate' here"),
+    ({"proposals": 3, "evaluator": "rules", "judge": Picky()}, "proposals: the evaluator rules gives the same"),
+    ({"proposals": 3, "model": "m", "stages": "t"}, "proposals: postedit is not among the stages \\(translate"),
+    ({"llms": {"translate": ForbiddenLLM()}, "translator": str.upper}, "llms: this agent uses no model as 'translate'"),
     ({"llms": {"judge": ForbiddenLLM()}, "judge_model": "m"}, r"judge_model: the model that you pass \(llm, llms\)"),
-    ({"translate": {"model": "m"}, "translator": str.upper}, "translate: no model is asked as 'translate' here"),
+    ({"translate": {"model": "m"}, "translator": str.upper}, "translate: this agent uses no model as 'translate'"),
     ({"postedit": {"temperature": 0.5}, "llm": ForbiddenLLM()}, "postedit: the model that you pass"),
-    ({"llm": ForbiddenLLM(), "evaluator": "rules", "stages": "pe", "gate": "guards"}, "llm: no model is asked here"),
-    ({"model": "m", "evaluator": "rules", "stages": "pe", "gate": "guards"}, "model: no model is asked here"),
-    ({"translator": str.upper, "stages": "pe"}, "translator: there is no stage translate in"),
-    ({"evaluator": "rules", "stages": "t", "model": "m"}, "evaluator: there is no stage postedit in translate"),
+    ({"llm": ForbiddenLLM(), "evaluator": "rules", "stages": "pe", "gate": "guards"}, "llm: this agent uses no model"),
+    ({"model": "m", "evaluator": "rules", "stages": "pe", "gate": "guards"}, "model: this agent uses no model"),
+    ({"translator": str.upper, "stages": "pe"}, "translator: translate is not among the stages"),
+    ({"evaluator": "rules", "stages": "t", "model": "m"}, "evaluator: postedit is not among the stages \\(translate"),
     ({"stages": "proofread"}, "the proofread stage asks a model, and there is none: set OPENAI_API_KEY"),
-    *[({name: value, "model": "m", "stages": "t"}, f"{name}: there is no stage postedit in translate")
+    *[({name: value, "model": "m", "stages": "t"}, f"{name}: postedit is not among the stages \\(translate")
       for name, value in {"fix": "asked", "forced": True, "on_ambiguous": "first", "rules_first": True}.items()],
-    ({"forced": True, "evaluator": Picky()}, "forced: this evaluator cannot be made to find errors"),
+    ({"forced": True, "evaluator": Picky()}, "forced: this evaluator cannot be forced to find errors"),
     ({"on_ambiguous": "first", "strategy": "paper", "model": "m"}, "on_ambiguous: the strategy paper replaces every"),
-    ({"strategy": "paper", "stages": "t", "model": "m"}, "strategy: translate edits nothing"),
-    ({"stop_when_error_free": False, "stages": "pe", "evaluator": "rules"}, "stop_when_error_free: there is one stage"),
-    ({"skip_guards": ["length"], "gate": "none", "model": "m"}, "skip_guards: the gate none checks nothing"),
+    ({"strategy": "paper", "stages": "t", "model": "m"}, "strategy: none of the stages \\(translate\\) edits"),
+    ({"stop_when_error_free": False, "stages": "pe", "evaluator": "rules"}, "stop_when_error_free: needs at least two"),
+    ({"skip_guards": ["length"], "gate": "none", "model": "m"}, "skip_guards: the gate none uses no guards"),
 ])  # fmt: skip
 def test_what_an_agent_cannot_do_is_refused_at_once(settings: dict[str, Any], complaint: str) -> None:
     with pytest.raises(ConfigError, match=complaint) as caught:
@@ -617,7 +617,7 @@ def test_a_run_is_stored_and_resumed_by_its_name(tmp_path: Path) -> None:
 def test_segments_of_a_run_have_ids_of_their_own(tmp_path: Path) -> None:
     run = Agent(llm=improving(), store=tmp_path / "s.db").run("r")
     twice = make_segments(["a", "b"], ["x", "y"], "en", "es") + make_segments(["c"], ["z"], "en", "es")
-    with pytest.raises(ConfigError, match=r"segments 1 and 3 have the same id '1', .* give each one its own"):
+    with pytest.raises(ConfigError, match=r"segments 1 and 3 share the id '1'; ids must be unique"):
         run.improve(twice)
     assert not (tmp_path / "s.db").exists(), "nothing was begun"
 
@@ -666,7 +666,7 @@ def test_with_a_store_nothing_is_paid_for_twice_and_an_unreadable_reply_is_not_k
 
 async def test_a_stream_of_texts_says_that_it_takes_segments() -> None:
     texts: Any = ["one"]
-    with pytest.raises(ConfigError, match=r"'one' is no Segment: make_segments\("):
+    with pytest.raises(ConfigError, match=r"expected a Segment, not 'one'; make_segments\("):
         [chain async for chain in Agent(str.upper).astream(texts)]
 
 

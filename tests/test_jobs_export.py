@@ -341,9 +341,9 @@ def test_a_submission_holds_one_stage_the_final_one_by_default(improved: Shell) 
         "r": IMPROVED, "r --systems given": TRANSLATIONS, "ratings --systems final": IMPROVED
     }.items():  # fmt: skip
         assert list(submitted(improved(f"export {line} --format wmt25").out).values()) == texts
-    several = "wmt25 holds one system a file: choose with --systems given|final"
+    several = "wmt25 has room for one system; choose it with --systems given|final"
     refused(improved, "export r --format wmt25 --systems final,given", several)
-    refused(improved, "export ratings --format wmt25", "choose with --systems given|postedit|final")
+    refused(improved, "export ratings --format wmt25", "choose it with --systems given|postedit|final")
 
 
 def wmt25(data: Path) -> list[tuple[str, str, str, str]]:
@@ -420,7 +420,7 @@ def test_a_segment_without_translation_is_an_empty_line_reported_with_exit_code_
     for form in ("stages", "mtme"):
         done = shell(f"export r --format {form} -o {form}")
         assert done.code == 3
-        assert "mtagent: segments without a translation, which is left empty: 1 (first: '2')" in done.err
+        assert "mtagent: segments without a translation, whose lines are empty: 1 (first: '2')" in done.err
     assert shell.read("stages/r.final.txt") == ["B.", "", "D."]
     assert shell.read("mtme/system-outputs/en-de/given.txt") == ["B.", "", "D."]
     assert shell.read("mtme/sources/en-de.txt") == ["A.", "x", "C."]
@@ -479,7 +479,7 @@ def test_a_folder_that_is_not_empty_is_written_to_only_with_force(improved: Shel
     assert len(files(improved.folder / "set")) == 2
     done = improved("export r --format mtme -o set --force")
     assert done.code == 0
-    assert "other files in set, left as they are: 1" in done.err
+    assert "other files in set, which were not changed: 1" in done.err
     assert improved.read("set/notes.txt") == ["mine"]
     assert improved.read("set/sources/en-es.txt") == SOURCES
     before = files(improved.folder / "set")
@@ -534,7 +534,7 @@ def test_places_that_cannot_be_written_to_are_refused(improved: Shell) -> None:
 def test_a_run_that_is_not_complete_is_exported_only_on_demand(shell: Shell) -> None:
     store(shell, chain(1, "A.", "B."), total=2)
     for line in ("export r --format stages -o texts", "export r -o texts.txt"):
-        refused(shell, line, "run 'r': only 1 of 2 segments were tried")
+        refused(shell, line, "run 'r': is incomplete, with 1 of 2 segments")
         assert not (shell.folder / line.split()[-1]).exists()
         assert shell(f"{line} --partial").code == 0
     store(shell, name="empty", total=1)
@@ -544,11 +544,11 @@ def test_a_run_that_is_not_complete_is_exported_only_on_demand(shell: Shell) -> 
 @pytest.mark.parametrize(
     ("line", "code", "said"),
     [
-        ("export r --format mtme", 2, "--format mtme writes a folder: give -o DIR"),
-        ("export r --format stages", 2, "--format stages writes a folder: give -o DIR"),
-        ("export r --systems final", 2, "--systems is for the formats mtme, marot, wmt25, stages"),
-        ("export r --format wmt25 --like en.txt", 2, "--details, --like and --only are for the run's own output"),
-        ("export r --format wmt25 --escape", 2, "--escape is for --format mtme"),
+        ("export r --format mtme", 2, "--format mtme writes a folder; name it with -o DIR"),
+        ("export r --format stages", 2, "--format stages writes a folder; name it with -o DIR"),
+        ("export r --systems final", 2, "--systems needs a --format for other tools: mtme, marot, wmt25, stages"),
+        ("export r --format wmt25 --like en.txt", 2, "--format wmt25 cannot be combined with --details, --like"),
+        ("export r --format wmt25 --escape", 2, "--escape needs --format mtme"),
         ("export r --format wmt25 --systems best", 1, "run 'r': there is no system 'best'; there are: given, postedit"),
         ("export q --format wmt25", 1, "there is no run 'q'"),
         ("export r --format wmt25 --store none.db", 1, "none.db: there is no store yet"),

@@ -80,7 +80,7 @@ def test_whatever_holds_texts_is_rated_in_the_order_of_inputs_and_systems_with_t
         ({"one"}, ["uno"], None, "give a list of texts as sources, not set {'one'}"),
         ("one", ["uno"], None, "give a list of texts, not one text"),
         (["one"], {"a": "uno"}, None, "give a list of texts, not one text"),
-        (["one"], [None], None, "translation 1 is no text but None"),
+        (["one"], [None], None, "translation 1: expected a text, not None"),
     ],
 )
 def test_lists_that_do_not_fit_and_what_is_no_list_of_texts_are_refused(

@@ -182,7 +182,10 @@ def test_a_gate_is_checked_on_other_data(shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("-e a.jsonl --judge a", "gate.json: asks 2 judges (a, b): name each with --judge, in order"),
+        (
+            "-e a.jsonl --judge a",
+            "gate.json: the gate has 2 judges (a, b), and --judge names 1; name each one, in this order",
+        ),
         (
             "-e a.jsonl b.jsonl --judge b --judge a",
             "b: the gate was calibrated for a|v:1, and these scores are of b|v:1",

@@ -77,7 +77,7 @@ def test_preferences_and_the_judgements_in_the_run_make_a_gate_and_no_model_is_a
     preferences(shell)
     done = calibrated(shell)
     assert done.code == 0, done.err
-    assert "no model is asked: the run holds what its judges said" in done.err
+    assert "no requests needed: the run's own ratings are stored" in done.err
     assert done.err.splitlines()[0] == "mtagent: 60 of 60 edits of first, labelled ones"
     assert done.last.startswith("mtagent: gate.json is worth +")
     assert "the gate beats leaving all as it was; the gate beats accepting all" in done.last
@@ -103,7 +103,7 @@ def test_what_people_accepted_and_rejected_makes_the_same_gate(shell: Shell) -> 
     assert shell("decide first d.csv").code == 0
     done = calibrated(shell, "--decisions -o decided.json")
     assert (done.code, done.err.splitlines()[0]) == (0, "mtagent: 50 of 60 edits of first, labelled ones")
-    assert "no model is asked: the run holds what its judges said" in done.err
+    assert "no requests needed: the run's own ratings are stored" in done.err
     made, other = read(shell.folder / "decided.json"), read(shell.folder / "gate.json")
     assert made.gain == other.gain
     assert (made.human, [source.option for source in made.data]) == ("decisions", ["--run", "--decisions"])
@@ -265,11 +265,11 @@ def test_another_language_pair_is_left_out_if_one_is_named(shell: Shell) -> None
 
 
 @pytest.mark.parametrize(("line", "error"), [
-    ("--judge rules", "who labels the edits? Give --decisions, --human FILE, or --teacher NAME:model=MODEL; one of"),
-    ("--judge rules --teacher rules:x=1 --human labels.tsv", "who labels the edits?"),
-    ("--human labels.tsv --before given --after final", "--run brings the edits with it: leave out --before"),
+    ("--judge rules", "expected one source of labels; give either --decisions, --human FILE, or --teacher NAME"),
+    ("--judge rules --teacher rules:x=1 --human labels.tsv", "expected one source of labels"),
+    ("--human labels.tsv --before given --after final", "a chain run (--run) contains its edits; leave out --before"),
     ("--run second --judge rules --teacher spans-file", "--teacher and --decisions label the edits of one chain run"),
-    ("--pairs labels.tsv --budget 3", "--run brings the edits with it: leave out --pairs"),
+    ("--pairs labels.tsv --budget 3", "a chain run (--run) contains its edits; leave out --pairs"),
 ])  # fmt: skip
 def test_wrong_usage(line: str, error: str, shell: Shell) -> None:
     run(shell)
@@ -281,7 +281,7 @@ def test_wrong_usage(line: str, error: str, shell: Shell) -> None:
 def test_scores_that_are_read_need_no_model(shell: Shell) -> None:
     done = shell("gate calibrate --pairs pairs.tsv --budget 3")
     assert done.code == 2
-    assert "--budget: scores are read and no model is asked, unless --run names a chain run" in done.err
+    assert "--budget: needs a chain run (--run); from files of scores the gate is learned without a model" in done.err
 
 
 # --- a teacher

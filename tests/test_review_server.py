@@ -433,9 +433,7 @@ def test_a_store_that_cannot_be_written_is_said_at_the_start(tmp_path: Path) -> 
     (tmp_path / "store.db-shm").mkdir()  # as on read-only media, SQLite cannot make its own files
     done = run(tmp_path, "review", "run", "--no-browser", "--port", "0", "--idle", "1s")
     assert done.code == 0
-    assert re.search(
-        r"mtagent: decisions cannot be stored now, and would wait in the browser: .* is read-only", done.err
-    )
+    assert re.search(r"mtagent: cannot store decisions now, so they wait in the browser: .* is read-only", done.err)
 
 
 def test_ctrl_c_while_it_is_loaded_is_not_lost_in_a_finalizer(tmp_path: Path) -> None:

@@ -42,9 +42,9 @@ def test_a_line_of_the_key_file_names_limits_in_any_order() -> None:
 @pytest.mark.parametrize(
     ("line", "problem"),
     [
-        ("ana:secret", "keys:2: not a key: write NAME:sha256:HEX"),
-        (f"ana:sha256:{'a' * 64}:many", "keys:2: 'many' is not a limit"),
-        (f"first:sha256:{'a' * 64}", "keys:2: a second key with the name 'first'"),
+        ("ana:secret", "keys:2: expected NAME:sha256:HEX"),
+        (f"ana:sha256:{'a' * 64}:many", "keys:2: expected a limit such as .*, not 'many'"),
+        (f"first:sha256:{'a' * 64}", "keys:2: a second key is called 'first'"),
     ],
 )
 def test_a_bad_line_of_the_key_file_is_named(line: str, problem: str) -> None:
@@ -81,8 +81,8 @@ async def test_while_the_key_file_is_broken_or_gone_the_keys_stay_and_the_log_sa
                 path.write_text(broken, encoding="utf-8")
             assert await statuses() == [200, 200, 403]
             (problem,) = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
-            assert problem.startswith("the keys stay as they were: ")
-            assert ("keys.txt:2: not a key" if broken else "cannot be read") in problem
+            assert problem.startswith("the former keys remain valid: ")
+            assert ("keys.txt:2: expected NAME:sha256" if broken else "cannot be read") in problem
         key_file(tmp_path, bo="")
         assert await statuses() == [403, 403, 200]
 
@@ -232,7 +232,7 @@ async def test_large_bodies_and_many_or_long_texts_are_refused() -> None:
         declared = await client.post("/v2/translate", content=b"x" * 2001)
         assert (declared.status_code, declared.json()) == (
             413,
-            {"message": "the body is too large: the most is 2000 bytes"},
+            {"message": "the body is too large; the limit is 2000 bytes"},
         )
 
         async def pieces() -> AsyncIterator[bytes]:
@@ -241,10 +241,13 @@ async def test_large_bodies_and_many_or_long_texts_are_refused() -> None:
 
         assert (await client.post("/translate", content=pieces())).status_code == 413
         long = await client.post("/translate", json=ONE | {"q": "x" * 101})
-        assert (long.status_code, long.json()) == (413, {"error": "a text is too long: the most is 100 characters"})
+        assert (long.status_code, long.json()) == (413, {"error": "a text is too long; the limit is 100 characters"})
     async with asking(Service(translator=shout)) as client:
         many = await client.post("/v1/improve", json=THREE | {"segments": [{"source": "a"}] * 10_000})
-        assert (many.status_code, many.json()["error"]) == (413, "10000 texts are too many: the most is 50 a request")
+        assert (many.status_code, many.json()["error"]) == (
+            413,
+            "10000 texts are too many; the limit is 50 per request",
+        )
 
 
 async def test_a_foreign_host_and_a_page_of_another_origin_are_refused() -> None:
@@ -283,7 +286,7 @@ async def test_half_of_a_character_is_no_text_and_a_source_language_that_nobody_
         half = await client.post("/translate", content=b'{"q": "a \\ud800", "source": "en", "target": "es"}')
         assert (half.status_code, half.json()) == (
             400,
-            {"error": "a text holds half of a character (a lone surrogate)"},
+            {"error": "a text contains half of a character (a lone surrogate)"},
         )
     translator = CallableTranslator(lambda text, source, target: text, langs=["en", "es"])
     async with asking(Service(translator=translator)) as client:
@@ -364,13 +367,13 @@ async def test_where_the_models_refuse_all_work_the_answer_is_the_mt_alone_and_t
 
 
 async def test_stages_that_do_not_translate_are_refused_beside_a_translator_and_else_say_so() -> None:
-    with pytest.raises(ConfigError, match="--stages: the first one is translate"):
+    with pytest.raises(ConfigError, match="--stages: with a --translator the first stage must be"):
         Service(Config(stages="pe"), translator=shout, llm=improving())  # type: ignore[arg-type]
     async with asking(Service(Config(stages="pe"), llm=improving())) as client:  # type: ignore[arg-type]
         answer = await client.post("/translate", json=ONE)
         assert (answer.status_code, answer.json()["error"]) == (
             400,
-            "this server does not translate: give translations to /v1/improve",
+            "this server does not translate; send translations to /v1/improve",
         )
 
 
@@ -420,7 +423,7 @@ async def test_health_and_refusal_while_closing_and_too_many_at_once(tmp_path: P
         await free.wait()
         return text
 
-    service = Service(translator=slow, limits=Limits(under_way=1))
+    service = Service(translator=slow, limits=Limits(in_flight=1))
     async with asking(service) as client:
         assert (await client.get("/healthz")).json() == {"status": "ok"}
         first = asyncio.create_task(client.post("/translate", json=ONE))

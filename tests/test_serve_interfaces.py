@@ -40,8 +40,8 @@ async def test_libretranslate_translates_a_text_a_list_and_a_form() -> None:
         ({"q": "a", "source": "en", "target": "klingonish"}, 400, "unknown language 'klingonish'"),
         ({"q": 7, "source": "en", "target": "es"}, 400, "q.str: Input should be a valid string"),
         ({"q": "a", "source": "en", "target": "es", "format": "pdf"}, 400, "format: Input should be 'text' or 'html'"),
-        ({"q": ["a"] * 51, "source": "en", "target": "es"}, 413, "51 texts are too many: the most is 50 a request"),
-        ([1], 400, "the body is no JSON object"),
+        ({"q": ["a"] * 51, "source": "en", "target": "es"}, 413, "51 texts are too many; the limit is 50 per request"),
+        ([1], 400, "the body is not a JSON object"),
     ],
 )
 async def test_libretranslate_refuses_in_its_own_form(body: Any, status: int, message: str) -> None:
@@ -162,7 +162,7 @@ async def test_deepl_languages_by_kind() -> None:
         ]
         targets = (await client.get("/v2/languages?type=target")).json()
         assert [entry["language"] for entry in targets] == ["EN", "PT-BR"]
-        assert (await client.get("/v2/languages?type=other")).json() == {"message": "type is source or target"}
+        assert (await client.get("/v2/languages?type=other")).json() == {"message": "type must be source or target"}
 
 
 async def test_glossaries_are_made_listed_changed_and_deleted() -> None:

@@ -183,7 +183,7 @@ def command(**options: Any) -> None:
     """Compare, and print the tables."""
     form, width, names = (options.pop(name) for name in ("form", "width", "runs"))
     scoring = ScoreOptions(options.pop("metrics") or ScoreOptions.metrics, comet_python=options.pop("comet_python"))
-    offered.tell_licences(each_once(scoring.metrics))
+    offered.print_licences(each_once(scoring.metrics))
     reference, shared, prices = (options.pop(name) for name in ("reference", "shared", "prices"))
     config = offered.read_config(options)
     pairs = compare_variants(names, config, scoring=scoring, reference=reference, shared=shared, prices=prices)

@@ -133,7 +133,7 @@ def command(**options: Any) -> None:
     if dry_run:
         estimated(experiments, config, show)
         return
-    offered.tell_licences(each_once(metrics))
+    offered.print_licences(each_once(metrics))
     for experiment in experiments:  # a metric that cannot score is found before anything is paid for
         make_metrics(metrics, experiment.segments[0].target_lang, comet_python=comet)
     variants, failed = [], 0

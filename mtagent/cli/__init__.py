@@ -23,32 +23,37 @@ if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
 
 T = TypeVar("T")
-STOPPED = "mtagent: stopped. What was finished is stored: the same command again goes on from there."
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# name: (module, or module:object; the line that `mtagent --help` shows). A module is imported when its command is used.
-COMMANDS = {
-    "translate": ("mtagent.cli.improve:translate", "Translate a file and improve the translation."),
-    "postedit": ("mtagent.cli.improve:postedit", "Improve a given translation."),
-    "rate": ("mtagent.cli.rate", "Rate translations: scores and error spans."),
-    "estimate": ("mtagent.cli.estimate", "What a run would cost: tokens and dollars by stage."),
-    "score": ("mtagent.cli.score", "Score translations: BLEU, chrF, TER, scores of other tools."),
-    "compare": ("mtagent.cli.compare", "What each stage of a run gains, edits and costs; several runs; other systems."),
-    "meta-eval": ("mtagent.cli.meta_eval", "How well evaluators and metrics agree with people."),
-    "report": ("mtagent.cli.report", "A run on one page: what was changed, was it worth it, every segment."),
-    "demo": ("mtagent.cli.demo", "Show the whole chain on a small sample; asks no model."),
-    "serve": ("mtagent.cli.serve:serve", "Serve improved translations to tools that speak LibreTranslate or DeepL."),
-    "gate": ("mtagent.cli.gate", "Calibrate the gate on human judgement."),
-    "config": ("mtagent.cli.config", "Print the effective configuration, or trust the file that holds it."),
-    "runs": ("mtagent.cli.runs", "List, show and delete stored runs."),
-    "export": (
-        "mtagent.cli.export",
-        "Write what a run holds: its texts and details, its ratings, files for other tools.",
-    ),
-    "review": ("mtagent.cli.review", "Decide on the edits of runs in the browser."),
-    "accept": ("mtagent.cli.decide:accept", "Let edits stand, also refused ones; approve segments."),
-    "revert": ("mtagent.cli.decide:revert", "Take back edits, or all edits of a segment."),
-    "decide": ("mtagent.cli.decide:decide", "Take over decisions from a table, or write one to fill in."),
+STOPPED = "mtagent: stopped. Finished work is stored; run the same command again to continue."
+_DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# group: {name: (module, or module:object; the line that `mtagent --help` shows)}. A module is imported when its command
+# is used.
+COMMAND_GROUPS = {
+    "Improve translations": {
+        "demo": ("mtagent.cli.demo", "Show the whole chain on a small sample, without a model."),
+        "translate": ("mtagent.cli.improve:translate", "Translate a file and improve the translation."),
+        "postedit": ("mtagent.cli.improve:postedit", "Improve an existing translation."),
+        "serve": ("mtagent.cli.serve:serve", "Serve improved translations through LibreTranslate's or DeepL's API."),
+        "estimate": ("mtagent.cli.estimate", "Estimate the calls, tokens and dollars of a run."),
+        "config": ("mtagent.cli.config", "Print the effective configuration, or trust a settings file."),
+    },
+    "Use and review results": {
+        "runs": ("mtagent.cli.runs", "List, show and delete stored runs."),
+        "report": ("mtagent.cli.report", "Write a report of a run: changes, costs and every segment."),
+        "export": ("mtagent.cli.export", "Write a run's texts, details or ratings, also for other tools."),
+        "review": ("mtagent.cli.review", "Decide on the edits of runs in the browser."),
+        "accept": ("mtagent.cli.decide:accept", "Accept edits, including refused ones, or approve whole segments."),
+        "revert": ("mtagent.cli.decide:revert", "Take back edits, or all edits of a segment."),
+        "decide": ("mtagent.cli.decide:decide", "Import decisions from a table, or export a table to fill in."),
+    },
+    "Measure": {
+        "rate": ("mtagent.cli.rate", "Rate translations with an evaluator: scores and error spans."),
+        "score": ("mtagent.cli.score", "Score translations with metrics: BLEU, chrF, TER, COMET."),
+        "compare": ("mtagent.cli.compare", "Compare stages, runs and other systems: scores, edits and costs."),
+        "meta-eval": ("mtagent.cli.meta_eval", "Measure how well evaluators and metrics agree with people."),
+        "gate": ("mtagent.cli.gate", "Calibrate the gate on human judgement."),
+    },
 }
+COMMANDS = {name: entry for group in COMMAND_GROUPS.values() for name, entry in group.items()}
 
 EXAMPLES = """\b
 Examples:
@@ -66,11 +71,11 @@ class LazyGroup(click.Group):
     """Imports a command only when it is used, so that ``--help`` is quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names in the order in which a user meets them."""
+        """The names of all commands, group by group."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, imported now."""
+        """Import the command and return it."""
         if cmd_name not in COMMANDS:
             return None
         from importlib import import_module
@@ -84,17 +89,21 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that ``args`` begin with; a misspelt one gets the nearest name."""
+        """Find the command that ``args`` begin with; the error for an unknown one suggests the closest name."""
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            near = get_close_matches(args[0], COMMANDS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else "`mtagent --help` lists them"
-            ctx.fail(f"no command {args[0]!r}; {hint}")
+            close_names = get_close_matches(args[0], COMMANDS, n=1)
+            if close_names:
+                ctx.fail(f"unknown command {args[0]!r}; did you mean {close_names[0]!r}?")
+            ctx.fail(f"unknown command {args[0]!r}; `mtagent --help` lists the commands")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The table of commands, without importing any."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+        """Write the tables of commands without importing any command."""
+        width = max(len(name) for name in COMMANDS)
+        for title, group in COMMAND_GROUPS.items():
+            with formatter.section(title):
+                # The names are padded, so that the descriptions of all groups begin in one column.
+                formatter.write_dl([(name.ljust(width), line) for name, (_, line) in group.items()])
 
 
 @click.group(cls=LazyGroup, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
@@ -102,9 +111,9 @@ class LazyGroup(click.Group):
 def cli() -> None:
     """Improve machine translation: Translate, Postedit, Proofread.
 
-    Every change is checked, and kept only where it is no worse. The texts go to standard output or -o, all else to
-    standard error. Exit codes: 0 all done, 1 an error, 2 wrong usage, 3 some segments failed and kept the last
-    accepted text, 4 the budget is spent, 5 the server asks to come back later.
+    Every change is checked and kept only if the text doesn't get worse. Texts go to standard output or -o, everything
+    else to standard error. Exit codes: 0 all done, 1 an error, 2 wrong usage, 3 some segments failed and kept their
+    last accepted text, 4 the budget is spent, 5 the server asked to retry later.
     """
     from mtagent.formats.files import remove_stale
 
@@ -118,9 +127,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(command: click.Command, arguments: Sequence[str] | None = None) -> None:
-    """Run ``command``; our own errors become one line and exit code 1, 4 or 5.
+    """Run ``command``; errors of this project become one line and exit code 1, 4 or 5.
 
-    Where nobody reads the output any more (`| head`), click ends the command with exit code 1 and without a word.
+    If the reader of the output has gone (`| head`), click ends the command silently with exit code 1.
     """
     stopped_by = signal.SIGINT
     try:
@@ -136,18 +145,19 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> None:
         sys.exit(error.exit_code)
     except MtagentError as error:
         say(f"mtagent: {error}")
-        for line in error.lines if isinstance(error, UntrustedSettings) else ():
-            say(line)
+        if isinstance(error, UntrustedSettings):
+            for line in error.lines:
+                say(line)
         try:
             sys.stdout.flush()
         except OSError:
             _discard_output()
-        sys.exit(4 if isinstance(error, BudgetSpent) else 5 if isinstance(error, ServerPaused) else 1)
+        sys.exit(_exit_code(error))
     except OSError as error:
-        if error.errno not in _FULL or error.filename is not None:
+        if error.errno not in _DISK_FULL or error.filename is not None:
             raise
         _discard_output()
-        say(f"mtagent: the output cannot be written: {str(error.strerror).lower()}")
+        say(f"mtagent: cannot write the output: {str(error.strerror).lower()}")
         sys.exit(1)
     except (click.Abort, KeyboardInterrupt):
         signal.signal(signal.SIGINT, lambda *_: os._exit(130))  # threads may keep the process waiting
@@ -156,61 +166,73 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> None:
         sys.exit(128 + stopped_by)
 
 
+def _exit_code(error: MtagentError) -> int:
+    if isinstance(error, BudgetSpent):
+        return 4
+    if isinstance(error, ServerPaused):
+        return 5
+    return 1
+
+
 @contextmanager
 def _stoppable() -> Iterator[list[signal.Signals]]:
-    """SIGTERM and SIGHUP stop a command as Ctrl-C does, so that no copy of people's texts and no process is left.
+    """Stop a command on SIGTERM and SIGHUP as on Ctrl-C, so that it removes temporary copies and ends its processes.
 
-    Yields the list of those that came. A signal that is ignored (`nohup`) stays ignored.
+    Yields the list of the signals received. An ignored signal (`nohup`) stays ignored.
     """
-    came: list[signal.Signals] = []
+    received: list[signal.Signals] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
-        came.append(signal.Signals(number))
+        received.append(signal.Signals(number))
         signal.signal(number, signal.SIG_DFL)  # a second one ends the process at once
-        interrupt = signal.getsignal(signal.SIGINT)  # asyncio has its own while it runs
+        interrupt = signal.getsignal(signal.SIGINT)  # while asyncio runs, its handler
         if not callable(interrupt):
             raise KeyboardInterrupt
         interrupt(signal.SIGINT, frame)
 
-    heard = [number for name in ("SIGTERM", "SIGHUP") if (number := getattr(signal, name, None)) is not None]
-    if threading.current_thread() is not threading.main_thread():
-        heard = []
-    heard = [number for number in heard if signal.getsignal(number) is signal.SIG_DFL]
-    for number in heard:
+    handled = []
+    if threading.current_thread() is threading.main_thread():  # only there may Python set handlers
+        for name in ("SIGTERM", "SIGHUP"):
+            number = getattr(signal, name, None)  # Windows has no SIGHUP
+            if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+                handled.append(number)
+    for number in handled:
         signal.signal(number, stop)
     try:
-        yield came
+        yield received
     finally:
-        for number in heard:
+        for number in handled:
             signal.signal(number, signal.SIG_DFL)
 
 
 @contextmanager
 def ended_at_once() -> Iterator[None]:
-    """Ctrl-C ends the process at once, for commands that have nothing to finish.
+    """End the process at once on Ctrl-C; for commands that have nothing to finish.
 
-    A KeyboardInterrupt is no way to end one that still imports its modules: where it meets a finalizer, it is lost.
+    A KeyboardInterrupt can't end a command that is still importing modules: one raised in a finalizer is lost.
     """
-    heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    heeded = heeded and threading.current_thread() is threading.main_thread()
-    if heeded:
-        signal.signal(signal.SIGINT, _leave)
+    sets_handler = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    sets_handler = sets_handler and threading.current_thread() is threading.main_thread()
+    if sets_handler:
+        signal.signal(signal.SIGINT, _exit_now)
     try:
         yield
     finally:
-        if heeded:
+        if sets_handler:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def _leave(*_: object) -> None:
+def _exit_now(*_: object) -> None:
     with suppress(OSError):  # the terminal may be gone
         os.write(2, f"\n{STOPPED}\n".encode())
     os._exit(130)
 
 
 def run_async(main: Coroutine[Any, Any, T], loop_factory: Callable[[], AbstractEventLoop] | None = None) -> T:
-    """``asyncio.run``, but a second Ctrl-C ends the process at once, whatever is still being closed."""
+    """Run ``main`` as ``asyncio.run`` does, but end the process at once on a second Ctrl-C, even during clean-up."""
     import asyncio  # here, so that `mtagent --help` is quick
+
+    sets_handler = signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
     interrupted = False
 
@@ -221,14 +243,13 @@ def run_async(main: Coroutine[Any, Any, T], loop_factory: Callable[[], AbstractE
         def cancel(*_: object) -> None:
             nonlocal interrupted
             interrupted = True
-            signal.signal(signal.SIGINT, _leave)
+            signal.signal(signal.SIGINT, _exit_now)
             loop.call_soon_threadsafe(task.cancel)
 
-        if heeded:
+        if sets_handler:
             signal.signal(signal.SIGINT, cancel)
         return await main
 
-    heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     try:
         with asyncio.Runner(loop_factory=loop_factory) as runner:
             return runner.run(guarded())
@@ -237,10 +258,10 @@ def run_async(main: Coroutine[Any, Any, T], loop_factory: Callable[[], AbstractE
             raise KeyboardInterrupt from None
         raise
     finally:
-        if heeded and not interrupted:
+        if sets_handler and not interrupted:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _discard_output() -> None:
-    """What is left in the buffer goes nowhere: Python would try, and fail, once more when it ends."""
+    """Send the rest of the buffer nowhere; otherwise Python would try to write it, and fail, when it exits."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)

@@ -1,4 +1,4 @@
-"""``mtagent compare``: what each stage of a run gains, edits and costs; several runs, and other systems."""
+"""``mtagent compare``: compare the stages of runs and other systems by scores, edits, outcomes and costs."""
 
 from __future__ import annotations
 
@@ -36,33 +36,46 @@ FORMATS = (*table.FORMS, "json", "csv", "tsv")
 @click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN…")
 @click.option(
     "--baseline", "baselines", multiple=True, metavar="[NAME=]FILE",
-    help="Another system's translations of the same segments, line-aligned; named like the file or NAME.",
+    help="File of another system's translations, line-aligned; the system is called NAME, or like the file. "
+    "Repeatable.",
 )  # fmt: skip
-@click.option("-r", "--reference", type=FILE, help="References, line-aligned, in place of the run's own.")
+@click.option("-r", "--reference", type=FILE, help="File of references, line-aligned, to use instead of the run's own.")
 @with_options(METRIC_OPTIONS)
 @click.option(
-    "--deciding", metavar="METRIC", help="Regressions and gains go by this one.  [default: chrF2, else the first]"
+    "--deciding",
+    metavar="METRIC",
+    help="Metric that decides whether a text got better or worse.  [default: chrF2, else the first]",
 )
-@click.option("--by", multiple=True, metavar="|".join(GROUPINGS), help="Scores by part as well; several with commas.")
-@click.option("--shared", is_flag=True, help="Compare the segments that all runs have, and leave out the others.")
-@click.option("--prices", type=FILE, metavar="FILE.toml", help="Compute dollars anew, by prices of your own.")
-@click.option("-f", "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option("--by", multiple=True, metavar="|".join(GROUPINGS), help="Also score groups of segments; repeatable.")
+@click.option("--shared", is_flag=True, help="Compare only the segments that all runs have.")
+@click.option("--prices", type=FILE, metavar="FILE.toml", help="File of your own prices, to recompute the dollars.")
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="Format of the output.",
+)
 @with_options(WIDTH_OPTION)
 @with_options(RESAMPLING_OPTIONS)
 @with_options(RUN_OPTIONS)
 def command(**options: Any) -> None:
     """Compare the stages of stored runs: scores, edits, outcomes and costs.
 
-    A row for the texts as given, after each stage, and at the end, for each run; and for other systems (--baseline).
-    Each row has the difference to the one before. What the columns mean is in docs/reference/scores.md.
+    The table has a row for the given texts, for the texts after each stage and for the final texts of each run, and a
+    row for each other system (--baseline). Differences are to the row before. docs/reference/scores.md explains the
+    columns.
     """
-    form, width, by = options.pop("form"), options.pop("width"), names_in(options.pop("by"))
-    if unknown := [name for name in by if name not in GROUPINGS]:
-        raise click.UsageError(f"--by {unknown[0]}: there are {', '.join(GROUPINGS)}")
+    form, width, groupings = options.pop("form"), options.pop("width"), names_in(options.pop("by"))
+    for name in groupings:
+        if name not in GROUPINGS:
+            raise click.UsageError(f"--by {name}: expected one of {', '.join(GROUPINGS)}")
     comparison = compare_runs(
         options.pop("runs"),
         scoring=read_score_options(options),
-        by=[name for name in GROUPINGS if name in by],
+        by=[name for name in GROUPINGS if name in groupings],
         baselines=[named_translation(spec) for spec in options.pop("baselines")],
         reference=options.pop("reference"),
         deciding=options.pop("deciding"),
@@ -73,7 +86,8 @@ def command(**options: Any) -> None:
     if form == "json":
         display(compare_tables.as_json(comparison))
     elif form in ("csv", "tsv"):
-        hand_out(compare_tables.flat(comparison, "," if form == "csv" else "\t"))
+        delimiter = "," if form == "csv" else "\t"
+        hand_out(compare_tables.flat(comparison, delimiter))
         for warning in comparison.warnings:
             say(f"mtagent: warning: {warning}")
     else:

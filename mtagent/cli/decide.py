@@ -25,49 +25,51 @@ _MOST_REMARKS = 20
 ACCEPT_EXAMPLES = """\b
 Examples:
   mtagent runs show postedit-1a2b3c4d 17               # the edits of segment 17, with their numbers
-  mtagent accept postedit-1a2b3c4d 17 --edit 2         # also one that a guard or the gate refused
+  mtagent accept postedit-1a2b3c4d 17 --edit 2         # even if a guard or the gate refused it
   mtagent accept postedit-1a2b3c4d --where guard=numbers
-  mtagent accept postedit-1a2b3c4d 17 18               # these two are right as they stand
+  mtagent accept postedit-1a2b3c4d 17 18               # approve both segments as they are
   mtagent accept postedit-1a2b3c4d 17 --undo
 """
 REVERT_EXAMPLES = """\b
 Examples:
   mtagent runs show postedit-1a2b3c4d 17               # the edits of segment 17, with their numbers
   mtagent revert postedit-1a2b3c4d 17 --edit 2 --edit 5
-  mtagent revert postedit-1a2b3c4d 17                  # the given text again
+  mtagent revert postedit-1a2b3c4d 17                  # restore the given text
   mtagent revert postedit-1a2b3c4d --where category=style --reason "not our style"
   mtagent revert postedit-1a2b3c4d 17 --undo
 """
 DECIDE_EXAMPLES = """\b
 Examples:
-  mtagent decide postedit-1a2b3c4d --export decisions.csv     # a row for each edit, to fill in
+  mtagent decide postedit-1a2b3c4d --export decisions.csv     # one row per edit, to fill in
   mtagent decide postedit-1a2b3c4d decisions.csv
 """
 
 
 def user() -> str:
-    """Who decides, unless --who names somebody."""
+    """The name of the user, who decides unless --who names somebody else."""
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a container may have no user names
         return ""
 
 
-WHO = click.option("--who", metavar="NAME", help="Who decides.  [default: the user of this machine]")
+WHO = click.option("--who", metavar="NAME", help="Name of the person who decides.  [default: your user name]")
 
 
 def _on_edits(command: Callable[..., None]) -> Callable[..., None]:
     for decorate in reversed([
         click.argument("run"),
         click.argument("segments", nargs=-1, metavar="[SEGMENT]…"),
-        click.option("--edit", "numbers", type=int, multiple=True, metavar="N", help="Only this edit; repeatable."),
+        click.option(
+            "--edit", "numbers", type=int, multiple=True, metavar="N", help="Choose this edit only; repeatable.",
+        ),
         click.option(
             "--where", multiple=True, metavar="KEY=VALUE",
-            help="Only edits with this guard, category, severity, outcome, stage, judge, document or domain, in all "
-            "segments if none is named. Repeatable: all must hold.",
+            help="Choose edits by guard, category, severity, outcome, stage, judge, document or domain, in all "
+            "segments unless you name some. Repeatable: an edit must meet all conditions.",
         ),
-        click.option("--undo", is_flag=True, help="Take back what was decided on them."),
-        click.option("--reason", metavar="TEXT", help="Why; it is stored with the decision."),
+        click.option("--undo", is_flag=True, help="Take back earlier decisions on them."),
+        click.option("--reason", metavar="TEXT", help="Reason to store with the decision."),
         WHO,
         with_options(STORE_OPTION),
     ]):  # fmt: skip
@@ -113,15 +115,18 @@ def _decide(
     from mtagent.jobs.decision_batch import EditFilter, decide
 
     if not segments and not where:
-        raise click.UsageError("on which edits? Name segments, or choose edits of all with --where KEY=VALUE")
+        raise click.UsageError("no edits are chosen; name segments, or choose edits with --where KEY=VALUE")
     if numbers and (len(segments) != 1 or where):
-        raise click.UsageError("--edit counts the edits of one segment: name one, and no --where")
+        raise click.UsageError(
+            "--edit counts the edits of one segment; name exactly one segment, and leave out --where"
+        )
     edit_filter = EditFilter.parse(where)
+    new_verdict: DecisionVerdict = "undecided" if undo else verdict
     with existing_store(store) as opened:
         results = decide(
             opened,
             run,
-            "undecided" if undo else verdict,
+            new_verdict,
             segments,
             numbers=numbers,
             where=edit_filter,
@@ -138,11 +143,11 @@ def _decide(
     if edits:
         extent = f"{counted(edits, 'edit')} of {extent}"
     if undo:
-        summary = f"{extent}: no longer decided"
+        summary = f"{extent}: decisions taken back"
     elif verdict == "accept":
-        summary = f"{extent} accepted; --undo undoes it"
+        summary = f"{extent} accepted; --undo takes this back"
     else:
-        summary = f"{extent} taken back; --undo undoes it"
+        summary = f"{extent} taken back; --undo restores them"
     _say_remarks(results)
     say(f"mtagent: {summary}")
 
@@ -152,18 +157,18 @@ def _print_text(result: DecidedSegment) -> None:
 
 
 def _say_remarks(results: Sequence[DecidedSegment]) -> None:
-    """Print what differs from what was decided, and the damage that the guards see in the texts."""
+    """Print how the texts differ from the decisions, and the damage that guards find in them."""
     remarks = []
     for result in results:
         for remark in result.remarks:
             remarks.append(f"segment {result.segment}: {remark}")
         for damage in result.decided.findings:
-            remarks.append(f"segment {result.segment}: a guard sees in the text: {damage}")
+            remarks.append(f"segment {result.segment}: a guard found: {damage}")
     remarks = list(dict.fromkeys(remarks))  # a guard may report the same damage twice
     for remark in remarks[:_MOST_REMARKS]:
         say(f"mtagent: {visible(remark, one_line=True)}")
     if len(remarks) > _MOST_REMARKS:
-        say(f"mtagent: {len(remarks) - _MOST_REMARKS} more remarks; `mtagent runs show RUN SEGMENT` has them")
+        say(f"mtagent: {len(remarks) - _MOST_REMARKS} more remarks; `mtagent runs show RUN SEGMENT` prints them")
 
 
 @click.command("decide", epilog=DECIDE_EXAMPLES, context_settings=_HELP)
@@ -171,24 +176,22 @@ def _say_remarks(results: Sequence[DecidedSegment]) -> None:
 @click.argument("table", type=FILE, required=False, metavar="[FILE.csv]")
 @click.option(
     "--export", type=FILE, metavar="FILE.csv",
-    help="Write a table with a row for each edit and the decision on it, to fill in or to keep.",
+    help="Write a table with a row for each edit and its decision, to fill in or to keep.",
 )  # fmt: skip
-@click.option(
-    "--force", is_flag=True, help="Replace an existing file, or decisions that others made since the table was written."
-)
+@click.option("--force", is_flag=True, help="Replace an existing file, or decisions made since the table was written.")
 @WHO
 @with_options(STORE_OPTION)
 def decide(run: str, table: Path | None, export: Path | None, force: bool, who: str | None, store: Path | None) -> None:
     """Import decisions on a stored RUN from a table: segment, edit, decision, text.
 
-    A decision is accept, reject, text (a text of your own), undecided (take it back), or nothing. A row without an
-    edit's number is about the segment as a whole. All rows are imported, or none.
+    A decision is accept, reject, text (your own text), undecided (takes a decision back), or empty. A row without the
+    number of an edit decides on the whole segment. Either all rows are imported, or none.
     """
     from mtagent.jobs.decision_table import export_decisions, import_decisions
     from mtagent.jobs.outputs import refuse_existing, refuse_unwritable
 
     if (table is None) == (export is None):
-        raise click.UsageError("give a table to import, or --export FILE.csv to write one")
+        raise click.UsageError("give either a table to import, or --export FILE.csv to write one")
     with existing_store(store) as opened:
         if export is not None:
             refuse_unwritable(export)
@@ -202,13 +205,13 @@ def decide(run: str, table: Path | None, export: Path | None, force: bool, who: 
         imported = import_decisions(opened, run, table, user() if who is None else who, force=force)
     if imported.unknown:
         names = ", ".join(map(repr, imported.unknown))
-        say(f"mtagent: {table}: not read: {counted(len(imported.unknown), 'column')} {names}")
+        say(f"mtagent: {table}: ignored {counted(len(imported.unknown), 'column')}: {names}")
     for result in imported.results:
         _print_text(result)
     _say_remarks(imported.results)
     summary = f"{counted(imported.new, 'new decision')} on {counted(len(imported.results), 'segment')}"
     if imported.known:
-        summary += f", {imported.known} were there already"
+        summary += f", {imported.known} already stored"
     if imported.empty:
-        summary += f", {counted(imported.empty, 'row')} without one"
+        summary += f", {counted(imported.empty, 'row')} without a decision"
     say(f"mtagent: {summary}")

@@ -1,4 +1,4 @@
-"""``mtagent estimate``."""
+"""``mtagent estimate``: the calls, tokens and dollars of a run, before anything is sent."""
 
 from __future__ import annotations
 
@@ -34,24 +34,25 @@ Examples:
 
 @command_of("estimate", EXAMPLES)
 @with_options(SOURCE_OPTIONS, TRANSLATION_OPTION, CANDIDATE_OPTION, REFERENCE_OPTION)
-@option(FILES, "--rating", is_flag=True, help="What `mtagent rate` would take, in place of the chain.")
+@option(FILES, "--rating", is_flag=True, help="Estimate `mtagent rate` instead of the chain.")
 @with_options(SETTING_OPTIONS)
 @option(
     RUN, "--count", type=click.Choice(["o200k", "length"]),
-    help="How tokens are counted.  [default: o200k, if installed]",
+    help="Method of counting tokens.  [default: o200k, if installed, else length]",
 )  # fmt: skip
-@option(RUN, "-q", "--quiet", is_flag=True, help="Only the table.")
+@option(RUN, "-q", "--quiet", is_flag=True, help="Print the table only.")
 def command(rating: bool, count: Literal["o200k", "length"] | None, quiet: bool, **options: Any) -> None:
-    """What a run would take, by stage: calls, tokens and dollars, each at least and at most. Nothing is sent.
+    """Estimate the calls, tokens and dollars of each stage, each as a range. Nothing is sent.
 
-    Takes the options of translate, postedit and rate. The first requests are the real ones; the rest is a range.
+    Takes the options of translate, postedit and rate. The first requests are counted from the real prompts; the number
+    and length of later ones depends on the replies.
     """
     from mtagent.jobs.estimate import assumptions, counter, estimate, estimate_ratings, table
     from mtagent.llm.prices import Prices
 
     files, config = read_files(options), read_config(options)
     if config.offline and not quiet:
-        say(f"{offline(config)} Name a model with --model to see what it would cost.")
+        say(f"{offline(config)} Choose a model with --model to estimate its cost.")
     tokens = counter(count)
     with notices(quiet), files.opened(config) as inputs:
         ranges = (estimate_ratings if rating else estimate)(inputs.config, inputs.files, tokens)

@@ -1,4 +1,4 @@
-"""``mtagent export``: what a run holds, in its own form or for other tools."""
+"""``mtagent export``: write the texts, details or ratings of a run, also for other tools."""
 
 from __future__ import annotations
 
@@ -31,25 +31,31 @@ Examples:
 @click.argument("run")
 @click.option(
     "-o", "--output", type=FILE, default=STANDARD, metavar="FILE|DIR",
-    help="A file; a folder for mtme and stages.  [default: standard output]",
+    help="File to write, or folder for mtme and stages.  [default: standard output]",
 )  # fmt: skip
 @click.option(
     "--format", "format_name", metavar="NAME",
-    help="For other tools: mtme (a folder of mt-metrics-eval), marot (error spans), wmt25 (a submission), stages (a "
-    "file per stage). Else lines, tsv, csv, jsonl, where the name of -o does not tell; ratings: as that name tells.",
+    help="Format for another tool: mtme (a folder of mt-metrics-eval), marot (error spans), wmt25 (a submission), "
+    "stages (a file per stage); or lines, tsv, csv, jsonl for the texts, if the name of -o doesn't show it. The format "
+    "of ratings always follows the name of -o.",
 )  # fmt: skip
-@click.option("--details", type=FILE, metavar="FILE.jsonl", help="Every stage's text, edits, decisions and costs.")
-@click.option("--like", type=FILE, help="The input file: keep its further columns, its quoting and its line ends.")
 @click.option(
-    "--systems", "--stages", "systems", metavar="NAME,…", help="Only these stages, or systems; for other tools."
+    "--details", type=FILE, metavar="FILE.jsonl",
+    help="File for the text, edits, decisions and costs of every stage.",
+)  # fmt: skip
+@click.option(
+    "--like", type=FILE, help="The run's input file, whose other columns, quoting and line ends the output keeps."
 )
-@click.option("--escape", is_flag=True, help="mtme: write line breaks as \\n, and \\ as \\\\.")
+@click.option(
+    "--systems", "--stages", "systems", metavar="NAME,…", help="Export these stages or systems only; for other tools."
+)
+@click.option("--escape", is_flag=True, help="Write line breaks as \\n, and \\ as \\\\; for mtme.")
 @click.option(
     "--only", type=click.Choice(["approved"]),
-    help="approved: the decided text where people approved a segment, the given one elsewhere.",
+    help="approved: write the decided text of segments that people approved, and the given text of all others.",
 )  # fmt: skip
-@click.option("--partial", is_flag=True, help="Export what there is of a run that is not complete.")
-@click.option("--force", is_flag=True, help="Replace the file; write into a folder that is not empty.")
+@click.option("--partial", is_flag=True, help="Export the finished part of an incomplete run.")
+@click.option("--force", is_flag=True, help="Replace an existing file, or write into a folder that isn't empty.")
 @STORE
 def command(
     run: str,
@@ -64,28 +70,27 @@ def command(
     force: bool,
     store: Path | None,
 ) -> None:
-    """Write what a run holds: the improved texts again, as people decided on them, or its ratings.
+    """Write the texts of a RUN, with people's decisions applied, or its ratings.
 
-    With --format mtme, marot, wmt25 or stages: the texts of all its stages, and the ratings of these texts, in the form
-    of another tool. Exit code 3: some segments have no translation; their lines are empty.
+    With --format mtme, marot, wmt25 or stages it writes the texts of all stages and their ratings in the form of
+    another tool. Exit code 3 means that some segments have no translation; their lines are empty.
     """
     from mtagent.jobs.export import export_own, export_run
 
     form = EXPORTS.get(format_name or "")
     if escape and format_name != "mtme":
-        raise click.UsageError("--escape is for --format mtme; the other formats hold line breaks, or refuse them")
+        raise click.UsageError("--escape needs --format mtme; the other formats keep line breaks, or refuse them")
     if form and (details or like or only):
-        raise click.UsageError(
-            f"--details, --like and --only are for the run's own output, not for --format {format_name}"
-        )
+        raise click.UsageError(f"--format {format_name} cannot be combined with --details, --like or --only")
     if systems and not form:
-        raise click.UsageError(f"--systems is for the formats {', '.join(EXPORTS)}: choose one with --format")
+        raise click.UsageError(f"--systems needs a --format for other tools: {', '.join(EXPORTS)}")
     if form and form.folder and output == STANDARD:
-        raise click.UsageError(f"--format {format_name} writes a folder: give -o DIR")
+        raise click.UsageError(f"--format {format_name} writes a folder; name it with -o DIR")
     with existing_store(store) as opened:
         if form:
-            form = Mtme(escape=True) if escape else form
-            chosen = tuple(filter(None, (systems or "").split(",")))
+            if escape:
+                form = Mtme(escape=True)
+            chosen = tuple(name for name in (systems or "").split(",") if name)
             report = export_run(opened, run, form, output, systems=chosen, partial=partial, force=force)
         else:
             report = export_own(
@@ -103,5 +108,5 @@ def command(
         say(f"mtagent: {remark}")
     if report.missing:
         count, first = len(report.missing), report.missing[0]
-        say(f"mtagent: segments without a translation, which is left empty: {count} (first: {first!r})")
-    sys.exit(3 if report.missing else 0)
+        say(f"mtagent: segments without a translation, whose lines are empty: {count} (first: {first!r})")
+        sys.exit(3)

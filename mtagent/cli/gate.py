@@ -1,4 +1,4 @@
-"""``mtagent gate``: calibrate the gate on human judgement, check what it is worth elsewhere, and show a calibration."""
+"""``mtagent gate``: calibrate the gate on human judgement, check a calibration on other texts, and show it."""
 
 from __future__ import annotations
 
@@ -46,23 +46,28 @@ _SEED, _RESAMPLES = 12345, 1000
 
 @click.group("gate", epilog=EXAMPLES, context_settings=_HELP)
 def command() -> None:
-    """Calibrate the gate on human judgement or a teacher's, check it on other texts, or show a calibration."""
+    """Calibrate the gate on people's or a teacher's judgement, check a calibration on other texts, or show it."""
 
 
 def _edit_options(judge: str) -> Callable[[F], F]:
-    """Options for whose scores, of which edits, and how they are resampled; ``judge`` is the help of ``--judge``."""
+    """Options that choose judges, edits and resampling; ``judge`` is the help of ``--judge``."""
     options = [
         *[click.option("--judge", "judges", multiple=True, metavar="NAME", help=judge)],
-        click.option("--pairs", type=FILE, help="Scores of judges and people in one file: .jsonl, .tsv, .csv."),
+        click.option(
+            "--pairs", type=FILE,
+            help="File with the scores of both judges and people: .jsonl, .tsv, .csv.",
+        ),
         click.option(
             "--before", multiple=True, metavar="SYSTEM",
-            help="The texts before the edit.  [default: given, if given and final are there]",
+            help="System with the texts before the edit.  [default: given, if systems given and final exist]",
         ),
-        click.option("--after", multiple=True, metavar="SYSTEM", help="The texts after it.  [default: final]"),
-        click.option("--documents", type=FILE, help="The document of each segment, a line each (.docs)."),
+        click.option(
+            "--after", multiple=True, metavar="SYSTEM", help="System with the texts after the edit.  [default: final]"
+        ),
+        click.option("--documents", type=FILE, help="File with the document of each segment, one per line (.docs)."),
         click.option(
             "--signature", "signatures", multiple=True, metavar="[NAME=]SIGNATURE",
-            help="The ratings' signature, where they have none.",
+            help="Signature for ratings that carry none.",
         ),
         click.option(
             "--seed", type=click.IntRange(0), default=_SEED, show_default=True,
@@ -70,10 +75,11 @@ def _edit_options(judge: str) -> Callable[[F], F]:
         ),
         click.option(
             "--resamples", type=int, default=_RESAMPLES, show_default=True,
-            help="Resamples for the confidence intervals.",
+            help="Number of bootstrap resamples for the confidence intervals.",
         ),
         click.option(
-            "-f", "--format", "format_name", type=click.Choice(["text", "json"]), default="text", show_default=True
+            "-f", "--format", "format_name", type=click.Choice(["text", "json"]), default="text", show_default=True,
+            help="Format of the output.",
         ),
     ]  # fmt: skip
 
@@ -92,16 +98,22 @@ def _edit_options(judge: str) -> Callable[[F], F]:
     "--sample",
     type=click.IntRange(1),
     metavar="N",
-    help="Learn from N pairs.  [default: half of them; with --teacher 200]",
+    help="Number of pairs to learn from.  [default: half of them; with --teacher 200]",
 )
 @click.option(
-    "--teacher", metavar=SPEC, help="Label the edits of a chain run (--run) by a stronger judge: NAME:model=MODEL."
+    "--teacher", metavar=SPEC, help="Let a stronger judge label the edits of a chain run (--run): NAME:model=MODEL."
 )
 @click.option(
-    "--decisions", is_flag=True, help="Label the edits of a chain run (--run) by what people decided in its review."
+    "--decisions", is_flag=True, help="Use the decisions in its review as labels of the edits of a chain run (--run)."
 )
-@click.option("--kind", type=click.Choice(["mqm", "esa", "rate"]), help="Error-free: MQM 0, ESA 85 unmarked, RATE 4.")
-@click.option("--error-free", "cut", type=float, metavar="SCORE", help="Error-free: this human score, or more.")
+@click.option(
+    "--kind",
+    type=click.Choice(["mqm", "esa", "rate"]),
+    help="Kind of human scores, which says what error-free means: MQM 0, ESA 85 without marked errors, RATE 4.",
+)
+@click.option(
+    "--error-free", "cut", type=float, metavar="SCORE", help="Minimum human score of a text that counts as error-free."
+)
 @click.option(
     "--precision", type=float, default=0.9, show_default=True, help="Minimum precision of the error-free label."
 )
@@ -112,22 +124,24 @@ def _edit_options(judge: str) -> Callable[[F], F]:
     show_default=True,
     help="Minimum number of texts above the threshold.",
 )
-@click.option("-o", "--output", type=FILE, metavar="FILE.json", help="The calibration, for --calibration.")
-@click.option("--force", is_flag=True, help="Replace a file that is there already.")
-@click.option("-q", "--quiet", is_flag=True, help="No table, only the file.")
+@click.option(
+    "-o", "--output", type=FILE, metavar="FILE.json", help="File for the calibration, to use with --calibration."
+)
+@click.option("--force", is_flag=True, help="Replace an existing file.")
+@click.option("-q", "--quiet", is_flag=True, help="Write the file without printing a table.")
 @with_options(JUDGING_OPTIONS)
 def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> None:
     """Learn from people's scores which edits judges should let pass.
 
-    The gain that people see is predicted from how much better each judge rates the text after the edit; the gate keeps
-    what promises a gain. Learns from half of the documents (of the segments, where no documents are known), and shows
-    what the gate does to the other half: against accepting every edit, accepting none, each judge alone, and an oracle.
-    With --kind or --error-free also finds from which score on a text needs no work. Asks no model.
+    A regression predicts the gain that people see from how much each judge's rating rises; the gate keeps edits with a
+    positive expected gain. The command learns from half of the documents (or segments, if the documents are unknown),
+    and tests the gate on the other half: against accepting every edit, accepting none, each judge alone, and an oracle.
+    With --kind or --error-free it also finds the score from which a text needs no work. It asks no model.
 
-    With a run of postedit or translate (--run) its edits are judged first, and labelled by a stronger judge
-    (--teacher) or by people (--human: id, stage, preference; or --decisions, what they accepted and rejected in the
-    review): the judges and the teacher are asked, as in any run. With people's labels and no --judge nobody is asked:
-    the judgements of the run's own gate are stored.
+    With a run of postedit or translate (--run), judges first rate the run's edits. The labels come from a stronger
+    judge (--teacher) or from people: a file (--human: id, stage, preference), or what they accepted and rejected in the
+    review (--decisions). Judges and teacher send requests as in any run. With people's labels and without --judge it
+    sends none, because the ratings of the run's own gate are stored.
     """
     from mtagent.jobs.outputs import refuse_existing, refuse_overwriting, refuse_unwritable
     from mtagent.learning import calibration as learning
@@ -162,9 +176,11 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
 @command.command("check", cls=SeveralScores, epilog=CHECK_EXAMPLES, context_settings=_HELP)
 @click.argument("file", type=FILE)
 @score_inputs
-@_edit_options("What a judge of the gate is called here; all of them, in the gate's order.  [default: as in the gate]")
+@_edit_options(
+    "Name of a judge in these scores; repeat for all judges, in the gate's order.  [default: their names in the gate]"
+)
 def check(file: Path, **options: Any) -> None:
-    """Say what a calibrated gate is worth on other texts with human scores. Asks no model."""
+    """Measure a calibrated gate on other texts with human scores. Asks no model."""
     from mtagent.chain.calibration import read
     from mtagent.errors import ConfigError
     from mtagent.learning import calibration as learning
@@ -177,7 +193,10 @@ def check(file: Path, **options: Any) -> None:
         names = [judge.judge for judge in calibration.gain.judges]
     judges = options["judges"] or names
     if len(judges) != len(names):
-        raise ConfigError(f"{file}: asks {len(names)} judges ({', '.join(names)}): name each with --judge, in order")
+        raise ConfigError(
+            f"{file}: the gate has {len(names)} judges ({', '.join(names)}), and --judge names {len(judges)}; name "
+            "each one, in this order"
+        )
     data = _inputs(options, judges).read().with_details(options["signatures"], options["lp"])
     resampling = GroupResampling(options["resamples"], options["seed"])
     checked = learning.check(calibration, data, resampling)
@@ -198,9 +217,17 @@ def _inputs(options: dict[str, Any], judges: Sequence[str]) -> CalibrationInputs
 
 @command.command("show", context_settings=_HELP)
 @click.argument("file", type=FILE)
-@click.option("-f", "--format", "format_name", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option(
+    "-f",
+    "--format",
+    "format_name",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Format of the output.",
+)
 def show(file: Path, format_name: str) -> None:
-    """What a calibration holds: the expected gain, the threshold, how good they are, and whom they are for."""
+    """Print a calibration: the expected gain, the threshold, their quality, and the judges they are for."""
     from mtagent.chain.calibration import read
     from mtagent.learning.text import text
 

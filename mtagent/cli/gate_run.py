@@ -1,14 +1,13 @@
-"""``mtagent gate calibrate --run RUN``: have the edits of a chain run judged and labelled, and learn the gate."""
+"""``mtagent gate calibrate --run RUN``: judge and label the edits of a chain run, and learn the gate from them."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from mtagent.cli import run_async
 from mtagent.cli.options import (
@@ -17,9 +16,11 @@ from mtagent.cli.options import (
     OWN_PROMPTS_OPTION,
     PACE_OPTIONS,
     RUN,
+    RUN_NAME_OPTION,
     UNSEEDED_MODEL_OPTIONS,
     existing_store,
     option,
+    options_on_command_line,
     read_config,
 )
 from mtagent.cli.progress import Progress
@@ -34,19 +35,20 @@ JUDGING_OPTIONS: list[Any] = [
     *JUDGE_MODEL_OPTIONS,
     *UNSEEDED_MODEL_OPTIONS,
     *OWN_PROMPTS_OPTION,
-    option(RUN, "--name", "run", metavar="NAME", help="Name of the run.  [default: made from settings and input]"),
+    *RUN_NAME_OPTION,
     *PACE_OPTIONS,
-    option(RUN, "--dry-run", is_flag=True, help="Print what judging would take; ask nobody."),
-    option(RUN, "-v", "--verbose", is_flag=True, help="One line per edit on standard error."),
+    option(RUN, "--dry-run", is_flag=True, help="Estimate the cost of judging; send nothing."),
+    option(RUN, "-v", "--verbose", is_flag=True, help="Print one line per edit to standard error."),
 ]
-"""What is needed where models are asked."""
-_OF_FILES = ("files", "folder", "pairs", "item", "documents", "before", "after", "signatures")
+"""Options that only matter if judges are asked."""
+_SCORE_FILE_OPTIONS = ("files", "folder", "pairs", "item", "documents", "before", "after", "signatures")
+"""Options that choose edits in files of scores; a chain run brings its edits with it."""
 _OF_BOTH = {"store", "seed"}
-"""Settings that are options of a calibration, too; its seed is not the model's."""
+"""Settings that are also options without a chain run; the seed of a calibration isn't the model's."""
 
 
 def is_chain_run(options: Mapping[str, Any]) -> bool:
-    """Whether the labels are decisions or a teacher's, or the run that is named holds edits and no ratings."""
+    """Whether the gate is learned from the edits of a chain run rather than from stored ratings."""
     if options["teacher"] is not None or options["decisions"]:
         return True
     if len(options["runs"]) != 1 or options["files"] or options["folder"]:
@@ -57,23 +59,16 @@ def is_chain_run(options: Mapping[str, Any]) -> bool:
 
 
 def refuse_judging_options() -> None:
-    """Raise for options of models and runs where scores are read from files: nobody is asked there."""
-    if given := _given({*Config.model_fields, "dry_run", "verbose"} - _OF_BOTH):
-        raise click.UsageError(f"{given[0]}: scores are read and no model is asked, unless --run names a chain run")
-
-
-def _given(names: Collection[str | None]) -> list[str]:
-    """The options of these names that stand on the command line."""
-    context = click.get_current_context()
-    return [
-        parameter.opts[-1]
-        for parameter in context.command.params
-        if parameter.name in names and context.get_parameter_source(parameter.name or "") is ParameterSource.COMMANDLINE
-    ]
+    """Raise :class:`click.UsageError` for options of models and runs if all scores come from files."""
+    judging_options = options_on_command_line({*Config.model_fields, "dry_run", "verbose"} - _OF_BOTH)
+    if judging_options:
+        raise click.UsageError(
+            f"{judging_options[0]}: needs a chain run (--run); from files of scores the gate is learned without a model"
+        )
 
 
 def calibrate_run(output: Path | None, force: bool, quiet: bool, options: dict[str, Any]) -> None:
-    """Judge the edits of a run, learn the gate from them, and say what it is worth; exit with 3 if judges failed."""
+    """Judge the edits of a run, learn the gate from them, and print its worth; exit with 3 if judges failed."""
     from mtagent.jobs.inputs import files_named
     from mtagent.jobs.outputs import refuse_existing, refuse_overwriting, refuse_unwritable
     from mtagent.learning.asking import judge_edits
@@ -83,32 +78,44 @@ def calibrate_run(output: Path | None, force: bool, quiet: bool, options: dict[s
     from mtagent.learning.runs import EditLabels
     from mtagent.metrics.significance import GroupResampling
 
-    if given := _given(_OF_FILES):
-        raise click.UsageError(f"--run brings the edits with it: leave out {given[0]}")
+    score_file_options = options_on_command_line(_SCORE_FILE_OPTIONS)
+    if score_file_options:
+        raise click.UsageError(f"a chain run (--run) contains its edits; leave out {score_file_options[0]}")
     if len(options["runs"]) != 1:
-        raise click.UsageError("--teacher and --decisions label the edits of one chain run: name it with --run")
-    if (options["teacher"] is not None) + (options["human"] is not None) + options["decisions"] != 1:
+        raise click.UsageError("--teacher and --decisions label the edits of one chain run; name it with --run")
+    label_sources = [options["teacher"] is not None, options["human"] is not None, options["decisions"]]
+    if label_sources.count(True) != 1:
         raise click.UsageError(
-            "who labels the edits? Give --decisions, --human FILE, or --teacher NAME:model=MODEL; one of them"
+            "expected one source of labels; give either --decisions, --human FILE, or --teacher NAME:model=MODEL"
         )
     error_free = definition(options["kind"], options["cut"])
     resampling = GroupResampling(options["resamples"], options["seed"])
     config = _config(options)
-    name, human = options["runs"][0], None if options["human"] is None else Path(options["human"])
+    name = options["runs"][0]
+    inputs = files_named(config)
+    labels = None
+    if options["human"] is not None:
+        inputs["--human"] = Path(options["human"])
     if output is not None:
-        refuse_overwriting([output], files_named(config) | ({"--human": human} if human else {}))
+        refuse_overwriting([output], inputs)
         refuse_unwritable(output)
         if not force:
             refuse_existing([output])
-    labels = None if human is None else EditLabels.read(human)
+    if options["human"] is not None:
+        labels = EditLabels.read(Path(options["human"]))
     if options["decisions"]:
         with existing_store(config.store) as store:
             labels = EditLabels.of_decisions(store, name)
     if options["dry_run"]:
         _estimate(config, name, labels, options)
         return
-    counted = ("judged", "failed")
-    with notices(quiet), Progress(verbose=options["verbose"], quiet=quiet, counted=counted) as progress:
+
+    def announce(edits: RunEdits) -> None:
+        if not quiet:
+            say(f"mtagent: {_extent(edits, options)}")
+
+    states = ("judged", "failed")
+    with notices(quiet), Progress(verbose=options["verbose"], quiet=quiet, states=states) as progress:
         data, run = run_async(
             judge_edits(
                 config,
@@ -118,7 +125,7 @@ def calibrate_run(output: Path | None, force: bool, quiet: bool, options: dict[s
                 sample=options["sample"],
                 seed=options["seed"],
                 lp=options["lp"],
-                on_pairs=lambda edits: None if quiet else say(f"mtagent: {_sampled(edits, options)}"),
+                on_pairs=announce,
                 on_start=progress.start,
                 on_chain=progress.advance_judged,
             )
@@ -126,7 +133,7 @@ def calibrate_run(output: Path | None, force: bool, quiet: bool, options: dict[s
     if run is not None:
         progress.finish_judged(run)
     elif not quiet:
-        say("mtagent: no model is asked: the run holds what its judges said")
+        say("mtagent: no requests needed: the run's own ratings are stored")
     calibration = calibrate(
         data,
         error_free,
@@ -143,7 +150,7 @@ def calibrate_run(output: Path | None, force: bool, quiet: bool, options: dict[s
 
 
 def deliver(calibration: Calibration, output: Path | None, *, quiet: bool, as_json: bool) -> None:
-    """Show a calibration and what makes it less than it seems, and write it."""
+    """Print a calibration and its caveats, and write it to ``output``."""
     from mtagent.chain.calibration import write
     from mtagent.formats.files import STANDARD
     from mtagent.learning.text import text
@@ -165,22 +172,24 @@ def _say_worth(calibration: Calibration, output: Path | None) -> None:
 
 
 def _config(options: dict[str, Any]) -> Config:
-    """The settings of the judges, without a former calibration, which may be replaced."""
-    given = {name: value for name, value in options.items() if name in Config.model_fields and name != "seed"}
+    """The settings of the judges, without an earlier calibration, which this one may replace."""
+    settings = {name: value for name, value in options.items() if name in Config.model_fields and name != "seed"}
     config_file = click.get_current_context().meta.get(CONFIG_NAME)
-    config = read_config({**given, "judge": options["judges"], "config_file": config_file})
+    config = read_config({**settings, "judge": options["judges"], "config_file": config_file})
     return config.model_copy(update={"calibration": None, "cautious": None})
 
 
-def _sampled(edits: RunEdits, options: Mapping[str, Any]) -> str:
-    """How many of how many edits are judged."""
-    chosen = "labelled ones" if options["teacher"] is None else "sampled by size"
-    refused = f"; {edits.refused} more were refused by the guards" if edits.refused else ""
-    return f"{len(edits.pairs)} of {edits.total} edits of {options['runs'][0]}, {chosen}{refused}"
+def _extent(edits: RunEdits, options: Mapping[str, Any]) -> str:
+    """How many edits are judged, out of how many, and how they were chosen."""
+    choice = "labelled ones" if options["teacher"] is None else "sampled by size"
+    extent = f"{len(edits.pairs)} of {edits.total} edits of {options['runs'][0]}, {choice}"
+    if edits.refused:
+        extent += f"; {edits.refused} more were refused by the guards"
+    return extent
 
 
 def _estimate(config: Config, name: str, labels: EditLabels | None, options: Mapping[str, Any]) -> None:
-    """Print what judging would take."""
+    """Print the calls, tokens and dollars that judging would take."""
     from mtagent.jobs.estimate import assumptions, counter, table
     from mtagent.learning.asking import edits_to_judge, estimate_pairs, refuse_few, require_judges
     from mtagent.llm.prices import Prices
@@ -195,4 +204,4 @@ def _estimate(config: Config, name: str, labels: EditLabels | None, options: Map
     ranges = estimate_pairs(config, edits.pairs, options["teacher"], tokens)
     display(table(ranges))
     display(assumptions(config, ranges, tokens, Prices(config.prices)))
-    say(f"mtagent: {_sampled(edits, options)}. Nothing was sent; what was asked before comes from the store.")
+    say(f"mtagent: {_extent(edits, options)}. Nothing was sent; stored replies are used again without cost.")

@@ -1,4 +1,4 @@
-"""``mtagent translate`` and ``mtagent postedit``: a file in, a file with better texts out."""
+"""``mtagent translate`` and ``mtagent postedit``: read a file, improve its texts, write them."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ Examples:
 def translate(**options: Any) -> None:
     """Translate a file and improve the translation: Translate, Postedit, Proofread.
 
-    The translate stage asks the model, or any MT system that --translator names. Segments that have a translation
-    already (in a .tsv, .csv or .jsonl file) are not translated again.
+    The translate stage uses the model, or the MT system of --translator. It skips segments that already have a
+    translation (in a .tsv, .csv or .jsonl file).
     """
     options["translation"] = None
     _improve("translate", options)
@@ -71,25 +71,28 @@ Examples:
     TALK_OPTIONS,
 )
 def postedit(**options: Any) -> None:
-    """Improve a given translation: Postedit, then Proofread.
+    """Improve an existing translation: Postedit, then Proofread.
 
-    With a key in OPENAI_API_KEY or a server at --base-url a model marks and corrects errors. Without, the rules
-    evaluator corrects what is certain. The same command again resumes a run that was stopped.
+    With a key in OPENAI_API_KEY or a server at --base-url, a model marks and corrects errors. Without them, the rules
+    evaluator corrects certain errors. Run the same command again to resume a run that was stopped.
     """
     if options["translation"] is None and isinstance(by_path(options["source"], options["format_name"]), Lines):
-        raise click.UsageError("give the translations with -t, or use `mtagent translate`")
+        raise click.UsageError("the source file has no translations; give them with -t, or use `mtagent translate`")
     _improve("postedit", options)
 
 
 def offline(config: Config) -> str:
-    """What is to be said where there is no model to ask."""
+    """The message that no model is set, with the evaluator and the gate that are used instead."""
     gate = config.gate or config.effective().gate
-    known = "mtagent: no model is set (OPENAI_API_KEY, --base-url, --llm): offline, with the rules evaluator"
-    return f"{known} and {'the guards' if gate == 'guards' else f'the gate {gate}'}."
+    gate_name = "the guards" if gate == "guards" else f"the gate {gate}"
+    return (
+        "mtagent: no model is set (OPENAI_API_KEY, --base-url, --llm); working offline with the rules evaluator and "
+        f"{gate_name}."
+    )
 
 
 def _improve(command: str, options: dict[str, Any]) -> None:
-    """Improve the files that ``options`` name, show how it goes, and exit with 3 if segments failed."""
+    """Improve the files in ``options``, show the progress, and exit with 3 if segments failed."""
     dry_run, verbose, quiet = (options.pop(name) for name in ("dry_run", "verbose", "quiet"))
     files, config = read_files(options), read_config(options)
     if config.offline and config.evaluator is None and not config.judges and not quiet:
@@ -100,12 +103,11 @@ def _improve(command: str, options: dict[str, Any]) -> None:
         return
     with notices(quiet), Progress(verbose=verbose, quiet=quiet) as progress:
 
-        def start(*of_run: Any) -> None:
-            if not quiet and (model := judges_by_the_editor(effective(config, OwnParts()))):
-                say(
-                    f"mtagent: {model} judges its own edits; models prefer their own texts: name another --judge-model."
-                )
-            progress.start(*of_run)
+        def start(name: str, total: int, done: int) -> None:
+            model = judges_by_the_editor(effective(config, OwnParts()))
+            if model and not quiet:
+                say(f"mtagent: {model} judges its own edits; models prefer their own texts: set another --judge-model.")
+            progress.start(name, total, done)
 
         summary = run_async(improve_file(config, files, command=command, on_start=start, on_chain=progress.advance))
     progress.finish(summary)
@@ -115,10 +117,12 @@ def _improve(command: str, options: dict[str, Any]) -> None:
 def _print_prompts(config: Config, files: Files) -> None:
     from mtagent.jobs.estimate import rendered_requests
 
-    total = requests = 0
+    tokens = requests = 0
     for request in rendered_requests(config, files):
         display(request.shown)
-        total, requests = total + request.tokens, requests + request.requests
-    estimate = f"{requests} requests, about {total} input tokens, estimated from the length"
-    gate = "" if config.effective().gate in ("none", "guards") else "; the gate's requests come on top"
-    say(f"{estimate}{gate}. Nothing was sent.")
+        tokens += request.tokens
+        requests += request.requests
+    estimate = f"{requests} requests, about {tokens} input tokens, estimated from the length"
+    if config.effective().gate not in ("none", "guards"):
+        estimate += "; the gate's requests are not included"
+    say(f"{estimate}. Nothing was sent.")

@@ -1,4 +1,4 @@
-"""``mtagent meta-eval``: how well evaluators and metrics agree with people."""
+"""``mtagent meta-eval``: measure how well evaluators and metrics agree with people."""
 
 from __future__ import annotations
 
@@ -40,83 +40,102 @@ Examples:
 """
 _LEVELS: tuple[Literal["sys", "seg", "span"], ...] = ("sys", "seg", "span")
 _MANY = 2_000
-"""Scores whose permutations take long where ties are calibrated."""
+"""Number of scores from which permutations with calibrated ties take minutes."""
 
 
-def _several(*names: str, known: Sequence[str] = (), help: str) -> Callable[[F], F]:  # noqa: A002 click's own name
-    """An option with several values, which may have commas; ``known`` are all that there are."""
+def _name_list(*names: str, choices: Sequence[str] = (), help: str) -> Callable[[F], F]:  # noqa: A002 click's own name
+    """An option with several values, by commas or by repeating it; without ``choices`` any value is valid."""
 
     def callback(_: click.Context, option: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
         chosen = names_in(values)
-        if known and (unknown := [name for name in chosen if name not in known]):
-            raise click.UsageError(f"{option.opts[0]} {unknown[0]}: there are {', '.join(known)}")
+        for name in chosen:
+            if choices and name not in choices:
+                raise click.UsageError(f"{option.opts[0]} {name}: expected one of {', '.join(choices)}")
         return chosen
 
-    return click.option(*names, multiple=True, callback=callback, metavar="|".join(known) or "NAME,…", help=help)
+    return click.option(*names, multiple=True, callback=callback, metavar="|".join(choices) or "NAME,…", help=help)
 
 
 @click.command(
     "meta-eval", cls=SeveralScores, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]}
 )
 @score_inputs
-@click.option("--system-scores", type=FILE, metavar="FILE.tsv", help="Scores of systems that are no means (BLEU's).")
-@_several("--metrics", help="Only these evaluators.")
-@_several("--lower", help="Evaluators whose lower scores are the better ones.")
-@_several("--drop-systems", "drop", help="Leave out these systems.")
+@click.option(
+    "--system-scores", type=FILE, metavar="FILE.tsv",
+    help="File of scores of whole systems, for metrics such as BLEU whose system score isn't a mean.",
+)  # fmt: skip
+@_name_list("--metrics", help="Use these evaluators only.")
+@_name_list("--lower", help="Evaluators whose lower scores are better.")
+@_name_list("--drop-systems", "drop", help="Leave out these systems.")
 @click.option(
     "--missing", type=click.Choice(["refuse", "leave-out"]), default="refuse", show_default=True,
-    help="Translations without one of the scores.",
+    help="What to do with translations that lack one of the scores.",
 )  # fmt: skip
-@_several("--level", "levels", known=_LEVELS, help="[default: all that there is]")
-@_several(
-    "--average", "averaging", known=get_args(Averaging),
-    help="At the level of segments; several with commas.  [default: none,item]",
+@_name_list("--level", "levels", choices=_LEVELS, help="Levels to compare.  [default: all that the scores allow]")
+@_name_list(
+    "--average", "averaging", choices=get_args(Averaging),
+    help="How to average correlations at the level of segments; repeatable.  [default: none,item]",
 )  # fmt: skip
-@click.option("--distance", type=click.Choice(["plain", "minmax"]), help="Add MAE and MSE; minmax: both scaled to 0–1.")
-@_several("--by", known=(*GROUPINGS, *SPAN_GROUPINGS), help="By part as well.")
-@_several(
-    "--test", "tests", known=TESTED,
-    help="Permutation tests of the evaluators against each other, and ranks; acc: of systems.",
+@click.option(
+    "--distance", type=click.Choice(["plain", "minmax"]),
+    help="Add MAE and MSE; minmax: scale both scores to 0–1 first.",
 )  # fmt: skip
-@click.option("--unit", type=click.Choice(get_args(Unit)), default="score", show_default=True, help="What is permuted.")
-@click.option("--permutations", type=click.IntRange(1), default=PERMUTATIONS, show_default=True)
-@click.option("--seed", type=click.IntRange(0), default=SEED, show_default=True, help="Of the permutations.")
+@_name_list("--by", choices=(*GROUPINGS, *SPAN_GROUPINGS), help="Also compare groups of segments or error spans.")
+@_name_list(
+    "--test", "tests", choices=TESTED,
+    help="Statistics for permutation tests between evaluators, and ranks; acc tests systems.",
+)  # fmt: skip
+@click.option("--unit", type=click.Choice(get_args(Unit)), default="score", show_default=True, help="Unit to permute.")
+@click.option(
+    "--permutations", type=click.IntRange(1), default=PERMUTATIONS, show_default=True,
+    help="Number of permutations.",
+)  # fmt: skip
+@click.option(
+    "--seed", type=click.IntRange(0), default=SEED, show_default=True, help="Random seed for the permutations."
+)
 @click.option(
     "--unlocated", type=click.Choice(get_args(Unlocated)), default="miss", show_default=True,
-    help="Error spans that have no sure place in the text.",
+    help="How to count error spans without a certain place in the text.",
 )  # fmt: skip
 @click.option(
     "--outside", type=click.Choice(get_args(Outside)), default="leave-out", show_default=True,
-    help="Omissions and source errors.",
+    help="How to count omissions and errors in the source.",
 )  # fmt: skip
 @click.option(
-    "-f", "--format", "format_name", type=click.Choice([*table.FORMS, "json"]), default="text", show_default=True
+    "-f", "--format", "format_name", type=click.Choice([*table.FORMS, "json"]), default="text", show_default=True,
+    help="Format of the output.",
+)  # fmt: skip
+@click.option(
+    "-w", "--width", type=click.IntRange(0, 15), default=3, show_default=True,
+    help="Digits after the decimal point.",
+)  # fmt: skip
+@click.option(
+    "-o", "--output", type=FILE, metavar="DIR", help="Folder to write the compared scores to, as mt-metrics-eval does."
 )
-@click.option("-w", "--width", type=click.IntRange(0, 15), default=3, show_default=True, help="Digits after the point.")
-@click.option("-o", "--output", type=FILE, metavar="DIR", help="Write what is compared as a folder of mt-metrics-eval.")
-@click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
+@click.option("--force", is_flag=True, help="Write into a folder that isn't empty.")
 def command(**options: Any) -> None:
-    """Say how well evaluators and metrics agree with people.
+    """Measure how well evaluators and metrics agree with people.
 
-    Levels of systems, segments and error spans, each as mt-metrics-eval or the task of its field computes it. Higher
-    scores are the better ones. What the columns mean is in docs/reference/meta-eval.md.
+    Compares systems, segments and error spans, each level computed as by mt-metrics-eval or the task of its field.
+    Higher scores must be better, except for evaluators in --lower. docs/reference/meta-eval.md explains the columns.
     """
     _refuse_misuse(options)
     inputs = inputs_of(options, **{name: options[name] for name in ("system_scores", "metrics", "lower")})
     target = None
-    if options["output"] is not None:  # looked at before anything is computed
+    if options["output"] is not None:  # refused before anything is computed
         target = Target(options["output"], options["force"], frozenset(), store_path(options["store"]))
         target.refuse_taken_folder()
     matches = gather(inputs, missing=options["missing"], drop=options["drop"])
     settings = _settings(options, matches)
     if "acc-t" in settings.tests and "none" in averagings(matches, settings) and len(matches[0].rows) > _MANY:
         say(
-            "mtagent: ties are calibrated anew in each permutation: of all scores together this takes minutes for each "
-            "two evaluators; --average item takes seconds"
+            "mtagent: ties are calibrated in each permutation, which takes minutes for each pair of evaluators with so "
+            "much data; --average item takes seconds"
         )
     results = agreement(matches, settings)
     if target:
-        people, evaluators = [match.human for match in matches], [match.evaluator for match in matches]
+        people = [match.human for match in matches]
+        evaluators = [match.evaluator for match in matches]
         for remark in write_folder(people, evaluators, target, options["lp"]):
             say(f"mtagent: {remark}")
     if options["format_name"] == "json":
@@ -130,26 +149,29 @@ def _refuse_misuse(options: dict[str, Any]) -> None:
     if not options["files"] and not options["runs"] and options["folder"] is None:
         raise click.UsageError("give scores with -e, --run or --mtme")
     if options["force"] and options["output"] is None:
-        raise click.UsageError("--force is for -o DIR")
-    levels, by = options["levels"], options["by"]
-    if levels and "span" not in levels and (lost := [name for name in by if name in SPAN_GROUPINGS]):
-        raise click.UsageError(f"--by {lost[0]}: groups error spans; add --level span")
-    if levels == ("span",) and (lost := [name for name in by if name in GROUPINGS]):
-        raise click.UsageError(f"--by {lost[0]}: is for the levels of systems and segments; add --level sys or seg")
+        raise click.UsageError("--force needs -o DIR")
+    levels = options["levels"]
+    span_groupings = [name for name in options["by"] if name in SPAN_GROUPINGS]
+    segment_groupings = [name for name in options["by"] if name in GROUPINGS]
+    if levels and "span" not in levels and span_groupings:
+        raise click.UsageError(f"--by {span_groupings[0]}: groups error spans; add --level span")
+    if levels == ("span",) and segment_groupings:
+        raise click.UsageError(f"--by {segment_groupings[0]}: groups segments; add --level sys or seg")
 
 
 def _settings(options: dict[str, Any], matches: Sequence[Match]) -> MetaEvalSettings:
     if not marking_both(matches):
+        no_spans = "needs an evaluator and people who both marked errors in known translations"
         if "span" in options["levels"]:
-            raise click.UsageError(
-                "--level span: no evaluator and people have both marked errors in known translations"
-            )
-        if lost := [name for name in options["by"] if name in SPAN_GROUPINGS]:
-            raise click.UsageError(f"--by {lost[0]}: groups error spans, and there are none on both sides")
-    several = any(len(match.human.names()) > 1 for match in matches)
+            raise click.UsageError(f"--level span: {no_spans}")
+        for name in options["by"]:
+            if name in SPAN_GROUPINGS:
+                raise click.UsageError(f"--by {name}: {no_spans}")
+    has_several_systems = any(len(match.human.names()) > 1 for match in matches)
+    default_levels = _LEVELS if has_several_systems else ("seg", "span")
     names = ("averaging", "tests", "unit", "permutations", "seed", "by", "unlocated", "outside")
     return MetaEvalSettings(
-        levels=options["levels"] or (_LEVELS if several else ("seg", "span")),
+        levels=options["levels"] or default_levels,
         distance="none" if options["distance"] == "plain" else options["distance"],
         **{name: options[name] for name in names},
     )

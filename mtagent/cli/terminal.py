@@ -1,8 +1,8 @@
-"""What people read. No control character that a text, a name or a server brings along acts on a terminal.
+"""What people read. Control characters in texts, names and replies are escaped, so that none acts on the terminal.
 
-Everything that a command says goes through :func:`say`, every table and story through :func:`display`. Data (texts,
-CSV) goes through :func:`hand_out`: a file or a pipe gets it exactly, a terminal gets it made visible, as
-:func:`mtagent.formats.files.replacing` does with what goes to standard output.
+Messages go through :func:`say`, tables and longer texts through :func:`display`. Data (texts, CSV) goes through
+:func:`hand_out`: a file or a pipe receives it unchanged, a terminal with control characters escaped, as in
+:func:`mtagent.formats.files.replacing` for standard output.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ from mtagent.text.escaping import shown_on, visible
 
 
 def say(message: str) -> None:
-    """One line on standard error."""
+    """Print one line to standard error."""
     click.echo(visible(message, one_line=True), err=True)
 
 
 def display(text: str, *, err: bool = False) -> None:
-    """A text of several lines for people: a table, a story."""
+    """Print a text of several lines for people, such as a table."""
     click.echo(visible(text), err=err)
 
 
 def hand_out(data: str) -> None:
-    """Data on standard output: exactly as it is, unless that is a terminal."""
-    click.echo(shown_on(sys.stdout, data), color=True)  # otherwise click drops escape sequences from a pipe
+    """Print data to standard output: unchanged, unless that is a terminal."""
+    click.echo(shown_on(sys.stdout, data), color=True)  # without color=True, click drops escape sequences from a pipe
 
 
 def show_misuse(error: click.ClickException) -> None:
-    """What click says of wrong usage: the usage, and the error with what the user wrote."""
+    """Print click's message on wrong usage, which quotes what the user wrote."""
     shown = io.StringIO()
     error.show(file=shown)
     click.echo(visible(shown.getvalue()), err=True, nl=False)
@@ -48,7 +48,7 @@ class _Visible(logging.Formatter):
 
 
 def guard_the_rest() -> None:
-    """Do the same for what does not come from a command: log records without a handler, and tracebacks."""
+    """Escape control characters in log records without a handler and in tracebacks, too."""
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_Visible())
     sys.excepthook = _show_traceback
@@ -59,19 +59,19 @@ def _show_traceback(kind: type[BaseException], error: BaseException, trace: Trac
 
 
 class _Once(logging.Handler):
-    """Shows each message once, however often a file is read; of warnings about a server the first."""
+    """Shows each message once, although a file may be read often, and each kind of warning about a server once."""
 
     def __init__(self) -> None:
         super().__init__(logging.INFO)
         self._shown: set[str] = set()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Show it on standard error."""
-        message = record.getMessage()
-        of_server = record.name == _CLIENT
-        if of_server and record.levelno < logging.WARNING:
-            return
-        key = str(record.msg) if of_server else message
+        """Print the message to standard error."""
+        message = key = record.getMessage()
+        if record.name == _CLIENT:
+            if record.levelno < logging.WARNING:
+                return
+            key = str(record.msg)  # the pattern of the message, which is the same for all addresses and numbers
         if key not in self._shown:
             self._shown.add(key)
             say(f"mtagent: {message}")
@@ -83,14 +83,15 @@ _JUDGE = "mtagent.evaluators.pairwise"
 
 @contextmanager
 def notices(quiet: bool) -> Iterator[None]:
-    """Show what is reported of files: which foreign column is taken for what, and what a calibration was not made for.
+    """Show log messages about files and calibrations, or warnings only if ``quiet``.
 
-    Also that a server keeps failing, and that a judge chooses by place. ``quiet``: warnings alone.
+    Also show warnings that a server keeps failing, or that a judge chooses by position.
     """
-    loggers, handler = [logging.getLogger(name) for name in ("mtagent.formats", "mtagent.jobs.improve")], _Once()
-    for logger in loggers:
+    handler = _Once()
+    file_loggers = [logging.getLogger("mtagent.formats"), logging.getLogger("mtagent.jobs.improve")]
+    for logger in file_loggers:
         logger.setLevel(logging.WARNING if quiet else logging.INFO)
-    loggers += [logging.getLogger(_CLIENT), logging.getLogger(_JUDGE)]
+    loggers = [*file_loggers, logging.getLogger(_CLIENT), logging.getLogger(_JUDGE)]
     for logger in loggers:
         logger.addHandler(handler)
     try:

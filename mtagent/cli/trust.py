@@ -31,7 +31,7 @@ from mtagent.text.masking import MASK, key_in, masked
 
 LOCK_SECONDS = 10.0
 LONGEST_LINE = 1000
-"""Characters of a line that are shown; the line says how many are not."""
+"""Characters of a line to show; the end of the line counts the hidden ones."""
 MOST_LINES = 20
 """Lines of one setting that are shown."""
 LONGEST_STATEMENT = 200
@@ -41,7 +41,7 @@ LARGEST_FILE = 64 * 2**10
 MOST_PARSED = 2**20
 """Characters that may be parsed to find the lines. A file can be written so that this takes very long."""
 MOST_SETTINGS = 100
-"""Settings that are shown without their lines; one more line says how many are not."""
+"""Settings to show without their lines; one more line counts the others."""
 
 HARMLESS = frozenset(
     {
@@ -107,19 +107,19 @@ class SensitiveSetting:
 def sensitive_settings(settings: Mapping[str, Any], folder: Path) -> list[SensitiveSetting]:
     """The settings, as they are written in a file of ``folder``, that need trust.
 
-    A setting or an option that is not known to be harmless needs trust. A name that is no setting is not reported:
-    a file with such a name is refused anyway.
+    A setting or an option that is not known to be harmless needs trust. Unknown settings are not reported, because a
+    file that has one is refused anyway.
     """
-    found: list[SensitiveSetting] = []
+    sensitive: list[SensitiveSetting] = []
     for name, value in settings.items():
         if name in TABLES and isinstance(value, Mapping):
-            known = JudgeSettings if name == "judge" else ModelSettings
-            for inner, inner_value in value.items():
-                if inner in known.model_fields:
-                    found += _sensitive(f"{name}.{inner}", inner, inner_value, folder)
+            table_fields = (JudgeSettings if name == "judge" else ModelSettings).model_fields
+            for field, field_value in value.items():
+                if field in table_fields:
+                    sensitive += _sensitive(f"{name}.{field}", field, field_value, folder)
         elif name in Config.model_fields:
-            found += _sensitive(name, name, value, folder)
-    return found
+            sensitive += _sensitive(name, name, value, folder)
+    return sensitive
 
 
 def _sensitive(full_name: str, name: str, value: Any, folder: Path) -> Iterator[SensitiveSetting]:
@@ -189,11 +189,9 @@ def _effect_of_option(names: set[str], option: str, value: str, folder: Path) ->
     if option == "python":
         return "runs this program"
     if option == "search":
-        return (
-            None
-            if value in ("none", "local")
-            else "searches, which hold parts of texts, and a key are sent to this address"
-        )
+        if value in ("none", "local"):
+            return None
+        return "searches, which hold parts of texts, and a key are sent to this address"
     if option in PATH_OPTIONS:
         paths = str(value).split("+") if option == "knowledge" else [value]  # notes may be in several files
         return _READS if any(_leaves(folder, path) for path in paths) else None
@@ -251,7 +249,7 @@ class _Parser:
         self._left = MOST_PARSED
 
     def parse(self, text: str) -> dict[str, Any] | None:
-        """What ``text`` says; ``None`` where it isn't TOML. Raises :class:`_ParsedEnough`."""
+        """The settings in ``text``; ``None`` if it isn't TOML. Raises :class:`_ParsedEnough`."""
         self._left -= len(text)
         if self._left < 0:
             raise _ParsedEnough
@@ -291,7 +289,7 @@ def _key(setting: SensitiveSetting) -> tuple[str, str]:
 
 
 def _placed(file: SettingsFile) -> Iterator[tuple[_Statement, list[SensitiveSetting]]]:
-    """The statements of ``file``, each with those of its settings that need trust. Raises :class:`_ParsedEnough`."""
+    """The statements of ``file``, each with its settings that need trust. Raises :class:`_ParsedEnough`."""
     parser = _Parser()
     head = ""
     for statement in _statements(file.text(), parser):
@@ -401,16 +399,16 @@ def distrust(path: Path) -> bool:
 
 
 def trusted_path() -> Path:
-    """The file that says which files are trusted: in ``$XDG_DATA_HOME``, or ``~/.local/share``.
+    """The file with the list of trusted files: in ``$XDG_DATA_HOME``, or ``~/.local/share``.
 
     ``$MTAGENT_STORE`` doesn't move it: a store may lie in the working folder, and this file must not. Raises
-    :class:`ConfigError` where there is no such folder.
+    :class:`ConfigError` if neither folder is known.
     """
     data = Path(os.environ.get("XDG_DATA_HOME") or "")
     if not data.is_absolute():  # as XDG wants it; a relative one would be a folder in the working folder
         data = Path(os.path.expanduser("~/.local/share"))  # noqa: PTH111  its counterpart raises without a home
     if not data.is_absolute():
-        raise ConfigError("there is no folder to store trust in: set HOME, or XDG_DATA_HOME, to an absolute path")
+        raise ConfigError("cannot find a folder to store trust in; set HOME, or XDG_DATA_HOME, to an absolute path")
     return data / "mtagent" / "trusted.json"
 
 

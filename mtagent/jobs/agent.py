@@ -1,4 +1,4 @@
-"""From Python: wrap an MT system, improve texts, get records back."""
+"""The interface for Python: wrap an MT system, improve texts, and get records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, Unpack, overload
 from weakref import WeakKeyDictionary
 
 from mtagent import config as configuration
@@ -24,7 +24,7 @@ from mtagent.jobs.context import Document, Placed, placed
 from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.parts import OwnParts, assembled, budget_of, within
 from mtagent.jobs.pool import GRACE, Outcome, work_all
-from mtagent.jobs.python_inputs import About, Terms, loaded, mapping_of, segments_of
+from mtagent.jobs.python_inputs import Terms, TextDetails, loaded, mapping_of, segments_of
 from mtagent.jobs.run import RunModels
 from mtagent.jobs.session import Session
 from mtagent.llm import prices
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
     from mtagent.jobs.agent_run import AgentRun
 
+Part = TypeVar("Part")
+
 
 class Agent:
     """Improves machine translation.
@@ -49,16 +51,16 @@ class Agent:
     ``"command:apertium eng-spa"``; without one the model translates. ``evaluator``, ``judge``, ``triage``, ``gate`` and
     ``llm`` take objects of your own, or the names that the configuration knows; ``llms`` holds a model of your own for
     a role (``translate``, ``postedit``, ``proofread``, ``judge``). ``glossary`` and ``keep`` are files, or terms:
-    ``{"segment": "Segment"}``, ``["mtagent"]``. With a ``store`` no request that was answered is paid for again.
-    ``api_key``, ``headers`` and ``http_client`` (an
-    ``aiohttp.ClientSession``) are for the model's server. ``on_step(segment, step)`` and ``on_call(call)`` hear of
-    each step and each request to a model. All other ``settings`` are those of the configuration file
-    (:class:`mtagent.config.Config`), such as ``model="gpt-6-luna"`` or ``stages="tp"``; ``config_file`` names one.
+    ``{"segment": "Segment"}``, ``["mtagent"]``. With a ``store``, an answered request is never paid for again.
+    ``api_key``, ``headers`` and ``http_client`` (an ``aiohttp.ClientSession``) are for the model's server.
+    ``on_step(segment, step)`` and ``on_call(call)`` are called after each step and each request to a model. All other
+    ``settings`` are settings of the configuration file (:class:`mtagent.config.Config`), such as
+    ``model="gpt-6-luna"`` or ``stages="tp"``; ``config_file`` names such a file.
 
-    Clients, limits and budget are made once and shared by all calls, from any task and thread; ``async with`` and
-    ``with`` close them, and so do :meth:`aclose` and :meth:`close`. What you passed in is never closed.
+    All calls, from any task and thread, share the same clients, limits and budget. ``async with``, ``with``,
+    :meth:`aclose` and :meth:`close` close them. Objects that you pass are never closed.
 
-    Raises :class:`mtagent.errors.ConfigError` for a wrong setting, at once, and for one that would do nothing here.
+    Raises :class:`mtagent.errors.ConfigError` at once for a wrong setting, and for one that would do nothing here.
     """
 
     def __init__(
@@ -81,38 +83,49 @@ class Agent:
         config_file: str | Path | None = None,
         **settings: Unpack[Settings],
     ) -> None:
-        given: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
-        named = {"translator": translator, "evaluator": evaluator, "triage": triage, "gate": gate, "llm": llm}
-        given |= {name: value for name, value in named.items() if isinstance(value, str)}
-        own_judge = None if judge is None or isinstance(judge, str | Sequence | Mapping) else judge
-        if judge is not None and own_judge is None:
-            given["judge"] = judge if isinstance(judge, Mapping) else {"evaluator": judge}
-        self._on_step, self._on_call = on_step, on_call
-        for name, listener in (("on_step", on_step), ("on_call", on_call)):
-            if listener is not None and not callable(listener):
-                raise ConfigError(f"{name}: {listener!r:.80} cannot be called: give a function")
-        refuse_foreign(given)
-        self.config, self._terms = loaded(config_file, given, glossary, keep)
+        given_settings: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
+        # A part is an object, or a name that the configuration knows.
+        parts = {"translator": translator, "evaluator": evaluator, "triage": triage, "gate": gate, "llm": llm}
+        given_settings |= {name: part for name, part in parts.items() if isinstance(part, str)}
+        judge_object = None
+        if isinstance(judge, Mapping):
+            given_settings["judge"] = judge
+        elif isinstance(judge, str | Sequence):
+            given_settings["judge"] = {"evaluator": judge}
+        else:
+            judge_object = judge
+        for name, function in (("on_step", on_step), ("on_call", on_call)):
+            if function is not None and not callable(function):
+                raise ConfigError(f"{name}: expected a function, not {function!r:.80}")
+        self._on_step = on_step
+        self._on_call = on_call
+        refuse_foreign(given_settings)
+        self.config, self._terms = loaded(config_file, given_settings, glossary, keep)
         wrapped = None if translator is None or isinstance(translator, str) else wrap(translator)
         self._own = OwnParts(
             translator=wrapped,
-            evaluator=None if isinstance(evaluator, str) else evaluator,
-            judge=own_judge,
-            triage=None if isinstance(triage, str) else triage,
-            gate=None if isinstance(gate, str) else gate,
-            llm=None if isinstance(llm, str) else llm,
-            llms=mapping_of(llms, "llms: give a model for a role, as in {'judge': model}"),
+            evaluator=_object(evaluator),
+            judge=judge_object,
+            triage=_object(triage),
+            gate=_object(gate),
+            llm=_object(llm),
+            llms=mapping_of(llms, "llms: expected a model for each role, as in {'judge': model}"),
             api_key=api_key,
-            headers=mapping_of(headers, "headers: give names and texts, as in {'X-Team': 'mt'}"),
+            headers=mapping_of(headers, "headers: expected names and texts, as in {'X-Team': 'mt'}"),
             http_client=http_client,
         )
-        self._asks_server = refuse_idle(given, self.config, self._own).asks_server
+        self._asks_server = refuse_idle(given_settings, self.config, self._own).asks_server
         self._budget = budget_of(self.config)
         self._session: Session[_Parts] = Session(lambda: _Opening(self.config, self._own, self._budget))
-        batch = wrapped.batch_size if isinstance(wrapped, CallableTranslator) else BATCH_SIZE
-        self._window = max(self.config.concurrency, 2 * batch) * (20 if self.config.context else 1)
+        # Segments at a time: enough to fill two batches of the translator. With context, most of them wait for the
+        # segment before them in their document.
+        batch_size = wrapped.batch_size if isinstance(wrapped, CallableTranslator) else BATCH_SIZE
+        self._window = max(self.config.concurrency, 2 * batch_size)
+        if self.config.context:
+            self._window *= 20
 
-    def _heard(self, segment: Segment, step: Step) -> None:
+    def _report(self, segment: Segment, step: Step) -> None:
+        """Call ``on_step`` and ``on_call``."""
         if self._on_step is not None:
             self._on_step(segment, step)
         if self._on_call is not None:
@@ -120,7 +133,7 @@ class Agent:
                 self._on_call(call)
 
     async def __aenter__(self) -> Self:
-        # What the first call would load, a quarter of a second in which nothing else in the loop goes on.
+        # Load now what the first call would load, because that blocks the loop for a quarter of a second.
         if self._asks_server:
             prices.price(configuration.DEFAULT_MODEL, Usage(calls=1))
         languages.name("en")
@@ -141,7 +154,7 @@ class Agent:
         self.close()
 
     def close(self) -> None:
-        """Close what calls that are not async have opened. A later call opens it again."""
+        """Close what synchronous calls have opened. A later call opens it again."""
         self._session.close()
 
     async def aclose(self) -> None:
@@ -152,47 +165,45 @@ class Agent:
 
     @overload
     def translate(  # type: ignore[overload-overlap]
-        self, texts: str, source_lang: str, target_lang: str, **about: Unpack[About]
+        self, texts: str, source_lang: str, target_lang: str, **about: Unpack[TextDetails]
     ) -> Chain: ...
     @overload
     def translate(
-        self, texts: Iterable[str], source_lang: str, target_lang: str, **about: Unpack[About]
+        self, texts: Iterable[str], source_lang: str, target_lang: str, **about: Unpack[TextDetails]
     ) -> list[Chain]: ...
     def translate(
-        self, texts: str | Iterable[str], source_lang: str, target_lang: str, **about: Unpack[About]
+        self, texts: str | Iterable[str], source_lang: str, target_lang: str, **about: Unpack[TextDetails]
     ) -> Chain | list[Chain]:
         """Translate and improve a text, or each of several; see :meth:`atranslate`."""
-        chains = self.improve(segments_of(texts, None, source_lang, target_lang, about), timeout=about.get("timeout"))
-        return chains[0] if isinstance(texts, str) else chains
+        segments = segments_of(texts, None, source_lang, target_lang, about)
+        return _one_or_all(texts, self.improve(segments, timeout=about.get("timeout")))
 
     @overload
     async def atranslate(  # type: ignore[overload-overlap]
-        self, texts: str, source_lang: str, target_lang: str, **about: Unpack[About]
+        self, texts: str, source_lang: str, target_lang: str, **about: Unpack[TextDetails]
     ) -> Chain: ...
     @overload
     async def atranslate(
-        self, texts: Iterable[str], source_lang: str, target_lang: str, **about: Unpack[About]
+        self, texts: Iterable[str], source_lang: str, target_lang: str, **about: Unpack[TextDetails]
     ) -> list[Chain]: ...
     async def atranslate(
-        self, texts: str | Iterable[str], source_lang: str, target_lang: str, **about: Unpack[About]
+        self, texts: str | Iterable[str], source_lang: str, target_lang: str, **about: Unpack[TextDetails]
     ) -> Chain | list[Chain]:
-        """Translate and improve: a text gives a :class:`Chain`, several a list of them, in order.
+        """Translate and improve: return a :class:`Chain` for a text, or a list of them, in order, for several.
 
-        ``chain.text`` is the result. ``source_lang`` is a language, or ``"auto"`` for an MT system that finds it out.
-        ``about`` is what else is known: see :class:`About`.
+        ``chain.text`` is the result. ``source_lang`` is a language, or ``"auto"`` for an MT system that detects it.
+        ``about`` are details of the texts: see :class:`TextDetails`.
 
-        An error that concerns every text (a wrong key, a budget that is spent) is raised. What is under way has a
-        second to end. ``chains`` of the error are those that are done, and those that had a step done or a reply paid
-        for: the last step of these has failed.
+        An error that concerns every text (a wrong key, a spent budget) is raised, after requests in flight had a second
+        to end. The error's ``chains`` are the finished ones, and unfinished ones with a finished step or a paid reply;
+        the last step of an unfinished chain has failed.
         """
-        chains = await self.aimprove(
-            segments_of(texts, None, source_lang, target_lang, about), timeout=about.get("timeout")
-        )
-        return chains[0] if isinstance(texts, str) else chains
+        segments = segments_of(texts, None, source_lang, target_lang, about)
+        return _one_or_all(texts, await self.aimprove(segments, timeout=about.get("timeout")))
 
     @overload
     def postedit(  # type: ignore[overload-overlap]
-        self, texts: str, translations: str, source_lang: str, target_lang: str, **about: Unpack[About]
+        self, texts: str, translations: str, source_lang: str, target_lang: str, **about: Unpack[TextDetails]
     ) -> Chain: ...
     @overload
     def postedit(
@@ -201,7 +212,7 @@ class Agent:
         translations: Iterable[str],
         source_lang: str,
         target_lang: str,
-        **about: Unpack[About],
+        **about: Unpack[TextDetails],
     ) -> list[Chain]: ...
     def postedit(
         self,
@@ -209,77 +220,85 @@ class Agent:
         translations: str | Iterable[str],
         source_lang: str,
         target_lang: str,
-        **about: Unpack[About],
+        **about: Unpack[TextDetails],
     ) -> Chain | list[Chain]:
         """Improve the translation of a text, or of each of several; see :meth:`atranslate`."""
         segments = segments_of(texts, translations, source_lang, target_lang, about)
-        chains = self.improve(segments, timeout=about.get("timeout"))
-        return chains[0] if isinstance(texts, str) else chains
+        return _one_or_all(texts, self.improve(segments, timeout=about.get("timeout")))
 
     # -- segments
 
     def improve(self, segments: Iterable[Segment], *, timeout: float | None = None) -> list[Chain]:
-        """Improve segments with all that is known about them: references, context, notes, terms.
+        """Improve segments with all their details: references, context, notes, terms.
 
-        After ``timeout`` seconds a segment is what it is by then. Raises as :meth:`atranslate` does.
+        After ``timeout`` seconds the text of a segment is returned as it is. Raises as :meth:`atranslate` does.
         """
-        return self._session.wait(lambda parts: self._improved(segments, parts, timeout))
+        return self._session.wait(lambda parts: self._improve_all(segments, parts, timeout))
 
     async def aimprove(self, segments: Iterable[Segment], *, timeout: float | None = None) -> list[Chain]:  # noqa: ASYNC109
-        """The same for async code."""
-        return await self._session.run(lambda parts: self._improved(segments, parts, timeout))
+        """Improve segments like :meth:`improve`, in async code."""
+        return await self._session.run(lambda parts: self._improve_all(segments, parts, timeout))
 
-    async def _improved(self, segments: Iterable[Segment], parts: _Parts, seconds: float | None) -> list[Chain]:
-        work, done = _Work(self, seconds), dict[int, Chain]()
+    async def _improve_all(self, segments: Iterable[Segment], parts: _Parts, seconds: float | None) -> list[Chain]:
+        work = _Work(self, seconds)
+        finished: dict[int, Chain] = {}  # by position
 
         def note(position: int, chain: Chain) -> Outcome:
-            done[position] = chain
+            finished[position] = chain
             return outcome_of_chain(chain)
 
+        concurrency = self._window
+        if isinstance(segments, Sized):
+            concurrency = min(concurrency, len(segments) or 1)
         try:
             await work_all(
                 work.placed(segments),
                 lambda position, place: work.improve(place, parts),
                 note,
-                concurrency=min(self._window, len(segments) or 1) if isinstance(segments, Sized) else self._window,
+                concurrency=concurrency,
                 done=lambda position: False,
                 give_up_after=0,
                 lane=(lambda place: place.document) if self.config.context else None,
             )
         except MtagentError as error:
-            error.chains = _in_order(done | work.stopped)
+            error.chains = _in_order(finished | work.stopped)
             raise
-        return [done[position] for position in sorted(done)]
+        return list(_in_order(finished))
 
     def stream(
         self, segments: Iterable[Segment], *, ordered: bool = True, timeout: float | None = None
     ) -> Iterator[Chain]:
-        """The chains of ``segments`` as soon as each is there, in order unless it is not ``ordered``.
+        """Yield the chain of each segment when it is done: in order, or the next finished one if not ``ordered``.
 
-        ``segments`` are taken as they are needed. Raises as :meth:`atranslate` does; ``chains`` of the error are those
-        that were begun and not handed out.
+        ``segments`` are read as they are needed. Raises as :meth:`atranslate` does; the error's ``chains`` are those
+        that were begun and not yet yielded.
         """
-        work, under_way = _Work(self, timeout), dict[futures.Future[Chain], int]()
+        # This isn't `astream` in another thread, because `segments` is read in the caller's thread: it may block, or
+        # use the agent.
+        work = _Work(self, timeout)
+        positions: dict[futures.Future[Chain], int] = {}  # of the segments in flight, in order
 
-        def following() -> Chain:
-            done = under_way if ordered else futures.wait(under_way, return_when=futures.FIRST_COMPLETED).done
-            future = next(iter(done))
-            del under_way[future]
+        def next_chain() -> Chain:
+            if ordered:
+                future = next(iter(positions))
+            else:
+                future = next(iter(futures.wait(positions, return_when=futures.FIRST_COMPLETED).done))
+            del positions[future]
             return future.result()
 
         try:
             for place in work.placed(segments):
-                under_way[self._session.submit(partial(work.improve, place))] = place.position
-                if len(under_way) >= self._window:
-                    yield following()
-            while under_way:
-                yield following()
+                positions[self._session.submit(partial(work.improve, place))] = place.position
+                if len(positions) >= self._window:
+                    yield next_chain()
+            while positions:
+                yield next_chain()
         except MtagentError as error:
             self._session.wait(lambda parts: work.end())
-            error.chains = _in_order(_done(under_way) | work.stopped)
+            error.chains = work.chains_not_yielded(positions)
             raise
         finally:
-            for future in under_way:
+            for future in positions:
                 future.cancel()
 
     async def astream(
@@ -289,46 +308,50 @@ class Agent:
         ordered: bool = True,
         timeout: float | None = None,  # noqa: ASYNC109
     ) -> AsyncGenerator[Chain, None]:
-        """The same for async code; ``segments`` may come from async code, too."""
-        work, under_way = _Work(self, timeout), dict[asyncio.Future[Chain], int]()
+        """Yield chains like :meth:`stream`, in async code; ``segments`` may be an async iterable, too."""
+        work = _Work(self, timeout)
+        positions: dict[asyncio.Future[Chain], int] = {}  # of the segments in flight, in order
 
-        async def following() -> Chain:
+        async def next_chain() -> Chain:
             if ordered:
-                future = next(iter(under_way))
+                future = next(iter(positions))
                 await asyncio.wait([future])
             else:
-                future = next(iter((await asyncio.wait(under_way, return_when=asyncio.FIRST_COMPLETED))[0]))
-            del under_way[future]
+                done, _ = await asyncio.wait(positions, return_when=asyncio.FIRST_COMPLETED)
+                future = next(iter(done))
+            del positions[future]
             return future.result()
 
         try:
             async for place in work.placed_async(segments):
-                chain = asyncio.ensure_future(self._session.run(partial(work.improve, place)))
-                under_way[chain] = place.position
-                if len(under_way) >= self._window:
-                    yield await following()
-            while under_way:
-                yield await following()
+                task = asyncio.ensure_future(self._session.run(partial(work.improve, place)))
+                positions[task] = place.position
+                if len(positions) >= self._window:
+                    yield await next_chain()
+            while positions:
+                yield await next_chain()
         except MtagentError as error:
             await self._session.run(lambda parts: work.end())
-            error.chains = _in_order(_done(under_way) | work.stopped)
+            error.chains = work.chains_not_yielded(positions)
             raise
         finally:
-            for future in under_way:
+            for future in positions:
                 future.cancel()
-            await asyncio.gather(*under_way, return_exceptions=True)
+            await asyncio.gather(*positions, return_exceptions=True)
 
     def run(self, name: str, *, store: str | Path | None = None) -> AgentRun:
-        """A stored run: what it has finished is not done, and not paid for, again. See :class:`AgentRun`."""
+        """A stored run, which never repeats or pays for finished work again. See :class:`AgentRun`."""
         from mtagent.jobs.agent_run import AgentRun
 
-        update = {"run": name, **({} if store is None else {"store": Path(store)})}
-        config = configuration.Config.model_validate(self.config.model_dump(exclude_unset=True) | update)
-        return AgentRun(config, self._own, self._terms, budget=self._budget, on_step=self._heard)
+        settings = self.config.model_dump(exclude_unset=True) | {"run": name}
+        if store is not None:
+            settings["store"] = Path(store)
+        config = configuration.Config.model_validate(settings)
+        return AgentRun(config, self._own, self._terms, budget=self._budget, on_step=self._report)
 
 
 class _Parts(NamedTuple):
-    """What an agent opens once in an event loop: its plan, and where the replies of models are kept."""
+    """The parts that an agent opens once in an event loop: its plan, and the store of models' replies."""
 
     plan: Plan
     store: Store | None
@@ -337,7 +360,8 @@ class _Parts(NamedTuple):
 class _Opening:
     """Opens the parts of an agent.
 
-    No generator around that of :func:`assembled`: where nobody closes them, the loop ends both at the same time.
+    This isn't a generator around the one of :func:`assembled`, because a loop that ends closes both at the same time
+    if nobody has closed them.
     """
 
     def __init__(self, config: configuration.Config, own: OwnParts, budget: Budget | None) -> None:
@@ -353,29 +377,32 @@ class _Opening:
 
 
 class _Work:
-    """Segments on their way through an agent: with its terms, in their documents, within so many ``seconds`` each."""
+    """The segments of one call: with the agent's terms, in their documents, within ``seconds`` for each."""
 
     def __init__(self, agent: Agent, seconds: float | None) -> None:
-        self._agent, self._seconds = agent, seconds
-        self._texts: dict[int, str] = {}  # of segments that the next one in the document is shown
+        self._agent = agent
+        self._seconds = seconds
+        self._texts: dict[int, str] = {}  # by position: results to show with the next segment of the document
         self._turns: WeakKeyDictionary[Document, asyncio.Lock] = WeakKeyDictionary()
-        self._under_way = set[asyncio.Task[Any]]()
-        self.stopped: dict[int, Chain] = {}  # by position: how far those have come that an error has stopped
+        self._tasks = set[asyncio.Task[Any]]()  # in flight
+        self.stopped: dict[int, Chain] = {}  # by position: unfinished chains that an error has stopped
 
     def placed(self, segments: Iterable[Segment]) -> Iterator[Placed]:
-        """The ``segments`` at their places."""
+        """The ``segments`` at their places in documents."""
         config = self._agent.config
-        known = with_terms(map(self._with_domain, segments), self._agent._terms)
-        return placed(known, config.context)
+        segments = with_terms(map(self._with_domain, segments), self._agent._terms)
+        return placed(segments, config.context)
 
     async def placed_async(self, segments: Iterable[Segment] | AsyncIterable[Segment]) -> AsyncGenerator[Placed, None]:
-        """The same; what comes one by one from async code has no segments around it."""
+        """The same for async code; segments of an async iterable have no context."""
         if not isinstance(segments, AsyncIterable):
             for place in self.placed(segments):
                 yield place
             return
         if self._agent.config.context:
-            raise ConfigError("context: what follows a segment of an async iterator is not known: give a list")
+            raise ConfigError(
+                "context: expected a list of segments, since the next one of an async iterator is unknown"
+            )
         position = 0
         async for segment in segments:
             for place in self.placed([segment]):
@@ -385,16 +412,18 @@ class _Work:
     def _with_domain(self, segment: Segment) -> Segment:
         if not isinstance(segment, Segment):
             raise ConfigError(
-                f'{segment!r:.80} is no Segment: make_segments(texts, None, "en", "es") makes them of texts'
+                f'expected a Segment, not {segment!r:.80}; make_segments(texts, None, "en", "es") makes them from texts'
             )
         domain = self._agent.config.domain
-        return segment.model_copy(update={"domain": domain}) if domain and segment.domain is None else segment
+        if domain and segment.domain is None:
+            return segment.model_copy(update={"domain": domain})
+        return segment
 
     async def improve(self, place: Placed, parts: _Parts) -> Chain:
-        """The chain of a segment, begun when those before it in its document are done, if it is shown them."""
+        """Improve a segment; with context, after the segments before it in its document."""
         task = asyncio.current_task()
         assert task is not None
-        self._under_way.add(task)
+        self._tasks.add(task)
         try:
             if not self._agent.config.context:
                 return await self._improve(place.segment, place.position, parts)
@@ -404,34 +433,53 @@ class _Work:
                 self._texts[place.position] = chain.text
                 return chain
         finally:
-            self._under_way.discard(task)
+            self._tasks.discard(task)
 
     async def end(self) -> None:
-        """Give what is under way a moment to end, and then stop it."""
-        if under_way := set(self._under_way):
-            _, late = await asyncio.wait(under_way, timeout=GRACE)
-            for task in late:
-                task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
+        """Let tasks in flight finish for a moment, and then cancel them."""
+        tasks = set(self._tasks)
+        if not tasks:
+            return
+        _, late = await asyncio.wait(tasks, timeout=GRACE)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+
+    def chains_not_yielded(
+        self, positions: Mapping[futures.Future[Chain], int] | Mapping[asyncio.Future[Chain], int]
+    ) -> tuple[Chain, ...]:
+        """The chains of the futures in flight that have finished, and the stopped ones, in order."""
+        chains: dict[int, Chain] = {}
+        for future, position in positions.items():
+            if future.done() and not future.cancelled() and future.exception() is None:
+                chains[position] = future.result()
+        return _in_order(chains | self.stopped)
 
     async def _improve(self, segment: Segment, position: int, parts: _Parts) -> Chain:
         chain = await improve(
             segment,
             parts.plan,
             within=self._seconds,
-            on_step=self._agent._heard,
+            on_step=self._agent._report,
             on_stop=lambda chain: self.stopped.update({position: chain}),
         )
-        if parts.store is not None and any(call.error for step in chain.steps for call in step.calls):
-            parts.store.distrust_calls(call for step in chain.steps for call in step.calls)
+        if parts.store is not None:
+            calls = [call for step in chain.steps for call in step.calls]
+            if any(call.error for call in calls):
+                parts.store.distrust_calls(calls)
         return chain
 
 
-def _done(under_way: Mapping[futures.Future[Chain], int] | Mapping[asyncio.Future[Chain], int]) -> dict[int, Chain]:
-    """The chains of those that have ended well, by position."""
-    ended = {future: at for future, at in under_way.items() if future.done() and not future.cancelled()}
-    return {at: future.result() for future, at in ended.items() if future.exception() is None}
+def _object(part: Part | str | None) -> Part | None:
+    """The part itself; ``None`` if it is named, so that the configuration makes it."""
+    return None if isinstance(part, str) else part
+
+
+def _one_or_all(texts: str | Iterable[str], chains: list[Chain]) -> Chain | list[Chain]:
+    """The chain of a single text, or the chains of several."""
+    return chains[0] if isinstance(texts, str) else chains
 
 
 def _in_order(chains: Mapping[int, Chain]) -> tuple[Chain, ...]:
-    return tuple(chain for _, chain in sorted(chains.items()))
+    """The chains in the order of their positions."""
+    return tuple(chains[position] for position in sorted(chains))

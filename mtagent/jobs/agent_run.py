@@ -1,4 +1,4 @@
-"""A stored run from Python: resumed by its name, as on the command line."""
+"""A stored run in Python, which is resumed by its name as on the command line."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from mtagent.store.store import Store, default_path, open_existing
 class AgentRun:
     """The run ``name`` of an agent: ``with agent.run("job-17") as run: chains = run.improve(segments)``.
 
-    What it has finished is answered from the store, and so is every request that was answered in any run. The same name
-    must have the same settings and segments, and each segment an id of its own. Whatever stops it, the same call again
-    goes on from there. The ``budget`` is that of the agent; ``on_step`` hears of what is done now, not of what was
-    finished before. Raises :class:`mtagent.errors.MtagentError`, whose ``chains`` are those that are done.
+    Finished segments come from the store, and so do replies to requests that any run has sent. A run keeps its settings
+    and segments, and the ids of its segments must be unique. If anything stops it, make the same call again to
+    continue. It shares the agent's ``budget``; ``on_step`` is called for new steps only. Raises
+    :class:`mtagent.errors.MtagentError`, whose ``chains`` are the finished ones.
     """
 
     def __init__(
@@ -42,7 +42,11 @@ class AgentRun:
         budget: Budget | None,
         on_step: Callable[[Segment, Step], object],
     ) -> None:
-        self._config, self._own, self._terms, self._budget, self._on_step = config, own, terms, budget, on_step
+        self._config = config
+        self._own = own
+        self._terms = terms
+        self._budget = budget
+        self._on_step = on_step
         self.name = str(config.run)
 
     def __enter__(self) -> Self:
@@ -51,10 +55,10 @@ class AgentRun:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Nothing is left open between calls."""
+        """Do nothing: between calls nothing is open."""
 
     def improve(self, segments: Iterable[Segment]) -> list[Chain]:
-        """Improve ``segments``, as far as the run has not; one :class:`Chain` for each, in order."""
+        """Improve those ``segments`` that the run hasn't finished; return one :class:`Chain` for each, in order."""
         loop = OwnLoop()
         try:
             return asyncio.run_coroutine_threadsafe(self.aimprove(segments), loop.loop).result()
@@ -62,24 +66,20 @@ class AgentRun:
             loop.stop()
 
     async def aimprove(self, segments: Iterable[Segment]) -> list[Chain]:
-        """The same for async code."""
-        return await self._improved(segments)
-
-    async def _improved(self, segments: Iterable[Segment]) -> list[Chain]:
+        """Improve segments like :meth:`improve`, in async code."""
         config = self._config
-        segments = [
-            segment.model_copy(update={"domain": config.domain}) if segment.domain is None else segment
-            for segment in with_terms(segments, self._terms)
-        ]
-        places: dict[str, int] = {}
-        for place, segment in enumerate(segments, 1):
-            if (first := places.setdefault(segment.id, place)) != place:
-                raise ConfigError(
-                    f"segments {first} and {place} have the same id {segment.id!r}, by which decisions and labels of a "
-                    "run find them: give each one its own, as in segment.model_copy(update={'id': …})"
-                )
+        segments = list(with_terms(segments, self._terms))
         digest = hashlib.sha256()
-        for segment in segments:
+        numbers: dict[str, int] = {}  # of the segments, by id
+        for index, segment in enumerate(segments):
+            if segment.domain is None:
+                segment = segments[index] = segment.model_copy(update={"domain": config.domain})
+            first_number = numbers.setdefault(segment.id, index + 1)
+            if first_number != index + 1:
+                raise ConfigError(
+                    f"segments {first_number} and {index + 1} share the id {segment.id!r}; ids must be unique because "
+                    "decisions and labels refer to them: use segment.model_copy(update={'id': …})"
+                )
             digest.update(segment.model_dump_json(exclude_defaults=True).encode())
         with Store(config.store or default_path()) as store:
             models = RunModels(config, store, self._budget)
@@ -99,31 +99,31 @@ class AgentRun:
                     signatures=plan.signatures,
                     installed=installed(effective(config, self._own)),
                 )
-                begun = False
+                has_started = False
 
-                def begin(*_: object) -> None:
-                    nonlocal begun
-                    begun = True
+                def note_start(*_: object) -> None:
+                    nonlocal has_started
+                    has_started = True
 
                 try:
-                    run = await run_job(job, config, store, models, on_start=begin, on_result=_quiet)
+                    run = await run_job(job, config, store, models, on_start=note_start, on_result=_ignore)
                 except MtagentError as error:
-                    if begun:  # another job's texts are not handed out
+                    if has_started:  # otherwise the run of this name may belong to another job
                         error.chains = tuple(store.read(self.name).chains())
                     raise
                 return list(run.chains())
 
     def chains(self) -> list[Chain]:
-        """What the run holds by now, in order."""
+        """The chains that are stored so far, in order."""
         with open_existing(self._config.store) as store:
             return list(store.read(self.name).chains())
 
     @property
     def summary(self) -> RunSummary:
-        """How many segments are done, and what they have cost."""
+        """The number of finished segments, and their cost."""
         with open_existing(self._config.store) as store:
             return store.run(self.name)
 
 
-def _quiet(*_: object) -> None:
-    """Nobody is told."""
+def _ignore(*_: object) -> None:
+    """Do nothing with a result, which is already stored."""

@@ -1,4 +1,4 @@
-"""What is shown of a document around a segment: what came before, as it is translated, and what comes next."""
+"""The context of a segment in its document: the segments before it, with their translations, and the next source."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Document:
             self._read.append((position, segment))
 
     def advance(self, position: int, text_at: Callable[[int, Segment], str | None]) -> None:
-        """Take in all that was read before ``position``; ``text_at`` says how it is translated now, if it is."""
+        """Add all segments before ``position`` to the context; ``text_at`` returns their translations, if any."""
         while self._read and self._read[0][0] < position:
             place, segment = self._read.popleft()
             text = text_at(place, segment) or ""
@@ -99,6 +99,6 @@ def with_context(
 ) -> Iterator[Segment]:
     """The first ``limit`` of ``segments`` with what is around them, where nothing is translated meanwhile.
 
-    ``text_of`` says how they are translated.
+    ``text_of`` returns their translations.
     """
     return (place.in_context(lambda _, segment: text_of(segment)) for place in placed(segments, size, limit))

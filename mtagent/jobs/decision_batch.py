@@ -97,7 +97,7 @@ class DecidedSegment(NamedTuple):
         remarks = [f"replaces: {edit_prefix(old.edit)}{old.sentence}" for old in self.replaced]
         whole = self.decided.decision
         if self.edits and whole is not None and whole.verdict == "text":
-            remarks.append(f"its own text stands whatever is decided on its edits: {whole.sentence}")
+            remarks.append(f"decisions on its edits have no effect, because it has its own text: {whole.sentence}")
         return (*remarks, *self.decided.remarks)
 
 

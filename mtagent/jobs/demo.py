@@ -1,4 +1,4 @@
-"""The demo: the whole chain on a part of the sample, with replies that were written for it. No model is called."""
+"""The demo: the whole chain on a part of the sample, with replies that were written for it, without a model."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ SAMPLE_FILES = (
 
 
 def sample_path(name: str) -> Path:
-    """Where the sample's file ``name`` is. Raises :class:`InputError` where :data:`SAMPLE_FILES` has no such name."""
+    """The path of the sample's file ``name``. Raises :class:`InputError` unless it is in :data:`SAMPLE_FILES`."""
     if name not in SAMPLE_FILES:
-        near = difflib.get_close_matches(name, SAMPLE_FILES, 1)
-        hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(SAMPLE_FILES)}"
+        close_names = difflib.get_close_matches(name, SAMPLE_FILES, 1)
+        hint = f"did you mean {close_names[0]!r}?" if close_names else f"it has {', '.join(SAMPLE_FILES)}"
         raise InputError(f"the sample has no file {name!r}; {hint}")
     return Path(str(files("mtagent") / "sample" / name))
 
@@ -68,8 +68,12 @@ class DemoModel:
         if purpose == "rate":
             return self._completion(_errors(reply))
         if purpose == "judge":
-            a, b = (_score(reply, quoted[name]) for name in ("translation_a", "translation_b"))
-            return self._completion(json.dumps({"better": "tie" if a == b else "A" if a > b else "B"}))
+            score_a = _score(reply, quoted["translation_a"])
+            score_b = _score(reply, quoted["translation_b"])
+            better = "tie"
+            if score_a != score_b:
+                better = "A" if score_a > score_b else "B"
+            return self._completion(json.dumps({"better": better}))
         raise ModelError(f"the demo has no reply for {purpose!r}")
 
     def _place(self, segment: str, source: str) -> int:

@@ -1,9 +1,8 @@
-"""What a run holds, written again: in its own form, or in that of another tool (:data:`mtagent.formats.EXPORTS`)."""
+"""Export of stored runs: as their own output, or in the form of another tool (:data:`mtagent.formats.EXPORTS`)."""
 
 from __future__ import annotations
 
 import filecmp
-import itertools
 import json
 import secrets
 import shutil
@@ -38,65 +37,67 @@ from mtagent.store.runs import StoredRun
 from mtagent.store.store import Store
 
 
-def texts_of_run(store: Store, name: str, wanted: Sequence[str] = ()) -> RunTexts:
-    """What a run holds of the ``wanted`` systems; all if none is named. The systems of a chain run are its stages.
+def texts_of_run(store: Store, name: str, system_names: Sequence[str] = ()) -> RunTexts:
+    """The texts of a run and their ratings, of the systems named or of all. The systems of a chain run are its stages.
 
-    Raises :class:`mtagent.errors.ConfigError` for a system that is not there, :class:`OutputError` for an empty run.
+    Raises :class:`mtagent.errors.ConfigError` for an unknown system, :class:`OutputError` for an empty run.
     """
     run = store.read(name)
-    decided_run = None if run.kind == "rating" else DecidedRun(store, name)
-    there = run.systems() if decided_run is None else systems_of(decided_run.chains())
-    systems = chosen(there, wanted, f"run {name!r}")
-
-    def segments() -> Iterator[SegmentTexts]:
-        return _of_ratings(run.ratings(), systems) if decided_run is None else _of_chains(decided_run.chains(), systems)
-
-    return RunTexts.read(name, systems, segments)
+    if run.kind == "rating":
+        systems = chosen(run.systems(), system_names, f"run {name!r}")
+        return RunTexts.read(name, systems, lambda: _of_ratings(run.ratings(), systems))
+    decided_run = DecidedRun(store, name)
+    systems = chosen(systems_of(decided_run.chains()), system_names, f"run {name!r}")
+    return RunTexts.read(name, systems, lambda: _of_chains(decided_run.chains(), systems))
 
 
 def _of_chains(chains: Iterable[Chain], systems: Sequence[str]) -> Iterator[SegmentTexts]:
     for chain in chains:
         texts = texts_of(chain, systems)
         by_text: dict[str | None, dict[tuple[str, str], Rating]] = defaultdict(dict)
-        for text, rating in ratings_of_texts(chain):
-            by_text[text].setdefault((rating.evaluator, rating.signature), rating)
-        rated = [
-            Rated(segment=chain.segment, system=system, translation=text or "", rating=rating)
-            for system, text in texts.items()
-            for rating in by_text[text].values() or (None,)
-        ]
+        for rated_text, rating in ratings_of_texts(chain):
+            by_text[rated_text].setdefault((rating.evaluator, rating.signature), rating)
+        rated: list[Rated] = []
+        for system, text in texts.items():
+            ratings: list[Rating | None] = [*by_text[text].values()]
+            for text_rating in ratings or [None]:  # an unrated text is exported, too
+                rated.append(Rated(segment=chain.segment, system=system, translation=text or "", rating=text_rating))
         yield SegmentTexts(chain.segment, texts, tuple(rated))
 
 
 def _of_ratings(ratings: Iterable[Rated], systems: Sequence[str]) -> Iterator[SegmentTexts]:
-    """The ratings of a segment come one after the other, a system once; another segment may have the same id."""
-    group: dict[str, Rated] = {}
-    for rated in itertools.chain(ratings, (None,)):
-        first = next(iter(group.values()), None)
-        if first and (rated is None or rated.segment.id != first.segment.id or rated.system in group):
-            own = tuple(group[system] for system in systems if system in group)
-            texts = {item.system: None if item.error == NO_TRANSLATION else item.translation for item in own}
-            yield SegmentTexts(first.segment, dict.fromkeys(systems) | texts, own)
-            group = {}
-        if rated is not None:
-            group[rated.system] = rated
+    """Group ratings by segment. The next segment may have the same id; then a system comes for the second time."""
+    by_system: dict[str, Rated] = {}
+    for rated in ratings:
+        first = next(iter(by_system.values()), None)
+        if first and (rated.segment.id != first.segment.id or rated.system in by_system):
+            yield _segment_texts(by_system, systems)
+            by_system = {}
+        by_system[rated.system] = rated
+    if by_system:
+        yield _segment_texts(by_system, systems)
+
+
+def _segment_texts(by_system: dict[str, Rated], systems: Sequence[str]) -> SegmentTexts:
+    texts: dict[str, str | None] = dict.fromkeys(systems)
+    ratings = tuple(by_system[system] for system in systems if system in by_system)
+    for rated in ratings:
+        if rated.error != NO_TRANSLATION:
+            texts[rated.system] = rated.translation
+    return SegmentTexts(next(iter(by_system.values())).segment, texts, ratings)
 
 
 @dataclass(frozen=True)
 class Target:
-    """A file or folder to write. ``force`` allows it to be there already.
-
-    ``inputs`` holds the hashes of the files that the run was made from, ``store`` is the file that holds the run: these
-    are never replaced.
-    """
+    """A file or folder to write. The run's inputs and the store are never replaced."""
 
     path: Path
-    force: bool
-    inputs: Container[str]
-    store: Path
+    force: bool  # may replace an existing file, or write into a folder that isn't empty
+    inputs: Container[str]  # hashes of the files that the run was made from
+    store: Path  # the file that holds the run
 
     def refuse_taken_file(self) -> None:
-        """Raise :class:`OutputError` where the file cannot be written, or must not."""
+        """Raise :class:`OutputError` if the file cannot be written, or must not be."""
         refuse_unwritable(self.path)
         if belongs_to(self.path, self.store):
             raise OutputError(f"{self.path}: is the store; give -o another name")
@@ -106,7 +107,7 @@ class Target:
             self._refuse_input(self.path)
 
     def refuse_taken_folder(self) -> None:
-        """Raise :class:`OutputError` where the folder is not empty, or cannot be written."""
+        """Raise :class:`OutputError` if the folder isn't empty, or cannot be written."""
         if not self.path.is_dir():
             if self.path.exists():
                 raise OutputError(f"{self.path}: is a file; name a folder")
@@ -118,13 +119,13 @@ class Target:
 
     @contextmanager
     def filled(self) -> Iterator[Path]:
-        """A fresh folder, whose files come to their place when the block ends without an error."""
-        there = self.path.is_dir()
-        fresh = (self.path if there else self.path.parent) / f".mtagent-{secrets.token_hex(6)}.tmp"
+        """Yield a new folder, whose files are moved to their place when the block ends without an error."""
+        exists = self.path.is_dir()
+        fresh = (self.path if exists else self.path.parent) / f".mtagent-{secrets.token_hex(6)}.tmp"
         try:
             fresh.mkdir()
             yield fresh
-            if there:
+            if exists:
                 self._merge(fresh)
             else:
                 fresh.rename(self.path)
@@ -136,7 +137,7 @@ class Target:
             shutil.rmtree(fresh, ignore_errors=True)
 
     def _merge(self, fresh: Path) -> None:
-        """Move the files into the folder that is there. All are looked at before the first one is moved."""
+        """Move the files into the existing folder. All are checked before the first one is moved."""
         files = {path: self.path / path.relative_to(fresh) for path in fresh.rglob("*") if path.is_file()}
         for new, old in files.items():
             if old.is_dir():
@@ -154,10 +155,12 @@ class Target:
 
 
 class ExportReport(NamedTuple):
-    """What an export came to: remarks for the user, and the ids of the segments that lack a translation."""
+    """The result of an export."""
 
     remarks: tuple[str, ...]
+    """Sentences for the user."""
     missing: tuple[str, ...]
+    """The ids of the segments without a translation."""
 
 
 def export_run(
@@ -170,27 +173,33 @@ def export_run(
     partial: bool = False,
     force: bool = False,
 ) -> ExportReport:
-    """Write what the run ``name`` holds in ``form``, the given ``systems`` or stages or all of them.
+    """Write the texts and ratings of the run ``name`` in ``form``, of the given ``systems`` (or stages) or of all.
 
-    Where there is room for one, it is by default the ``reviewed`` one, or the ``final`` one if nobody decided.
-    ``partial`` allows a run that is not complete,
-    ``force`` an output that is there already. Raises :class:`mtagent.errors.OutputError` and :class:`ConfigError`.
+    If a format has room for one stage, the default is ``reviewed``, or ``final`` if nobody decided. ``partial`` allows
+    an incomplete run, ``force`` an existing output. Raises :class:`mtagent.errors.OutputError` and
+    :class:`ConfigError`.
     """
     run = _stored_run(store, name, partial)
     target = Target(output, force, stored_inputs(store, name), Path(store.database.path))
-    (target.refuse_taken_folder if form.folder else target.refuse_taken_file)()
-    last = REVIEWED if run.kind == "chain" and store.decisions(name) else FINAL
-    texts = texts_of_run(store, name, systems or ((last,) if form.one_system and run.kind == "chain" else ()))
+    if form.folder:
+        target.refuse_taken_folder()
+    else:
+        target.refuse_taken_file()
+    if not systems and form.one_system and run.kind == "chain":
+        systems = (REVIEWED,) if store.decisions(name) else (FINAL,)
+    texts = texts_of_run(store, name, systems)
     if form.one_system and len(texts.systems) != 1:
-        raise ConfigError(f"{form.name} holds one system a file: choose with --systems {'|'.join(texts.systems)}")
+        raise ConfigError(f"{form.name} has room for one system; choose it with --systems {'|'.join(texts.systems)}")
     if not form.folder:
         return ExportReport((*form.export(texts, output), *_written(output)), texts.missing)
     with target.filled() as folder:
-        remarks = form.export(texts, folder)
+        remarks = [*form.export(texts, folder)]
         written = sum(path.is_file() for path in folder.rglob("*"))
     others = sum(path.is_file() for path in output.rglob("*")) - written
-    left = (f"other files in {output}, left as they are: {others}",) if others else ()
-    return ExportReport((*remarks, *left, f"written: {output} ({written} files)"), texts.missing)
+    if others:
+        remarks.append(f"other files in {output}, which were not changed: {others}")
+    remarks.append(f"written: {output} ({written} files)")
+    return ExportReport(tuple(remarks), texts.missing)
 
 
 def export_own(
@@ -207,10 +216,9 @@ def export_own(
 ) -> ExportReport:
     """Write the run's own output again: the improved texts, in the form of ``like``, and the details; or the ratings.
 
-    Where people decided, their text is written. With ``only_approved`` a segment that nobody approved has the text
-    that was given: no edit leaves that a person has not seen.
-    ``partial`` allows a run that is not complete, ``force`` outputs that are there already. Raises
-    :class:`mtagent.errors.OutputError` and :class:`ConfigError`.
+    People's decisions are applied. With ``only_approved``, segments that nobody approved get the given text, so that
+    the output has no edit that nobody has seen. ``partial`` allows an incomplete run, ``force`` existing outputs.
+    Raises :class:`mtagent.errors.OutputError` and :class:`ConfigError`.
     """
     run, inputs = _stored_run(store, name, partial), stored_inputs(store, name)
     ratings = RatingOutput(output, format_name) if run.kind == "rating" else None
@@ -258,8 +266,8 @@ def _stored_run(store: Store, name: str, partial: bool) -> StoredRun:
     tried = counts.done + counts.failed
     if not partial and counts.total is not None and tried < counts.total:
         raise ConfigError(
-            f"run {run.name!r}: only {tried} of {counts.total} segments were tried: the command that began it goes on "
-            "with it; --partial exports what there is"
+            f"run {run.name!r}: is incomplete, with {tried} of {counts.total} segments; run its command again to "
+            "complete it, or export the finished part with --partial"
         )
     return run
 
@@ -270,5 +278,5 @@ def _written(*paths: Path | None) -> tuple[str, ...]:
 
 
 def stored_inputs(store: Store, name: str) -> str:
-    """What is stored about the inputs of the run ``name``, as JSON: the hashes of its files are in it."""
+    """The stored description of the inputs of the run ``name``, as JSON, which contains the hashes of its files."""
     return json.dumps(store.run(name).inputs)

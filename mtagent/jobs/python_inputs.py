@@ -1,4 +1,4 @@
-"""What Python code passes to ``Agent`` and ``rate``: texts, terms and settings become segments and a configuration."""
+"""Inputs of ``Agent`` and ``rate``: texts, terms and settings in Python become segments and a configuration."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from mtagent.text import languages
 Terms = Mapping[str, str] | Iterable[Term] | Glossary
 
 
-class About(TypedDict, total=False):
-    """What may be known about texts."""
+class TextDetails(TypedDict, total=False):
+    """Details of texts."""
 
     # Terms to use: {"segment": "Segment"}, or Term records.
     terms: Terms | None
@@ -27,7 +27,7 @@ class About(TypedDict, total=False):
     domain: str | None
     # How to translate them, such as "Address the reader formally."
     instructions: str | None
-    # Seconds; when they are over, the text is returned as it is by then.
+    # Seconds after which the text is returned as it is.
     timeout: float | None
 
 
@@ -44,20 +44,24 @@ def loaded(
     glossary: Terms | str | Path | None,
     keep: Iterable[str] | str | Path | None,
 ) -> tuple[configuration.Config, GlossaryFor]:
-    """The configuration, and the terms of its files or those that are given. Raises :class:`ConfigError`."""
-    files = {name: file for name, file in (("glossary", glossary), ("keep", keep)) if isinstance(file, str | Path)}
+    """The configuration, and the terms to use, from files or as given. Raises :class:`ConfigError`."""
+    files: dict[str, str | Path] = {}
+    if isinstance(glossary, str | Path):
+        files["glossary"] = glossary
+    if isinstance(keep, str | Path):
+        files["keep"] = keep
     if config_file is not None and not (isinstance(config_file, str | Path) and str(config_file).strip()):
-        raise ConfigError(f"config_file: {config_file!r:.80} is no path")
+        raise ConfigError(f"config_file: expected a path, not {config_file!r:.80}")
     config = configuration.load(None if config_file is None else Path(config_file), {**given, **files})
     terms = () if "glossary" in files else terms_of(glossary)  # type: ignore[arg-type]
     kept = list[Term]()
     if "keep" not in files and keep is not None:
         if not isinstance(keep, Iterable):
-            raise ConfigError(f"keep: {keep!r:.80}: give a file, or a list of words")
+            raise ConfigError(f"keep: expected a file or a list of words, not {keep!r:.80}")
         words = list(keep)
         for word in words:
             if not isinstance(word, str) or not word.strip():
-                raise ConfigError(f"keep: {word!r:.80} is no word")
+                raise ConfigError(f"keep: expected words, not {word!r:.80}")
         kept = [Term(source=word) for word in words]
     for name, what, given_terms in (("glossary", "the glossary", terms), ("keep", "the list of words", kept)):
         if given_terms:
@@ -91,23 +95,23 @@ def segments_of(
     translations: str | Iterable[str] | None,
     source_lang: str,
     target_lang: str,
-    about: About,
+    about: TextDetails,
 ) -> list[Segment]:
-    """Segments of one text or several, with all that is known ``about`` them. Raises :class:`ConfigError`."""
+    """Make segments of one text or several, with their details ``about``. Raises :class:`ConfigError`."""
     for name in about:
-        if name not in About.__annotations__:
-            names = ", ".join(About.__annotations__)
+        if name not in TextDetails.__annotations__:
+            names = ", ".join(TextDetails.__annotations__)
             raise TypeError(f"unexpected keyword argument {name!r}; expected one of: {names}")
     if isinstance(texts, str):
         if translations is not None and not isinstance(translations, str):
             raise ConfigError("one text has one translation, and several texts a list of them")
         texts = [texts]
         translations = None if translations is None else [translations]
-    fields = {"context": about.get("context"), "domain": about.get("domain"), "notes": about.get("instructions")}
-    known = {name: value for name, value in fields.items() if value}
+    details = {"context": about.get("context"), "domain": about.get("domain"), "notes": about.get("instructions")}
+    fields = {name: value for name, value in details.items() if value}
     segments = []
     for segment in make_segments(texts, translations, source_lang, target_lang):
-        segments.append(segment.model_copy(update=known))
+        segments.append(segment.model_copy(update=fields))
     terms = Glossary(terms_of(about.get("terms")))
     return list(with_terms(segments, lambda *_: terms))
 
@@ -115,19 +119,20 @@ def segments_of(
 def make_segments(
     sources: Iterable[str], translations: Iterable[str] | None, source_lang: str, target_lang: str
 ) -> list[Segment]:
-    """Segments numbered from 1. Raises :class:`ConfigError` for what is no text, or if there is not one for each.
+    """Make segments numbered from 1, each with its translation, if ``translations`` are given.
 
-    The source language ``"auto"`` is for MT systems that find it out.
+    The source language ``"auto"`` is for MT systems that detect it. Raises :class:`ConfigError` for anything but texts,
+    and for different numbers of sources and translations.
     """
     sources = texts_of(sources, "source")
-    given = [None] * len(sources) if translations is None else texts_of(translations, "translation")
-    if len(given) != len(sources):
-        raise ConfigError(f"{len(sources)} sources and {len(given)} translations: there must be one for each")
+    texts: list[Any] = [None] * len(sources) if translations is None else texts_of(translations, "translation")
+    if len(texts) != len(sources):
+        raise ConfigError(f"{len(sources)} sources and {len(texts)} translations: there must be one for each")
     source_lang = languages.UNKNOWN if source_lang == "auto" else languages.normalise(source_lang)
     target_lang = languages.normalise(target_lang)
     return [
         Segment(id=str(i), source=source, translation=translation, source_lang=source_lang, target_lang=target_lang)
-        for i, (source, translation) in enumerate(zip(sources, given, strict=True), 1)
+        for i, (source, translation) in enumerate(zip(sources, texts, strict=True), 1)
     ]
 
 
@@ -140,5 +145,5 @@ def texts_of(given: Iterable[str], what: str) -> list[str]:
     texts = list(given)
     for i, text in enumerate(texts, 1):
         if not isinstance(text, str):
-            raise ConfigError(f"{what} {i} is no text but {text!r}")
+            raise ConfigError(f"{what} {i}: expected a text, not {text!r}")
     return texts

@@ -1,4 +1,4 @@
-"""Where an agent works: its parts, opened once, for calls from any task and any thread.
+"""The session of an agent: its parts, opened once, for calls from any task and any thread.
 
 Parts belong to one event loop. Calls that are not async work in a loop of the session's own, in a thread; so do async
 ones once that is there. Inside ``async with`` everything works in the loop of that block; otherwise an async call works
@@ -74,7 +74,8 @@ class Session(Generic[Parts]):
             if self._home is loop:
                 self._home = None if self._own is None else self._own.loop
         self._opened.pop(loop, None)
-        if (manager := self._managers.pop(loop, None)) is not None:
+        manager = self._managers.pop(loop, None)
+        if manager is not None:
             await manager.__aexit__(None, None, None)
 
     def close(self) -> None:

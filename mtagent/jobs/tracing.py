@@ -1,4 +1,4 @@
-"""Steps as OpenTelemetry spans, for services that watch what their requests do. Needs the extra ``telemetry``."""
+"""Steps as OpenTelemetry spans, for services that trace their requests. Needs the extra ``telemetry``."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def step_spans(tracer: Tracer | None = None) -> Callable[[Segment, Step], None]:
-    """A listener for ``Agent(on_step=…)`` that makes a span of each step when it is done, with no text in it.
+    """A function for ``Agent(on_step=…)`` that records a span for each finished step, without texts.
 
-    The span is a child of the one that is current where the agent is awaited; other threads have none. Tokens bear the
-    names of OpenTelemetry's conventions for generative AI, the cost is in dollars and left out where it is unknown.
-    ``tracer`` is by default that of the application. Raises :class:`MissingExtra`.
+    The span is a child of the current span where the agent is awaited; in other threads it has no parent. Tokens have
+    the names of OpenTelemetry's conventions for generative AI; the cost, in dollars, is left out if it is unknown.
+    ``tracer`` defaults to the application's. Raises :class:`MissingExtra`.
     """
     try:
         from opentelemetry import trace
@@ -42,7 +42,8 @@ def step_spans(tracer: Tracer | None = None) -> Callable[[Segment, Step], None]:
         }
         if usage.cost is not None:
             attributes["mtagent.cost_usd"] = usage.cost
-        if models := sorted({call.model for call in step.calls}):
+        models = sorted({call.model for call in step.calls})
+        if models:
             attributes["gen_ai.response.model"] = ",".join(models)
         span.set_attributes(attributes)
         if step.error is not None:

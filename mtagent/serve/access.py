@@ -1,4 +1,4 @@
-"""Who may use the service, and how much: keys from a file, rates, budgets of a calendar month."""
+"""Access control: keys from a file, with limits per minute and per calendar month."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _PER_MINUTE = {"s": 60.0, "min": 1.0, "h": 1 / 60}
 
 @dataclass(frozen=True)
 class ApiKey:
-    """Somebody who may ask: at most ``rate`` requests a minute, ``dollars`` and source ``characters`` a month."""
+    """The key of a client, with its limits."""
 
     name: str
-    digest: str = field(default="", repr=False)
-    dollars: float | None = None
-    characters: int | None = None
-    rate: float | None = None
+    digest: str = field(default="", repr=False)  # SHA-256 of the secret
+    dollars: float | None = None  # per month
+    characters: int | None = None  # of source texts, per month
+    rate: float | None = None  # requests per minute
 
 
 ANYBODY = ApiKey("anybody")
@@ -47,9 +47,9 @@ def parse_keys(text: str, where: str) -> tuple[ApiKey, ...]:
             continue
         parts = _LINE.fullmatch(line.strip())
         if parts is None:
-            raise InputError(f"{where}:{number}: not a key: write NAME:sha256:HEX[:$DOLLARS][:CHARACTERS][:RATE/min]")
+            raise InputError(f"{where}:{number}: expected NAME:sha256:HEX[:$DOLLARS][:CHARACTERS][:RATE/min]")
         if parts["name"] in {key.name for key in keys}:
-            raise InputError(f"{where}:{number}: a second key with the name {parts['name']!r}; names must be unique")
+            raise InputError(f"{where}:{number}: a second key is called {parts['name']!r}; names must be unique")
         limits: dict[str, float | int] = {}
         for word in parts["rest"].split(":")[1:]:
             dollars = re.fullmatch(r"\$(\d+(?:\.\d+)?)", word)
@@ -61,24 +61,28 @@ def parse_keys(text: str, where: str) -> tuple[ApiKey, ...]:
             elif word.isdecimal():
                 limits["characters"] = int(word)
             else:
-                raise InputError(f"{where}:{number}: {word!r} is not a limit: write $20, 500000 (characters) or 60/min")
+                raise InputError(
+                    f"{where}:{number}: expected a limit such as $20, 500000 (characters) or 60/min, not {word!r}"
+                )
         keys.append(ApiKey(parts["name"], parts["digest"], **limits))  # type: ignore[arg-type]
     return tuple(keys)
 
 
 def new_key(path: Path, name: str) -> str:
-    """Make a key for ``name``, note its hash in the file ``path``, and return it. Raises :class:`ConfigError`."""
+    """Make a key for ``name``, add its hash to the file ``path``, and return it. Raises :class:`ConfigError`."""
     secret = f"mt-{secrets.token_urlsafe(32)}"
     line = f"{name}:sha256:{hashlib.sha256(secret.encode()).hexdigest()}\n"
     if not re.fullmatch(_NAME, name):
-        raise ConfigError(f"--add-key {name!r}: a name has at most 64 letters, digits and . _ - @")
+        raise ConfigError(f"--add-key: expected a name of at most 64 letters, digits and . _ - @, not {name!r}")
     try:
-        before = path.read_text(encoding="utf-8") if path.exists() else ""
-        if name in {key.name for key in parse_keys(before, str(path))}:
-            raise ConfigError(f"--add-key {name}: {path} has a key of this name: take another, or delete its line")
+        content = path.read_text(encoding="utf-8") if path.exists() else ""
+        if name in {key.name for key in parse_keys(content, str(path))}:
+            raise ConfigError(f"--add-key {name}: {path} has a key of this name; choose another, or delete its line")
         path.touch(mode=0o600)
+        if content and not content.endswith("\n"):
+            line = f"\n{line}"
         with path.open("a", encoding="utf-8") as file:
-            file.write(line if before.endswith("\n") or not before else f"\n{line}")
+            file.write(line)
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: cannot be read: {error}") from None
     except OSError as error:
@@ -88,79 +92,85 @@ def new_key(path: Path, name: str) -> str:
 
 @dataclass
 class Spent:
-    """What a key has used in a month."""
+    """The usage of a key in a month."""
 
     characters: int = 0
     dollars: float = 0.0
-    unpriced: bool = False
+    unpriced: bool = False  # some calls had no known price, so the dollars aren't all
 
 
 class Access:
-    """The keys of the file ``path``, read again when it changes; without one, anybody may ask.
+    """The keys of the file ``path``, which is read again when it changes; without a file, anybody has access.
 
-    Raises :class:`ConfigError` where the file cannot be read at the start.
-    ``spent_by`` gives what a key has used this month. ``clock`` counts seconds.
+    ``spent_by`` returns the usage of a key in this month, ``clock`` the time in seconds. Raises :class:`ConfigError`
+    if the file cannot be read at the start.
     """
 
     def __init__(
         self, path: Path | None, spent_by: Callable[[str], Spent], clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._path, self._spent_by, self._clock = path, spent_by, clock
-        self._read_at: tuple[int, ...] | None = ()  # (): not yet; None: the file was not there
+        self._path = path
+        self._spent_by = spent_by
+        self._clock = clock
+        # Time and size of the file when it was read; (): not yet read; None: the file was missing.
+        self._version_read: tuple[int, ...] | None = ()
         self._keys: tuple[ApiKey, ...] = ()
+        # Requests that a key may still send at once, and the time when that was true.
         self._buckets: dict[str, tuple[float, float]] = {}
-        if path is not None and not self._current():
-            raise ConfigError(f"{path}: has no keys: make one with --add-key NAME")
+        if path is not None and not self._current_keys():
+            raise ConfigError(f"{path}: has no keys; make one with --add-key NAME")
 
-    def _current(self) -> tuple[ApiKey, ...]:
-        """The keys as the file has them now. While it cannot be read, those that it had before: the log says why."""
+    def _current_keys(self) -> tuple[ApiKey, ...]:
+        """The keys in the file now. If it cannot be read, the former keys, and the log has the reason."""
         assert self._path is not None
-        stamp = None
+        version = None
         try:
             stat = self._path.stat()
-            if (stamp := (stat.st_mtime_ns, stat.st_size)) != self._read_at:
+            version = (stat.st_mtime_ns, stat.st_size)
+            if version != self._version_read:
                 self._keys = parse_keys(self._path.read_text(encoding="utf-8"), str(self._path))
         except (OSError, UnicodeDecodeError, InputError) as error:
-            why = str(error) if isinstance(error, InputError) else f"{self._path}: cannot be read: {error}"
-            if self._read_at == ():
-                raise ConfigError(why) from None
-            if stamp != self._read_at:
-                logger.error("the keys stay as they were: %s", why)
-        self._read_at = stamp
+            reason = str(error) if isinstance(error, InputError) else f"{self._path}: cannot be read: {error}"
+            if self._version_read == ():
+                raise ConfigError(reason) from None
+            if version != self._version_read:
+                logger.error("the former keys remain valid: %s", reason)
+        self._version_read = version
         return self._keys
 
     @property
     def is_open(self) -> bool:
-        """Whether nobody needs a key."""
+        """Whether anybody has access without a key."""
         return self._path is None
 
-    def admit(self, given: str | None) -> ApiKey:
-        """Whose key ``given`` is, counted as one request. Raises :class:`ServiceError`."""
-        key = ANYBODY if self._path is None else self._find(given)
+    def admit(self, secret: str | None) -> ApiKey:
+        """Find the key that belongs to ``secret``, and count one request. Raises :class:`ServiceError`."""
+        key = ANYBODY if self._path is None else self._find(secret)
         if key.rate is not None:
-            most = max(1.0, key.rate)  # a minute's worth at once
+            capacity = max(1.0, key.rate)  # the requests of a minute may come at once
             now = self._clock()
-            left, last = self._buckets.get(key.name, (most, now))
-            left = min(most, left + (now - last) * key.rate / 60)
-            if left < 1:
-                self._buckets[key.name] = left, now
-                raise ServiceError(429, "too many requests", retry_after=(1 - left) * 60 / key.rate)
-            self._buckets[key.name] = left - 1, now
+            available, last = self._buckets.get(key.name, (capacity, now))
+            available = min(capacity, available + (now - last) * key.rate / 60)
+            if available < 1:
+                self._buckets[key.name] = available, now
+                raise ServiceError(429, "too many requests", retry_after=(1 - available) * 60 / key.rate)
+            self._buckets[key.name] = available - 1, now
         return key
 
-    def _find(self, given: str | None) -> ApiKey:
-        if not given:
+    def _find(self, secret: str | None) -> ApiKey:
+        if not secret:
             raise MissingKey()
-        digest, found = hashlib.sha256(given.encode("utf-8", "surrogatepass")).hexdigest(), None
-        for key in self._current():  # all of them, so that the time taken tells nothing
+        digest = hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+        matching_key = None
+        for key in self._current_keys():  # all of them, so that the time taken reveals nothing
             if hmac.compare_digest(key.digest, digest):
-                found = key
-        if found is None:
+                matching_key = key
+        if matching_key is None:
             raise InvalidKey()
-        return found
+        return matching_key
 
     def check_budget(self, key: ApiKey, characters: int) -> None:
-        """Raise :class:`QuotaExceeded` where ``characters`` more are too many, or the dollars are spent."""
+        """Raise :class:`QuotaExceeded` if ``characters`` more are too many, or the dollars are spent."""
         spent = self._spent_by(key.name)
         if key.characters is not None and spent.characters + characters > key.characters:
             raise QuotaExceeded("the character limit is reached")

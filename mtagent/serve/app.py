@@ -1,4 +1,4 @@
-"""The application: what every request passes, errors in the form of each interface, health and metrics."""
+"""The application: checks of every request, errors in the form of each interface, health and metrics."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ _ALWAYS = ("/healthz", "/metrics")
 def make_app(
     service: Service, *, host_names: Sequence[str] = LOCAL_HOSTS, allow_origins: Sequence[str] = ()
 ) -> FastAPI:
-    """The application around ``service``. It answers only under ``host_names``, and to pages of ``allow_origins``.
+    """Make the application for ``service``. It accepts requests to ``host_names``, and web pages of ``allow_origins``.
 
     Raises :class:`ConfigError` for an invalid host name or origin.
     """
     for name in host_names:
         if not _HOST_NAME.fullmatch(name):
-            raise ConfigError(f"--host-name {name}: not a host name: write it as in mt.example.org")
+            raise ConfigError(f"--host-name: expected a host name such as mt.example.org, not {name!r}")
     for origin in allow_origins:
         if not _ORIGIN.fullmatch(origin):
-            raise ConfigError(f"--allow-origin {origin}: not an origin: write it as in https://example.org")
+            raise ConfigError(f"--allow-origin: expected an origin such as https://example.org, not {origin!r}")
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -68,7 +68,9 @@ def make_app(
 
     @app.get("/healthz")
     async def health() -> JSONResponse:
-        return JSONResponse({"status": "closing" if service.closing else "ok"}, 503 if service.closing else 200)
+        if service.closing:
+            return JSONResponse({"status": "closing"}, 503)
+        return JSONResponse({"status": "ok"})
 
     @app.get("/metrics")
     async def metrics(request: Request) -> Response:
@@ -101,28 +103,29 @@ def make_app(
 
 
 class ServiceMiddleware:
-    """What every request passes: checks of its origin, its size and the number of requests in flight; metrics, the log.
+    """Checks each request's origin and size and the number of requests in flight, and writes metrics and the log.
 
-    When the client disconnects, the work for it is cancelled.
+    When a client disconnects, its work is cancelled.
     """
 
     def __init__(self, app: ASGIApp, service: Service, allow_origins: Sequence[str]) -> None:
         self._app, self._service, self._allow_origins = app, service, allow_origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on to the application, or refuse it."""
+        """Pass a request to the application, or refuse it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        began, status = time.perf_counter(), 499  # until an answer is sent
-        exchange = RequestAccount(number=secrets.token_hex(8))
-        REQUEST_ACCOUNT.set(exchange)
+        start = time.perf_counter()
+        status = 499  # the client disconnected; replaced when a response is sent
+        account = RequestAccount(number=secrets.token_hex(8))
+        REQUEST_ACCOUNT.set(account)
 
         async def noting(message: Message) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], (b"x-request-id", exchange.number.encode())]
+                message["headers"] = [*message["headers"], (b"x-request-id", account.number.encode())]
             await send(message)
 
         request = Request(scope)
@@ -138,12 +141,12 @@ class ServiceMiddleware:
             closing = {"Connection": "close"} if self._service.closing or error.status in (408, 413) else None
             await error_response(scope["path"], error, closing)(scope, receive, noting)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer and the log a line
-            exchange.error = self._shown(error)
+            account.error = self._shown(error)
             if status == 499:
-                refusal = ServiceError(500, f"the server failed; its operator can see why (request {exchange.number})")
+                refusal = ServiceError(500, f"the server failed; its operator can see why (request {account.number})")
                 await error_response(scope["path"], refusal)(scope, receive, noting)
         finally:
-            self._note(scope, status, time.perf_counter() - began, exchange)
+            self._note(scope, status, time.perf_counter() - start, account)
 
     def _refuse_foreign(self, request: Request) -> None:
         """Raise :class:`ServiceError` for a page of another origin."""
@@ -153,77 +156,82 @@ class ServiceMiddleware:
             raise ServiceError(403, FOREIGN_PAGE)
 
     async def _body(self, request: Request, receive: Receive) -> bytes:
-        most = self._service.limits.body
+        """Read the body. Raises :class:`ServiceError` if it is too large or arrives too slowly."""
+        limit = self._service.limits.body
+        too_large = ServiceError(413, f"the body is too large; the limit is {limit} bytes")
         length = request.headers.get("content-length", "")
+        if length.isdecimal() and int(length) > limit:
+            raise too_large
         body = bytearray()
         try:
             async with asyncio.timeout(BODY_SECONDS):
-                while not (length.isdecimal() and int(length) > most):
+                while True:
                     message = await receive()
                     body += message.get("body", b"")
-                    if len(body) > most:
-                        break
+                    if len(body) > limit:
+                        raise too_large
                     if not message.get("more_body"):
                         return bytes(body)
         except TimeoutError:
-            raise ServiceError(408, "the body did not come in time") from None
-        raise ServiceError(413, f"the body is too large: the most is {most} bytes")
+            raise ServiceError(408, "the body did not arrive in time") from None
 
     async def _watched(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
-        """Answer while the client is connected."""
-        working, gone, given = asyncio.current_task(), asyncio.Event(), False
-        assert working is not None
+        """Answer the request, and cancel the work when the client disconnects."""
+        task = asyncio.current_task()
+        assert task is not None
+        disconnected = asyncio.Event()
+        body_was_read = False
 
-        async def replayed() -> Message:
-            nonlocal given
-            if not given:
-                given = True
+        async def replay() -> Message:
+            nonlocal body_was_read
+            if not body_was_read:
+                body_was_read = True
                 return {"type": "http.request", "body": body, "more_body": False}
-            await gone.wait()
+            await disconnected.wait()
             return {"type": "http.disconnect"}
 
         async def watch() -> None:
             while (await receive())["type"] != "http.disconnect":
                 pass
-            gone.set()
-            working.cancel()
+            disconnected.set()
+            task.cancel()
 
         watching = asyncio.create_task(watch())
         try:
-            await self._app(scope, replayed, send)
+            await self._app(scope, replay, send)
         except asyncio.CancelledError:
-            if not gone.is_set() or working.uncancel():
+            if not disconnected.is_set() or task.uncancel():
                 raise
         finally:
             watching.cancel()
 
-    def _note(self, scope: Scope, status: int, seconds: float, exchange: RequestAccount) -> None:
+    def _note(self, scope: Scope, status: int, seconds: float, account: RequestAccount) -> None:
         route = getattr(scope.get("route"), "path", "other")
         metrics = self._service.metrics
-        metrics.requests.labels(route, status, exchange.key.name).inc()
+        metrics.requests.labels(route, status, account.key.name).inc()
         metrics.seconds.labels(route).observe(seconds)
         if not logger.isEnabledFor(logging.INFO):
             return
         entry: dict[str, Any] = {
-            "request": exchange.number,
+            "request": account.number,
             "method": scope["method"],
             "route": route,
             "status": status,
             "seconds": round(seconds, 4),
-            "key": exchange.key.name,
+            "key": account.key.name,
         }
         # Fields without content are left out: a log has many lines.
         for name in ("segments", "characters", "changed", "failed", "late"):
-            count = getattr(exchange, name)
+            count = getattr(account, name)
             if count:
                 entry[name] = count
-        usage = exchange.usage
+        usage = account.usage
         if usage.calls:
             entry |= {"tokens": usage.input_tokens + usage.output_tokens, "dollars": usage.cost}
-        if exchange.error:
-            entry["error"] = exchange.error
-        if exchange.texts:
-            entry["texts"] = exchange.texts
+        if account.error:
+            entry["error"] = account.error
+        if account.texts:
+            entry["texts"] = account.texts
         logger.log(logging.ERROR if status >= 500 else logging.INFO, "request", extra={"entry": entry})
 
     def _shown(self, error: Exception) -> str:
@@ -237,10 +245,10 @@ class ServiceMiddleware:
 
 
 class JsonLogFormatter(logging.Formatter):
-    """One JSON object a line."""
+    """Formats each record as one line of JSON."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record, with the time in UTC."""
+        """Return the record as JSON, with the time in UTC."""
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"
         entry = getattr(record, "entry", None) or {"message": record.getMessage()}
         return json.dumps({"time": moment, "level": record.levelname.lower(), **entry}, ensure_ascii=False)
@@ -257,7 +265,7 @@ class ServiceServer(uvicorn.Server):
         self._service = service
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to stop at SIGTERM and Ctrl-C, as a command that has succeeded; at the second signal, stop."""
+        """Begin to stop at the first SIGTERM or Ctrl-C, which counts as success; stop at the second."""
         if self._service.closing:
             self.should_exit = self.force_exit = True
         self._service.closing = True
@@ -267,7 +275,9 @@ class ServiceServer(uvicorn.Server):
         if self._service.closing and not self.should_exit:
             self._closing_since = getattr(self, "_closing_since", None) or time.monotonic()
             waited = time.monotonic() - self._closing_since
-            self.should_exit = waited >= (0.5 if self._service.is_idle else self._service.limits.grace)
+            # Even an idle server waits a moment, so that clients see 503 rather than a refused connection.
+            limit = 0.5 if self._service.is_idle else self._service.limits.grace
+            self.should_exit = waited >= limit
         return await super().on_tick(counter)
 
 
@@ -288,8 +298,8 @@ async def run_server(app: ASGIApp, service: Service, listening: socket.socket, s
     logger.setLevel(logging.INFO)
     logger.propagate = False
     try:
-        async with service.opened():  # here, so that a wrong setting is reported as an error of the command
-            # The objects that exist now stay, so the garbage collector does not need to look at them again.
+        async with service.opened():  # here and not in the app, so that a wrong setting is an error of the command
+            # These objects live as long as the server, so the garbage collector need not look at them again.
             gc.collect()
             gc.freeze()
             say()

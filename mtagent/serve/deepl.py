@@ -1,4 +1,4 @@
-"""DeepL's interface: version 2, and version 3 of its glossaries, as the package ``deepl`` speaks it."""
+"""DeepL's interface: version 2, and version 3 of its glossaries, as the package ``deepl`` uses it."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ _FORMALITY = {
     "more": "Address the reader formally.",
     "less": "Address the reader informally.",
 }
-Texts = Annotated[list[str], BeforeValidator(lambda given: [given] if isinstance(given, str) else given)]
+# A form may have a field once, and then it isn't a list.
+Texts = Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
 Words = Annotated[
-    list[str], BeforeValidator(lambda given: given.split(",") if isinstance(given, str) else given), Field(default=[])
+    list[str], BeforeValidator(lambda value: value.split(",") if isinstance(value, str) else value), Field(default=[])
 ]
 
 
-class DeepLRequest(BaseModel):
-    """What ``/v2/translate`` takes. What concerns DeepL's own models is left aside."""
+class DeepLTranslateRequest(BaseModel):
+    """A request to ``/v2/translate``. Fields for DeepL's own models are ignored."""
 
     text: Texts = Field(min_length=1)
     target_lang: str
@@ -50,7 +51,7 @@ class DeepLRequest(BaseModel):
 
 
 class Dictionary(BaseModel):
-    """The terms of one pair of languages."""
+    """The terms of one language pair."""
 
     source_lang: str
     target_lang: str
@@ -59,20 +60,20 @@ class Dictionary(BaseModel):
 
 
 class GlossaryV2(Dictionary):
-    """A glossary for one pair of languages."""
+    """A glossary for one language pair."""
 
     name: str = Field(min_length=1, max_length=1000)
 
 
 class GlossaryV3(BaseModel):
-    """A glossary for several; in a change, what is not there stays as it is."""
+    """A glossary for several language pairs; in a change, missing fields keep their values."""
 
     name: str | None = Field(default=None, min_length=1, max_length=1000)
     dictionaries: list[Dictionary] = []
 
 
 def router(service: Service) -> APIRouter:
-    """The routes, in front of ``service``."""
+    """The routes of this interface to ``service``."""
     routes = APIRouter(tags=["DeepL"])
     _add_translation(routes, service)
     _add_glossaries(routes, service)
@@ -84,28 +85,33 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
     @routes.post("/v2/translate")
     async def translate(request: Request) -> JSONResponse:
         key = service.admit(request_key(request))
-        wanted = read_fields(DeepLRequest, await fields_of(request))
-        source_lang = wanted.source_lang or "auto"
+        body = read_fields(DeepLTranslateRequest, await fields_of(request))
         terms: list[Term] = []
-        for number in filter(None, [wanted.glossary_id, *wanted.glossary_ids]):
-            if not wanted.source_lang:
+        for glossary_id in [body.glossary_id, *body.glossary_ids]:
+            if not glossary_id:
+                continue
+            if not body.source_lang:
                 raise ServiceError(400, "source_lang is needed with a glossary")
-            pair = service.pair(wanted.source_lang, wanted.target_lang)
-            terms += _terms_for(_glossary(service, key, number), pair)
-        exchange = REQUEST_ACCOUNT.get()
-        exchange.markup = (wanted.tag_handling, frozenset(wanted.ignore_tags)) if wanted.tag_handling else None
-        said = [_FORMALITY.get(wanted.formality.removeprefix("prefer_"), ""), *wanted.custom_instructions]
-        about = {"context": wanted.context, "notes": "\n".join(filter(None, said)) or None}
-        segments = service.segments(wanted.text, source_lang, wanted.target_lang, terms, **about)
+            pair = service.pair(body.source_lang, body.target_lang)
+            terms += _terms_for(_glossary(service, key, glossary_id), pair)
+        account = REQUEST_ACCOUNT.get()
+        if body.tag_handling:
+            account.markup = (body.tag_handling, frozenset(body.ignore_tags))
+        instructions = [_FORMALITY.get(body.formality.removeprefix("prefer_"), ""), *body.custom_instructions]
+        notes = "\n".join(instruction for instruction in instructions if instruction)
+        segments = service.segments(
+            body.text, body.source_lang or "auto", body.target_lang, terms, context=body.context, notes=notes or None
+        )
         chains = await service.improved(segments)
         translations: list[dict[str, Any]] = []
         for chain in chains:
-            source = "" if (code := chain.segment.source_lang) == languages.UNKNOWN else _bare(code).upper()
-            translation: dict[str, Any] = {"detected_source_language": source, "text": chain.text}
-            if wanted.show_billed_characters:
+            source_lang = chain.segment.source_lang
+            detected = "" if source_lang == languages.UNKNOWN else _bare(source_lang).upper()
+            translation: dict[str, Any] = {"detected_source_language": detected, "text": chain.text}
+            if body.show_billed_characters:
                 translation["billed_characters"] = len(chain.segment.source)
             translations.append(translation)
-        return JSONResponse({"translations": translations}, headers=exchange.headers)
+        return JSONResponse({"translations": translations}, headers=account.headers)
 
     @routes.get("/v2/languages")
     @routes.post("/v2/languages", include_in_schema=False)
@@ -115,23 +121,29 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
         if kind is None and await request.body():  # the package sends a form, also with GET
             kind = (await fields_of(request)).get("type")
         if kind not in (None, "source", "target"):
-            raise ServiceError(400, "type is source or target")
-        codes = dict.fromkeys(pair[1] if kind == "target" else pair[0].partition("-")[0] for pair in service.offered())
-        formality = {"supports_formality": True} if kind == "target" else {}
-        return JSONResponse(
-            [{"language": code.upper(), "name": languages.name(code), **formality} for code in sorted(codes)]
-        )
+            raise ServiceError(400, "type must be source or target")
+        if kind == "target":
+            codes = {target for _, target in service.offered()}
+        else:
+            codes = {source.partition("-")[0] for source, _ in service.offered()}
+        entries = []
+        for code in sorted(codes):
+            entry: dict[str, Any] = {"language": code.upper(), "name": languages.name(code)}
+            if kind == "target":
+                entry["supports_formality"] = True
+            entries.append(entry)
+        return JSONResponse(entries)
 
     @routes.get("/v2/usage")
     @routes.post("/v2/usage", include_in_schema=False)
     async def usage(request: Request) -> JSONResponse:
         key = service.admit(request_key(request))
-        most = UNLIMITED if key.characters is None else key.characters
-        return JSONResponse({"character_count": service.state.spent_by(key.name).characters, "character_limit": most})
+        limit = UNLIMITED if key.characters is None else key.characters
+        return JSONResponse({"character_count": service.state.spent_by(key.name).characters, "character_limit": limit})
 
 
 def _add_glossaries(routes: APIRouter, service: Service) -> None:
-    """Glossaries as a whole, in both versions: those of version 2 are for one pair of languages."""
+    """Add the routes that create, list and delete glossaries, in both versions; one of version 2 has one pair."""
     state = service.state
 
     @routes.get("/v2/glossary-language-pairs")
@@ -140,34 +152,39 @@ def _add_glossaries(routes: APIRouter, service: Service) -> None:
         bare = dict.fromkeys((_bare(source), _bare(target)) for source, target in service.offered())
         return JSONResponse({"supported_languages": [_pair_of(pair) for pair in bare]})
 
-    def add_version(version: str, shown: Callable[[StoredGlossary], dict[str, Any]]) -> None:
+    def add_version(version: str, plain: Callable[[StoredGlossary], dict[str, Any]]) -> None:
         @routes.post(f"/{version}/glossaries")
         async def create(request: Request) -> JSONResponse:
             key, fields = service.admit(request_key(request)), await fields_of(request)
+            name: str | None
+            dictionaries: list[Dictionary]
             if version == "v2":
-                one = read_fields(GlossaryV2, fields)
-                name, dictionaries = one.name, list[Dictionary]([one])
+                glossary_v2 = read_fields(GlossaryV2, fields)
+                name, dictionaries = glossary_v2.name, [glossary_v2]
             else:
-                several = read_fields(GlossaryV3, fields)
-                name, dictionaries = several.name or "", several.dictionaries
+                glossary_v3 = read_fields(GlossaryV3, fields)
+                name, dictionaries = glossary_v3.name, glossary_v3.dictionaries
             if not name or not dictionaries:
                 raise ServiceError(400, "a glossary needs a name and entries")
             if len(state.glossaries(key.name)) >= MOST_GLOSSARIES:
-                raise ServiceError(400, f"there are {MOST_GLOSSARIES} glossaries already: delete some")
-            return JSONResponse(shown(state.add_glossary(key.name, name, dict(map(_entries, dictionaries)))), 201)
+                raise ServiceError(400, f"this key has {MOST_GLOSSARIES} glossaries, the maximum; delete some")
+            entries = dict(_entries(dictionary) for dictionary in dictionaries)
+            return JSONResponse(plain(state.add_glossary(key.name, name, entries)), 201)
 
         @routes.get(f"/{version}/glossaries")
-        async def listed(request: Request) -> JSONResponse:
+        async def list_all(request: Request) -> JSONResponse:
             key = service.admit(request_key(request))
-            return JSONResponse({"glossaries": [shown(glossary) for glossary in state.glossaries(key.name)]})
+            return JSONResponse({"glossaries": [plain(glossary) for glossary in state.glossaries(key.name)]})
 
         @routes.get(f"/{version}/glossaries/{{number}}")
-        async def one(request: Request, number: str) -> JSONResponse:
-            return JSONResponse(shown(_glossary(service, service.admit(request_key(request)), number)))
+        async def describe(request: Request, number: str) -> JSONResponse:
+            key = service.admit(request_key(request))
+            return JSONResponse(plain(_glossary(service, key, number)))
 
         @routes.delete(f"/{version}/glossaries/{{number}}")
         async def delete(request: Request, number: str) -> Response:
-            if not state.delete_glossary(service.admit(request_key(request)).name, number):
+            key = service.admit(request_key(request))
+            if not state.delete_glossary(key.name, number):
                 raise _not_found()
             return Response(status_code=204)
 
@@ -176,7 +193,7 @@ def _add_glossaries(routes: APIRouter, service: Service) -> None:
 
 
 def _add_dictionaries(routes: APIRouter, service: Service) -> None:
-    """What is in a glossary: read in both versions, changed in version 3."""
+    """Add the routes that read the entries of a glossary, in both versions, and change them, in version 3."""
     state = service.state
 
     @routes.get("/v2/glossaries/{number}/entries")
@@ -198,11 +215,12 @@ def _add_dictionaries(routes: APIRouter, service: Service) -> None:
     async def change(request: Request, number: str) -> JSONResponse:
         key = service.admit(request_key(request))
         glossary = _glossary(service, key, number)
-        wanted = read_fields(GlossaryV3, await fields_of(request))
+        changes = read_fields(GlossaryV3, await fields_of(request))
         dictionaries = dict(glossary.dictionaries)
-        for pair, terms in map(_entries, wanted.dictionaries):
+        for dictionary in changes.dictionaries:
+            pair, terms = _entries(dictionary)
             dictionaries[pair] = dictionaries.get(pair, {}) | terms
-        changed = replace(glossary, name=wanted.name or glossary.name, dictionaries=dictionaries)
+        changed = replace(glossary, name=changes.name or glossary.name, dictionaries=dictionaries)
         state.put_glossary(key.name, changed)
         return JSONResponse(_as_v3(changed))
 
@@ -230,10 +248,11 @@ def _not_found() -> ServiceError:
 
 
 def _glossary(service: Service, key: ApiKey, number: str) -> StoredGlossary:
-    """The glossary with this id, if it is one of ``key``; another's is as if it were not there."""
-    if found := service.state.glossaries(key.name, number):
-        return found[0]
-    raise _not_found()
+    """The glossary with this id if it belongs to ``key``. Raises :class:`ServiceError` for others."""
+    glossaries = service.state.glossaries(key.name, number)
+    if not glossaries:
+        raise _not_found()
+    return glossaries[0]
 
 
 def _terms_for(glossary: StoredGlossary, pair: Pair) -> list[Term]:
@@ -244,7 +263,7 @@ def _terms_for(glossary: StoredGlossary, pair: Pair) -> list[Term]:
 
 
 def _bare(code: str) -> str:
-    """The language alone: glossaries hold for all its varieties. Raises :class:`ServiceError` for no language."""
+    """The language without its variety, since a glossary is for all of them. Raises :class:`ServiceError`."""
     try:
         return languages.normalise(code).partition("-")[0]
     except ConfigError as error:
@@ -252,18 +271,20 @@ def _bare(code: str) -> str:
 
 
 def _entries(dictionary: Dictionary) -> tuple[Pair, dict[str, str]]:
-    """The pair and the terms of a dictionary. Raises :class:`ServiceError`, which names the line."""
-    form: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
+    """Read the language pair and the terms of a dictionary. Raises :class:`ServiceError`, which names the line."""
+    dialect: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
     if dictionary.entries_format == "csv":
-        form = {"delimiter": ","}
+        dialect = {"delimiter": ","}
     terms: dict[str, str] = {}
+    rows = csv.reader(io.StringIO(dictionary.entries, newline=""), **dialect)
     try:
-        for number, row in enumerate(csv.reader(io.StringIO(dictionary.entries, newline=""), **form), 1):
-            if not any(cell.strip() for cell in row):
+        for number, row in enumerate(rows, 1):
+            cells = [cell.strip() for cell in row]
+            if not any(cells):
                 continue
-            if len(row) < 2 or not row[0].strip() or not row[1].strip():
+            if len(cells) < 2 or not cells[0] or not cells[1]:
                 raise ServiceError(400, f"entries, line {number}: a source term and a target term are needed")
-            source, target = row[0].strip(), row[1].strip()
+            source, target = cells[:2]
             if terms.setdefault(source, target) != target:
                 raise ServiceError(400, f"entries, line {number}: {source!r:.80} has two target terms")
     except csv.Error as error:

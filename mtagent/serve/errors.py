@@ -1,4 +1,4 @@
-"""Why a request is refused, and how each interface says so."""
+"""Why a request is refused, and the form in which each interface reports it."""
 
 from __future__ import annotations
 
@@ -9,29 +9,31 @@ from starlette.responses import JSONResponse
 
 
 class ServiceError(Exception):
-    """A request that is not answered with a translation. ``message`` is for the client, and holds no text of theirs."""
+    """A request that fails. ``message`` is for the client and doesn't contain the client's texts."""
 
     def __init__(self, status: int, message: str, *, retry_after: float | None = None) -> None:
         super().__init__(message)
-        self.status, self.message, self.retry_after = status, message, retry_after
+        self.status = status
+        self.message = message
+        self.retry_after = retry_after  # seconds
 
 
 class MissingKey(ServiceError):
-    """There is no key in the request, and there has to be."""
+    """The request has no key, and the server requires one."""
 
     def __init__(self) -> None:
-        super().__init__(401, "an API key is needed: ask the operator of this server for one")
+        super().__init__(401, "an API key is needed; ask the operator of this server for one")
 
 
 class InvalidKey(ServiceError):
-    """Nobody has the key in the request."""
+    """The request has an unknown key."""
 
     def __init__(self) -> None:
         super().__init__(403, "Invalid API key")
 
 
 class QuotaExceeded(ServiceError):
-    """The budget of a key, or of the whole service, or a key's limit of characters does not suffice."""
+    """The budget of a key or of the whole service is spent, or a key's limit of characters is reached."""
 
     def __init__(self, what: str = "the budget is spent") -> None:
         super().__init__(403, f"{what}: Quota Exceeded")
@@ -43,7 +45,7 @@ def is_deepl(path: str) -> bool:
 
 
 def error_response(path: str, error: ServiceError, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """``error`` as the interface to which ``path`` belongs says it."""
+    """The response for ``error`` in the interface to which ``path`` belongs."""
     status = error.status
     if is_deepl(path):
         if isinstance(error, QuotaExceeded):
@@ -52,7 +54,8 @@ def error_response(path: str, error: ServiceError, headers: Mapping[str, str] | 
             status = 403
     elif isinstance(error, MissingKey) and path in ("/translate", "/detect"):
         status = 400  # as LibreTranslate does
-    more = dict(headers or {})
+    response_headers = dict(headers or {})
     if error.retry_after is not None:
-        more["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
-    return JSONResponse({"message" if is_deepl(path) else "error": error.message}, status, headers=more)
+        response_headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
+    field = "message" if is_deepl(path) else "error"
+    return JSONResponse({field: error.message}, status, headers=response_headers)

@@ -1,4 +1,4 @@
-"""The service's own interface: segments in, with all that is known about them, and chains out."""
+"""The service's own interface: it takes segments with details such as terms, and returns chains."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from mtagent.records import Chain, Segment, Term
 from mtagent.serve.errors import ServiceError
-from mtagent.serve.service import REQUEST_ACCOUNT, Service, is_late, marked
+from mtagent.serve.service import REQUEST_ACCOUNT, Service, is_late, with_matching_terms
 from mtagent.translators.tags import Markup
 from mtagent.web import request_key
 
@@ -21,7 +21,7 @@ NDJSON = "application/x-ndjson"
 
 
 class SegmentDetails(BaseModel):
-    """What may be known about a segment, or about all of them. ``terms``: a source term and how it is translated."""
+    """Details of a segment, or of all segments. ``terms`` maps source terms to their translations."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -35,7 +35,7 @@ class SegmentDetails(BaseModel):
 
 
 class ImproveSegment(SegmentDetails):
-    """A text and, where there is one, its translation, which is then improved."""
+    """A text, and its translation to improve, if it has one."""
 
     id: str | None = None
     source: str
@@ -45,7 +45,7 @@ class ImproveSegment(SegmentDetails):
 
 
 class ImproveRequest(SegmentDetails):
-    """Segments, and what is known about all of them. ``timeout``: seconds, after which a text is what it is by then."""
+    """Segments, and details of all of them. After ``timeout`` seconds a text is returned as it is."""
 
     segments: list[ImproveSegment]
     instructions: str | None = None
@@ -54,32 +54,34 @@ class ImproveRequest(SegmentDetails):
 
 
 def router(service: Service) -> APIRouter:
-    """The routes, in front of ``service``."""
+    """The routes of this interface to ``service``."""
     routes = APIRouter(tags=["mtagent"])
 
     @routes.post("/v1/improve", response_model=None)
-    async def improve(request: Request, wanted: ImproveRequest) -> Response:
-        """Improve segments. ``Accept: application/x-ndjson`` streams the chains, one a line, as they are done."""
+    async def improve(request: Request, body: ImproveRequest) -> Response:
+        """Improve segments. ``Accept: application/x-ndjson`` streams the chains, one per line, as they are done."""
         service.admit(request_key(request))
-        exchange = REQUEST_ACCOUNT.get()
-        exchange.markup = (wanted.markup, frozenset()) if wanted.markup else None
-        segments = _segments(service, wanted)
+        account = REQUEST_ACCOUNT.get()
+        if body.markup:
+            account.markup = (body.markup, frozenset())
+        segments = _segments(service, body)
         if NDJSON in request.headers.get("accept", ""):
-            # What can be refused is refused before the first line, with a status.
-            service.access.check_budget(exchange.key, sum(len(segment.source) for segment in segments))
-            return StreamingResponse(_lines(service, segments, wanted.timeout), media_type=NDJSON)
+            # After the first line the status can't change, so the budget is checked before it.
+            service.access.check_budget(account.key, sum(len(segment.source) for segment in segments))
+            return StreamingResponse(_lines(service, segments, body.timeout), media_type=NDJSON)
         with service.paid(segments):
-            chains = await service.agent.aimprove(segments, timeout=service.seconds(wanted.timeout))
+            chains = await service.agent.aimprove(segments, timeout=service.seconds(body.timeout))
         for chain in chains:
             service.count(chain)
-        return JSONResponse({"chains": [plain(chain) for chain in chains]}, headers=exchange.headers)
+        return JSONResponse({"chains": [plain(chain) for chain in chains]}, headers=account.headers)
 
     @routes.get("/v1/segments", response_model=None)
     async def kept(
         request: Request, source: str | None = None, limit: Annotated[int, Query(ge=1, le=1000)] = 100
     ) -> Response:
-        """The newest texts of this key that the operator keeps (``--keep``), or those with this ``source``."""
-        return JSONResponse({"segments": service.state.kept(service.admit(request_key(request)).name, source, limit)})
+        """Return the newest texts of this key that the server stores (``--keep``), optionally with this ``source``."""
+        key = service.admit(request_key(request))
+        return JSONResponse({"segments": service.state.kept(key.name, source, limit)})
 
     return routes
 
@@ -96,7 +98,7 @@ async def _lines(service: Service, segments: list[Segment], timeout: float | Non
 
 
 def plain(chain: Chain) -> dict[str, Any]:
-    """A chain as plain data. What went wrong inside the service is told by its kind alone."""
+    """A chain as plain data. An error inside the service is reported by its kind only."""
     data = chain.to_dict() | {"late": is_late(chain)}
     for step in data["steps"]:
         if step["verdict"] == "failed":
@@ -105,40 +107,47 @@ def plain(chain: Chain) -> dict[str, Any]:
     return data
 
 
-def _segments(service: Service, wanted: ImproveRequest) -> list[Segment]:
-    """The segments of a request, with what is said of all of them. Raises :class:`ServiceError`."""
-    general = _terms(wanted.terms)
-    notes = "\n".join(filter(None, (wanted.instructions, wanted.notes))) or None
-    service.check_size([], [wanted.context, notes], general)
+def _segments(service: Service, body: ImproveRequest) -> list[Segment]:
+    """The segments of a request, each with the details of all segments. Raises :class:`ServiceError`."""
+    shared_terms = _terms(body.terms)
+    shared_notes = _joined(body.instructions, body.notes)
+    service.check_size([], [body.context, shared_notes], shared_terms)
     segments: list[Segment] = []
     texts: list[str] = []
-    for number, one in enumerate(wanted.segments, 1):
-        source_lang, target_lang = one.source_lang or wanted.source_lang, one.target_lang or wanted.target_lang
+    for number, details in enumerate(body.segments, 1):
+        source_lang = details.source_lang or body.source_lang
+        target_lang = details.target_lang or body.target_lang
         if not source_lang or not target_lang:
             raise ServiceError(400, f"segments.{number - 1}: source_lang and target_lang are missing")
-        pair = service.pair(source_lang, target_lang, one.source)
+        source_lang, target_lang = service.pair(source_lang, target_lang, details.source)
+        terms = _terms(details.terms)
         service.check_size(
-            [one.source, one.translation or "", one.reference or "", *one.candidates],
-            [one.context, one.notes],
-            own := _terms(one.terms),
+            [details.source, details.translation or "", details.reference or "", *details.candidates],
+            [details.context, details.notes],
+            terms,
         )
-        texts.append(one.source)
+        texts.append(details.source)
         segment = Segment(
-            id=one.id or str(number),
-            source=one.source,
-            source_lang=pair[0],
-            target_lang=pair[1],
-            translation=one.translation,
-            candidates=tuple(one.candidates),
-            reference=one.reference,
-            document=one.document or wanted.document,
-            domain=one.domain or wanted.domain,
-            context=one.context or wanted.context,
-            notes="\n".join(filter(None, (notes, one.notes))) or None,
+            id=details.id or str(number),
+            source=details.source,
+            source_lang=source_lang,
+            target_lang=target_lang,
+            translation=details.translation,
+            candidates=tuple(details.candidates),
+            reference=details.reference,
+            document=details.document or body.document,
+            domain=details.domain or body.domain,
+            context=details.context or body.context,
+            notes=_joined(shared_notes, details.notes),
         )
-        segments += marked([segment], own)
+        segments += with_matching_terms([segment], terms)
     service.check_size(texts, [], [])
-    return marked(segments, general)
+    return with_matching_terms(segments, shared_terms)
+
+
+def _joined(*notes: str | None) -> str | None:
+    """The notes, one per line; ``None`` if all are empty."""
+    return "\n".join(note for note in notes if note) or None
 
 
 def _terms(terms: dict[str, str | None] | list[Term]) -> tuple[Term, ...]:

@@ -1,4 +1,4 @@
-"""LibreTranslate's interface: what Weblate, browser extensions and many other tools speak."""
+"""LibreTranslate's interface, which Weblate, browser extensions and many other tools use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mtagent.web import request_key
 
 
 class LibreTranslateRequest(BaseModel):
-    """What ``/translate`` takes. Whatever else LibreTranslate knows is left aside."""
+    """A request to ``/translate``. LibreTranslate's other fields are ignored."""
 
     q: str | list[str]
     source: str
@@ -25,7 +25,7 @@ class LibreTranslateRequest(BaseModel):
 
 
 def router(service: Service) -> APIRouter:
-    """The routes, in front of ``service``."""
+    """The routes of this interface to ``service``."""
     routes = APIRouter(tags=["LibreTranslate"])
     _add_translation(routes, service)
     _add_description(routes, service)
@@ -36,28 +36,29 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
     @routes.post("/translate", openapi_extra=_body_of(LibreTranslateRequest))
     async def translate(request: Request) -> JSONResponse:
         fields = await fields_of(request)
-        given = fields.get("api_key")
-        service.admit(given if isinstance(given, str) else request_key(request))
+        service.admit(_key(fields, request))
         for name in ("q", "source", "target"):
             if not fields.get(name):
                 raise ServiceError(400, f"Invalid request: missing {name} parameter")
-        wanted = read_fields(LibreTranslateRequest, fields)
-        texts = [wanted.q] if isinstance(wanted.q, str) else wanted.q
-        exchange = REQUEST_ACCOUNT.get()
-        exchange.markup = ("html", frozenset()) if wanted.format == "html" else None
-        chains = await service.improved(service.segments(texts, wanted.source, wanted.target))
-        translated = [chain.text for chain in chains]
-        answer: dict[str, object] = {"translatedText": translated[0] if isinstance(wanted.q, str) else translated}
-        if wanted.source == "auto":
-            found = [_detected(service, chain.segment.source, chain.segment.source_lang) for chain in chains]
-            answer["detectedLanguage"] = found[0] if isinstance(wanted.q, str) else found
-        return JSONResponse(answer, headers=exchange.headers)
+        body = read_fields(LibreTranslateRequest, fields)
+        has_one_text = isinstance(body.q, str)
+        texts = [body.q] if isinstance(body.q, str) else body.q
+        account = REQUEST_ACCOUNT.get()
+        if body.format == "html":
+            account.markup = ("html", frozenset())
+        chains = await service.improved(service.segments(texts, body.source, body.target))
+        translations = [chain.text for chain in chains]
+        answer: dict[str, object] = {"translatedText": translations[0] if has_one_text else translations}
+        if body.source == "auto":
+            detected = [_detected(service, chain.segment.source, chain.segment.source_lang) for chain in chains]
+            answer["detectedLanguage"] = detected[0] if has_one_text else detected
+        return JSONResponse(answer, headers=account.headers)
 
     @routes.post("/detect")
     async def detect(request: Request) -> JSONResponse:
         fields = await fields_of(request)
-        given, text = fields.get("api_key"), fields.get("q")
-        service.admit(given if isinstance(given, str) else request_key(request))
+        service.admit(_key(fields, request))
+        text = fields.get("q")
         if not isinstance(text, str) or not text:
             raise ServiceError(400, "Invalid request: missing q parameter")
         service.check_size([text], [], [])
@@ -99,10 +100,17 @@ def _add_description(routes: APIRouter, service: Service) -> None:
         )
 
 
+def _key(fields: dict[str, object], request: Request) -> str | None:
+    """The key in the field ``api_key``, else in the header."""
+    key = fields.get("api_key")
+    return key if isinstance(key, str) else request_key(request)
+
+
 def _detected(service: Service, text: str, code: str) -> dict[str, object]:
-    """The language of ``text`` with the trust in it in percent: 0 where it is the only one that is offered."""
-    found, share = service.detected(text)
-    return {"confidence": round(100 * share, 1) if found == code else 0.0, "language": code}
+    """The language ``code`` of ``text`` with its probability in percent; 0 if it isn't the likeliest language."""
+    likeliest, probability = service.detected(text)
+    confidence = round(100 * probability, 1) if likeliest == code else 0.0
+    return {"confidence": confidence, "language": code}
 
 
 def _body_of(kind: type[BaseModel]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""What all interfaces share: an agent, the operator's limits, and the account of each request."""
+"""The service behind all interfaces: an agent, the operator's limits, and an account of each request."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequen
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from itertools import permutations
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,9 +33,9 @@ from mtagent.web import field_problem
 
 logger = logging.getLogger("mtagent.serve")
 Pair = tuple[str, str]
-_ENOUGH = 2000  # characters by which a language is found out
+_IDENTIFIED_CHARACTERS = 2000  # as many as language identification needs
 Fields = TypeVar("Fields", bound=BaseModel)
-_USUAL = (
+_OFFERED_BY_DEFAULT = (
     *("en", "ar", "bg", "bn", "ca", "cs", "da", "de", "el", "es", "et", "fa", "fi", "fr", "he", "hi", "hr", "hu", "id"),
     *("is", "it", "ja", "ko", "lt", "lv", "ms", "nb", "nl", "pl", "pt-BR", "pt-PT", "ro", "ru", "sk", "sl", "sr"),
     *("sv", "sw", "ta", "th", "tr", "uk", "ur", "vi", "zh-Hans", "zh-Hant"),
@@ -43,64 +44,65 @@ _USUAL = (
 
 @dataclass(frozen=True)
 class Limits:
-    """What the operator allows: the size of requests, how many at a time, and how long they may take, in seconds."""
+    """The operator's limits for requests."""
 
-    texts: int = 50
-    body: int = 1_000_000
-    text: int = 50_000
-    terms: int = 500
-    under_way: int = 512
-    deadline: float | None = None
-    longest: float = 900.0
-    grace: float = 30.0
+    texts: int = 50  # per request
+    body: int = 1_000_000  # bytes per request
+    text: int = 50_000  # characters per text
+    terms: int = 500  # per request
+    in_flight: int = 512  # requests at a time
+    deadline: float | None = None  # seconds after which a text is returned as it is; None: `longest`
+    longest: float = 900.0  # seconds that a client may ask for
+    grace: float = 30.0  # seconds in which requests in flight may finish after a signal to stop
 
 
 @dataclass
 class RequestAccount:
-    """One request as it is accounted for, from its first byte to its last."""
+    """One request, from its first byte to its last: who sent it, what became of its texts, what it cost."""
 
     number: str = ""
     key: ApiKey = ANYBODY
+    # The kind of tags in the texts, and the tags whose content isn't translated.
     markup: tuple[Markup, frozenset[str]] | None = None
-    characters: int = 0
-    segments: int = 0
+    characters: int = 0  # of all source texts
+    segments: int = 0  # of the request; the next four count those with a result
     done: int = 0
     changed: int = 0
     failed: int = 0
     late: int = 0
     usage: Usage = Usage()
-    error: str | None = None
-    texts: list[str] = field(default_factory=list)
+    error: str | None = None  # for the log
+    texts: list[str] = field(default_factory=list)  # for the log, if the operator logs texts
 
     @property
     def headers(self) -> dict[str, str]:
-        """What the client is told beside the texts: how many were improved, and how many are the MT alone, and why."""
+        """Headers that count the improved texts, and those returned as plain MT because of an error or a deadline."""
         counts = {"Changed": self.changed, "Failed": self.failed, "Late": self.late}
         return {f"X-Mtagent-{name}": str(count) for name, count in counts.items() if count}
 
 
-REQUEST_ACCOUNT: ContextVar[RequestAccount] = ContextVar("exchange")
+REQUEST_ACCOUNT: ContextVar[RequestAccount] = ContextVar("account")
 
 
 class Metrics:
-    """The counts that Prometheus reads."""
+    """The metrics that Prometheus reads."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        known: dict[str, Any] = {"registry": self.registry}
-        self.requests = Counter("mtagent_requests", "Requests", ["route", "status", "key"], **known)
-        self.seconds = Histogram("mtagent_request_seconds", "Seconds a request took", ["route"], **known)
-        self.under_way = Gauge("mtagent_requests_under_way", "Requests that are being worked on", **known)
-        self.segments = Counter("mtagent_segments", "Texts by what became of them", ["state", "key"], **known)
-        self.late = Counter("mtagent_late", "Texts handed out before the chain was done", ["key"], **known)
-        self.tokens = Counter("mtagent_tokens", "Tokens of the models", ["direction", "key"], **known)
-        self.dollars = Counter("mtagent_dollars", "Dollars spent on models", ["key"], **known)
+        registry: dict[str, Any] = {"registry": self.registry}
+        self.requests = Counter("mtagent_requests", "Requests", ["route", "status", "key"], **registry)
+        self.seconds = Histogram("mtagent_request_seconds", "Seconds a request took", ["route"], **registry)
+        self.in_flight = Gauge("mtagent_requests_under_way", "Requests in flight", **registry)
+        self.segments = Counter("mtagent_segments", "Texts by their result", ["state", "key"], **registry)
+        self.late = Counter("mtagent_late", "Texts returned before the chain was done", ["key"], **registry)
+        self.tokens = Counter("mtagent_tokens", "Tokens of the models", ["direction", "key"], **registry)
+        self.dollars = Counter("mtagent_dollars", "Dollars spent on models", ["key"], **registry)
 
 
 class Service:
-    """Improves texts for whoever may ask. ``translator``, ``llm`` and other objects of one's own go to the agent.
+    """Improves the texts of clients. ``translator``, ``llm`` and other objects in ``parts`` are passed to the agent.
 
-    ``pairs`` are the languages that are offered, empty for all; ``keys`` is the file of the keys.
+    ``pairs`` are the language pairs to offer; empty offers all. ``keys`` is the file of the keys.
     """
 
     def __init__(
@@ -114,35 +116,36 @@ class Service:
         keep: Keep = "none",
         log_texts: bool = False,
         translator: object | None = None,
-        **own: Any,
+        **parts: Any,
     ) -> None:
         config = config or Config()
-        self.limits, self.pairs, self.log_texts = limits, tuple(pairs), log_texts
+        self.limits = limits
+        self.pairs = tuple(pairs)
+        self.log_texts = log_texts
         if not pairs and config.source_lang and config.target_lang:
             self.pairs = ((config.source_lang, config.target_lang),)
         self.metrics = Metrics()
         self.closing = False
-        self._under_way = 0
-        elsewhere = {"run", "limit", "give_up_after", "store", "source_lang", "target_lang"}
-        settings = config.model_dump(exclude_unset=True, exclude=elsewhere)
-        named = settings.pop("translator", "llm")
+        self._in_flight = 0
+        # An agent refuses these settings, and the service itself handles the languages.
+        not_of_agent = {"run", "limit", "give_up_after", "store", "source_lang", "target_lang"}
+        settings = config.model_dump(exclude_unset=True, exclude=not_of_agent)
+        translator_spec = settings.pop("translator", "llm")
         self._translator = None
         self._translates = config.stages is None or "translate" in config.stages
-        if translator is not None or named != "llm":
+        if translator is not None or translator_spec != "llm":
             if not self._translates:
-                raise ConfigError(
-                    "--stages: the first one is translate, as in tp or tpp, where there is a --translator"
-                )
-            self._translator = wrap(named if translator is None else translator)
-            own["translator"] = BetweenTags(self._translator, lambda: REQUEST_ACCOUNT.get().markup)
+                raise ConfigError("--stages: with a --translator the first stage must be translate, as in tp or tpp")
+            self._translator = wrap(translator_spec if translator is None else translator)
+            parts["translator"] = BetweenTags(self._translator, lambda: REQUEST_ACCOUNT.get().markup)
         self._owns_translator = translator is None
-        self.agent = Agent(on_step=self._heard, **own, **settings)
+        self.agent = Agent(on_step=self._count_cost, **parts, **settings)
         self.state = State(state, keep)
         self.access = Access(keys, self.state.spent_by)
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
-        """The agent's parts are open, and what was used is written down every second."""
+        """Keep the agent's parts open, and write the usage to the state file every second."""
 
         async def write() -> None:
             while True:
@@ -163,31 +166,32 @@ class Service:
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """A request that is under way. Raises :class:`ServiceError` where there are too many, or none is taken."""
+        """Count a request in flight. Raises :class:`ServiceError` if there are too many, or the server is stopping."""
         if self.closing:
             raise ServiceError(503, "the server is being stopped", retry_after=1)
-        if self._under_way >= self.limits.under_way:
+        if self._in_flight >= self.limits.in_flight:
             raise ServiceError(503, "the server is busy", retry_after=1)
-        self._under_way += 1
-        self.metrics.under_way.inc()
+        self._in_flight += 1
+        self.metrics.in_flight.inc()
         try:
             yield
         finally:
-            self._under_way -= 1
-            self.metrics.under_way.dec()
+            self._in_flight -= 1
+            self.metrics.in_flight.dec()
 
     @property
     def is_idle(self) -> bool:
-        """Whether no request is under way."""
-        return self._under_way == 0
+        """Whether no requests are in flight."""
+        return self._in_flight == 0
 
-    def _heard(self, segment: Segment, step: Step) -> None:
-        """Count what a step has cost at once: its request may be given up before it ends."""
-        exchange, usage = REQUEST_ACCOUNT.get(None), step.usage
-        if exchange is None or not usage.calls:
+    def _count_cost(self, segment: Segment, step: Step) -> None:
+        """Count the cost of a step at once, because its request may be cancelled before the chain ends."""
+        account = REQUEST_ACCOUNT.get(None)
+        usage = step.usage
+        if account is None or not usage.calls:
             return
-        exchange.usage += usage
-        name = exchange.key.name
+        account.usage += usage
+        name = account.key.name
         self.state.spend(name, dollars=usage.cost)
         self.metrics.tokens.labels("input", name).inc(usage.input_tokens)
         self.metrics.tokens.labels("output", name).inc(usage.output_tokens)
@@ -195,127 +199,147 @@ class Service:
 
     # -- requests
 
-    def admit(self, given: str | None) -> ApiKey:
-        """Whose request this is. Raises :class:`ServiceError`."""
-        REQUEST_ACCOUNT.get().key = key = self.access.admit(given)
+    def admit(self, secret: str | None) -> ApiKey:
+        """Find the key that belongs to ``secret``, and count the request. Raises :class:`ServiceError`."""
+        key = self.access.admit(secret)
+        REQUEST_ACCOUNT.get().key = key
         return key
 
     def pair(self, source: str, target: str, text: str = "") -> Pair:
-        """The languages of a request as the offered pair has them. Raises :class:`ServiceError`.
+        """The language pair of a request, with the varieties of the offered pair. Raises :class:`ServiceError`.
 
-        The source language ``auto`` is the only one that is offered, else the likeliest of ``text``, else unknown.
+        A source language ``auto`` becomes the only one that is offered, else the likeliest language of ``text``, else
+        unknown.
         """
         try:
             source = languages.UNKNOWN if source in ("", "auto", languages.UNKNOWN) else languages.normalise(source)
             target = languages.normalise(target)
         except ConfigError as error:
             raise ServiceError(400, str(error)) from None
-        offered = [(of, to) for of, to in self.pairs if _fits(target, to)]
+        pairs_to_target = [pair for pair in self.pairs if _fits(target, pair[1])]
         if source == languages.UNKNOWN:
-            sources = {of for of, _ in offered}
+            sources = {offered_source for offered_source, _ in pairs_to_target}
             source = sources.pop() if len(sources) == 1 else self.detected(text, sources)[0]
         if not self.pairs:
             return source, target
-        for of, to in offered:
+        for offered_source, offered_target in pairs_to_target:
+            # Of two codes for a language, the longer one names its variety.
+            precise_target = max(offered_target, target, key=len)
             if source == languages.UNKNOWN:
-                return source, max(to, target, key=len)
-            if _fits(source, of):
-                return max(of, source, key=len), max(to, target, key=len)
+                return source, precise_target
+            if _fits(source, offered_source):
+                return max(offered_source, source, key=len), precise_target
         raise ServiceError(400, f"{source} to {target} is not supported")
 
-    def detected(self, text: str, among: Collection[str] = ()) -> tuple[str, float]:
-        """The likeliest language of ``text``, ``among`` some, and how likely it is; unknown where nothing says so."""
-        if not any(map(str.isalpha, text)):
+    def detected(self, text: str, candidates: Collection[str] = ()) -> tuple[str, float]:
+        """The likeliest language of ``text`` and its probability; unknown if none is likely.
+
+        With ``candidates``, only these languages are considered.
+        """
+        if not any(character.isalpha() for character in text):
             return languages.UNKNOWN, 0.0
-        for code, share in identification.identified(text[:_ENOUGH]).items():
-            if any(_fits(code, other) for other in among) or (not among and share >= 0.5):
-                return code, share
+        for code, probability in identification.identified(text[:_IDENTIFIED_CHARACTERS]).items():
+            is_likely = probability >= 0.5
+            if candidates:
+                is_likely = any(_fits(code, candidate) for candidate in candidates)
+            if is_likely:
+                return code, probability
         return languages.UNKNOWN, 0.0
 
     def offered(self) -> tuple[Pair, ...]:
-        """The pairs that are listed: those of the operator, else all of the most translated languages."""
-        return self.pairs or tuple((source, target) for source in _USUAL for target in _USUAL if source != target)
+        """The pairs to list: the operator's, else all pairs of the most translated languages."""
+        return self.pairs or tuple(permutations(_OFFERED_BY_DEFAULT, 2))
 
     def segments(
         self, texts: Sequence[str], source: str, target: str, terms: Sequence[Term] = (), **about: Any
     ) -> list[Segment]:
-        """The ``texts`` as segments, within the limits. Raises :class:`ServiceError`."""
+        """Make segments of ``texts``, within the limits. Raises :class:`ServiceError`."""
         self.check_size(texts, (about.get("context"), about.get("notes")), terms)
-        pairs = [self.pair(source, target, text) for text in texts]
-        segments = [
-            Segment(id=str(number), source=text, source_lang=pair[0], target_lang=pair[1], **about)
-            for number, (text, pair) in enumerate(zip(texts, pairs, strict=True), 1)
-        ]
-        return marked(segments, terms)
+        segments = []
+        for number, text in enumerate(texts, 1):
+            source_lang, target_lang = self.pair(source, target, text)
+            segment = Segment(id=str(number), source=text, source_lang=source_lang, target_lang=target_lang, **about)
+            segments.append(segment)
+        return with_matching_terms(segments, terms)
 
-    def check_size(self, texts: Sequence[str], around: Sequence[str | None], terms: Sequence[Term]) -> None:
-        """Raise :class:`ServiceError` for more than the operator allows."""
+    def check_size(self, texts: Sequence[str], context: Sequence[str | None], terms: Sequence[Term]) -> None:
+        """Raise :class:`ServiceError` for more or longer texts than the operator allows, or invalid ones.
+
+        ``context`` are texts around the ``texts``, which don't count as texts of the request.
+        """
         limits = self.limits
         if len(texts) > limits.texts:
-            raise ServiceError(413, f"{len(texts)} texts are too many: the most is {limits.texts} a request")
-        if max(map(len, (*texts, *(text or "" for text in around))), default=0) > limits.text:
-            raise ServiceError(413, f"a text is too long: the most is {limits.text} characters")
-        if any(whole_characters(text) != text for text in (*texts, *around) if text):
-            raise ServiceError(400, "a text holds half of a character (a lone surrogate)")
+            raise ServiceError(413, f"{len(texts)} texts are too many; the limit is {limits.texts} per request")
+        for text in (*texts, *context):
+            if text and len(text) > limits.text:
+                raise ServiceError(413, f"a text is too long; the limit is {limits.text} characters")
+        for text in (*texts, *context):
+            if text and whole_characters(text) != text:
+                raise ServiceError(400, "a text contains half of a character (a lone surrogate)")
         if len(terms) > limits.terms:
-            raise ServiceError(413, f"{len(terms)} terms are too many: the most is {limits.terms}")
+            raise ServiceError(413, f"{len(terms)} terms are too many; the limit is {limits.terms} per request")
 
     @contextmanager
     def paid(self, segments: Sequence[Segment]) -> Iterator[None]:
-        """Count the characters of ``segments``; those of a request that fails before any chain is done are given back.
+        """Charge the characters of ``segments``, and refund them if the request fails before any chain is done.
 
-        Errors of the agent become :class:`ServiceError`, which tells a client nothing about the service's insides.
+        Errors of the agent become :class:`ServiceError`, which tells clients nothing about the inside of the service.
         """
-        exchange = REQUEST_ACCOUNT.get()
-        exchange.characters = sum(len(segment.source) for segment in segments)
-        exchange.segments = len(segments)
+        account = REQUEST_ACCOUNT.get()
+        account.characters = sum(len(segment.source) for segment in segments)
+        account.segments = len(segments)
         if self.log_texts:
-            exchange.texts = [segment.source for segment in segments]
-        self.access.check_budget(exchange.key, exchange.characters)
-        self.state.spend(exchange.key.name, characters=exchange.characters)
+            account.texts = [segment.source for segment in segments]
+        self.access.check_budget(account.key, account.characters)
+        self.state.spend(account.key.name, characters=account.characters)
         try:
             yield
         except (MtagentError, ServiceError) as error:
-            self.metrics.segments.labels("failed", exchange.key.name).inc(exchange.segments - exchange.done)
-            if not exchange.done:
-                self.state.spend(exchange.key.name, characters=-exchange.characters)
+            self.metrics.segments.labels("failed", account.key.name).inc(account.segments - account.done)
+            if not account.done:
+                self.state.spend(account.key.name, characters=-account.characters)
             if isinstance(error, ServiceError):
                 raise
-            told = self.log_texts or isinstance(error, FATAL)  # whose messages name settings, not texts
-            exchange.error = f"{type(error).__name__}: {error}" if told else type(error).__name__
+            account.error = type(error).__name__
+            if self.log_texts or isinstance(error, FATAL):  # the messages of fatal errors name settings, not texts
+                account.error += f": {error}"
             if isinstance(error, BudgetSpent):
                 raise QuotaExceeded() from error
             if isinstance(error, ServerPaused):
                 raise ServiceError(503, "the model is not available now", retry_after=error.seconds or 30) from error
             raise ServiceError(500, "the server cannot translate now; its operator can see why") from error
 
-    def seconds(self, wanted: float | None = None) -> float:
-        """How long a text may take: as the client wants it, within what the operator allows."""
-        return min(wanted or self.limits.longest, self.limits.deadline or self.limits.longest)
+    def seconds(self, timeout: float | None = None) -> float:
+        """How long a text may take: the client's ``timeout``, within the operator's limits."""
+        return min(timeout or self.limits.longest, self.limits.deadline or self.limits.longest)
 
     async def improved(self, segments: Sequence[Segment]) -> list[Chain]:
-        """The chains of ``segments``, all of which have a text. Raises :class:`ServiceError`."""
+        """Translate and improve ``segments``; every chain has a text. Raises :class:`ServiceError`."""
         if not self._translates:
-            raise ServiceError(400, "this server does not translate: give translations to /v1/improve")
+            raise ServiceError(400, "this server does not translate; send translations to /v1/improve")
         with self.paid(segments):
             chains = await self._translated(segments)
-            if lost := next((chain for chain in chains if not chain.text and chain.failed), None):
-                step = lost.steps[-1]
-                error = step.error
-                REQUEST_ACCOUNT.get().error = step.reason if self.log_texts or error is None else error.kind
-                if error is not None and error.kind == LanguageNeeded.__name__:
-                    raise ServiceError(400, "the text cannot be translated: name its source language")
-                if error is not None and error.retryable:
-                    raise ServiceError(503, "the text cannot be translated", retry_after=1)
-                raise ServiceError(500, "the text cannot be translated")
+            for chain in chains:
+                if not chain.text and chain.failed:
+                    raise self._translation_failure(chain.steps[-1])
         for chain in chains:
             self.count(chain)
         return chains
 
-    async def _translated(self, segments: Sequence[Segment]) -> list[Chain]:
-        """The chains of ``segments``; where the models refuse all work, those that end with the MT.
+    def _translation_failure(self, step: Step) -> ServiceError:
+        """The error for a text that ``step`` left without a translation; the cause goes to the log."""
+        error = step.error
+        REQUEST_ACCOUNT.get().error = step.reason if self.log_texts or error is None else error.kind
+        if error is not None and error.kind == LanguageNeeded.__name__:
+            return ServiceError(400, "the text cannot be translated; name its source language")
+        if error is not None and error.retryable:
+            return ServiceError(503, "the text cannot be translated", retry_after=1)
+        return ServiceError(500, "the text cannot be translated")
 
-        Such an error ends the work on all segments: those that have no text by then are begun again one by one.
+    async def _translated(self, segments: Sequence[Segment]) -> list[Chain]:
+        """Translate and improve ``segments``; if the models refuse all work, the chains end with the MT.
+
+        Such an error ends the work on all segments, so segments without a text are started again one by one.
         """
         clock = asyncio.get_running_loop().time
         end = clock() + self.seconds()
@@ -336,60 +360,70 @@ class Service:
                 stopped: Chain = error.chains[0]
                 return stopped
 
-        rest = [segment for segment in segments if segment.id not in done]
-        done |= {chain.segment.id: chain for chain in await finished(*map(again, rest))}
+        remaining_segments = [segment for segment in segments if segment.id not in done]
+        remaining_chains = await finished(*map(again, remaining_segments))
+        for chain in remaining_chains:
+            done[chain.segment.id] = chain
         return [done[segment.id] for segment in segments]
 
     def count(self, chain: Chain) -> None:
-        """Count a chain that is handed out, and write down what the operator keeps of it."""
-        exchange = REQUEST_ACCOUNT.get()
-        exchange.done += 1
-        exchange.changed += chain.changed
-        late = is_late(chain)
-        exchange.late += late
-        exchange.failed += chain.failed is not None and not late
-        self.metrics.segments.labels(chain.state, exchange.key.name).inc()
-        if late:
-            self.metrics.late.labels(exchange.key.name).inc()
-        self.state.keep(exchange.key.name, [chain])
+        """Count a chain that is returned to the client, and store what the operator keeps of it."""
+        account = REQUEST_ACCOUNT.get()
+        account.done += 1
+        account.changed += chain.changed
+        self.metrics.segments.labels(chain.state, account.key.name).inc()
+        if is_late(chain):
+            account.late += 1
+            self.metrics.late.labels(account.key.name).inc()
+        elif chain.failed is not None:
+            account.failed += 1
+        self.state.keep(account.key.name, [chain])
 
 
-def marked(segments: list[Segment], terms: Sequence[Term]) -> list[Segment]:
-    """The segments, each with those of the ``terms`` that its source has."""
+def with_matching_terms(segments: list[Segment], terms: Sequence[Term]) -> list[Segment]:
+    """Add to each segment those ``terms`` that occur in its source."""
+    if not terms:
+        return segments
     glossary = Glossary(terms)
-    return list(with_terms(segments, lambda *pair: glossary)) if terms else segments
+    return list(with_terms(segments, lambda *pair: glossary))
 
 
 def is_late(chain: Chain) -> bool:
-    """Whether the chain was not done in time, so that its text is what there was by then."""
+    """Whether the chain ran out of time, so that its text is an intermediate one."""
     cause = chain.failed.cause if chain.failed is not None else None
     return isinstance(cause, ErrorCause) and cause.error == TimeoutError.__name__
 
 
-def _fits(wanted: str, offered: str) -> bool:
-    """Whether a text in ``offered`` is one in ``wanted``: ``pt`` and ``pt-BR`` are, ``pt-PT`` and ``pt-BR`` are not."""
-    words, others = wanted.split("-"), offered.split("-")
-    return words[0] == others[0] and (words == others or len(words) == 1 or len(others) == 1)
+def _fits(requested: str, offered: str) -> bool:
+    """Whether a text in ``offered`` is one in ``requested``: ``pt`` fits ``pt-BR``, but ``pt-PT`` doesn't."""
+    if requested == offered:
+        return True
+    language, _, variety = requested.partition("-")
+    offered_language, _, offered_variety = offered.partition("-")
+    return language == offered_language and not (variety and offered_variety)
 
 
 async def fields_of(request: Request) -> dict[str, Any]:
-    """The fields of a JSON object or a form; those that a form has several times are lists."""
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind in ("application/x-www-form-urlencoded", "multipart/form-data"):
+    """Read the fields of a JSON object or a form; repeated fields of a form become lists."""
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type in ("application/x-www-form-urlencoded", "multipart/form-data"):
         form = await request.form()
-        several = {name: [value for value in form.getlist(name) if isinstance(value, str)] for name in form}
-        return {name: values[0] if len(values) == 1 else values for name, values in several.items()}
+        fields: dict[str, Any] = {}
+        for name in form:
+            values = [value for value in form.getlist(name) if isinstance(value, str)]  # others are uploaded files
+            fields[name] = values[0] if len(values) == 1 else values
+        return fields
     try:
         data = await request.json()
     except (ValueError, RecursionError):
-        raise ServiceError(400, "the body is no JSON") from None
+        raise ServiceError(400, "the body is not JSON") from None
     if not isinstance(data, dict):
-        raise ServiceError(400, "the body is no JSON object")
+        raise ServiceError(400, "the body is not a JSON object")
     return data
 
 
 def read_fields(kind: type[Fields], data: Mapping[str, Any]) -> Fields:
-    """``data`` as a request of this ``kind``. Raises :class:`ServiceError`, which names the field."""
+    """Read ``data`` as a request of this ``kind``. Raises :class:`ServiceError`, which names the field."""
     try:
         return kind.model_validate(data)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""What outlives a restart, in one SQLite file: what each key has used, glossaries, and what the operator keeps."""
+"""The state that outlives a restart, in one SQLite file: usage of keys, glossaries, and texts if the operator wants."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class StoredGlossary:
-    """A glossary of a key, with the terms of each pair of languages."""
+    """A glossary of a key, with the terms of each language pair."""
 
     id: str
     name: str
@@ -45,7 +45,7 @@ class StoredGlossary:
 
 
 class State:
-    """The file ``path``, or memory alone; ``keep`` says what is written down of texts."""
+    """The state in the file ``path``, or in memory without one; ``keep`` decides what is stored of texts."""
 
     def __init__(self, path: Path | None, keep: Keep = "none") -> None:
         try:
@@ -61,21 +61,23 @@ class State:
             self._db.commit()
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"{path}: cannot be opened: {error}") from None
-        self._keep, self._salt = keep, bytes.fromhex(salt)
-        self._spent: dict[Pair, Spent] = {}
-        self._changed: set[Pair] = set()
+        self._keep = keep
+        self._salt = bytes.fromhex(salt)
+        # By key and month; what changed since the last flush isn't in the file yet.
+        self._spent: dict[tuple[str, str], Spent] = {}
+        self._changed: set[tuple[str, str]] = set()
 
     def spent_by(self, key: str) -> Spent:
-        """What ``key`` has used this month; add to it with :meth:`spend`."""
-        place = key, _month()
-        if place not in self._spent:
+        """The usage of ``key`` in this month; add to it with :meth:`spend`."""
+        key_and_month = key, _month()
+        if key_and_month not in self._spent:
             query = "SELECT characters, dollars, unpriced FROM usage WHERE key = ? AND month = ?"
-            row = self._db.execute(query, place).fetchone()
-            self._spent[place] = Spent(row[0], row[1], bool(row[2])) if row else Spent()
-        return self._spent[place]
+            row = self._db.execute(query, key_and_month).fetchone()
+            self._spent[key_and_month] = Spent(row[0], row[1], bool(row[2])) if row else Spent()
+        return self._spent[key_and_month]
 
     def spend(self, key: str, *, characters: int = 0, dollars: float | None = 0.0) -> None:
-        """Count what ``key`` has used; dollars ``None``: nobody knows how many."""
+        """Add to the usage of ``key``; dollars ``None`` means that the price is unknown."""
         spent = self.spent_by(key)
         spent.characters = max(0, spent.characters + characters)
         spent.dollars += dollars or 0.0
@@ -83,44 +85,43 @@ class State:
         self._changed.add((key, _month()))
 
     def keep(self, key: str, chains: Iterable[Chain]) -> None:
-        """Write down what the operator keeps of ``chains``."""
+        """Store what the operator keeps of ``chains``."""
         if self._keep == "none":
             return
-        kept = self._kept
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        self._db.executemany(
-            "INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            [
-                (now, key, chain.segment.source_lang, chain.segment.target_lang, kept(chain.segment.source),
-                 kept(chain.given), kept(chain.text), chain.state, chain.usage.cost)
-                for chain in chains
-            ],
-        )  # fmt: skip
+        rows = []
+        for chain in chains:
+            languages = (chain.segment.source_lang, chain.segment.target_lang)
+            texts = (self._kept(chain.segment.source), self._kept(chain.given), self._kept(chain.text))
+            rows.append((now, key, *languages, *texts, chain.state, chain.usage.cost))
+        self._db.executemany("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def _kept(self, text: str | None) -> str | None:
-        """``text`` as it is written down."""
+        """``text`` as it is stored: itself, or its keyed hash."""
         if text is None or self._keep == "texts":
             return text
         return hmac.new(self._salt, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
-    def kept(self, key: str, source: str | None, most: int) -> list[dict[str, Any]]:
-        """The newest texts of ``key`` that are written down, or those with this ``source``, at ``most`` so many."""
+    def kept(self, key: str, source: str | None, limit: int) -> list[dict[str, Any]]:
+        """The newest stored texts of ``key``, at most ``limit``; with ``source`` only texts that have this source."""
         names = ("at", "source_lang", "target_lang", "source", "given", "text", "state", "dollars")
         query = f"SELECT {', '.join(names)} FROM segments WHERE key = ? AND (? IS NULL OR source = ?)"
-        wanted = self._kept(source)
-        rows = self._db.execute(f"{query} ORDER BY rowid DESC LIMIT ?", (key, wanted, wanted, most))
+        stored_source = self._kept(source)
+        rows = self._db.execute(f"{query} ORDER BY rowid DESC LIMIT ?", (key, stored_source, stored_source, limit))
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def flush(self) -> None:
-        """Write what was counted since the last time."""
-        changed, self._changed = self._changed, set()
-        rows = [(*place, spent.characters, spent.dollars, spent.unpriced) for place in changed
-                if (spent := self._spent[place])]  # fmt: skip
+        """Write the usage that was counted since the last flush."""
+        rows = []
+        for key_and_month in self._changed:
+            spent = self._spent[key_and_month]
+            rows.append((*key_and_month, spent.characters, spent.dollars, spent.unpriced))
+        self._changed = set()
         self._db.executemany("INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?, ?)", rows)
         self._db.commit()
 
     def close(self) -> None:
-        """Write the rest, and close the file."""
+        """Write the rest of the usage, and close the file."""
         self.flush()
         self._db.close()
 
@@ -134,25 +135,26 @@ class State:
         return glossary
 
     def put_glossary(self, key: str, glossary: StoredGlossary) -> None:
-        """Store ``glossary`` in place of what has its id."""
+        """Store ``glossary``, and replace one with the same id."""
         terms = json.dumps([[*pair, terms] for pair, terms in glossary.dictionaries.items()], ensure_ascii=False)
         row = glossary.id, key, glossary.name, glossary.created, terms
         self._db.execute("INSERT OR REPLACE INTO glossaries VALUES (?, ?, ?, ?, ?)", row)
         self._db.commit()
 
     def glossaries(self, key: str, number: str | None = None) -> list[StoredGlossary]:
-        """The glossaries of ``key``, or the one with an id; those of others are not there."""
+        """All glossaries of ``key``, or the one with the id ``number``; none of other keys."""
         query = "SELECT id, name, created, dictionaries FROM glossaries WHERE key = ? AND (? IS NULL OR id = ?)"
-        return [
-            StoredGlossary(id_, name, created, {(source, target): terms for source, target, terms in json.loads(data)})
-            for id_, name, created, data in self._db.execute(f"{query} ORDER BY created", (key, number, number))
-        ]
+        glossaries = []
+        for id_, name, created, data in self._db.execute(f"{query} ORDER BY created", (key, number, number)):
+            dictionaries = {(source, target): terms for source, target, terms in json.loads(data)}
+            glossaries.append(StoredGlossary(id_, name, created, dictionaries))
+        return glossaries
 
     def delete_glossary(self, key: str, number: str) -> bool:
-        """Delete a glossary of ``key``; whether it was there."""
-        done = self._db.execute("DELETE FROM glossaries WHERE key = ? AND id = ?", (key, number))
+        """Delete a glossary of ``key``, and return whether it existed."""
+        deletion = self._db.execute("DELETE FROM glossaries WHERE key = ? AND id = ?", (key, number))
         self._db.commit()
-        return done.rowcount > 0
+        return deletion.rowcount > 0
 
 
 def _month() -> str:
