@@ -18,7 +18,7 @@ import regex
 from mtagent.text.alignment import difference, match, shared_ends
 from mtagent.text.checks import is_ended
 from mtagent.text.paragraphs import blocks, ends_sentence, sentences
-from mtagent.text.scripts import UNSPACED_LETTER, letters, word_pattern, words
+from mtagent.text.scripts import UNSPACED_LETTER, letters, remembered, word_pattern, words
 from mtagent.text.sentence_pairs import Pair, names, pairs
 
 STRICTNESS = 0.0
@@ -88,17 +88,30 @@ def loss_evidence(
     return max((stretch.evidence for stretch in losses(source, before, after, target_lang, nearest)), default=-inf)
 
 
-def losses(source: str, before: str, after: str, lang: str, nearest: Nearest | None = None) -> Iterator[Stretch]:
+def losses(source: str, before: str, after: str, lang: str, nearest: Nearest | None = None) -> tuple[Stretch, ...]:
     """Every stretch of ``before`` that may be missing in ``after``.
 
     The evidence for one whose words ``after`` has is at most 0.
     """
+    if nearest is None:
+        return _losses_by_words(source, before, after, lang)
+    return _losses(source, before, after, lang, nearest)
+
+
+@remembered
+def _losses_by_words(source: str, before: str, after: str, lang: str) -> tuple[Stretch, ...]:
+    # The guard, its doubts and the hints ask about the same texts. A function of the user's is called each time.
+    return _losses(source, before, after, lang, None)
+
+
+def _losses(source: str, before: str, after: str, lang: str, nearest: Nearest | None) -> tuple[Stretch, ...]:
     words_kept = WordsKept(source, before, after, lang)
+    stretches = []
     for stretch in _stretches(source, before, after, lang, nearest):
         if stretch.evidence > 0 and (words_kept.has_words_of(stretch.text) or words_kept.has_order_of(stretch.text)):
-            yield stretch._replace(evidence=0.0)
-        else:
-            yield stretch
+            stretch = stretch._replace(evidence=0.0)
+        stretches.append(stretch)
+    return tuple(stretches)
 
 
 class WordsKept:
