@@ -543,7 +543,7 @@ def _is_reworded(before: str, after: str) -> bool:
 def _changed_questions(segment: Segment, before: str, after: str) -> list[str]:
     """Questions of the source that became statements, or the reverse, in the same words."""
     lang = segment.target_lang
-    if scripts.script_of(lang) in checks.WITHOUT_FINAL_MARKS or checks.asks_alike(before, after):
+    if scripts.script_of(lang) in scripts.WITHOUT_FINAL_MARKS or checks.asks_alike(before, after):
         return []
     old, new = checks.endings(before, lang), checks.endings(after, lang)
     source = checks.endings(segment.source, segment.source_lang)

@@ -176,8 +176,7 @@ _PUNCTUATION_WIDE = {
     "Jpan": dict(zip(",.!?", "、。！？", strict=True)),
 }
 _PUNCTUATION_WIDE["Hant"] = _PUNCTUATION_WIDE["Hans"]
-_CJK = r"[\p{Han}\p{Hiragana}\p{Katakana}ー]"
-_NARROW = regex.compile(rf"(?<={_CJK})[,.!?;:][ ]?+(?={_CJK}|\Z)")
+_NARROW = regex.compile(rf"(?<={scripts.CHINESE_OR_JAPANESE})[,.!?;:][ ]?+(?={scripts.CHINESE_OR_JAPANESE}|\Z)")
 
 
 def full_width(segment: Segment, translation: str) -> Iterator[ErrorSpan]:

@@ -10,10 +10,9 @@ from functools import lru_cache
 from typing import Any
 
 import regex
-from rapidfuzz.distance import Indel
 
 from mtagent.records import Chain, Edit, ErrorSpan, Rating, Step
-from mtagent.text import edits, scripts
+from mtagent.text import alignment, edits, scripts
 from mtagent.text.amounts import counted, dollars, seconds
 from mtagent.text.foreign import flags
 
@@ -201,16 +200,13 @@ def changes(before: str, after: str, language: str) -> tuple[int, ...]:
     """
     pattern = _WORD if scripts.has_spaces(language) else _CHARACTER
     a, b = pattern.findall(before), pattern.findall(after)
-    shorter = min(len(a), len(b))
-    start = next((i for i in range(shorter) if a[i] != b[i]), shorter)
-    rest = shorter - start
-    end = next((i for i in range(rest) if a[-1 - i] != b[-1 - i]), rest)
+    start, end = alignment.shared_ends(a, b)
     old, new = a[start : len(a) - end], b[start : len(b) - end]
     parts = [["".join(a[:start]), "", ""]]
     if len(old) * len(new) > MOST_COMPARED:
         parts[-1][1:] = "".join(old), "".join(new)
     else:
-        for code in Indel.opcodes(old, new):
+        for code in alignment.opcodes(old, new):
             deleted = "".join(old[code.src_start : code.src_end])
             inserted = "".join(new[code.dest_start : code.dest_end])
             if code.tag == "equal":

@@ -294,7 +294,7 @@ def control(segment: Segment, text: str) -> list[str]:
 _WIDE = regex.compile(r"[\uff01-\uff5d\u3000、。]")
 _HALF_WIDTH_KANA = regex.compile(r"[\uff65-\uff9f]")
 _WIDE_LETTERS = regex.compile(r"[０-９Ａ-Ｚａ-ｚ]++")
-_CJK = r"[\p{Han}\p{Hiragana}\p{Katakana}ー]"
+_CJK = scripts.CHINESE_OR_JAPANESE
 _NARROW_BESIDE_WIDE = regex.compile(rf"(?<={_CJK})(?:[,!?;]|[.:](?!\w))(?=[\s\p{{Pe}}\p{{Pf}}]*+(?:{_CJK}|\Z))")
 _EAST_ASIAN = frozenset(["Hans", "Hant", "Hani", "Jpan"])
 
@@ -414,14 +414,13 @@ CHECKS: dict[str, Check] = {
 _FINAL = regex.compile(r"(?:[\p{Sentence_Terminal}…:：」』፧։།༎\u037e][\p{P}\p{Sm}\s*_]*|[՞՜][^։.]*)\Z")
 _GREEK_QUESTION = regex.compile(r";[\p{P}\s*_]*\Z")
 _TAIL = 40
-WITHOUT_FINAL_MARKS = frozenset({"Thai", "Laoo"})
 
 
 def is_ended(text: str, lang: str, *, surely: bool = False) -> bool:
     """Whether ``text`` ends with a mark that ends a sentence in ``lang``, or in a script that has none, if not
     ``surely``."""
     tail = text[-_TAIL:]
-    if not surely and scripts.script_of(lang) in WITHOUT_FINAL_MARKS:
+    if not surely and scripts.script_of(lang) in scripts.WITHOUT_FINAL_MARKS:
         return True
     is_greek = scripts.language_of(lang) == "el"
     return bool(_FINAL.search(tail) or (is_greek and _GREEK_QUESTION.search(tail)))

@@ -15,7 +15,7 @@ import regex
 
 from mtagent.text import scripts
 from mtagent.text.alignment import difference, grams
-from mtagent.text.checks import WITHOUT_FINAL_MARKS, is_ended
+from mtagent.text.checks import is_ended
 from mtagent.text.omission import LONG_ENOUGH, STEM, quoted
 from mtagent.text.paragraphs import line_breaks, sentences
 from mtagent.text.scripts import language_of, letters, words
@@ -357,7 +357,7 @@ def is_rid_of_remarks(source: str, before: str, after: str, lang: str = "") -> b
     if any(len(subjects(piece) - usual) >= SUBJECTS for piece in pieces(after, lang)) or commentary(source, after):
         return False
     return is_ended(after, lang) and (
-        scripts.script_of(lang) in WITHOUT_FINAL_MARKS or len(pieces(after, lang)) >= len(pieces(source))
+        scripts.script_of(lang) in scripts.WITHOUT_FINAL_MARKS or len(pieces(after, lang)) >= len(pieces(source))
     )
 
 

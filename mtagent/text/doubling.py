@@ -21,7 +21,7 @@ _DOUBLED = regex.compile(
 )
 # Without spaces: particles and pronouns that do not follow themselves, and three characters or more that do.
 _DOUBLED_SIGNS = {
-    "ja": regex.compile(r"をを|(?P<again>(?P<word>[\p{Han}\p{Hiragana}\p{Katakana}ー]{3,12}?)(?P=word))"),
+    "ja": regex.compile(rf"をを|(?P<again>(?P<word>{scripts.CHINESE_OR_JAPANESE}{{3,12}}?)(?P=word))"),
     "zh": regex.compile(
         r"(?<!目)的的(?![确確士])|您您|我我|请请|與與|与与|(?P<again>(?P<word>\p{Han}{2,12}?)(?P=word))"
     ),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import regex
 
-from mtagent.text.scripts import UNSPACED, Mark, alphabet, remembered
+from mtagent.text.scripts import UNSPACED_OR_HANGUL, Mark, alphabet, remembered
 
 # -- placeholders
 
@@ -164,7 +164,7 @@ _AT = "all|every(?:one|body)|home|night|school|sea|work"
 _LITERAL = regex.compile(
     rf"""
     (?P<path> (?<![\w.:/\\~@-]) (?:~|\.\.?)?+/[\w.-]++/[\w./-]*[\w/]
-      | (?<=[{UNSPACED}\p{{Hangul}}]) (?:~|\.\.?)?+/[A-Za-z0-9_.-]++/[A-Za-z0-9_./-]*[A-Za-z0-9_/]
+      | (?<=[{UNSPACED_OR_HANGUL}]) (?:~|\.\.?)?+/[A-Za-z0-9_.-]++/[A-Za-z0-9_./-]*[A-Za-z0-9_/]
       | (?<![A-Za-z0-9_.:/\\~@-]) (?: [A-Za-z]:\\[\w.\\-]*\w
         | (?:[A-Za-z0-9_.-]++/)*+[A-Za-z0-9_-]++(?:\.[A-Za-z0-9_-]++)*?\.(?i:7z|apk|bat|bmp|cfg|conf|cpp|css|csv|dll
           |docx?|epub|exe|gif|go|gz|html?|ico|ini|ipynb|iso|jar|java|jpe?g|jsonl?|jsx?|m4a|md|mkv|mov|mp[34]|odt|ods
@@ -336,7 +336,7 @@ def nesting_faults(tags: tuple[Tag, ...]) -> list[str]:
 # -- URLs and e-mail addresses
 
 # In scripts without spaces, and in Korean, the sentence goes on right behind the URL.
-_URL_LETTER = rf"[[\p{{L}}\p{{M}}]--[{UNSPACED}\p{{Hangul}}]]"
+_URL_LETTER = rf"[[\p{{L}}\p{{M}}]--[{UNSPACED_OR_HANGUL}]]"
 _URL = regex.compile(
     rf"""
     (?<![A-Za-z0-9_]) (?: (?:https?|ftps?|file)://(?=\w) | www\.(?=\w) | (?:mailto|tel):(?=[\w+]) )

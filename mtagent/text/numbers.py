@@ -13,7 +13,7 @@ from typing import NamedTuple
 import regex
 
 from mtagent.text.number_words import language, readings, separators
-from mtagent.text.scripts import UNSPACED, alphabet, remembered
+from mtagent.text.scripts import UNSPACED_OR_HANGUL, alphabet, remembered
 from mtagent.text.units import units_of
 
 _NUMBER = regex.compile(
@@ -191,7 +191,7 @@ _LITERAL = r"(?i:(?<![\p{L}])(?P<half>[ap])\.?[ ]?m\b\.?)"
 _HOURS = frozenset(map(str, range(1, 13)))
 _CLOCK = regex.compile(r"[:：.hH]\d\d(?!\d)")
 _BESIDE = 24
-_UNSPACED_WORD = regex.compile(rf"[{UNSPACED}\p{{Hangul}}]")
+_UNSPACED_WORD = regex.compile(rf"[{UNSPACED_OR_HANGUL}]")
 
 
 @lru_cache(maxsize=4096)
