@@ -107,11 +107,11 @@ _OPERAND = regex.compile(r"[\p{L}\p{M}\p{N}_.,%]{1,40}")
 _MENU_ITEM = regex.compile(r"\p{Lu}\p{L}{2,}+")
 
 
-Place = tuple[str, markup.Literal]
+MarkInText = tuple[str, markup.Literal]
 """A text and a mark in it."""
 
 
-def _is_turned(source: Place, text: Place, *, runs_left: bool) -> bool:
+def _is_turned(source: MarkInText, text: MarkInText, *, runs_left: bool) -> bool:
     """Whether a comparison says the same with its sides changed (``5 < x``, ``x > 5``).
 
     Or whether it is an arrow between the items of a menu, which points left where the script runs from right to left.
@@ -132,7 +132,7 @@ def _operands(text: str, mark: markup.Literal) -> tuple[str, str]:
     return (before[-1] if before else ""), (after[0].rstrip(".,") if after else "")
 
 
-def _is_localised(source: Place, text: Place) -> bool:
+def _is_localised(source: MarkInText, text: MarkInText) -> bool:
     """Whether a shortcut in brackets in a label has the first letter of a word in either language: Save (Ctrl+S)."""
     if source[1].kind != "shortcut" or source[1].key[:-1] != text[1].key[:-1]:
         return False

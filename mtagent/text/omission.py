@@ -204,7 +204,7 @@ def _stretches(source: str, before: str, after: str, lang: str, nearest: Nearest
             yield from weighed(cut_or_missing(*texts, lang, blocks=len(old)), *texts, lang, nearest)
         return
     if len(old) > 1 and not small:
-        for stretch in Comparison(Units(source, original), Units(before, old), Units(after, new)).missing():
+        for stretch in Alignment(Units(source, original), Units(before, old), Units(after, new)).missing():
             yield stretch._replace(evidence=stretch.evidence + PARAGRAPH)
     yield from weighed(cut_or_missing(source, before, after, lang), source, before, after, lang, nearest)
 
@@ -379,7 +379,7 @@ class Gap(NamedTuple):
         return max(0, self.removed - self.added)
 
 
-class Comparison:
+class Alignment:
     """A text before and after, aligned, with the sums that make a look at any unit cheap."""
 
     def __init__(self, source: Units, before: Units, after: Units) -> None:
@@ -525,7 +525,7 @@ class Shortage(NamedTuple):
     short_several: float
     """``short``, at least 0, where they are."""
     by_words: float
-    """The strongest evidence of :class:`Comparison`."""
+    """The strongest evidence of :class:`Alignment`."""
 
 
 SHORTAGE_WEIGHTS = Shortage(6.3, 4.3, 0.2, 1.1, 2.2, 2.6, -3.8, 0.35)
@@ -544,8 +544,8 @@ def missing_sentences(source: str, before: str, after: str, lang: str, blocks: i
         Units(before, sentences(before, lang)),
         Units(after, sentences(after, lang)),
     )
-    comparison = Comparison(*units)
-    by_words = list(comparison.missing())
+    alignment = Alignment(*units)
+    by_words = list(alignment.missing())
     found = pairs(source, before, after, lang)
     if not found:
         return by_words
@@ -578,7 +578,7 @@ def missing_sentences(source: str, before: str, after: str, lang: str, blocks: i
     if not missing:
         return by_words
     strongest = max(stretch.evidence for stretch, _ in missing)
-    bare = comparison.bare_gap
+    bare = alignment.bare_gap
     if bare and bare.evidence > max(0.0, strongest):
         return [bare]
     # The whole text is short of one sentence, so that all the others seem short too.
