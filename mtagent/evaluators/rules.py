@@ -12,7 +12,7 @@ import regex
 from mtagent.errors import ConfigError
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
 from mtagent.text import doubling, foreign, icu, markup, mqm, scripts
-from mtagent.text import numbers as marks
+from mtagent.text import numbers as text_numbers
 from mtagent.text.checks import CHECKS, keys, placeholders
 from mtagent.text.number_words import readings
 from mtagent.text.terms import occurrences, term_faults
@@ -54,9 +54,11 @@ _MOST_FAULTS = 20
 
 
 def summary(faults: Sequence[str]) -> str:
-    """The ``faults`` in one line, the first of very many."""
-    more = len(faults) - _MOST_FAULTS
-    return "; ".join([*faults[:_MOST_FAULTS], *([f"and {more} more"] if more > 0 else [])])
+    """The first of the ``faults`` in one line, with how many more there are."""
+    shown = list(faults[:_MOST_FAULTS])
+    if len(faults) > _MOST_FAULTS:
+        shown.append(f"and {len(faults) - _MOST_FAULTS} more")
+    return "; ".join(shown)
 
 
 def somewhere(category: str, severity: Severity, faults: Sequence[str]) -> ErrorSpan:
@@ -91,22 +93,26 @@ _NO_STOP = frozenset({"Thai", "Laoo", "Khmr", "Mymr", "Tibt", "Beng", "Ethi"})
 
 def final_mark(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """A text of several words that ends with a letter, where the source ends a sentence."""
+    source = segment.source
     script = scripts.script_of(segment.target_lang)
-    wanted = _END.search(segment.source[-20:])
-    bare = _OPEN_END.search(translation, len(translation) - 60 if len(translation) > 60 else 0)
-    if wanted is None or bare is None or script in _NO_STOP or len(scripts.words(segment.source)) < 3:
+    source_end = _END.search(source[-20:])
+    open_end = _OPEN_END.search(translation, max(0, len(translation) - 60))
+    words_of_source = len(scripts.words(source))
+    if source_end is None or open_end is None or script in _NO_STOP or words_of_source < 3:
         return
-    if markup.urls(segment.source)[-1:] and segment.source.rstrip().endswith(markup.urls(segment.source)[-1].key):
+    urls = markup.urls(source)
+    if urls and source.rstrip().endswith(urls[-1].key):
         return
-    place = ".!?".find({"。": ".", "！": "!", "？": "?"}.get(wanted["mark"], wanted["mark"]))
+    source_mark = source_end["mark"]
+    place = ".!?".find({"。": ".", "！": "!", "？": "?"}.get(source_mark, source_mark))
     mark = _FULL_STOPS.get(script, ".!?")[place]
-    start = bare.start("word") if scripts.SPACED_LETTER.match(bare["word"][-1]) else bare.end() - 1
-    short = len(scripts.words(segment.source)) <= _SURELY_WHOLE
-    belongs_to_word = segment.source.rstrip().endswith(f" {translation.split()[-1]}{wanted['mark']}")  # Acme Inc.
-    certain = short and wanted["mark"] in ".。" and script not in ("Arab", "Armn") and not belongs_to_word
-    certain = certain and not _is_tokenised(segment.source, segment.source_lang)
-    fixed = translation[start : bare.end()] + mark if certain else None
-    yield located(translation, start, bare.end(), _PUNCTUATION, "minor", "the final punctuation is missing", fixed)
+    end = open_end.end()
+    start = open_end.start("word") if scripts.SPACED_LETTER.match(open_end["word"][-1]) else end - 1
+    belongs_to_word = source.rstrip().endswith(f" {translation.split()[-1]}{source_mark}")  # Acme Inc.
+    is_full_stop = source_mark in ".。" and script not in ("Arab", "Armn")
+    is_plain_text = words_of_source <= _SURELY_WHOLE and not _is_tokenised(source, segment.source_lang)
+    fixed = translation[start:end] + mark if is_full_stop and is_plain_text and not belongs_to_word else None
+    yield located(translation, start, end, _PUNCTUATION, "minor", "the final punctuation is missing", fixed)
 
 
 _SPACE_BEFORE = regex.compile(r"(?<=[\p{L}\p{N})\]}>%»”\"])[ \u00a0\u202f]++(?P<mark>[,.;:!?])(?=[\s]|\Z)")
@@ -126,7 +132,7 @@ def _is_tokenised(source: str, lang: str) -> bool:
 def space_before(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """A space before a comma, a full stop and the like, except before high marks in French.
 
-    Text where every mark stands so is tokenised, and left alone, unless the source is not.
+    A text with a space before every mark is tokenised, and left alone unless the source is not tokenised.
     """
     french = scripts.language_of(segment.target_lang) == "fr"
     if _is_tokenised(segment.source, segment.source_lang):
@@ -161,14 +167,19 @@ def spanish_opening(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     if scripts.language_of(segment.target_lang) != "es":
         return
     for mark, opening in (("?", "¿"), ("!", "¡")):
-        if mark in translation and opening not in translation and mark in segment.source:
-            whole = _SPANISH_SENTENCE.match(translation)
-            place = whole.span("first") if whole else (translation.index(mark), translation.index(mark) + 1)
-            is_name = whole is not None and translation.split()[-1] in segment.source.split()
-            fixed = opening + whole["first"] if whole is not None and not is_name else None
-            if mark not in markup.prose(translation):
-                continue
-            yield located(translation, *place, _PUNCTUATION, "minor", f"{opening} is missing", fixed)
+        if mark not in segment.source or mark not in markup.prose(translation) or opening in translation:
+            continue
+        fixed = None
+        whole = _SPANISH_SENTENCE.match(translation)
+        if whole:
+            start, end = whole.span("first")
+            is_name = translation.split()[-1] in segment.source.split()
+            if not is_name:
+                fixed = opening + whole["first"]
+        else:
+            start = translation.index(mark)
+            end = start + 1
+        yield located(translation, start, end, _PUNCTUATION, "minor", f"{opening} is missing", fixed)
 
 
 _PUNCTUATION_WIDE = {
@@ -207,14 +218,13 @@ def empty(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
         yield omitted(segment.source, "accuracy/omission", "major", "there is no translation")
 
 
-def _tag_pair(source: str, text: str) -> tuple[list[scripts.Mark], list[scripts.Mark]]:
-    sides = ([scripts.Mark(tag.key, tag.start, tag.end) for tag in markup.tags(side)] for side in (source, text))
-    return next(sides), next(sides)
+def _tags(text: str) -> list[scripts.Mark]:
+    return [scripts.Mark(tag.key, tag.start, tag.end) for tag in markup.tags(text)]
 
 
 _FINDERS: dict[str, Callable[[str, str], tuple[Sequence[scripts.Mark], Sequence[scripts.Mark]]]] = {
     "placeholder": markup.placeholder_pair,
-    "tag": _tag_pair,
+    "tag": lambda source, text: (_tags(source), _tags(text)),
     "URL": lambda source, text: (markup.urls(source), markup.urls(text)),
     "e-mail address": lambda source, text: (markup.emails(source), markup.emails(text)),
 }
@@ -222,76 +232,101 @@ _FEW = 50
 """If more marks are missing, the text is not misspelt but broken."""
 _BRACES = ("{", "${", "%{", "#{")
 _WIDE = {narrow: narrow + wide for narrow, wide in zip("%{}$<>()/:", "％｛｝＄＜＞（）／：", strict=True)}
+_ANY_SPACE = r"[ \u00a0\u202f]?+"
 _MAX_LOOSE = 400
 
 
 def taken_over(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """Placeholders, tags, URLs and e-mail addresses that are missing, altered or not in the source.
 
-    What the guards take for no fault is none. The placeholders of ICU messages and their order are other rules'.
+    What the guards accept is accepted here. Other rules look at the placeholders of ICU messages and at their order.
     """
-    for what, find in _FINDERS.items():
-        originals, copies = find(segment.source, translation)
-        if not originals and not copies:
+    for kind, find in _FINDERS.items():
+        in_source, in_text = find(segment.source, translation)
+        if not in_source and not in_text:
             continue
-        if what == "placeholder":
-            plain = (keys(markup.placeholders(side)) for side in (segment.source, translation))
-            if icu.message(segment.source) or next(plain) == next(plain) or keys(originals) == keys(copies):
-                continue
-        missing, extra = unmatched(originals, copies), unmatched(copies, originals)
-        times = Counter(mark.key for mark in missing)
+        if kind == "placeholder" and _has_same_placeholders(segment.source, translation, in_source, in_text):
+            continue
+        missing, extra = unmatched(in_source, in_text), unmatched(in_text, in_source)
+        missing_times = Counter(mark.key for mark in missing)
         altered: list[tuple[int, int]] = []
         for mark in missing:
-            original, place = segment.source[mark.start : mark.end], None
-            if len(missing) <= _FEW and times[mark.key] == 1:
+            original = segment.source[mark.start : mark.end]
+            place: tuple[int, int] | None = None
+            if len(missing) <= _FEW and missing_times[mark.key] == 1:
                 place = misspelt(original, translation)
-                only = (
-                    what == "placeholder"
-                    and "|" not in original
-                    and len(missing) == len(extra) == 1
-                    and " " not in extra[0].key
-                )
-                if place is None and only and original.startswith(_BRACES) and extra[0].key.startswith(_BRACES):
-                    place = extra[0].start, extra[0].end
+                if place is None and kind == "placeholder" and len(missing) == len(extra) == 1:
+                    place = _renamed(original, extra[0])
             if place is None:
-                yield omitted(original, "accuracy/omission", "major", f"{what} {original} is missing")
-            elif not any(start < place[1] and place[0] < end for start, end in altered):
+                yield omitted(original, "accuracy/omission", "major", f"{kind} {original} is missing")
+            elif not _overlaps_any(place, altered):
                 altered.append(place)
-                why = f"{what} {original} is altered"
+                why = f"{kind} {original} is altered"
                 yield located(translation, *place, "accuracy/mistranslation", "major", why, original)
         for mark in extra:
-            is_altered = any(start < mark.end and mark.start < end for start, end in altered)
-            if not is_altered and not mark.key.startswith("&"):  # an entity
-                why = f"{what} {mark.key} is not in the source"
+            is_entity = mark.key.startswith("&")
+            if not is_entity and not _overlaps_any((mark.start, mark.end), altered):
+                why = f"{kind} {mark.key} is not in the source"
                 yield located(translation, mark.start, mark.end, "accuracy/addition", "major", why)
 
 
-def unmatched(these: Sequence[scripts.Mark], others: Sequence[scripts.Mark]) -> list[scripts.Mark]:
-    """The marks of ``these`` without a partner among ``others``; among equal ones the last."""
-    free = Counter(mark.key for mark in others)
+def _has_same_placeholders(
+    source: str, text: str, in_source: Sequence[scripts.Mark], in_text: Sequence[scripts.Mark]
+) -> bool:
+    """Whether the placeholders are alike, with or without those that only a pair of texts gives away."""
+    if icu.message(source) or keys(in_source) == keys(in_text):
+        return True
+    return keys(markup.placeholders(source)) == keys(markup.placeholders(text))
+
+
+def _renamed(original: str, extra: scripts.Mark) -> tuple[int, int] | None:
+    """The place of the only new placeholder, if it may be the only missing one with its name translated."""
+    is_name = "|" not in original and " " not in extra.key
+    if is_name and original.startswith(_BRACES) and extra.key.startswith(_BRACES):
+        return extra.start, extra.end
+    return None
+
+
+def _overlaps_any(place: tuple[int, int], others: Iterable[tuple[int, int]]) -> bool:
+    return any(start < place[1] and place[0] < end for start, end in others)
+
+
+def unmatched(marks_here: Sequence[scripts.Mark], marks_there: Sequence[scripts.Mark]) -> list[scripts.Mark]:
+    """The ``marks_here`` without a partner among ``marks_there``; among equal ones the last."""
+    unpaired = Counter(mark.key for mark in marks_there)
     left = []
-    for mark in these:
-        if free[mark.key]:
-            free[mark.key] -= 1
+    for mark in marks_here:
+        if unpaired[mark.key]:
+            unpaired[mark.key] -= 1
         else:
             left.append(mark)
     return left
 
 
 def misspelt(mark: str, translation: str) -> tuple[int, int] | None:
-    """The one place where the translation spells ``mark`` wrongly; ``None`` where there is none, or more than one.
+    """The place where the translation spells ``mark`` wrongly; ``None`` unless there is exactly one.
 
     Translation puts spaces beside its signs, makes them full-width, and changes its case.
     """
     if len(mark) > _MAX_LOOSE:
         return None
-    parts = [r"(?<![\\A-Za-z0-9_])" if mark[0].isalnum() else r"(?<!\d|\d[ \u00a0])" if mark[0] == "%" else ""]
+    parts = []
+    if mark[0].isalnum():
+        parts.append(r"(?<![\\A-Za-z0-9_])")
+    elif mark[0] == "%":  # not of a percentage
+        parts.append(r"(?<!\d|\d[ \u00a0])")
     for index, sign in enumerate(mark):
-        if index and not (sign.isalnum() and mark[index - 1].isalnum()):
-            parts.append(r"[ \u00a0\u202f]?+")
-        wide = _WIDE.get(sign)
-        parts.append(f"[{regex.escape(wide)}]" if wide else r"[ \u00a0\u202f]?+" if sign == " " else regex.escape(sign))
-    parts.append(r"(?![A-Za-z0-9_])" if mark[-1].isalnum() and mark[0] != "\\" else "")
+        is_inside_word = index > 0 and sign.isalnum() and mark[index - 1].isalnum()
+        if index and not is_inside_word:
+            parts.append(_ANY_SPACE)
+        if sign in _WIDE:
+            parts.append(f"[{regex.escape(_WIDE[sign])}]")
+        elif sign == " ":
+            parts.append(_ANY_SPACE)
+        else:
+            parts.append(regex.escape(sign))
+    if mark[-1].isalnum() and mark[0] != "\\":
+        parts.append(r"(?![A-Za-z0-9_])")
     matches = regex.finditer("".join(parts), translation, flags=regex.IGNORECASE)
     places = [match.span() for match in matches if match.group() != mark]
     return places[0] if len(places) == 1 else None
@@ -303,11 +338,11 @@ _CERTAIN_DIGITS = 3
 def numbers(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """Numbers that are missing, changed or not in the source, in digits or words."""
     source, text = markup.prose(segment.source), markup.prose(translation)
-    languages = segment.source_lang, segment.target_lang
-    faults = marks.faults(source, text, *languages)
-    words = readings(text, languages[1]).possible.copy() if faults.missing else Counter()
-    missing = [number for number in faults.missing if not marks.take(words, number)]
-    extra = faults.extra
+    faults = text_numbers.faults(source, text, segment.source_lang, segment.target_lang)
+    missing, extra = list(faults.missing), faults.extra
+    if missing:
+        words = readings(text, segment.target_lang).possible.copy()
+        missing = [number for number in missing if not text_numbers.take(words, number)]
     originals = [source[number.start : number.end] for number in missing]
     fix = None
     if len(missing) == len(extra) == 1 and is_one_slip(originals[0], text[extra[0].start : extra[0].end]):
@@ -322,11 +357,15 @@ def numbers(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
 
 def is_one_slip(right: str, wrong: str) -> bool:
     """Whether plain digits differ by one digit, or by two neighbours swapped: no conversion does that."""
-    if not (right.isdecimal() and wrong.isdecimal()) or len(right) != len(wrong) or len(right) < _CERTAIN_DIGITS:
+    if len(right) != len(wrong) or len(right) < _CERTAIN_DIGITS:
         return False
-    places = [place for place, (digit, other) in enumerate(zip(right, wrong, strict=True)) if digit != other]
-    swapped = len(places) == 2 and places[1] == places[0] + 1 and right[places[0]] == wrong[places[1]]
-    return len(places) == 1 or (swapped and right[places[1]] == wrong[places[0]])
+    if not right.isdecimal() or not wrong.isdecimal():
+        return False
+    places = [index for index in range(len(right)) if right[index] != wrong[index]]
+    if len(places) != 2:
+        return len(places) == 1
+    first, second = places
+    return second == first + 1 and right[first] + right[second] == wrong[second] + wrong[first]
 
 
 _APERTIUM = regex.compile(r"(?<![\p{L}\p{N}\p{Pc}\p{S}*@#/.&\\-])[*@#](?=\p{L})(?P<word>[\p{L}\p{M}'’-]++)(?![*@#_])")
@@ -345,14 +384,17 @@ _CONVERSION = regex.compile(r"%[-+#0 ]*+\d*+(?:\.\d++)?+(?:hh?|ll?|z)?+(?P<kind>
 
 def argument_order(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """printf arguments of several kinds in another order than the source's, and without numbers that say so."""
-    originals, copies = (
-        [mark for mark in markup.placeholders(text) if _CONVERSION.fullmatch(mark.key)]
-        for text in (segment.source, translation)
-    )
-    wrong = [copy for original, copy in zip(originals, copies, strict=False) if original.key != copy.key]
-    if len(copies) > 1 and wrong and Counter(m.key for m in originals) == Counter(m.key for m in copies):
+    in_source, in_text = _conversions(segment.source), _conversions(translation)
+    if len(in_text) < 2 or keys(in_source) != keys(in_text):
+        return
+    moved = [mark for original, mark in zip(in_source, in_text, strict=True) if original.key != mark.key]
+    if moved:
         why = "the arguments are in another order than in the source; number them, as in %2$s"
-        yield located(translation, wrong[0].start, wrong[-1].end, "accuracy/mistranslation", "major", why)
+        yield located(translation, moved[0].start, moved[-1].end, "accuracy/mistranslation", "major", why)
+
+
+def _conversions(text: str) -> list[scripts.Mark]:
+    return [mark for mark in markup.placeholders(text) if _CONVERSION.fullmatch(mark.key)]
 
 
 _CATEGORIES = {
@@ -366,11 +408,12 @@ _CATEGORIES = {
 
 
 def as_guarded(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
-    """What the guards of :data:`CHECKS` say, each once and without a place."""
+    """What the guards of :data:`CHECKS` find, each once and without a place."""
     if not translation.strip():
         return
     for name, check in CHECKS.items():
-        if faults := [*check(segment, translation)]:
+        faults = list(check(segment, translation))
+        if faults:
             yield somewhere(_CATEGORIES[name], "major", faults)
 
 
@@ -381,14 +424,17 @@ def message_form(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
         return
     start, end = len(translation) - len(translation.lstrip()), len(translation.rstrip())
     try:
-        faults = [*icu.form_faults(source, icu.parse(translation), segment.target_lang)]
+        faults = list(icu.form_faults(source, icu.parse(translation), segment.target_lang))
         shown = "the ICU message does not fit its source"
     except icu.IcuError as error:
-        shown, faults = "the ICU message cannot be read", [str(error)]
+        faults = [str(error)]
+        shown = "the ICU message cannot be read"
     if faults:
         why = f"{shown}: {summary(faults)}"
         yield located(translation, start, end, "accuracy/mistranslation", "critical", why)
-    elif faults := [*placeholders(segment, translation)]:
+        return
+    faults = list(placeholders(segment, translation))
+    if faults:
         yield somewhere("accuracy/mistranslation", "major", faults)
 
 
@@ -402,16 +448,12 @@ def untranslated(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """A translation that is its source, sentences copied from it, and words in a script of another language."""
     if foreign.is_within_language(segment):
         return
-    words = [*scripts.word_pattern(translation).finditer(markup.prose(translation))]
-    copied = [word.group() for word in words]
-    if len(copied) >= _FEWEST_WORDS and tuple(copied) == scripts.words(markup.prose(segment.source)):
-        small = sum(word[0].islower() or word.upper() == word.lower() for word in copied)
-        label = min(map(len, copied)) > 1 and all(
-            word.isalpha() and word.islower() for word in copied[1:]
-        )  # Save file; not New York, Windows 11
-        if 2 * small >= len(copied) if len(copied) >= _ENOUGH_WORDS else label:
-            yield located(translation, 0, len(translation), _UNTRANSLATED, "major", "the source is copied")
-            return
+    words = list(scripts.word_pattern(translation).finditer(markup.prose(translation)))
+    spelled_words = [word.group() for word in words]
+    is_copy = tuple(spelled_words) == scripts.words(markup.prose(segment.source))
+    if is_copy and len(words) >= _FEWEST_WORDS and _may_be_translated(spelled_words):
+        yield located(translation, 0, len(translation), _UNTRANSLATED, "major", "the source is copied")
+        return
     stretch: tuple[int, int] = (0, 0)
     stretches = []
     for first, run in foreign.copied_runs(segment, translation):
@@ -431,6 +473,16 @@ def untranslated(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
         if match.group() in segment.source:
             shown = f"not in the script of {segment.target_lang}"
             yield located(translation, *match.span(), _UNTRANSLATED, "minor", shown)
+
+
+def _may_be_translated(words: Sequence[str]) -> bool:
+    """Whether ``words`` are no names: half of them are small, or they are a label (Save file, but not New York)."""
+    if len(words) >= _ENOUGH_WORDS:
+        small_words = sum(word[0].islower() or word.upper() == word.lower() for word in words)
+        return 2 * small_words >= len(words)
+    if min(map(len, words)) < 2:
+        return False
+    return all(word.isalpha() and word.islower() for word in words[1:])
 
 
 def terms(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
@@ -459,8 +511,8 @@ def terms(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
 def doubled_words(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """A word that follows itself where the source's do not; the fix is certain where the language never does it."""
     for doubled in doubling.doubled_words(segment.source, translation, segment.target_lang):
-        place, fixed = (doubled.start, doubled.end), doubled.word if doubled.certain else None
-        yield located(translation, *place, "fluency/grammar", "minor", f"{doubled.word!r} is doubled", fixed)
+        fixed = doubled.word if doubled.certain else None
+        yield located(translation, doubled.start, doubled.end, "fluency/grammar", "minor", doubled.complaint, fixed)
 
 
 _SPACES = regex.compile(r"(?<=[\p{L}\p{N},;:.!?)\]}>%»”\"'’])[ ]{2,}+(?=[\p{L}\p{N}(\[{<%«„“\"'‘¿¡])")
@@ -490,17 +542,16 @@ def first_capital(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     if not original or not first or not _SENTENCE.search(segment.source[-20:]):
         return
     word = first["word"]
-    if (
-        original["word"][0].isupper()
-        and word[0].islower()
-        and word.islower()
-        and word not in scripts.words(segment.source)
-    ):
-        start, end = first.span("word")
-        elided = translation[max(0, start - 1) : start] in ("'", "’")
-        if not elided and translation[end : end + 1] not in ("@", ".", "/", "_", ":"):
-            capital = word[0].upper() + word[1:]
-            yield located(translation, start, end, "fluency/spelling", "minor", "a sentence starts small", capital)
+    if not original["word"][0].isupper() or not word[0].islower():
+        return
+    if not word.islower() or word in scripts.words(segment.source):  # iPhone, or a name
+        return
+    start, end = first.span("word")
+    is_elided = translation[max(0, start - 1) : start] in ("'", "’")
+    is_address = translation[end : end + 1] in ("@", ".", "/", "_", ":")
+    if not is_elided and not is_address:
+        capital = word[0].upper() + word[1:]
+        yield located(translation, start, end, "fluency/spelling", "minor", "a sentence starts small", capital)
 
 
 _COMMA_LANGUAGES = frozenset(["de", "nl", "it", "id", "tr", "da", "is", "el", "ro", "hr", "sl", "sr"])
@@ -551,7 +602,7 @@ class Rules:
     """Rates by rules alone: numbers, placeholders, tags, links, terms, punctuation, spaces, copied text.
 
     A span has a suggestion only where the fix is certain. The score is minus the sum of the HiMATE weights. Rules named
-    in ``skip`` are left out. Raises :class:`mtagent.errors.ConfigError` where one of them does not exist.
+    in ``skip`` are left out. Raises :class:`mtagent.errors.ConfigError` if one of them doesn't exist.
     """
 
     name = "rules"
@@ -560,7 +611,8 @@ class Rules:
     weights: mqm.Preset = "himate"
 
     def __init__(self, *, skip: frozenset[str] = frozenset()) -> None:
-        if unknown := sorted(skip - RULES.keys()):
+        unknown = sorted(skip - RULES.keys())
+        if unknown:
             raise ConfigError(f"unknown rule {unknown[0]!r}; choose from {', '.join(RULES)}")
         self.skip = skip
 
