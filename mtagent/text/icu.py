@@ -106,10 +106,11 @@ def _message(text: str, at: int, plural: str, depth: int) -> tuple[Message, int]
             parts.append("'")
             at += 2
         elif text[at + 1 : at + 2] in (("{", "}", "#") if plural else ("{", "}")):
-            end = at + 1
-            while (end := text.find("'", end)) >= 0 and text.startswith("''", end):
-                end += 2
-            end = len(text) if end < 0 else end
+            end = text.find("'", at + 1)
+            while end >= 0 and text.startswith("''", end):
+                end = text.find("'", end + 2)
+            if end < 0:
+                end = len(text)
             parts.append(text[at + 1 : end].replace("''", "'").translate(_BRACES))
             at = end + 1
         else:
@@ -170,7 +171,8 @@ def _branches(text: str, at: int, name: str, kind: str, depth: int) -> tuple[Arg
     offset = _OFFSET.match(text, at) if kind != "select" else None
     at = offset.end() if offset else at
     branches: dict[str, Message] = {}
-    while not (closing := _CLOSING.match(text, at)):
+    closing = _CLOSING.match(text, at)
+    while not closing:
         keyword = _KEYWORD.match(text, at)
         if not keyword:
             raise IcuError(f"no keyword of {name!r} at character {at + 1}")
@@ -178,6 +180,7 @@ def _branches(text: str, at: int, name: str, kind: str, depth: int) -> tuple[Arg
             raise IcuError(f"{keyword.group(1)!r} of {name!r} comes twice")
         branches[keyword.group(1)], at = _message(text, keyword.end(), "" if kind == "select" else name, depth + 1)
         at += 1
+        closing = _CLOSING.match(text, at)
     if not branches:
         raise IcuError(f"{name!r} has no branches")
     return Argument(name, kind, offset.group(1) if offset else "", tuple(branches.items())), closing.end()

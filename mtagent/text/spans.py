@@ -95,7 +95,8 @@ class View:
         if not self._starts and error.start is not None and self.text[error.start : error.end] == span:
             return Location((TextRange(error.start, error.start + len(span)),), True)
         if span not in self._places:  # worked out once for spans that come again
-            places = [place for at in starts[span] if self._is_aligned(place := TextRange(at, at + len(span)))]
+            candidates = [TextRange(start, start + len(span)) for start in starts[span]]
+            places = [place for place in candidates if self._is_aligned(place)]
             self._places[span] = places, [place for place in places if on_word_boundaries(self.text, place)]
         everywhere, whole = self._places[span]
         if not everywhere:

@@ -385,12 +385,14 @@ def occurrences(
         return []
     matches = _as_written(term, case_sensitive, suffixes).finditer(text)
     marks = {match.start(): Mark(match.group(), *match.span()) for match in matches}
-    if lang and (wanted := words_of_term(term)):
+    term_words = words_of_term(term) if lang else ()
+    if term_words:
         words = _words_of_text(text)
         for place, word in enumerate(words):
-            exact = case_sensitive
-            if word.start not in marks and stands_at(wanted, words, place, lang, case_sensitive=exact, loose=loose):
-                end = words[place + len(wanted) - 1].end
+            if word.start in marks:
+                continue
+            if stands_at(term_words, words, place, lang, case_sensitive=case_sensitive, loose=loose):
+                end = words[place + len(term_words) - 1].end
                 marks[word.start] = Mark(text[word.start : end], word.start, end)
     return [marks[start] for start in sorted(marks)]
 

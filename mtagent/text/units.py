@@ -134,10 +134,13 @@ def quantities(text: str, lang: str = "", named: frozenset[str] = frozenset()) -
     quantities: dict[int, Quantity] = {}
     for match in _BEHIND.finditer(text):
         start, end = match.span("unit")
-        if units := _units_at(match, lang):
-            quantities[start] = Quantity(*_likeliest(units, named), start, end)
-        if units and match["per"] and (below := units_of(match["per"], lang)):
-            unit, kind = _likeliest(below, named)
+        units = _units_at(match, lang)
+        if not units:
+            continue
+        quantities[start] = Quantity(*_likeliest(units, named), start, end)
+        divisors = units_of(match["per"], lang) if match["per"] else ()
+        if divisors:
+            unit, kind = _likeliest(divisors, named)
             start, end = match.span("per")
             quantities[start] = Quantity(f"/{unit}", f"/{kind}", start, end)
     for match in _BEFORE.finditer(text):
