@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from mtagent.text.names import Names
+from mtagent.text.names import KeptNames
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from mtagent.text.names import Names
 def test_a_name_is_kept_while_the_last_translation_has_it_letter_by_letter(
     pairs: Sequence[tuple[str, str]], source: str, kept: list[str]
 ) -> None:
-    names = Names()
+    names = KeptNames()
     for former, translation in pairs:
         names.add(former, translation)
     assert names.kept_in(source) == kept

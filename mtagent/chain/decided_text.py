@@ -12,13 +12,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from rapidfuzz.distance import Indel
-
 from mtagent.chain.guards import Damage, damages
 from mtagent.errors import ConfigError
 from mtagent.records import Chain, Edit, Stage, Step
 from mtagent.records.decisions import Decision, fingerprint, latest, not_withdrawn, text_hash
-from mtagent.text import edits, markup, scripts
+from mtagent.text import alignment, edits, markup, scripts
 from mtagent.text.paragraphs import line_breaks
 
 MOST_CHARACTERS = 100_000
@@ -470,7 +468,7 @@ def _pieces(old: str, change: _Change) -> list[_Change]:
     for token in old_tokens:
         offsets.append(offsets[-1] + len(token))
     spans = list[tuple[int, int, int, int]]()  # first and last token of the old words, and of the new words
-    for code in Indel.opcodes(old_tokens, new_tokens):
+    for code in alignment.opcodes(old_tokens, new_tokens):
         if code.tag == "equal":
             continue
         if spans and not "".join(old_tokens[spans[-1][1] : code.src_start]).strip():

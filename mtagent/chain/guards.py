@@ -1,8 +1,8 @@
 """Guards: what a change to a translation may never damage. Deterministic, no model, linear in the text's length.
 
 A :data:`Guard` compares source, text before and text after. Most guards are made of a :data:`Check`, which looks at
-source and text alone: they refuse the faults that are new. :data:`GUARDS` is the list of all; :func:`screen` applies
-edits, but for those that do damage. The guards over a translation that has no text before it are in
+source and text alone: they refuse the faults that are new. :data:`GUARDS` lists all; :func:`screen` applies edits,
+except those that do damage. The guards over a translation that has no text before it are in
 :mod:`mtagent.chain.translation`.
 """
 
@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise, takewhile
-from typing import Protocol, runtime_checkable
+from itertools import pairwise
+from typing import NamedTuple, Protocol
 
 import regex
 
 from mtagent.records import Edit, Record, Segment
 from mtagent.text import checks, foreign, icu, identification, languages, markup, scripts
+from mtagent.text.alignment import shared_ends
 from mtagent.text.checks import Check
 from mtagent.text.commentary import bare, commentary, grown, is_rid_of_remarks
 from mtagent.text.edits import apply
@@ -33,7 +34,6 @@ Guard = Callable[[Segment, str, str], Sequence[str]]
 """``guard(segment, before, after)`` names what the change from ``before`` to ``after`` damages; empty = nothing."""
 
 
-@runtime_checkable
 class DoubtingGuard(Protocol):
     """A guard that refuses less where a judge is asked: ``with_doubts`` also names what only a judge can tell."""
 
@@ -47,14 +47,17 @@ class DoubtingGuard(Protocol):
 
 
 def new_faults(check: Check) -> Guard:
-    """The guard that refuses what ``check`` says of the text after, but did not say of the text before.
+    """The guard that refuses the faults that ``check`` finds in the text after, but not in the text before.
 
-    So old damage may stay, and may be repaired, but none may be added.
+    So old damage may stay, and may be repaired, but no damage may be added.
     """
 
     def guard(segment: Segment, before: str, after: str) -> list[str]:
-        faults = list(check(segment, after))
-        return list((Counter(faults) - Counter(check(segment, before))).elements()) if faults else []
+        faults_after = Counter(check(segment, after))
+        if not faults_after:
+            return []
+        added = faults_after - Counter(check(segment, before))
+        return list(added.elements())
 
     return guard
 
@@ -78,12 +81,17 @@ def placeholders(segment: Segment, before: str, after: str) -> Sequence[str]:
 # -- ICU messages
 
 
-def _shown(source: str, before: str, after: str) -> list[tuple[str, ...]]:
-    """What readers may see of three ICU messages, side by side; nothing of other texts."""
+def _branches(source: str, before: str, after: str) -> list[tuple[str, ...]]:
+    """What readers may see of three ICU messages, side by side; empty where one of the texts isn't such a message."""
     if not icu.message(source):
         return []
-    messages = [message for text in (source, before, after) if (message := icu.readable(text)) is not None]
-    return [*icu.side_by_side(*messages)] if len(messages) == 3 else []
+    messages = []
+    for text in (source, before, after):
+        message = icu.readable(text)
+        if message is None:
+            return []
+        messages.append(message)
+    return list(icu.side_by_side(*messages))
 
 
 _COUNTED = regex.compile(r"number [012] ")
@@ -94,15 +102,20 @@ _ARGUMENT = regex.compile(r"\u2060\{[\w.-]++\}")
 def in_branches(guard: Guard) -> Guard:
     """``guard`` over the texts, or over all that readers may see of them, where they are ICU messages."""
 
-    def guarded(segment: Segment, before: str, after: str) -> list[str]:
-        whole, shown = guard(segment, before, after), _shown(segment.source, before, after)
-        of_branches = dict.fromkeys(
-            fault
-            for source, *sides in shown
-            for fault in guard(segment.model_copy(update={"source": source}), *sides)
-            if fault in whole or not _COUNTED.match(fault)
-        )
-        return list(of_branches if shown else whole)
+    def guarded(segment: Segment, before: str, after: str) -> Sequence[str]:
+        faults_of_message = guard(segment, before, after)
+        branches = _branches(segment.source, before, after)
+        if not branches:
+            return faults_of_message
+        faults = dict[str, None]()
+        for branch_source, branch_before, branch_after in branches:
+            branch_segment = segment.model_copy(update={"source": branch_source})
+            for fault in guard(branch_segment, branch_before, branch_after):
+                # Another branch may have the number in digits.
+                is_damage = fault in faults_of_message or not _COUNTED.match(fault)
+                if is_damage:
+                    faults[fault] = None
+        return list(faults)
 
     return guarded
 
@@ -119,21 +132,23 @@ _SAME_ORDER = frozenset([
 @in_branches
 def numbers(segment: Segment, before: str, after: str) -> Sequence[str]:
     """The numbers are those of the source by value, in digits or words, as its language and the target's write them."""
-    languages = segment.source_lang, segment.target_lang
+    source_lang, target_lang = segment.source_lang, segment.target_lang
     source, before, after = (markup.prose(text) for text in (segment.source, before, after))
-    old, new = (faults(source, text, *languages) for text in (before, after))
-    missing, extra = (_added(*sides) for sides in ((old.missing, new.missing), (old.extra, new.extra)))
+    faults_before = faults(source, before, source_lang, target_lang)
+    faults_after = faults(source, after, source_lang, target_lang)
+    missing = _added(faults_before.missing, faults_after.missing)
+    extra = _added(faults_before.extra, faults_after.extra)
     if missing:
-        words = readings(after, languages[1]).possible - readings(before, languages[1]).possible
-        missing = [number for number in missing if not take(words, number)]
-    return [
-        *(f"number {number.values[0]} is missing" for number in missing),
-        *(f"number {number.values[0]} is not in the source" for number in extra),
-        *(Counter(new.other) - Counter(old.other)).elements(),
-        *([] if missing or extra else changed_number_words(segment, before, after)),
-        *swapped(segment.source, before, after, *languages),
-        *_changed_roman_numerals(segment.source, before, after),
-    ]
+        new_words = readings(after, target_lang).possible - readings(before, target_lang).possible
+        missing = [number for number in missing if not take(new_words, number)]
+    complaints = [f"number {number.values[0]} is missing" for number in missing]
+    complaints += [f"number {number.values[0]} is not in the source" for number in extra]
+    complaints += (Counter(faults_after.other) - Counter(faults_before.other)).elements()
+    if not missing and not extra:
+        complaints += changed_number_words(segment, before, after)
+    complaints += swapped(segment.source, before, after, source_lang, target_lang)
+    complaints += _changed_roman_numerals(segment.source, before, after)
+    return complaints
 
 
 def _changed_roman_numerals(source: str, before: str, after: str) -> list[str]:
@@ -141,83 +156,99 @@ def _changed_roman_numerals(source: str, before: str, after: str) -> list[str]:
     old, new = roman_numerals(before), roman_numerals(after)
     if old == new:
         return []
-    aim = roman_numerals(source)
-    lost = [value for value in (old - new) if aim[value] > new[value]]
-    gained = [value for value in (new - old) if not aim[value]]
-    return [f"Roman numeral {one} became {other}" for one, other in zip(lost, gained, strict=False)]
+    in_source = roman_numerals(source)
+    lost = [value for value in (old - new) if in_source[value] > new[value]]
+    gained = [value for value in (new - old) if not in_source[value]]
+    return [f"Roman numeral {old_value} became {new_value}" for old_value, new_value in zip(lost, gained, strict=False)]
 
 
 def swapped(source: str, before: str, after: str, source_lang: str, target_lang: str) -> list[str]:
-    """Two numbers that changed places, and nothing else, though they stood in the order of the source.
+    """Two numbers that changed places, and nothing else, though they were in the order of the source.
 
     Not in a date or a fraction, and only between languages that put the parts of a phrase in the same order.
     """
     if any(scripts.language_of(lang) not in _SAME_ORDER for lang in (source_lang, target_lang)):
         return []
     old, new = numbers_in(before, target_lang), numbers_in(after, target_lang)
-    moved = [(one, other) for one, other in zip(old, new, strict=False) if one.values != other.values]
-    if len(old) != len(new) or len(moved) != 2 or _around(before, old) != _around(after, new):
+    if len(old) != len(new):
         return []
-    (first, second), values = (one for one, _ in moved), [number.values for number in numbers_in(source, source_lang)]
-    if first.values != moved[1][1].values or second.values != moved[0][1].values:
+    moved = [pair for pair in zip(old, new, strict=True) if pair[0].values != pair[1].values]
+    if len(moved) != 2 or _around(before, old) != _around(after, new):
         return []
-    alone = all(
-        values.count(number.values) == 1 == sum(number.values == one.values for one in old)
-        for number in (first, second)
-    )
-    apart = any(map(str.isalpha, before[first.end : second.start]))
-    if not alone or not apart or values.index(first.values) > values.index(second.values):
+    (first, first_after), (second, second_after) = moved
+    if first.values != second_after.values or second.values != first_after.values:
+        return []
+    values_of_source = [number.values for number in numbers_in(source, source_lang)]
+    values_before = [number.values for number in old]
+    for number in (first, second):
+        is_unique = values_of_source.count(number.values) == values_before.count(number.values) == 1
+        if not is_unique:
+            return []
+    has_words_between = any(map(str.isalpha, before[first.end : second.start]))
+    if not has_words_between or values_of_source.index(first.values) > values_of_source.index(second.values):
         return []
     return [f"numbers {first.values[0]} and {second.values[0]} changed places"]
 
 
 def _around(text: str, numbers: Sequence[Number]) -> list[str]:
-    """The text between the ``numbers``, with its ends."""
-    starts = [*(number.start for number in numbers), len(text)]
-    return [text[end:start] for end, start in zip((0, *(number.end for number in numbers)), starts, strict=True)]
+    """The text around and between the ``numbers``."""
+    pieces, end = [], 0
+    for number in numbers:
+        pieces.append(text[end : number.start])
+        end = number.end
+    return [*pieces, text[end:]]
 
 
 def _added(old: Iterable[Number], new: Iterable[Number]) -> list[Number]:
     """The numbers among the ``new`` faults that were not among the ``old`` ones."""
-    known = Counter(number.values[0] for number in old)
+    old_values = Counter(number.values[0] for number in old)
     added = []
     for number in new:
-        if known[number.values[0]]:
-            known[number.values[0]] -= 1
+        if old_values[number.values[0]]:
+            old_values[number.values[0]] -= 1
         else:
             added.append(number)
     return added
 
 
 def changed_number_words(segment: Segment, before: str, after: str) -> list[str]:
-    """Number words and months that the source has too, and that became others which it has not: six → sixteen."""
-    lang = segment.target_lang
-    old, new = Counter(scripts.words(before)), Counter(scripts.words(after))
-    if not any(is_number_word(word, lang) for word in (*(old - new), *(new - old))):
+    """Number words and months of the source that became others which the source doesn't have: six → sixteen."""
+    source, source_lang, lang = segment.source, segment.source_lang, segment.target_lang
+    old_words, new_words = Counter(scripts.words(before)), Counter(scripts.words(after))
+    changed_words = [*(old_words - new_words), *(new_words - old_words)]
+    if not any(is_number_word(word, lang) for word in changed_words):
         return []
-    sides = (before, lang), (after, lang), (segment.source, segment.source_lang)
-    in_before, in_after, in_source = (readings(*side) for side in sides)
-    before_digits, after_digits, source_digits = (
-        Counter(value for number in numbers_in(*side) for value in number.values) for side in sides
-    )
+    in_source, in_before, in_after = readings(source, source_lang), readings(before, lang), readings(after, lang)
+    source_digits = _values_in_digits(source, source_lang)
+    before_digits, after_digits = _values_in_digits(before, lang), _values_in_digits(after, lang)
     lost = in_before.certain - in_after.certain - (after_digits - before_digits)
     gained = in_after.certain - in_before.certain - (before_digits - after_digits)
     # What may be said in other words: zwei Wochen → vierzehn Tage.
     lost -= (in_after.possible - in_after.certain) - (in_before.possible - in_before.certain)
     gained -= in_source.possible + source_digits
-    known = in_source.certain + in_source.possible + source_digits
+    source_values = in_source.certain + in_source.possible + source_digits
+    lost_of_source = [value for value in lost if source_values[value]]
     faults = []
-    for what in ("number", "month", "weekday"):
-        ours, theirs = (
-            [
-                value.removeprefix(f"{what} ")
-                for value in side
-                if value.partition(" ")[0] == what or (what == "number" and value.isdecimal())
-            ]
-            for side in (Counter({value: count for value, count in lost.items() if known[value]}), gained)
-        )
-        faults += [f"{what} {old} became {new}" for old, new in zip(ours, theirs, strict=False)]
+    for kind in ("number", "month", "weekday"):
+        old_values, new_values = _values_of_kind(kind, lost_of_source), _values_of_kind(kind, gained)
+        faults += [f"{kind} {old} became {new}" for old, new in zip(old_values, new_values, strict=False)]
     return faults
+
+
+def _values_in_digits(text: str, lang: str) -> Counter[str]:
+    """How often each value may be in ``text`` in digits."""
+    return Counter(value for number in numbers_in(text, lang) for value in number.values)
+
+
+def _values_of_kind(kind: str, values: Iterable[str]) -> list[str]:
+    """Those of ``values``, as in :class:`Readings`, that are of one kind: "month 5" is the month 5, "5" a number."""
+    chosen = []
+    for value in values:
+        if kind == "number" and value.isdecimal():
+            chosen.append(value)
+        elif value.partition(" ")[0] == kind:
+            chosen.append(value.removeprefix(f"{kind} "))
+    return chosen
 
 
 _NEAR = 2  # characters between a number and its unit
@@ -233,30 +264,39 @@ _SIGN_BEFORE = regex.compile(r"[\p{Sc}%][ \u00a0\u202f-]?+\Z")
 @in_branches
 def units(segment: Segment, before: str, after: str) -> Sequence[str]:
     """No unit of the source is swapped for another of its kind (km → mi), or dropped while its number stays."""
-    source, before, after = (_ARGUMENT.sub("7", text) for text in (segment.source, before, after))  # 7 for "#"
+    # In a branch of an ICU message, the number sign stands for a number.
+    source, before, after = (_ARGUMENT.sub("7", text) for text in (segment.source, before, after))
     lang = segment.target_lang
     mentioned = units_named(source, segment.source_lang)
-    named = frozenset(mentioned or ())
     if mentioned is not None and not mentioned:
         return []
-    old, new = (Counter((unit.kind, unit.unit) for unit in quantities(text, lang, named)) for text in (before, after))
-    in_source = Counter((unit.kind, unit.unit) for unit in quantities(source, segment.source_lang, named))
+    named = frozenset(mentioned or ())
+    in_source = _counted_units(source, segment.source_lang, named)
+    old, new = _counted_units(before, lang, named), _counted_units(after, lang, named)
     removed, added = old - new, new - old
     faults = []
     for (kind, unit), count in added.items():
-        others = [
-            other for other_kind, other in removed if other_kind == kind and (mentioned is None or other in mentioned)
-        ]
-        in_source_count = max(in_source[kind, unit], mentioned[unit] if mentioned else 0)
-        if others and in_source_count < new[kind, unit] and _is_named_less(others, before, after, lang):
-            faults += [f"unit {others[0]} became {unit}"] * count
+        replaced = []
+        for other_kind, other_unit in removed:
+            if other_kind == kind and (mentioned is None or other_unit in mentioned):
+                replaced.append(other_unit)
+        most_in_source = in_source[kind, unit]
+        if mentioned:
+            most_in_source = max(most_in_source, mentioned[unit])
+        if replaced and most_in_source < new[kind, unit] and _is_named_less(replaced, before, after, lang):
+            faults += [f"unit {replaced[0]} became {unit}"] * count
     for kind, unit in (in_source - new) & removed:
-        if unit == "year":  # aged 3
+        if unit == "year":  # a year may go without saying: aged 3
             continue
         places = [place for place in quantities(before, lang, named) if (place.kind, place.unit) == (kind, unit)]
         if _is_bare(places, before, after, lang):
             faults.append(f"unit {unit} is missing")
     return faults or _swapped_unit_words(before, after, lang, named)
+
+
+def _counted_units(text: str, lang: str, named: frozenset[str]) -> Counter[tuple[str, str]]:
+    """How often each kind and unit is beside a number in ``text``."""
+    return Counter((quantity.kind, quantity.unit) for quantity in quantities(text, lang, named))
 
 
 def _is_named_less(units: Iterable[str], before: str, after: str, lang: str) -> bool:
@@ -269,20 +309,24 @@ def _swapped_unit_words(before: str, after: str, lang: str, named: frozenset[str
     """The units in words, away from a number in digits, that became others of their kind: two weeks → two days."""
     if not named or not _loses_a_unit_word(before, after, lang):
         return []
-    old, new = (units_in_words(text, lang, named) for text in (before, after))
-    old_units, new_units = ({spelled.unit for spelled in side} for side in (old, new))
-    new_units |= {quantity.unit for quantity in quantities(after, lang, named)}
+    old, new = units_in_words(before, lang, named), units_in_words(after, lang, named)
+    old_units = {spelled.unit for spelled in old}
+    new_units = {spelled.unit for spelled in new} | {quantity.unit for quantity in quantities(after, lang, named)}
     lost = {_place(spelled): spelled.unit for spelled in old if spelled.unit in named and spelled.unit not in new_units}
-    added = [spelled for spelled in new if spelled.unit not in named and spelled.unit not in old_units]
-    faults = [f"unit {lost[_place(other)]} became {other.unit}" for other in added if _place(other) in lost]
+    faults: list[str] = []
+    for spelled in new:
+        is_added = spelled.unit not in named and spelled.unit not in old_units
+        if is_added and _place(spelled) in lost:
+            faults.append(f"unit {lost[_place(spelled)]} became {spelled.unit}")
     return list(dict.fromkeys(faults))
 
 
 def _loses_a_unit_word(before: str, after: str, lang: str) -> bool:
-    """Whether a word for a unit goes; in scripts without spaces that is not asked."""
+    """Whether a word for a unit goes; always true in scripts without spaces, whose words aren't known."""
     if not scripts.has_spaces(lang):
         return True
-    return any(units_of(word, lang) for word in set(scripts.words(before)).difference(scripts.words(after)))
+    lost_words = set(scripts.words(before)).difference(scripts.words(after))
+    return any(units_of(word, lang) for word in lost_words)
 
 
 def _place(spelled: NamedUnit) -> tuple[str, str]:
@@ -290,37 +334,50 @@ def _place(spelled: NamedUnit) -> tuple[str, str]:
 
     A time may be said in another way: at the last minute, at the eleventh hour.
     """
-    return spelled.kind, spelled.word_before if spelled.kind == "time" else ""
+    if spelled.kind == "time":
+        return spelled.kind, spelled.word_before
+    return spelled.kind, ""
 
 
 def _is_bare(places: Sequence[Quantity], before: str, after: str, lang: str) -> bool:
     """Whether a number that had a unit at one of ``places`` has no unit now, nor a new word that could spell it."""
     edges = {place.start for place in places} | {place.end for place in places}
-    reach = {edge + shift for edge in edges for shift in range(-_NEAR, _NEAR + 1)}
-    values = {number.values for number in numbers_in(before, lang) if number.start in reach or number.end in reach}
+    near_edges = {edge + shift for edge in edges for shift in range(-_NEAR, _NEAR + 1)}
+    values = {
+        number.values for number in numbers_in(before, lang) if number.start in near_edges or number.end in near_edges
+    }
     new_words = Counter(scripts.words(after)) - Counter(scripts.words(before))
     for number in numbers_in(after, lang):
-        if number.values in values:
-            beside = _RANGE_BESIDE.match(after, number.end)
-            word = _WORD_BESIDE.match(after, beside.end() if beside else number.end)
-            spelled = word and (
-                not word[0][0].isalpha()
-                or (not scripts.has_spaces(lang) and any(letter in new_words for letter in word[0]))
-                or (word[0] in new_words and (places[0].kind != "share" or _PER_CENT.match(word[0])))
-                or units_of(word[0], lang)
-            )
-            if not spelled and not _SIGN_BEFORE.search(after, max(0, number.start - _NEAR), number.start):
-                return True
+        if number.values not in values:
+            continue
+        beside = _RANGE_BESIDE.match(after, number.end)
+        word = _WORD_BESIDE.match(after, beside.end() if beside else number.end)
+        if word and _may_be_unit(word[0], places[0].kind, new_words, lang):
+            continue
+        if not _SIGN_BEFORE.search(after, max(0, number.start - _NEAR), number.start):
+            return True
     return False
+
+
+def _may_be_unit(word: str, kind: str, new_words: Collection[str], lang: str) -> bool:
+    """Whether the ``word`` or sign beside a number is a unit, or a new word that could spell a unit of ``kind``."""
+    if not word[0].isalpha():
+        return True
+    if not scripts.has_spaces(lang) and any(letter in new_words for letter in word):
+        return True
+    if word in new_words and (kind != "share" or _PER_CENT.match(word)):
+        return True
+    return bool(units_of(word, lang))
 
 
 def terms(segment: Segment, before: str, after: str) -> list[str]:
     """Do-not-translate terms stay, one of the glossary's targets stays, and forbidden words stay out."""
     if not segment.terms:
         return []
-    faults = new_faults(_term_faults)(segment, before, after)
-    left = (" or ".join(map(repr, targets)) for targets in lost_targets(segment, before, after))
-    return [*faults, *(f"glossary term {targets} is left in compounds only" for targets in left)]
+    faults = list(_new_term_faults(segment, before, after))
+    for targets in lost_targets(segment, before, after):
+        faults.append(f"glossary term {' or '.join(map(repr, targets))} is left in compounds only")
+    return faults
 
 
 def _term_faults(segment: Segment, text: str) -> Iterator[str]:
@@ -333,48 +390,68 @@ def _term_faults(segment: Segment, text: str) -> Iterator[str]:
             yield f"do-not-translate term {fault.term.source!r} is missing"
 
 
+_new_term_faults = new_faults(_term_faults)
+
+
 # -- lines and white space
 
 _BREAKS = regex.compile(rf"[{LINE_BREAKS}](?:[ \t]*+[{LINE_BREAKS}])*+")
 
 
-def _breaks(text: str) -> tuple[int, ...]:
-    """The line breaks between the lines of ``text``: 1 ends a line, more end a paragraph."""
-    return tuple(len(line_breaks(match.group())) for match in _BREAKS.finditer(text.strip()))
+class _Layout(NamedTuple):
+    """Into how many paragraphs and lines a text is broken."""
+
+    breaks: tuple[int, ...]
+    """The line breaks between the lines: 1 ends a line, more end a paragraph."""
+
+    @property
+    def paragraphs(self) -> int:
+        return sum(size > 1 for size in self.breaks) + 1
+
+    @property
+    def lines(self) -> int:
+        return len(self.breaks) + 1
+
+
+def _layout(text: str) -> _Layout:
+    return _Layout(tuple(len(line_breaks(match.group())) for match in _BREAKS.finditer(text.strip())))
 
 
 def paragraphs(segment: Segment, before: str, after: str) -> list[str]:
     """Line and paragraph breaks stay as they were, or come closer to those of the source."""
-    if new_kinds := new_line_breaks(after, before, segment.source):
+    new_kinds = new_line_breaks(after, before, segment.source)
+    if new_kinds:
         # A file is read by some of them and not by others, so a swap is a change even where the count stays.
         characters = ", ".join(f"U+{ord(character):04X}" for character in sorted(new_kinds))
         return [f"line break {characters}, which neither the text nor its source has"]
-    old, new, aim = _breaks(before), _breaks(after), _breaks(segment.source)
-    if new in (old, aim):
+    old, new, source = _layout(before), _layout(after), _layout(segment.source)
+    if new in (old, source):
         return []
-    (old_paragraphs, old_lines), (new_paragraphs, new_lines), (aim_paragraphs, aim_lines) = (
-        (sum(size > 1 for size in breaks) + 1, len(breaks) + 1) for breaks in (old, new, aim)
-    )
-    far = abs(old_paragraphs - aim_paragraphs), abs(old_lines - aim_lines)
-    near = abs(new_paragraphs - aim_paragraphs), abs(new_lines - aim_lines)
-    if near != far and near[0] <= far[0] and near[1] <= far[1]:
+    old_distance = abs(old.paragraphs - source.paragraphs), abs(old.lines - source.lines)
+    new_distance = abs(new.paragraphs - source.paragraphs), abs(new.lines - source.lines)
+    is_no_farther = new_distance[0] <= old_distance[0] and new_distance[1] <= old_distance[1]
+    if is_no_farther and new_distance != old_distance:
         return []
-    return [f"{new_paragraphs} paragraphs and {new_lines} lines instead of {old_paragraphs} and {old_lines}"]
+    return [f"{new.paragraphs} paragraphs and {new.lines} lines instead of {old.paragraphs} and {old.lines}"]
 
 
 def whitespace(segment: Segment, before: str, after: str) -> list[str]:
     """White space at both ends and tabs inside stay as they were, or become as in the source."""
-
-    def measures(text: str) -> tuple[str, str, int]:
-        lead = text[: len(text) - len(text.lstrip())]
-        return lead, text[len(text.rstrip()) :] if len(lead) < len(text) else "", text.count("\t")
-
-    names = ("leading white space is", "trailing white space is", "the number of tabs is")
+    old, new, source = _white_space(before), _white_space(after), _white_space(segment.source)
     return [
-        f"{name} {new!r} instead of {old!r}"
-        for name, old, new, aim in zip(names, *map(measures, (before, after, segment.source)), strict=True)
-        if new not in (old, aim)
+        f"{name} {new[name]!r} instead of {old[name]!r}" for name in new if new[name] not in (old[name], source[name])
     ]
+
+
+def _white_space(text: str) -> dict[str, str | int]:
+    """The white space that must stay, by what a complaint calls it."""
+    lead = text[: len(text) - len(text.lstrip())]
+    trail = text[len(text.rstrip()) :] if len(lead) < len(text) else ""
+    return {
+        "leading white space is": lead,
+        "trailing white space is": trail,
+        "the number of tabs is": text.count("\t"),
+    }
 
 
 # -- script and characters
@@ -385,12 +462,14 @@ _FEWEST_OTHER_HAN = 2  # a single one may be a name
 
 def script(segment: Segment, before: str, after: str) -> list[str]:
     """The target language's script stays, and no source text is copied. Latin words are foreign to no language."""
-    words_before, words_after = (Counter(foreign.strange_words(segment, text)) for text in (before, after))
-    new = (words_after - words_before).elements()
-    faults = [f"{word!r} is not in the script of {segment.target_lang}" for word in new]
-    old_han, new_han = (scripts.other_han(segment.target_lang, text) for text in (before, after))
+    lang = segment.target_lang
+    words_before = Counter(foreign.strange_words(segment, before))
+    words_after = Counter(foreign.strange_words(segment, after))
+    new_words = (words_after - words_before).elements()
+    faults = [f"{word!r} is not in the script of {lang}" for word in new_words]
+    old_han, new_han = scripts.other_han(lang, before), scripts.other_han(lang, after)
     if len(old_han) < _FEWEST_OTHER_HAN <= len(new_han):
-        faults.append(f"{''.join(new_han)} is not written so in {segment.target_lang}")
+        faults.append(f"{''.join(new_han)} is not written so in {lang}")
     copies = len(foreign.copied_runs(segment, after))
     if copies and copies > len(foreign.copied_runs(segment, before)):
         faults.append("source text is copied")
@@ -399,16 +478,15 @@ def script(segment: Segment, before: str, after: str) -> list[str]:
     else:
         faults += [f"{words!r} is left untranslated" for words in left_over(segment, before, after)]
     if drop := foreign.script_drop(segment, before, after):
-        faults.append(
-            f"only {drop[1]:.0%} of the letters are in the script of {segment.target_lang}, before {drop[0]:.0%}"
-        )
+        share_before, share_after = drop
+        faults.append(f"only {share_after:.0%} of the letters are in the script of {lang}, before {share_before:.0%}")
     return faults
 
 
 def language(segment: Segment, before: str, after: str) -> list[str]:
     """No sentence is left in, or put into, another language than the target's. Needs the extra ``languages``."""
-    new = identification.new_sentences(segment, before, after)
-    return [f"a sentence is in {languages.name(lang)}: {sentence[:60]!r}" for sentence, lang in new]
+    new_sentences = identification.new_sentences(segment, before, after)
+    return [f"a sentence is in {languages.name(lang)}: {sentence[:60]!r}" for sentence, lang in new_sentences]
 
 
 # -- the text as a whole: what it repeats, its end, its length
@@ -417,8 +495,8 @@ def language(segment: Segment, before: str, after: str) -> list[str]:
 class Repetition:
     """No phrase is repeated without end, and no word doubled.
 
-    Called, it names the words that the language never doubles. :meth:`with_doubts` names all that follow themselves:
-    any language doubles some on purpose, and no list has them all.
+    A call names the words that the language never doubles. :meth:`with_doubts` names all that follow themselves: any
+    language doubles some on purpose, and no list has them all.
     """
 
     def __call__(self, segment: Segment, before: str, after: str) -> list[str]:
@@ -448,12 +526,13 @@ def end(segment: Segment, before: str, after: str) -> list[str]:
     """
     if not after.strip():
         return []
-    if not checks.is_ended(after, segment.target_lang):
-        sides = (before, segment.target_lang), (segment.source, segment.source_lang)
-        if not all(checks.is_ended(*side, surely=True) for side in sides):
-            return []
-        return [] if _is_reworded(before, after) else ["the final punctuation is missing"]
-    return _changed_questions(segment, before, after)
+    if checks.is_ended(after, segment.target_lang):
+        return _changed_questions(segment, before, after)
+    was_ended = checks.is_ended(before, segment.target_lang, surely=True)
+    is_source_ended = checks.is_ended(segment.source, segment.source_lang, surely=True)
+    if was_ended and is_source_ended and not _is_reworded(before, after):
+        return ["the final punctuation is missing"]
+    return []
 
 
 def _is_reworded(before: str, after: str) -> bool:
@@ -464,37 +543,44 @@ def _is_reworded(before: str, after: str) -> bool:
 def _changed_questions(segment: Segment, before: str, after: str) -> list[str]:
     """Questions of the source that became statements, or the reverse, in the same words."""
     lang = segment.target_lang
-    if scripts.script_of(lang) in checks.WITHOUT_FINAL_MARKS or checks.asks_alike(before, after):
+    if scripts.script_of(lang) in scripts.WITHOUT_FINAL_MARKS or checks.asks_alike(before, after):
         return []
     old, new = checks.endings(before, lang), checks.endings(after, lang)
-    count, aim = len(new.questions), len(checks.endings(segment.source, segment.source_lang).questions)
-    if abs(count - aim) <= abs(len(old.questions) - aim):
+    source = checks.endings(segment.source, segment.source_lang)
+    old_distance = abs(len(old.questions) - len(source.questions))
+    new_distance = abs(len(new.questions) - len(source.questions))
+    if new_distance <= old_distance:
         return []
-    asked, stated = ("question", "statement") if count < aim else ("statement", "question")
-    was, becomes = (old.questions, new.statements) if count < aim else (old.statements, new.questions)
-    same = set(was).intersection(becomes).difference(new.questions if count < aim else new.statements)
-    if same and (count < aim or not _is_reworded(before, after)):
-        return [f"a {asked} became a {stated}"]
-    is_turned = old.last == asked and new.last == stated and _begins_alike(before, after)
-    return [f"a {asked} became a {stated}"] if is_turned else []
+    if len(new.questions) < len(source.questions):
+        before_kind, after_kind = "question", "statement"
+        turned = set(old.questions).intersection(new.statements).difference(new.questions)
+        has_same_words = bool(turned)
+    else:
+        before_kind, after_kind = "statement", "question"
+        turned = set(old.statements).intersection(new.questions).difference(new.statements)
+        has_same_words = bool(turned) and not _is_reworded(before, after)
+    is_last_turned = old.last == before_kind and new.last == after_kind
+    if has_same_words or (is_last_turned and _begins_alike(before, after)):
+        return [f"a {before_kind} became a {after_kind}"]
+    return []
 
 
 def _begins_alike(before: str, after: str) -> bool:
     """Whether a text has as many words as another, give or take one, and begins with half of them."""
     old, new = scripts.words(before), scripts.words(after)
-    alike = len(list(takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False))))
-    return abs(len(old) - len(new)) <= 1 and 2 * alike >= len(old)
+    shared_beginning, _ = shared_ends(old, new)
+    return abs(len(old) - len(new)) <= 1 and 2 * shared_beginning >= len(old)
 
 
 _NOTE_MARK = regex.compile(r"^[ \t\u3000]*+[※⚠ℹ💡📝☞]\ufe0f?", regex.MULTILINE)
-"""The word for a note in some languages, which a translation may spell out."""
+"""A sign that some languages write for the word "Note", which a translation may spell out."""
 
 
 class Length:
     """The text is not emptied, no sentence is lost (``text.omission``), no commentary added (``text.commentary``).
 
-    Called, it names what is surely lost. :meth:`with_doubts` also names what may be lost or may be a concise rewording:
-    the word counts of the two are alike. ``nearest`` compares sentences by meaning.
+    A call names what is surely lost. :meth:`with_doubts` also names what may be lost or may be a concise rewording: the
+    word counts of the two are alike. ``nearest`` compares sentences by meaning.
     """
 
     def __init__(self, nearest: Nearest | None = None) -> None:
@@ -516,11 +602,11 @@ class Length:
             source, before, after = (_NOTE_MARK.sub("Note: ", text) for text in (source, before, after))
 
         def lost(source: str, before: str, after: str) -> list[str]:
-            found = []
+            complaints = []
             for stretch in losses(source, before, after, lang, self._nearest):
                 if stretch.is_sure or (not surely and stretch.evidence + STRICTNESS > 0):
-                    found.append(stretch.complaint)
-            return found
+                    complaints.append(stretch.complaint)
+            return complaints
 
         missing = lost(source, before, after)
         if missing or commentary(source, before, target_lang=lang):  # what was lost, or is left, may be a remark
@@ -528,11 +614,11 @@ class Length:
         if missing and is_rid_of_remarks(source, before, after, lang):
             missing = []
         additions = list(grown(source, before, after, target_lang=lang))
-        if missing or additions:
-            shown = _shown(source, before, after)
-            if shown:  # branches are what the language needs
-                missing = [loss for texts in shown for loss in lost(*texts)]
-                additions = [addition for texts in shown for addition in grown(*texts, target_lang=lang)]
+        # A language may need more or fewer branches than the source has, so ICU messages are compared by branch.
+        branches = _branches(source, before, after) if missing or additions else []
+        if branches:
+            missing = [loss for texts in branches for loss in lost(*texts)]
+            additions = [addition for texts in branches for addition in grown(*texts, target_lang=lang)]
         return list(dict.fromkeys([*missing, *additions]))
 
 
@@ -541,7 +627,9 @@ length = Length()
 
 def max_length(segment: Segment, before: str, after: str) -> list[str]:
     """The text has no more characters than the segment allows, or no more than it had."""
-    return [] if len(after) <= len(before) else checks.max_length(segment, after)
+    if len(after) <= len(before):
+        return []
+    return checks.max_length(segment, after)
 
 
 # -- all guards, and the guards at work
@@ -571,7 +659,10 @@ GUARDS: dict[str, Guard] = {
     "max_length": max_length,
 }
 """All guards by name. A program may add its own: ``GUARDS["mine"] = lambda segment, before, after: [...]``."""
-_MOST_DETAILS, _LONGEST_DETAIL = 100, 500  # details of one guard, and their characters, that are kept
+_MOST_DETAILS = 100
+"""How many details of one guard are kept."""
+_LONGEST_DETAIL = 500
+"""How many characters of a detail are kept."""
 
 
 class Damage(Record):
@@ -605,22 +696,28 @@ def damages(
 ) -> tuple[Damage, ...]:
     """What the change from ``before`` to ``after`` newly damages; ``()`` = clean.
 
-    ``segment`` gives source, languages and terms. Guards named in ``skip`` are left out; those of ``instead`` stand for
-    the ones of the same name. With ``doubts``, what may be damage counts too: so it is where no judge is asked.
+    ``segment`` gives source, languages and terms. Guards named in ``skip`` are left out; guards in ``instead`` replace
+    those of the same name. With ``doubts``, what may be damage counts too, as it must where no judge is asked.
     """
     if before == after:
         return ()
-    return tuple(
-        Damage(guard=name, detail=detail if len(detail) <= _LONGEST_DETAIL else f"{detail[:_LONGEST_DETAIL]}…")
-        for name, guard in {**GUARDS, **(instead or {})}.items()
-        if name not in skip
-        for detail in _checked(guard, doubts)(segment, before, after)[:_MOST_DETAILS]
-    )
+    found = []
+    for name, guard in {**GUARDS, **(instead or {})}.items():
+        if name in skip:
+            continue
+        check = _with_doubts(guard) if doubts else None
+        for detail in (check or guard)(segment, before, after)[:_MOST_DETAILS]:
+            if len(detail) > _LONGEST_DETAIL:
+                detail = f"{detail[:_LONGEST_DETAIL]}…"
+            found.append(Damage(guard=name, detail=detail))
+    return tuple(found)
 
 
-def _checked(guard: Guard, doubts: bool) -> Guard:
-    """``guard``, or with ``doubts`` its stricter form, if it has one."""
-    return guard.with_doubts if doubts and isinstance(guard, DoubtingGuard) else guard
+def _with_doubts(guard: Guard) -> Guard | None:
+    """The stricter form of a :class:`DoubtingGuard`; ``None`` for other guards."""
+    # isinstance() with a protocol takes as long as a cheap guard.
+    stricter: Guard | None = getattr(guard, "with_doubts", None)
+    return stricter
 
 
 def uncertain_damages(
@@ -632,10 +729,9 @@ def uncertain_damages(
     instead: Mapping[str, Guard] | None = None,
 ) -> tuple[Damage, ...]:
     """What the change may damage, and only a judge can tell: what :func:`damages` adds with ``doubts``."""
-    certain_guards = {
-        name for name, guard in {**GUARDS, **(instead or {})}.items() if not isinstance(guard, DoubtingGuard)
-    }
-    skip = certain_guards.union(skip)
+    guards = {**GUARDS, **(instead or {})}
+    guards_without_doubts = {name for name, guard in guards.items() if _with_doubts(guard) is None}
+    skip = guards_without_doubts.union(skip)
     with_doubts = damages(segment, before, after, skip=skip, instead=instead, doubts=True)
     if not with_doubts:
         return ()
@@ -652,9 +748,9 @@ def screen(
     instead: Mapping[str, Guard] | None = None,
     doubts: bool = False,
 ) -> tuple[list[Edit], str, tuple[Damage, ...]]:
-    """Apply the ``applied`` ones of ``edits`` to ``before``, but for those that newly damage the text.
+    """Apply the ``applied`` ones of ``edits`` to ``before``, except those that newly damage the text.
 
-    Gives all edits in their order (the culprits as ``refused``, with the damage as detail), the text, and the damage
+    Returns all edits in their order (the culprits as ``refused``, with the damage as detail), the text, and the damage
     that was averted. The culprits are found by halving, in O(k log n) checks for k culprits among n edits. Where no
     single edits are to blame, all are refused and the text is ``before``. ``doubts``: as in :func:`damages`.
     """
@@ -671,9 +767,11 @@ def screen(
             return []
         if len(group) == 1:
             return group
-        halves = [culprits_in(half) for half in (group[: len(group) // 2], group[len(group) // 2 :])]
-        culprits = [index for half in halves for index in half or ()]
-        return culprits if culprits and None not in halves else None
+        middle = len(group) // 2
+        first, second = culprits_in(group[:middle]), culprits_in(group[middle:])
+        if first is None or second is None:
+            return None
+        return first + second or None
 
     applied = [index for index, edit in enumerate(edits) if edit.outcome == "applied"]
     averted = check(applied)
@@ -685,13 +783,17 @@ def screen(
     for pair in pairwise(culprits or ()):
         if fine.isdisjoint(pair) and not check(fine.union(pair)):
             fine |= set(pair)
-    together = culprits is None or bool(check(fine))
-    if together:
+    are_culprits_together = culprits is None or bool(check(fine))
+    if are_culprits_together:
         fine = set()
     screened = list(edits)
     for index in set(applied) - fine:
-        damage = averted if together else check([index])
-        detail = f"{'together with other edits: ' if together else ''}{listed(damage)}"
+        if are_culprits_together:
+            damage = averted
+            detail = f"together with other edits: {listed(damage)}"
+        else:
+            damage = check([index])
+            detail = listed(damage)
         refused = {"outcome": "refused", "guards": names(damage), "detail": detail}
         screened[index] = edits[index].model_copy(update=refused)
     return screened, text_with(fine), averted
@@ -706,9 +808,9 @@ def inseparable(
     instead: Mapping[str, Guard] | None = None,
     doubts: bool = False,
 ) -> list[list[Edit]]:
-    """The ``edits`` in the order of their places, with those together that do damage without their neighbours.
+    """The ``edits`` in the order of their places, grouped: those that do damage without their neighbours go together.
 
-    Both quotation marks are an example. What does damage even with all edits after it is joined with those before it.
+    An example is the two quotation marks of a pair. A last group that still does damage joins the group before it.
     ``doubts``: as in :func:`damages`.
     """
     groups: list[list[Edit]] = []

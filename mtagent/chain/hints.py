@@ -60,16 +60,17 @@ class Questions(NamedTuple):
 
 
 def _questions(segment: Segment, before: str, after: str, instead: Mapping[str, Guard] | None = None) -> Questions:
-    found = Questions([], [])
+    questions = Questions([], [])
     if before == after or not after.strip():
-        return found
+        return questions
     doubts = uncertain_damages(segment, before, after, instead=instead)
     if doubts:
-        asked = _asked_about(segment, before, after, doubts)
-        found.doubts.extend(dict.fromkeys(question for question in asked.values() if question))
+        for question in _asked_about(segment, before, after, doubts).values():
+            if question and question not in questions.doubts:
+                questions.doubts.append(question)
     for finder in (omissions, doublings, negations, bounds, names, brackets):
-        found.others.extend(_first(finder(segment, before, after), MOST_OF_A_KIND))
-    return found
+        questions.others.extend(_first(finder(segment, before, after), MOST_OF_A_KIND))
+    return questions
 
 
 def _asked_about(segment: Segment, before: str, after: str, doubts: Iterable[Damage]) -> dict[Damage, str]:
@@ -79,8 +80,12 @@ def _asked_about(segment: Segment, before: str, after: str, doubts: Iterable[Dam
         questions[complaint] = _on_doubling(word)
     places = {complaint: place for place, complaint in enumerate(questions)}
     in_order = sorted(doubts, key=lambda doubt: places.get(doubt.detail, len(places)))
-    # A loss in one form of an ICU message is none of the message as a whole.
-    return {doubt: questions.get(doubt.detail, EVERYTHING if doubt.guard == "length" else "") for doubt in in_order}
+    asked = {}
+    for doubt in in_order:
+        # A loss in one form of an ICU message isn't a loss of the message as a whole, so it has no question there.
+        any_question = EVERYTHING if doubt.guard == "length" else ""
+        asked[doubt] = questions.get(doubt.detail, any_question)
+    return asked
 
 
 def are_asked(segment: Segment, before: str, after: str, doubts: Sequence[Damage], asked: Collection[str]) -> bool:
@@ -92,26 +97,28 @@ def are_asked(segment: Segment, before: str, after: str, doubts: Sequence[Damage
     return set(_asked_about(segment, before, after, doubts).values()) <= set(asked)
 
 
-def _chosen(of_texts: Sequence[Questions]) -> tuple[str, ...]:
-    """The questions that are asked about several texts: the doubts first, and of each text in turn, so that none keeps
-    all of its own where another loses all.
+def _chosen(questions_by_text: Sequence[Questions]) -> tuple[str, ...]:
+    """The questions that are asked about several texts: doubts first, one of each text in turn, so that no text keeps
+    all its questions while another loses all.
     """
+    doubts = [questions.doubts for questions in questions_by_text]
+    others = [questions.others for questions in questions_by_text]
     in_turn: list[str] = []
-    for kind in ("doubts", "others"):
-        for rank in zip_longest(*(getattr(questions, kind) for questions in of_texts)):
-            in_turn += [question for question in rank if question is not None]
+    for lists in (doubts, others):
+        for questions_of_rank in zip_longest(*lists):
+            in_turn += [question for question in questions_of_rank if question is not None]
     return tuple(_first(in_turn, MOST))
 
 
 def _first(questions: Iterable[str], most: int) -> list[str]:
-    """The first different ``questions``. The others are not looked for: in a long text that takes its time."""
-    found: list[str] = []
+    """The first different ``questions``. It stops there, since finding all takes long in a long text."""
+    first: list[str] = []
     for question in questions:
-        if question not in found:
-            found.append(question)
-        if len(found) == most:
+        if question not in first:
+            first.append(question)
+        if len(first) == most:
             break
-    return found
+    return first
 
 
 def shown(
@@ -157,10 +164,12 @@ def doublings(segment: Segment, before: str, after: str) -> Iterator[str]:
 
 def _doubled(segment: Segment, before: str, after: str) -> Iterator[tuple[str, str]]:
     """Such words, and what the repetition guard says of them."""
-    known = Counter(doubled.complaint for doubled in doubled_words(segment.source, before, segment.target_lang))
+    doubled_before = Counter(
+        doubled.complaint for doubled in doubled_words(segment.source, before, segment.target_lang)
+    )
     for doubled in doubled_words(segment.source, after, segment.target_lang):
-        if known[doubled.complaint]:
-            known[doubled.complaint] -= 1
+        if doubled_before[doubled.complaint]:
+            doubled_before[doubled.complaint] -= 1
         elif not doubled.certain:
             yield doubled.word, doubled.complaint
 
@@ -179,15 +188,17 @@ def _source_of(stretch: str, paired: Sequence[Pair]) -> str:
 
 
 def negations(segment: Segment, before: str, after: str) -> Iterator[str]:
-    """A negation that source and ``before`` have, and ``after`` has not."""
-    if lost := _lost_phrase(NEGATIONS, segment, before, after):
+    """A negation that source and ``before`` have, and ``after`` doesn't."""
+    lost = _lost_phrase(NEGATIONS, segment, before, after)
+    if lost:
         yield f"Is the negation {quoted(lost)} of the source kept?"
 
 
 def bounds(segment: Segment, before: str, after: str) -> Iterator[str]:
-    """An "at least" or "at most" that source and ``before`` have, and ``after`` has not."""
+    """An "at least" or "at most" that source and ``before`` have, and ``after`` doesn't."""
     for phrases in (AT_LEAST, AT_MOST):
-        if lost := _lost_phrase(phrases, segment, before, after):
+        lost = _lost_phrase(phrases, segment, before, after)
+        if lost:
             yield f"Is {quoted(lost)} of the source kept?"
 
 
@@ -210,6 +221,6 @@ def names(segment: Segment, before: str, after: str) -> Iterator[str]:
 
 def brackets(segment: Segment, before: str, after: str) -> Iterator[str]:
     """Brackets that neither source nor ``before`` has."""
-    known = max(len(_BRACKET.findall(text)) for text in (segment.source, before))
-    if len(_BRACKET.findall(after)) > known:
+    most_before = max(len(_BRACKET.findall(segment.source)), len(_BRACKET.findall(before)))
+    if len(_BRACKET.findall(after)) > most_before:
         yield "If there are words in brackets: does the source say them?"

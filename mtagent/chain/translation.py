@@ -82,7 +82,7 @@ def read_revision(reply: str, segment: Segment, before: str, *, skip: Collection
     return text
 
 
-_HAS_WORDS = regex.compile(rf"\p{{L}}{{2}}|[{scripts.UNSPACED}\p{{Hangul}}]")
+_HAS_WORDS = regex.compile(rf"\p{{L}}{{2}}|[{scripts.UNSPACED_OR_HANGUL}]")
 _LONG_NUMBER = regex.compile(r"\d\D{0,2}+\d\D{0,2}+\d")
 _SAYS_SOMETHING = regex.compile(r"[\p{N}\p{So}…]|\.\.\.")
 

@@ -43,18 +43,19 @@ class Quoted(NamedTuple):
     written: str
 
 
-class Line(NamedTuple):
-    """A line with :data:`MARK` for each of ``quoted``; ``open`` if a quotation in it does not end."""
+class MarkedLine(NamedTuple):
+    """A line with :data:`MARK` in place of each quoted span."""
 
     text: str
     quoted: tuple[Quoted, ...] = ()
     open: bool = False
+    """Whether a quotation in it does not end."""
 
-    def part(self, start: int, end: int | None = None) -> Line:
+    def part(self, start: int, end: int | None = None) -> MarkedLine:
         """``text[start:end]`` with the spans that stand there, without white space around."""
         text = self.text[start:end]
         first = self.text.count(MARK, 0, start)
-        return Line(text.strip(), self.quoted[first : first + text.count(MARK)], self.open)
+        return MarkedLine(text.strip(), self.quoted[first : first + text.count(MARK)], self.open)
 
     def written(self) -> str:
         """The line as the model wrote it."""
@@ -62,7 +63,7 @@ class Line(NamedTuple):
         return "".join(f"{piece}{span}" for piece, span in zip(self.text.split(MARK), spans, strict=True)).strip()
 
 
-class Known:
+class QuotableTexts:
     """The texts that spans are quoted from: the translation, and the source if there is one."""
 
     def __init__(self, translation: str, source: str = "") -> None:
@@ -70,43 +71,55 @@ class Known:
         self._normal = (normalise(translation), normalise(source))
 
     def quotes(self, span: str) -> bool:
-        """Whether ``span`` stands in one of them, letter by letter."""
+        """Whether ``span`` is in one of them, letter by letter."""
         return any(span in text for text in self.texts)
 
     def holds(self, span: str) -> bool:
-        """Whether ``span`` stands in one of them, quotes, case and spaces aside."""
+        """Whether ``span`` is in one of them, quotes, case and spaces aside."""
         return self.quotes(span) or any(normalise(span) in text for text in self._normal)
 
 
-def with_marks(line: str, known: Known) -> Line:
+def with_marks(line: str, quotable: QuotableTexts) -> MarkedLine:
     """``line`` with its quoted spans marked, without what models add to them: escapes, spaces of French quotes."""
     pieces: list[str] = []
     quoted: list[Quoted] = []
     at = begin = 0
     for _ in range(_MOST_QUOTES):
-        opening = next((m for m in _QUOTE.finditer(line, begin) if _opens(line, m.start(), m.group())), None)
+        opening = _next_opening(line, begin)
         if opening is None:
-            return Line("".join([*pieces, line[at:]]), tuple(quoted))
+            return MarkedLine("".join([*pieces, line[at:]]), tuple(quoted))
         quote, begin = opening.group(), opening.end()
-        end = _end_of_span(line, begin, quote, known)
+        end = _end_of_span(line, begin, quote, quotable)
         if end is not None:
             text, close = line[begin:end], end + len(quote)
             escaped = text.replace('\\"', '"').replace("\\'", "'")
             spellings = (text, escaped, text.strip(), escaped.replace("\\n", "\n").strip())
-            meant = next((spelling for spelling in spellings if known.quotes(spelling)), escaped)
+            meant = escaped
+            for spelling in spellings:
+                if quotable.quotes(spelling):
+                    meant = spelling
+                    break
             quoted.append(Quoted(meant, line[opening.start() : close]))
             pieces += [line[at : opening.start()], MARK]
             at = begin = close
-        elif quote[0] not in _APOSTROPHES:  # an apostrophe alone is no quote
+        elif quote[0] not in _APOSTROPHES:  # an apostrophe alone isn't a quote
             break
-    return Line("".join([*pieces, line[at:]]), tuple(quoted), _QUOTE.search(line, at) is not None)
+    return MarkedLine("".join([*pieces, line[at:]]), tuple(quoted), _QUOTE.search(line, at) is not None)
 
 
-def _end_of_span(line: str, at: int, quote: str, known: Known) -> int | None:
+def _next_opening(line: str, begin: int) -> regex.Match[str] | None:
+    for mark in _QUOTE.finditer(line, begin):
+        if _opens(line, mark.start(), mark.group()):
+            return mark
+    return None
+
+
+def _end_of_span(line: str, at: int, quote: str, quotable: QuotableTexts) -> int | None:
     """Where the span from ``at`` on ends: the longest one that the texts hold, or else where its quotes balance."""
     closers = _CLOSERS.get(quote, quote)
     ends: list[int] = []
-    balanced, depth = None, 1
+    balanced: int | None = None
+    depth = 1
     for match in islice(_QUOTE.finditer(line, at), _MOST_QUOTES):
         place, mark = match.start(), match.group()
         if line[place - 1] == "\\":
@@ -116,12 +129,16 @@ def _end_of_span(line: str, at: int, quote: str, known: Known) -> int | None:
         if mark in closers and not word_goes_on:
             ends.append(place)
             depth -= 1
-            balanced = place if depth == 0 and balanced is None else balanced
+            if depth == 0 and balanced is None:
+                balanced = place
             if len(ends) == _MOST_ENDS:
                 break
         elif mark == quote:
             depth += _opens(line, place, mark)
-    return next((end for end in reversed(ends) if known.quotes(line[at:end])), balanced)
+    for end in reversed(ends):
+        if quotable.quotes(line[at:end]):
+            return end
+    return balanced
 
 
 def _opens(line: str, at: int, quote: str) -> bool:
@@ -190,33 +207,35 @@ _MOST_WORDS, _MOST_SHARED, _LONGEST_CATEGORY = 6, 80, 60
 
 
 class Item(NamedTuple):
-    """An error as a line gives it. ``span=None`` if the line quotes none."""
+    """An error as a line gives it."""
 
     category: str
     span: str | None
+    """``None`` if the line quotes no span."""
     suggestion: str | None = None
     explanation: str | None = None
 
 
-def plain(line: Line) -> Line:
+def plain(line: MarkedLine) -> MarkedLine:
     """``line`` without bullets, numbers, Markdown's emphasis, and the quotes around a category that it begins with."""
     text = line.text.replace("**", "").replace("__", "").translate(_PLAIN).strip()
     bullets = _BULLETS.match(text)
     line = line._replace(text=text).part(bullets.end() if bullets else 0)
-    first = line.quoted[0].text if len(line.quoted) > 1 and line.text.startswith(MARK) else ""
-    if "/" in first and is_category(first):
-        line = line._replace(text=first + line.text[1:], quoted=line.quoted[1:])
+    if len(line.quoted) > 1 and line.text.startswith(MARK):
+        first = line.quoted[0].text
+        if "/" in first and is_category(first):
+            line = line._replace(text=first + line.text[1:], quoted=line.quoted[1:])
     return line._replace(text=line.text.removeprefix("*").removesuffix("*").strip())
 
 
-def says_none(line: Line) -> bool:
+def says_none(line: MarkedLine) -> bool:
     """Whether the line says that there is no error, and nothing else."""
     written = line.quoted[0].text if line.text.strip(_EDGES) == MARK else line.text
     return _NONE.fullmatch(written.strip(_EDGES + "[]_*`").replace("_", " ")) is not None
 
 
-def read_listed(line: Line, known: Known) -> list[Item] | None:
-    """The errors of one line without its bullet; ``None`` if any part of it is no error."""
+def read_listed(line: MarkedLine, quotable: QuotableTexts) -> list[Item] | None:
+    """The errors of one line without its bullet; ``None`` if any part of it isn't an error."""
     line = plain(line)
     if _INTRODUCED.match(line.text) and _RENDERED.search(line.text):
         line = line.part(line.text.index(MARK))
@@ -226,20 +245,22 @@ def read_listed(line: Line, known: Known) -> list[Item] | None:
     following = _NEXT_BY_SPAN if line.text.startswith(MARK) else _NEXT_BY_CATEGORY
     items: list[Item] = []
     at = 0
-    for start, end in [*(match.span() for match in following.finditer(line.text)), (len(line.text), 0)]:
+    breaks = [match.span() for match in following.finditer(line.text)]
+    for start, end in [*breaks, (len(line.text), 0)]:
         entry = plain(line.part(at, start))
-        read = (_span_first if entry.text.startswith(MARK) else _category_first)(entry, known)
-        if read is None:
+        read_entry = _span_first if entry.text.startswith(MARK) else _category_first
+        items_of_entry = read_entry(entry, quotable)
+        if items_of_entry is None:
             return None
-        items += read
+        items += items_of_entry
         at = end
     return items
 
 
-def _category_first(entry: Line, known: Known) -> list[Item] | None:
+def _category_first(entry: MarkedLine, quotable: QuotableTexts) -> list[Item] | None:
     """``category - "span"``, also with several spans, and words around them.
 
-    A span without quotes must stand in one of the texts, but for what is missing.
+    A span without quotes must be in one of the texts, except for what is missing.
     """
     category, rest = _head(entry)
     if not category or rest.text.startswith(_QUOTE_MARKS):  # a quote that has no end
@@ -247,10 +268,10 @@ def _category_first(entry: Line, known: Known) -> list[Item] | None:
     spans, tail = _spans_at_start(rest)
     if len(spans) > 1:
         return [Item(category, span, explanation=_words(tail)) for span in spans]
-    if rest.quoted and (rest.text.strip(_EDGES) == MARK or not known.holds(rest.written())):
+    if rest.quoted and (rest.text.strip(_EDGES) == MARK or not quotable.holds(rest.written())):
         first = rest.text.find(MARK)
         span, suggestion, tail = _span_and_fix(
-            category, rest.text[:first], rest.quoted[0].text, rest.part(first + 1), known
+            category, rest.text[:first], rest.quoted[0].text, rest.part(first + 1), quotable
         )
         explanation = rest.written() if rest.text[:first].strip(_EDGES) else _words(tail)
         return [Item(category, span, suggestion, explanation)]
@@ -261,39 +282,48 @@ def _category_first(entry: Line, known: Known) -> list[Item] | None:
         return [Item(category, WHOLE_TRANSLATION, explanation=words)]
     cuts = [cut.start() for cut in islice(_CUT.finditer(words), _MOST_SEPARATORS)]
     for end in [len(words), *reversed(cuts)]:
-        if known.holds(span := words[:end].strip("*_ ")):
-            after = words[end:].strip()
-            if (arrow := _ARROW.fullmatch(after)) and _replaces(span, arrow[1], known):
-                return [Item(category, span, arrow[1])]
-            return [Item(category, span, explanation=_words(Line(after)))]
-    if says_none(Line(words)):
+        span = words[:end].strip("*_ ")
+        if not quotable.holds(span):
+            continue
+        after = words[end:].strip()
+        arrow = _ARROW.fullmatch(after)
+        if arrow and _replaces(span, arrow[1], quotable):
+            return [Item(category, span, arrow[1])]
+        return [Item(category, span, explanation=_words(MarkedLine(after)))]
+    if says_none(MarkedLine(words)):
         return [Item("no-error", None)]
     return [Item(category, words)] if category.endswith("omission") else None
 
 
-def _span_first(entry: Line, known: Known) -> list[Item] | None:
+def _span_first(entry: MarkedLine, quotable: QuotableTexts) -> list[Item] | None:
     """``"span" - category``, the category being anywhere among the words behind the span."""
     spans, tail = _spans_at_start(entry)
-    span, suggestion, tail = _span_and_fix("", "", spans[-1], tail, known)
-    parts = [part for raw in _FRAGMENTS.split(tail.text) if (part := raw.strip(_EDGES + "*`"))]
-    place = next((i for i, part in enumerate(parts) if is_category(part)), None)
+    span, suggestion, tail = _span_and_fix("", "", spans[-1], tail, quotable)
+    fragments = [fragment.strip(_EDGES + "*`") for fragment in _FRAGMENTS.split(tail.text)]
+    parts = [fragment for fragment in fragments if fragment]
+    categories = [index for index, part in enumerate(parts) if is_category(part)]
     category, explanation = "", _words(tail)
-    if place is not None:
-        category, used = category_of(parts[place]), 1
-        joined = category_of(f"{category}: {parts[place + 1]}") if len(parts) > place + 1 else ""
-        if "/" in joined and is_category(joined):
-            category, used = joined, 2
-        explanation = explanation if len(parts) > used else None
+    if categories:
+        place = categories[0]
+        category = category_of(parts[place])
+        parts_of_category = 1
+        if len(parts) > place + 1:
+            with_next = category_of(f"{category}: {parts[place + 1]}")
+            if "/" in with_next and is_category(with_next):
+                category = with_next
+                parts_of_category = 2
+        if len(parts) <= parts_of_category:
+            explanation = None
     elif len(parts) == 1 and _is_short(parts[0]) and not parts[0].startswith("for "):
         category, explanation = parts[0], None
-    elif not all(known.holds(span) for span in spans):
+    elif not all(quotable.holds(span) for span in spans):
         return None
     category = category or "other"
-    return [*(Item(category, other, None, explanation) for other in spans[:-1]),
-            Item(category, span, suggestion, explanation)]  # fmt: skip
+    items = [Item(category, other_span, None, explanation) for other_span in spans[:-1]]
+    return [*items, Item(category, span, suggestion, explanation)]
 
 
-def _head(entry: Line) -> tuple[str, Line]:
+def _head(entry: MarkedLine) -> tuple[str, MarkedLine]:
     """The category that an entry begins with, and what follows it; ``""`` if it begins with none."""
     first = entry.text.find(MARK)
     head = entry.text if first < 0 else entry.text[:first]
@@ -304,15 +334,19 @@ def _head(entry: Line) -> tuple[str, Line]:
         if is_category(left) and (not separator["tight"] or _KNOWN_WORD.search(left.rpartition("/")[2])):
             return category_of(left), entry.part(separator.end())
     if first < 0 and is_category(head):
-        return category_of(head), Line("")
+        return category_of(head), MarkedLine("")
     name = category_of(head)
-    is_named = first > 0 and head.rstrip().endswith(_NAME_ENDS) and _is_short(name) and not _NO_CATEGORY.search(name)
-    return (name, entry.part(first)) if is_named else ("", entry)
+    ends_as_name = first > 0 and head.rstrip().endswith(_NAME_ENDS)
+    if ends_as_name and _is_short(name) and not _NO_CATEGORY.search(name):
+        return name, entry.part(first)
+    return "", entry
 
 
 def is_category(text: str) -> bool:
     """Whether ``text`` names a kind of error."""
-    name = category_of(text) if len(text) <= 2 * _LONGEST_CATEGORY else ""
+    if len(text) > 2 * _LONGEST_CATEGORY:
+        return False
+    name = category_of(text)
     return _is_short(name) and " -" not in name and _KNOWN_WORD.search(name) is not None
 
 
@@ -330,14 +364,16 @@ def category_of(written: str) -> str:
     return regex.sub(r"\s*+/\s*+", "/", written).casefold()
 
 
-def _spans_at_start(rest: Line) -> tuple[list[str], Line]:
+def _spans_at_start(rest: MarkedLine) -> tuple[list[str], MarkedLine]:
     """The spans at the start, as in ``"x", "y" and "z"``, and what follows them."""
     spans = _MORE_SPANS.match(rest.text)
     end = spans.end() if spans else 0
     return [quoted.text for quoted in rest.part(0, end).quoted], rest.part(end)
 
 
-def _span_and_fix(category: str, before: str, span: str, tail: Line, known: Known) -> tuple[str, str | None, Line]:
+def _span_and_fix(
+    category: str, before: str, span: str, tail: MarkedLine, quotable: QuotableTexts
+) -> tuple[str, str | None, MarkedLine]:
     """The wrong words, their replacement if the line clearly states one, and the remaining words.
 
     ``before`` are the words between the category and the span.
@@ -345,45 +381,43 @@ def _span_and_fix(category: str, before: str, span: str, tail: Line, known: Know
     if len(tail.quoted) != 1:
         return span, None, tail
     other = tail.quoted[0].text
-    here, there = span in known.translation, other in known.translation
+    here, there = span in quotable.translation, other in quotable.translation
     rendered = _RENDERED.search(tail.text)
-    if rendered and here and span not in known.source:
+    if rendered and here and span not in quotable.source:
         rendered = None
     if rendered is None and not here:
         rendered = _ARROW_BETWEEN.match(tail.text)
     if rendered and there and not category.endswith("omission"):  # the words of the source, then their translation
         rest = tail.text[rendered.end() :].strip(_EDGES)
-        return other, None, Line(f"for {span!r}; {rest}" if rest else f"for {span!r}")
+        return other, None, MarkedLine(f"for {span!r}; {rest}" if rest else f"for {span!r}")
     fix = _FIX.search(tail.text)
     instead = None if fix else _INSTEAD.match(tail.text)
     if instead and there and not here:
         span, other = other, span
     elif not (fix or (instead and here and not there)):
         return span, None, tail
-    found = cast("regex.Match[str]", fix or instead)
-    said = f"{before} {tail.text[: found.end()]}"
-    if (
-        _BESIDE.search(before)
-        or _OFFERED.search(said)
-        or _ALTERNATIVE.match(tail.text, found.end())
-        or not _replaces(span, other, known)
-    ):
+    replacement = cast("regex.Match[str]", fix or instead)
+    words_to_replacement = f"{before} {tail.text[: replacement.end()]}"
+    is_one_of_several = _OFFERED.search(words_to_replacement) or _ALTERNATIVE.match(tail.text, replacement.end())
+    if is_one_of_several or _BESIDE.search(before) or not _replaces(span, other, quotable):
         return span, None, tail
-    kept = "" if instead else tail.text[: found.start()].rstrip()
-    return span, other, Line(f"{kept} {tail.text[found.end() :].lstrip()}".strip())
+    words_before = "" if instead else tail.text[: replacement.start()].rstrip()
+    words_after = tail.text[replacement.end() :].lstrip()
+    return span, other, MarkedLine(f"{words_before} {words_after}".strip())
 
 
-def _replaces(span: str, suggestion: str, known: Known) -> bool:
+def _replaces(span: str, suggestion: str, quotable: QuotableTexts) -> bool:
     """Whether ``suggestion`` can stand in place of ``span`` and of nothing else.
 
     It cannot if it describes the change, leaves words out with dots, is text of the source, only takes capitals away,
     or repeats the words around the span.
     """
-    text, source = known.texts
-    if _DESCRIBED.fullmatch(suggestion.strip()) or any(
-        dots in suggestion and dots not in span for dots in ("...", "…")
-    ):
+    text, source = quotable.texts
+    if _DESCRIBED.fullmatch(suggestion.strip()):
         return False
+    for dots in ("...", "…"):
+        if dots in suggestion and dots not in span:
+            return False
     if suggestion in source and suggestion not in text and suggestion.casefold() != span.casefold():
         return False
     if suggestion.casefold() == span.casefold() and sum(map(str.isupper, suggestion)) < sum(map(str.isupper, span)):
@@ -413,10 +447,12 @@ def _overlaps(left: str, right: str, span: str) -> bool:
     return False
 
 
-def _words(line: Line) -> str | None:
+def _words(line: MarkedLine) -> str | None:
     """The words of a line, if it has any."""
     words = line.written().strip(_EDGES)
-    return words if any(char.isalnum() for char in words) else None
+    if not any(map(str.isalnum, words)):
+        return None
+    return words
 
 
 # Replies
@@ -460,30 +496,33 @@ _TITLE = regex.compile(r"[^\W\d_][\w -]{0,40}:")
 
 @dataclass
 class _Section:
-    """What stands under one heading; ``errors`` as :func:`read_error` takes them."""
+    """What is under one heading."""
 
     severity: Severity
     group: str = ""
+    """The dimension whose list it belongs to."""
     errors: list[Fields] = field(default_factory=list)
+    """As :func:`read_error` takes them."""
     states_none: bool = False
+    """Whether a line under it says that there is no error."""
 
 
 def read_headed(reply: str, translation: str, *, source: str = "") -> tuple[ErrorSpan, ...]:
     """The errors in ``reply``, located in ``translation`` where that is certain.
 
-    ``()`` only where it is stated that there is no error, or no major and no minor one. The ``source`` helps to tell
+    ``()`` only if the reply states that there is no error, or no major and no minor one. The ``source`` helps to find
     where a quoted omission ends. JSON in place of the list is read by :func:`errors_in`. Raises
     :class:`RatingParseError` for a reply without a heading, for one that seems cut off, and for one with a line that
     is neither an error, nor "no-error", nor a remark at its end.
     """
     answer = without_thoughts(whole_characters(reply)).strip().removeprefix("\ufeff")
-    known = Known(translation, source)
+    quotable = QuotableTexts(translation, source)
     text = _FENCE.sub("", answer).strip().replace(MARK, "\ufffd").replace("\r\n", "\n")
-    sections, remarks, stated = ([], [], set[Severity]()) if _JSON.match(text) else _sections(text, known)
-    if not (sections or stated):
+    sections, remarks, stated = ([], [], set[Severity]()) if _JSON.match(text) else _sections(text, quotable)
+    if not sections and not stated:
         if _JSON.search(answer):
             return errors_in(read_answer(answer), translation)
-        if _says_only_none(text, known):
+        if _says_only_none(text, quotable):
             return ()
         refuse("it has no heading (Critical, Major, Minor)", answer)
     _refuse_several_lists(sections)
@@ -497,25 +536,29 @@ def read_headed(reply: str, translation: str, *, source: str = "") -> tuple[Erro
         refuse("nothing stands under the last heading: neither an error nor no-error", sections[-1].severity)
     if not errors and not stated.issuperset(REQUIRED):
         refuse("it names no error, but does not say no-error under each heading", ", ".join(sorted(stated)))
-    _refuse_errors_in_remarks(remarks, known, {error.text for error in errors})
+    _refuse_errors_in_remarks(remarks, quotable, {error.text for error in errors})
     return located(errors, translation)
 
 
-def _sections(text: str, known: Known) -> tuple[list[_Section], list[tuple[Line, bool]], set[Severity]]:
-    """What stands under each heading, the remarks (each with whether it comes after the first heading), and the
-    severities of which a line says that there is no error.
+def _sections(
+    text: str, quotable: QuotableTexts
+) -> tuple[list[_Section], list[tuple[MarkedLine, bool]], set[Severity]]:
+    """What is under each heading, the remarks (each with whether it comes after the first heading), and the severities
+    that a line calls error-free.
     """
     sections: list[_Section] = []
-    remarks: list[tuple[Line, bool]] = []
+    remarks: list[tuple[MarkedLine, bool]] = []
     stated = set[Severity]()
     after_blank = in_remark = False
     group = ""
     for written in text.split("\n"):
-        whole = plain(with_marks(written, known))
-        if (sentence := _SENTENCE_OF_ERROR.fullmatch(whole.text)) and is_category(sentence[2]):
+        whole = plain(with_marks(written, quotable))
+        sentence = _SENTENCE_OF_ERROR.fullmatch(whole.text)
+        if sentence and is_category(sentence[2]):
             error = Item(category_of(sentence[2]), whole.quoted[0].text)
-            stands_for = cast(Severity, sentence[1].casefold())
-            sections.append(_Section(stands_for, group, [{**error._asdict(), "severity": stands_for}]))
+            severity_of_error = cast(Severity, sentence[1].casefold())
+            fields = {**error._asdict(), "severity": severity_of_error}
+            sections.append(_Section(severity_of_error, group, [fields]))
             continue
         group, rest = _after_group(whole, group)
         for severity, line in _pieces(rest):
@@ -524,14 +567,17 @@ def _sections(text: str, known: Known) -> tuple[list[_Section], list[tuple[Line,
                 in_remark = False
             if not line.text:
                 continue
-            none = says_none(line)
-            named = {cast(Severity, name.casefold()) for name in _NAMES.findall(line.text)} if none else set()
+            is_none = says_none(line)
+            named = set[Severity]()
+            if is_none:
+                named.update(cast(Severity, name.casefold()) for name in _NAMES.findall(line.text))
             stated |= named
             if not sections:
-                remarks += [] if named else [(line, False)]
+                if not named:
+                    remarks.append((line, False))
                 continue
             section = sections[-1]
-            if none:  # "no minor errors" under Major says nothing about major ones
+            if is_none:  # "no minor errors" under Major says nothing about major ones
                 section.states_none |= not named or section.severity in named
             elif not after_blank and _explains_last(line, section):
                 pass
@@ -544,7 +590,7 @@ def _sections(text: str, known: Known) -> tuple[list[_Section], list[tuple[Line,
                 in_remark = True
             else:
                 # A quotation mark without a partner must stand in the texts, or the line is unreadable.
-                items = read_listed(Line(line.written()) if line.open else line, known)
+                items = read_listed(MarkedLine(line.written()) if line.open else line, quotable)
                 if line.open and (items is None or any(item.explanation for item in items)):
                     refuse("a quotation does not end: it is cut off, or quotes stand inside of it", line.written())
                 if items is None and after_blank and _praises(line, sections):
@@ -562,7 +608,7 @@ def _sections(text: str, known: Known) -> tuple[list[_Section], list[tuple[Line,
     return sections, remarks, stated
 
 
-def _pieces(line: Line) -> Iterator[tuple[Severity | None, Line]]:
+def _pieces(line: MarkedLine) -> Iterator[tuple[Severity | None, MarkedLine]]:
     """A line cut at the headings in it: the severity of the section that each piece opens, if any, and its text."""
     heading = _HEADING.match(line.text)
     if heading and heading["dash"]:
@@ -578,7 +624,7 @@ def _pieces(line: Line) -> Iterator[tuple[Severity | None, Line]]:
     yield cast(Severity | None, severity), line.part(at)
 
 
-def _explains_last(line: Line, section: _Section) -> bool:
+def _explains_last(line: MarkedLine, section: _Section) -> bool:
     """Whether a line says more about the error above it; if so, it is added to that error."""
     if not section.errors:
         return False
@@ -586,22 +632,27 @@ def _explains_last(line: Line, section: _Section) -> bool:
     if _SUGGESTION.fullmatch(line.text) and error["suggestion"] is None:
         error["suggestion"] = line.quoted[0].text
         return True
-    if (label := _LABEL.match(line.text)) and error["explanation"] is None:
+    label = _LABEL.match(line.text)
+    if label and error["explanation"] is None:
         error["explanation"] = line.part(label.end()).written()
         return True
     return False
 
 
-def _after_group(line: Line, group: str) -> tuple[str, Line]:
+def _after_group(line: MarkedLine, group: str) -> tuple[str, MarkedLine]:
     """The dimension whose list begins with ``line``, or else ``group``; and what follows its name in the line."""
     heading = _GROUP.match(line.text)
-    rest = line.part(heading.end()) if heading else line
-    return (heading[1].casefold(), rest) if heading and (not rest.text or says_none(rest)) else (group, line)
+    if heading:
+        rest = line.part(heading.end())
+        if not rest.text or says_none(rest):
+            return heading[1].casefold(), rest
+    return group, line
 
 
-def _says_only_none(text: str, known: Known) -> bool:
+def _says_only_none(text: str, quotable: QuotableTexts) -> bool:
     """Whether ``text`` says that there is no error, under a title or without one, and nothing else."""
-    lines = [line for written in text.split("\n") if (line := plain(with_marks(written, known))).text]
+    lines = [plain(with_marks(written, quotable)) for written in text.split("\n")]
+    lines = [line for line in lines if line.text]
     stated = False
     for line in lines:
         group, rest = _after_group(line, "")
@@ -612,7 +663,7 @@ def _says_only_none(text: str, known: Known) -> bool:
     return stated
 
 
-def _praises(line: Line, sections: Sequence[_Section]) -> bool:
+def _praises(line: MarkedLine, sections: Sequence[_Section]) -> bool:
     """Whether a line behind a complete list finds nothing wrong."""
     complete = {section.severity for section in sections}.issuperset(REQUIRED)
     is_good = _NO_COMPLAINT.search(line.text) or _PRAISE.search(line.text)
@@ -621,15 +672,18 @@ def _praises(line: Line, sections: Sequence[_Section]) -> bool:
 
 def _complains(text: str) -> bool:
     """Whether a remark says that something is wrong; "there are no errors" does not, without a "but"."""
-    found = _COMPLAINT.search(text) is not None
-    return found and (_LIMITED.search(text) is not None or _COMPLAINT.search(_NO_COMPLAINT.sub("", text)) is not None)
+    if not _COMPLAINT.search(text):
+        return False
+    if _LIMITED.search(text):
+        return True
+    return _COMPLAINT.search(_NO_COMPLAINT.sub("", text)) is not None
 
 
 def _refuse_several_lists(sections: Sequence[_Section]) -> None:
     """Raise if the headings start over: a repeated example or a second draft would be counted with the list.
 
-    A heading before every single error begins anew too, but then none of them says no-error. Dimensions may each have
-    a list of their own.
+    Headings also start over where every single error has its own, but then none of them says no-error. Each dimension
+    may have its own list.
     """
     groups = [list(group) for _, group in groupby(sections, lambda section: section.group)]
     if len(groups) > 1 and len({group[0].group for group in groups}) == len(groups):
@@ -641,17 +695,22 @@ def _refuse_several_lists(sections: Sequence[_Section]) -> None:
         if not lists or (section.severity == lists[0][0].severity and len(lists[-1]) > 1):
             lists.append([])
         lists[-1].append(section)
-    alike = all([section.errors for section in each] == [section.errors for section in lists[0]] for each in lists)
-    if len(lists) > 1 and (alike or any(section.states_none for section in sections)):
+    if len(lists) < 2:
+        return
+    errors_by_list = [[section.errors for section in one_list] for one_list in lists]
+    are_alike = all(errors == errors_by_list[0] for errors in errors_by_list)
+    if are_alike or any(section.states_none for section in sections):
         refuse("it has several lists", ", ".join(section.severity for section in sections))
 
 
-def _refuse_errors_in_remarks(remarks: Sequence[tuple[Line, bool]], known: Known, spans: set[str]) -> None:
+def _refuse_errors_in_remarks(
+    remarks: Sequence[tuple[MarkedLine, bool]], quotable: QuotableTexts, spans: set[str]
+) -> None:
     """Raise if an error is named only outside the lists."""
     for line, is_behind in remarks:
-        items = read_listed(line, known) if line.quoted else None
-        named = [item.span for item in items or () if is_category(item.category)]
-        if is_behind and not named and _complains(line.text):
-            named = [quoted.text for quoted in line.quoted]
-        if named and spans.isdisjoint(named):
+        items = read_listed(line, quotable) if line.quoted else None
+        named_spans = [item.span for item in items or () if is_category(item.category)]
+        if is_behind and not named_spans and _complains(line.text):
+            named_spans = [quoted.text for quoted in line.quoted]
+        if named_spans and spans.isdisjoint(named_spans):
             refuse("an error is named outside of the lists", line.written())

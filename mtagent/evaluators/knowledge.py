@@ -30,7 +30,7 @@ from mtagent.formats.glossary import read_glossary
 from mtagent.formats.json_text import parsed_lines
 from mtagent.formats.tables import open_table
 from mtagent.records import Found, Record
-from mtagent.text.scripts import UNSPACED
+from mtagent.text.scripts import UNSPACED_OR_HANGUL
 
 _MOST_WORDS = 64  # of a query; what a model writes beyond that adds nothing
 _STEM = 4
@@ -38,7 +38,7 @@ _ENDING = 2
 _TITLE_WEIGHT = 3.0
 
 # Korean has spaces, but glues its grammar to its words: they too are found by pairs of characters.
-_SPACELESS = regex.compile(rf"[{UNSPACED}\p{{Hangul}}]")
+_SPACELESS = regex.compile(rf"[{UNSPACED_OR_HANGUL}]")
 _RUN = regex.compile(
     rf"(?P<spaceless>(?:{_SPACELESS.pattern}\p{{M}}*)+)|(?:(?!{_SPACELESS.pattern})[\p{{L}}\p{{N}}\p{{M}}])+"
 )

@@ -14,7 +14,7 @@ from mtagent.errors import EmptyReply, RatingParseError, UnreadableReply
 from mtagent.llm.reading import EXCERPT, Answer, RepeatedKeys, plain_text
 from mtagent.records import ErrorSpan, Severity, Side
 from mtagent.text import mqm, scripts
-from mtagent.text.spans import Finding, find_spans
+from mtagent.text.spans import Location, find_spans
 
 Item = dict[str, Any]
 """The fields of one error, as a reply gives them."""
@@ -135,31 +135,31 @@ def located(errors: Iterable[ErrorSpan], translation: str) -> tuple[ErrorSpan, .
     words, or if most of them mark what does not occur in it, or not that often.
     """
     errors = list(errors)
-    findings = find_spans(translation, errors)
+    locations = find_spans(translation, errors)
     if len(errors) > MOST_ERRORS:
-        _refuse_flood(errors, findings, translation)
+        _refuse_flood(errors, locations, translation)
     located_errors = []
-    for error, finding in zip(errors, findings, strict=True):
-        if finding.certain and error.side == "translation" and error.start is None:
-            place = finding.places[0]
+    for error, location in zip(errors, locations, strict=True):
+        if location.certain and error.side == "translation" and error.start is None:
+            place = location.places[0]
             error = error.model_copy(update={"start": place.start, "end": place.end})
         located_errors.append(error)
     return tuple(located_errors)
 
 
-def _refuse_flood(errors: Sequence[ErrorSpan], findings: Sequence[Finding], translation: str) -> None:
+def _refuse_flood(errors: Sequence[ErrorSpan], locations: Sequence[Location], translation: str) -> None:
     """Raise if ``errors`` are too many to be believed. What is missing from the translation occurs at most once."""
     words = len(scripts.words(translation))
     if len(errors) > words:
         refuse(f"it lists {len(errors)} errors in a translation of {words} words")
     marked = Counter[str]()
     absent = 0
-    for error, finding in zip(errors, findings, strict=True):
+    for error, location in zip(errors, locations, strict=True):
         marked[error.text] += 1
         occurrences = 1
         if error.side == "translation" and error.start is None:
-            occurrences = len(finding.places)
-            if finding.places:
+            occurrences = len(location.places)
+            if location.places:
                 occurrences = max(occurrences, translation.count(error.text))
         absent += marked[error.text] > occurrences
     if absent > len(errors) / 2:

@@ -9,7 +9,7 @@ from itertools import islice
 
 from mtagent.llm.prompts import described
 from mtagent.records import Segment
-from mtagent.text.names import Names, stands_in
+from mtagent.text.names import KeptNames, stands_in
 
 
 class Document:
@@ -21,7 +21,7 @@ class Document:
     def __init__(self, size: int) -> None:
         self.size = size
         self._behind = deque[tuple[str, str]](maxlen=size)
-        self._names = Names()
+        self._names = KeptNames()
         self._terms: dict[str, tuple[str, str]] = {}  # the last choice that the translation holds, by source
         self._read = deque[tuple[int, Segment]]()
 

@@ -10,10 +10,9 @@ from functools import lru_cache
 from typing import Any
 
 import regex
-from rapidfuzz.distance import Indel
 
 from mtagent.records import Chain, Edit, ErrorSpan, Rating, Step
-from mtagent.text import edits, scripts
+from mtagent.text import alignment, edits, scripts
 from mtagent.text.amounts import counted, dollars, seconds
 from mtagent.text.foreign import flags
 
@@ -231,23 +230,16 @@ def changes(before: str, after: str, language: str) -> tuple[int, ...]:
     combining marks. A single space between two replacements belongs to them.
     """
     pattern = _WORD if scripts.has_spaces(language) else _CHARACTER
-    old, new = pattern.findall(before), pattern.findall(after)
-    shorter = min(len(old), len(new))
-    start = 0
-    while start < shorter and old[start] == new[start]:
-        start += 1
-    end = 0
-    while end < shorter - start and old[-1 - end] == new[-1 - end]:
-        end += 1
-    old_middle, new_middle = old[start : len(old) - end], new[start : len(new) - end]
-    # Each part is kept, deleted and inserted text.
-    parts = [["".join(old[:start]), "", ""]]
-    if len(old_middle) * len(new_middle) > MOST_COMPARED:
-        parts[-1][1:] = "".join(old_middle), "".join(new_middle)
+    a, b = pattern.findall(before), pattern.findall(after)
+    start, end = alignment.shared_ends(a, b)
+    old, new = a[start : len(a) - end], b[start : len(b) - end]
+    parts = [["".join(a[:start]), "", ""]]
+    if len(old) * len(new) > MOST_COMPARED:
+        parts[-1][1:] = "".join(old), "".join(new)
     else:
-        for code in Indel.opcodes(old_middle, new_middle):
-            deleted = "".join(old_middle[code.src_start : code.src_end])
-            inserted = "".join(new_middle[code.dest_start : code.dest_end])
+        for code in alignment.opcodes(old, new):
+            deleted = "".join(old[code.src_start : code.src_end])
+            inserted = "".join(new[code.dest_start : code.dest_end])
             if code.tag == "equal":
                 parts.append([deleted, "", ""])
             else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rapidfuzz.distance import LCSseq, Levenshtein, Postfix, Prefix
+from rapidfuzz.distance import LCSseq, Levenshtein, Opcodes, Postfix, Prefix
 
 from mtagent.text.scripts import UNSPACED_LETTER, words
 
@@ -20,15 +20,21 @@ def match(before: Sequence[str], after: Sequence[str]) -> list[tuple[int, int]]:
         head, tail = shared_ends(before, after)
         ends = zip(range(len(before) - tail, len(before)), range(len(after) - tail, len(after)), strict=True)
         return [*((k, k) for k in range(head)), *ends]
-    opcodes = (
-        LCSseq.opcodes(before, after) if work <= MOST_MATCHED else Levenshtein.opcodes(before, after, score_hint=64)
-    )
-    return [
-        (code.src_start + k, code.dest_start + k)
-        for code in opcodes
-        if code.tag == "equal"
-        for k in range(code.src_end - code.src_start)
-    ]
+    runs = opcodes(before, after) if work <= MOST_MATCHED else Levenshtein.opcodes(before, after, score_hint=64)
+    matched: list[tuple[int, int]] = []
+    for run in runs:
+        if run.tag == "equal":
+            matched += zip(range(run.src_start, run.src_end), range(run.dest_start, run.dest_end), strict=True)
+    return matched
+
+
+def opcodes(before: Sequence[str], after: Sequence[str]) -> Opcodes:
+    """The runs of words or characters that two texts share (``tag`` is ``equal``) and those that differ, in order.
+
+    As few as possible are deleted and inserted; none is called replaced. Takes time and memory by the product of both
+    lengths.
+    """
+    return LCSseq.opcodes(before, after)
 
 
 def shared_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
@@ -38,7 +44,7 @@ def shared_ends(before: Sequence[str], after: Sequence[str]) -> tuple[int, int]:
 
 
 def difference(before: str, after: str) -> tuple[str, str]:
-    """What stands between the common beginning and the common end of two texts."""
+    """What is between the common beginning and the common end of two texts."""
     head, tail = shared_ends(before, after)
     return before[head : len(before) - tail], after[head : len(after) - tail]
 
@@ -48,13 +54,15 @@ def grams(text: str) -> list[str]:
 
     They are shared by inflected and misspelt forms, and do not mind the order of words.
     """
-    found: list[str] = []
-    before = ""
+    groups: list[str] = []
+    character_before = ""
     for word in words(text.casefold()):
         if UNSPACED_LETTER.match(word):
-            found += [before + word] if before else []
-            before = word
+            if character_before:
+                groups.append(character_before + word)
+            character_before = word
         else:
-            before, ends = "", f" {word} "
-            found += [ends[k : k + 4] for k in range(max(1, len(ends) - 3))]
-    return found
+            character_before = ""
+            with_ends = f" {word} "
+            groups += [with_ends[start : start + 4] for start in range(max(1, len(with_ends) - 3))]
+    return groups

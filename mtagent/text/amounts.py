@@ -48,13 +48,19 @@ def counted(count: int, noun: str, plural: str | None = None) -> str:
 
 
 def share(count: float, total: float) -> str:
-    """``12.3 %`` of ``total``; ``0 %`` and ``100 %`` are exact, and of nothing there is no share: ``–``."""
+    """``12.3 %`` of ``total``; ``0 %`` and ``100 %`` are exact, and ``–`` is the share of an empty total."""
     if not total:
         return "–"
-    if count in (0, total):
-        return "0 %" if count == 0 else "100 %"
+    if count == 0:
+        return "0 %"
+    if count == total:
+        return "100 %"
     rounded = round(100 * count / total, 1)
-    return "< 0.1 %" if rounded == 0 else "> 99.9 %" if rounded == 100 else f"{rounded:.1f} %"
+    if rounded == 0:
+        return "< 0.1 %"
+    if rounded == 100:
+        return "> 99.9 %"
+    return f"{rounded:.1f} %"
 
 
 def score(value: float | None, digits: int = 2) -> str:

@@ -1,12 +1,13 @@
 """What is wrong with a text as a translation of its source, where that needs no text before: marks and their pairs.
 
-The guards over edits refuse what is new of it (:mod:`mtagent.chain.guards`), and the evaluator ``rules`` marks it.
+The guards over edits refuse new faults (:mod:`mtagent.chain.guards`), and the evaluator ``rules`` marks all.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import regex
@@ -43,11 +44,11 @@ def in_each_variant(check: Callable[[str, str], list[str]]) -> Check:
         message = source and icu.readable(text)
         if source is None or message is None:
             return check(segment.source, text)
-        return [
-            f"{fault} in {shown.choice}" if shown.choice else fault
-            for shown in icu.variants(source, message, segment.target_lang)
-            for fault in check(shown.source, shown.text)
-        ]
+        faults = []
+        for variant in icu.variants(source, message, segment.target_lang):
+            where = f" in {variant.choice}" if variant.choice else ""
+            faults += [f"{fault}{where}" for fault in check(variant.source, variant.text)]
+        return faults
 
     return checked
 
@@ -70,7 +71,8 @@ def placeholders(source: str, text: str) -> list[str]:
 def literals(segment: Segment, text: str) -> list[str]:
     """File names, options, colours and the like stay; a shortcut or comparison becomes no other one."""
     runs_left = scripts.runs_right_to_left(segment.target_lang)
-    return [*in_each_variant(lambda *sides: _literal_faults(*sides, runs_left=runs_left))(segment, text)]
+    check = in_each_variant(partial(_literal_faults, runs_left=runs_left))
+    return list(check(segment, text))
 
 
 def _literal_faults(source: str, text: str, *, runs_left: bool) -> list[str]:
@@ -78,28 +80,28 @@ def _literal_faults(source: str, text: str, *, runs_left: bool) -> list[str]:
     if not in_source:
         return []
     in_text = markup.literals(text)
-    instead: dict[str, deque[markup.Literal]] = defaultdict(deque)
-    for other in _without(in_text, in_source):
-        instead[other.kind].append(other)
+    added = defaultdict[str, deque[markup.Literal]](deque)  # by kind
+    for literal in _without(in_text, in_source):
+        added[literal.kind].append(literal)
     faults = []
-    for mark in _without(in_source, in_text):
-        if mark.kind not in markup.SPELLED_OUT:
-            faults.append(f"{mark.kind} {mark.key} is missing")
-        elif instead[mark.kind]:
-            other = instead[mark.kind].popleft()
-            sides = (source, mark), (text, other)
+    for literal in _without(in_source, in_text):
+        if literal.kind not in markup.SPELLED_OUT:
+            faults.append(f"{literal.kind} {literal.key} is missing")
+        elif added[literal.kind]:
+            other = added[literal.kind].popleft()
+            sides = (source, literal), (text, other)
             if not _is_turned(*sides, runs_left=runs_left) and not _is_localised(*sides):
-                faults.append(f"{mark.kind} {mark.key} became {other.key}")
+                faults.append(f"{literal.kind} {literal.key} became {other.key}")
     return faults
 
 
-def _without(these: Sequence[markup.Literal], others: Sequence[markup.Literal]) -> Iterator[markup.Literal]:
-    """Those of ``these`` that have no partner among ``others``."""
-    free = Counter((mark.kind, mark.key) for mark in others)
-    for mark in these:
-        free[mark.kind, mark.key] -= 1
-        if free[mark.kind, mark.key] < 0:
-            yield mark
+def _without(literals: Sequence[markup.Literal], others: Sequence[markup.Literal]) -> Iterator[markup.Literal]:
+    """The ``literals`` that have no partner among ``others``."""
+    unpaired = Counter((other.kind, other.key) for other in others)
+    for literal in literals:
+        unpaired[literal.kind, literal.key] -= 1
+        if unpaired[literal.kind, literal.key] < 0:
+            yield literal
 
 
 _MIRRORED = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}
@@ -107,11 +109,11 @@ _OPERAND = regex.compile(r"[\p{L}\p{M}\p{N}_.,%]{1,40}")
 _MENU_ITEM = regex.compile(r"\p{Lu}\p{L}{2,}+")
 
 
-Place = tuple[str, markup.Literal]
+MarkInText = tuple[str, markup.Literal]
 """A text and a mark in it."""
 
 
-def _is_turned(source: Place, text: Place, *, runs_left: bool) -> bool:
+def _is_turned(source: MarkInText, text: MarkInText, *, runs_left: bool) -> bool:
     """Whether a comparison says the same with its sides changed (``5 < x``, ``x > 5``).
 
     Or whether it is an arrow between the items of a menu, which points left where the script runs from right to left.
@@ -119,10 +121,10 @@ def _is_turned(source: Place, text: Place, *, runs_left: bool) -> bool:
     sign = source[1].key
     if _MIRRORED.get(sign) != text[1].key:
         return False
-    asked, given = _operands(*source), _operands(*text)
-    if all(asked) and asked == given[::-1]:
+    source_operands, text_operands = _operands(*source), _operands(*text)
+    if all(source_operands) and source_operands == text_operands[::-1]:
         return True
-    return runs_left and sign == ">" and all(map(_MENU_ITEM.match, asked))
+    return runs_left and sign == ">" and all(map(_MENU_ITEM.match, source_operands))
 
 
 def _operands(text: str, mark: markup.Literal) -> tuple[str, str]:
@@ -132,16 +134,18 @@ def _operands(text: str, mark: markup.Literal) -> tuple[str, str]:
     return (before[-1] if before else ""), (after[0].rstrip(".,") if after else "")
 
 
-def _is_localised(source: Place, text: Place) -> bool:
+def _is_localised(source: MarkInText, text: MarkInText) -> bool:
     """Whether a shortcut in brackets in a label has the first letter of a word in either language: Save (Ctrl+S)."""
     if source[1].kind != "shortcut" or source[1].key[:-1] != text[1].key[:-1]:
         return False
-    return all(
-        markup.is_label(side)
-        and side[max(0, one.start - 1) : one.start] in ("(", "（")
-        and one.key[-1] in {word[0].upper() for word in scripts.words(side[: one.start])}
-        for side, one in (source, text)
-    )
+    for label, shortcut in (source, text):
+        is_in_brackets = label[max(0, shortcut.start - 1) : shortcut.start] in ("(", "（")
+        if not is_in_brackets or not markup.is_label(label):
+            return False
+        initials = {word[0].upper() for word in scripts.words(label[: shortcut.start])}
+        if shortcut.key[-1] not in initials:
+            return False
+    return True
 
 
 def hotkeys(segment: Segment, text: str) -> list[str]:
@@ -149,8 +153,10 @@ def hotkeys(segment: Segment, text: str) -> list[str]:
     if not markup.is_label(segment.source) or not markup.is_label(text):
         return []
     in_source, in_text = markup.hotkeys(segment.source), markup.hotkeys(text)
+    if not in_source and "&" in segment.source:
+        return []
     if not in_source:
-        in_text = Counter({"&": in_text["&"]}) if "&" not in segment.source else Counter()
+        in_text = Counter({"&": in_text["&"]})
     elif in_source.total() > 1:
         return []
     return difference(in_source, in_text, "hotkey ")
@@ -163,28 +169,29 @@ def tags(source: str, text: str) -> list[str]:
     Where a remark in the form of a tag (``<laugh/>``) is missing, its translation is no further fault.
     """
     in_source, in_text = markup.tags(source), markup.tags(text)
-    counts, own = keys(in_source), keys(in_text)
-    if counts == own:
-        missing = added = Counter[str]()
-    else:
-        missing, added = counts - own, own - counts
-        lost_remarks = sum(count for key, count in missing.items() if markup.is_remark(key))
-        for key in list(filter(markup.is_remark, added.elements()))[:lost_remarks]:
-            added[key] -= 1
-    faults = Counter(markup.nesting_faults(in_text)) - Counter(markup.nesting_faults(in_source))
-    return difference(missing, added) + list(faults.elements())
+    source_keys, text_keys = keys(in_source), keys(in_text)
+    missing, added = source_keys - text_keys, text_keys - source_keys
+    if missing and added:
+        lost_remarks = [key for key in missing.elements() if markup.is_remark(key)]
+        new_remarks = [key for key in added.elements() if markup.is_remark(key)]
+        added -= Counter(new_remarks[: len(lost_remarks)])
+    nesting_faults = Counter(markup.nesting_faults(in_text)) - Counter(markup.nesting_faults(in_source))
+    return difference(missing, added) + list(nesting_faults.elements())
 
 
 @in_each_variant
 def urls(source: str, text: str) -> list[str]:
-    """The URLs are those of the source. Where that has spaces inside of them, they may be mended."""
+    """The URLs are those of the source. A URL with spaces in it may be mended."""
     in_source, in_text = keys(markup.urls(source)), keys(markup.urls(text))
     if in_source == in_text:
         return []
     if unspaced := markup.unspaced_urls(source):
-        mended = Counter({url: count for url, count in (in_text - in_source).items() if url in unspaced})
-        parts = [url for url in (in_source - in_text).elements() if any(url in whole for whole in mended)]
-        in_source = in_source - Counter(parts) + mended
+        mended = Counter(url for url in (in_text - in_source).elements() if url in unspaced)
+        parts = Counter[str]()
+        for url, count in (in_source - in_text).items():
+            if any(url in whole for whole in mended):
+                parts[url] = count
+        in_source = in_source - parts + mended
     return difference(in_source, in_text)
 
 
@@ -201,13 +208,13 @@ def markdown(segment: Segment, text: str) -> list[str]:
     missing = in_source - (in_text | markup.likely_marks(text, segment.source, is_source=False))
     said = readings(segment.source, segment.source_lang).possible
     added = in_text - (in_source | markup.likely_marks(segment.source, text, is_source=True, said=said))
-    return [f"Markdown: {mark} is missing" for mark in missing.elements()] + [
-        f"Markdown: {mark} is not in the source" for mark in added.elements()
-    ]
+    faults = [f"Markdown: {mark} is missing" for mark in missing.elements()]
+    faults += [f"Markdown: {mark} is not in the source" for mark in added.elements()]
+    return faults
 
 
 def brackets(segment: Segment, text: str) -> list[str]:
-    """No bracket without its partner, but for those of the source."""
+    """No bracket without its partner, except those of the source."""
     alone = markup.unpaired_brackets(markup.prose(text))
     if not alone:
         return []
@@ -216,7 +223,7 @@ def brackets(segment: Segment, text: str) -> list[str]:
 
 
 def quotes(segment: Segment, text: str) -> Iterator[str]:
-    """Double quotation marks come in even number where they do in the source, and close in the style they opened in.
+    """The number of double quotation marks is even if it is in the source, and each closes in the style it opened in.
 
     Spanish questions and exclamations have both of their marks.
     """
@@ -228,10 +235,13 @@ def quotes(segment: Segment, text: str) -> Iterator[str]:
 @in_each_variant
 def _quote_faults(source: str, text: str) -> list[str]:
     source, text = markup.prose(source), markup.prose(text)
-    odd, odd_in_source = (len(markup.double_quotes(side)) % 2 for side in (text, source))
-    faults = ["a quotation mark has no partner"] if odd and not odd_in_source else []
+    if len(markup.double_quotes(source)) % 2:
+        return []
+    faults = []
+    if len(markup.double_quotes(text)) % 2:
+        faults.append("a quotation mark has no partner")
     mismatched = _mismatched_quotes(text)
-    if mismatched and not odd_in_source:
+    if mismatched:
         faults += mismatched[len(_mismatched_quotes(source)) :]
     return faults
 
@@ -277,9 +287,11 @@ _QUESTIONS = regex.compile(r"¿|(?<!\()\?++")
 def _unopened(text: str) -> list[str]:
     """Spanish questions and exclamations without the mark before them, or questions without the one after them."""
     questions = Counter(match.group()[0] for match in _QUESTIONS.finditer(text))
-    lacking = questions["?"] - questions["¿"]
-    faults = ["? has no ¿"] * lacking if lacking > 0 else ["¿ has no partner"] * -lacking
-    return faults + ["¡ has no partner"] * (text.count("¡") - text.count("!"))
+    # A list times a negative number is empty.
+    faults = ["? has no ¿"] * (questions["?"] - questions["¿"])
+    faults += ["¿ has no partner"] * (questions["¿"] - questions["?"])
+    faults += ["¡ has no partner"] * (text.count("¡") - text.count("!"))
+    return faults
 
 
 def control(segment: Segment, text: str) -> list[str]:
@@ -287,14 +299,14 @@ def control(segment: Segment, text: str) -> list[str]:
     characters = scripts.control_characters(text, segment.target_lang)
     if not characters:
         return []
-    known = Counter(scripts.control_characters(segment.source, segment.source_lang))
-    return [f"character {code}" for code in (Counter(characters) - known).elements()]
+    in_source = Counter(scripts.control_characters(segment.source, segment.source_lang))
+    return [f"character {code}" for code in (Counter(characters) - in_source).elements()]
 
 
 _WIDE = regex.compile(r"[\uff01-\uff5d\u3000、。]")
 _HALF_WIDTH_KANA = regex.compile(r"[\uff65-\uff9f]")
 _WIDE_LETTERS = regex.compile(r"[０-９Ａ-Ｚａ-ｚ]++")
-_CJK = r"[\p{Han}\p{Hiragana}\p{Katakana}ー]"
+_CJK = scripts.CHINESE_OR_JAPANESE
 _NARROW_BESIDE_WIDE = regex.compile(rf"(?<={_CJK})(?:[,!?;]|[.:](?!\w))(?=[\s\p{{Pe}}\p{{Pf}}]*+(?:{_CJK}|\Z))")
 _EAST_ASIAN = frozenset(["Hans", "Hant", "Hani", "Jpan"])
 
@@ -312,10 +324,11 @@ def width(segment: Segment, text: str) -> Iterator[str]:
         strange = [*_WIDE_LETTERS.findall(text), *_HALF_WIDTH_KANA.findall(text)]
     else:
         strange = [*_WIDE.findall(text), *_HALF_WIDTH_KANA.findall(text)]
-    if strange:
-        is_from_east_asia = scripts.script_of(segment.source_lang) in _EAST_ASIAN
-        known = frozenset[str]() if is_from_east_asia else scripts.alphabet(segment.source)
-        yield from (f"{form!r} is of another width" for form in strange if not known.issuperset(form))
+    if not strange:
+        return
+    is_from_east_asia = scripts.script_of(segment.source_lang) in _EAST_ASIAN
+    of_source = frozenset[str]() if is_from_east_asia else scripts.alphabet(segment.source)
+    yield from (f"{form!r} is of another width" for form in strange if not of_source.issuperset(form))
 
 
 _STUTTER = regex.compile(r"(\p{L}{1,6}?)\1{7,}+")
@@ -349,8 +362,13 @@ def surely_doubled_words(segment: Segment, text: str) -> Iterator[str]:
 
 def _stutters(text: str) -> tuple[str, ...]:
     """Letters that follow themselves eight times or more within a word ("looooooooong")."""
-    suspects = (w for w in scripts.words(text) if len(w) >= _STUTTER_LETTERS and len(set(w)) <= len(w) // 2)
-    return tuple(match.group(1) for word in suspects if (match := _STUTTER.search(word)))
+    stutters = []
+    for word in scripts.words(text):
+        if len(word) < _STUTTER_LETTERS or len(set(word)) > len(word) // 2:
+            continue
+        if match := _STUTTER.search(word):
+            stutters.append(match.group(1))
+    return tuple(stutters)
 
 
 def _loops(text: str) -> int:
@@ -367,35 +385,45 @@ def _loops(text: str) -> int:
     for index, group in enumerate(zip(words, words[1:], words[2:], strict=False)):
         distance = index - last.get(group, index)
         last[group] = index
-        run = run + 1 if distance and distance == period else int(distance > 0)
+        if not distance:
+            run = 0
+        elif distance == period:
+            run += 1
+        else:
+            run = 1
         period = distance
         if distance:
             turns = (run + 2) // distance + 1
-            most = max(most, turns // 2 if distance == len(group[0]) == 1 else turns)
+            is_single_character = distance == len(group[0]) == 1
+            most = max(most, turns // 2 if is_single_character else turns)
     return max(most, 1)
 
 
 def max_length(segment: Segment, text: str) -> list[str]:
     """The text has no more characters than the segment allows."""
     most = segment.max_length
-    return [] if most is None or len(text) <= most else [f"{len(text)} characters instead of at most {most}"]
+    if most is None or len(text) <= most:
+        return []
+    return [f"{len(text)} characters instead of at most {most}"]
 
 
 def units(segment: Segment, text: str) -> list[str]:
     """No unit of the source has become another of its kind, where all numbers are the same (5 km → 5 mi)."""
     named = frozenset(units_named(segment.source, segment.source_lang) or ())
-    sides = (segment.source, segment.source_lang), (text, segment.target_lang)
-    in_source, in_text = (quantities(*side, named) for side in sides)
+    in_source = {(place.kind, place.unit) for place in quantities(segment.source, segment.source_lang, named)}
+    in_text = {(place.kind, place.unit) for place in quantities(text, segment.target_lang, named)}
     if not in_source or not in_text:
         return []
-    lost, new = (
-        {(quantity.kind, quantity.unit) for quantity in these} - {(other.kind, other.unit) for other in those}
-        for these, those in ((in_source, in_text), (in_text, in_source))
-    )
-    found = [(a, b) for kind, a in sorted(lost) for other, b in sorted(new) if kind == other and b not in named]
-    if not found or any(numbers.faults(segment.source, text, segment.source_lang, segment.target_lang)[:2]):
-        return []
-    return [f"unit {unit} became {other}" for unit, other in found]
+    faults = []
+    for kind, unit in sorted(in_source - in_text):
+        for other_kind, other_unit in sorted(in_text - in_source):
+            if other_kind == kind and other_unit not in named:
+                faults.append(f"unit {unit} became {other_unit}")
+    if faults:
+        of_numbers = numbers.faults(segment.source, text, segment.source_lang, segment.target_lang)
+        if of_numbers.missing or of_numbers.extra:
+            return []
+    return faults
 
 
 CHECKS: dict[str, Check] = {
@@ -414,25 +442,27 @@ CHECKS: dict[str, Check] = {
 _FINAL = regex.compile(r"(?:[\p{Sentence_Terminal}…:：」』፧։།༎\u037e][\p{P}\p{Sm}\s*_]*|[՞՜][^։.]*)\Z")
 _GREEK_QUESTION = regex.compile(r";[\p{P}\s*_]*\Z")
 _TAIL = 40
-WITHOUT_FINAL_MARKS = frozenset({"Thai", "Laoo"})
 
 
 def is_ended(text: str, lang: str, *, surely: bool = False) -> bool:
     """Whether ``text`` ends with a mark that ends a sentence in ``lang``, or in a script that has none, if not
     ``surely``."""
     tail = text[-_TAIL:]
-    if not surely and scripts.script_of(lang) in WITHOUT_FINAL_MARKS:
+    if not surely and scripts.script_of(lang) in scripts.WITHOUT_FINAL_MARKS:
         return True
     is_greek = scripts.language_of(lang) == "el"
     return bool(_FINAL.search(tail) or (is_greek and _GREEK_QUESTION.search(tail)))
 
 
 class Endings(NamedTuple):
-    """How the sentences of a text end: the last two words of each question and statement, and the kind of the last."""
+    """How the sentences of a text end."""
 
     questions: list[tuple[str, ...]]
+    """The last two words of each question."""
     statements: list[tuple[str, ...]]
+    """The last two words of each statement."""
     last: str
+    """``question`` or ``statement``, for the last sentence; empty if it is neither for certain."""
 
 
 _SENTENCE_MARK = regex.compile(r"[?？؟⸮፧՞\u037e.。।։!！…]++")
@@ -455,20 +485,24 @@ def asks_alike(text: str, other: str) -> bool:
 
 
 def endings(text: str, lang: str) -> Endings:
-    """How the sentences of ``text`` end. A Japanese one that asks without a mark, or requests, is neither of both."""
-    found = Endings([], [], "")
+    """How the sentences of ``text`` end. A Japanese question without a mark is neither question nor statement here."""
+    endings = Endings([], [], "")
     last = ""
-    greek, japanese = (scripts.language_of(lang) == code for code in ("el", "ja"))
-    asking = _ASKING | {";"} if greek else _ASKING
-    for match in (_GREEK_MARK if greek else _SENTENCE_MARK).finditer(text):
+    language = scripts.language_of(lang)
+    is_japanese = language == "ja"
+    asking, pattern = _ASKING, _SENTENCE_MARK
+    if language == "el":
+        asking, pattern = _ASKING | {";"}, _GREEK_MARK
+    for match in pattern.finditer(text):
         sentence = text[max(0, match.start() - _BEFORE_MARK) : match.start()]
         words = tuple(word.casefold() for word in scripts.word_pattern(sentence).findall(sentence)[-2:])
         last = ""
         if not asking.isdisjoint(match.group()):
-            found.questions.append(words)
+            endings.questions.append(words)
             last = "question"
-        elif match.group() in _STATING and not (japanese and _JAPANESE_QUESTION.search(sentence)):
-            found.statements.append(words)
+        elif match.group() in _STATING and not (is_japanese and _JAPANESE_QUESTION.search(sentence)):
+            endings.statements.append(words)
             # A request may stand for a question in other words, but not for one in the same.
-            last = "" if japanese and _JAPANESE_REQUEST.search(sentence) else "statement"
-    return found._replace(last=last)
+            if not is_japanese or not _JAPANESE_REQUEST.search(sentence):
+                last = "statement"
+    return endings._replace(last=last)

@@ -6,6 +6,7 @@ are looked for in all languages, since a model comments in any.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property
@@ -15,7 +16,7 @@ import regex
 
 from mtagent.text import scripts
 from mtagent.text.alignment import difference, grams
-from mtagent.text.checks import WITHOUT_FINAL_MARKS, is_ended
+from mtagent.text.checks import is_ended
 from mtagent.text.omission import LONG_ENOUGH, STEM, quoted
 from mtagent.text.paragraphs import line_breaks, sentences
 from mtagent.text.scripts import language_of, letters, words
@@ -117,10 +118,10 @@ _DECLINES = regex.compile(
 
 
 def commentary(source: str, text: str, *, target_lang: str = "") -> tuple[str, ...]:
-    """Complaints about what ``text`` says beyond a translation of ``source``, where there is no text before it.
+    """Complaints about what ``text`` says beyond a translation of ``source``, without a text before it.
 
     Only signs that real translations practically never have: a code fence, a model's tag, a text that speaks of its own
-    translation or declines to help. A sign that the source shows itself, in any language, is no complaint.
+    translation or declines to help. Signs that the source has too, in any language, are fine.
     """
     complaints = []
     for sign, name in ((_FENCE, "a code fence"), (_TAG, "a tag of the model")):
@@ -131,17 +132,20 @@ def commentary(source: str, text: str, *, target_lang: str = "") -> tuple[str, .
         complaints.append(f"{SPEAKS}: {quoted(text[max(0, start - 20) : end + 20])}")
     if declined := _declined(source, text, target_lang):
         complaints.append(f"the text declines to translate: {quoted(declined)}")
-    if not complaints and (remark := _remark(source, text, target_lang)):
-        complaints.append(f"the text speaks of itself: {quoted(remark)}")
+    if not complaints:
+        remark = _remark(source, text, target_lang)
+        if remark:
+            complaints.append(f"the text speaks of itself: {quoted(remark)}")
     return tuple(complaints)
 
 
 def _declined(source: str, text: str, lang: str) -> str:
     """What declines to help in ``text``, in English or in its first sentences, if ``source`` says nothing alike."""
-    if (found := _DECLINES.search(text)) and not _DECLINES.search(source):
-        may_say = may_say_no_help if found["help"] else may_say_no_service
+    refusal = _DECLINES.search(text)
+    if refusal and not _DECLINES.search(source):
+        may_say = may_say_no_help if refusal["help"] else may_say_no_service
         if language_of(lang) not in ("", "en") or not may_say(source):
-            return found.group()
+            return refusal.group()
     lead = "".join(pieces(text, lang)[:2])
     return lead if declines(source, lead) else ""
 
@@ -178,14 +182,14 @@ def _remark(source: str, text: str, lang: str) -> str:
         is_short = letters(lead) <= LONGEST_LEAD and language_of(lang) != "hy"  # its full stop looks like a colon
         if is_short and is_extra(lead, WITHOUT_LEAD) and {"wording", "quality", "change"} & (subjects(lead) - usual):
             return lead
-        if (
-            len(line_breaks(text)) > len(line_breaks(source))
-            and not _NOTE.search(source)
-            and (note := _NOTE.search(text))
-        ):
+        note = _NOTE.search(text)
+        if note and not _NOTE.search(source) and len(line_breaks(text)) > len(line_breaks(source)):
             return note.group()
-    aside = _BRACKETED.search(text) if not _BRACKETED.search(source) else None
-    return aside.group() if aside and {"wording", "change", "mistake"} & (subjects(aside.group()) - usual) else ""
+    aside = _BRACKETED.search(text)
+    if not aside or _BRACKETED.search(source):
+        return ""
+    new_subjects = subjects(aside.group()) - usual
+    return "" if new_subjects.isdisjoint({"wording", "change", "mistake"}) else aside.group()
 
 
 def _own_talk(source: str, text: str) -> list[regex.Match[str]]:
@@ -211,9 +215,15 @@ def _sure_talk(source: str, text: str) -> list[regex.Match[str]]:
         return []
     if len(_COLON.findall(text)) > len(_COLON.findall(source)) or len(pieces(text)) > len(pieces(source)):
         return spoken
-    usual, ends = asked_for(source), list(accumulate(map(len, parts := pieces(text))))
-    of_pieces = [parts[next(k for k, end in enumerate(ends) if match.start() < end)] for match in spoken]
-    return [match for match, piece in zip(spoken, of_pieces, strict=True) if subjects(piece) - usual]
+    usual = asked_for(source)
+    parts = pieces(text)
+    ends = list(accumulate(map(len, parts)))
+    sure = []
+    for match in spoken:
+        part = parts[bisect_right(ends, match.start())]
+        if subjects(part) - usual:
+            sure.append(match)
+    return sure
 
 
 # -- what an edit added
@@ -242,18 +252,24 @@ def grown(source: str, before: str, after: str, *, target_lang: str = "") -> tup
     numbered = [len(_ENUMERATOR.findall(text)) for text in (source, before, after)]
     if numbered[2] >= 2 + max(numbered[:2]):
         complaints.append(f"the edit added a list of {numbered[2]} numbered lines")
-    known = {complaint.partition(":")[0] for complaint in commentary(source, before, target_lang=target_lang)}
-    if (spoken := _own_talk(source, before)) and len(_own_talk(source, after)) > len(spoken):
+    talk_before = _own_talk(source, before)
+    if talk_before and len(_own_talk(source, after)) > len(talk_before):
         complaints.append(f"{SPEAKS}, more than before")
-    found = commentary(source, after, target_lang=target_lang)
-    complaints += [complaint for complaint in found if complaint.partition(":")[0] not in known]
-    return tuple(complaints or dict.fromkeys(Remarks(source, before, after, target_lang).complaints()))
+    kinds_before = {complaint.partition(":")[0] for complaint in commentary(source, before, target_lang=target_lang)}
+    for complaint in commentary(source, after, target_lang=target_lang):
+        if complaint.partition(":")[0] not in kinds_before:
+            complaints.append(complaint)
+    if complaints:
+        return tuple(complaints)
+    return tuple(dict.fromkeys(Remarks(source, before, after, target_lang).complaints()))
 
 
 def _new(sign: regex.Pattern[str], source: str, before: str, after: str) -> list[regex.Match[str]]:
     """The places of ``sign`` in ``after``, if it has more of them than ``source`` and ``before``."""
     signs = list(sign.finditer(after))
-    return signs if signs and len(signs) > max(len(sign.findall(source)), len(sign.findall(before))) else []
+    if not signs or len(signs) <= max(len(sign.findall(source)), len(sign.findall(before))):
+        return []
+    return signs
 
 
 class Remarks:
@@ -301,8 +317,8 @@ class Remarks:
 
     def _is_spoken(self, found: regex.Match[str], new: Sequence[int]) -> bool:
         """Whether the words ``found`` are not the text's own."""
-        ends = accumulate(map(len, self.pieces))
-        index = next(index for index, end in enumerate(ends) if found.start() < end)
+        ends = list(accumulate(map(len, self.pieces)))
+        index = bisect_right(ends, found.start())
         if index in new and self._has_more:
             return True
         agrees = _AGREES.search(found.group())
@@ -357,7 +373,7 @@ def is_rid_of_remarks(source: str, before: str, after: str, lang: str = "") -> b
     if any(len(subjects(piece) - usual) >= SUBJECTS for piece in pieces(after, lang)) or commentary(source, after):
         return False
     return is_ended(after, lang) and (
-        scripts.script_of(lang) in WITHOUT_FINAL_MARKS or len(pieces(after, lang)) >= len(pieces(source))
+        scripts.script_of(lang) in scripts.WITHOUT_FINAL_MARKS or len(pieces(after, lang)) >= len(pieces(source))
     )
 
 

@@ -16,7 +16,7 @@ from typing import Literal
 from mtagent.records import Edit, ErrorSpan
 from mtagent.text import paragraphs
 from mtagent.text.scripts import is_spaced, without_stray_spaces, words
-from mtagent.text.spans import Finding, Place, find_spans, normalise, normalised, occurrences, on_word_boundaries
+from mtagent.text.spans import Location, TextRange, find_spans, normalise, normalised, occurrences, on_word_boundaries
 
 OnAmbiguous = Literal["skip", "spaced", "first", "all"]
 """What becomes of a span that may mean several places."""
@@ -42,14 +42,14 @@ def locate(
     edits = [_insertion(text, error) for error in errors if error.side == "omission"]
     edits += [_unlocated(e, "not-found", "the span marks the source") for e in errors if e.side == "source"]
     marked = [error for error in errors if error.side == "translation"]
-    for error, finding in zip(marked, _share_out(marked, find_spans(text, marked)), strict=True):
-        places = finding.places
-        if not finding.certain:
+    for error, location in zip(marked, _share_out(marked, find_spans(text, marked)), strict=True):
+        places = location.places
+        if not location.certain:
             places = next(filter(None, (_chosen(text, places, policy) for policy in policies)), ())
         if places:
             edits += [_replacement(text, error, place) for place in places]
         else:
-            edits.append(_unlocated(error, "ambiguous" if finding.places else "not-found", finding.why))
+            edits.append(_unlocated(error, "ambiguous" if location.places else "not-found", location.why))
     return _without_overlaps(edits)
 
 
@@ -154,20 +154,20 @@ def _end(edit: Edit) -> int:
     return _start(edit) + len(edit.old)
 
 
-def _share_out(errors: Sequence[ErrorSpan], findings: list[Finding]) -> list[Finding]:
+def _share_out(errors: Sequence[ErrorSpan], locations: list[Location]) -> list[Location]:
     """Give the n places of a span to n errors that say exactly the same; then nothing is left to be ambiguous."""
-    alike: dict[tuple[str, str | None, tuple[Place, ...]], list[int]] = {}
-    for i, (error, finding) in enumerate(zip(errors, findings, strict=True)):
-        if not finding.certain and len(finding.places) > 1:
-            alike.setdefault((error.text, error.suggestion, finding.places), []).append(i)
+    alike: dict[tuple[str, str | None, tuple[TextRange, ...]], list[int]] = {}
+    for i, (error, location) in enumerate(zip(errors, locations, strict=True)):
+        if not location.certain and len(location.places) > 1:
+            alike.setdefault((error.text, error.suggestion, location.places), []).append(i)
     for (_, _, places), indices in alike.items():
         if len(places) == len(indices):
             for i, place in zip(indices, places, strict=True):
-                findings[i] = Finding((place,), True)
-    return findings
+                locations[i] = Location((place,), True)
+    return locations
 
 
-def _chosen(text: str, places: tuple[Place, ...], policy: OnAmbiguous) -> tuple[Place, ...]:
+def _chosen(text: str, places: tuple[TextRange, ...], policy: OnAmbiguous) -> tuple[TextRange, ...]:
     """The places of an uncertain span that ``policy`` takes; never one inside a word."""
     whole = tuple(place for place in places if on_word_boundaries(text, place))
     if policy == "skip":
@@ -178,7 +178,7 @@ def _chosen(text: str, places: tuple[Place, ...], policy: OnAmbiguous) -> tuple[
     return whole[:1] if policy == "first" else whole
 
 
-def _replacement(text: str, error: ErrorSpan, place: Place) -> Edit:
+def _replacement(text: str, error: ErrorSpan, place: TextRange) -> Edit:
     """The edit of a located span. A deletion also takes one of the spaces around it where it would leave two."""
     start, end = place
     if error.suggestion == "":
@@ -203,7 +203,7 @@ def _insertion(text: str, error: ErrorSpan) -> Edit:
     if not points and (before or after):
         view = normalised(text)
         alike = _gaps(view.text, normalise(before), normalise(after))
-        points = sorted({view.original(Place(at, at)).start for at in alike})
+        points = sorted({view.original(TextRange(at, at)).start for at in alike})
     if not points:
         return _unlocated(error, "not-found", "no anchor tells where text is missing")
     if len(points) > 1:
@@ -221,7 +221,7 @@ def _gaps(text: str, before: str, after: str) -> list[int]:
     starts = occurrences(text, [needle for needle, _ in joined + single])
     for needles in (joined, single):
         points = sorted({at + shift for needle, shift in needles if needle for at in starts[needle]})
-        points = [at for at in points if on_word_boundaries(text, Place(at, at))]
+        points = [at for at in points if on_word_boundaries(text, TextRange(at, at))]
         if points:
             return points
     return []

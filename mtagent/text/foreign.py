@@ -52,11 +52,14 @@ def strange_words(segment: Segment, text: str) -> list[str]:
     words = foreign_words(segment.target_lang, text)
     mixed = scripts.mixed_words(text, segment.source)
     letters = scripts.foreign_letters_of(scripts.script_of(segment.target_lang))
-    if (other := scripts.other_alphabet_of(segment.target_lang)) and other.search("".join(scripts.alphabet(text))):
-        words += [match.group() for match in other.finditer(text)]
-    in_source = scripts.alphabet(segment.source)
-    words += [letter for letter in letters.findall(text) if letter not in in_source] if letters else []
-    if words and (quoted := set(map(scripts.unaccented, _quoted_words(segment)))):
+    other_alphabet = scripts.other_alphabet_of(segment.target_lang)
+    if other_alphabet and other_alphabet.search("".join(scripts.alphabet(text))):
+        words += [match.group() for match in other_alphabet.finditer(text)]
+    if letters:
+        in_source = scripts.alphabet(segment.source)
+        words += [letter for letter in letters.findall(text) if letter not in in_source]
+    if words:
+        quoted = set(map(scripts.unaccented, _quoted_words(segment)))
         words = [word for word in words if scripts.unaccented(word) not in quoted]
     return words + mixed
 
@@ -64,7 +67,9 @@ def strange_words(segment: Segment, text: str) -> list[str]:
 def _quoted_words(segment: Segment) -> list[str]:
     """The words of the source in a script foreign to its own language; none where they are most of it."""
     words = foreign_words(segment.source_lang, segment.source)
-    return words if 2 * sum(map(len, words)) < len(scripts.LETTER.findall(segment.source)) else []
+    if 2 * sum(map(len, words)) >= len(scripts.LETTER.findall(segment.source)):
+        return []
+    return words
 
 
 def foreign_share(target_lang: str, text: str) -> float:
@@ -135,11 +140,9 @@ def copied_runs(segment: Segment, text: str) -> list[tuple[int, Run]]:
 
     def plain(side: str) -> str:
         words = language_words(side)
-        return (
-            pattern.sub(lambda match: " " if match.group() in quoted else match.group(), words)
-            if pattern and quoted
-            else words
-        )
+        if pattern is None or not quoted:
+            return words
+        return pattern.sub(lambda match: " " if match.group() in quoted else match.group(), words)
 
     return _runs(plain(segment.source), plain(text))
 

@@ -6,6 +6,7 @@ each variant of the one has the placeholders and tags of the other's, whatever t
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
@@ -40,7 +41,7 @@ class Argument(NamedTuple):
 
 
 class IcuError(ValueError):
-    """A text is no ICU message."""
+    """A text isn't an ICU message."""
 
 
 # -- parsing
@@ -62,8 +63,10 @@ _BRACES = str.maketrans("{}<%&$\\", "⦃⦄‹٪＆＄＼")  # a quoted one is a
 
 @remembered
 def message(text: str) -> Message | None:
-    """The message that ``text`` is; ``None`` for what is no ICU message, or may be a text with plain braces."""
-    return readable(text) if "{" in text and _TYPED.search(text) else None
+    """The message that ``text`` is; ``None`` if it isn't an ICU message, or may be a text with plain braces."""
+    if "{" not in text or not _TYPED.search(text):
+        return None
+    return readable(text)
 
 
 @remembered
@@ -103,10 +106,11 @@ def _message(text: str, at: int, plural: str, depth: int) -> tuple[Message, int]
             parts.append("'")
             at += 2
         elif text[at + 1 : at + 2] in (("{", "}", "#") if plural else ("{", "}")):
-            end = at + 1
-            while (end := text.find("'", end)) >= 0 and text.startswith("''", end):
-                end += 2
-            end = len(text) if end < 0 else end
+            end = text.find("'", at + 1)
+            while end >= 0 and text.startswith("''", end):
+                end = text.find("'", end + 2)
+            if end < 0:
+                end = len(text)
             parts.append(text[at + 1 : end].replace("''", "'").translate(_BRACES))
             at = end + 1
         else:
@@ -119,7 +123,8 @@ def _message(text: str, at: int, plural: str, depth: int) -> tuple[Message, int]
 
 def _argument(text: str, at: int, depth: int) -> tuple[Argument, int]:
     """The argument whose opening brace stands before ``at``, and where it ends."""
-    if not (named := _NAME.match(text, at)):
+    named = _NAME.match(text, at)
+    if not named:
         raise IcuError(f"no name of an argument at character {at + 1}")
     name, at = named.group(1), named.end()
     if text.startswith("}", at):
@@ -134,10 +139,12 @@ def _argument(text: str, at: int, depth: int) -> tuple[Argument, int]:
         return Argument(name, kind.group(1)), at + 1
     if not text.startswith(",", at):
         raise IcuError(f"argument {name!r} is not closed")
-    return (_branches if kind.group(1) in KINDS else _style)(text, at + 1, name, kind.group(1), depth)
+    if kind.group(1) in KINDS:
+        return _branches(text, at + 1, name, kind.group(1), depth)
+    return _style(text, at + 1, name, kind.group(1))
 
 
-def _style(text: str, at: int, name: str, kind: str, depth: int) -> tuple[Argument, int]:
+def _style(text: str, at: int, name: str, kind: str) -> tuple[Argument, int]:
     """An argument with a style, which may hold braces in pairs. Patterns of dates are each language's own."""
     start, opened = at, 1
     while opened:
@@ -153,8 +160,10 @@ def _style(text: str, at: int, name: str, kind: str, depth: int) -> tuple[Argume
 
 def _in_order(style: str) -> str:
     """A skeleton of a date, ``::yMMMd``, with its fields in one order, for theirs means nothing."""
-    fields = (match.group() for match in _FIELD.finditer(style))
-    return "::" + "".join(sorted(fields)) if style.startswith("::") else style
+    if not style.startswith("::"):
+        return style
+    fields = [match.group() for match in _FIELD.finditer(style)]
+    return "::" + "".join(sorted(fields))
 
 
 def _branches(text: str, at: int, name: str, kind: str, depth: int) -> tuple[Argument, int]:
@@ -162,7 +171,8 @@ def _branches(text: str, at: int, name: str, kind: str, depth: int) -> tuple[Arg
     offset = _OFFSET.match(text, at) if kind != "select" else None
     at = offset.end() if offset else at
     branches: dict[str, Message] = {}
-    while not (closing := _CLOSING.match(text, at)):
+    closing = _CLOSING.match(text, at)
+    while not closing:
         keyword = _KEYWORD.match(text, at)
         if not keyword:
             raise IcuError(f"no keyword of {name!r} at character {at + 1}")
@@ -170,6 +180,7 @@ def _branches(text: str, at: int, name: str, kind: str, depth: int) -> tuple[Arg
             raise IcuError(f"{keyword.group(1)!r} of {name!r} comes twice")
         branches[keyword.group(1)], at = _message(text, keyword.end(), "" if kind == "select" else name, depth + 1)
         at += 1
+        closing = _CLOSING.match(text, at)
     if not branches:
         raise IcuError(f"{name!r} has no branches")
     return Argument(name, kind, offset.group(1) if offset else "", tuple(branches.items())), closing.end()
@@ -264,9 +275,15 @@ def _shown_choices(*messages: Message, few: bool = False) -> Sequence[Choice]:
 
 def _size(message: Message) -> int:
     """The characters of ``message``, about, and its branches, for they take time too."""
-    parts = (part if isinstance(part, str) else part.name for part in message)
-    inside = (1 + _size(branch) for part in message if isinstance(part, Argument) for _, branch in part.branches)
-    return sum(map(len, parts)) + sum(inside)
+    size = 0
+    for part in message:
+        if isinstance(part, str):
+            size += len(part)
+            continue
+        size += len(part.name)
+        for _, branch in part.branches:
+            size += 1 + _size(branch)
+    return size
 
 
 def _with_one_for_1(message: Message) -> Message:
@@ -275,12 +292,13 @@ def _with_one_for_1(message: Message) -> Message:
     for part in message:
         if isinstance(part, Argument) and part.branches:
             keywords = {keyword for keyword, _ in part.branches}
-            is_alone = part.kind == "plural" and not part.style and "one" not in keywords
-            branches = tuple(
-                ("one" if is_alone and keyword == "=1" else keyword, _with_one_for_1(branch))
-                for keyword, branch in part.branches
-            )
-            part = part._replace(branches=branches)
+            is_plural_without_one = part.kind == "plural" and not part.style and "one" not in keywords
+            branches = []
+            for keyword, branch in part.branches:
+                if is_plural_without_one and keyword == "=1":
+                    keyword = "one"
+                branches.append((keyword, _with_one_for_1(branch)))
+            part = part._replace(branches=tuple(branches))
         parts.append(part)
     return tuple(parts)
 
@@ -349,9 +367,11 @@ def plural_forms(lang: str, kind: str = "plural") -> frozenset[str]:
     language = language_of(lang)
     if not language or language == "und":
         return _ALL_FORMS
-    table, usual = (_CARDINALS, "one other") if kind == "plural" else (_ORDINALS, "other")
-    forms = next((forms for forms, languages in table.items() if language in languages.split()), usual)
-    return frozenset(forms.split())
+    table, usual_forms = (_CARDINALS, "one other") if kind == "plural" else (_ORDINALS, "other")
+    for forms, languages in table.items():
+        if language in languages.split():
+            return frozenset(forms.split())
+    return frozenset(usual_forms.split())
 
 
 def is_one_only_1(lang: str) -> bool:
@@ -360,52 +380,63 @@ def is_one_only_1(lang: str) -> bool:
 
 
 def form_faults(source: Message, text: Message, lang: str, before: Message | None = None) -> Iterator[str]:
-    """What is wrong with the arguments of ``text`` that choose, and with their keywords, as one in ``lang``.
+    """What is wrong with the arguments of ``text`` that choose, and with their keywords, as a message in ``lang``.
 
-    Those of a select are the source's; those of a plural the language's forms and the source's exact numbers. Of the
-    forms those may not be missing that the source has (of ordinals, the translation ``before``). ``=1`` will do for
-    ``one``, and the reverse, where these are the same; where ``one`` is said of 21 too, it needs the number.
+    A select has the keywords of the source; a plural the forms of the language and the exact numbers of the source.
+    The forms of the source may not be missing (of ordinals, those of the translation ``before``). ``=1`` replaces
+    ``one``, and the reverse, in languages where both mean the same; where ``one`` also means 21, it needs the number.
     """
-    sides = [source, text, before or ()]
+    spelled_out = {
+        argument.name for argument in arguments(text) if not _has_number(argument.name, argument.branch("one"))
+    }
     if is_one_only_1(lang):
-        sides = [_with_one_for_1(side) for side in sides]
-    known, own, old = map(_by_argument, sides)
-    wordy = {one.name for one in arguments(text) if not _has_number(one.name, one.branch("one"))}
-    yield from (f"argument {{{name}, {kind}}} is missing" for name, kind, _ in known.keys() - own.keys())
-    yield from (f"argument {{{name}, {kind}}} is not in the source" for name, kind, _ in own.keys() - known.keys())
-    for argument, occurrences in own.items():
+        source, text, before = _with_one_for_1(source), _with_one_for_1(text), _with_one_for_1(before or ())
+    in_source, in_text, in_before = _by_argument(source), _by_argument(text), _by_argument(before or ())
+    yield from (f"argument {{{name}, {kind}}} is missing" for name, kind, _ in in_source.keys() - in_text.keys())
+    yield from (
+        f"argument {{{name}, {kind}}} is not in the source" for name, kind, _ in in_text.keys() - in_source.keys()
+    )
+    for argument, occurrences in in_text.items():
         name, kind, _ = argument
-        wanted = {keyword for one in known.get(argument, ()) for keyword in one}
+        expected = frozenset[str]().union(*in_source.get(argument, ()))
+        forms = plural_forms(lang, kind)
         if kind != "select":
-            forms, kept = plural_forms(lang, kind), {keyword for one in old.get(argument, ()) for keyword in one}
-            exact = {keyword for keyword in wanted if keyword.startswith("=")}
+            forms_before = frozenset[str]().union(*in_before.get(argument, ()))
+            exact_numbers = {keyword for keyword in expected if keyword.startswith("=")}
             if kind == "plural":
-                wanted = exact | (kept | wanted) & forms
+                expected = (forms_before | expected) & forms | exact_numbers
             else:
-                wanted, forms = exact | kept & forms, forms | wanted
-        instead = {"=1"} if kind == "plural" and "one" not in wanted and name not in wordy else set()
+                forms |= expected
+                expected = forms_before & plural_forms(lang, kind) | exact_numbers
+        one_replaces_1 = kind == "plural" and "one" not in expected and name not in spelled_out
         for keywords in occurrences:
-            needed = (wanted | {"other"}) - (instead if "one" in keywords else set())
+            needed = expected | {"other"}
+            if one_replaces_1 and "one" in keywords:
+                needed -= {"=1"}
             yield from (f"{keyword!r} of {name!r} is missing" for keyword in sorted(needed - keywords))
-            for keyword in sorted(keywords - wanted - {"other"}):
+            for keyword in sorted(keywords - expected - {"other"}):
                 if kind == "select":
                     yield f"{keyword!r} of {name!r} is not in the source"
                 elif not keyword.startswith("=") and keyword not in forms:
-                    yield f"{keyword!r} of {name!r} is no {'plural' if kind == 'plural' else 'ordinal'} form of {lang}"
+                    form = "plural" if kind == "plural" else "ordinal"
+                    yield f"{keyword!r} of {name!r} is no {form} form of {lang}"
 
 
 def _has_number(name: str, message: Message) -> bool:
     """Whether the number that ``name`` counts is shown."""
-    parts = (part for part in message if isinstance(part, Argument))
-    return any(
-        part.name == name if not part.branches else any(_has_number(name, branch) for _, branch in part.branches)
-        for part in parts
-    )
+    for part in message:
+        if isinstance(part, str):
+            continue
+        if not part.branches and part.name == name:
+            return True
+        if any(_has_number(name, branch) for _, branch in part.branches):
+            return True
+    return False
 
 
 def _by_argument(message: Message) -> dict[tuple[str, str, str], list[frozenset[str]]]:
     """The keywords of each occurrence of the arguments that choose, by name, kind and offset."""
-    found: dict[tuple[str, str, str], list[frozenset[str]]] = {}
+    keywords = defaultdict[tuple[str, str, str], list[frozenset[str]]](list)
     for argument in arguments(message):
-        found.setdefault(argument[:3], []).append(frozenset(dict(argument.branches)))
-    return found
+        keywords[argument[:3]].append(frozenset(dict(argument.branches)))
+    return keywords

@@ -144,21 +144,23 @@ def new_sentences(segment: Segment, before: str, after: str) -> list[tuple[str, 
     """
     lang = segment.target_lang
     old = [sentence.strip() for sentence in paragraphs.sentences(before, lang)]
-    known, words_before = set(old), set(before.split())
-    new_texts = (
-        _new_words(sentence, words_before)
-        for sentence in map(str.strip, paragraphs.sentences(after, lang))
-        if sentence not in known
-    )
-    suspects = [(text, found) for text in new_texts if (found := other_language(segment, text))]
+    sentences_before, words_before = set(old), set(before.split())
+    suspects = []
+    for sentence in map(str.strip, paragraphs.sentences(after, lang)):
+        if sentence in sentences_before:
+            continue
+        new_words = _new_words(sentence, words_before)
+        language = other_language(segment, new_words)
+        if language:
+            suspects.append((new_words, language))
     if not suspects:
         return []
     former = Counter(other_language(segment, sentence) for sentence in old)
     if _code(lang) not in _probabilities(suspects[0][0]) and former[_code(segment.source_lang)]:
         return []  # the identifier takes this language for that of the source
     new = []
-    for sentence, found in suspects:
-        former[found] -= 1
-        if former[found] < 0:
-            new.append((sentence, found))
+    for sentence, language in suspects:
+        former[language] -= 1
+        if former[language] < 0:
+            new.append((sentence, language))
     return new

@@ -42,13 +42,15 @@ def parse_pair(pair: str) -> tuple[str, str]:
     where the place to split must be said, ``en:pt-BR`` or ``en->pt-BR``. Of several readings the one whose letter case
     follows BCP-47 wins (``en-pt-BR`` is English to Brazilian Portuguese). Raises :class:`ConfigError`.
     """
-    marks = next((marks for separator in _SEPARATORS if (marks := list(separator.finditer(pair)))), [])
-    halves = [(pair[: mark.start()].strip(), pair[mark.end() :].strip()) for mark in marks]
-    readings = {
-        (source, target): (left.replace("_", "-"), right.replace("_", "-"))
-        for left, right in halves
-        if (source := _code(left)) and (target := _code(right))
-    }
+    halves: list[tuple[str, str]] = []
+    for separator in _SEPARATORS:
+        if not halves:
+            halves = [(pair[: mark.start()].strip(), pair[mark.end() :].strip()) for mark in separator.finditer(pair)]
+    readings: dict[tuple[str, str], tuple[str, str]] = {}
+    for left, right in halves:
+        source, target = _code(left), _code(right)
+        if source and target:
+            readings[source, target] = left.replace("_", "-"), right.replace("_", "-")
     as_written = [codes for codes, written in readings.items() if codes == written]
     if len(readings) == 1 or len(as_written) == 1:
         return (as_written or list(readings))[0]
@@ -145,7 +147,8 @@ def _code_of_name(written: str) -> str | None:
     assert language is not None
     for qualifier in qualifiers.split(",") if qualifiers and not whole else ():
         plain = qualifier.strip().removesuffix(" script")
-        if script := _look_up("script", plain) or _look_up("script", f"{plain} Han"):
+        script = _look_up("script", plain) or _look_up("script", f"{plain} Han")
+        if script:
             language = language.update_dict({"script": script})
         elif region := _look_up("territory", plain):
             language = language.update_dict({"territory": region})

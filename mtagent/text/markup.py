@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import regex
 
-from mtagent.text.scripts import UNSPACED, Mark, alphabet, remembered
+from mtagent.text.scripts import UNSPACED_OR_HANGUL, Mark, alphabet, remembered
 
 # -- placeholders
 
@@ -136,7 +136,8 @@ def placeholder_pair(source: str, text: str) -> tuple[list[Mark], list[Mark]]:
             key = mark.key
             if html and key == "&amp;":
                 continue
-            if numbered and (conversion := _CONVERSION.fullmatch(key)) and not key.endswith("%"):
+            conversion = _CONVERSION.fullmatch(key) if numbered and not key.endswith("%") else None
+            if conversion:
                 position += conversion[1] is None
                 key = f"%{conversion[1] or position}${conversion[2]}"
             marks.append(mark._replace(key=key))
@@ -150,8 +151,14 @@ def _has_several_conversions(text: str) -> bool:
     """Whether ``text`` has two printf conversions, or one with a position, so that their order matters."""
     if "%" not in text:
         return False
-    conversions = [match for mark in placeholders(text) if (match := _CONVERSION.fullmatch(mark.key))]
-    return len(conversions) > 1 or any(match[1] for match in conversions)
+    conversions = 0
+    for mark in placeholders(text):
+        conversion = _CONVERSION.fullmatch(mark.key)
+        if conversion:
+            conversions += 1
+            if conversion[1]:
+                return True
+    return conversions > 1
 
 
 # -- what is the same in any language
@@ -164,7 +171,7 @@ _AT = "all|every(?:one|body)|home|night|school|sea|work"
 _LITERAL = regex.compile(
     rf"""
     (?P<path> (?<![\w.:/\\~@-]) (?:~|\.\.?)?+/[\w.-]++/[\w./-]*[\w/]
-      | (?<=[{UNSPACED}\p{{Hangul}}]) (?:~|\.\.?)?+/[A-Za-z0-9_.-]++/[A-Za-z0-9_./-]*[A-Za-z0-9_/]
+      | (?<=[{UNSPACED_OR_HANGUL}]) (?:~|\.\.?)?+/[A-Za-z0-9_.-]++/[A-Za-z0-9_./-]*[A-Za-z0-9_/]
       | (?<![A-Za-z0-9_.:/\\~@-]) (?: [A-Za-z]:\\[\w.\\-]*\w
         | (?:[A-Za-z0-9_.-]++/)*+[A-Za-z0-9_-]++(?:\.[A-Za-z0-9_-]++)*?\.(?i:7z|apk|bat|bmp|cfg|conf|cpp|css|csv|dll
           |docx?|epub|exe|gif|go|gz|html?|ico|ini|ipynb|iso|jar|java|jpe?g|jsonl?|jsx?|m4a|md|mkv|mov|mp[34]|odt|ods
@@ -301,7 +308,11 @@ def tags(text: str) -> tuple[Tag, ...]:
         attributes = _TRANSLATABLE.sub(r"\1", attributes.rstrip("/ ")).strip()
         ends = "/" if self_closed and not void else ""
         key = f"<{match['close']}{name}{' ' if attributes else ''}{attributes}{ends}>"
-        kind = "close" if match["close"] else "empty" if self_closed or void else "open"
+        kind = "open"
+        if match["close"]:
+            kind = "close"
+        elif self_closed or void:
+            kind = "empty"
         tags.append(Tag(key, *match.span(), name, kind))
     return tuple(tags)
 
@@ -326,9 +337,11 @@ def nesting_faults(tags: tuple[Tag, ...]) -> list[str]:
         elif tag.kind == "close" and not opened[tag.name]:
             faults.append(f"</{tag.name}> closes nothing")
         elif tag.kind == "close":
-            while (name := stack.pop()) != tag.name:
+            name = stack.pop()
+            while name != tag.name:
                 opened[name] -= 1
                 faults.append(f"<{name}> is not closed inside <{tag.name}>")
+                name = stack.pop()
             opened[tag.name] -= 1
     return faults + [f"<{name}> is not closed" for name in stack]
 
@@ -336,7 +349,7 @@ def nesting_faults(tags: tuple[Tag, ...]) -> list[str]:
 # -- URLs and e-mail addresses
 
 # In scripts without spaces, and in Korean, the sentence goes on right behind the URL.
-_URL_LETTER = rf"[[\p{{L}}\p{{M}}]--[{UNSPACED}\p{{Hangul}}]]"
+_URL_LETTER = rf"[[\p{{L}}\p{{M}}]--[{UNSPACED_OR_HANGUL}]]"
 _URL = regex.compile(
     rf"""
     (?<![A-Za-z0-9_]) (?: (?:https?|ftps?|file)://(?=\w) | www\.(?=\w) | (?:mailto|tel):(?=[\w+]) )

@@ -172,10 +172,17 @@ def _writings(letter: str) -> str:
         r"\\*+".join(f"u{in_json[at : at + 4]}" for at in range(0, len(in_json), 4)),
         f"x{code:02x}",
         f"&(?:amp;)*+#(?:0*+{code}|x0*+{code:x});",
-        "&(?:amp;)*+" + html.escape(letter)[1:] if html.escape(letter) != letter and letter != "&" else "",
-        "&(?:amp;)*+" if letter == "&" else "[ +]" if letter == " " else regex.escape(letter),
     ]
-    return rf"\\*+(?:{'|'.join(filter(None, ways))})"
+    in_html = html.escape(letter)
+    if letter == "&":
+        ways.append("&(?:amp;)*+")
+    elif in_html != letter:
+        ways += ["&(?:amp;)*+" + in_html[1:], regex.escape(letter)]
+    elif letter == " ":
+        ways.append("[ +]")
+    else:
+        ways.append(regex.escape(letter))
+    return rf"\\*+(?:{'|'.join(ways)})"
 
 
 def key_in(setting: str) -> str:

@@ -34,7 +34,7 @@ def stands_in(word: str, text: str) -> bool:
     return word in text and regex.search(rf"(?<![{_CASED}]){regex.escape(word)}(?![{_CASED}])", text) is not None
 
 
-class Names:
+class KeptNames:
     """The names of a document that its translation has as the source has them.
 
     A name is written with a capital inside a sentence, and never with a small letter in the document so far; it counts

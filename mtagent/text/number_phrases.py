@@ -12,11 +12,11 @@ from typing import NamedTuple
 import regex
 
 from mtagent.text.folding import fold
+from mtagent.text.scripts import has_spaces
 from mtagent.text.word_lists import word_lists
 
 _LINES: list[str] = word_lists("number_phrases")["phrases"].split("\n")
 _SAME_AS = {"nb": "no", "nn": "no"}
-_WITHOUT_SPACES = frozenset(["ja", "ko", "th", "zh"])
 _WORD = regex.compile(r"[\p{L}\p{M}]++")
 _SHORTEST_STEM = 3
 
@@ -24,7 +24,7 @@ Value = tuple[bool, float]
 """A number, or, where it begins with true, a part of one that is added to the number word beside it."""
 
 
-class Phrases(NamedTuple):
+class PhraseValues(NamedTuple):
     """What the phrases of a text say: numbers, and parts of one that are added to a number word beside them."""
 
     values: list[float]
@@ -75,40 +75,56 @@ def _values_of(word: str, lang: str) -> tuple[Value, ...]:
     return tuple(values)
 
 
-def phrases(folded: str, lang: str) -> Phrases:
+def phrases(folded: str, lang: str) -> PhraseValues:
     """What the phrases of a ``folded`` text, in the language ``lang`` (``pt``), say."""
-    found = Phrases([], [])
     table = _table(lang)
     if table is None:
-        return found
-    values: list[Value] = []
-    if lang in _WITHOUT_SPACES:
-        forms = [
-            *table.words.items(),
-            *((form, [value]) for forms in table.several_words.values() for form, value in forms),
-        ]
-        for form, its_values in forms:
-            values += its_values * folded.count(form)
+        return PhraseValues([], [])
+    if lang == "ko" or not has_spaces(lang):  # Korean joins particles and counters to its words
+        values = _values_inside(folded, table)
     else:
-        words = _WORD.findall(folded)
-        for word in words:
-            values += _values_of(word, lang)
-        for first in table.several_words.keys() & set(words):
-            plain = " ".join(words)
-            for form, value in table.several_words[first]:
-                values += [value] * f" {plain} ".count(f" {form} ")
-    for is_added, number in values:
-        (found.added if is_added else found.values).append(number)
-    return found
+        values = _values_of_words(folded, table, lang)
+    return PhraseValues(
+        values=[number for is_added, number in values if not is_added],
+        added=[number for is_added, number in values if is_added],
+    )
+
+
+def _values_inside(folded: str, table: _Table) -> list[Value]:
+    values: list[Value] = []
+    for word, its_values in table.words.items():
+        values += its_values * folded.count(word)
+    for forms in table.several_words.values():
+        for form, value in forms:
+            values += [value] * folded.count(form)
+    return values
+
+
+def _values_of_words(folded: str, table: _Table, lang: str) -> list[Value]:
+    values: list[Value] = []
+    words = _WORD.findall(folded)
+    for word in words:
+        values += _values_of(word, lang)
+    for first in table.several_words.keys() & set(words):
+        plain = f" {' '.join(words)} "
+        for form, value in table.several_words[first]:
+            values += [value] * plain.count(f" {form} ")
+    return values
 
 
 def places_of(number: float, folded: str, lang: str) -> list[tuple[int, int]]:
-    """Where single words of a ``folded`` text, in the language ``lang``, say ``number``."""
+    """The places of single words of a ``folded`` text, in the language ``lang``, that mean ``number``."""
     table = _table(lang)
     if table is None:
         return []
     value = (False, number)
-    if lang in _WITHOUT_SPACES:
-        forms = [form for form, its_values in table.words.items() if value in its_values]
-        return [match.span() for form in forms for match in regex.finditer(regex.escape(form), folded)]
-    return [match.span() for match in _WORD.finditer(folded) if value in _values_of(match.group(), lang)]
+    places = []
+    if lang == "ko" or not has_spaces(lang):
+        for form, form_values in table.words.items():
+            if value in form_values:
+                places += [match.span() for match in regex.finditer(regex.escape(form), folded)]
+        return places
+    for match in _WORD.finditer(folded):
+        if value in _values_of(match.group(), lang):
+            places.append(match.span())
+    return places

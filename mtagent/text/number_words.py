@@ -7,7 +7,7 @@ The words are data (``number_words.json``, made from ICU's tables by ``scripts/m
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
@@ -17,7 +17,7 @@ import regex
 
 from mtagent.text.folding import fold
 from mtagent.text.number_phrases import phrases, places_of
-from mtagent.text.scripts import remembered
+from mtagent.text.scripts import has_spaces, remembered
 
 
 class Readings(NamedTuple):
@@ -60,32 +60,28 @@ class Language:
     def __init__(self, code: str, data: Mapping[str, Any]) -> None:
         self.code = code
         self.conjunctions = frozenset(map(fold, data.get("and", "").split()))
-        self.values = {
-            " ".join(_TOKEN.findall(fold(phrase))): int(value)
-            for value, phrases in data.get("words", {}).items()
-            for phrase in phrases.split("|")
-        }
-        self.names = {
-            name: f"{what} {number}"
-            for what in ("month", "weekday")
-            for number, names in enumerate(data.get(f"{what}s", ()), start=1)
-            for name in names.split("|")
-        }
-        for month in filter(None, data.get("more_months", "").split("|")):
-            number, _, name = month.partition(" ")
-            self.names[name] = f"month {number}"
-        cut = ((_LAST_VOWEL.sub("", name, count=1), what) for name, what in self.names.items())
-        cases = {name: what for name, what in cut if len(name) >= 4 and name not in self.names}
-        self.cut_names = cases if code in _IN_CASES else {}
+        self.values: dict[str, int] = {}
+        """Number words, folded, and what they say."""
+        for value, phrases_of_value in data.get("words", {}).items():
+            for phrase in phrases_of_value.split("|"):
+                self.values[" ".join(_TOKEN.findall(fold(phrase)))] = int(value)
+        self.names = _numbered_names(data)
+        """Names of months and days of the week, and which they are: ``month 5``."""
+        self.cut_names = _cut(self.names) if code in _IN_CASES else {}
+        """These without the last vowel, which they lose in other cases."""
         self.names |= self.cut_names
         self.phrases = {name: data[name] for name in _PHRASES if name in data}
         self.day_parts = {half: data[half].split("|") for half in ("am", "pm", "night") if half in data}
         self.minus = (*filter(None, data.get("minus", "").split("|")), *_MINUS)
+        """Words for the minus sign."""
         self.unspaced = bool(data.get("unspaced"))
-        self.without_spaces = self.unspaced or code in ("zh", "yue")
+        """Whether the number words are looked up anywhere in a text. Those of Chinese are numerals."""
+        self.without_spaces = not has_spaces(code)
         self.magnitude_first = bool(data.get("magnitude_first"))
+        """Whether a magnitude is before its number."""
         self.characters = frozenset("".join([*self.names, *self.values]))
         self.longest = max((phrase.count(" ") + 1 for phrase in self.values), default=1)
+        """The words of the longest phrase."""
 
     def count(self, name: str, folded: str) -> int:
         """How often one of the phrases ``name`` (half, noon) stands in a folded text."""
@@ -94,13 +90,17 @@ class Language:
 
     @cached_property
     def _phrase_patterns(self) -> dict[str, regex.Pattern[str]]:
-        phrases = {**self.phrases, "evening": "|".join(self.day_parts.get("pm", []) + self.day_parts.get("night", []))}
-        edges = ("", "") if self.without_spaces else (r"(?<![\p{L}\p{M}])", r"(?![\p{L}\p{M}])")
-        return {
-            name: regex.compile("|".join(map(regex.escape, fold(forms).split("|"))).join(("(?:", ")")).join(edges))
-            for name, forms in phrases.items()
-            if forms
-        }
+        evening = "|".join(self.day_parts.get("pm", []) + self.day_parts.get("night", []))
+        patterns = {}
+        for name, forms in {**self.phrases, "evening": evening}.items():
+            if not forms:
+                continue
+            any_form = "|".join(map(regex.escape, fold(forms).split("|")))
+            if self.without_spaces:
+                patterns[name] = regex.compile(f"(?:{any_form})")
+            else:
+                patterns[name] = regex.compile(rf"(?<![\p{{L}}\p{{M}}])(?:{any_form})(?![\p{{L}}\p{{M}}])")
+        return patterns
 
     @cached_property
     def _words(self) -> str:
@@ -116,10 +116,12 @@ class Language:
     @cached_property
     def name(self) -> regex.Pattern[str]:
         """A month or a day of the week, in its own letter case, with an ending where the language has them."""
-        forms = (
-            regex.escape(name) + (r"(?=[\p{L}\p{M}]{1,3}(?![\p{L}\p{M}]))" if name in self.cut_names else "")
-            for name in sorted(self.names, key=len, reverse=True)
-        )
+        forms = []
+        for name in sorted(self.names, key=len, reverse=True):
+            form = regex.escape(name)
+            if name in self.cut_names:
+                form += r"(?=[\p{L}\p{M}]{1,3}(?![\p{L}\p{M}]))"
+            forms.append(form)
         any_form = "|".join(forms) or "(?!)"
         if self.without_spaces:
             return regex.compile(f"({any_form})")
@@ -132,12 +134,18 @@ class Language:
 
     @cached_property
     def _stems(self) -> dict[str, set[int]]:
-        stems: dict[str, set[int]] = {}
+        stems = defaultdict[str, set[int]](set)
         for word, value in self.values.items():
-            for cut in range(3 if len(word) >= 7 else 2 if len(word) >= 4 else 1):
-                if " " not in word and len(word) >= 3:
-                    stems.setdefault(word[: len(word) - cut], set()).add(value)
-        return stems
+            if " " in word or len(word) < 3:
+                continue
+            longest_ending = 0
+            if len(word) >= 7:
+                longest_ending = 2
+            elif len(word) >= 4:
+                longest_ending = 1
+            for ending in range(longest_ending + 1):
+                stems[word[: len(word) - ending]].add(value)
+        return dict(stems)
 
     @lru_cache(maxsize=4096)  # noqa: B019 - there is one Language for each code
     def word(self, token: str) -> tuple[tuple[int | str, ...], bool] | None:
@@ -148,26 +156,31 @@ class Language:
             return (self.values[token],), True
         if token in self.conjunctions:
             return (_CONJUNCTION,), True
-        shortest = 2 if self.code == "ko" else 5
-        if shortest <= len(token) <= _LONGEST_WORD and (match := self._compound.fullmatch(token)):
-            pieces: list[tuple[int, int | str]] = [
-                (start, self.values[word]) for start, word in _captures(match, "word")
-            ]
-            pieces += [(start, _CONJUNCTION) for start, _ in _captures(match, "link")]
-            return tuple(value for _, value in sorted(pieces, key=lambda piece: piece[0])), True
+        shortest_compound = 2 if self.code == "ko" else 5
+        compound = self._compound.fullmatch(token) if len(token) >= shortest_compound else None
+        if compound:
+            values_by_start: dict[int, int | str] = dict.fromkeys(compound.starts("link"), _CONJUNCTION)
+            for start, word in zip(compound.starts("word"), compound.captures("word"), strict=True):
+                values_by_start[start] = self.values[word]
+            return tuple(values_by_start[start] for start in sorted(values_by_start)), True
         if prefix := _PREFIXES.get(self.code):
             bare = prefix.sub("", token)
             if bare != token and bare in self.values:
                 link = (_CONJUNCTION,) if token[0] in "وו" else ()
                 return (*link, self.values[bare]), True
-        return None if self.code in _NOT_INFLECTED else self._inflected(token)
+        if self.code in _NOT_INFLECTED:
+            return None
+        return self._inflected(token)
 
     def _inflected(self, token: str) -> tuple[tuple[int | str, ...], bool] | None:
-        """The value of the one number word that ``token`` begins with, but for an ending: dreitägig, пятилетний."""
-        for stem in (token[:size] for size in range(len(token), 2, -1)):
-            values = self._stems.get(stem)
-            if values and (len(stem) >= 4 or len(token) - len(stem) < 4):
-                return ((next(iter(values)),), False) if len(values) == 1 else None
+        """The value of the one number word that ``token`` begins with, without an ending: dreitägig, пятилетний."""
+        for size in range(len(token), 2, -1):
+            values = self._stems.get(token[:size])
+            if not values or (size < 4 and len(token) - size >= 4):
+                continue
+            if len(values) > 1:
+                return None
+            return tuple(values), False
         return None
 
     def sequences(self, text: str) -> Iterator[tuple[list[int | str], bool]]:
@@ -182,7 +195,7 @@ class Language:
         index = 0
         while index < len(tokens):
             values: tuple[int | str, ...] | None = None
-            known = True
+            is_certain = True
             for size in range(min(self.longest, len(tokens) - index), 1, -1):
                 phrase = " ".join(tokens[index : index + size])
                 if phrase in self.values:
@@ -193,15 +206,20 @@ class Language:
                 has_mark = index + 1 < len(tokens) and tokens[index + 1][0] in "'’"
                 word = (has_mark and self.elided(tokens[index])) or self.word(tokens[index])
                 if word:
-                    values, known = word
-            if values is None or (not run and (values == (_CONJUNCTION,) or (after_digits and _is_power(values[0])))):
+                    values, is_certain = word
+            begins_none = (
+                not run
+                and values is not None
+                and (values == (_CONJUNCTION,) or (after_digits and _is_power(values[0])))
+            )
+            if values is None or begins_none:
                 if run:
                     yield run, certain
                 run, certain = [], True
                 after_digits = tokens[index][-1].isdecimal()
             else:
                 run += values
-                certain = certain and known
+                certain = certain and is_certain
                 after_digits = False
             index += size
         if run:
@@ -209,24 +227,41 @@ class Language:
 
     def elided(self, token: str) -> tuple[tuple[int | str, ...], bool] | None:
         """The number word of Italian that ``token`` is without its last vowel: trent'anni."""
-        whole = (self.word(token + vowel) for vowel in "aeio") if self.code == "it" else ()
-        return next((word for word in whole if word and word[1]), None)
+        if self.code != "it":
+            return None
+        for vowel in "aeio":
+            word = self.word(token + vowel)
+            if word and word[1]:
+                return word
+        return None
 
     def and_a_half(self, folded: str) -> list[int]:
         """The numbers that are joined with a half: zweieinhalb, tweeënhalf."""
         if self.code not in _JOINED_HALF:
             return []
-        words = map(self.word, _JOINED_HALF[self.code].findall(folded))
-        return [word[0][0] for word in words if word and word[1] and isinstance(word[0][0], int)]
+        numbers = []
+        for spelled in _JOINED_HALF[self.code].findall(folded):
+            word = self.word(spelled)
+            if not word:
+                continue
+            (number, *_), is_certain = word
+            if is_certain and isinstance(number, int):
+                numbers.append(number)
+        return numbers
 
     def half_hours(self, folded: str) -> Iterator[tuple[int, bool]]:
         """The hours that half hours lead to (halb neun), and whether they are certain."""
-        if pattern := self._phrase_patterns.get("half_to"):
-            for match in pattern.finditer(folded):
-                beside = _NEXT_TOKEN.match(folded, match.end())
-                word = self.word(beside[1]) if beside else None
-                if word and len(word[0]) == 1 and isinstance(word[0][0], int) and 0 < word[0][0] <= _NOON:
-                    yield word[0][0], word[1]
+        pattern = self._phrase_patterns.get("half_to")
+        if not pattern:
+            return
+        for match in pattern.finditer(folded):
+            beside = _NEXT_TOKEN.match(folded, match.end())
+            word = self.word(beside[1]) if beside else None
+            if not word or len(word[0]) > 1:
+                continue
+            (hour,), is_certain = word
+            if isinstance(hour, int) and 0 < hour <= _NOON:
+                yield hour, is_certain
 
     @cached_property
     def _magnitudes(self) -> dict[str, int]:
@@ -235,20 +270,46 @@ class Language:
         return {**long, **powers} if self.code not in _NOT_INFLECTED else powers
 
     def magnitude(self, word: str) -> int:
-        """The power of ten that ``word`` multiplies a number with (million: 1,000,000); 0 = it is no such word."""
+        """The power of ten that ``word`` multiplies a number with (million: 1,000,000); 0 for other words."""
         folded = fold(word)
-        shortest = 2 if self.unspaced else len(folded) if self.code in _NOT_INFLECTED else max(4, len(folded) - 3)
-        sizes = (len(folded), *range(len(folded) - 1, shortest - 1, -1))
-        return next((self._magnitudes[folded[:size]] for size in sizes if folded[:size] in self._magnitudes), 0)
+        if folded in self._magnitudes:
+            return self._magnitudes[folded]
+        if self.unspaced:
+            shortest = 2
+        elif self.code in _NOT_INFLECTED:
+            return 0
+        else:
+            shortest = max(4, len(folded) - 3)
+        for size in range(len(folded) - 1, shortest - 1, -1):
+            if folded[:size] in self._magnitudes:
+                return self._magnitudes[folded[:size]]
+        return 0
+
+
+def _numbered_names(data: Mapping[str, Any]) -> dict[str, str]:
+    numbered = {}
+    for kind in ("month", "weekday"):
+        for number, names in enumerate(data.get(f"{kind}s", ()), start=1):
+            for name in names.split("|"):
+                numbered[name] = f"{kind} {number}"
+    for month in filter(None, data.get("more_months", "").split("|")):
+        number_in_digits, _, name = month.partition(" ")
+        numbered[name] = f"month {number_in_digits}"
+    return numbered
+
+
+def _cut(names: Mapping[str, str]) -> dict[str, str]:
+    cut_names = {}
+    for name, numbered in names.items():
+        cut_name = _LAST_VOWEL.sub("", name, count=1)
+        if len(cut_name) >= 4 and cut_name not in names:
+            cut_names[cut_name] = numbered
+    return cut_names
 
 
 def _is_power(value: int | str) -> bool:
-    """Whether it is a hundred, a thousand, a million …, which stand behind a number."""
+    """Whether it is a hundred, a thousand, a million …, which follow a number."""
     return isinstance(value, int) and value >= 100 and str(value).strip("0") == "1"
-
-
-def _captures(match: regex.Match[str], group: str) -> list[tuple[int, str]]:
-    return list(zip(match.starts(group), match.captures(group), strict=True))
 
 
 def compose(parts: Iterable[int | str]) -> list[int]:
@@ -314,9 +375,9 @@ def han_value(numeral: str) -> int:
     for part in _HAN_PART.findall(numeral):
         if part[0] in _HAN_DIGITS:
             digits = [_HAN_DIGITS[character] for character in part]
-            digit = (
-                digits[-1] if len(digits) == 2 and digits[-1] else int("".join(map(str, digits)))
-            )  # 七八十, 一五〇万
+            digit = int("".join(map(str, digits)))  # 一五〇万
+            if len(digits) == 2 and digits[-1]:  # 七八十: seventy or eighty
+                digit = digits[-1]
             continue
         power = _HAN_POWERS[part]
         if power >= 10**4:

@@ -18,7 +18,7 @@ import regex
 from mtagent.text.alignment import difference, match, shared_ends
 from mtagent.text.checks import is_ended
 from mtagent.text.paragraphs import blocks, ends_sentence, sentences
-from mtagent.text.scripts import UNSPACED_LETTER, letters, word_pattern, words
+from mtagent.text.scripts import UNSPACED_LETTER, letters, remembered, word_pattern, words
 from mtagent.text.sentence_pairs import Pair, names, pairs
 
 STRICTNESS = 0.0
@@ -88,17 +88,30 @@ def loss_evidence(
     return max((stretch.evidence for stretch in losses(source, before, after, target_lang, nearest)), default=-inf)
 
 
-def losses(source: str, before: str, after: str, lang: str, nearest: Nearest | None = None) -> Iterator[Stretch]:
+def losses(source: str, before: str, after: str, lang: str, nearest: Nearest | None = None) -> tuple[Stretch, ...]:
     """Every stretch of ``before`` that may be missing in ``after``.
 
     The evidence for one whose words ``after`` has is at most 0.
     """
+    if nearest is None:
+        return _losses_by_words(source, before, after, lang)
+    return _losses(source, before, after, lang, nearest)
+
+
+@remembered
+def _losses_by_words(source: str, before: str, after: str, lang: str) -> tuple[Stretch, ...]:
+    # The guard, its doubts and the hints ask about the same texts. A function of the user's is called each time.
+    return _losses(source, before, after, lang, None)
+
+
+def _losses(source: str, before: str, after: str, lang: str, nearest: Nearest | None) -> tuple[Stretch, ...]:
     words_kept = WordsKept(source, before, after, lang)
+    stretches = []
     for stretch in _stretches(source, before, after, lang, nearest):
         if stretch.evidence > 0 and (words_kept.has_words_of(stretch.text) or words_kept.has_order_of(stretch.text)):
-            yield stretch._replace(evidence=0.0)
-        else:
-            yield stretch
+            stretch = stretch._replace(evidence=0.0)
+        stretches.append(stretch)
+    return tuple(stretches)
 
 
 class WordsKept:
@@ -191,7 +204,7 @@ def _stretches(source: str, before: str, after: str, lang: str, nearest: Nearest
             yield from weighed(cut_or_missing(*texts, lang, blocks=len(old)), *texts, lang, nearest)
         return
     if len(old) > 1 and not small:
-        for stretch in Comparison(Units(source, original), Units(before, old), Units(after, new)).missing():
+        for stretch in Alignment(Units(source, original), Units(before, old), Units(after, new)).missing():
             yield stretch._replace(evidence=stretch.evidence + PARAGRAPH)
     yield from weighed(cut_or_missing(source, before, after, lang), source, before, after, lang, nearest)
 
@@ -366,7 +379,7 @@ class Gap(NamedTuple):
         return max(0, self.removed - self.added)
 
 
-class Comparison:
+class Alignment:
     """A text before and after, aligned, with the sums that make a look at any unit cheap."""
 
     def __init__(self, source: Units, before: Units, after: Units) -> None:
@@ -512,7 +525,7 @@ class Shortage(NamedTuple):
     short_several: float
     """``short``, at least 0, where they are."""
     by_words: float
-    """The strongest evidence of :class:`Comparison`."""
+    """The strongest evidence of :class:`Alignment`."""
 
 
 SHORTAGE_WEIGHTS = Shortage(6.3, 4.3, 0.2, 1.1, 2.2, 2.6, -3.8, 0.35)
@@ -531,8 +544,8 @@ def missing_sentences(source: str, before: str, after: str, lang: str, blocks: i
         Units(before, sentences(before, lang)),
         Units(after, sentences(after, lang)),
     )
-    comparison = Comparison(*units)
-    by_words = list(comparison.missing())
+    alignment = Alignment(*units)
+    by_words = list(alignment.missing())
     found = pairs(source, before, after, lang)
     if not found:
         return by_words
@@ -565,7 +578,7 @@ def missing_sentences(source: str, before: str, after: str, lang: str, blocks: i
     if not missing:
         return by_words
     strongest = max(stretch.evidence for stretch, _ in missing)
-    bare = comparison.bare_gap
+    bare = alignment.bare_gap
     if bare and bare.evidence > max(0.0, strongest):
         return [bare]
     # The whole text is short of one sentence, so that all the others seem short too.

@@ -45,6 +45,10 @@ UNSPACED = "".join(rf"\p{{{script}}}" for script in UNSPACED_SCRIPTS) + "ーｰ"
 
 Also the long vowel of kana, which Unicode counts as common to all scripts.
 """
+UNSPACED_OR_HANGUL = UNSPACED + r"\p{Hangul}"
+"""The same with Hangul: Korean puts spaces, but joins particles and counters to its words."""
+CHINESE_OR_JAPANESE = r"[\p{Han}\p{Hiragana}\p{Katakana}ー]"
+"""A pattern of one character of Chinese or Japanese, whose punctuation is full-width."""
 _MIXED_SCRIPTS = {
     "Jpan": ("Hani", "Hira", "Kana"),
     "Hrkt": ("Hira", "Kana"),
@@ -53,6 +57,8 @@ _MIXED_SCRIPTS = {
     "Hant": ("Hani", "Bopo"),
     "Hanb": ("Hani", "Bopo"),
 }
+WITHOUT_FINAL_MARKS = frozenset({"Thai", "Laoo"})
+"""The scripts that end a sentence with a space."""
 _RIGHT_TO_LEFT = frozenset({"Arab", "Hebr", "Thaa", "Syrc", "Nkoo", "Adlm"})
 IN_SEVERAL_SCRIPTS = frozenset(
     ["az", "bs", "kk", "ks", "ku", "ky", "mn", "ms", "pa", "sd", "sr", "tg", "tk", "tt", "ug", "uz", "yue"]

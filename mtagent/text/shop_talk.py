@@ -77,7 +77,10 @@ def denies(source: str) -> bool:
 
 def says_unchanged(text: str) -> bool:
     """Whether ``text`` says of itself, and next to nothing else, that it needs no change or has no mistake."""
-    if len(text) > _LONGEST_BARE or not (denied := list(_NOT.finditer(text))):
+    if len(text) > _LONGEST_BARE:
+        return False
+    denied = list(_NOT.finditer(text))
+    if not denied:
         return False
     about = {name: list(ABOUT[name].finditer(text)) for name in ("change", "mistake", "need", "wording")}
     if not about["change"] and not about["mistake"]:

@@ -22,29 +22,29 @@ MOST_PLACES = 1_000  # a span that occurs more often is ambiguous; bounds the wo
 _FEW = 20_000_000  # needles x characters up to which one search per needle is faster than one scan for all
 
 
-class Place(NamedTuple):
+class TextRange(NamedTuple):
     """Code points ``start`` to ``end`` (exclusive)."""
 
     start: int
     end: int
 
 
-class Finding(NamedTuple):
+class Location(NamedTuple):
     """The places that a span may mean; ``certain`` if it is one and means it. ``why`` explains what is not."""
 
-    places: tuple[Place, ...]
+    places: tuple[TextRange, ...]
     certain: bool
     why: str = ""
     by_context: bool = False
 
 
-def find_spans(text: str, errors: Iterable[ErrorSpan]) -> list[Finding]:
+def find_spans(text: str, errors: Iterable[ErrorSpan]) -> list[Location]:
     """Locate each error's ``text`` in ``text``, in time linear in the text and the number of errors."""
     errors = list(errors)
-    findings = View(text).find(errors)
-    unsure = [i for i, finding in enumerate(findings) if not finding.certain]
+    locations = View(text).find(errors)
+    unsure = [i for i, location in enumerate(locations) if not location.certain]
     if not unsure:
-        return findings
+        return locations
     view = normalised(text)
     alike_errors = [
         errors[i].model_copy(
@@ -61,12 +61,12 @@ def find_spans(text: str, errors: Iterable[ErrorSpan]) -> list[Finding]:
     for i, alike in zip(unsure, view.find(alike_errors), strict=True):
         # A span that stands only inside words as it is written may be one word in another case; but not one or two
         # letters: "t" in "ist" does not mean the T of "T-Shirt".
-        exact = findings[i].places
+        exact = locations[i].places
         inside_words = not any(on_word_boundaries(text, place) for place in exact)
         is_whole_word = alike.certain and inside_words and len(errors[i].text) > 2
         if not exact or alike.by_context or is_whole_word:
-            findings[i] = alike._replace(places=tuple(view.original(place) for place in alike.places))
-    return findings
+            locations[i] = alike._replace(places=tuple(view.original(place) for place in alike.places))
+    return locations
 
 
 class View:
@@ -74,57 +74,58 @@ class View:
 
     def __init__(self, text: str, starts: Sequence[int] = (), ends: Sequence[int] = ()) -> None:
         self.text, self._starts, self._ends = text, starts, ends
-        self._places: dict[str, tuple[list[Place], list[Place]]] = {}
+        self._places: dict[str, tuple[list[TextRange], list[TextRange]]] = {}
 
-    def original(self, place: Place) -> Place:
+    def original(self, place: TextRange) -> TextRange:
         """``place`` in the text that this normalised one was made of: whole characters."""
         start = self._starts[place.start]
-        return Place(start, start if place.start == place.end else self._ends[place.end - 1])
+        return TextRange(start, start if place.start == place.end else self._ends[place.end - 1])
 
-    def find(self, errors: Sequence[ErrorSpan]) -> list[Finding]:
+    def find(self, errors: Sequence[ErrorSpan]) -> list[Location]:
         """What each of ``errors`` may mean in this text."""
         contexts = [_with_context(error) for error in errors]
         needles = {needle for context in contexts for needle, _ in context} | {error.text for error in errors}
         starts = occurrences(self.text, needles)
-        return [self._finding(error, context, starts) for error, context in zip(errors, contexts, strict=True)]
+        return [self._location(error, context, starts) for error, context in zip(errors, contexts, strict=True)]
 
-    def _finding(self, error: ErrorSpan, context: list[tuple[str, int]], starts: dict[str, list[int]]) -> Finding:
+    def _location(self, error: ErrorSpan, context: list[tuple[str, int]], starts: dict[str, list[int]]) -> Location:
         span = error.text
         if not span:
-            return Finding((), False, "the span is empty")
+            return Location((), False, "the span is empty")
         if not self._starts and error.start is not None and self.text[error.start : error.end] == span:
-            return Finding((Place(error.start, error.start + len(span)),), True)
+            return Location((TextRange(error.start, error.start + len(span)),), True)
         if span not in self._places:  # worked out once for spans that come again
-            places = [place for at in starts[span] if self._is_aligned(place := Place(at, at + len(span)))]
+            candidates = [TextRange(start, start + len(span)) for start in starts[span]]
+            places = [place for place in candidates if self._is_aligned(place)]
             self._places[span] = places, [place for place in places if on_word_boundaries(self.text, place)]
         everywhere, whole = self._places[span]
         if not everywhere:
-            return Finding((), False, "the span is not in the text")
+            return Location((), False, "the span is not in the text")
         hinted = self._by_context(span, context, starts)
         if len(hinted) == 1:
-            return Finding(tuple(hinted), True, by_context=True)
+            return Location(tuple(hinted), True, by_context=True)
         if hinted:
             everywhere, whole = hinted, [place for place in hinted if on_word_boundaries(self.text, place)]
         if len(whole) == 1 and len(starts[span]) < MOST_PLACES:
-            return Finding(tuple(whole), True)
+            return Location(tuple(whole), True)
         if not whole and len(everywhere) == 1 and _is_stem(self.text, everywhere[0], error.suggestion):
-            return Finding(tuple(everywhere), True)
+            return Location(tuple(everywhere), True)
         if not whole:
-            return Finding(
+            return Location(
                 tuple(everywhere), False, "the span stands only inside words, and no context says it is meant"
             )
-        return Finding(tuple(whole), False, f"the span stands in {len(whole)} places")
+        return Location(tuple(whole), False, f"the span stands in {len(whole)} places")
 
-    def _by_context(self, span: str, context: list[tuple[str, int]], starts: dict[str, list[int]]) -> list[Place]:
+    def _by_context(self, span: str, context: list[tuple[str, int]], starts: dict[str, list[int]]) -> list[TextRange]:
         """The places with the context on both sides; if there are none, with the context on either.
 
         An edge inside a word counts only where the context on that side was found.
         """
-        both, either = set[Place](), set[Place]()
+        both, either = set[TextRange](), set[TextRange]()
         for needle, shift in context:
             left, right = shift > 0, len(needle) - shift > len(span)
             for at in starts[needle]:
-                place = Place(at + shift, at + shift + len(span))
+                place = TextRange(at + shift, at + shift + len(span))
                 torn = (not left and inside_word(self.text, place.start)) or (
                     not right and inside_word(self.text, place.end)
                 )
@@ -132,7 +133,7 @@ class View:
                     (both if left and right else either).add(place)
         return sorted(both or either)
 
-    def _is_aligned(self, place: Place) -> bool:
+    def _is_aligned(self, place: TextRange) -> bool:
         """Whether ``place`` cuts no character of the original: "ß" is "ss" in a normalised view, and no half of it."""
         return not self._starts or all(at == 0 or self._starts[at] != self._starts[at - 1] for at in place)
 
@@ -197,7 +198,7 @@ _SKIN_TONES = frozenset(map(chr, range(0x1F3FB, 0x1F400)))
 _UNSPACED = regex.compile(f"[{UNSPACED}]")
 
 
-def on_word_boundaries(text: str, place: Place) -> bool:
+def on_word_boundaries(text: str, place: TextRange) -> bool:
     """Whether neither edge of ``place`` lies inside a word; always true between letters of unspaced scripts."""
     return not (inside_word(text, place.start) or inside_word(text, place.end))
 
@@ -224,7 +225,7 @@ _CLITICS = regex.compile(
 )
 
 
-def _is_stem(text: str, place: Place, suggestion: str | None) -> bool:
+def _is_stem(text: str, place: TextRange, suggestion: str | None) -> bool:
     """Whether ``place`` is a word without the Korean particle behind it, or the Arabic or Hebrew clitics before it.
 
     A ``suggestion`` that has the particle or the clitic itself would double it, and an empty one leave it alone.

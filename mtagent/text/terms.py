@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Literal, NamedTuple, Protocol
 
 import regex
-from rapidfuzz.distance import Levenshtein
+from rapidfuzz.distance import Levenshtein, Prefix
 
 from mtagent.records import Segment, Term
 from mtagent.text.scripts import SPACED_LETTER, UNSPACED, Mark, language_of, remembered
@@ -178,17 +178,9 @@ def _alternates(term: str, word: str, lang: str) -> bool:
         consonants = _WEAK_AR.sub("", term)
         if len(consonants) < _LOST or consonants != _WEAK_AR.sub("", word):
             return False
-        kinds = (
-            (other, "of feminines" if one[-1] in "ةه" else "of three letters" if len(one) == _SHORTEST else "of others")
-            for one, other in ((term, word), (word, term))
-        )
-        return any(_PLURALS_AR[kind].fullmatch(plural) for plural, kind in kinds)
+        return _is_plural_ar(term, word) or _is_plural_ar(word, term)
     if lang == "nl":
-        return any(
-            (match := _OPEN_NL.fullmatch(one))
-            and (match[1] or "") + 2 * match[2] + {"v": "f", "z": "s"}.get(match[3], match[3]) == other
-            for one, other in ((term, word), (word, term))
-        )
+        return _with_closed_syllable(term) == word or _with_closed_syllable(word) == term
     if lang == "fi":
         return _finnish(term) == _finnish(word) and len(term) <= _SHORT
     if lang in _GERMANIC and _plain(term) == _plain(word):  # man, män
@@ -196,12 +188,35 @@ def _alternates(term: str, word: str, lang: str) -> bool:
     return lang == "es" and word in (term.removesuffix("z") + "ces", term.removesuffix("ces") + "z")
 
 
+def _is_plural_ar(singular: str, word: str) -> bool:
+    """Whether ``word`` has the form of a broken plural of ``singular``."""
+    if singular[-1] in "ةه":
+        pattern = _PLURALS_AR["of feminines"]
+    elif len(singular) == _SHORTEST:
+        pattern = _PLURALS_AR["of three letters"]
+    else:
+        pattern = _PLURALS_AR["of others"]
+    return pattern.fullmatch(word) is not None
+
+
+def _with_closed_syllable(word: str) -> str | None:
+    """The Dutch word that ``word`` may be an inflected form of: bomen, boom; brieven, brief."""
+    match = _OPEN_NL.fullmatch(word)
+    if match is None:
+        return None
+    beginning, vowel, consonant = match.group(1, 2, 3)
+    return (beginning or "") + 2 * vowel + {"v": "f", "z": "s"}.get(consonant, consonant)
+
+
 def _finnish(word: str) -> str:
     """The stem of a short Finnish word: puu and puissa, käsi and kädet, katu and kadut."""
     stem = _FINNISH_ENDING.sub("", word)
-    stem = regex.sub(r"(?<=[aeouyäö])i$", "", stem) if stem != word else stem
+    if stem != word:
+        stem = regex.sub(r"(?<=[aeouyäö])i$", "", stem)
     stem = regex.sub(r"([aeouyäö])\1$|ie$|uo$|yö$", lambda match: match[0][-1], stem)
-    return regex.sub(r"si$", "ti", stem).replace("d", "t").rstrip("ie") if len(stem) > _LOST else stem
+    if len(stem) <= _LOST:
+        return stem
+    return regex.sub(r"si$", "ti", stem).replace("d", "t").rstrip("ie")
 
 
 @lru_cache(maxsize=65_536)
@@ -218,34 +233,36 @@ def same_word(term: str, word: str, lang: str, *, loose: bool = False) -> bool:
         return False
     if lang in _UNINFLECTED or not lang or not (_LETTERS.fullmatch(term) and _LETTERS.fullmatch(word)):
         return False
-    return any(
-        _is_form(one, other, lang, loose) or (loose and _alternates(one, other, lang))
-        for one in _variants(term, lang)
-        for other in _variants(word, lang)
-    )
+    for term_variant in _variants(term, lang):
+        for word_variant in _variants(word, lang):
+            if _is_form(term_variant, word_variant, lang, loose):
+                return True
+            if loose and _alternates(term_variant, word_variant, lang):
+                return True
+    return False
 
 
 def _is_form(term: str, word: str, lang: str, loose: bool) -> bool:
     if term == word:
         return True
-    start, other = _plain(term), _plain(word)
-    pairs = enumerate(zip(start, other, strict=False))
-    shared = next((place for place, (one, its) in pairs if one != its), min(len(start), len(other)))
-    lost, added = start[shared:], other[shared:]
+    plain_term, plain_word = _plain(term), _plain(word)
+    shared = Prefix.similarity(plain_term, plain_word)
+    lost, added = plain_term[shared:], plain_word[shared:]
     if shared < _SHORTEST or len(lost) > _LOST:
         return False
-    if loose and lang in _FUSED and not lost and len(start) > _SHORTEST:  # файл, файловый
+    if loose and lang in _FUSED and not lost and len(plain_term) > _SHORTEST:  # файл, файловый
         return True
-    if lang in _SLAVIC and not lost and start[-1] in _VOWEL:  # страна, страна|х
-        lost, added = start[-1], start[-1] + added
+    if lang in _SLAVIC and not lost and plain_term[-1] in _VOWEL:  # страна, страна|х
+        lost, added = plain_term[-1], plain_term[-1] + added
     if lang in _CHANGES and _CHANGES[lang].fullmatch(f"{lost}>{added}"):
         return True
     stem, other_stem = _stem(term, lang), _stem(word, lang)
     if stem is None or other_stem is None:
         return (loose or lang not in _CHANGES) and bool(_NOT_KNOWN.fullmatch(f"{lost}>{added}"))
     if stem == other_stem or (lang in _CHAINING and other_stem == term):
-        likely = lang not in _ENDINGS or all(map(_ENDINGS[lang].fullmatch, (lost, added)))
-        return likely if not loose else lang not in _FUSED or len(added) <= _MOST_ADDED_IF_FUSED
+        if loose:
+            return lang not in _FUSED or len(added) <= _MOST_ADDED_IF_FUSED
+        return lang not in _ENDINGS or all(map(_ENDINGS[lang].fullmatch, (lost, added)))
     if lang in _CHAINING and len(stem) >= _SURE_STEM and Levenshtein.distance(stem, other_stem) <= 1:
         return True  # sopimus, sopimuks|en
     return loose and shared > _SHORTEST and len(lost) > 0 and 0 < len(added) <= _LOST
@@ -273,12 +290,13 @@ _SPELT_ALIKE = str.maketrans("’ʼ‐‑", "''--")
 
 
 class Word(NamedTuple):
-    """A word of a text, and what stands before it, all white space being alike."""
+    """A word of a text."""
 
     text: str
     start: int
     end: int
     gap: str
+    """What is between it and the word before; all white space is one space."""
 
 
 def words_of(text: str) -> tuple[Word, ...]:
@@ -314,11 +332,13 @@ def stands_at(
     """Whether forms of the words of ``term`` follow each other from ``words[place]`` on."""
     if place + len(term) > len(words):
         return False
-    for index, wanted in enumerate(term):
+    for index, word_of_term in enumerate(term):
         word = words[place + index]
-        if (index and word.gap != wanted.gap) or not same_word(wanted.text, word.text, lang, loose=loose):
+        if index and word.gap != word_of_term.gap:
             return False
-        if case_sensitive and not _same_case(wanted.text, word.text):
+        if not same_word(word_of_term.text, word.text, lang, loose=loose):
+            return False
+        if case_sensitive and not _same_case(word_of_term.text, word.text):
             return False
     return True
 
@@ -365,12 +385,14 @@ def occurrences(
         return []
     matches = _as_written(term, case_sensitive, suffixes).finditer(text)
     marks = {match.start(): Mark(match.group(), *match.span()) for match in matches}
-    if lang and (wanted := words_of_term(term)):
+    term_words = words_of_term(term) if lang else ()
+    if term_words:
         words = _words_of_text(text)
         for place, word in enumerate(words):
-            exact = case_sensitive
-            if word.start not in marks and stands_at(wanted, words, place, lang, case_sensitive=exact, loose=loose):
-                end = words[place + len(wanted) - 1].end
+            if word.start in marks:
+                continue
+            if stands_at(term_words, words, place, lang, case_sensitive=case_sensitive, loose=loose):
+                end = words[place + len(term_words) - 1].end
                 marks[word.start] = Mark(text[word.start : end], word.start, end)
     return [marks[start] for start in sorted(marks)]
 

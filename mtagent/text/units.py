@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import regex
 
-from mtagent.text.scripts import UNSPACED, language_of, remembered
+from mtagent.text.scripts import UNSPACED, UNSPACED_OR_HANGUL, language_of, remembered
 from mtagent.text.word_lists import word_lists
 
 _LISTS = word_lists("units")
@@ -77,7 +77,7 @@ def _add_form(form: str, lang: str, unit: str) -> None:
 
 
 _read_tables()
-_IS_UNSPACED = regex.compile(rf"[{UNSPACED}\p{{Hangul}}℃℉％￥㎡㎥]")
+_IS_UNSPACED = regex.compile(rf"[{UNSPACED_OR_HANGUL}℃℉％￥㎡㎥]")
 _UNSPACED = "|".join(map(regex.escape, sorted(filter(_IS_UNSPACED.match, _EXACT), key=len, reverse=True)))
 
 
@@ -100,7 +100,7 @@ def _power_words() -> str:
 
 _SPACE = r"[ \u00a0\u202f]"
 _POWER_BEHIND = rf"[²³]|\^?[23](?![\d\p{{L}}]|[.,]\d)|{_SPACE}(?i:{_power_words()})(?![\p{{L}}\p{{M}}])"
-_WORD = rf"(?:(?![{UNSPACED}\p{{Hangul}}])[\p{{L}}\p{{M}}])++"
+_WORD = rf"(?:(?![{UNSPACED_OR_HANGUL}])[\p{{L}}\p{{M}}])++"
 _HAN_NUMERAL = "一二三四五六七八九十百千万亿萬億两兩几半数"
 _BEHIND = regex.compile(
     rf"""
@@ -134,10 +134,13 @@ def quantities(text: str, lang: str = "", named: frozenset[str] = frozenset()) -
     quantities: dict[int, Quantity] = {}
     for match in _BEHIND.finditer(text):
         start, end = match.span("unit")
-        if units := _units_at(match, lang):
-            quantities[start] = Quantity(*_likeliest(units, named), start, end)
-        if units and match["per"] and (below := units_of(match["per"], lang)):
-            unit, kind = _likeliest(below, named)
+        units = _units_at(match, lang)
+        if not units:
+            continue
+        quantities[start] = Quantity(*_likeliest(units, named), start, end)
+        divisors = units_of(match["per"], lang) if match["per"] else ()
+        if divisors:
+            unit, kind = _likeliest(divisors, named)
             start, end = match.span("per")
             quantities[start] = Quantity(f"/{unit}", f"/{kind}", start, end)
     for match in _BEFORE.finditer(text):
@@ -228,7 +231,7 @@ _NAMED = regex.compile(
 
 
 _DIGIT = regex.compile(r"\d")
-_PLAIN_WORD = regex.compile(rf"[[\p{{L}}\p{{M}}]--[{UNSPACED}\p{{Hangul}}]]++", flags=regex.V1)
+_PLAIN_WORD = regex.compile(rf"[[\p{{L}}\p{{M}}]--[{UNSPACED_OR_HANGUL}]]++", flags=regex.V1)
 _SIGN = regex.compile(rf"[%％٪‰℃℉$€£¥￥₹₴₽₩₺₪฿₫₱Ω°º㎡㎥²³]|{_UNSPACED}")
 _FIRST_OF_PHRASES = frozenset(
     _PLAIN_WORD.findall(phrase)[0]

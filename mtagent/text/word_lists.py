@@ -20,6 +20,11 @@ def alternatives(lines: str) -> str:
     return "|".join(lines.strip().split("\n"))
 
 
+def words_by_language(table: dict[str, str]) -> dict[str, frozenset[str]]:
+    """A table of words by language, which white space separates, as sets."""
+    return {lang: frozenset(words.split()) for lang, words in table.items()}
+
+
 def words_or_parts(lists: dict[str, str]) -> str:
     """A regular expression of whole ``words``, and of ``parts`` of a text if there are any."""
     pattern = rf"\b(?:{alternatives(lists['words'])})\b"
