@@ -357,7 +357,7 @@ def test_the_paper_preset_shows_source_translation_and_the_proofreaders_domain_a
 @pytest.mark.parametrize(
     ("options", "complaint"),
     [
-        ("--context 2", "context: is 2, and the preset paper shows no neighbouring segments"),
+        ("--context 2", "context: is 2, but like the papers the preset paper shows no neighbouring segments"),
         ("--glossary terms.tsv", "glossary: terms.tsv has no effect: the preset paper shows no terms"),
         ("--keep keep.txt", "keep: keep.txt has no effect"),
         ("--glossary terms.tsv --gate none", "have the guards check its terms with gate=guards"),
