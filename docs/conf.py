@@ -37,6 +37,7 @@ include_patterns = [
     "docs/**.md",
 ]
 exclude_patterns = [".*", "build", "dist", "site", "mtagent", "prompts", "scripts", "tests"]
+smartquotes = False  # they turn --option into –option
 myst_heading_anchors = 4
 
 autodoc_member_order = "bysource"

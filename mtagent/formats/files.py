@@ -223,6 +223,12 @@ def refuse_pipe(path: Path, what: str) -> None:
         raise ConfigError(f"{what} {path}: is read more than once, which a pipe cannot be: give a file")
 
 
+def refuse_named_pipe(path: Path) -> None:
+    """Raise :class:`InputError` for a pipe that has a name: only standard input is copied, so that it is read twice."""
+    if path != STANDARD and path.is_fifo():
+        raise InputError(f"{path}: is a pipe, which can be read only once; give a file, or - for standard input")
+
+
 @contextmanager
 def spooled(path: Path) -> Iterator[Path]:
     """A path that can be read twice: a temporary copy of standard input, any other path itself.
@@ -232,8 +238,7 @@ def spooled(path: Path) -> Iterator[Path]:
     pipe that has a name.
     """
     if path != STANDARD:
-        if path.is_fifo():
-            raise InputError(f"{path}: is a pipe, which can be read only once; give a file, or - for standard input")
+        refuse_named_pipe(path)
         yield path
         return
     from filelock import FileLock

@@ -137,6 +137,7 @@ def _contents(inputs: OpenFiles, *, translates: bool) -> _Contents:
     if with_words and not workable and not translates:
         raise ConfigError(
             f"{inputs.files.source}: has no translations, and there is nothing to translate with: "
-            "give -t, or the stage translate with OPENAI_API_KEY, base_url, llm=local or translator"
+            "give a translation, or set OPENAI_API_KEY, base_url, llm=local or translator, so that the stage translate "
+            "makes one"
         )
     return _Contents(total, workable < with_words, has_candidates, tuple(pairs), tuple(domains))

@@ -19,7 +19,7 @@ from mtagent.config import Config, parse_spec
 from mtagent.errors import ConfigError
 from mtagent.evaluators.confidence import FOLDER
 from mtagent.evaluators.knowledge import files_of_notes
-from mtagent.formats.files import lines_of, refuse_pipe, sha256, spooled_copies
+from mtagent.formats.files import lines_of, refuse_named_pipe, refuse_pipe, sha256, spooled_copies
 from mtagent.formats.glossary import read_terms, with_terms
 from mtagent.formats.lines import Lines, check_counts
 from mtagent.formats.ratings import Candidates, Material, chosen, side_by_side
@@ -119,6 +119,8 @@ class Files:
         still needed, and :class:`OutputError` where they cannot be written. Also raises :class:`ConfigError` for files
         that do not go together.
         """
+        for path in self.paths.values():
+            refuse_named_pipe(path)  # before anything is asked about its format
         form = formats.by_path(self.source, self.format)
         outputs = (self.output,) if self.details is None else (self.output, self.details)
         if writes:
