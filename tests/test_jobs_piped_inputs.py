@@ -61,6 +61,7 @@ def test_prices_from_standard_input_are_those_of_the_estimate(folder: Path) -> N
         (f"postedit {FILES} --keep pipe", ""),
         (f"postedit {FILES} --glossary pipe", ""),
         ("postedit -s pipe -t es.txt -l en-es --format lines", ""),
+        ("postedit -s pipe -t es.txt -l en-es", ""),
         ("rate -s en.txt -t es.txt pipe -l en-es --evaluator rules", ""),
         ("estimate -s en.txt -t es.txt -l en-es --model x --prices pipe", ""),
         ("score -t es.txt -r pipe -l en-es -m bleu", ""),
