@@ -117,7 +117,7 @@ def test_what_is_written_is_read_back_as_a_rating(name: str, files: Shell) -> No
         ("-s en.txt -t es.txt es.txt -l en-es", 1, "two systems are called 'es': name them with -t NAME=FILE"),
         ("-s en.txt -t es.txt -l en-es -o es.txt", 1, "the results would overwrite the file of -t es"),
         ("-s en.txt -t x.seg.score -l en-es -o x.sys.score", 1, "x.seg.score: the results would overwrite"),
-        ("-s en.txt -t es.txt -l en-es -o no/o.jsonl", 1, "there is no folder no"),
+        ("-s en.txt -t es.txt -l en-es -o no/o.jsonl", 1, "the folder no does not exist"),
         ("-s en.txt -t es.txt -l en-es --format mtme", 1, "give -o NAME.seg.score"),
         ("-s en.txt -t a.b=es.txt a-b=es.txt -l en-es -o o.seg.score", 1, "'a.b' and 'a-b' would both be called 'a_b'"),
         ("-s en.txt -t tab.txt -l en-es -o o.tsv", 1, "the translation by tab has a tab"),

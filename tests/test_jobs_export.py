@@ -525,7 +525,7 @@ def test_an_export_that_fails_leaves_nothing_behind_and_names_the_file(shell: Sh
 
 def test_places_that_cannot_be_written_to_are_refused(improved: Shell) -> None:
     (improved.folder / "d/r.final.txt").mkdir(parents=True)
-    refused(improved, "export r --format mtme -o a/b", "a/b: there is no folder a to write it to")
+    refused(improved, "export r --format mtme -o a/b", "a/b: the folder a does not exist")
     refused(improved, "export r --format stages -o en.txt --force", "en.txt: is a file; name a folder")
     refused(improved, "export r --format wmt25 -o d", "d: is a folder; name a file in it")
     refused(improved, "export r --format stages -o d --force", "r.final.txt: is a folder; move it away")
