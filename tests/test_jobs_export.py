@@ -224,7 +224,7 @@ def test_each_language_pair_has_its_files_with_documents_in_one_piece(shell: She
     lines = shell.read("set/documents/en-de.docs")
     assert lines == ["news\ta_doc", "news\ta_doc", "unknown\tb", "so_cial\ta_doc_2", "unknown\tunknown"]
     assert (
-        "documents renamed, to stand in one piece and without spaces: 2 (a doc is a_doc, a doc is a_doc_2)" in done.err
+        "documents renamed, to be in one piece and without spaces: 2 (a doc is a_doc, a doc is a_doc_2)" in done.err
     )
 
 
@@ -538,7 +538,7 @@ def test_a_run_that_is_not_complete_is_exported_only_on_demand(shell: Shell) -> 
         assert not (shell.folder / line.split()[-1]).exists()
         assert shell(f"{line} --partial").code == 0
     store(shell, name="empty", total=1)
-    refused(shell, "export empty --format wmt25 --partial", "run 'empty': there is no segment in it to export")
+    refused(shell, "export empty --format wmt25 --partial", "run 'empty': has no segments to export")
 
 
 @pytest.mark.parametrize(
@@ -549,7 +549,7 @@ def test_a_run_that_is_not_complete_is_exported_only_on_demand(shell: Shell) -> 
         ("export r --systems final", 2, "--systems is for the formats mtme, marot, wmt25, stages"),
         ("export r --format wmt25 --like en.txt", 2, "--details, --like and --only are for the run's own output"),
         ("export r --format wmt25 --escape", 2, "--escape is for --format mtme"),
-        ("export r --format wmt25 --systems best", 1, "run 'r': there is no system 'best'; there are: given, postedit"),
+        ("export r --format wmt25 --systems best", 1, "run 'r': has no system 'best'; there are: given, postedit"),
         ("export q --format wmt25", 1, "there is no run 'q'"),
         ("export r --format wmt25 --store none.db", 1, "none.db: there is no store yet"),
     ],
