@@ -1,7 +1,7 @@
 """BLEU, chrF, chrF++ and TER, equal to sacreBLEU's, and the distance between texts.
 
 This module keeps the counts of each segment: systems and stages that share texts share the work, and a resampled corpus
-is a sum of rows. Scores and signatures equal those of sacreBLEU to the last digit.
+is a sum of rows. Scores and signatures equal sacreBLEU's to the last digit.
 """
 
 from __future__ import annotations
@@ -399,7 +399,7 @@ class Edits(NamedTuple):
 
 
 def edits(translation: Sequence[str], reference: Sequence[str]) -> Edits:
-    """The edits that turn the words of ``translation`` into those of ``reference``.
+    """The edits that turn the words of ``translation`` into the words of ``reference``.
 
     In texts of more than :data:`MOST_WORDS` words shifts aren't tried, which the remark states.
     """
