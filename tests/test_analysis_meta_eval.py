@@ -542,7 +542,7 @@ def test_names_that_have_to_change_are_told_and_references_and_omissions_stay(sh
     shell.write("people.jsonl", *(json.dumps(line | people) for line in lines))
     done = shell(f"{RATED} -o set")
     assert done.err.count("a/b.c is a_b_c") == 1
-    assert "en-de: documents renamed, to stand in one piece and without spaces: 1 (d is d_2)" in done.err
+    assert "en-de: documents renamed, to be in one piece and without spaces: 1 (d is d_2)" in done.err
     assert "set/metric-scores/en-de/COMET-refA.seg.score" in {f"set/{name}" for name in contents(shell.folder / "set")}
     rating = shell.read("set/human-scores/en-de.people.seg.rating")[0]
     assert ('"start": 4, "end": 8' in rating, '"is_source_error": true' in rating) == (True, True)

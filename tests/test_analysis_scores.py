@@ -453,7 +453,7 @@ def test_what_is_wrong_in_a_table_is_named_with_its_place(files: Shell, content:
         ("e.jsonl", '{"id": "1", "score": NaN, "evaluator": "X"}', "e.jsonl:1: "),
         ("e.jsonl", '{"id": "1", "score": true, "evaluator": "X"}', "e.jsonl:1: 'score' must be a number, not True"),
         ("e.jsonl", '{"id": "1", "score": 1, "errors": [{"text": "a"}]}', "e.jsonl:1: error 1 of 1: no 'category'"),
-        ("e.seg.score", "A\tNaN", "e.seg.score:1: 'NaN' is no score"),
+        ("e.seg.score", "A\tNaN", "e.seg.score:1: 'NaN' isn't a score"),
         ("e.seg.score", f'{{"system": "A", "score": 1{"0" * 400}}}', "e.seg.score:1: 1000"),
         ("e.seg.score", "", "e.seg.score: holds no scores"),
         ("e.seg.score", "A\t1\nA\t2\nA\t3\nB\t1\nB\t2", "e.seg.score: 3 scores of system 'A', and gold.tsv has 2; seg"),

@@ -327,7 +327,7 @@ async def test_a_third_partys_bug_fails_one_segment_only(error: Exception) -> No
 async def test_an_error_that_concerns_every_segment_is_raised() -> None:
     with pytest.raises(AuthenticationError):
         await improve(segment(), plan(ScriptedLLM([AuthenticationError("401")])))
-    with pytest.raises(OffScript, match="nothing may be asked here"):
+    with pytest.raises(OffScript, match="no request is allowed here"):
         await improve(segment(), plan(ForbiddenLLM()))
 
 

@@ -301,7 +301,7 @@ def test_json_lines_hold_candidates_in_a_field(shell: Shell) -> None:
         ("--candidate short.txt --judge rules", r"different numbers of lines: .*en.txt has 3, .*short.txt has 2"),
         ("--candidate none.txt --judge rules", r"none.txt: no such file"),
         ("--candidate a.txt", r"the gate guards asks no judge, and cannot choose"),
-        ("--candidate a.txt --judge rules --stages pe", r"a.txt: the stages postedit do not look at candidates"),
+        ("--candidate a.txt --judge rules --stages pe", r"a.txt: the stages postedit do not use candidates"),
         ("--candidate o.txt --judge rules --force", r"o.txt: the translation would overwrite this file"),
         (
             "--candidate a.txt --judge rules --details a.txt",
@@ -325,7 +325,7 @@ def test_candidates_beside_a_table_are_refused(shell: Shell) -> None:
     files(shell)
     shell.write("t.csv", "source,translation", "Hi,Hola")
     done = shell("postedit -s t.csv -l en-es -o o.csv --candidate a.txt --judge rules")
-    assert "a.txt: candidates stand beside a source that is read line by line" in done.last
+    assert "a.txt: a file of candidates needs a source that is read line by line" in done.last
 
 
 def test_candidates_may_come_through_a_pipe(shell: Shell) -> None:

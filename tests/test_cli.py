@@ -93,7 +93,7 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
         ("postedit -s en.odt -t es.txt -l en-es", 1, "en.odt: is a document with layout, which mtagent does not read"),
         ("postedit -s t.csv -t es.txt -l en-es", 1, "a csv file holds its translations"),
         ("postedit -s - -t - --format lines -l en-es", 1, "only one of the files can be standard input"),
-        (f"{POSTEDIT} -o no/out.txt", 1, "no/out.txt: there is no folder no"),
+        (f"{POSTEDIT} -o no/out.txt", 1, "no/out.txt: the folder no does not exist"),
         (f"{POSTEDIT} -o .", 1, "is a folder"),
         (f"{POSTEDIT} -o en.txt", 1, "would overwrite this file"),
         (f"{TRANSLATE} --translator command:cat -o en.txt", 1, "would overwrite this file"),

@@ -216,7 +216,7 @@ def test_the_metric_that_decides(improved: Shell) -> None:
         ("r -r two.txt", 1, "two.txt: has 2 lines"),
         ("r --baseline given=o.txt", 1, "two rows are called 'given'"),
         ("r --prices none.toml", 1, "none.toml: "),
-        ("r -m bleurt", 1, "no metric 'bleurt'; did you mean 'bleu'?"),
+        ("r -m bleurt", 1, "unknown metric 'bleurt'; did you mean 'bleu'?"),
     ],
 )
 def test_what_does_not_fit_is_named(improved: Shell, line: str, code: int, message: str) -> None:

@@ -152,10 +152,10 @@ def test_edits_from_one_system_to_the_others(files: Shell) -> None:
         ("-t short.txt -r ref.txt", 1, "different numbers of lines: short.txt has 1, ref.txt has 3"),
         ("-s en.txt -t short.txt -r ref.txt -l en-es", 1, "different numbers of lines: en.txt has 3, short.txt has 1"),
         ("-t es.txt -m bleu", 1, "segment 1: has no reference"),
-        ("-t es.txt -r ref.txt -m bleurt", 1, "no metric 'bleurt'; did you mean 'bleu'?"),
+        ("-t es.txt -r ref.txt -m bleurt", 1, "unknown metric 'bleurt'; did you mean 'bleu'?"),
         ("-t es.txt -r ref.txt -m chrf:tokenize=zh", 1, "metric chrf: no option 'tokenize'; it has no options"),
-        ("-t es.txt -r ref.txt -m bleu:tokenize=zhh", 1, "bleu: no tokenizer 'zhh'; there are: "),
-        ("-t es.txt -r ref.txt -m ,", 1, "no metric is named; there are: bleu, "),
+        ("-t es.txt -r ref.txt -m bleu:tokenize=zhh", 1, "bleu: unknown tokenizer 'zhh'; choose one of: "),
+        ("-t es.txt -r ref.txt -m ,", 1, "no metric is named; choose from: bleu, "),
         pytest.param(
             "-t es.txt -r ref.txt -m bleu:tokenize=flores200",
             1,

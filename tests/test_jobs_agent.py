@@ -430,7 +430,7 @@ def test_the_source_language_may_be_left_to_the_system(model: bool) -> None:
     ({"llm": ForbiddenLLM(), "api_key": "sk-x"}, "api_key: the model that you pass"),
     ({"llm": ForbiddenLLM(), "requests_per_minute": 6}, "requests_per_minute: the model that you pass"),
     ({"source_lang": "en"}, "source_lang: does nothing in an agent: name the languages of each text"),
-    ({"translator": lambda text, lang: text}, "needs 'lang', and a translator is given a text and its languages"),
+    ({"translator": lambda text, lang: text}, "needs 'lang', and a translator gets a text and its languages"),
     ({"glossary": {"Foo": 1}}, "terms: target 1: input should be a valid string"),
     ({"glossary": 5}, "terms: 5 are not terms"),
     ({"glossary": [("a", "b")]}, "terms: .* is not a term: give a mapping"),
@@ -708,7 +708,7 @@ async def test_a_cancelled_task_of_the_user_s_fails_one_segment_and_loses_none()
         first, second, third = await agent.atranslate(["One house.", "Two dogs.", "Three cats."], "en", "es")
         assert (first.text, third.text) == ("R One house.", "R Three cats.")
         assert second.failed is not None
-        assert "what it waited for was cancelled" in second.failed.reason
+        assert "the task that it waited for was cancelled" in second.failed.reason
     async with Agent(shared, evaluator=Evaluator()) as agent:
         (chain,) = await agent.atranslate(["One house."], "en", "es")
         assert (chain.text, chain.failed and chain.failed.stage) == ("R One house.", "postedit")

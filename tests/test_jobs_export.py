@@ -223,9 +223,7 @@ def test_each_language_pair_has_its_files_with_documents_in_one_piece(shell: She
     assert not (shell.folder / "set/system-outputs/en-de/final.txt").exists()
     lines = shell.read("set/documents/en-de.docs")
     assert lines == ["news\ta_doc", "news\ta_doc", "unknown\tb", "so_cial\ta_doc_2", "unknown\tunknown"]
-    assert (
-        "documents renamed, to stand in one piece and without spaces: 2 (a doc is a_doc, a doc is a_doc_2)" in done.err
-    )
+    assert "documents renamed, to be in one piece and without spaces: 2 (a doc is a_doc, a doc is a_doc_2)" in done.err
 
 
 BROKEN = "C:\\new\nline\r\nand \\\\ more\\n"
@@ -525,7 +523,7 @@ def test_an_export_that_fails_leaves_nothing_behind_and_names_the_file(shell: Sh
 
 def test_places_that_cannot_be_written_to_are_refused(improved: Shell) -> None:
     (improved.folder / "d/r.final.txt").mkdir(parents=True)
-    refused(improved, "export r --format mtme -o a/b", "a/b: there is no folder a to write it to")
+    refused(improved, "export r --format mtme -o a/b", "a/b: the folder a does not exist")
     refused(improved, "export r --format stages -o en.txt --force", "en.txt: is a file; name a folder")
     refused(improved, "export r --format wmt25 -o d", "d: is a folder; name a file in it")
     refused(improved, "export r --format stages -o d --force", "r.final.txt: is a folder; move it away")
@@ -538,7 +536,7 @@ def test_a_run_that_is_not_complete_is_exported_only_on_demand(shell: Shell) -> 
         assert not (shell.folder / line.split()[-1]).exists()
         assert shell(f"{line} --partial").code == 0
     store(shell, name="empty", total=1)
-    refused(shell, "export empty --format wmt25 --partial", "run 'empty': there is no segment in it to export")
+    refused(shell, "export empty --format wmt25 --partial", "run 'empty': has no segments to export")
 
 
 @pytest.mark.parametrize(
@@ -549,7 +547,7 @@ def test_a_run_that_is_not_complete_is_exported_only_on_demand(shell: Shell) -> 
         ("export r --systems final", 2, "--systems needs a --format for other tools: mtme, marot, wmt25, stages"),
         ("export r --format wmt25 --like en.txt", 2, "--format wmt25 cannot be combined with --details, --like"),
         ("export r --format wmt25 --escape", 2, "--escape needs --format mtme"),
-        ("export r --format wmt25 --systems best", 1, "run 'r': there is no system 'best'; there are: given, postedit"),
+        ("export r --format wmt25 --systems best", 1, "run 'r': has no system 'best'; there are: given, postedit"),
         ("export q --format wmt25", 1, "there is no run 'q'"),
         ("export r --format wmt25 --store none.db", 1, "none.db: there is no store yet"),
     ],

@@ -179,7 +179,7 @@ def test_a_full_disk_under_the_output_is_named_and_only_the_writing_is_left_to_d
 
 @pytest.mark.parametrize("option", ["-o", "--details"])
 def test_a_folder_that_is_missing_or_read_only_is_found_before_the_work_begins(option: str, shell: Shell) -> None:
-    assert "there is no folder missing to write it to" in shell.postedit(f"{option} missing/out").err
+    assert "the folder missing does not exist" in shell.postedit(f"{option} missing/out").err
     done = shell.postedit(f"{option} /proc/out")
     assert done.code == 1
     assert "mtagent: /proc/out: the folder /proc cannot be written to: " in done.err

@@ -73,8 +73,8 @@ def test_whatever_holds_texts_is_rated_in_the_order_of_inputs_and_systems_with_t
         (["one", "two"], ["uno"], None, "there must be one for each"),
         (["one", "two"], {"a": ["uno", "dos"], "b": ["uno"]}, None, "there must be one for each"),
         (["one", "two"], ["uno", "dos"], ["u"], "there must be one for each"),
-        (["one"], {}, None, "there is no system to rate"),
-        (["one"], {1: ["uno"]}, None, "the name of a system is a text, not 1"),
+        (["one"], {}, None, "no system to rate: give a list"),
+        (["one"], {1: ["uno"]}, None, "the name of a system must be a text, not 1"),
         (["one"], None, None, "give a list of texts as translations, not NoneType None"),
         (7, ["uno"], None, "give a list of texts as sources, not int 7"),
         ({"one"}, ["uno"], None, "give a list of texts as sources, not set {'one'}"),
@@ -126,7 +126,7 @@ def test_what_is_known_about_the_texts_reaches_the_evaluator(settings: dict[str,
 
 @pytest.mark.parametrize(("settings", "complaint"), [
     ({"store": "s.db"}, "store: does nothing for ratings"), ({"stages": "tp"}, "stages: does nothing"),
-    ({"run": "r"}, "run: does nothing"), ({"budget": 1.0}, "budget: the price of .* is not known"),
+    ({"run": "r"}, "run: does nothing"), ({"budget": 1.0}, "budget: the price of .* is unknown"),
 ])  # fmt: skip
 def test_a_setting_that_would_do_nothing_for_ratings_is_refused(settings: dict[str, Any], complaint: str) -> None:
     llm = ScriptedLLM(lambda messages, purpose: '{"errors": []}')

@@ -470,7 +470,7 @@ OTHER_SIGNATURE = rated("a", 9, 9, signature="t")
         ("--pairs p --judge j --judge j", {"p": []}, ["--judge j: is named twice"]),
         ("--pairs p --item id", {"p": []}, ["--pairs holds the scores of both sides"]),
         ("--pairs p --documents d", {"p": [], "d": []}, ["--pairs holds the scores of both sides"]),
-        (BOTH, {"j": A, "h": [*HUMAN, "a\tgood"]}, ["h:5: 'good' is no score"]),
+        (BOTH, {"j": A, "h": [*HUMAN, "a\tgood"]}, ["h:5: 'good' isn't a score"]),
         (BOTH, {"j": A, "h": [*HUMAN, "a\t3"]}, ["j: 4 scores of system 'a', and h has 5"]),
         (BOTH, {"j": [*A, OTHER_SIGNATURE], "h": A}, ["j:5: was rated by t", "j:1 by s"]),
         (f"{BOTH} --before a", {"j": A, "h": HUMAN}, ["name both systems"]),

@@ -189,7 +189,7 @@ async def test_schema_and_tools_are_reserved_for_too() -> None:
 
 
 def test_dollars_need_a_price_and_the_message_names_the_ways_out() -> None:
-    with pytest.raises(ConfigError, match=r"price of scripted is not known .*\(prices\).*\(token_budget\)"):
+    with pytest.raises(ConfigError, match=r"price of scripted is unknown: .*\(prices\).*\(token_budget\)"):
         Budgeted(ScriptedLLM([]), Budget(1.0))
     assert budget_of(Config()) is None
 
@@ -304,7 +304,7 @@ def test_stored_replies_need_no_budget(job: Shell, server: str) -> None:
 def test_without_a_price_nothing_is_begun(job: Shell, server: str) -> None:
     done = translate(job, server, "--budget 5 --model unheard-of")
     assert done.code == 1
-    assert done.err.startswith("mtagent: budget: the price of unheard-of is not known there: name it in a price file")
+    assert done.err.startswith("mtagent: budget: the price of unheard-of is unknown: add it to a price file")
     rated = job(f"rate -s long.txt -t long.txt -l en-es --budget 1 -q --base-url {server}")
     assert (rated.code, "token_budget" in rated.err) == (1, True)
     with Store(job.folder / "store.db") as store:

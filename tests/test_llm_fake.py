@@ -34,7 +34,7 @@ async def test_a_request_too_many_raises_what_no_code_takes_for_a_failed_request
     ) as caught:
         await ScriptedLLM([]).complete(HI, purpose="judge")
     assert not isinstance(caught.value, MtagentError)
-    with pytest.raises(AssertionError, match="1 scripted replies were not asked for; next: 'left'"):
+    with pytest.raises(AssertionError, match="1 scripted replies were not used; next: 'left'"):
         ScriptedLLM(["left"]).finish()
 
 

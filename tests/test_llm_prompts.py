@@ -260,5 +260,5 @@ def test_a_broken_prompt_file_is_named_with_the_reason(text: str, complaint: str
 
 
 def test_an_unknown_prompt_is_named_with_those_there_are() -> None:
-    with pytest.raises(PromptError, match=r"no prompt 'nope'; there are: compare, .*fix, .*proofread"):
+    with pytest.raises(PromptError, match=r"unknown prompt 'nope'; choose one of: compare, .*fix, .*proofread"):
         prompts.load("nope")

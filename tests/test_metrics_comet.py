@@ -119,7 +119,7 @@ def test_an_option_goes_before_the_command_line_and_that_before_the_environment(
     [
         ("/no/such/python", "/no/such/python: no such program; name the Python"),
         ("~nobody-of-this-name/python", "~nobody-of-this-name/python: no such program"),
-        ("/bin/echo", "/bin/echo: runs no COMET, it wrote '/"),
+        ("/bin/echo", "/bin/echo: expected an answer of COMET, got '/"),
         ("/bin/false", "/bin/false: COMET ended with exit code 1"),
         ("{folder}/text", "text: cannot be run: Exec format error"),
     ],
@@ -191,11 +191,11 @@ def test_the_worker_ends_with_whoever_asked_it_even_if_that_is_killed(fake: Fake
         ),
         (
             "comet", {"model": "fake/crash"}, ["a", "b", "c"], ConfigError,
-            "fake-python: COMET ended with exit code 3. It said: .*the last words on standard error$",
+            "fake-python: COMET ended with exit code 3. It wrote: .*the last words on standard error$",
         ),
         (
             "comet", {"model": "fake/killed"}, ["a", "b", "c"], ConfigError,
-            r"COMET was killed \(signal 9\): was there enough memory\?. It said: .*the last words",
+            r"COMET was killed \(signal 9\): was there enough memory\?. It wrote: .*the last words",
         ),
         (
             "comet", {"model": "fake/hang", "timeout": 0.5}, ["a", "b", "c"], ConfigError,
@@ -246,10 +246,10 @@ def test_missing_texts_are_named_with_the_way_out(fake: Fake) -> None:
 @pytest.mark.parametrize(
     ("model", "message"),
     [
-        ("no/such/file", "no/such/file: no such checkpoint; a model on the hub is named like Unbabel/wmt22-comet-da"),
+        ("no/such/file", "no/such/file: no such checkpoint; models on the hub have names like Unbabel/wmt22-comet-da"),
         ("gone.ckpt", "gone.ckpt: no such checkpoint"),
         ("~nobody-of-this-name/model.ckpt", "~nobody-of-this-name/model.ckpt: no such checkpoint"),
-        ("x" * 5_000, "x: cannot be looked for: file name too long"),
+        ("x" * 5_000, "x: cannot be opened: file name too long"),
         ("empty", "empty: holds 0 checkpoints"),
         ("two", "two: holds 2 checkpoints"),
     ],

@@ -99,14 +99,14 @@ def test_a_file_for_each_system(files: Shell) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("0.5\nNone\n0.1\n", "s.txt:2: 'None' is no score; every segment needs one"),
-        ("0.5\nnan\n0.1\n", "s.txt:2: 'nan' is no score"),
+        ("0.5\nNone\n0.1\n", "s.txt:2: 'None' isn't a score; every segment needs one"),
+        ("0.5\nnan\n0.1\n", "s.txt:2: 'nan' isn't a score"),
         ("0.5\n0.1\n", "s.txt: has 2 scores of 'es', and there are 3 segments"),
         ("", "s.txt: holds no scores"),
         ("1\n2\n3\nes\t1\nes\t2\nes\t3\n", "s.txt: some of its scores name a system (es), others do not"),
-        ("a\t1\na\t2\na\t3\nb\t1\nb\t2\nb\t3\n", "no scores of 'es'; name one with system=NAME: a, b"),
+        ("a\t1\na\t2\na\t3\nb\t1\nb\t2\nb\t3\n", "has no scores of 'es'; name one with system=NAME: a, b"),
         ('{"score": null, "error": "Refused: no"}\n', "s.txt:1: has no score: Refused: no"),
-        ('{"score": true}\n', "s.txt:1: True is no score"),
+        ('{"score": true}\n', "s.txt:1: True isn't a score"),
         ('{"score": 1}\n[]\n', 's.txt:2: expected an object with a "score"'),
         ('{"score": 1, "id": "9"}\n' * 3, "s.txt:1: is about segment '9', where '1' should be"),
         ("[1, 2]\n", "s.txt: is neither the JSON of comet-score"),

@@ -277,7 +277,7 @@ def test_a_file_is_replaced_only_with_force_and_an_input_never(shell: Shell) -> 
         ("report r -o r.html -m blue", "did you mean 'bleu'?"),
         ("report r -o r.html -r none.txt", "none.txt"),
         ("report r -o r.html -r en.txt", "en.txt"),
-        ("report r -o no/r.html", "there is no folder"),
+        ("report r -o no/r.html", "the folder no does not exist"),
         ("report r -o r.html --deciding ter -m chrf", "--deciding"),
     ],
 )

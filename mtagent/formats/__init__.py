@@ -49,7 +49,7 @@ UNSUPPORTED = {
     "xliff xlf sdlxliff mxliff mqxliff": ("XLIFF", "convert it to csv with the columns id, source and translation"),
     "po pot": ("a gettext catalogue", "convert it to csv with po2csv of the Translate Toolkit"),
     "tmx": ("a translation memory", "convert it to csv with the columns source and translation"),
-    "tbx": ("a termbase", "it is no text to translate: give it with --glossary"),
+    "tbx": ("a termbase", "which is not a text to translate: give it with --glossary"),
     "doc docx odt rtf pdf": ("a document with layout", "save its text as .txt, a segment a line"),
     "xls xlsx ods": ("a spreadsheet", "save it as .csv (UTF-8) with the columns source and translation"),
     "json": ("one JSON value", "write an object a line, as .jsonl: jq -c '.[]' FILE.json > FILE.jsonl"),
@@ -73,7 +73,7 @@ def installed() -> dict[str, Format]:
 
 
 def by_path(path: Path, format_name: str | None = None) -> Format:
-    """The format called ``format_name``, or else the one that the end of the file's name stands for, or ``lines``.
+    """The format called ``format_name``, or else the format for the ending of the file's name, or ``lines``.
 
     Formats of other packages count too; the package's own go before them. Raises :class:`ConfigError` for
     standard input without a ``format_name``, and for files that are known not to be plain text.
@@ -84,13 +84,16 @@ def by_path(path: Path, format_name: str | None = None) -> Format:
             known = sorted({*FORMATS, *installed()})
             raise ConfigError(f"unknown format {format_name!r}; {_meant(format_name, known)}")
         return form
-    if form := by_suffix(path, FORMATS) or by_suffix(path, installed()):
+    form = by_suffix(path, FORMATS) or by_suffix(path, installed())
+    if form:
         return form
     if path == STANDARD or (path.exists() and not path.is_file() and not path.is_dir()):
-        what = "standard input or output" if path == STANDARD else str(path)
+        file = str(path)
+        if path == STANDARD:
+            file = "standard input or output"
         names = ", ".join(sorted({*FORMATS, *installed()}))
         raise ConfigError(
-            f"{what}: the name does not tell the format; give --format ({names}; `mtagent rate`: --input-format)"
+            f"{file}: the name does not tell the format; give --format ({names}; `mtagent rate`: --input-format)"
         )
     for endings, (kind, way_out) in UNSUPPORTED.items():
         if path.suffix[1:].casefold() in endings.split():
@@ -99,17 +102,19 @@ def by_path(path: Path, format_name: str | None = None) -> Format:
 
 
 def by_suffix(path: Path, forms: Mapping[str, F]) -> F | None:
-    """The one of ``forms`` that the end of the file's name stands for."""
+    """The first of ``forms`` for the ending of the file's name; ``None`` without one."""
     return next((form for form in forms.values() if path.name.casefold().endswith(form.suffixes)), None)
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"there are {', '.join(known)}"
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"there are {', '.join(known)}"
 
 
 def rating_format(output: Path, name: str | None = None) -> RatingFormat:
-    """The format called ``name``, or else the one that the end of the file's name stands for, or else ``jsonl``."""
+    """The format called ``name``, or else the format for the ending of the file's name, or else ``jsonl``."""
     if name is None:
         return by_suffix(output, RATING_FORMATS) or RATING_FORMATS["jsonl"]
     if name not in RATING_FORMATS:
@@ -118,7 +123,7 @@ def rating_format(output: Path, name: str | None = None) -> RatingFormat:
 
 
 def refuse_other_kind(output: Path) -> None:
-    """Raise :class:`ConfigError` where the name of a file for ratings says that it holds something else."""
+    """Raise :class:`ConfigError` if the name of a file for ratings has the ending of another kind of file."""
     ending = output.suffix[1:].casefold()
     if not by_suffix(output, RATING_FORMATS) and ending in f"csv json html {' '.join(UNSUPPORTED)}".split():
         known = ", ".join(suffix for form in RATING_FORMATS.values() for suffix in form.suffixes)
@@ -154,13 +159,15 @@ def read_annotations(path: Path, name: str | None = None) -> list[Annotation]:
     """
     annotations = span_format(path, name).read_spans(path)
     if not annotations:
-        raise InputError(f"{path}: there is no annotation in it")
+        raise InputError(f"{path}: has no annotations")
     return annotations
 
 
 def texts_around(path: Path) -> list[Path]:
     """The further files that an annotated file takes its texts from; only mt-metrics-eval's ratings have such."""
-    return MTME.texts_around(path) if path.is_file() and span_format(path) is MTME else []
+    if not path.is_file() or span_format(path) is not MTME:
+        return []
+    return MTME.texts_around(path)
 
 
 __all__ = [

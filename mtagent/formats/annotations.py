@@ -17,28 +17,29 @@ from mtagent.text import mqm
 
 NO_CATEGORY = "other"
 TextSide = Literal["translation", "source"]
-"""The text that offsets in a file count in."""
+"""The text that the offsets in a file refer to."""
 
 
 class Annotation(Record):
-    """One rater's errors in one translation, as they stand in a file.
-
-    ``errors=None`` means that the rater did not rate it, ``()`` that it is error-free. A text that the file does not
-    hold is ``None``. The offsets of the errors are code points, end exclusive, into ``translation``, or into ``source``
-    for those on the source's side; an error whose words the file does not tell has the text ``""``. ``where`` names
-    the file and the line; ``segment`` is the file's own id, or the position from 1; ``note`` is what else was said.
-    """
+    """One rater's errors in one translation, as a file has them."""
 
     where: str
+    """The file and the line."""
     errors: tuple[ErrorSpan, ...] | None
+    """``None`` = the rater did not rate it, ``()`` = it is error-free. The offsets are code points, end exclusive, in
+    ``translation``, or in ``source`` for errors on the source's side. An error without words in the file has the text
+    ``""``."""
     segment: str | None = None
+    """The file's own id, or the position from 1."""
     document: str | None = None
     system: str | None = None
     rater: str | None = None
     source: str | None = None
+    """``None`` = the file doesn't have the text."""
     translation: str | None = None
     warnings: tuple[str, ...] = ()
     note: str | None = None
+    """Further remarks of the rater."""
 
 
 class SpanFormat(Protocol):
@@ -48,9 +49,10 @@ class SpanFormat(Protocol):
     def name(self) -> str: ...
 
     def recognises(self, first: str, value: Any) -> bool:
-        """Whether a file is of this format whose first line is ``first``, and which holds the JSON ``value``.
+        """Whether a file with the first line ``first`` and the JSON ``value`` has this format.
 
-        ``value`` is that of the first line where that is whole, else that of the file; ``None`` where it is no JSON.
+        ``value`` comes from the first line if that is complete JSON, or else from the whole file; ``None``: the file
+        isn't JSON.
         """
         ...
 
@@ -72,27 +74,29 @@ def error_span(
     suggestion: str | None = None,
     penalty: object = None,
 ) -> ErrorSpan:
-    """An error as a file tells it. An omission marked in the source, or at a mere place, is on the side ``omission``.
+    """An error as a file has it. An omission marked in the source, or by an empty span, is on the side ``omission``.
 
-    Raises :class:`InputError` for offsets that are no span, and for a category or penalty of another kind.
+    Raises :class:`InputError` for an end before the start, and for a category or penalty of another type.
     """
     if start is not None and end is not None and start > end:
         raise InputError(f"{where}: the span from {start} to {end} ends before it begins; correct it")
     if not isinstance(category, str | None) or not isinstance(penalty, int | float | None):
         raise InputError(
-            f"{where}: the category {category!r} is no text, or the score {penalty!r} no number; correct it"
+            f"{where}: expected a text as category and a number as score, got {category!r} and {penalty!r}; correct it"
         )
     category = (category or "").strip().strip("/") or NO_CATEGORY
-    omission = is_omission(category) and (side == "source" or start == end)
-    if omission and side == "source" and start == end:  # no words of the source, no place in the translation either
-        start = end = None
+    span_side: Literal["translation", "source", "omission"] = side
+    if is_omission(category) and (side == "source" or start == end):
+        span_side = "omission"
+        if side == "source" and start == end:  # neither words of the source, nor a place in the translation
+            start = end = None
     return ErrorSpan(
         text=text,
         category=category,
         severity=named_severity(severity, where),
         start=start,
         end=end,
-        side="omission" if omission else side,
+        side=span_side,
         explanation=explanation,
         suggestion=suggestion,
         penalty=penalty,
@@ -101,13 +105,14 @@ def error_span(
 
 def named_severity(word: object, where: str) -> Severity:
     """A severity in any case; ``undecided`` (ESA's, before a click) weighs nothing. Raises :class:`InputError`."""
-    plain = word.strip().casefold() if isinstance(word, str) else ""
-    for known in mqm.SEVERITIES:
-        if plain == known:
-            return known
-    if plain == "undecided":
-        return "neutral"
-    raise InputError(f"{where}: the severity {word!r} is none of {', '.join(mqm.SEVERITIES)}; correct it")
+    if isinstance(word, str):
+        plain = word.strip().casefold()
+        for severity in mqm.SEVERITIES:
+            if plain == severity:
+                return severity
+        if plain == "undecided":
+            return "neutral"
+    raise InputError(f"{where}: the severity {word!r} must be one of {', '.join(mqm.SEVERITIES)}; correct it")
 
 
 def is_omission(category: str) -> bool:
@@ -117,23 +122,27 @@ def is_omission(category: str) -> bool:
 
 def offset(value: object, where: str, *, inclusive_end: bool = False) -> int:
     """A whole number from 0, also written as text. Raises :class:`InputError`."""
-    plain = value.strip() if isinstance(value, str) else value
-    if isinstance(plain, str) and plain.isascii() and plain.removeprefix("-").isdecimal() and len(plain) < 20:
-        plain = int(plain)
-    least = -1 if inclusive_end else 0
-    if not isinstance(plain, int) or isinstance(plain, bool) or plain < least:
-        raise InputError(f"{where}: the offset {value!r} is no whole number from {least}; correct it")
-    return plain + inclusive_end
+    number = value
+    if isinstance(value, str):
+        digits = value.strip()
+        if digits.isascii() and digits.removeprefix("-").isdecimal() and len(digits) < 20:
+            number = int(digits)
+    least = 0
+    if inclusive_end:
+        least = -1
+    if not isinstance(number, int) or isinstance(number, bool) or number < least:
+        raise InputError(f"{where}: the offset {value!r} must be a whole number from {least}; correct it")
+    return number + inclusive_end
 
 
 def fields_of(values: dict[str, Any], where: str, *, source: str, translation: str, **names: str) -> dict[str, Any]:
-    """The fields of an :class:`Annotation` that stand in ``values`` under other names; both texts must be there."""
+    """The fields of an :class:`Annotation` that ``values`` has under other names; both texts are required."""
     texts = {"source": text_field(values, source, where), "translation": text_field(values, translation, where)}
     return texts | {field: name_field(values, name) for field, name in names.items()}
 
 
 def text_field(values: dict[str, Any], name: str, where: str) -> str:
-    """The text under ``name``. Raises :class:`InputError` where there is none."""
+    """The text under ``name``. Raises :class:`InputError` for a missing text."""
     value = values.get(name)
     if not isinstance(value, str):
         raise InputError(f"{where}: {name!r} must be a text; it is {value!r}"[:300])
@@ -141,13 +150,15 @@ def text_field(values: dict[str, Any], name: str, where: str) -> str:
 
 
 def name_field(values: dict[str, Any], name: str) -> str | None:
-    """The text or number under ``name`` as text; ``None`` where there is none."""
+    """The text or number under ``name`` as text; ``None`` for a missing or empty one."""
     value = values.get(name)
-    return str(value) if isinstance(value, str | int) and str(value) else None
+    if not isinstance(value, str | int):
+        return None
+    return str(value) or None
 
 
 def objects_in(value: object, what: str, where: str) -> list[dict[str, Any]]:
-    """A list of objects, or an :class:`InputError` that says ``what`` should be one."""
+    """``value``, if it is a list of objects. Raises :class:`InputError` that names it ``what``."""
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise InputError(f"{where}: {what} must be a list of objects")
     return value
@@ -163,9 +174,11 @@ def own_spans(value: object, where: str) -> tuple[ErrorSpan, ...]:
         missing = [name for name in needed if name not in item]
         unknown = [name for name in item if name not in fields]
         if missing or unknown:
-            why = f"no {' and no '.join(map(repr, missing))}" if missing else f"unknown field {unknown[0]!r}"
-            more = ", ".join(name for name in fields if name not in needed)
-            raise InputError(f"{place}: {why}; an error needs {', '.join(needed)}, and may have {more}")
+            problem = f"no {' and no '.join(map(repr, missing))}"
+            if not missing:
+                problem = f"unknown field {unknown[0]!r}"
+            optional = ", ".join(name for name in fields if name not in needed)
+            raise InputError(f"{place}: {problem}; an error needs {', '.join(needed)}, and may have {optional}")
         try:
             spans.append(ErrorSpan.model_validate(item))
         except ValidationError as error:
@@ -179,25 +192,28 @@ def own_spans(value: object, where: str) -> tuple[ErrorSpan, ...]:
 class CometJson:
     """The JSON of ``comet-score --to_json`` with an XCOMET model: ``{FILE: [{"src", "mt", "COMET", "errors", …}]}``.
 
-    A system is called as its file of translations was.
+    A system has the name of its file of translations.
     """
 
     name = "comet"
 
     def recognises(self, first: str, value: Any) -> bool:
         """Whether the JSON ``value`` has this form, with or without spans."""
-        return (
-            isinstance(value, dict)
-            and value != {}
-            and all(isinstance(segments, list) for segments in value.values())
-            and all(isinstance(values, dict) and "mt" in values for segments in value.values() for values in segments)
-        )
+        if not isinstance(value, dict) or not value:
+            return False
+        for segments in value.values():
+            if not isinstance(segments, list):
+                return False
+            for values in segments:
+                if not isinstance(values, dict) or "mt" not in values:
+                    return False
+        return True
 
     def read_spans(self, path: Path) -> list[Annotation]:
         """The annotations of a file. Raises :class:`InputError`."""
         data = whole_file(path)
         if not isinstance(data, dict):
-            raise InputError(f"{path}: no object with a list of segments for each file of translations")
+            raise InputError(f"{path}: expected an object with a list of segments for each file of translations")
         annotations = []
         for system, segments in data.items():
             for number, values in enumerate(objects_in(segments, repr(system), str(path)), start=1):
@@ -216,14 +232,17 @@ class CometJson:
 
 
 def _comet_error(values: dict[str, Any], where: str) -> ErrorSpan:
+    explanation = None
     confidence = values.get("confidence")
+    if isinstance(confidence, int | float):
+        explanation = f"confidence {confidence:.2f}"
     return error_span(
         where,
         severity=values.get("severity"),
         start=offset(values.get("start"), where),
         end=offset(values.get("end"), where),
         text=text_field(values, "text", where),
-        explanation=f"confidence {confidence:.2f}" if isinstance(confidence, int | float) else None,
+        explanation=explanation,
     )
 
 
@@ -237,15 +256,15 @@ _NAMES = {
 
 
 class BioMqm:
-    """A list of annotated segments with ``target_errors``, whose ``endIndex`` is inclusive."""
+    """A list of annotated segments with ``target_errors`` that have an inclusive ``endIndex``."""
 
     name = "bio-mqm"
 
     def recognises(self, first: str, value: Any) -> bool:
         """Whether the JSON ``value`` has this form."""
-        return (
-            isinstance(value, list) and value != [] and all(isinstance(x, dict) and "target_errors" in x for x in value)
-        )
+        if not isinstance(value, list) or not value:
+            return False
+        return all(isinstance(values, dict) and "target_errors" in values for values in value)
 
     def read_spans(self, path: Path) -> list[Annotation]:
         """The annotations of a file. Raises :class:`InputError`."""
@@ -253,8 +272,8 @@ class BioMqm:
         for number, values in enumerate(objects_in(whole_file(path), "the file", str(path)), start=1):
             where, errors = f"{path}: segment {number}", None
             if values.get("target_errors") is not None:
-                of_source = _errors(values.get("source_errors") or [], "source", where)
-                errors = _errors(values["target_errors"], "translation", where) + of_source
+                source_errors = _errors(values.get("source_errors") or [], "source", where)
+                errors = _errors(values["target_errors"], "translation", where) + source_errors
             annotations.append(Annotation(where=where, errors=errors, **fields_of(values, where, **_NAMES)))
         return annotations
 
@@ -262,14 +281,17 @@ class BioMqm:
 def _errors(data: Any, side: TextSide, where: str) -> tuple[ErrorSpan, ...]:
     errors = []
     for values in objects_in(data, f"the errors of the {side}", where):
-        texts = [values[name] for name in ("term", "span", "text") if isinstance(values.get(name), str)]
+        text = ""
+        for name in ("text", "span", "term"):  # a term goes before a span, and that before a text
+            if isinstance(values.get(name), str):
+                text = values[name]
         categories = [name_field(values, name) for name in ("error_category", "error_subcategory")]
         error = error_span(
             where,
             severity=values.get("severity"),
             start=offset(values.get("startIndex"), where),
             end=offset(values.get("endIndex"), where, inclusive_end=True),
-            text=texts[0] if texts else "",
+            text=text,
             category="/".join(filter(None, categories)),
             side=side,
         )

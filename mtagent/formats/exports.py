@@ -31,23 +31,22 @@ class SegmentTexts(NamedTuple):
 
 @dataclass(frozen=True)
 class RunTexts:
-    """What a run holds, by system. ``segments`` reads it anew each time it is called.
-
-    What a format must know before it opens a file: the ids of the segments that lack a translation by any system
-    (``missing``), of those with a line break in source, reference or a translation (``broken``), and how many
-    ``references`` each language pair has.
-    """
+    """The texts of a run, by system, with the facts that a format needs before it opens a file."""
 
     name: str
     systems: tuple[str, ...]
     segments: Callable[[], Iterator[SegmentTexts]]
+    """Each call reads them again."""
     missing: tuple[str, ...] = ()
+    """The ids of the segments without a translation by one of the systems."""
     broken: tuple[str, ...] = ()
+    """The ids of the segments with a line break in source, reference or a translation."""
     references: Mapping[str, int] = field(default_factory=dict)
+    """How many references each language pair has."""
 
     @classmethod
     def read(cls, name: str, systems: tuple[str, ...], segments: Callable[[], Iterator[SegmentTexts]]) -> RunTexts:
-        """The run, after a first look at all of its segments. Raises :class:`OutputError` where there is none."""
+        """The run, after a first look at all of its segments. Raises :class:`OutputError` for an empty run."""
         number, missing, broken, references = 0, [], [], Counter[str]()
         for segment, texts, _ in segments():
             number += 1
@@ -57,7 +56,7 @@ class RunTexts:
                 broken.append(segment.id)
             references[pair_name(segment)] += segment.reference is not None
         if not number:
-            raise OutputError(f"run {name!r}: there is no segment in it to export")
+            raise OutputError(f"run {name!r}: has no segments to export")
         return cls(name, systems, segments, tuple(missing), tuple(broken), references)
 
 
@@ -67,9 +66,9 @@ def has_break(text: str) -> bool:
 
 
 class Export(Protocol):
-    """Writes what a run holds in the form of another tool.
+    """Writes the texts of a run in the form of another tool.
 
-    ``folder``: it writes a folder and not a file. ``one_system``: there is room for the texts of one system.
+    ``folder``: it writes a folder and not a file. ``one_system``: it has room for the texts of one system.
     """
 
     @property
@@ -84,7 +83,7 @@ class Export(Protocol):
     def export(self, run: RunTexts, output: Path) -> tuple[str, ...]:
         """Write the file ``output``, or files into the empty folder ``output``, and return remarks for the user.
 
-        Raises :class:`mtagent.errors.OutputError` for what this form cannot hold.
+        Raises :class:`mtagent.errors.OutputError` for texts that this form cannot hold.
         """
         ...
 
@@ -125,7 +124,9 @@ def mapped(
 def renamed(names: dict[str, str]) -> tuple[str, ...]:
     """A remark on the names that had to change, if any had to."""
     changed = [f"{name} is {written}" for name, written in names.items() if name != written]
-    return (f"renamed, as names there allow no '.', '-' and the like: {', '.join(changed)}",) if changed else ()
+    if not changed:
+        return ()
+    return (f"renamed, as names there allow no '.', '-' and the like: {', '.join(changed)}",)
 
 
 def free_name(name: str, taken: Collection[str]) -> str:

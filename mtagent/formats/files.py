@@ -21,7 +21,7 @@ from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.text.escaping import shown_on
 
 STANDARD = Path("-")
-"""The path that stands for standard input or output."""
+"""The path for standard input or output."""
 
 BOM = "\ufeff"
 CHUNK = 2**20
@@ -41,7 +41,7 @@ def lines_of(path: Path) -> Iterator[TextLine]:
 
     Only ``\\n`` and ``\\r\\n`` end a line, as ``wc -l`` counts. The other line breaks (``text.paragraphs.LINE_BREAKS``)
     are text: no line of a user's file is ever split, and counted in this way an output has as many lines as its input.
-    A text may keep the other line breaks, and an edit may bring back those of its source: where a source has a lone
+    A text may keep the other line breaks, and an edit may restore the source's line breaks: if a source has a lone
     ``\r``, universal newlines may cut the output there, too. Raises :class:`InputError` for other encodings, lone
     surrogates and NUL.
     """
@@ -100,7 +100,7 @@ def opened(path: Path) -> Iterator[BinaryIO]:
 
 
 def reason_of(error: OSError) -> str:
-    """What the operating system says, as the end of a message."""
+    """The operating system's reason, as the end of a message."""
     return (error.strerror or str(error) or type(error).__name__).lower()
 
 
@@ -201,7 +201,7 @@ def _reported(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         if path == STANDARD and isinstance(error, BrokenPipeError):
-            raise  # whoever reads has enough, as in `| head`: the command line ends without a word
+            raise  # the reader has enough, as in `| head`: the command ends without a message
         raise OutputError(f"{path}: cannot be written: {reason_of(error)}") from error
 
 
@@ -218,7 +218,7 @@ _USUAL_GIB = "4"
 
 
 def refuse_pipe(path: Path, what: str) -> None:
-    """Raise :class:`ConfigError` where ``path`` can be read only once; ``what`` says who names it."""
+    """Raise :class:`ConfigError` if ``path`` can be read only once; ``what`` is the option that names it."""
     if path == STANDARD or path.is_fifo():
         raise ConfigError(f"{what} {path}: is read more than once, which a pipe cannot be: give a file")
 
@@ -278,7 +278,7 @@ def remove_stale() -> None:
         with suppress(OSError):  # another user's, still locked (Timeout is an OSError), or gone by now
             about = folder.lstat()
             own = stat.S_ISDIR(about.st_mode) and (os.name != "posix" or about.st_uid == os.getuid())
-            if own and any(folder.glob(f"{_COPY}*")):  # without it, there is no text, and perhaps no lock yet
+            if own and any(folder.glob(f"{_COPY}*")):  # otherwise it has no texts, and perhaps no lock yet
                 from filelock import FileLock
 
                 with FileLock(folder / "lock", blocking=False):

@@ -32,7 +32,7 @@ _IN_WORD = regex.compile(rf"[[\w\p{{M}}]--[{UNSPACED}]]++", regex.V1)
 class Glossary:
     """Terms, indexed once so that those which a text holds are found in one pass over the text.
 
-    A term is found where it stands as whole words, in scripts that have them; a Korean term may carry an ending. Upper
+    A term is found as whole words, in scripts that have words; a Korean term may carry an ending. Upper
     and lower case are the same unless the term is ``case_sensitive``, and so are composed and decomposed characters.
     Where the language is known, a term that is to be translated is found inflected too (:mod:`mtagent.text.terms`).
     """
@@ -57,7 +57,7 @@ class Glossary:
 
 
 class _Index:
-    """Where in the glossary each term stands, and how long the terms are that begin with a character."""
+    """The positions of the terms in the glossary, and the lengths of the terms by their first character."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, list[int]] = defaultdict(list)
@@ -68,7 +68,7 @@ class _Index:
         self._lengths[term[:1]].add(len(term))
 
     def within(self, text: str) -> set[int]:
-        """The numbers of the terms that stand in ``text`` between the ends of words."""
+        """The numbers of the terms in ``text``, as whole words."""
         numbers: set[int] = set()
         if not self._numbers:
             return numbers
@@ -101,7 +101,7 @@ class _Inflected:
         self._lengths = sorted(set(map(len, self._numbers)))
 
     def within(self, text: str) -> set[int]:
-        """The numbers of the terms that stand in ``text``, inflected or not."""
+        """The numbers of the terms in ``text``, inflected or not."""
         numbers: set[int] = set()
         words = words_of(text) if self._numbers else ()
         for place, word in enumerate(words):
@@ -253,8 +253,9 @@ _INLINE = frozenset({"hi", "foreign", "ph", "bpt", "ept", "sub"})
 
 
 class _Entry:
-    """A concept: its terms by language, each with whether it is forbidden, and its notes by kind, those of a language
-    under its code.
+    """A concept: its terms by language, each with whether it is forbidden, and its notes by kind.
+
+    The notes on a language have its code as their kind.
     """
 
     def __init__(self) -> None:
@@ -359,7 +360,7 @@ class _Reader:
 
 
 def read_tbx(path: Path, source_lang: str, target_lang: str) -> tuple[Term, ...]:
-    """The terms of a termbase for a language pair; ``pt`` stands for ``pt-BR`` where there is no nearer one.
+    """The terms of a termbase for a language pair; ``pt`` is used for ``pt-BR`` without a nearer one.
 
     A term whose status is deprecated or superseded is forbidden as a target; as a source it still has the concept's
     targets. Raises :class:`InputError`, beginning with ``file:line`` where a line is to blame.

@@ -27,13 +27,13 @@ from mtagent.records import Call, Chain, Rated, Segment
 
 _FIELDS = frozenset(Segment.model_fields)
 _ABOUT = ("id", "source_lang", "target_lang", "document", "domain", "source")
-"""What an account says of its segment."""
+"""The fields of an account that describe its segment."""
 
 _UNRATED: dict[str, Any] = {
     **dict.fromkeys(("evaluator", "score", "errors", "explanation", "confidence")),
     **{"gaps": [], "warnings": [], "correction": None, "signature": None},
 }
-"""The fields of a rating, as they are where there is none."""
+"""The fields of a missing rating."""
 
 
 class _Object(NamedTuple):
@@ -165,7 +165,7 @@ def _plain_line(result: Result) -> str:
 
 
 def _flat(values: dict[str, Any]) -> dict[str, Any]:
-    """A record's fields beside those of its segment and its rating."""
+    """A record's fields, next to the fields of its segment and its rating."""
     fields: dict[str, Any] = {}
     for layer in (values.get("segment"), values.get("rating"), values):
         if isinstance(layer, dict):
@@ -252,7 +252,7 @@ def details(chain: Chain, *, messages: bool = False) -> dict[str, Any]:
             "proposed": step.proposed,
             "edits": [edit.model_dump() for edit in step.edits],
             "not_fixed": [error.model_dump(exclude_none=True) for error in step.not_fixed],
-            # The calls stand with the step, which paid for them.
+            # The step, which paid for the calls, has them.
             "ratings": [rating.model_dump(exclude={"calls"}) for rating in step.ratings],
             "calls": [_call(call, messages) for call in step.calls],
             "usage": step.usage.model_dump(),
@@ -284,7 +284,7 @@ def _call(call: Call, messages: bool) -> dict[str, Any]:
 
 
 def as_object(rated: Rated) -> dict[str, Any]:
-    """The object of one rating. Fields that do not apply are ``null``; ``reference`` stands there where there is one.
+    """The object of one rating. Fields that don't apply are ``null``; a missing ``reference`` is left out.
 
     ``errors`` is ``[]`` for a text judged error-free, and ``null`` where nothing is known about spans.
     """

@@ -16,9 +16,9 @@ from mtagent.records import Segment
 
 @dataclass(frozen=True)
 class Lines:
-    """Reads the source lines of a file, with those of ``translation``, ``reference`` and ``candidates`` where given.
+    """Reads the source lines of a file, and the aligned lines of ``translation``, ``reference`` and ``candidates``.
 
-    An empty line in a file of candidates means that this system has none.
+    An empty line in a file of candidates means that this system has no translation.
     """
 
     name: str = "lines"
@@ -30,13 +30,18 @@ class Lines:
     def read(self, path: Path, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[Segment]:
         """Yield one segment per line of ``path``; the ids are the line numbers, from 1, as strings.
 
-        An empty line is an empty text. Raises :class:`InputError` where a file is not UTF-8, or the files have
+        An empty line is an empty text. Raises :class:`InputError` if a file isn't UTF-8, or the files have
         different numbers of lines: files are compared before the first segment, standard input and pipes as they are
         read.
         """
-        named = {"source": path, "translation": self.translation, "reference": self.reference}
-        fields_read = [field for field, file in named.items() if file is not None]
-        files = [*(file for file in named.values() if file is not None), *self.candidates]
+        fields_read, files = ["source"], [path]
+        if self.translation is not None:
+            fields_read.append("translation")
+            files.append(self.translation)
+        if self.reference is not None:
+            fields_read.append("reference")
+            files.append(self.reference)
+        files += self.candidates
         if files.count(STANDARD) > 1:
             raise InputError("only one of the files can be standard input")
         if len(files) > 1 and all(file.is_file() for file in files):
@@ -57,9 +62,10 @@ class Lines:
         ``like`` is any of the aligned files: its line ends and byte order mark are kept. A text with
         a line break in it is an :class:`OutputError`, because it would shift all lines after it.
         """
-        mark = byte_order_mark(like) if like else ""
+        mark = ""
         lines: Iterable[tuple[str, Result]] = (("\n", result) for result in results)
         if like:
+            mark = byte_order_mark(like)
             lines = paired(((str(line.number), line.number, line.end) for line in lines_of(like)), results, path, like)
 
         def checked() -> Iterator[str]:
@@ -72,17 +78,17 @@ class Lines:
                 if not (end or text):  # an empty last line needs an end to be a line
                     line_end = "\n"
                 if number == 1 and not mark and text.startswith(BOM):
-                    text = BOM + text  # or the text's own would be read as the file's
+                    text = BOM + text  # otherwise the text's own mark would be read as the file's
                 yield text + line_end
 
         return write_pieces(path, mark, checked())
 
 
 def check_counts(paths: Iterable[Path]) -> None:
-    """Raise :class:`InputError` where the files have different numbers of lines.
+    """Raise :class:`InputError` if the files have different numbers of lines.
 
-    Lines are counted without decoding them. Where the counts differ the files are decoded too: a wrong encoding may be
-    the reason, and is then what the error must say.
+    Lines are counted without decoding them. If the counts differ the files are decoded too: a wrong encoding may be the
+    reason, and then the error must name that.
     """
     counts = {path: count_lines(path) for path in paths}
     if len(set(counts.values())) > 1:

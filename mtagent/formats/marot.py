@@ -41,7 +41,7 @@ class _Text(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """A row's cells by name, its texts without marks, and where it stands."""
+    """A row's cells by name, its texts without marks, and its place in the file."""
 
     cells: dict[str, str]
     source: _Text
@@ -237,7 +237,7 @@ def _metadata(cells: dict[str, str]) -> dict[str, str]:
 
 
 def _rows(rated: Rated, number: int, output: Path) -> Iterator[tuple[str, ...]]:
-    """A row per error; ``number`` is that of the segment in its document."""
+    """A row per error; ``number`` counts the segments of the document."""
     rating, segment = rated.rating, rated.segment
     if rating is None:
         return

@@ -2,9 +2,9 @@
 
 ==============================================  ================================================================
 ``sources/LP.txt``, ``references/LP.refA.txt``  the texts; no references where no segment has one
-``system-outputs/LP/NAME.txt``                  those of each stage or system
+``system-outputs/LP/NAME.txt``                  the translations of each stage or system
 ``documents/LP.docs``                           ``DOMAIN⇥DOCUMENT`` per segment
-``metric-scores/LP/EVALUATOR-REF.*.score``      ``SYSTEM⇥SCORE``; ``REF`` is ``refA`` for who saw references, or ``src``
+``metric-scores/LP/EVALUATOR-REF.*.score``      ``SYSTEM⇥SCORE``; ``REF`` is ``refA`` with references, else ``src``
 ``human-scores/LP.NAME.seg.rating``             ``SYSTEM⇥JSON⇥RATER``, or ``SYSTEM⇥None`` = not rated
 ==============================================  ================================================================
 """
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from mtagent.errors import ConfigError, InputError, OutputError
-from mtagent.formats.annotations import Annotation, error_span, objects_in, offset
+from mtagent.formats.annotations import Annotation, TextSide, error_span, objects_in, offset
 from mtagent.formats.exports import (
     RaterNames,
     RunTexts,
@@ -70,7 +70,7 @@ class Mtme:
         return len(cells) in (2, 3) and (cells[1] == NOT_RATED or cells[1].startswith("{"))
 
     def read_spans(self, path: Path) -> list[Annotation]:
-        """The annotations of a file of ratings, with the texts in the folders around it where these are there.
+        """The annotations of a file of ratings, with the texts in the folders around it if these exist.
 
         Raises :class:`InputError`, also where the numbers of ratings and texts differ.
         """
@@ -117,7 +117,10 @@ class Mtme:
     def texts_around(self, path: Path) -> list[Path]:
         """The files with sources and translations in the folders around ``path``, as far as they are there."""
         sources, files = _text_files(path, dict.fromkeys(line.text.split("\t")[0] for line in lines_of(path)))
-        return [*([sources] if sources.is_file() else []), *(file for file in files.values() if file)]
+        texts = [file for file in files.values() if file]
+        if sources.is_file():
+            texts.insert(0, sources)
+        return texts
 
     def paths(self, output: Path) -> tuple[Path, ...]:
         """``NAME.seg.score``, ``NAME.sys.score`` and ``NAME.seg.rating``, whichever of them is named."""
@@ -142,9 +145,10 @@ class Mtme:
             for system in ratings.systems:
                 name, values = plain_name(system), []
                 for rated in ratings.read(system):
-                    rating = rated.rating
-                    values.append(rating.score if rating else None)
-                    errors, rater = (rating.errors, rating.evaluator) if rating else (None, "")
+                    score, errors, rater = None, None, ""
+                    if rated.rating:
+                        score, errors, rater = rated.rating.score, rated.rating.errors, rated.rating.evaluator
+                    values.append(score)
                     line, lost = rating_line(errors, rater, rated.segment.source, rated.translation)
                     spans.write(f"{name}\t{line}\n")
                     unplaced += lost
@@ -179,8 +183,12 @@ class Mtme:
                     pairs[lp] = _PairFiles(create, lp, names, run.references.get(lp, 0), self.escape)
                 pairs[lp].add(entry)
             remarks = [remark for files in pairs.values() for remark in files.finish(run.name)]
-        evaluators = {name: plain for files in pairs.values() for name, plain in files.raters.plain_names.items()}
-        return (*([ESCAPED] if self.escape else []), *renamed(names | evaluators), *remarks)
+        for files in pairs.values():
+            names = names | files.raters.plain_names
+        remarks = [*renamed(names), *remarks]
+        if self.escape:
+            remarks.insert(0, ESCAPED)
+        return tuple(remarks)
 
 
 MTME = Mtme()
@@ -188,15 +196,20 @@ MTME = Mtme()
 
 def _errors(data: Any, where: str) -> Iterator[ErrorSpan]:
     for error in objects_in(data.get("errors") if isinstance(data, dict) else None, '"errors"', where):
-        start, end = offset(error.get("start"), where), offset(error.get("end"), where)
-        placed = end > 0  # an empty span at the start is how this format writes an error without a place
+        start: int | None = offset(error.get("start"), where)
+        end: int | None = offset(error.get("end"), where)
+        if not end:  # this format writes an error without a place as an empty span at the start
+            start = end = None
+        side: TextSide = "translation"
+        if error.get("is_source_error"):
+            side = "source"
         yield error_span(
             where,
             severity=error.get("severity"),
-            start=start if placed else None,
-            end=end if placed else None,
+            start=start,
+            end=end,
             category=error.get("category"),
-            side="source" if error.get("is_source_error") else "translation",
+            side=side,
             penalty=error.get("score"),
         )
 
@@ -220,7 +233,7 @@ def write_scores(
 ) -> None:
     """Write a line per segment, and the mean of all; ``None`` = not rated. ``given`` is written instead of the mean.
 
-    If a segment is not rated there is no mean: the mean of the others would make the system look better or worse.
+    If a segment is not rated, the mean is ``None``: the others' mean would make the system look better or worse.
     """
     for score in values:
         scores.write(f"{name}\t{score}\n")
@@ -272,14 +285,16 @@ class _PairFiles:
         self._count = 0
 
     def add(self, entry: SegmentTexts) -> None:
-        """Write the lines of one segment, and remember its scores, which stand system by system."""
+        """Write the lines of one segment, and remember its scores, since their files are ordered by system."""
         segment = entry.segment
         lines = [(self._sources, segment.source), *((sink, entry.texts[name]) for name, sink in self._outputs.items())]
         if self._references is not None:
             lines.append((self._references, segment.reference))
-        for sink, text in lines:  # a text that is missing leaves its line empty
-            text = text or ""
-            sink.write((text.translate(_ESCAPES) if self._escape else text) + "\n")
+        for sink, text in lines:
+            text = text or ""  # the line of a missing text is empty
+            if self._escape:
+                text = text.translate(_ESCAPES)
+            sink.write(text + "\n")
         self._docs.write(f"{_bare(segment.domain)}\t{self._documents.name(segment)}\n")
         scores: dict[tuple[str, str], float] = {}
         for rated in entry.rated:
@@ -340,8 +355,11 @@ class _Documents:
         """What was renamed."""
         if not self._renamed:
             return []
-        shown = ", ".join([*list(self._renamed)[:3], *(["…"] if len(self._renamed) > 3 else [])])
-        return [f"documents renamed, to stand in one piece and without spaces: {len(self._renamed)} ({shown})"]
+        examples = list(self._renamed)[:3]
+        if len(self._renamed) > 3:
+            examples.append("…")
+        shown = ", ".join(examples)
+        return [f"documents renamed, to be in one piece and without spaces: {len(self._renamed)} ({shown})"]
 
 
 def _bare(name: str | None) -> str:

@@ -1,4 +1,4 @@
-"""What is rated and what came of it, for the formats that write ratings."""
+"""Texts to rate and their ratings, for the formats that write ratings."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from mtagent.errors import ConfigError
 from mtagent.records import Chain, ErrorSpan, Rated, Rating, Record, Segment, Stage, same_rater
 
 GIVEN, FINAL, REVIEWED = "given", "final", "reviewed"
-"""The systems of a chain run that are no stage: the text before any editing, the last accepted one, and what people's
-decisions made of it.
+"""The systems of a chain run besides its stages: the text before any editing, the last accepted text, and the text
+after people's decisions.
 """
 
 
 class Candidates(Record):
     """A segment and its translations by system, in order; ``None`` = the system has none.
 
-    The segment's own ``translation`` is left empty: a rating shall not depend on where its text came from.
+    The segment's own ``translation`` is left empty: a rating must not depend on where its text came from.
     """
 
     segment: Segment
@@ -30,44 +30,49 @@ class Candidates(Record):
 
 @dataclass(frozen=True)
 class Material:
-    """All that a rating run rates. ``inputs`` identifies it; ``candidates`` reads it anew each time it is called."""
+    """All texts that a rating run rates."""
 
     systems: tuple[str, ...]
     inputs: dict[str, Any]
+    """Names and hashes that identify the texts."""
     candidates: Callable[[], Iterator[Candidates]]
+    """Each call reads them again."""
 
 
 def side_by_side(segment: Segment, translations: Mapping[str, str | None]) -> Candidates:
     """The ``translations`` of ``segment``, by system."""
-    bare = segment.model_copy(update={"translation": None}) if segment.translation is not None else segment
-    return Candidates(segment=bare, translations=dict(translations))
+    if segment.translation is not None:
+        segment = segment.model_copy(update={"translation": None})
+    return Candidates(segment=segment, translations=dict(translations))
 
 
-def chosen(available: Sequence[str], wanted: Sequence[str], where: str) -> tuple[str, ...]:
-    """The ``wanted`` ones of the ``available`` systems, in the order in which they stand there; all if none is named.
+def chosen(available: Sequence[str], names: Sequence[str], where: str) -> tuple[str, ...]:
+    """The ``available`` systems with these ``names``, in the order of ``available``; all without ``names``.
 
-    Raises :class:`ConfigError` for one that is not there.
+    Raises :class:`ConfigError` for an unknown name.
     """
-    for name in wanted:
+    for name in names:
         if name not in available:
-            raise ConfigError(f"{where}: there is no system {name!r}; there are: {', '.join(available)}")
-    return tuple(name for name in available if not wanted or name in wanted)
+            raise ConfigError(f"{where}: has no system {name!r}; there are: {', '.join(available)}")
+    if not names:
+        return tuple(available)
+    return tuple(name for name in available if name in names)
 
 
 def stages_of(
     chains: Callable[[], Iterator[Chain]], name: str, wanted: Sequence[str] = (), limit: int | None = None
 ) -> Material:
-    """The texts that the stages of the chain run ``name`` left, each stage taken as a system.
+    """The texts after the stages of the chain run ``name``, with each stage as a system.
 
-    They are ``given`` (where texts were given), each stage that ran on any segment, ``final``, and ``reviewed`` (where
-    people decided). A stage that did not run on a segment leaves its text as it was.
+    The systems are ``given`` (if texts were given), each stage that ran on any segment, ``final``, and ``reviewed`` (if
+    people decided). A stage that did not run on a segment leaves its text unchanged.
     """
     systems = chosen(systems_of(chains()), wanted, f"run {name!r}")
 
     def candidates() -> Iterator[Candidates]:
         return (side_by_side(chain.segment, texts_of(chain, systems)) for chain in chains())
 
-    digest = hashlib.sha256()  # a run that went on, or in which an edit was taken back, is another input
+    digest = hashlib.sha256()  # a run that was continued, or with a reverted edit, is another input
     for item in candidates():
         digest.update(item.model_dump_json().encode() + b"\n")
     inputs = {"run": name, "systems": list(systems), "texts": digest.hexdigest()}
@@ -75,37 +80,48 @@ def stages_of(
 
 
 def systems_of(chains: Iterable[Chain]) -> tuple[str, ...]:
-    """``given`` (where texts were given), each stage that ran on any segment, ``final``, and ``reviewed`` (where people
+    """``given`` (if texts were given), each stage that ran on any segment, ``final``, and ``reviewed`` (if people
     decided).
     """
-    given, reviewed, seen = False, False, set[str]()
+    has_given, has_reviewed, stages = False, False, set[str]()
     for chain in chains:
-        reviewed = reviewed or chain.reviewed is not None
-        given = given or chain.segment.translation is not None
-        seen.update(step.stage for step in chain.steps)
-    stages = (stage for stage in get_args(Stage) if stage in seen)
-    return (*([GIVEN] if given else []), *stages, FINAL, *([REVIEWED] if reviewed else []))
+        has_reviewed = has_reviewed or chain.reviewed is not None
+        has_given = has_given or chain.segment.translation is not None
+        stages.update(step.stage for step in chain.steps)
+    systems = []
+    if has_given:
+        systems.append(GIVEN)
+    systems += [stage for stage in get_args(Stage) if stage in stages]
+    systems.append(FINAL)
+    if has_reviewed:
+        systems.append(REVIEWED)
+    return tuple(systems)
 
 
 def texts_of(chain: Chain, systems: Sequence[str]) -> dict[str, str | None]:
-    """The text of each system; none where the segment has never had a translation."""
-    reviewed = chain.text if chain.reviewed is None else chain.reviewed
+    """The text of each system; ``None`` if the segment has never had a translation."""
     if chain.given is None:
-        return {system: chain.reviewed if system == REVIEWED else None for system in systems}
-    texts: dict[str, str | None] = {GIVEN: chain.given, FINAL: chain.text, REVIEWED: reviewed}
+        texts: dict[str, str | None] = dict.fromkeys(systems)
+        if REVIEWED in texts:
+            texts[REVIEWED] = chain.reviewed
+        return texts
+    by_system: dict[str, str | None] = {GIVEN: chain.given, FINAL: chain.text, REVIEWED: chain.reviewed}
+    if chain.reviewed is None:
+        by_system[REVIEWED] = chain.text
     text, steps = chain.given, chain.by_stage()
     for stage in get_args(Stage):
-        text = steps[stage].text if stage in steps else text
-        texts[stage] = text
-    return {system: texts[system] for system in systems}
+        if stage in steps:
+            text = steps[stage].text
+        by_system[stage] = text
+    return {system: by_system[system] for system in systems}
 
 
 def ratings_of_texts(chain: Chain) -> list[tuple[str, Rating]]:
-    """The ratings that the steps of ``chain`` hold, each with the text that it is about.
+    """The ratings in the steps of ``chain``, each with the text that it rates.
 
-    A step holds the editor's rating of the text before it, and then the judge's of the texts before and after; where
-    the judge is the editor, that of the text before stands once. What is not of this shape, and what is about a text
-    that was rejected or that the user has taken edits back from, is left out.
+    A step holds the editor's rating of the text before it, and then the judge's ratings of the texts before and after.
+    If the judge is the editor, the text before has one rating. Ratings of rejected texts are left out, and ratings of
+    texts with reverted edits.
     """
     ratings: list[tuple[str, Rating]] = []
     before = chain.segment.translation
@@ -126,14 +142,15 @@ def ratings_of_texts(chain: Chain) -> list[tuple[str, Rating]]:
 
 
 class Ratings(NamedTuple):
-    """The results of a rating run. ``read`` gives all in input order × system order, or those of one system."""
+    """The results of a rating run."""
 
     systems: tuple[str, ...]
     read: Callable[[str | None], Iterator[Rated]]
+    """Reads the ratings of one system, or of all (``None``), in input order × system order."""
 
 
 class RatingFormat(Protocol):
-    """Writes ratings. A file whose name ends in one of ``suffixes`` is taken to be of this format."""
+    """Writes ratings. A file has this format if its name ends in one of ``suffixes``."""
 
     @property
     def name(self) -> str: ...
@@ -142,11 +159,11 @@ class RatingFormat(Protocol):
     def suffixes(self) -> tuple[str, ...]: ...
 
     def paths(self, output: Path) -> tuple[Path, ...]:
-        """The files that are written for ``output``. Raises :class:`ConfigError` where it cannot stand for them."""
+        """The files that are written for ``output``. Raises :class:`ConfigError` if they can't be named after it."""
         ...
 
     def refuse(self, candidates: Candidates, output: Path) -> None:
-        """Raise :class:`OutputError` for what this format cannot hold, before anything is paid for."""
+        """Raise :class:`OutputError` for texts that this format cannot hold, before anything is paid for."""
         ...
 
     def write_ratings(self, ratings: Ratings, output: Path) -> tuple[str, ...]:
@@ -166,15 +183,17 @@ class SpanPlace(NamedTuple):
 
 
 def place_of(span: ErrorSpan, source: str, translation: str) -> SpanPlace | None:
-    """The place of ``span``; ``None`` where it is not known, or could be more than one.
+    """The place of ``span``; ``None`` if it is unknown or ambiguous.
 
-    Offsets that the span has are the translation's, or the source's on the side ``source``. An omission stands where
-    its words are in the source; offsets without a character are its place in the translation.
+    The offsets of a span refer to the translation, or to the source on the side ``source``. An omission is placed at
+    its words in the source; an empty span is its place in the translation.
     """
     in_source = span.side == "source" or (span.side == "omission" and span.start != span.end)
     if span.start is not None and span.end is not None:
         return SpanPlace(span.start, span.end, in_source)
-    text = source if span.side != "translation" else translation
+    text = translation
+    if span.side != "translation":
+        text = source
     if not span.text or text.count(span.text) != 1:
         return None
     start = text.index(span.text)

@@ -19,7 +19,7 @@ logger = logging.getLogger("mtagent.formats")
 
 
 class SegmentDefaults(Record):
-    """What the user says about all segments of a file; what the file says about one segment goes before it."""
+    """The user's values for all segments of a file; the file's own values for a segment override them."""
 
     source_lang: str | None = None
     target_lang: str | None = None
@@ -163,7 +163,7 @@ def segment(values: Mapping[str, Any], defaults: Mapping[str, str], number: int,
 
 
 class SegmentFields(NamedTuple):
-    """What a file says about a segment that begins at ``line``: its values by field, and the file's names of these."""
+    """A segment in a file, from ``line`` on: its values by field, and the file's names of these fields."""
 
     line: int
     values: dict[str, Any]
@@ -175,7 +175,7 @@ def segments_from(
 ) -> Iterator[Segment]:
     """Yield the segment of each record.
 
-    The log says once which ``part`` of the file (column, field) is read as a field of another name.
+    The log notes once which ``part`` of the file (column, field) is read as a field of another name.
     Raises :class:`InputError` for values that make no segment, and for an id that comes twice.
     """
     lines: dict[str, int] = {}
@@ -206,8 +206,8 @@ def paired(
 ) -> Iterator[tuple[T, Result]]:
     """Yield what the file ``like`` holds of each segment with its result; ``entries`` are ``(id, line, content)``.
 
-    Raises :class:`OutputError` for a result too many, too few, or in the wrong place, and where ``source_of`` knows the
-    source, for that of another text.
+    Raises :class:`OutputError` for a result too many, too few, or in the wrong place, and, if ``source_of`` knows the
+    source, for another source.
     """
     for number, (entry, result) in enumerate(zip_longest(entries, results), start=1):
         if entry is None:

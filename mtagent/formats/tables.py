@@ -129,8 +129,8 @@ def open_table(
 ) -> OpenTable:
     """Open a table and read its header.
 
-    The delimiter is the first of ``delimiters`` that stands in the header and cuts it into columns among which are the
-    ``required`` ones. Where none does, it is the first that stands there; :meth:`OpenTable.require` then reports what
+    The delimiter is the first of ``delimiters`` in the header that cuts it into columns with all the ``required``
+    ones. If none does, it is the first one in the header; :meth:`OpenTable.require` then reports what
     is missing. ``quoted=None``: cells may be quoted if all cells of the header are. ``columns`` are the names in a file
     without a header. ``plain`` gives the plain spelling of a name. With ``separator_line`` the line ``sep=;`` may come
     before the header. Raises :class:`InputError` for an empty file, for which ``empty`` is the way out, and for
@@ -175,7 +175,7 @@ def _all_quoted(header: TextLine, delimiter: str) -> bool:
 def _rows(lines: Iterable[TextLine], dialect: Dialect, path: Path, columns: int | None) -> Iterator[TableRow]:
     """Yield the rows of a file, each of ``columns`` cells, or of as many as the first row has.
 
-    Empty lines at the end of the file are left out, except those of a single column, which are empty cells. Raises
+    Empty lines at the end of the file are left out, except in a table of one column, where they are empty cells. Raises
     :class:`InputError` for rows of another length, for misplaced quotes, and for line breaks and carriage returns
     outside of quotes.
     """

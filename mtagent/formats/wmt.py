@@ -60,7 +60,7 @@ def _errors(starts: list[str], ends: list[str], types: list[str], where: str) ->
     if not types:
         return None
     if _NO_ERROR in types and len(types) > 1:
-        raise InputError(f"{where}: {_NO_ERROR} stands beside errors; delete one or the other")
+        raise InputError(f"{where}: {_NO_ERROR} and errors at the same time; delete one or the other")
     errors = []
     for start, end, kind in zip(starts, ends, types, strict=True):
         if MISSING in (start, end, kind):

@@ -36,7 +36,7 @@ async def improve_file(
     on_start: OnStart,
     on_chain: Callable[[Chain], None],
 ) -> RunSummary:
-    """Improve every segment of ``files.source`` and write the outputs when all are there.
+    """Improve every segment of ``files.source`` and write the outputs when all are done.
 
     The run is stored under ``config.run``, or under a name made from the settings and the input, so that the same
     command again resumes it.
@@ -79,9 +79,10 @@ async def improve_file(
 
 
 def outcome_of_chain(chain: Chain) -> Outcome:
-    """A chain without steps had nothing to do."""
-    failed = chain.failed
-    return Outcome(bool(chain.steps) and failed is None, failed.reason if failed else None)
+    """Whether a chain did something and succeeded; a chain without steps had nothing to do."""
+    if chain.failed is not None:
+        return Outcome(False, chain.failed.reason)
+    return Outcome(bool(chain.steps), None)
 
 
 def write_outputs(
@@ -92,28 +93,34 @@ def write_outputs(
     like: Path | None = None,
     limit: int | None = None,
 ) -> None:
-    """Write the texts in the form of ``like``, and the details if asked for. Where people decided, theirs is written.
+    """Write the texts in the form of ``like``, and the details if ``files`` names a file for them.
 
-    ``chains`` reads them in input order, anew each time it is called.
+    Each call of ``chains`` reads them again, in input order.
     """
-    results = (
-        formats.Result(segment=chain.segment, text=chain.text if chain.reviewed is None else chain.reviewed)
-        for chain in islice(chains(), limit)
-    )
-    kind.write(files.output, results, like)
+    kind.write(files.output, map(_result, islice(chains(), limit)), like)
     if files.details is not None:
         write_details(files.details, islice(chains(), limit))
 
 
+def _result(chain: Chain) -> formats.Result:
+    """The text of ``chain`` to be written: the one that people decided on, if they did."""
+    text = chain.text
+    if chain.reviewed is not None:
+        text = chain.reviewed
+    return formats.Result(segment=chain.segment, text=text)
+
+
 class _Contents(NamedTuple):
-    """What is in the input: how many segments, whether any has no translation, whether any has candidates, the language
-    pairs and the domains.
-    """
+    """What the input contains."""
 
     total: int
+    """The number of segments."""
     untranslated: bool
+    """Whether any segment with words has no translation."""
     has_candidates: bool
+    """Whether any segment has candidates."""
     pairs: tuple[str, ...]
+    """The language pairs."""
     domains: tuple[str, ...]
 
 

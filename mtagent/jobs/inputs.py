@@ -1,6 +1,6 @@
-"""What a job reads: opened once, as one object that knows the format, the hashes and the segments of its files.
+"""The input files of a job, opened once: one object has their format, hashes and segments.
 
-It also knows which outputs would collide with them.
+It also refuses outputs that would overwrite them.
 """
 
 from __future__ import annotations
@@ -30,57 +30,74 @@ from mtagent.store.store import default_path
 
 
 def files_named(config: Config) -> dict[str, Path]:
-    """Every such file, by the option that names it; some may not be there."""
+    """Every file that ``config`` names, by the option that names it; some may not exist."""
     store = config.store or default_path()
-    named = {"--config": config.file, "--glossary": config.glossary, "--keep": config.keep}
-    named["--instructions"] = config.instructions
-    named |= {"--prices": config.prices, "--calibration": config.calibration}
-    files_by_option = {option: path for option, path in named.items() if path is not None}
+    by_option = {
+        "--config": config.file,
+        "--glossary": config.glossary,
+        "--keep": config.keep,
+        "--instructions": config.instructions,
+        "--prices": config.prices,
+        "--calibration": config.calibration,
+    }
+    files_by_option = {option: path for option, path in by_option.items() if path is not None}
     for path in prompts_of(config):
         files_by_option[f"--prompts, {path.name}"] = path
     for name, options in _evaluators(config):
         for key, value in options.items():
             for part in value.split("+"):
-                if isfile(part):  # noqa: PTH113 Path's raises for long ones
+                if isfile(part):  # noqa: PTH113 Path.is_file raises for a long text
                     files_by_option[f"--evaluator {name}:{key}={part}"] = Path(part)
-        if name == "himate":  # what it reads without being told: thresholds
-            beside = sorted((store.parent / FOLDER).glob("*.json"))
-        elif name == "rate":  # … the notes in folders
+        # Files that evaluators read although no option names them: thresholds, notes in folders, annotated texts.
+        if name == "himate":
+            unnamed = sorted((store.parent / FOLDER).glob("*.json"))
+        elif name == "rate":
             folders = [Path(part) for part in options.get("knowledge", "").split("+") if isdir(part)]  # noqa: PTH112
-            beside = list(files_of_notes(folders))
-        else:  # … the texts that were annotated
-            beside = _texts_around(name, options)
-        files_by_option |= {f"--evaluator {name}, {path}": path for path in beside}
+            unnamed = list(files_of_notes(folders))
+        else:
+            unnamed = _texts_around(name, options)
+        for path in unnamed:
+            files_by_option[f"--evaluator {name}, {path}"] = path
     kind, _, model = (config.llm or "").partition(":")
     if kind == "local" and model:
         files_by_option["--llm"] = Path(model)
-    return files_by_option | {"--store": store}
+    files_by_option["--store"] = store
+    return files_by_option
 
 
 def files_of_evaluators(config: Config) -> dict[str, Path]:
-    """The files that the option ``path`` of editor and judge names, and the texts that belong to them."""
+    """The files in the option ``path`` of editor and judges, and the texts that belong to them."""
     files = {}
     for name, options in _evaluators(config):
         if "path" in options:
             files[f"{name}:{options['path']}"] = Path(options["path"])
-            files |= {f"{name}:{path}": path for path in _texts_around(name, options)}
+            for path in _texts_around(name, options):
+                files[f"{name}:{path}"] = path
     return files
 
 
 def prompts_of(config: Config) -> list[Path]:
     """The user's own prompts."""
-    return sorted(config.prompts.glob("*.toml")) if config.prompts else []
+    if not config.prompts:
+        return []
+    return sorted(config.prompts.glob("*.toml"))
 
 
 def _evaluators(config: Config) -> Iterator[tuple[str, dict[str, str]]]:
-    for name, options in map(parse_spec, filter(None, (config.evaluator, *config.judges, config.triage))):
+    """Name and options of each evaluator in ``config``."""
+    for spec in (config.evaluator, *config.judges, config.triage):
+        if not spec:
+            continue
+        name, options = parse_spec(spec)
         if "path" in options:
             refuse_pipe(Path(options["path"]), f"{name}:path")
-        yield options.get("evaluator", name), options  # of mqm-ape, the one that it asks
+        yield options.get("evaluator", name), options  # mqm-ape names the evaluator that finds its errors
 
 
 def _texts_around(name: str, options: dict[str, str]) -> list[Path]:
-    return formats.texts_around(Path(options["path"])) if name == "spans-file" and "path" in options else []
+    if name != "spans-file" or "path" not in options:
+        return []
+    return formats.texts_around(Path(options["path"]))
 
 
 @dataclass(frozen=True)
@@ -95,9 +112,9 @@ class Files:
     output: Path = formats.STANDARD
     details: Path | None = None
     format: str | None = None
-    """The format of the source, and of the output unless its name tells of another; ``None`` = as the name tells."""
+    """The format of the source, and of the output unless its name has another ending; ``None`` = by the name."""
     force: bool = True
-    """Without it, no file is replaced except what the same run has written."""
+    """Without it, a file is replaced only if the same run has written it."""
 
     @property
     def paths(self) -> dict[str, Path]:
@@ -113,16 +130,18 @@ class Files:
 
     @contextmanager
     def opened(self, config: Config, *, writes: bool = False) -> Iterator[OpenFiles]:
-        """The files, ready to be read, and ``config`` with them; standard input is copied, as it is read twice.
+        """The files, ready to be read, and ``config`` with them; standard input is copied, since it is read twice.
 
-        With ``writes`` the results will be written: raises :class:`ConfigError` where they would replace a file that is
-        still needed, and :class:`OutputError` where they cannot be written. Also raises :class:`ConfigError` for files
-        that do not go together.
+        With ``writes`` the results will be written: raises :class:`ConfigError` if they would replace a file that is
+        still needed, and :class:`OutputError` if they cannot be written. Also raises :class:`ConfigError` for files
+        that don't go together.
         """
         for path in self.paths.values():
             refuse_named_pipe(path)  # before anything is asked about its format
         form = formats.by_path(self.source, self.format)
-        outputs = (self.output,) if self.details is None else (self.output, self.details)
+        outputs: tuple[Path, ...] = (self.output,)
+        if self.details is not None:
+            outputs = (self.output, self.details)
         if writes:
             self._refuse_collisions(config.limit, isinstance(form, Lines))
             refuse_overwriting(outputs, files_named(config))
@@ -150,24 +169,26 @@ class Files:
             yield OpenFiles(files, config, reader, outputs, written, like)
 
     def _refuse_companions(self, form: formats.Format) -> None:
-        """Raise :class:`ConfigError` for line-aligned files beside a source of another format, or that are tables."""
+        """Raise :class:`ConfigError` for line-aligned files with a source of another format, and for tables."""
         if isinstance(form, Lines):
             refuse_tables({name: path for name, path in self.paths.items() if name != "-s"}, self.format)
             return
         if self.candidates:
             raise ConfigError(
-                f"{self.candidates[0]}: candidates stand beside a source that is read line by line; in JSON Lines they "
-                'are a field of the segment ("candidates": ["…", "…"])'
+                f"{self.candidates[0]}: a file of candidates needs a source that is read line by line; in JSON Lines "
+                'candidates are a field of the segment ("candidates": ["…", "…"])'
             )
         if self.translation or self.reference:
             raise ConfigError(f"{self.source}: a {form.name} file holds its translations and references itself")
 
     def _output_format(self, read: formats.Format) -> formats.Format:
-        """The format of the output: what its name tells, or else that of the source, which was ``read``."""
+        """The format of the output: by its name, or else the source's format, which was ``read``."""
         for form in formats.FORMATS.values():
-            if self.output.suffix.lower() in form.suffixes:
-                # tsv-quoted and jsonl-lenient are called as tsv and jsonl
-                return read if form.name == read.name.partition("-")[0] else form
+            if self.output.suffix.lower() not in form.suffixes:
+                continue
+            if form.name == read.name.partition("-")[0]:
+                return read  # tsv-quoted and jsonl-lenient files have the same endings as tsv and jsonl
+            return form
         return read
 
     def _refuse_collisions(self, limit: int | None, aligned: bool) -> None:
@@ -192,12 +213,12 @@ class OpenFiles:
     files: Files
     """With a copy of standard input, and with the name of the format."""
     config: Config
-    """With a copy of standard input where it names that. A run is known by the settings without it."""
+    """With a copy of standard input if it names that. A run is identified by the settings without the copy."""
     reader: formats.Format
     outputs: tuple[Path, ...]
     output_format: formats.Format
     like: Path | None
-    """The file whose columns and line ends the output keeps: the translation that is improved, or else the source."""
+    """The output keeps the columns and line ends of this file: the improved translation, or else the source."""
 
     def segments(self) -> Iterator[Segment]:
         """The segments with the terms and the domain that the settings add, but without context."""
@@ -210,7 +231,7 @@ class OpenFiles:
     def in_context(
         self, text_of: Callable[[Segment], str | None] = lambda segment: segment.translation
     ) -> Iterator[Segment]:
-        """The same with the context that the settings ask for, where nothing is translated meanwhile."""
+        """The same with the context that the settings name, for jobs that don't translate meanwhile."""
         return with_context(self._all(), self.config.context, self.config.limit, text_of)
 
     def _all(self) -> Iterator[Segment]:
@@ -229,14 +250,14 @@ class OpenFiles:
         return content_hashes(files, self.config)
 
     def refuse_idle_candidates(self, config: Config, own_gate: Gate | None = None) -> None:
-        """Raise :class:`ConfigError` where there are candidates, and no stage or no judge to choose among them."""
+        """Raise :class:`ConfigError` if there are candidates, but no stage or no judge to choose among them."""
         stages = config.stages or ()
         if "rerank" in stages:
             if own_gate is not None or config.gate in ("none", "guards"):
                 refuse_open(own_gate or OpenGate(config.gate or "none"))
         elif self.files.candidates:
             raise ConfigError(
-                f"{self.files.candidates[0]}: the stages {', '.join(stages)} do not look at candidates: leave --stages "
+                f"{self.files.candidates[0]}: the stages {', '.join(stages)} do not use candidates: leave --stages "
                 "out, or put r before the others, as in --stages rpe"
             )
 
@@ -253,9 +274,9 @@ class RatingInputs:
     """Pairs of system and line-aligned file."""
     reference: Path | None = None
     format: str | None = None
-    """The format of the source; ``None`` = as its name tells."""
+    """The format of the source; ``None`` = by its name."""
     systems: tuple[str, ...] = ()
-    """Those to rate; none = all."""
+    """The systems to rate; empty = all."""
 
     @property
     def paths(self) -> dict[str, Path]:
@@ -269,10 +290,10 @@ class RatingInputs:
 
     @contextmanager
     def opened(self, config: Config, output: RatingOutput | None = None) -> Iterator[tuple[Material, Config]]:
-        """What there is to rate, and ``config`` with prices that can be read; standard input is copied.
+        """The texts to rate, and ``config`` with prices that can be read; standard input is copied.
 
-        Raises :class:`ConfigError` for files that do not go together, and where the ``output`` would replace one of
-        them; :class:`OutputError` where it cannot be written.
+        Raises :class:`ConfigError` for files that don't go together, and if the ``output`` would replace one of them;
+        :class:`OutputError` if it cannot be written.
         """
         if output is not None:
             refuse_overwriting(output.paths, self.paths | files_named(config))
@@ -288,8 +309,8 @@ class RatingInputs:
             )
             systems = chosen(available, self.systems, str(self.source))
             hashes = content_hashes({"source": files.source, "reference": files.reference}, readable)
-            of_systems = {name: sha256(path) for name, path in files.translations}
-            inputs: dict[str, Any] = {**hashes, "systems": [[name, of_systems.get(name)] for name in systems]}
+            hashes_by_system = {name: sha256(path) for name, path in files.translations}
+            inputs: dict[str, Any] = {**hashes, "systems": [[name, hashes_by_system.get(name)] for name in systems]}
 
             def candidates() -> Iterator[Candidates]:
                 if isinstance(form, Lines):
@@ -300,7 +321,7 @@ class RatingInputs:
             yield Material(systems, inputs, candidates), prices
 
     def _available(self, form: formats.Format) -> tuple[str, ...]:
-        """The systems in the files. Raises :class:`ConfigError` for files that do not go together."""
+        """The systems in the files. Raises :class:`ConfigError` for files that don't go together."""
         names = tuple(name for name, _ in self.translations)
         for name in names:
             if names.count(name) > 1:
@@ -317,11 +338,14 @@ class RatingInputs:
     def _aligned(self, config: Config, systems: Sequence[str]) -> Iterator[Candidates]:
         files = {name: path for name, path in self.translations if name in systems}
         check_counts([self.source, *files.values()])
-        only = next(iter(files.values())) if len(files) == 1 else None
+        only = None
+        if len(files) == 1:
+            [only] = files.values()
         segments = _segments_in_context(Lines(reference=self.reference, translation=only), self.source, config)
         texts = zip(*(lines_of(path) for path in files.values()), strict=True)
         for segment, lines in zip(segments, texts, strict=False):
-            yield side_by_side(segment, {name: line.text for name, line in zip(files, lines, strict=True)})
+            translations = {name: line.text for name, line in zip(files, lines, strict=True)}
+            yield side_by_side(segment, translations)
 
     def _carried(self, form: formats.Format, config: Config, systems: Sequence[str]) -> Iterator[Candidates]:
         for segment in _segments_in_context(form, self.source, config):
@@ -334,38 +358,44 @@ def _segments_in_context(reader: formats.Format, path: Path, config: Config) -> 
 
 
 def segment_defaults(config: Config) -> formats.SegmentDefaults:
-    """What ``config`` says about every segment of a file."""
+    """The languages and the domain that ``config`` sets for every segment of a file."""
     return formats.SegmentDefaults(source_lang=config.source_lang, target_lang=config.target_lang, domain=config.domain)
 
 
 @contextmanager
 def spooled_inputs(named: dict[str, Path], config: Config) -> Iterator[tuple[dict[str, Path], Config]]:
-    """What :func:`spooled_copies` gives for ``named``, and ``config`` with such a copy where it names standard input.
+    """The result of :func:`spooled_copies` for ``named``, and ``config`` with a copy if it names standard input.
 
-    A run is known by ``config`` as it was: the copy has another name every time.
+    A run is identified by the original ``config``: the copy has another name every time.
     """
-    settings = {name: path for name in ("glossary", "keep", "prices") if (path := getattr(config, name)) is not None}
+    settings = {}
+    for name, path in (("glossary", config.glossary), ("keep", config.keep), ("prices", config.prices)):
+        if path is not None:
+            settings[name] = path
     with spooled_copies({**named, **settings}) as copies:
-        yield (
-            {name: copies[name] for name in named},
-            config.model_copy(update={name: copies[name] for name in settings}),
-        )
+        inputs = {name: copies[name] for name in named}
+        yield inputs, config.model_copy(update={name: copies[name] for name in settings})
 
 
 def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str, str]:
-    """The content hash of every file in ``named``, and of those that ``config`` names."""
+    """The content hash of every file in ``named``, and of the files that ``config`` names."""
     files = {**named, "glossary": config.glossary, "keep": config.keep, **files_of_evaluators(config)}
     files["instructions"] = config.instructions
-    files |= {f"prompts/{path.name}": path for path in prompts_of(config)}
+    for prompt in prompts_of(config):
+        files[f"prompts/{prompt.name}"] = prompt
     return {name: sha256(path) for name, path in files.items() if path is not None}
 
 
 def refuse_tables(companions: Mapping[str, Path | None], form: str | None) -> None:
-    """Raise :class:`ConfigError` for a line-aligned file that is called a table, unless the format was said."""
+    """Raise :class:`ConfigError` for a line-aligned file with the name of a table, unless the format was given."""
+    if form is not None:
+        return
     for option, path in companions.items():
-        called = None if path is None or form is not None else formats.by_suffix(path, formats.FORMATS)
-        if called is not None and not isinstance(called, formats.Lines):
+        if path is None:
+            continue
+        named_format = formats.by_suffix(path, formats.FORMATS)
+        if named_format is not None and not isinstance(named_format, formats.Lines):
             raise ConfigError(
-                f"{path}: {option} is read line by line, and this is called a {called.name} file: put source and "
+                f"{path}: {option} is read line by line, but the name is of a {named_format.name} file: put source and "
                 "translation into one such file, or name the format of both: lines"
             )

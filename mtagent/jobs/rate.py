@@ -1,4 +1,4 @@
-"""Ratings in stored runs: of files, and of what the stages of a chain run left. From Python: :func:`rate`."""
+"""Ratings in stored runs: of files, and of the texts that the stages of a chain run left. In Python: :func:`rate`."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ from mtagent.store.runs import Run, RunSummary, StoredRun
 from mtagent.store.store import Store, default_path, open_existing
 
 NO_TRANSLATION = "there is no translation to rate"
+"""The stored error of a missing translation; an export writes such a text as missing, not as empty."""
 
 
 class _Verdict(NamedTuple):
-    """What became of one text. Neither rating nor error: it has no words, and neither has its source."""
+    """The rating of one text, or the error. Neither: text and source have no words."""
 
     rating: Rating | None = None
     error: str | None = None
@@ -45,8 +46,8 @@ class _Verdict(NamedTuple):
     seconds: float = 0.0
 
     @classmethod
-    def of(cls, rated: Rated) -> _Verdict:
-        """That of a former try."""
+    def of_former_try(cls, rated: Rated) -> _Verdict:
+        """The verdict that is stored in ``rated``."""
         return cls(rated.rating, None, rated.calls, rated.seconds)
 
 
@@ -56,30 +57,31 @@ async def rate_segment(
     """One :class:`Rated` per system, in order. Only errors that concern every segment are raised.
 
     Systems with equal texts share a rating, and the first of them has its calls. ``known`` holds ratings of a former
-    try, by system, which are not asked for again. Source and translation without words have neither rating nor error.
-    ``published``: a model is shown what the papers' requests show.
+    try, by system, which are used again. Source and translation without words have neither rating nor error.
+    ``published``: a model sees only what the papers' requests show.
     """
     segment, translations = candidates.segment, candidates.translations
-    texts = {system: text for system, text in translations.items() if text is not None}
-    if not segment.source.strip():
-        texts = {system: text for system, text in texts.items() if text.strip()}
+    has_source = bool(segment.source.strip())
+    texts: dict[str, str] = {}
+    for system, text in translations.items():
+        if text is not None and (has_source or text.strip()):
+            texts[system] = text
     known = {system: rated for system, rated in known.items() if rated.rating is not None}
     if isinstance(evaluator, RatesSystems):
         verdicts = await _of_systems(evaluator, segment, texts, known, alone=len(translations) == 1)
     else:
-        asks_nobody = getattr(evaluator, "calls", None) == (0, 0)
-        shown = prompts.published(segment) if published and not asks_nobody else segment
+        calls_a_model = getattr(evaluator, "calls", None) != (0, 0)
+        shown = segment
+        if published and calls_a_model:
+            shown = prompts.published(segment)
         verdicts = await _of_texts(evaluator, shown, texts, known, with_neighbours=not published)
-    missing = _Verdict(error=NO_TRANSLATION)
-    return tuple(
-        Rated(
-            segment=segment,
-            system=system,
-            translation=text or "",
-            **verdicts.get(system, missing if text is None else _Verdict())._asdict(),
-        )
-        for system, text in translations.items()
-    )
+    results = []
+    for system, text in translations.items():
+        verdict = verdicts.get(system, _Verdict())
+        if text is None:
+            verdict = _Verdict(error=NO_TRANSLATION)
+        results.append(Rated(segment=segment, system=system, translation=text or "", **verdict._asdict()))
+    return tuple(results)
 
 
 async def _of_systems(
@@ -91,14 +93,13 @@ async def _of_systems(
         rating = checked_rating(await evaluator.rate_system(segment, text, system, alone=alone), evaluator)
         return with_absent_spans_noted(rating, text)
 
-    verdicts = {
-        system: _Verdict.of(former)
-        for system, former in known.items()
-        if system in texts and former.translation == texts[system]
-    }
-    left = {system: text for system, text in texts.items() if system not in verdicts}
-    fresh = await together(*(_verdict(rated(system, text)) for system, text in left.items()))
-    return verdicts | dict(zip(left, fresh, strict=True))
+    verdicts: dict[str, _Verdict] = {}
+    for system, former in known.items():
+        if system in texts and former.translation == texts[system]:
+            verdicts[system] = _Verdict.of_former_try(former)
+    unrated = {system: text for system, text in texts.items() if system not in verdicts}
+    new_verdicts = await together(*(_verdict(rated(system, text)) for system, text in unrated.items()))
+    return verdicts | dict(zip(unrated, new_verdicts, strict=True))
 
 
 async def _of_texts(
@@ -109,16 +110,17 @@ async def _of_texts(
     *,
     with_neighbours: bool,
 ) -> dict[str, _Verdict]:
-    """Each text once; the first system that has it has its calls."""
-    different = list(dict.fromkeys(texts.values()))
+    """Each text once; its first system has its calls."""
+    distinct_texts = list(dict.fromkeys(texts.values()))
+    by_text: dict[str, _Verdict] = {}
     if isinstance(evaluator, RatesTogether):
-        by_text = dict(zip(different, await _together(evaluator, segment, different), strict=True))
-    else:  # of a text that was rated before, the first rating is the one that was paid for
-        by_text = {rated.translation: _Verdict.of(rated) for rated in reversed([*known.values()])}
-        left = [text for text in different if text not in by_text]
-        ratings = [rating_by(evaluator, segment, text, with_neighbours=with_neighbours) for text in left]
-        fresh = await together(*map(_verdict, ratings))
-        by_text |= zip(left, fresh, strict=True)
+        by_text |= zip(distinct_texts, await _together(evaluator, segment, distinct_texts), strict=True)
+    else:
+        for rated in known.values():  # of several ratings of a text, the first is the one that was paid for
+            by_text.setdefault(rated.translation, _Verdict.of_former_try(rated))
+        unrated = [text for text in distinct_texts if text not in by_text]
+        ratings = [rating_by(evaluator, segment, text, with_neighbours=with_neighbours) for text in unrated]
+        by_text |= zip(unrated, await together(*map(_verdict, ratings)), strict=True)
     verdicts = {}
     for system, text in texts.items():
         verdicts[system] = by_text[text]
@@ -127,12 +129,14 @@ async def _of_texts(
 
 
 async def _together(evaluator: RatesTogether, segment: Segment, texts: Sequence[str]) -> list[_Verdict]:
+    if not texts:
+        return []
     began = time.perf_counter()
     try:
-        ratings = await ratings_by(evaluator, segment, texts) if texts else []
+        ratings = await ratings_by(evaluator, segment, texts)
     except STOPPING:
         raise
-    except Exception as error:  # noqa: BLE001 as below; the calls stand with the first translation, once
+    except Exception as error:  # noqa: BLE001 as below; only the first translation gets the calls
         first = _failed(error, time.perf_counter() - began)
         return [first, *[_Verdict(error=first.error)] * (len(texts) - 1)]
     verdicts = []
@@ -144,7 +148,7 @@ async def _together(evaluator: RatesTogether, segment: Segment, texts: Sequence[
             verdicts.append(_Verdict(rating, None, rating.calls, rating.seconds))
         except STOPPING:  # in a list of results, too, it concerns every segment
             raise
-        except Exception as error:  # noqa: BLE001 what the evaluator put into the list
+        except Exception as error:  # noqa: BLE001 the evaluator may put any exception into the list
             verdicts.append(_failed(error, getattr(rating, "seconds", 0.0)))
     return verdicts
 
@@ -169,15 +173,16 @@ SETTINGS = {
     *("source_lang", "target_lang", "evaluator", "llm", "context", "domain", "glossary", "keep"),
     *("instructions", "prompts"),
 }
-"""The settings that ratings depend on, besides those of the model; all others are the chain's."""
+"""The settings that ratings depend on, besides the model's settings; all others belong to the chain."""
 
 
 class RatingReport(NamedTuple):
-    """What a rating run came to. ``remarks`` are what the format of the output had to leave out or to rename."""
+    """The result of a rating run."""
 
     run: RunSummary
     systems: tuple[SystemSummary, ...]
     remarks: tuple[str, ...]
+    """What the format of the output had to leave out or to rename."""
 
 
 async def rate_file(
@@ -189,7 +194,7 @@ async def rate_file(
     on_start: OnStart = lambda *_: None,
     on_rated: OnRated = lambda _: None,
 ) -> RatingReport:
-    """Rate the translations in ``inputs``, and write the ratings when all are there.
+    """Rate the translations in ``inputs``, and write the ratings when all are done.
 
     The run is stored under ``config.run``, or under a name made from settings and inputs, so that the same command
     again resumes it. ``on_rated`` gets the ratings of each segment.
@@ -210,7 +215,7 @@ async def rate_run(
     on_start: OnStart = lambda *_: None,
     on_rated: OnRated = lambda _: None,
 ) -> RatingReport:
-    """Rate what the stages of the chain run ``name`` left; see :func:`mtagent.formats.ratings.stages_of`."""
+    """Rate the texts after each stage of the chain run ``name``; see :func:`mtagent.formats.ratings.stages_of`."""
     refuse_overwriting(output.paths, files_named(config))
     output.refuse_unwritable()
     with open_existing(config.store) as store:
@@ -220,7 +225,7 @@ async def rate_run(
 
 
 def stored_stages(store: Store, config: Config, name: str, systems: Sequence[str]) -> Material:
-    """What there is to rate in a stored chain run. Raises :class:`ConfigError` for a run that holds ratings."""
+    """The texts to rate in a stored chain run. Raises :class:`ConfigError` for a run that holds ratings."""
     stored = store.read(name)
     if stored.kind == "rating":
         raise ConfigError(
@@ -270,9 +275,10 @@ async def _rate(
 
 
 def _settings(config: Config, own: OwnParts, evaluator: Evaluator) -> dict[str, Any]:
-    """What the ratings depend on. The signature stands for prompts, options and files that an evaluator reads."""
-    decided = effective(config, own).for_results()
-    settings = {name: decided[name] for name in decided if name in SETTINGS | set(ModelSettings.model_fields)}
+    """The settings that the ratings depend on. The signature covers the evaluator's prompts, options and files."""
+    relevant = SETTINGS | set(ModelSettings.model_fields)
+    all_settings = effective(config, own).for_results()
+    settings = {name: value for name, value in all_settings.items() if name in relevant}
     if own.llm:
         settings["model"] = own.llm.model
     if own.evaluator:
@@ -281,15 +287,17 @@ def _settings(config: Config, own: OwnParts, evaluator: Evaluator) -> dict[str, 
 
 
 def _outcome(rated: Sequence[Rated]) -> Outcome:
-    """A segment has failed where none of its translations has a rating."""
-    succeeded = any(result.rating is not None for result in rated)
-    return Outcome(succeeded, None if succeeded else next((result.error for result in rated if result.error), None))
+    """A segment has failed if none of its translations has a rating."""
+    if any(result.rating is not None for result in rated):
+        return Outcome(True, None)
+    first_error = next((result.error for result in rated if result.error), None)
+    return Outcome(False, first_error)
 
 
 def write_ratings(
     run: StoredRun, output: RatingOutput, *, limit: int | None = None
 ) -> tuple[tuple[SystemSummary, ...], tuple[str, ...]]:
-    """Write the ratings that ``run`` holds, and return what each system got, and the remarks of the format."""
+    """Write the ratings of ``run``, and return a summary per system, and the remarks of the format."""
     systems = {system: SystemSummary(system) for system in run.systems()}
 
     def read(system: str | None) -> Iterator[Rated]:
@@ -328,10 +336,10 @@ def rate(
     config_file: str | Path | None = None,
     **settings: Any,
 ) -> list[Rated]:
-    """Rate translations, or those of several systems by name; one :class:`Rated` per source and system, in order.
+    """Rate the translations of one system, or of several by name; one :class:`Rated` per source and system, in order.
 
-    ``evaluator`` and ``llm`` take objects of your own or the names that the configuration knows, ``glossary`` and
-    ``keep`` files or terms. ``settings`` are those of :class:`mtagent.config.Config` on which a rating depends, such as
+    ``evaluator`` and ``llm`` take your own objects or names from the configuration, ``glossary`` and ``keep`` files or
+    terms. ``settings`` are the fields of :class:`mtagent.config.Config` that a rating depends on, such as
     ``model="gpt-6-luna"`` or ``context=2``. Nothing is stored. A translation that could not be rated has
     ``rating=None`` and an ``error``. Raises :class:`ConfigError` for a wrong setting.
     """
@@ -352,7 +360,7 @@ def rate(
     async def collected() -> list[Rated]:
         return [rated async for rated in ratings]
 
-    loop = OwnLoop()  # so that it works where a loop runs already, as in Jupyter
+    loop = OwnLoop()  # so that it works if a loop is running already, as in Jupyter
     try:
         return asyncio.run_coroutine_threadsafe(collected(), loop.loop).result()
     finally:
@@ -373,43 +381,47 @@ def rate_each(
     config_file: str | Path | None = None,
     **settings: Any,
 ) -> AsyncGenerator[Rated, None]:
-    """What :func:`rate` gives, in the same order, each as soon as it is there; for async code.
+    """The results of :func:`rate`, in the same order, each as soon as it is ready; for async code.
 
-    Raises :class:`ConfigError` for a wrong setting: as soon as it is called, or when the evaluator is made.
+    Raises :class:`ConfigError` for a wrong setting: at the call, or when the evaluator is made.
     """
-    if idle := next((name for name in settings if name in Config.model_fields and name not in OF_RATING), None):
-        raise ConfigError(f"{idle}: does nothing for ratings, which are not stored and change no text")
-    settings |= {name: value for name, value in (("evaluator", evaluator), ("llm", llm)) if isinstance(value, str)}
+    for name in settings:
+        if name in Config.model_fields and name not in OF_RATING:
+            raise ConfigError(f"{name}: does nothing for ratings, which are not stored and change no text")
+    own_evaluator: Evaluator | None = None
+    if isinstance(evaluator, str):
+        settings["evaluator"] = evaluator
+    else:
+        own_evaluator = evaluator
+    own_llm: LLM | None = None
+    if isinstance(llm, str):
+        settings["llm"] = llm
+    else:
+        own_llm = llm
     config, terms = loaded(config_file, settings, glossary, keep)
-    own = OwnParts(
-        evaluator=None if isinstance(evaluator, str) else evaluator, llm=None if isinstance(llm, str) else llm
-    )
+    own = OwnParts(evaluator=own_evaluator, llm=own_llm)
     candidates = make_candidates(sources, translations, source_lang, target_lang, references=references)
-    shown = [
-        candidate.segment.model_copy(
-            update={
-                "domain": config.domain,
-                "translation": next(iter(candidate.translations.values()))
-                if len(candidate.translations) == 1
-                else None,
-            }
-        )
-        for candidate in candidates
-    ]
-    around = with_context(with_terms(shown, terms), config.context)
+    segments = []
+    for candidate in candidates:
+        only_translation = None
+        if len(candidate.translations) == 1:
+            [only_translation] = candidate.translations.values()
+        update = {"domain": config.domain, "translation": only_translation}
+        segments.append(candidate.segment.model_copy(update=update))
+    in_context = with_context(with_terms(segments, terms), config.context)
     candidates = [
-        side_by_side(segment, candidate.translations) for segment, candidate in zip(around, candidates, strict=True)
+        side_by_side(segment, candidate.translations) for segment, candidate in zip(in_context, candidates, strict=True)
     ]
 
     async def ratings() -> AsyncGenerator[Rated, None]:
-        async with assembled_evaluator(config, own) as made:
-            segments = in_order(
+        async with assembled_evaluator(config, own) as ready_evaluator:
+            results = in_order(
                 candidates,
-                partial(rate_segment, evaluator=made, published=config.preset == "paper"),
+                partial(rate_segment, evaluator=ready_evaluator, published=config.preset == "paper"),
                 concurrency=config.concurrency,
             )
-            async with aclosing(segments):  # who leaves early must leave no task behind that asks a closed model
-                async for rated in segments:
+            async with aclosing(results):  # if the caller stops early, no task is left that calls a closed model
+                async for rated in results:
                     for result in rated:
                         yield result
 
@@ -426,24 +438,25 @@ def make_candidates(
 ) -> list[Candidates]:
     """The translations of each source side by side.
 
-    Raises :class:`ConfigError` for what is no text, if there is not one for each source, or if there is no system.
+    Raises :class:`ConfigError` for anything but text, if a source has no translation or reference, and without systems.
     """
     segments = make_segments(sources, None, source_lang, target_lang)
     systems = translations if isinstance(translations, Mapping) else {"translation": translations}
     if not systems:
-        raise ConfigError("there is no system to rate: give a list of translations, or lists by the systems' names")
-    if unnamed := [name for name in systems if not isinstance(name, str)]:
-        raise ConfigError(f"the name of a system is a text, not {unnamed[0]!r}")
+        raise ConfigError("no system to rate: give a list of translations, or lists by the systems' names")
+    for name in systems:
+        if not isinstance(name, str):
+            raise ConfigError(f"the name of a system must be a text, not {name!r}")
     columns = {name: _one_for_each(texts, segments, "translation") for name, texts in systems.items()}
     if references is not None:
         texts = _one_for_each(references, segments, "reference")
-        segments = [
-            segment.model_copy(update={"reference": text}) for segment, text in zip(segments, texts, strict=True)
-        ]
-    return [
-        side_by_side(segment, {name: texts[number] for name, texts in columns.items()})
-        for number, segment in enumerate(segments)
-    ]
+        for number, text in enumerate(texts):
+            segments[number] = segments[number].model_copy(update={"reference": text})
+    candidates = []
+    for number, segment in enumerate(segments):
+        by_system = {name: texts[number] for name, texts in columns.items()}
+        candidates.append(side_by_side(segment, by_system))
+    return candidates
 
 
 def _one_for_each(texts: Iterable[str], segments: Sequence[Segment], what: str) -> list[str]:

@@ -1,9 +1,9 @@
 """What a run may spend: a hard stop. The worst case of a call is reserved before it is sent, and settled afterwards.
 
 The worst case: a token for every byte that is sent, since no tokenizer makes more of them; the room for the reply; all
-of it at the uncached price, and for the three requests that a call can become (one reply that is empty and one that
-is cut off, each asked for once more, then with twice the room). A call that does not fit waits until those under way
-are settled. Where it does not fit even then, no further call is sent, and :class:`BudgetSpent` is raised.
+of it at the uncached price, and for the three requests that a call can become (an empty reply and a truncated one each
+get one more request, which has twice the room). A call that does not fit waits until the calls in flight are settled.
+If it does not fit even then, no further call is sent, and :class:`BudgetSpent` is raised.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from mtagent.store.calls import is_uncounted
 from mtagent.text.amounts import dollars
 
 ASSUMED_ROOM = 4096
-"""Tokens that a reply is taken to have at most where no ``max_tokens`` is set."""
+"""Tokens that a reply is assumed to have at most when no ``max_tokens`` is set."""
 _FRAME = 16  # tokens around each message
-_ROOMS = (1, 2, 2)  # of the requests that a call can become, in the worst order
+_ROOM_FACTORS = (1, 2, 2)  # the room of the requests that a call can become, in the worst order
 _WITHOUT_COUNT = "go on without a budget, or start another run with one: stored replies cost it nothing"
 PriceOf = Callable[[Usage], float | None]
 
 
 @dataclass(frozen=True)
 class Amount:
-    """Dollars and tokens. What is not limited is counted as 0 dollars."""
+    """Dollars and tokens. Dollars are counted as 0 where only tokens are limited."""
 
     dollars: float = 0.0
     tokens: float = 0
@@ -51,36 +51,44 @@ class Amount:
 
 
 class Budget:
-    """What all models of a run may spend together, in dollars, tokens, or both. ``spent`` is what was settled."""
+    """What all models of a run may spend together, in dollars, tokens, or both."""
 
     def __init__(self, dollars: float | None = None, tokens: int | None = None) -> None:
-        self.limit = Amount(inf if dollars is None else dollars, inf if tokens is None else tokens)
+        if dollars is None:
+            dollars = inf
+        if tokens is None:
+            self.limit = Amount(dollars, inf)
+        else:
+            self.limit = Amount(dollars, tokens)
         self.spent = Amount()
+        """What was settled, before this run and in it."""
         self.assumed = Amount()
+        """The part of ``spent`` that is the worst case of calls that the server did not count."""
         self._reserved = Amount()
-        self._under_way = 0
-        self._too_much: Amount | None = None  # the call that did not fit any more: no further one is sent
-        self._lock = threading.Lock()  # models may be asked in several event loops
+        self._in_flight = 0
+        self._first_too_large: Amount | None = None  # the first call that did not fit: no later one is sent
+        self._lock = threading.Lock()  # models may be called from several event loops
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
         self._prices: dict[str, PriceOf] = {}
         self._begun = set[tuple[str, str]]()
 
     def price_of(self, llm: LLM) -> PriceOf:
-        """What usage of ``llm`` costs. Raises :class:`ConfigError` where dollars are limited and nobody knows."""
+        """What usage of ``llm`` costs. Raises :class:`ConfigError` if dollars are limited and the price is unknown."""
         if self.limit.dollars == inf:
             return lambda usage: 0.0
         if not isinstance(llm, PricedLLM) or llm.price(Usage(input_tokens=1, output_tokens=1)) is None:
             raise ConfigError(
-                f"budget: the price of {llm.model} is not known there: name it in a price file (prices), "
+                f"budget: the price of {llm.model} is unknown: add it to a price file (prices), "
                 "or limit the tokens (token_budget)"
             )
         self._prices[llm.model] = llm.price
         return llm.price
 
     def begin(self, run: str, paid: Iterable[tuple[str, Usage]], *, of: str = "") -> None:
-        """Count what ``run`` ``of`` a store has ``paid`` before, by model; once, since what follows is counted anyway.
+        """Count what ``run`` ``of`` a store has ``paid`` before, by model.
 
-        Raises :class:`ConfigError` where that is not known.
+        A second call does nothing: later calls are counted when they are settled. Raises :class:`ConfigError` if the
+        cost is unknown.
         """
         if (of, run) in self._begun:
             return
@@ -92,13 +100,11 @@ class Budget:
                 cost = self._prices[model](usage)
             calls = f"run {run!r} has made {usage.calls} calls to {model}"
             if is_uncounted(usage):
-                raise ConfigError(
-                    f"{calls} that the server did not count, so that nobody knows what they cost: {_WITHOUT_COUNT}"
-                )
+                raise ConfigError(f"{calls} that the server did not count, so their cost is unknown: {_WITHOUT_COUNT}")
             if self.limit.dollars < inf and cost is None:
                 raise ConfigError(
-                    f"{calls} of which nobody knows what they cost: name the price in a file (prices), limit "
-                    "the tokens instead (token_budget), or start another run"
+                    f"{calls} whose cost is unknown: add the price to a price file (prices), limit the tokens "
+                    "instead (token_budget), or start another run"
                 )
             before += Amount(cost or 0.0, tokens)
         with self._lock:
@@ -106,58 +112,71 @@ class Budget:
         self._begun.add((of, run))
 
     async def reserve(self, worst: Amount, hint: str = "") -> None:
-        """Wait until ``worst`` is sure to be left. Raises :class:`BudgetSpent` when nothing is under way any more."""
+        """Wait until ``worst`` certainly fits. Raises :class:`BudgetSpent` if it doesn't and no call is in flight."""
         while not self._reserved_at_once(worst, hint):
             loop = asyncio.get_running_loop()
             settled = loop.create_future()
             self._waiting.append((loop, settled))
-            if self._under_way:  # otherwise the last one was settled just now, in another thread
+            if self._in_flight:  # otherwise the last call was settled just now, in another thread
                 await settled
 
     def _reserved_at_once(self, worst: Amount, hint: str) -> bool:
         with self._lock:
-            if self._too_much is None and not (self.spent + worst).within(self.limit):
-                self._too_much = worst
-            if self._too_much and not self._under_way:
-                raise BudgetSpent(self._explain(self._too_much, hint))
-            if self._too_much or not (self.spent + self._reserved + worst).within(self.limit):
+            if self._first_too_large is None and not (self.spent + worst).within(self.limit):
+                self._first_too_large = worst
+            if self._first_too_large and not self._in_flight:
+                raise BudgetSpent(self._explain(self._first_too_large, hint))
+            if self._first_too_large or not (self.spent + self._reserved + worst).within(self.limit):
                 return False
             self._reserved += worst
-            self._under_way += 1
+            self._in_flight += 1
             return True
 
     def settle(self, worst: Amount, paid: Amount | None) -> None:
-        """Give back a reservation, and count what was paid; ``None`` = not known, so all of it."""
+        """Give back a reservation, and count what was paid; ``None`` = unknown, so all of it."""
         with self._lock:
-            self._under_way -= 1
-            self._reserved = self._reserved - worst if self._under_way else Amount()
-            self.spent += worst if paid is None else paid
-            self.assumed += worst if paid is None else Amount()
+            self._in_flight -= 1
+            if self._in_flight:
+                self._reserved = self._reserved - worst
+            else:
+                self._reserved = Amount()  # no rounding errors are left over
+            if paid is None:
+                self.spent += worst
+                self.assumed += worst
+            else:
+                self.spent += paid
             waiting, self._waiting = self._waiting, []
         for loop, settled in waiting:
-            with suppress(RuntimeError):  # a loop that was closed meanwhile
+            with suppress(RuntimeError):  # the loop was closed meanwhile
                 loop.call_soon_threadsafe(_wake, settled)
 
     def _explain(self, worst: Amount, hint: str) -> str:
         in_dollars = self.spent.dollars + worst.dollars > self.limit.dollars
-        option = "budget" if in_dollars else "token_budget"
-        spent, limit, most, assumed = (
-            dollars(amount.dollars) if in_dollars else f"{amount.tokens:,} tokens"
-            for amount in (self.spent, self.limit, worst, self.assumed)
-        )
+        if in_dollars:
+            option, verb = "budget", "is"
+        else:
+            option, verb = "token_budget", "are"
+
+        def shown(amount: Amount) -> str:
+            if in_dollars:
+                return dollars(amount.dollars)
+            return f"{amount.tokens:,} tokens"
+
         uncounted, way_out = "", f"the same command with a higher {option} goes on from there"
         if self.assumed != Amount():
-            uncounted = f" ({assumed} of it for calls that the server did not count)"
-            way_out = f"since nobody knows what those calls cost, no budget can hold for this run; {_WITHOUT_COUNT}"
+            uncounted = f" ({shown(self.assumed)} of it for calls that the server did not count)"
+            way_out = f"the cost of those calls is unknown, so no budget can hold for this run; {_WITHOUT_COUNT}"
         return (
-            f"stopped: {spent} of the budget of {limit} {'is' if in_dollars else 'are'} spent{uncounted}, and the next "
-            f"call may take up to {most}{hint}. What was finished is stored: {way_out}"
+            f"stopped: {shown(self.spent)} of the budget of {shown(self.limit)} {verb} spent{uncounted}, and the next "
+            f"call may take up to {shown(worst)}{hint}. What was finished is stored: {way_out}"
         )
 
 
 def bytes_sent(messages: Sequence[Message], schema: Schema | None = None, tools: Sequence[Tool] = ()) -> int:
     """The most input tokens that a request can have: no tokenizer makes more than one of a byte."""
-    texts = [json.dumps(schema)] if schema else []
+    texts = []
+    if schema:
+        texts.append(json.dumps(schema))
     texts += [tool.model_dump_json() for tool in tools]
     for message in messages:
         texts += [message.content, *(call.model_dump_json() for call in message.tool_calls)]
@@ -166,7 +185,7 @@ def bytes_sent(messages: Sequence[Message], schema: Schema | None = None, tools:
 
 def worst_requests(sent: int, room: int) -> list[Usage]:
     """The requests that a call can become, with ``sent`` input tokens each, and ``room`` for the first reply."""
-    return [Usage(calls=1, input_tokens=sent, output_tokens=factor * room) for factor in _ROOMS]
+    return [Usage(calls=1, input_tokens=sent, output_tokens=factor * room) for factor in _ROOM_FACTORS]
 
 
 def _wake(settled: asyncio.Future[None]) -> None:
@@ -175,7 +194,7 @@ def _wake(settled: asyncio.Future[None]) -> None:
 
 
 class Budgeted:
-    """An LLM whose calls are only sent where ``budget`` has room for their worst case."""
+    """An LLM whose calls are sent only if ``budget`` has room for their worst case."""
 
     def __init__(self, llm: LLM, budget: Budget) -> None:
         self.model = llm.model
@@ -184,15 +203,19 @@ class Budgeted:
             self.key = llm.key
         self._llm, self._budget = llm, budget
         self._price = budget.price_of(llm)
-        room = room_of(self.sampling.parameters()) if self.sampling else None
+        room = None
+        if self.sampling:
+            room = room_of(self.sampling.parameters())
         self._room = room or ASSUMED_ROOM
-        self._hint = "" if room else f" ({ASSUMED_ROOM:,} tokens a reply are assumed; max_tokens sets that)"
+        self._hint = ""
+        if not room:
+            self._hint = f" ({ASSUMED_ROOM:,} tokens a reply are assumed; max_tokens sets that)"
 
     async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`. Raises :class:`BudgetSpent`."""
         worst = self._worst(messages, options)
         await self._budget.reserve(worst, self._hint)
-        paid = None  # a request that is cut short may have to be paid for
+        paid = None  # a cancelled request may have to be paid for
         try:
             completion = await self._llm.complete(messages, **options)
             paid = self._paid(completion.usage, completion.attempts)
@@ -212,8 +235,8 @@ class Budgeted:
         return Amount(sum(self._price(usage) or 0.0 for usage in requests), tokens)
 
     def _paid(self, usage: Usage, calls: Iterable[Call]) -> Amount | None:
-        """What was paid for, ``calls`` among it; ``None`` where the server did not say of all."""
-        if any(map(is_uncounted, (usage, *(call.usage for call in calls)))):
+        """What was paid, including ``calls``; ``None`` if the server did not count every call."""
+        if is_uncounted(usage) or any(is_uncounted(call.usage) for call in calls):
             return None
         if self._budget.limit.dollars < inf and usage.cost is None:
             return None

@@ -19,12 +19,12 @@ LARGEST_COUNT = 2**53
 
 
 class Cached:
-    """An LLM whose calls are written to the store at once, and answered from there where they were made before.
+    """An LLM that writes each call to the store at once, and answers repeated requests from the store.
 
     A reply that this segment of this run paid for keeps its usage, once per chain; any other stored reply costs nothing
-    now (``Usage(reused=1)``). Equal requests at the same time are sent once. Errors are recorded, never reused; neither
-    is a stored reply that says nothing, which former versions took for an answer.
-    ``run_id`` may be set later, but before the first call; without one, calls belong to no run and to no segment.
+    now (``Usage(reused=1)``). Equal requests at the same time are sent once. Errors are recorded, but never reused, and
+    neither are empty replies. ``run_id`` may be set later, but before the first call; without it, calls belong to no
+    run and no segment.
     """
 
     def __init__(self, llm: KeyedLLM, store: Store, run_id: int = OUTSIDE) -> None:
@@ -33,7 +33,7 @@ class Cached:
         self._llm = llm
         self._store = store
         self.run_id = run_id
-        # Key → the answer to come: a completion, an error, or None where the asking was given up.
+        # Key → the future answer: a completion, an error, or None if the request was cancelled.
         self._pending: dict[str, Future[Completion | MtagentError | None]] = {}
 
     async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
@@ -49,7 +49,7 @@ class Cached:
                 return answer.model_copy(update={"usage": Usage(reused=1), "attempts": ()})
             if answer is not None:
                 unpaid = copy.copy(answer)
-                unpaid.calls = ()  # whoever waited for another's request has not paid for it
+                unpaid.calls = ()  # only the task that sent the request has paid for it
                 raise unpaid
         texts = [message.content for message in messages if message.role != "assistant"]
         while (stored := self._store.recall(self.run_id, options.get("segment", ""), key)) is not None:
@@ -71,7 +71,7 @@ class Cached:
             pending.set_result(answer)
 
     async def _ask(self, key: str, messages: Sequence[Message], options: RequestOptions) -> Completion:
-        """Ask the model, and put on record what came of it."""
+        """Ask the model, and record the reply or the error."""
         began, purpose, segment = time.perf_counter(), options.get("purpose", ""), options.get("segment", "")
         unanswered = Call(purpose=purpose, model=self.model, messages=tuple(messages))
         try:
@@ -81,7 +81,7 @@ class Cached:
             for call in error.calls or (unanswered.model_copy(update=failed),):
                 self._store.record_call(self.run_id, segment, purpose, key, _storable(call), None)
             raise
-        for call in completion.attempts:  # on record, but counted with the reply: so a resumed run adds up
+        for call in completion.attempts:  # recorded, but counted with the reply, so that a resumed run adds up
             free = call.model_copy(update={"usage": Usage()})
             self._store.record_call(self.run_id, segment, purpose, key, _storable(free), None)
         came = {"reply": completion.text, "tool_calls": completion.tool_calls, "usage": completion.usage}
@@ -95,12 +95,12 @@ class Cached:
 
 
 class Redrawn:
-    """A model asked anew: the cache keeps its replies apart from those that the same request got for other draws."""
+    """A model for one of several draws: the cache keeps the replies of different draws apart."""
 
     def __init__(self, llm: KeyedLLM, draw: str) -> None:
         self._llm, self._draw, self.model = llm, draw, llm.model
         self.sampling = llm.sampling if isinstance(llm, SampledLLM) else None
-        for name in ("price", "limiter"):  # set where they are, by which others know whether they are
+        for name in ("price", "limiter"):  # set only if the model has them: others check that
             if hasattr(llm, name):
                 setattr(self, name, getattr(llm, name))
 
@@ -120,7 +120,7 @@ Answer = TypeVar("Answer", Call, Completion)
 
 
 def _storable(answer: Answer) -> Answer:
-    """``answer`` without halves of characters and impossible counts, which no store takes, whatever a model says."""
+    """``answer`` without halves of characters and impossible counts, which cannot be stored."""
     changes: dict[str, Any] = {
         name: whole_characters(value)
         for name in ("text", "reply", "model", "finish_reason", "error")

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
-LONGEST_THROTTLED = 8.0  # the limiter sees to it that a server at its limit is not asked too often
+LONGEST_THROTTLED = 8.0  # the limiter prevents too many requests to a server at its limit
 FIRST_CONNECTIONS = 4
 NOTICED = 6
-"""The failed attempt of a call after which the user is told, once in a run."""
+"""After this failed attempt of a call, a warning is logged, once in a run."""
 PAUSED = RequestFailure(RateLimited, "the server asked for a pause", 429, transient=True)
 WAYS_OUT: dict[type[ModelError], str] = {
     AuthenticationError: "check the key in {variable} and its permissions",
@@ -56,7 +56,7 @@ WAYS_OUT: dict[type[ModelError], str] = {
 
 @dataclass(slots=True)
 class CallState:
-    """The state of one ``complete``: what was paid and what failed, how often it was tried, until when it may be."""
+    """The state of one ``complete``: paid usage, failed calls, attempts and deadline."""
 
     clock: Clock
     deadline: float
@@ -70,10 +70,10 @@ class CallState:
     last_failure: RequestFailure | None = None
 
     def left(self, begin: bool = True) -> float:
-        """Seconds until the deadline, which runs from the first attempt or the first pause that the server asks for.
+        """Seconds until the deadline, counted from the first attempt or the first pause that the server asks for.
 
-        Queueing for a place before that does not count: with ``begin=False`` it may take for ever. Queueing to try
-        again counts.
+        Waiting for a place before that doesn't count: with ``begin=False`` it has no limit. Waiting for a further
+        attempt counts.
         """
         if self.end is None:
             if not begin:
@@ -84,7 +84,7 @@ class CallState:
     def is_too_long(self, pause: float | None) -> bool:
         """Whether the server asks for a ``pause`` that no call can wait for.
 
-        Shorter ones, again and again, may concern this request alone: it fails at its deadline like any other.
+        Repeated shorter ones may concern this request alone: it fails at its deadline like any other.
         """
         return pause is not None and pause > max(self.left(), self.deadline / 2)
 
@@ -93,19 +93,18 @@ class OpenAIClient:
     """Talks to one model on one OpenAI-compatible server.
 
     ``base_url`` defaults to ``OPENAI_BASE_URL`` and then to OpenAI; the key is read from the environment variable
-    ``api_key_env`` and is never shown. What can succeed is tried again until ``deadline`` seconds after the first
-    attempt, with all waits for another turn, and each attempt may take ``timeout`` seconds; an address where nobody
-    ever answered is given up after four attempts. Clients of the same server should share a ``limiter``. ``leave_out``
-    names what the server is known not to take, of what it may also teach by refusing it: ``tools``, ``logprobs`` …
-    Clients of the same model on the same server should share what was ``learnt``.
-    ``known_as`` stands for the address in the keys that replies are stored under, for a server that has another port
-    every time.
-    ``api_key`` goes before the environment's, ``headers`` are sent beside mtagent's own, and ``http_client`` is a
-    session of yours to send requests with, which is not closed.
-    ``price(model, usage, base_url)`` gives dollars or ``None``; the default knows the list prices of public providers.
-    ``clock`` and ``transport`` are for tests.
+    ``api_key_env`` and is never shown. Requests that may succeed later are repeated until ``deadline`` seconds after
+    the first attempt, including all waiting, and each attempt may take ``timeout`` seconds. An address that never
+    answered is given up after four attempts. Clients of the same server should share a ``limiter``.
 
-    Raises :class:`mtagent.errors.ConfigError` where key or address cannot work.
+    ``leave_out`` names parameters that the server is known to refuse: ``tools``, ``logprobs`` … The client also learns
+    them from refusals; clients of the same model on the same server should share ``learnt``. ``known_as`` replaces the
+    address in the keys of stored replies, for a server that has another port every time. ``api_key`` overrides the
+    environment's, ``headers`` are sent in addition to mtagent's, and ``http_client`` is your session for requests,
+    which isn't closed. ``price(model, usage, base_url)`` returns dollars or ``None``; the default uses the list prices
+    of public providers. ``clock`` and ``transport`` are for tests.
+
+    Raises :class:`mtagent.errors.ConfigError` if key or address cannot work.
     """
 
     def __init__(
@@ -159,11 +158,11 @@ class OpenAIClient:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """Parameters that the model refused so far and that are no longer sent."""
+        """Parameters that the model has refused and that are no longer sent."""
         return self._learnt.left_out
 
     def price(self, usage: Usage) -> float | None:
-        """US dollars for ``usage``, or ``None`` where the price is not known."""
+        """US dollars for ``usage``, or ``None`` if the price is unknown."""
         return self._price(self.model, usage, self.base_url)
 
     def key(
@@ -188,8 +187,8 @@ class OpenAIClient:
     ) -> Completion:
         """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`.
 
-        ``usage`` adds up every reply that the server counted, a first one that was cut off included; ``usage.calls``
-        says how many. An error carries in ``calls`` what was paid before it, each attempt by itself.
+        ``usage`` is the sum over all ``usage.calls`` replies that the server counted, including a truncated first one.
+        An error has in ``calls`` what was paid before it, each attempt separately.
         """
         # Usage is given, since it would be a deep copy of the default.
         call = Call.model_construct(purpose=purpose, model=self.model, messages=tuple(messages), usage=Usage())
@@ -218,7 +217,7 @@ class OpenAIClient:
         await self._transport.aclose()
 
     async def _converse(self, body: Body, exchange: CallState) -> Reply | RequestFailure:
-        """A usable reply; one that says nothing or cannot be read and one that was cut off get a second chance each."""
+        """A usable reply. An empty or unreadable reply and a truncated one get a second chance each."""
         chances = {EmptyReply, Truncated}
         while True:
             outcome = await self._persist(body, exchange)
@@ -250,10 +249,10 @@ class OpenAIClient:
                 body = with_more_room(body, usage.output_tokens)
 
     async def _persist(self, body: Body, exchange: CallState) -> Reply | RequestFailure:
-        """A reply, after leaving out what the model does not take, and trying again what may pass, until the deadline.
+        """A reply, after leaving out refused parameters, and repeating transient failures until the deadline.
 
-        A server that knows no tools may say so with a 500, which will not pass. An address where no connection was
-        ever made is given up early: it is more likely wrong than a server that will be back.
+        A server without tools may refuse them with a 500, which isn't transient. An address without any connection so
+        far is given up early: it is more likely wrong than a server that will be back.
         """
         attempt = 0
         while True:
@@ -268,12 +267,12 @@ class OpenAIClient:
             nobody_there = outcome.unreachable and not self._learnt.reached and attempt >= FIRST_CONNECTIONS
             if not outcome.transient or nobody_there:
                 return outcome
-            # Twice as long each time, with jitter, but what the server asks for, however long.
+            # Twice as long each time, with jitter; or as long as the server asks for.
             most = LONGEST_THROTTLED if outcome.status == 429 else LONGEST_WAIT
             longest = min(most, FIRST_WAIT * 2 ** min(attempt - 1, 10))
             seconds = random.uniform(longest / 2, longest)
             if outcome.retry_after is not None:
-                seconds = max(outcome.retry_after, min(seconds, 1.0))  # some servers ask to wait 0 s, again and again
+                seconds = max(outcome.retry_after, min(seconds, 1.0))  # some servers repeatedly ask to wait 0 s
             logger.info("attempt %d failed (%s); next in %.1f s", attempt, outcome.message, seconds)
             if attempt == NOTICED:
                 words = "%s keeps failing (%s): each call is tried again for up to %.0f s (deadline)"
@@ -312,11 +311,11 @@ class OpenAIClient:
             return outcome
         except PauseTooLong as pause:
             return replace(PAUSED, retry_after=pause.seconds)
-        except NoPlaceInTime:  # what made it wait for another turn says more than that it did not get one
+        except NoPlaceInTime:  # the failure before the wait explains more than the wait
             return exchange.last_failure or PAUSED
 
     def _without_false_counts(self, reply: Reply, texts: Sequence[str]) -> Reply:
-        """``reply`` without a usage that cannot be true: it counts as not reported. The user is told once."""
+        """``reply`` without an impossible usage, which counts as not reported. A warning is logged once."""
         usage = reply.usage
         if usage is None or is_plausible(usage, texts, reply.text):
             return reply
@@ -334,7 +333,7 @@ class OpenAIClient:
         return reply._replace(usage=None)
 
     def _error(self, failure: RequestFailure, exchange: CallState) -> ModelError:
-        """The error, with model, server, status, the server's words, and the way out."""
+        """The error, with model, server, status, the server's message, and the way out."""
         wait, left = failure.retry_after, exchange.left()
         if failure.transient and wait is not None and exchange.is_too_long(wait):
             paused = ServerPaused(
@@ -367,7 +366,7 @@ class OpenAIClient:
         status = f"HTTP {failure.status}: " if failure.status not in (0, 200) else ""
         words = f": {status}{failure.message}" if status or failure.message else ""
         tried = f" (attempt {exchange.attempts})" if exchange.attempts > 1 else ""
-        # A model that has answered is there: a gateway that then does not find it may do so with the next request.
+        # A model that has answered exists: a gateway that then doesn't find it may find it with the next request.
         kind = BadRequest if failure.kind is ModelNotFound and self._learnt.answered else failure.kind
         error = kind(f"{self.model} at {self.base_url}{words}{tried}; {way_out}")
         error.status = failure.status if failure.status not in (0, 200) else None

@@ -1,7 +1,7 @@
-"""JSON in which a model or a server reports that it failed, instead of or beside an answer.
+"""JSON in which a model or a server reports a failure, instead of an answer or in addition to one.
 
-``{"errors": [], "error": "context length exceeded"}`` lists no error of the translation, and still isn't a verdict. The
-words that such reports use are in ``text/data/failures.toml``. Names are compared in lower case, with spaces between
+``{"errors": [], "error": "context length exceeded"}`` lists no error of the translation, but isn't a verdict. The words
+of such reports are in ``text/data/failures.toml``. Names are compared in lower case, with spaces between
 words.
 """
 
@@ -30,7 +30,7 @@ STATE_WORDS = FLAGS | frozenset(_LISTS["state_words"])
 KINDS = frozenset(_LISTS["kinds"])
 """Fields that also report a failure by a text that begins with one, or that holds a phrase about the task."""
 ENDINGS = frozenset(_LISTS["endings"])
-"""Fields that say why a model stopped. Anything but a regular ending cut its reply short."""
+"""Fields with the reason why a model stopped. Any reason but a regular ending means a truncated reply."""
 REGULAR_ENDINGS = frozenset(_LISTS["regular_endings"])
 MESSAGES = frozenset(_LISTS["messages"])
 """Fields for remarks of any kind. Phrases about the task report a failure; without a verdict, all phrases do."""
@@ -40,7 +40,7 @@ TASKS: list[str] = _LISTS["tasks"]
 CANNOT: list[str] = _LISTS["cannot"]
 REFUSALS = tuple(f"{cannot} {task}" for cannot in CANNOT for task in TASKS)
 TASK_PHRASES = (*REFUSALS, *_LISTS["task_phrases"])
-"""What is said of a task that failed, and seldom of a translation."""
+"""Phrases about a failed task that are rare in remarks on a translation."""
 PHRASES = (*TASK_PHRASES, *_LISTS["phrases"])
 VERDICTS = frozenset(_LISTS["verdicts"])
 """Fields that hold a verdict, whatever is in them."""
@@ -48,7 +48,7 @@ VERDICTS = frozenset(_LISTS["verdicts"])
 ERROR_FIELDS = frozenset(_LISTS["error_fields"])
 """Fields of an error in a translation: in an object that has one, ``error`` describes that error."""
 _ANSWERS = frozenset(_LISTS["answers"])
-_FOUND = ("annotations", "errors", "exists", "views")  # what a judge found; empty or false where it found nothing
+_FINDINGS = ("annotations", "errors", "exists", "views")  # empty or false if the judge found nothing
 _FAILED = regex.compile(r"(?:error(?! free\b)|fail(?:ed|ure)?)\b")
 _TEXT = r"(?:source|text|translation)\b"
 _OF_WRITER = r"(?:^|[,:;] |\b(?:and|but|i|so|we)(?:'m| am| are| was| were)? )"
@@ -76,7 +76,7 @@ LONGEST_REPORT = 60  # characters of a report that are shown
 
 
 def failure_in(value: Any) -> str | None:
-    """What ``value``, the JSON of a reply, reports as failed, as ``name: text``; ``None`` if it reports nothing.
+    """The failure that ``value``, the JSON of a reply, reports, as ``name: text``; ``None`` for no failure.
 
     Looks into lists and into objects inside of objects, except errors in the translation.
     """
@@ -107,8 +107,9 @@ def finds_nothing(value: Any) -> bool:
 
 
 def refuses(prose: str) -> bool:
-    """Whether ``prose`` beside JSON that finds nothing reports an error, or that its writer cannot do the task. What it
-    quotes does not count.
+    """Whether ``prose`` next to JSON that finds nothing reports an error, or that its writer cannot do the task.
+
+    Quoted words don't count.
     """
     said = _unified(prose)
     reports_error = _ERROR_LINE.search(_QUOTED.sub("", prose)) is not None
@@ -133,7 +134,7 @@ def _objects_in(value: Any) -> Iterator[list[tuple[str, Any]]]:
             continue
         yield fields
         for name, content in reversed(fields):
-            if name in _FOUND and isinstance(content, dict):
+            if name in _FINDINGS and isinstance(content, dict):
                 waiting += reversed([item for span, item in content.items() if not _is_error_at(span, item)])
             else:
                 waiting.append(content)
@@ -160,7 +161,7 @@ def _reports_failure(name: str, content: Any, fields: list[tuple[str, Any]]) -> 
     text = _unified(content) if isinstance(content, str) else ""
     if name in REPORTS:
         if content is True or text in ("true", "yes"):  # it may answer whether there is an error in the translation
-            return not any(found for other, found in fields if other in _FOUND)
+            return not any(findings for other, findings in fields if other in _FINDINGS)
         if isinstance(content, dict | list) and _describes_errors(content):
             return False
         return bool(content) and text not in _ANSWERS
@@ -191,7 +192,7 @@ def _unified(text: str) -> str:
 
 
 def _holds(phrases: tuple[str, ...], text: str) -> bool:
-    """Whether ``text`` says one of the ``phrases``. What it quotes are words of the source or the translation."""
+    """Whether ``text`` contains one of the ``phrases``, except in quotes, which come from source or translation."""
     said = _QUOTED.sub("", text)
     return any(phrase in said for phrase in phrases)
 
@@ -206,11 +207,11 @@ def _lacks_text(text: str) -> bool:
 
 
 def _has_verdict(fields: list[tuple[str, Any]]) -> bool:
-    return any(name in VERDICTS or (name in _FOUND and content) for name, content in fields)
+    return any(name in VERDICTS or (name in _FINDINGS and content) for name, content in fields)
 
 
 def _finds_nothing(fields: list[tuple[str, Any]]) -> bool:
-    return not _has_verdict(fields) and any(name in _FOUND for name, _ in fields)
+    return not _has_verdict(fields) and any(name in _FINDINGS for name, _ in fields)
 
 
 def _describes_errors(content: dict[str, Any] | list[Any]) -> bool:

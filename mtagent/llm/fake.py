@@ -17,7 +17,7 @@ Reply = Callable[[Sequence[Message], str], Answer]
 
 @dataclass(frozen=True)
 class Request:
-    """What a fake was asked."""
+    """A request to a fake."""
 
     messages: tuple[Message, ...]
     schema: Schema | None = None
@@ -39,16 +39,16 @@ class _Keyed:
         logprobs: bool = False,
         tools: Sequence[Tool] = (),
     ) -> str:
-        """A hash that names this request, as that of the real client does."""
+        """A hash that names this request, like the real client's."""
         return key_of(request_body(self.model, {}, messages, schema, logprobs, tools))
 
 
 class ScriptedLLM(_Keyed):
-    """Gives the replies that it was made with: one after the other, or what a function of messages and purpose says.
+    """Gives its scripted replies: one after the other, or the results of a function of messages and purpose.
 
     An exception among the replies is raised. A request too many raises :class:`OffScript`, which nothing in mtagent
-    takes for a failed request; :meth:`finish` raises it where replies were not asked for. ``requests`` lists what was
-    asked. A plain text counts as one call without tokens, and costs nothing.
+    treats as a failed request; :meth:`finish` raises it for unused replies. ``requests`` lists all requests. A plain
+    text counts as one call without tokens, and costs nothing.
     """
 
     def __init__(self, replies: Iterable[Answer] | Reply, *, model: str = "scripted") -> None:
@@ -77,13 +77,13 @@ class ScriptedLLM(_Keyed):
         return Completion(text=answer, model=self.model, usage=Usage(calls=1))
 
     def finish(self) -> None:
-        """Assert that every reply was asked for."""
+        """Assert that every reply was used."""
         if self._left:
-            raise OffScript(f"{len(self._left)} scripted replies were not asked for; next: {self._left[-1]!r}")
+            raise OffScript(f"{len(self._left)} scripted replies were not used; next: {self._left[-1]!r}")
 
 
 class ForbiddenLLM(_Keyed):
-    """A model that must not be asked: any request raises :class:`OffScript`."""
+    """A model that must not be called: any request raises :class:`OffScript`."""
 
     model = "forbidden"
 
@@ -91,4 +91,4 @@ class ForbiddenLLM(_Keyed):
         """Raise."""
         text = messages[-1].content[:200] if messages else ""
         who = f"{options.get('purpose', '')!r} of segment {options.get('segment', '')!r}"
-        raise OffScript(f"nothing may be asked here, but {who} asks {text!r}")
+        raise OffScript(f"no request is allowed here, but {who} asks {text!r}")

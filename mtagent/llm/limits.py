@@ -1,4 +1,4 @@
-"""How many requests a server gets at once, and how many a minute."""
+"""How many requests a server gets at once and per minute."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from math import inf
 
 MINUTE = 60.0
 LEAST_PATIENCE, MOST_PATIENCE = 2, 5
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 1.0  # seconds, where the server does not say
+SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 1.0  # seconds, if the server names no time
 
 
 class Clock:
     """The real time. Tests pass a subclass that does not sleep."""
 
     def now(self) -> float:
-        """Seconds on a clock that never goes back."""
+        """Seconds on a clock that never runs backwards."""
         return time.monotonic()
 
     def wall(self) -> float:
@@ -32,7 +32,7 @@ class Clock:
 
 
 class PauseTooLong(Exception):
-    """The server wants a pause of ``seconds``, which the request may not wait for."""
+    """The server wants a pause of ``seconds``, longer than the request may wait."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__(seconds)
@@ -40,15 +40,16 @@ class PauseTooLong(Exception):
 
 
 class NoPlaceInTime(Exception):
-    """The request's time was over before there was a place for it. It was not sent."""
+    """The request's time was up before it got a place. It was not sent."""
 
 
 class Sleepers:
-    """How many calls sleep, without a place, because a server turned them away; ``on_sleep`` hears of each new one."""
+    """The calls that sleep, without a place, because a server turned them away."""
 
     def __init__(self) -> None:
         self.count = 0
         self.on_sleep: Callable[[], None] | None = None
+        """Called for each new one."""
 
     @contextmanager
     def one_more(self) -> Iterator[None]:
@@ -65,12 +66,13 @@ class Sleepers:
 class Limiter:
     """Admits requests to one server; share it between all clients of that server.
 
-    At most ``concurrency`` requests are under way. A server that turns away some requests slows down only those: they
-    sleep without a place. A server that turns away one after the other (half as many as may be under way, and half of
-    those that are, with no success of a later request between them) is at its limit: until the time that it names
-    (Retry-After) nobody is admitted, and from then on half as many at once. Where it names none, the pause is a quarter
-    of the time since its last success. Each success admits one more, up to the last number that was safe; beyond that,
-    two rounds of successes do. ``requests_per_minute`` and ``tokens_per_minute`` hold for any 60 seconds.
+    At most ``concurrency`` requests are in flight. If a server turns away some requests, only these slow down: they
+    sleep without a place. If it turns away one after the other (half as many as may be in flight, and half of those
+    that are, with no success of a later request between them), it is at its limit: no request is admitted until the
+    time that it names (Retry-After), and half as many at once from then on. If it names no time, the pause is a quarter
+    of the time since its last success. Each success admits one more request, up to the last number that was safe;
+    beyond that number, two rounds of successes are needed for one more. ``requests_per_minute`` and
+    ``tokens_per_minute`` hold for any 60 seconds.
     """
 
     def __init__(
@@ -89,39 +91,47 @@ class Limiter:
         self.sleepers = Sleepers()
         self.counts_tokens = tokens_per_minute is not None
         self._clock = clock or Clock()
-        self._requests = Rate(requests_per_minute, self._clock) if requests_per_minute else None
-        self._tokens = Rate(tokens_per_minute, self._clock) if tokens_per_minute else None
+        self._requests: Rate | None = None
+        if requests_per_minute:
+            self._requests = Rate(requests_per_minute, self._clock)
+        self._tokens: Rate | None = None
+        if tokens_per_minute:
+            self._tokens = Rate(tokens_per_minute, self._clock)
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._paused_until = 0.0
         self._admitted = 0  # requests so far; each gets the next number
         self._in_a_row = 0  # requests that were turned away one after the other …
         self._row_began = 0  # … and the last number that was admitted before the first of them came back
-        self._row_of = 0  # how many were under way then
-        self._patience = max(MOST_PATIENCE, concurrency)  # how many of them may be chance
+        self._in_flight_at_row = 0  # how many were in flight then
+        self._patience = max(MOST_PATIENCE, concurrency)  # how many in a row may be chance
         self._halved_at = 0  # the last number that was admitted before the limit was halved
-        self._safe = concurrency  # up to here the limit grows fast
+        self._safe = concurrency  # the limit grows fast up to this number
         self._successes = 0  # since the limit last changed
         self._answered = True  # whether there was a success since the limit was halved
-        self._last_success = -inf  # when it was
+        self._last_success = -inf  # its time
 
     @property
     def pause(self) -> float:
-        """Seconds for which nobody is admitted, because the server asked for it; 0 where it did not."""
-        return max(0.0, self._paused_until - self._clock.now()) if self._paused_until else 0.0
+        """Seconds for which no request is admitted, because the server asked for a pause; otherwise 0."""
+        if not self._paused_until:
+            return 0.0
+        return max(0.0, self._paused_until - self._clock.now())
 
     @asynccontextmanager
     async def slot(self, tokens: int = 0, left: Callable[[bool], float] = lambda _: inf) -> AsyncIterator[Slot]:
         """A place for one request, after the end of a pause, and when concurrency and rates allow it.
 
-        ``tokens`` is what the request will take, as far as known. ``left(paused)`` says how many seconds it may still
-        wait: for the end of a pause that the server wants, or else for its turn. Raises :class:`PauseTooLong` and
+        ``tokens`` estimates what the request will use. ``left(paused)`` returns how many seconds the request may still
+        wait: for the end of the server's pause, or else for its turn. Raises :class:`PauseTooLong` and
         :class:`NoPlaceInTime`.
         """
         while True:
-            while wait := self.pause:
+            wait = self.pause
+            while wait:
                 if wait > left(True):
                     raise PauseTooLong(wait)
                 await self._clock.sleep(wait)
+                wait = self.pause
             if self._waiting or self.active >= self.limit:
                 await self._queue(left(False))
             else:
@@ -130,13 +140,15 @@ class Limiter:
             sent = False
             try:
                 for rate, amount in ((self._requests, 1), (self._tokens, tokens)):
-                    if rate is not None:
-                        booked.append(rate.reserve(amount))
-                        if (wait := booked[-1].time - self._clock.now()) > left(False):
-                            raise NoPlaceInTime
-                        if wait > 0:
-                            await self._clock.sleep(wait)
-                if not self.pause:  # none has begun meanwhile
+                    if rate is None:
+                        continue
+                    booked.append(rate.reserve(amount))
+                    wait = booked[-1].time - self._clock.now()
+                    if wait > left(False):
+                        raise NoPlaceInTime
+                    if wait > 0:
+                        await self._clock.sleep(wait)
+                if not self.pause:  # otherwise one began meanwhile: wait for its end, and start again
                     sent = True
                     self._admitted += 1
                     yield Slot(self, self._admitted, booked)
@@ -172,23 +184,26 @@ class Limiter:
                 turn.set_result(None)
 
     def throttled(self, number: int, retry_after: float | None, *, everybody: bool) -> None:
-        """The server turned away request ``number``; ``everybody``: certainly not for a reason of its own."""
+        """The server turned away request ``number``; ``everybody``: the reason isn't this request alone."""
         if not self._in_a_row:
             self._row_began = self._admitted
-            self._row_of = self.active
+            self._in_flight_at_row = self.active
         self._in_a_row += 1
         too_many = min(self._patience, max(MOST_PATIENCE, self.limit // 2))
-        known = number <= self._halved_at  # it was under way when the limit was halved
-        of = self._row_of + self._admitted - self._row_began
-        by_chance = self._in_a_row < max(too_many, of / 2)
-        if not everybody and (not self.pause if known else by_chance):
-            return
+        is_old = number <= self._halved_at  # it was in flight when the limit was halved, which is the answer to it
+        in_flight = self._in_flight_at_row + self._admitted - self._row_began
+        if not everybody:
+            if is_old and not self.pause:
+                return
+            if not is_old and self._in_a_row < max(too_many, in_flight / 2):
+                return  # may be chance
         now = self._clock.now()
         pause = retry_after or min(LONGEST_PAUSE, max(SHORTEST_PAUSE, (now - self._last_success) / 4))
         self._paused_until = max(self._paused_until, now + pause)
-        if not known:
+        if not is_old:
             self.limit = max(1, self.limit // 2)
-            self._safe = self.limit if self._answered else self._safe
+            if self._answered:
+                self._safe = self.limit
             self._halved_at = self._admitted
             self._in_a_row = self._successes = 0
             self._patience = max(LEAST_PATIENCE, too_many // 4)
@@ -212,22 +227,22 @@ class Limiter:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A place for one request, which tells the limiter how it went."""
+    """A place for one request, which reports the outcome to the limiter."""
 
     limiter: Limiter
     number: int
     booked: list[Reservation]
 
     def succeeded(self, tokens: int | None) -> None:
-        """The server answered, and counted ``tokens``; where it did not count, the estimate stands."""
+        """The server answered, and counted ``tokens``; ``None`` keeps the estimate."""
         if self.limiter.counts_tokens and tokens is not None:
             self.booked[-1].correct(tokens)
         self.limiter.succeeded(self.number)
 
     def throttled(self, retry_after: float | None, *, everybody: bool = False) -> None:
-        """The server turned the request away, and perhaps said when to come back (seconds).
+        """The server turned the request away; ``retry_after``: it asked to wait for that many seconds.
 
-        ``everybody``: nobody is admitted until then; otherwise only if it turns away one request after the other.
+        ``everybody``: no request is admitted until then. Otherwise this happens only after several refusals in a row.
         """
         self.limiter.throttled(self.number, retry_after, everybody=everybody)
 
@@ -239,12 +254,15 @@ class Rate:
         self._limit = limit
         self._clock = clock
         self._reserved: deque[Reservation] = deque()
-        self.total = 0.0  # of what is reserved
+        self.total = 0.0
+        """The sum of the reserved amounts."""
 
     def reserve(self, amount: float) -> Reservation:
         """Book ``amount`` at the earliest time that has room; an amount above the limit gets a minute of its own."""
         now = self._clock.now()
-        time = max(now, self._reserved[-1].time) if self._reserved else now
+        time = now
+        if self._reserved:
+            time = max(now, self._reserved[-1].time)
         while self._reserved and (self._reserved[0].time + MINUTE <= now or self.total + amount > self._limit):
             oldest = self._reserved.popleft()
             oldest.correct(0)
@@ -258,14 +276,15 @@ class Rate:
 
 @dataclass(slots=True)
 class Reservation:
-    """An amount that is booked at a time; it counts as long as it has a ``rate``."""
+    """An amount that is booked at a time."""
 
     rate: Rate | None
+    """``None`` = it no longer counts."""
     time: float
     amount: float
 
     def correct(self, amount: float) -> None:
-        """Replace the estimate by what was really used."""
+        """Replace the estimate by the amount that was really used."""
         if self.rate is not None:
             self.rate.total += amount - self.amount
             self.amount = amount

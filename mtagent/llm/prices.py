@@ -1,4 +1,7 @@
-"""What tokens cost: by the user's own file, then by the public list prices. Offline; an unknown model has no price."""
+"""What tokens cost: the user's own price file first, then the public list prices. Works offline.
+
+A model that is in neither has no price.
+"""
 
 from __future__ import annotations
 
@@ -24,62 +27,82 @@ Rate = Annotated[FiniteFloat, Field(ge=0)]
 
 
 class OwnPrice(Record):
-    """What one model costs, in US dollars for a million tokens. ``cached_input=None``: as other input."""
+    """What one model costs, in US dollars per million tokens."""
 
     model: str = Field(min_length=1)
+    """A name, or a pattern such as ``gpt-*``."""
     base_url: Annotated[str, AfterValidator(lambda url: url.rstrip("/"))] | None = None
+    """The server that it is for; ``None`` = any."""
     valid_from: date | None = None
+    """The first day of this price; ``None`` = it has always been valid."""
     input: Rate
     cached_input: Rate | None = None
+    """``None`` = the same as other input."""
     output: Rate
     batch_discount: float | None = Field(default=None, ge=0, le=1)
+    """The share that the provider's batch queue takes off."""
 
     def dollars(self, usage: Usage) -> float:
         """What ``usage`` costs."""
-        cached = self.input if self.cached_input is None else self.cached_input
-        read = min(usage.cached_tokens, usage.input_tokens)
-        return ((usage.input_tokens - read) * self.input + read * cached + usage.output_tokens * self.output) / MILLION
+        cached_rate = self.cached_input
+        if cached_rate is None:
+            cached_rate = self.input
+        cached_tokens = min(usage.cached_tokens, usage.input_tokens)
+        uncached_tokens = usage.input_tokens - cached_tokens
+        input_cost = uncached_tokens * self.input + cached_tokens * cached_rate
+        return (input_cost + usage.output_tokens * self.output) / MILLION
 
     def holds(self, model: str, base_url: str | None, day: date) -> bool:
         """Whether this is a price for ``model`` on that server and day."""
-        at_server = self.base_url is None or self.base_url == (base_url or "").rstrip("/")
-        in_force = self.valid_from is None or self.valid_from <= day
-        return at_server and in_force and (self.model == model or fnmatchcase(model, self.model))
+        if self.base_url is not None and self.base_url != (base_url or "").rstrip("/"):
+            return False
+        if self.valid_from is not None and self.valid_from > day:
+            return False
+        return self.model == model or fnmatchcase(model, self.model)
 
     @property
     def weight(self) -> tuple[bool, bool, int, date]:
-        """Of several that hold, the highest goes first: the model in full, the server, the longer pattern, the day."""
-        exact = not _GLOB.search(self.model)
-        return exact, self.base_url is not None, len(self.model), self.valid_from or date.min
+        """The heaviest of several matching prices is used: full model name, server, longer pattern, later day."""
+        is_full_name = not _GLOB.search(self.model)
+        return is_full_name, self.base_url is not None, len(self.model), self.valid_from or date.min
 
 
 Price = Callable[[str, Usage, str | None], float | None]
-"""Dollars for a model, its usage, and the address of its server; ``None`` = not known."""
+"""Dollars for a model, its usage, and the address of its server; ``None`` = unknown."""
 
 
 class Prices:
-    """The prices in the file at ``path``, before the public ones.
+    """The prices in the file at ``path``; for other models, the public ones.
 
     Raises :class:`mtagent.errors.ConfigError` naming file, line and field.
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._own = sorted(_read(path), key=lambda price: price.weight, reverse=True) if path else []
+        self._own: list[OwnPrice] = []
+        if path:
+            self._own = sorted(_read(path), key=lambda price: price.weight, reverse=True)
 
     def __call__(self, model: str, usage: Usage, base_url: str | None = None) -> float | None:
-        """US dollars for ``usage`` by today's prices; ``None`` where neither the file nor the list has a price."""
-        own = self.own(model, base_url)
-        return own.dollars(usage) if own else price(model, usage, base_url)
+        """US dollars for ``usage`` at today's prices; ``None`` if neither the file nor the list has a price."""
+        own_price = self.own(model, base_url)
+        if own_price is None:
+            return price(model, usage, base_url)
+        return own_price.dollars(usage)
 
     def batch_discount(self, model: str, base_url: str | None) -> float | None:
-        """The share that is taken off in the provider's batch queue, where the file says so."""
-        own = self.own(model, base_url)
-        return own.batch_discount if own else None
+        """The share that the provider's batch queue takes off, if the file has one for ``model``."""
+        own_price = self.own(model, base_url)
+        if own_price is None:
+            return None
+        return own_price.batch_discount
 
     def own(self, model: str, base_url: str | None, day: date | None = None) -> OwnPrice | None:
-        """The file's price of ``model`` on ``day`` (today); ``None`` where it has none."""
+        """The file's price of ``model`` on ``day`` (by default today); ``None`` if it has none."""
         day = day or date.today()
-        return next((price for price in self._own if price.holds(model, base_url, day)), None)
+        for own_price in self._own:
+            if own_price.holds(model, base_url, day):
+                return own_price
+        return None
 
 
 def _read(path: Path) -> list[OwnPrice]:
@@ -92,59 +115,73 @@ def _read(path: Path) -> list[OwnPrice]:
         raise ConfigError(f"{path}: {error}") from None
     entries = data.pop("prices", None)
     for name in data:
-        raise ConfigError(f"{path}{_line(text, None, name)}: {name!r} stands in no [[prices]]")
+        raise ConfigError(f"{path}{_line(text, None, name)}: {name!r} must be in an entry [[prices]]")
     if not isinstance(entries, list) or not entries:
-        raise ConfigError(f"{path}: there is no [[prices]] in it")
+        raise ConfigError(f"{path}: has no prices; write an entry [[prices]] for each")
     prices: dict[object, OwnPrice] = {}
     for number, entry in enumerate(entries):
         try:
             price = OwnPrice.model_validate(entry)
         except ValidationError as error:
             first = error.errors()[0]
-            field = str(first["loc"][0]) if first["loc"] else "prices"
+            field = "prices"
+            if first["loc"]:
+                field = str(first["loc"][0])
             where = f"{path}{_line(text, number, field)}: {field}"
             if first["type"] == "extra_forbidden":
+                hint = f"the fields are: {', '.join(OwnPrice.model_fields)}"
                 near = difflib.get_close_matches(field, OwnPrice.model_fields, n=1)
-                hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(OwnPrice.model_fields)}"
-                raise ConfigError(f"{where} is no field of a price; {hint}") from None
-            got = "" if first["type"] == "missing" else f" (got {first['input']!r})"
-            raise ConfigError(f"{where}: {first['msg'].lower()}{got}") from None
+                if near:
+                    hint = f"did you mean {near[0]!r}?"
+                raise ConfigError(f"{where} isn't a field of a price; {hint}") from None
+            message = first["msg"].lower()
+            if first["type"] != "missing":
+                message += f" (got {first['input']!r})"
+            raise ConfigError(f"{where}: {message}") from None
         key = price.model, price.base_url, price.valid_from
         if key in prices:
-            line, former = (_line(text, place, "model") for place in (number, list(prices).index(key)))
-            there = f", in line {former[1:]}" if former else ""
-            raise ConfigError(
-                f"{path}{line}: model: {price.model!r} has a price for this server and day already{there}"
-            )
+            line = _line(text, number, "model")
+            first_line = _line(text, list(prices).index(key), "model").removeprefix(":")
+            message = f"{path}{line}: model: {price.model!r} has a price for this server and day already"
+            if first_line:
+                message += f", in line {first_line}"
+            raise ConfigError(message)
         prices[key] = price
     return [*prices.values()]
 
 
 def _line(text: str, number: int | None, field: str) -> str:
-    """The line of ``field`` in the entry of this number (``None``: before them), or of the entry, as ``:6``.
+    """Where ``field`` is in entry ``number``, as ``:6``; ``None``: before all entries.
 
-    Nothing for an entry that is no table.
+    The line of the entry if the field isn't in it; nothing for an entry that isn't written as ``[[prices]]``.
     """
     lines = text.splitlines()
-    starts = [i for i, line in enumerate(lines) if re.match(r"\s*\[\[\s*prices\s*\]\]", line)]
-    first, end = 0, starts[0] if starts else len(lines)
-    if number is not None:
-        if number >= len(starts):
-            return ""
-        first, end = starts[number], [*starts, len(lines)][number + 1]
-    named = re.compile(rf"\s*\"?{re.escape(field)}\"?\s*=")
-    return f":{1 + next((i for i in range(first, end) if named.match(lines[i])), first)}"
+    bounds = [i for i, line in enumerate(lines) if re.match(r"\s*\[\[\s*prices\s*\]\]", line)]
+    bounds.append(len(lines))
+    if number is None:
+        first, end = 0, bounds[0]
+    elif number < len(bounds) - 1:
+        first, end = bounds[number], bounds[number + 1]
+    else:
+        return ""
+    assignment = re.compile(rf"\s*\"?{re.escape(field)}\"?\s*=")
+    for i in range(first, end):
+        if assignment.match(lines[i]):
+            return f":{i + 1}"
+    return f":{first + 1}"
 
 
 def price(model: str, usage: Usage, base_url: str | None = None) -> float | None:
-    """US dollars for the tokens of ``usage``, cached input apart; ``None`` where no price is known.
+    """US dollars for ``usage``, with the price of cached input; ``None`` if the price is unknown.
 
-    ``base_url`` tells the provider. A server that no provider is known by (a gateway, one's own machine) has no known
-    price, whatever its models are called. The prices come with the ``genai-prices`` package and are not updated from
-    the network.
+    The provider is known by ``base_url``. At any other server (a gateway, your own machine) the price is unknown,
+    whatever the models are called. The prices come with the ``genai-prices`` package and are not updated from the
+    network.
     """
     dollars = _list_price(model, base_url)
-    return None if dollars is None else dollars(usage)
+    if dollars is None:
+        return None
+    return dollars(usage)
 
 
 @lru_cache(maxsize=256)
@@ -160,9 +197,12 @@ def _list_price(model: str, base_url: str | None) -> Callable[[Usage], float] | 
         return calc_price(tokens, model, provider_api_url=base_url)
 
     def rate(price: Decimal | TieredPrices | None, prompt: int) -> Decimal:
-        """The price that holds for a prompt of this length."""
+        """The price for a prompt of this length."""
         if isinstance(price, TieredPrices):
-            return next((tier.price for tier in reversed(price.tiers) if prompt > tier.start), price.base)
+            for tier in reversed(price.tiers):
+                if prompt > tier.start:
+                    return tier.price
+            return price.base
         return price or Decimal(0)
 
     try:
@@ -172,7 +212,9 @@ def _list_price(model: str, base_url: str | None) -> Callable[[Usage], float] | 
     if not isinstance(prices, ModelPrice) or prices.input_mtok is None or prices.output_mtok is None:
         return lambda usage: float(calculate(usage).total_price)  # it depends on the time
 
-    cached_price = prices.input_mtok if prices.cache_read_mtok is None else prices.cache_read_mtok
+    cached_price = prices.cache_read_mtok
+    if cached_price is None:
+        cached_price = prices.input_mtok
 
     def dollars(usage: Usage) -> float:
         prompt, cached = usage.input_tokens, min(usage.cached_tokens, usage.input_tokens)

@@ -2,11 +2,12 @@
 
 A prompt file holds ``version``, the parts of the ``[[system]]`` message, few-shot ``[[examples]]`` (``values`` and
 ``reply``), the parts of the last ``[[user]]`` message, of each further ``[[turn]]`` of the user in a conversation, and
-optionally the JSON ``schema`` of the reply. A part is
-``text``, in which ``{{name}}`` stands for a variable, or ``quote``: a variable shown between tags that its text cannot
-close (``<source-482913>``, with a code that depends on the text), after an optional ``label``. ``when = "name"``
-shows a part or an example only if that variable is set, ``unless`` only if it is not. A variable that is missing is an
-error before anything is sent.
+optionally the JSON ``schema`` of the reply.
+
+A part is ``text``, where ``{{name}}`` is replaced by a variable, or ``quote``: a variable shown between tags that its
+text cannot close (``<source-482913>``, with a code that depends on the text), after an optional ``label``. ``when =
+"name"`` shows a part or an example only if that variable is set, ``unless`` only if it is not. A missing variable
+raises an error before anything is sent.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ Values = Mapping[str, str | None]
 _VARIABLE = re.compile(r"\{\{(\w+)\}\}")
 _SPACE = re.compile(r"\s+")
 FEWEST_REPEATED_WORDS = 6
-"""A reply of fewer words, such as ``{"errors": []}``, may stand in the instructions and still be the answer."""
+"""A reply of fewer words, such as ``{"errors": []}``, may occur in the instructions and still be the answer."""
 LONGEST_ANSWER = 200
-"""Characters. A message that is longer isn't a part of an answer."""
-_UNFILLED = ('"..."', '"…"')
-"""What the form of a reply has where the answer has a text."""
+"""Characters. A longer message isn't a part of an answer."""
+_PLACEHOLDERS = ('"..."', '"…"')
+"""The form of a reply in the instructions has these where an answer has a text."""
 
 
 class PromptPart(Record):
@@ -60,20 +61,21 @@ class PromptPart(Record):
 class Example(Record):
     """A few-shot turn: the user message is rendered from ``values``, the assistant's is ``reply``.
 
-    ``lp`` (``en-de``) is the language pair that it is for. Where no example is for the segment's pair, those with
-    ``default`` are shown; examples without ``lp`` are always shown.
+    Examples without ``lp`` are always shown.
     """
 
     values: dict[str, str]
     reply: str
     lp: str | None = None
+    """The language pair that it is for (``en-de``)."""
     default: bool = False
+    """Shown if no example is for the segment's language pair."""
     when: str | None = None
     unless: str | None = None
 
 
 Talk = Sequence[tuple[str, Values]]
-"""How a conversation went on: what the model said, and the values of the user's next turn."""
+"""How a conversation continued: the model's reply, and the values of the user's next turn."""
 
 
 class Prompt(Record):
@@ -96,12 +98,18 @@ class Prompt(Record):
     @cached_property
     def reply_schema(self) -> Schema | None:
         """The JSON Schema of the reply, if the prompt asks for JSON."""
-        return json.loads(self.schema_text) if self.schema_text else None
+        if not self.schema_text:
+            return None
+        schema: Schema = json.loads(self.schema_text)
+        return schema
 
     @cached_property
     def variables(self) -> frozenset[str]:
         """The names that the templates mention."""
-        return frozenset(name for part in (*self.system, *self.user) for name in part.names)
+        names = set[str]()
+        for part in (*self.system, *self.user):
+            names.update(part.names)
+        return frozenset(names)
 
     @cached_property
     def _is_values_alone(self) -> bool:
@@ -115,7 +123,7 @@ class Prompt(Record):
         for part in self.system:
             names.update(part.names)
         for example in self.examples:
-            names.update(name for name in (example.when, example.unless) if name)
+            names.update(filter(None, (example.when, example.unless)))
         names |= self.variables - {part.quote for part in self.user}
         return tuple(sorted(names))
 
@@ -128,7 +136,7 @@ class Prompt(Record):
         return {}
 
     def render(self, values: Values, talk: Talk = ()) -> tuple[Message, ...]:
-        """System message, examples, the user's message, and how the ``talk`` went on from there.
+        """System message, examples, the user's message, and the ``talk`` that followed.
 
         Raises :class:`PromptError` for a missing variable.
         """
@@ -150,26 +158,30 @@ class Prompt(Record):
                     messages += Message(role="user", content=content), Message(role="assistant", content=example.reply)
             self._prefixes[key] = tuple(messages)
         messages = [*self._prefixes[key], Message(role="user", content=self._join(self.user, values))]
-        for said, heard in talk:
-            turn = self._join(self.turn, {**values, **heard})
-            messages += Message(role="assistant", content=said), Message(role="user", content=turn)
+        for reply, turn_values in talk:
+            turn = self._join(self.turn, {**values, **turn_values})
+            messages += Message(role="assistant", content=reply), Message(role="user", content=turn)
         return tuple(messages)
 
     def repeated_in(self, reply: str, values: Values, request: str | None = None) -> bool:
         """Whether ``reply`` repeats this request instead of answering it. ``request`` is the user's message, rendered.
 
-        It does if it holds one of the request's messages whole, if it is a piece of its instructions, or if it is the
-        reply of an example and speaks of the example's texts. What the ``values`` hold may be the answer.
+        It does if it contains one of the request's messages, if it is a piece of the instructions, or if it is the
+        reply of an example and mentions words of the example's texts. A text of the ``values`` may be the answer.
         """
         text = _flat(reply)
-        is_form = any(form in text for form in _UNFILLED)
+        is_form = any(placeholder in text for placeholder in _PLACEHOLDERS)
         if len(scripts.words(text)) < FEWEST_REPEATED_WORDS and not is_form:
             return False
         if any(value and text in _flat(value) for value in values.values()):
             return False
         prefix = self._flat_prefix(values)
-        request = _flat(self._join(self.user, values) if request is None else request)
-        messages = prefix if self._is_values_alone else (*prefix, request)
+        if request is None:
+            request = self._join(self.user, values)
+        request = _flat(request)
+        messages = prefix
+        if not self._is_values_alone:
+            messages = (*prefix, request)
         if any(len(message) >= LONGEST_ANSWER and message in text for message in messages):
             return True
         if text in f"{prefix[0]} {request}":
@@ -195,7 +207,8 @@ class Prompt(Record):
         examples = []
         for example in self.examples:
             reply = _flat(example.reply)
-            words = set(scripts.words(reply)).intersection(scripts.words(_flat(" ".join(example.values.values()))))
+            texts = _flat(" ".join(example.values.values()))
+            words = set(scripts.words(reply)).intersection(scripts.words(texts))
             if words:
                 examples.append((reply, words))
         return tuple(examples)
@@ -233,25 +246,29 @@ def _applies(part: PromptPart | Example, values: Values) -> bool:
 
 
 def _codes(quotes: Mapping[str, str]) -> dict[str, str]:
-    """The code of each tag: a hash of its own text, in digits, of which models count three as one token.
+    """The code of each tag: a hash of its own text, in digits, since models count three digits as one token.
 
     The writer of a text cannot know its code. A code that occurs in any of the texts, in any disguise, is replaced by
-    another. The same texts always have the same codes, so that a request can be found again and requests begin alike.
+    another. The same texts always have the same codes, so a stored request is found again and requests begin alike.
     """
 
     def candidates(tag: str, text: str) -> Iterator[str]:
         for n in count():
-            number = int.from_bytes(hashlib.sha256(f"{tag}\0{n}\0{text}".encode(errors="surrogatepass")).digest())
-            size = 6 + n // 8 * 3
+            hashed = hashlib.sha256(f"{tag}\0{n}\0{text}".encode(errors="surrogatepass"))
+            number = int.from_bytes(hashed.digest())
+            size = 6 + n // 8 * 3  # longer codes, in case a text holds many of the short ones
             yield f"{number % 10**size:0{size}}"
 
     # As it looks to a careless reader: without spaces, invisible characters, letter case and full width.
-    disguised = "\n".join(quotes.values())
-    if not disguised.isascii():
-        normal = unicodedata.normalize("NFKC", disguised)
-        disguised = "".join(char for char in normal if unicodedata.category(char) != "Cf")
-    plain = _SPACE.sub("", disguised).casefold()
-    return {tag: next(code for code in candidates(tag, text) if code not in plain) for tag, text in quotes.items()}
+    texts = "\n".join(quotes.values())
+    if not texts.isascii():
+        normal = unicodedata.normalize("NFKC", texts)
+        texts = "".join(char for char in normal if unicodedata.category(char) != "Cf")
+    undisguised = _SPACE.sub("", texts).casefold()
+    codes = {}
+    for tag, text in quotes.items():
+        codes[tag] = next(code for code in candidates(tag, text) if code not in undisguised)
+    return codes
 
 
 @cache
@@ -260,16 +277,18 @@ def load(name: str, folder: Path | None = None) -> Prompt:
 
     A file ``NAME.examples.toml`` in ``folder`` adds few-shot ``[[examples]]`` to either.
     """
-    places = [folder, *_shipped()] if folder else _shipped()
+    places = _shipped()
+    if folder:
+        places.insert(0, folder)
     files = [place.joinpath(f"{name}.toml") for place in places]
     file = next((file for file in files if file.is_file()), None)
     if file is None:
-        raise PromptError(f"there is no prompt {name!r}; there are: {', '.join(names())}")
+        raise PromptError(f"unknown prompt {name!r}; choose one of: {', '.join(names())}")
     text, where = file.read_text(encoding="utf-8"), str(file)
     if folder:
         examples = folder / f"{name}.examples.toml"
         if examples.is_file():
-            parse(name, text, where)  # so that an error names the file that it is in
+            parse(name, text, where)  # so that an error in this file is reported with its name
             text, where = f"{text}\n{examples.read_text(encoding='utf-8')}", str(examples)
     return parse(name, text, where)
 
@@ -291,10 +310,12 @@ def parse(name: str, text: str, where: str) -> Prompt:
 
 def names() -> list[str]:
     """The names of the prompts that come with mtagent."""
-    found: set[str] = set()
+    prompt_names: set[str] = set()
     for place in _shipped():
-        found.update(file.name.removesuffix(".toml") for file in place.iterdir() if file.name.endswith(".toml"))
-    return sorted(found)
+        for file in place.iterdir():
+            if file.name.endswith(".toml"):
+                prompt_names.add(file.name.removesuffix(".toml"))
+    return sorted(prompt_names)
 
 
 def _shipped() -> list[Any]:
@@ -305,15 +326,20 @@ def _shipped() -> list[Any]:
 
 def segment_values(segment: Segment, *, show_reference: bool = True, **texts: str | None) -> dict[str, str | None]:
     """The variables that every prompt may use for ``segment``; ``texts`` adds others, such as the translation."""
-    notes = [segment.notes] if segment.notes else []
+    notes = []
+    if segment.notes:
+        notes.append(segment.notes)
     if segment.max_length:
         notes.append(f"The translation must have at most {segment.max_length} characters.")
+    reference = segment.reference
+    if not show_reference:
+        reference = None
     return {
         "lp": languages.pair_of(segment.source_lang, segment.target_lang),
         "source_language": languages.name(segment.source_lang),
         "target_language": languages.name(segment.target_lang),
         "source": segment.source,
-        "reference": segment.reference if show_reference else None,
+        "reference": reference,
         "context": segment.context or None,
         "domain": segment.domain or None,
         "notes": "\n".join(notes) or None,
@@ -323,17 +349,19 @@ def segment_values(segment: Segment, *, show_reference: bool = True, **texts: st
 
 
 PUBLISHED_IN_TRANSLATE = ("domain", "notes")
-"""What the preset ``paper`` shows the translator besides the source: the organizers' prompt has instructions."""
+"""The preset ``paper`` shows the translator these besides the source: the organizers' prompt has instructions."""
 PUBLISHED_IN_PROOFREAD = ("domain",)
 
 
 def published(segment: Segment, fields: Collection[str] = ()) -> Segment:
     """``segment`` as the papers' requests show it: source, languages and reference, and these ``fields``.
 
-    The preset ``paper`` asks about this one. The guards go on reading the whole segment.
+    The preset ``paper`` sends this to the model. The guards still read the whole segment.
     """
     empty = {"domain": None, "context": None, "notes": None, "terms": (), "max_length": None}
-    return segment.model_copy(update={name: value for name, value in empty.items() if name not in fields})
+    for name in fields:
+        empty.pop(name, None)
+    return segment.model_copy(update=empty)
 
 
 # Neighbouring text: a line for each, under a label, so that no text can pass for another's label
@@ -354,11 +382,14 @@ def described(
 
     Empty texts are left out; ``None`` if all are empty. ``paragraphs``: they are parts of one text.
     """
-    first, last = ("Paragraph before:", "Next paragraph:") if paragraphs else ("Source before:", "Next source:")
+    if paragraphs:
+        label_before, label_next = "Paragraph before:", "Next paragraph:"
+    else:
+        label_before, label_next = "Source before:", "Next source:"
     labelled = []
     for source, translation in before:
-        labelled += [(first, source), (TRANSLATION, translation)]
-    labelled.append((last, following or ""))
+        labelled += [(label_before, source), (TRANSLATION, translation)]
+    labelled.append((label_next, following or ""))
     labelled.append((NAMES, ", ".join(names)))
     labelled.append((TERMS, ", ".join(f"{source} = {target}" for source, target in terms)))
     lines = []
@@ -381,7 +412,7 @@ the rules above allow, and reply in the form that was asked for above:"""
 
 
 def read_instructions(path: Path) -> str:
-    """The text of ``path``. Raises :class:`InputError` where it is no text, empty, or too long to be always sent."""
+    """The text of ``path``. Raises :class:`InputError` if it isn't text, is empty, or is too long for every request."""
     try:
         text = path.read_text(encoding="utf-8-sig").strip()
     except OSError as error:
@@ -402,13 +433,15 @@ def read_instructions(path: Path) -> str:
 
 
 class Instructed:
-    """A model that is shown the user's instructions at the end of the system message of each request."""
+    """A model that gets the user's instructions at the end of the system message of each request."""
 
     def __init__(self, llm: LLM, instructions: str) -> None:
         self.model = llm.model
         self.sampling = llm.sampling if isinstance(llm, SampledLLM) else None
         self.instructions = hashlib.sha256(instructions.encode()).hexdigest()[:8]
-        self._llm, self._shown = llm, f"{_BEFORE}\n{instructions}"
+        """Their hash, for signatures."""
+        self._llm = llm
+        self._addition = f"{_BEFORE}\n{instructions}"
 
     async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Ask for one reply."""
@@ -417,8 +450,8 @@ class Instructed:
     def instructed(self, messages: Sequence[Message]) -> tuple[Message, ...]:
         """``messages`` with the instructions, once."""
         if not messages or messages[0].role != "system":
-            return (Message(role="system", content=self._shown.strip()), *messages)
+            return (Message(role="system", content=self._addition.strip()), *messages)
         first = messages[0]
-        if first.content.endswith(self._shown):
+        if first.content.endswith(self._addition):
             return tuple(messages)
-        return (first.model_copy(update={"content": first.content + self._shown}), *messages[1:])
+        return (first.model_copy(update={"content": first.content + self._addition}), *messages[1:])

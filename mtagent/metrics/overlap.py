@@ -1,7 +1,7 @@
-"""BLEU, chrF, chrF++ and TER as sacreBLEU computes them, and the distance between texts.
+"""BLEU, chrF, chrF++ and TER, equal to sacreBLEU's, and the distance between texts.
 
 This module keeps the counts of each segment: systems and stages that share texts share the work, and a resampled corpus
-is a sum of rows. Scores and signatures equal those of sacreBLEU to the last digit.
+is a sum of rows. Scores and signatures equal sacreBLEU's to the last digit.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _BETA_SQUARED = 4
 
 def bleu_scores(sums: Counts) -> Counts:
     """BLEU of rows ``[length, reference length, 4 × matches, 4 × n-grams]``."""
-    lengths, reference_lengths, matches, ngrams = sums[:, 0], sums[:, 1], sums[:, 2:6], sums[:, 6:10]
+    lengths, reference_lengths = sums[:, 0], sums[:, 1]
+    matches, ngrams = sums[:, 2:6], sums[:, 6:10]
     unmatched = (matches == 0) & (ngrams > 0)
     smoothed = np.where(unmatched, 0.5 ** np.cumsum(unmatched, axis=1), matches)
     precisions = _ratio(100 * smoothed, ngrams)
     with np.errstate(divide="ignore"):
         scores: Counts = np.exp(np.log(precisions).mean(axis=1))
-        brevity = np.where(
-            lengths < reference_lengths, np.exp(1 - _ratio(reference_lengths, lengths, empty=np.inf)), 1.0
-        )
+        penalties = np.exp(1 - _ratio(reference_lengths, lengths, empty=np.inf))
+        brevity = np.where(lengths < reference_lengths, penalties, 1.0)
     return np.where(matches.any(axis=1), brevity * scores, 0.0)
 
 
@@ -85,11 +85,11 @@ _FORMULAS = {"bleu": bleu_scores, "chrf": chrf_scores, "chrf++": chrf_scores, "t
 _TOKENIZERS = {"zh": "zh", "ja": "ja-mecab", "ko": "ko-mecab"}
 _BY_CHARACTER = frozenset({"zh", "ja"})
 TESTED = ((2, 4), (2, 6))
-"""The first and the last version of sacreBLEU that the tests ran with. Its counts by segment have no public door, so
-another version is refused rather than trusted."""
+"""The first and the last version of sacreBLEU that the tests ran with. Its counts by segment aren't public, so other
+versions are refused."""
 Pair = tuple[str, str]
 _BLOCK = 100
-"""Pairs counted at a time: sacreBLEU holds the n-grams of all references that it is given, 100 KB for a sentence."""
+"""Pairs counted at a time: sacreBLEU keeps the n-grams of all references of a call, 100 KB for a sentence."""
 _MANY_TOKENIZED = 100
 _SACREBLEU_TOKENIZERS = (Tokenizer13a, TokenizerRegexp, TercomTokenizer)
 
@@ -107,15 +107,16 @@ class Overlap:
         self.higher_is_better = name != "ter"
         language = target_lang.replace("_", "-").partition("-")[0].casefold()
         self.tokenizer = tokenize or _TOKENIZERS.get(language, "13a")
-        by_character = language in _BY_CHARACTER if asian is None else asian
-        self._metric: Any = _sacrebleu(name, self.tokenizer, by_character)
+        if asian is None:
+            asian = language in _BY_CHARACTER
+        self._metric: Any = _sacrebleu(name, self.tokenizer, asian)
         self._metric.num_refs = 1
         self._forget()
 
     def _forget(self) -> None:
-        self._rows: dict[Pair, int] = {}  # the place of a pair in ``_counts``
+        self._rows: dict[Pair, int] = {}  # the row of a pair in ``_counts``
         self._counts: Counts = np.empty((0, 0))
-        self._alone: dict[int, float] = {}  # by that place, the score of the pair
+        self._segment_scores: dict[int, float] = {}  # the score of a pair, by its row
         self._remarks: dict[Pair, str] = {}
 
     def release(self) -> None:
@@ -132,21 +133,24 @@ class Overlap:
     def score_pairs(self, pairs: Sequence[Pair]) -> Score:
         """The same for pairs of a text and its reference."""
         counts = self._statistics(pairs)
-        # Python's own numbers, as sacreBLEU has them: their arithmetic gives its last digit.
+        # Python's own numbers, since sacreBLEU's last digit comes from their arithmetic.
         whole = self._metric._compute_score_from_stats([int(count) for count in counts.sum(axis=0)])
         rows = [self._rows[pair] for pair in pairs]
         for row, segment_counts in zip(rows, counts, strict=True):
-            if row not in self._alone:
-                self._alone[row] = self._segment_score([int(count) for count in segment_counts])
+            if row not in self._segment_scores:
+                self._segment_scores[row] = self._segment_score([int(count) for count in segment_counts])
         *parts, version = str(self._metric.get_signature()).split("|")
         remarks = {self._remarks[pair] for pair in pairs if pair in self._remarks}
         signature = "|".join([*parts, *sorted(remarks), version])
+        segment_signature = ""
+        if self.name == "bleu":  # the score of a segment uses its effective order
+            segment_signature = signature.replace("|eff:no|", "|eff:yes|")
         return Score(
             metric=_LABELS[self.name],
             value=float(whole.score),
-            segments=tuple(self._alone[row] for row in rows),
+            segments=tuple(self._segment_scores[row] for row in rows),
             signature=signature,
-            segment_signature=signature.replace("|eff:no|", "|eff:yes|") if self.name == "bleu" else "",
+            segment_signature=segment_signature,
             higher_is_better=self.higher_is_better,
             detail=whole._verbose,
         )
@@ -160,32 +164,35 @@ class Overlap:
         return _FORMULAS[self.name](sums)
 
     def _statistics(self, pairs: Sequence[Pair]) -> Counts:
-        """The rows of ``pairs``; new ones are counted block by block."""
+        """The rows of ``pairs``; new pairs are counted block by block."""
         if not pairs:
             raise ConfigError("there are no segments to score")
-        fresh = list(dict.fromkeys(pair for pair in pairs if pair not in self._rows))
-        if self.name == "bleu" and sum(text.endswith(" .") for text, _ in fresh) >= _MANY_TOKENIZED:
+        new_pairs = list(dict.fromkeys(pair for pair in pairs if pair not in self._rows))
+        if self.name == "bleu" and sum(text.endswith(" .") for text, _ in new_pairs) >= _MANY_TOKENIZED:
             logging.getLogger("sacrebleu").warning(
                 f"{_MANY_TOKENIZED} translations or more end in ' .': BLEU wants texts that are not tokenized"
             )
-        blocks = [self._counts] if self._rows else []
-        for at in range(0, len(fresh), _BLOCK):
-            block = fresh[at : at + _BLOCK]
+        blocks = []
+        if self._rows:
+            blocks.append(self._counts)
+        for at in range(0, len(new_pairs), _BLOCK):
+            block = new_pairs[at : at + _BLOCK]
             if self.name == "ter":
                 counts = []  # edits, and words of the reference
                 for pair in block:
-                    text, reference = (self._metric._preprocess_segment(text).split() for text in pair)
-                    number, remark = edits(text, reference)
+                    words = self._metric._preprocess_segment(pair[0]).split()
+                    reference_words = self._metric._preprocess_segment(pair[1]).split()
+                    number, remark = edits(words, reference_words)
                     if remark:
                         self._remarks[pair] = remark
-                    counts.append((number, len(reference)))
+                    counts.append((number, len(reference_words)))
             else:
                 texts, references = zip(*block, strict=True)
                 counts = self._metric._extract_corpus_statistics(texts, [references])
             blocks.append(np.array(counts, dtype=np.int32))
-        if fresh:
+        if new_pairs:
             self._counts = np.concatenate(blocks)
-            self._rows |= zip(fresh, range(len(self._rows), len(self._counts)), strict=True)
+            self._rows |= zip(new_pairs, range(len(self._rows), len(self._counts)), strict=True)
         return self._counts[[self._rows[pair] for pair in pairs]]
 
     def _segment_score(self, counts: list[int]) -> float:
@@ -223,17 +230,19 @@ def _sacrebleu(name: Name, tokenize: str, asian: bool) -> BLEU | CHRF | TER:
     refuse_untested(sacrebleu.__version__)
     if name == "ter":
         return TER(asian_support=asian, normalized=asian)
-    if name != "bleu":
-        return CHRF(word_order=2 if name == "chrf++" else 0)
+    if name == "chrf":
+        return CHRF(word_order=0)
+    if name == "chrf++":
+        return CHRF(word_order=2)
     if tokenize not in BLEU.TOKENIZERS:
-        raise ConfigError(f"bleu: no tokenizer {tokenize!r}; there are: {', '.join(BLEU.TOKENIZERS)}")
+        raise ConfigError(f"bleu: unknown tokenizer {tokenize!r}; choose one of: {', '.join(BLEU.TOKENIZERS)}")
     try:
-        return BLEU(tokenize=tokenize, force=True)  # it would count tokenized texts anew in each block
+        return BLEU(tokenize=tokenize, force=True)  # otherwise it looks for tokenized texts in each block, and warns
     except RuntimeError:
         raise MissingExtra(f"BLEU's tokenizer {tokenize}", tokenize.partition("-")[0]) from None
     except ImportError:
         raise ConfigError(f"BLEU's tokenizer {tokenize} needs another package: pip install sentencepiece") from None
-    except OSError as error:  # sacreBLEU fetches the vocabulary when it is needed first
+    except OSError as error:  # sacreBLEU downloads the vocabulary on first use
         raise ConfigError(f"BLEU's tokenizer {tokenize}: its vocabulary cannot be fetched: {error}") from None
 
 
@@ -249,10 +258,12 @@ def refuse_untested(version: str) -> None:
 
 
 def _pairs(segments: Sequence[Segment], translations: Sequence[str]) -> list[Pair]:
-    lacking = next((segment.id for segment in segments if segment.reference is None), None)
-    if lacking is not None:
-        raise ConfigError(f"segment {lacking}: has no reference; BLEU, chrF and TER compare with one (-r FILE)")
-    return [(text, segment.reference or "") for segment, text in zip(segments, translations, strict=True)]
+    pairs = []
+    for segment, translation in zip(segments, translations, strict=True):
+        if segment.reference is None:
+            raise ConfigError(f"segment {segment.id}: has no reference; BLEU, chrF and TER compare with one (-r FILE)")
+        pairs.append((translation, segment.reference))
+    return pairs
 
 
 def ter_to(befores: Sequence[str], afters: Sequence[str], target_lang: str, ter: Overlap | None = None) -> Score:
@@ -265,18 +276,21 @@ def ter_to(befores: Sequence[str], afters: Sequence[str], target_lang: str, ter:
 
 
 def characters_to(befores: Sequence[str], afters: Sequence[str]) -> Score:
-    """The Levenshtein distance in characters: of each text, and summed.
+    """The Levenshtein distance in characters: per text, and their sum.
 
-    The signature says if a distance may be too high, as in very long texts with many changes
+    The signature notes if a distance may be too high, which happens in very long texts with many changes
     (:func:`changes`).
     """
     distances = [changes(before, after) for before, after in zip(befores, afters, strict=True)]
-    how = "levenshtein" if all(distance.least for distance in distances) else f"levenshtein|{REPLACED}"
+    method = "levenshtein"
+    if not all(distance.least for distance in distances):
+        method = f"levenshtein|{REPLACED}"
+    numbers = [distance.number for distance in distances]
     return Score(
         metric="characters",
-        value=float(sum(distance.number for distance in distances)),
-        segments=tuple(float(distance.number) for distance in distances),
-        signature=f"{how}|agg:sum|version:{__version__}",
+        value=float(sum(numbers)),
+        segments=tuple(map(float, numbers)),
+        signature=f"{method}|agg:sum|version:{__version__}",
         higher_is_better=False,
     )
 
@@ -284,19 +298,20 @@ def characters_to(befores: Sequence[str], afters: Sequence[str]) -> Score:
 # TER: the edits from one text to another, exactly as sacreBLEU counts them
 
 MOST_COMPARED = 10**10
-"""The length of one text times that of the other up to which any distance is computed: half a second."""
+"""The product of the lengths of two texts up to which any distance is computed, in half a second."""
 MOST_CHANGES = 20_000
-"""For longer texts: distances that are computed."""
+"""For longer texts: the largest distance that is computed."""
 REPLACED = "long:replaced"
-"""What a signature says where a distance is not the least one."""
-_HINT = 64  # a first guess, from which rapidfuzz goes up: texts that are much alike are compared much faster
+"""Marks a signature if a distance isn't the least one."""
+_HINT = 64  # rapidfuzz's first guess, which it raises as needed: similar texts are compared much faster
 
 
 class Changes(NamedTuple):
-    """How many items were inserted, deleted or substituted; ``least`` if that is the minimum."""
+    """How many items were inserted, deleted or substituted."""
 
     number: int
     least: bool = True
+    """Whether the number is the minimum."""
 
 
 def changes(before: Sequence[object], after: Sequence[object]) -> Changes:
@@ -326,9 +341,9 @@ def _common(text: Sequence[object], other: Sequence[object]) -> int:
 MOST_SHIFTED, MOST_DISTANT, BEAM, MOST_TRIED = 10, 50, 25, 1000
 """Words in a shift, words that it may cross, half the width of the band, and shifts tried for one sentence."""
 MOST_WORDS = 20_000
-"""Words in a text, beyond which no shift is tried; sacreBLEU would hold a matrix of 3 GB for such a text."""
+"""No shifts are tried in texts with more words; sacreBLEU would need a matrix of 3 GB for such a text."""
 NO_SHIFTS = "long:noshifts"
-"""What a signature says where none was tried."""
+"""Marks a signature if no shifts were tried."""
 _INFINITE = 10**16
 
 
@@ -349,7 +364,9 @@ class _Row(NamedTuple):
     def at(self, column: int) -> int:
         """The cost in ``column``."""
         place = column - self.first
-        return self.costs[place] if 0 <= place < len(self.costs) else _INFINITE
+        if 0 <= place < len(self.costs):
+            return self.costs[place]
+        return _INFINITE
 
     def cut(self, start: int, end: int) -> list[int]:
         """The costs from column ``start`` to before ``end``."""
@@ -363,35 +380,43 @@ _Matrix = list[_Row]
 
 
 class _Alignment(NamedTuple):
-    """Where the reference's words stand in the translation, and how many words before each position are errors."""
+    """The alignment of the reference's words with the translation's."""
 
     places: list[int]
+    """For each word of the reference, its position in the translation."""
     wrong_reference: list[int]
+    """For each position in the reference, how many words before it are errors."""
     wrong_translation: list[int]
+    """The same for the translation."""
 
 
 class Edits(NamedTuple):
-    """The number of edits, and a ``remark`` for the signature if they were not all searched for."""
+    """The number of edits."""
 
     number: int
     remark: str = ""
+    """For the signature, if shifts weren't tried or the number may not be the least one."""
 
 
 def edits(translation: Sequence[str], reference: Sequence[str]) -> Edits:
-    """The edits that turn the words of ``translation`` into those of ``reference``.
+    """The edits that turn the words of ``translation`` into the words of ``reference``.
 
-    In texts of more than :data:`MOST_WORDS` words shifts are not tried, as the remark says.
+    In texts of more than :data:`MOST_WORDS` words shifts aren't tried, which the remark states.
     """
-    if not reference or translation == reference:
-        return Edits(len(translation) if not reference else 0)
+    if not reference:
+        return Edits(len(translation))
+    if translation == reference:
+        return Edits(0)
     if max(len(translation), len(reference)) > MOST_WORDS:
         number, least = changes(translation, reference)
-        return Edits(number, NO_SHIFTS if least else REPLACED)
+        if least:
+            return Edits(number, NO_SHIFTS)
+        return Edits(number, REPLACED)
     return Edits(_with_shifts(translation, reference))
 
 
 def _with_shifts(translation: Sequence[str], reference: Sequence[str]) -> int:
-    # Each word as one character, so that words are compared as fast as characters are.
+    # Each word as one character, so that words are compared as fast as characters.
     letters: defaultdict[str, str] = defaultdict(map(chr, count(1)).__next__)
     text = "".join(letters[word] for word in translation)
     reference = "".join(letters[word] for word in reference)
@@ -431,14 +456,18 @@ def _best(text: str, reference: str, possible: list[_Shift], rows: _Matrix) -> t
         distance = matrix[-1].costs[-1]
         if distance < now and (best is None or (distance, rank) < best[:2]):
             best = (distance, rank, shifted, matrix)
-    return None if best is None else best[2:]
+    if best is None:
+        return None
+    return best[2:]
 
 
 def _shifted(text: str, shift: _Shift) -> str:
     start, length, target = shift
     moved, rest = text[start : start + length], text[:start] + text[start + length :]
-    # Within the shifted words the target counts from their start, elsewhere from that of the text.
-    at = target if target <= start + length else target - length
+    # A target inside the shifted words counts from their start, any other from the start of the text.
+    at = target
+    if target > start + length:
+        at -= length
     return rest[:at] + moved + rest[at:]
 
 
@@ -446,16 +475,17 @@ def _shifts(text: str, reference: str, alignment: _Alignment, tried: int) -> Ite
     """All shifts that sacreBLEU tries, in its order, up to the run of words that reaches its limit."""
     places, wrong_reference, wrong_translation = alignment
     for start, there, length in _common_runs(text, reference):
-        if (
-            wrong_translation[start + length] == wrong_translation[start]
-            or wrong_reference[there + length] == wrong_reference[there]
-        ):
+        if wrong_translation[start + length] == wrong_translation[start]:
+            continue  # all of these words are right already
+        if wrong_reference[there + length] == wrong_reference[there]:
             continue
         if start <= places[there] < start + length:
-            continue
+            continue  # they would move into themselves
         previous = -1
         for at in range(there - 1, there + length):
-            target = places[at] + 1 if at >= 0 else 0
+            target = 0
+            if at >= 0:
+                target = places[at] + 1
             if target != previous:
                 previous = target
                 tried += 1
@@ -486,13 +516,19 @@ def _rows(text: str, reference: str, known: _Matrix) -> _Matrix:
     ``known`` holds its first rows, from a text of the same length with the same beginning.
     """
     width = len(reference)
-    ratio = width / len(text) if text else 1
-    beam = ceil(ratio / 2 + BEAM) if ratio / 2 > BEAM else BEAM
+    ratio = 1.0
+    if text:
+        ratio = width / len(text)
+    beam = BEAM
+    if ratio / 2 > BEAM:
+        beam = ceil(ratio / 2 + BEAM)
     rows = [*known] or [_Row(0, list(range(width + 1)))]
     for i in range(len(rows), len(text) + 1):
         middle = floor(i * ratio)
         first, end = max(0, middle - beam), min(width + 1, middle + beam)
-        rows.append(_row(rows[-1], text[i - 1], reference, first, width + 1 if i == len(text) else end))
+        if i == len(text):
+            end = width + 1  # the last row reaches the last column, whose cost is the distance
+        rows.append(_row(rows[-1], text[i - 1], reference, first, end))
     return rows
 
 
@@ -522,7 +558,10 @@ def _aligned(text: str, reference: str, rows: _Matrix) -> _Alignment:
     places, wrong_reference, wrong_translation = [-1] * len(reference), [0] * len(reference), [1] * len(text)
     i, j = len(text), len(reference)
     while j:
-        cost, diagonal = rows[i].at(j), rows[i - 1].at(j - 1) if i else _INFINITE
+        cost = rows[i].at(j)
+        diagonal = _INFINITE
+        if i:
+            diagonal = rows[i - 1].at(j - 1)
         same = i > 0 and text[i - 1] == reference[j - 1]
         if i and cost == diagonal + (not same):
             i, j = i - 1, j - 1

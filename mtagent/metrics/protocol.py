@@ -38,7 +38,7 @@ class Metric(Protocol):
 
 @runtime_checkable
 class Additive(Metric, Protocol):
-    """A metric whose score is a function of summed counts, which makes resampling fast."""
+    """A metric with a score that is a function of summed counts, which makes resampling fast."""
 
     def statistics(self, segments: Sequence[Segment], translations: Sequence[str]) -> Counts:
         """A row of counts for each segment."""
@@ -51,7 +51,7 @@ class Additive(Metric, Protocol):
 
 @runtime_checkable
 class BySystem(Metric, Protocol):
-    """A metric that must know whose translations it scores, because the scores were made elsewhere."""
+    """A metric that needs the name of the system that it scores, because another tool computed the scores."""
 
     def each(self, systems: Sequence[str]) -> list[Metric]:
         """A metric for each of ``systems``. Raises :class:`mtagent.errors.MtagentError`."""
@@ -68,8 +68,10 @@ class HeavyMetric(Metric, Protocol):
 
 
 def for_systems(metric: Metric, systems: Sequence[str]) -> list[Metric]:
-    """A metric for each of ``systems``: the same one, unless it must know whose translations it scores."""
-    return metric.each(systems) if isinstance(metric, BySystem) else [metric] * len(systems)
+    """A metric for each of ``systems``: the same one, unless it needs the name of the system."""
+    if isinstance(metric, BySystem):
+        return metric.each(systems)
+    return [metric] * len(systems)
 
 
 # By name
@@ -85,31 +87,38 @@ METRICS = {
     "qe-e5": "mtagent.metrics.qe_e5:QeE5",
     "scores-file": "mtagent.metrics.scores_file:ScoresFile",
 }
-"""Name: module and what makes the metric: of ``target_lang`` and ``comet_python``, where it has these parameters, and
-its keyword options. Another package adds one through the entry-point group ``mtagent.metrics``."""
+"""By name, the module and the class or function that makes the metric. It gets its options as keywords, and
+``target_lang`` and ``comet_python`` if it has such parameters. Other packages add metrics through the entry-point group
+``mtagent.metrics``."""
 
 _NEXT_METRIC = re.compile(r",(?!\s*[A-Za-z][\w-]*=)")
 
 
-def make_metrics(wanted: Sequence[str | Metric], target_lang: str, *, comet_python: Path | None = None) -> list[Metric]:
-    """The metrics in ``wanted``, each once: objects, or ``NAME[:OPTION=VALUE,…]`` separated by commas.
+def make_metrics(specs: Sequence[str | Metric], target_lang: str, *, comet_python: Path | None = None) -> list[Metric]:
+    """The metrics that ``specs`` name, each once: objects, or ``NAME[:OPTION=VALUE,…]`` separated by commas.
 
     ``comet_python`` runs COMET. Raises :class:`ConfigError` naming the culprit.
     """
-    return [
-        make_metric(metric, target_lang, comet_python=comet_python) if isinstance(metric, str) else metric
-        for metric in each_once(wanted)
-    ]
+    metrics: list[Metric] = []
+    for metric in each_once(specs):
+        if isinstance(metric, str):
+            metric = make_metric(metric, target_lang, comet_python=comet_python)
+        metrics.append(metric)
+    return metrics
 
 
-def each_once(wanted: Sequence[str | Metric]) -> list[str | Metric]:
-    """The metrics of ``wanted`` one by one."""
+def each_once(specs: Sequence[str | Metric]) -> list[str | Metric]:
+    """The metrics of ``specs`` one by one."""
     metrics: dict[str | Metric, None] = {}
-    for entry in wanted:
-        names = [part.strip() for part in _NEXT_METRIC.split(entry)] if isinstance(entry, str) else [entry]
-        metrics |= dict.fromkeys(name for name in names if name)
-    if wanted and not metrics:
-        raise ConfigError(f"no metric is named; there are: {', '.join(metric_names())}")
+    for spec in specs:
+        if not isinstance(spec, str):
+            metrics[spec] = None
+            continue
+        for name in _NEXT_METRIC.split(spec):
+            if name.strip():
+                metrics[name.strip()] = None
+    if specs and not metrics:
+        raise ConfigError(f"no metric is named; choose from: {', '.join(metric_names())}")
     return [*metrics]
 
 
@@ -124,14 +133,21 @@ def make_metric(spec: str, target_lang: str, *, comet_python: Path | None = None
     elif name in others:
         kind = others[name].load()
     else:
+        hint = f"choose from: {', '.join(metric_names())}"
         near = get_close_matches(name, metric_names(), n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(metric_names())}"
-        raise ConfigError(f"no metric {name!r}; {hint}")
-    offered = {"target_lang": target_lang, "comet_python": comet_python}
-    needed = {key: value for key, value in offered.items() if key in inspect.signature(kind).parameters}
+        if near:
+            hint = f"did you mean {near[0]!r}?"
+        raise ConfigError(f"unknown metric {name!r}; {hint}")
+    parameters = inspect.signature(kind).parameters
+    needed: dict[str, object] = {}
+    if "target_lang" in parameters:
+        needed["target_lang"] = target_lang
+    if "comet_python" in parameters:
+        needed["comet_python"] = comet_python
     return cast(Metric, kind(**needed, **typed_options(f"metric {name}", kind, options)))
 
 
 def metric_names() -> list[str]:
-    """All names, including those of other packages."""
-    return [*METRICS, *sorted({entry.name for entry in entry_points(group="mtagent.metrics")} - set(METRICS))]
+    """All names, including metrics of other packages."""
+    names_of_others = {entry.name for entry in entry_points(group="mtagent.metrics")}
+    return [*METRICS, *sorted(names_of_others - set(METRICS))]

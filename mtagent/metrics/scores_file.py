@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,37 +23,39 @@ _COMET_SUMMARY = re.compile(r".*\tscore: \S+$")
 
 
 class FileScore(NamedTuple):
-    """A score, its place, and what the file says about it. ``value`` is ``None`` if it is missing, and ``why`` explains
-    it.
-    """
+    """A score in a file, with the fields that the file has about it."""
 
     value: float | None
+    """``None`` = missing."""
     where: str
+    """Its place, for messages."""
     system: str | None = None
     metric: str | None = None
     segment: str | None = None
     translation: str | None = None
     why: str = ""
+    """Why the score is missing."""
 
 
 def read_scores(path: Path) -> dict[str | None, list[FileScore]]:
     """The scores by system, in the order of the file; ``None`` = the file names no system.
 
-    Raises :class:`InputError` for a value that is not a score.
+    Raises :class:`InputError` for a value that isn't a score.
     """
     lines = list(lines_of(path))
-    first = lines[0].text.lstrip() if lines else ""
-    scores: Iterable[FileScore]
+    first = ""
+    if lines:
+        first = lines[0].text.lstrip()
+    scores: list[FileScore] = []
     if first.startswith(("{", "[")) and not holds_objects(first):
-        scores = _of_comet(whole_file(path), path)
-    elif first.startswith("{"):
-        scores = (_of_object(parsed(line.text, f"{path}:{line.number}"), f"{path}:{line.number}") for line in lines)
-    else:
-        scores = (
-            _of_line(line.text, f"{path}:{line.number}")
-            for line in lines
-            if _COMET_LINE.match(line.text) or not _COMET_SUMMARY.match(line.text)
-        )
+        scores += _of_comet(whole_file(path), path)
+        lines = []
+    for line in lines:
+        where = f"{path}:{line.number}"
+        if first.startswith("{"):
+            scores.append(_of_object(parsed(line.text, where), where))
+        elif _COMET_LINE.match(line.text) or not _COMET_SUMMARY.match(line.text):
+            scores.append(_of_line(line.text, where))
     by_system: dict[str | None, list[FileScore]] = {}
     for score in scores:
         by_system.setdefault(score.system, []).append(score)
@@ -69,32 +71,45 @@ def holds_objects(first: str) -> bool:
 
 def _of_line(text: str, where: str) -> FileScore:
     """``SYSTEM<tab>SCORE`` as in mt-metrics-eval, a bare score, or the output of comet-score."""
-    matched = _COMET_LINE.match(text)
-    if matched:
-        return FileScore(_number(matched["score"], where), where, matched["system"], "COMET")
-    system, tab, score = text.rpartition("\t")
-    named = system if tab else None
+    match = _COMET_LINE.match(text)
+    if match:
+        return FileScore(_number(match["score"], where), where, match["system"], "COMET")
+    before_tab, tab, score = text.rpartition("\t")
+    system = None
+    if tab:
+        system = before_tab
     if score == "None":
-        return FileScore(None, where, named, why="'None' is no score; every segment needs one")
-    return FileScore(_number(score, where), where, named)
+        return FileScore(None, where, system, why="'None' isn't a score; every segment needs one")
+    return FileScore(_number(score, where), where, system)
 
 
 def _of_object(value: Any, where: str) -> FileScore:
-    """A line of JSON; ``id``, ``system`` and ``translation`` say what was scored."""
+    """A line of JSON; ``id``, ``system`` and ``translation`` name the scored text."""
     if not isinstance(value, dict) or "score" not in value:
         raise InputError(f'{where}: expected an object with a "score"')
-    missing = value["score"] is None
-    metric = value.get("metric") or value.get("evaluator") or value.get("name")
-    text = {name: None if value.get(name) is None else str(value[name]) for name in ("system", "id", "translation")}
+    number = None
+    if value["score"] is not None:
+        number = _number(value["score"], where)
+    why = "has no score"
+    if value.get("error"):
+        why = f"has no score: {value['error']}"
+    metric = value.get("metric") or value.get("evaluator") or value.get("name") or None
     return FileScore(
-        value=None if missing else _number(value["score"], where),
+        value=number,
         where=where,
-        system=text["system"],
-        metric=str(metric) if metric else None,
-        segment=text["id"],
-        translation=text["translation"],
-        why=f"has no score: {value['error']}" if value.get("error") else "has no score",
+        system=_text(value.get("system")),
+        metric=_text(metric),
+        segment=_text(value.get("id")),
+        translation=_text(value.get("translation")),
+        why=why,
     )
+
+
+def _text(value: object) -> str | None:
+    """A value of JSON as text; ``None`` for a missing one."""
+    if value is None:
+        return None
+    return str(value)
 
 
 def _of_comet(data: Any, path: Path) -> Iterator[FileScore]:
@@ -111,9 +126,9 @@ def _of_comet(data: Any, path: Path) -> Iterator[FileScore]:
 
 
 def number_in(value: object) -> float | None:
-    """``value`` as a number, including NaN and infinity; ``None`` if it is not one.
+    """``value`` as a number, including NaN and infinity; ``None`` if it isn't one.
 
-    What only Python reads as a number is not one: ``1_000``, digits of other scripts, true.
+    Python also reads ``1_000``, digits of other scripts and true as numbers; this function doesn't.
     """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
@@ -130,7 +145,7 @@ def number_in(value: object) -> float | None:
 def _number(value: object, where: str) -> float:
     number = number_in(value)
     if number is None or not math.isfinite(number):
-        raise InputError(f"{where}: {value!r:.40} is no score; every segment needs one")
+        raise InputError(f"{where}: {value!r:.40} isn't a score; every segment needs one")
     return number
 
 
@@ -138,10 +153,10 @@ SYSTEM = "{system}"
 
 
 class ScoresFile:
-    """Scores with the file ``path``, in which ``{system}`` stands for the name of the system.
+    """Scores with the file ``path``, in which ``{system}`` is replaced by the name of the system.
 
-    ``system`` is the system's name in the file, if it differs; ``label`` is the name of the metric in tables; ``lower``
-    says that lower scores are better. The corpus scores the mean.
+    ``system`` is the system's name in the file, if it differs; ``label`` is the name of the metric in tables;
+    ``lower``: lower scores are better. The score of a corpus is the mean.
     """
 
     name = "scores-file"
@@ -150,15 +165,18 @@ class ScoresFile:
         self, *, path: Path | None = None, label: str | None = None, system: str | None = None, lower: bool = False
     ) -> None:
         if path is None:
-            raise ConfigError("scores-file scores with a file: write scores-file:path=FILE")
+            raise ConfigError("scores-file needs a file: write scores-file:path=FILE")
         refuse_pipe(path, "scores-file:path")
         self.higher_is_better = not lower
-        self._path, self._label, self._named, self._system = path, label, system, ""
+        self._path = path
+        self._label = label
+        self._name_in_file = system
+        self._system = ""
 
     def each(self, systems: Sequence[str]) -> list[Metric]:
-        """A metric for each of ``systems``. Raises :class:`ConfigError` if the file does not tell them apart."""
-        tells_apart = SYSTEM in str(self._path) or None not in read_scores(self._path)
-        if len(systems) > 1 and (self._named or not tells_apart):
+        """A metric for each of ``systems``. Raises :class:`ConfigError` if the file doesn't distinguish them."""
+        has_systems = SYSTEM in str(self._path) or None not in read_scores(self._path)
+        if len(systems) > 1 and (self._name_in_file or not has_systems):
             raise ConfigError(
                 f"{self._path}: holds the scores of one system, and there are {len(systems)}: name a file for each, "
                 "as in path=comet.{system}.txt, or choose one with --systems"
@@ -166,7 +184,9 @@ class ScoresFile:
         metrics: list[Metric] = []
         for system in systems:
             path = Path(str(self._path).replace(SYSTEM, system))
-            metric = ScoresFile(path=path, label=self._label, system=self._named, lower=not self.higher_is_better)
+            metric = ScoresFile(
+                path=path, label=self._label, system=self._name_in_file, lower=not self.higher_is_better
+            )
             metric._system = system
             metrics.append(metric)
         return metrics
@@ -188,27 +208,32 @@ class ScoresFile:
                 raise InputError(f"{score.where}: {score.why}")
             values.append(score.value)
         if len(scores) != len(segments):
-            system = self._named or self._system
-            whose = f" of {system!r}" if system else ""
-            raise InputError(f"{self._path}: has {len(scores)} scores{whose}, and there are {len(segments)} segments")
+            number = f"{len(scores)} scores"
+            system = self._name_in_file or self._system
+            if system:
+                number += f" of {system!r}"
+            raise InputError(f"{self._path}: has {number}, and there are {len(segments)} segments")
         for score, segment, translation in zip(scores, segments, translations, strict=True):
             if score.translation is not None and score.translation.strip() != translation.strip():
                 raise InputError(f"{score.where}: was computed for another translation of segment {segment.id!r}")
             if score.segment is not None and score.segment != segment.id:
                 raise InputError(f"{score.where}: is about segment {score.segment!r}, where {segment.id!r} should be")
         content = hashlib.sha256(self._path.read_bytes()).hexdigest()[:12]
+        digits = 2
+        if all(-1 <= value <= 1 for value in values):
+            digits = UNIT_DIGITS
         return Score(
             metric=self._label or scores[0].metric or self._path.name.split(".")[0],
             value=math.fsum(values) / len(values),
             segments=tuple(values),
             signature=f"file:{self._path.name}|sha256:{content}|agg:mean|version:{__version__}",
             higher_is_better=self.higher_is_better,
-            digits=UNIT_DIGITS if all(-1 <= value <= 1 for value in values) else 2,
+            digits=digits,
         )
 
     def _of_system(self, by_system: dict[str | None, list[FileScore]]) -> list[FileScore]:
-        """The scores of the system, under its name or that of its file, also in the spelling of mt-metrics-eval."""
-        system = self._named or self._system
+        """The scores of the system, under its name or its file's name, also in the spelling of mt-metrics-eval."""
+        system = self._name_in_file or self._system
         names = [name for name in by_system if name is not None]
         if None in by_system:
             if names:
@@ -220,5 +245,7 @@ class ScoresFile:
                 return by_system[name]
         if not system and len(names) == 1:
             return by_system[names[0]]
-        what = f"no scores of {system!r}" if system else "has the scores of several systems"
-        raise InputError(f"{self._path}: {what}; name one with system=NAME: {', '.join(names)}")
+        problem = "has the scores of several systems"
+        if system:
+            problem = f"has no scores of {system!r}"
+        raise InputError(f"{self._path}: {problem}; name one with system=NAME: {', '.join(names)}")

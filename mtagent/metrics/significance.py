@@ -1,6 +1,6 @@
 """How reliable a score and a difference are: paired bootstrap, approximate randomization, confidence intervals.
 
-The tests are those of sacreBLEU (Koehn 2004; Riezler and Maxwell 2005) with its random numbers: the same seed gives the
+The tests are sacreBLEU's (Koehn 2004; Riezler and Maxwell 2005) with its random numbers: the same seed gives the
 same p-value. sacreBLEU sums the counts of each resampled corpus; here a thousand corpora are one matrix product.
 
 The bootstrap over documents that gates are learnt with is here too (:class:`GroupResampling`), and so is the seed that

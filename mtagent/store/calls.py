@@ -1,6 +1,6 @@
 """The log of all calls to models, which is the call cache as well.
 
-A call is written at once when its reply arrives, so that a killed run loses only the calls that were under way.
+A call is written at once when its reply arrives, so that a killed run loses only the calls in flight.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _USAGE = """SELECT CAST(model AS TEXT), total(calls), total(input_tokens), total
 
 _EACH_USAGE = """SELECT id, CAST(model AS TEXT), calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens,
     cost FROM calls WHERE run_id = ? AND id > ? ORDER BY id LIMIT ?"""
-_PAGE = 1000  # calls held in memory at once while those of a run are read
+_PAGE = 1000  # calls held in memory at once while the calls of a run are read
 
 _DISTRUST = """UPDATE calls SET error = ? WHERE id IN (SELECT id FROM calls WHERE run_id = ? AND segment = ?
     UNION SELECT id FROM calls WHERE key IN (SELECT value FROM json_each(?)))
@@ -57,7 +57,7 @@ _UNDER_WAY = 10_000  # more chains than are ever made at the same time; bounds t
 
 
 def is_uncounted(usage: Usage) -> bool:
-    """Whether there was a request of which the server did not say what it took."""
+    """Whether the server did not report the tokens of a request."""
     return bool(usage.calls and usage.cost is None and not usage.input_tokens + usage.output_tokens)
 
 
@@ -69,7 +69,7 @@ class CallLog:
         # (run, segment) → keys of paid calls whose usage went into the chain that is being made. A second use of the
         # same reply in this chain must not count it again. Emptied when the chain is saved, so it stays small.
         self._accounted: defaultdict[tuple[int, str], set[str]] = defaultdict(set)
-        # The same for the keys of replies that were recalled, so that they can be distrusted whoever paid for them.
+        # The same for the keys of recalled replies, so that they can be distrusted even if another run paid for them.
         self._recalled: defaultdict[tuple[int, str], set[str]] = defaultdict(set)
 
     def record(
@@ -85,17 +85,17 @@ class CallLog:
             _note(self._accounted, run_id, segment, key)
 
     def recall(self, run_id: int, segment: str, key: str) -> Completion | None:
-        """The reply to an equal request of any run. Its usage is that of the call where this segment of this run paid
-        for it and the chain under way does not hold it yet; otherwise it costs nothing now: ``Usage(reused=1)``.
+        """The reply to an equal request of any run.
+
+        It has the usage of its call if this segment of this run paid for it and the current chain has not counted it
+        yet; otherwise it costs nothing now: ``Usage(reused=1)``.
         """
-        wanted = {"run_id": run_id, "segment": segment, "key": key}
-        rows = self._database.query(_RECALL, wanted, f"segment {segment!r}")
+        parameters = {"run_id": run_id, "segment": segment, "key": key}
+        rows = self._database.query(_RECALL, parameters, f"segment {segment!r}")
         if not rows:
             return None
         own, address, text, model, finish_reason, logprobs, tool_calls, *numbers = rows[0]
-        if (
-            not isinstance(text, str) or text_hash(text) != address
-        ):  # a new reply, or the same one again, takes its place
+        if not isinstance(text, str) or text_hash(text) != address:  # a new reply will replace it
             logger.warning(f"{self._database.path}: the stored text {address} is damaged: its call is made again")
             return None
         _note(self._recalled, run_id, segment, key)
@@ -133,7 +133,7 @@ class CallLog:
             last = rows[-1][0]
 
     def distrust(self, connection: Connection, key: str, reply: str, error: str) -> bool:
-        """No longer recall a ``reply`` to the request ``key``, whoever paid for it. Says whether there was one."""
+        """No longer recall a ``reply`` to the request ``key``, of any run. Returns whether it was stored."""
         update = connection.execute(
             "UPDATE calls SET error = ? WHERE key = ? AND reply = ? AND error IS NULL", (error, key, text_hash(reply))
         )

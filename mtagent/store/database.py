@@ -43,13 +43,13 @@ _NO_ROOM = 64 * 1024  # the index of the log takes 32 KiB
 class Database:
     """One connection to a store. Made for one thread; other processes may use the same file.
 
-    A file that cannot be written, on read-only media or a full disk, can be read; ``read_only`` says why, with the way
-    out.
+    A file that cannot be written, on read-only media or a full disk, can be read.
     """
 
     def __init__(self, path: Path | str) -> None:
         self.path = str(path) if str(path) == MEMORY else str(Path(path).expanduser().absolute())
         self.read_only = ""
+        """Why the file cannot be written, with the way out; empty if it can."""
         with self._explained(""):
             try:
                 self.connection = _open(self.path)
@@ -64,14 +64,14 @@ class Database:
         self.connection.close()
 
     def query(self, sql: str, parameters: Sequence[Any] | Mapping[str, Any] = (), culprit: str = "") -> list[Any]:
-        """All rows of a ``SELECT``, as tuples. ``culprit`` is named where a parameter cannot stand in the store."""
+        """All rows of a ``SELECT``, as tuples. ``culprit`` is named if a parameter cannot be stored."""
         with self._explained(culprit):
             return self.connection.execute(sql, parameters).fetchall()
 
     @contextmanager
     def reading(self, culprit: str = "") -> Iterator[sqlite3.Connection]:
         """Several reads of one state of the store, whatever another process writes meanwhile. ``culprit`` is named
-        where what is read makes no sense.
+        if a row cannot be understood.
         """
         with self._explained(culprit), self.intact(culprit):
             yield from self._transaction("BEGIN")
@@ -128,12 +128,12 @@ class Database:
 
 
 def _code(error: sqlite3.Error) -> int:
-    """The low byte is the kind of error, the rest says more precisely where it happened."""
+    """The kind of error, from the low byte; the rest of the number is a detail of it."""
     return getattr(error, "sqlite_errorcode", -1) & 0xFF
 
 
 def _advice(path: str, error: sqlite3.Error) -> str | None:
-    """What is wrong and what to do, where that is known. For want of room SQLite also says "disk I/O error"."""
+    """The problem and the way out, if known. On a full disk SQLite also reports "disk I/O error"."""
     if _code(error) == sqlite3.SQLITE_IOERR and path != MEMORY:
         with suppress(OSError):
             if shutil.disk_usage(Path(path).parent).free < _NO_ROOM:
@@ -154,7 +154,7 @@ def now() -> str:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make ``folder``, and what is missing above it, for this user alone; a folder that is there stays as it is."""
+    """Make ``folder`` and its missing parents, for this user alone; existing folders are left unchanged."""
     missing = [path for path in folder.parents if not path.exists()]
     for path in [*reversed(missing), folder]:
         if not path.is_dir():
@@ -208,10 +208,11 @@ def _open(path: str) -> sqlite3.Connection:
 
 
 def _open_to_read(path: str, refusal: sqlite3.Error) -> sqlite3.Connection:
-    """A connection to a file that cannot be written, as the ``refusal`` says.
+    """A connection to a file that cannot be written, because of ``refusal``.
 
-    SQLite wants to write files beside a store. ``immutable`` says that nobody else writes, and does without them; but
-    then it does not see what a log beside the file still holds. On a full disk the log's index can be kept in memory.
+    SQLite wants to write files beside a store. ``immutable`` promises that nobody else writes, so it needs no such
+    files; but then it doesn't see the rows in a log beside the file. On a full disk the log's index can be kept in
+    memory.
     """
     full = _code(refusal) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
     log = Path(f"{path}-wal").is_file() and Path(f"{path}-wal").stat().st_size

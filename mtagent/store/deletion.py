@@ -17,7 +17,7 @@ NO_RUN = 0
 """The ``run_id`` of calls whose run was deleted and whose texts other runs hold: they still answer these."""
 _HASH = re.compile(r'"([0-9a-f]{32})"')
 _HOLDERS = (("steps", "calls"), ("ratings", "calls"), ("rated", "calls"), ("rated", "paid"))
-"""The columns that name texts by their hash, besides those of the calls themselves."""
+"""The columns that name texts by their hash, besides the columns of the calls themselves."""
 
 
 class Deleted(NamedTuple):
@@ -73,30 +73,30 @@ def _named(messages: str, reply: str | None) -> set[str]:
 
 
 def _let_go_of_calls(connection: Connection, deleted: Sequence[int], held: set[str]) -> None:
-    """Delete the calls of deleted runs, but for those of which other runs hold every text: these belong to no run."""
+    """Delete the calls of deleted runs. Calls with texts that other runs all hold are kept, and belong to no run."""
     marks = ", ".join("?" * (len(deleted) + 1))
     rows = connection.execute(
         f"SELECT id, messages, reply, error FROM calls WHERE run_id IN ({marks})", (*deleted, NO_RUN)
     ).fetchall()
-    shared = [
-        (number,)
-        for number, messages, reply, error in rows
-        if error is None and reply is not None and _named(messages, reply) <= held
-    ]
-    kept = {number for (number,) in shared}
+    shared, unshared = list[tuple[int]](), list[tuple[int]]()
+    for number, messages, reply, error in rows:
+        has_reply = error is None and reply is not None
+        if has_reply and _named(messages, reply) <= held:
+            shared.append((number,))
+        else:
+            unshared.append((number,))
     connection.executemany(f"UPDATE calls SET run_id = {NO_RUN}, segment = '' WHERE id = ?", shared)
-    gone = ((number,) for number, *_ in rows if number not in kept)
-    connection.executemany("DELETE FROM calls WHERE id = ?", gone)
+    connection.executemany("DELETE FROM calls WHERE id = ?", unshared)
 
 
 def _made_from(connection: Connection, names: set[str]) -> tuple[str, ...]:
-    """The runs that rated or judged what was deleted."""
+    """The runs that rated or judged the deleted texts."""
     runs: Iterable[tuple[str, str]] = connection.execute("SELECT name, inputs FROM runs ORDER BY id")
     return tuple(name for name, inputs in runs if json.loads(inputs).get("run") in names)
 
 
 def _shrink(database: Database) -> bool:
-    """Write the file anew without what was deleted, and empty the log beside it; says whether others hinder that."""
+    """Rewrite the file without the deleted rows, and empty the log beside it. Returns whether others prevent that."""
     try:
         database.query("VACUUM")
         return bool(database.query("PRAGMA wal_checkpoint(TRUNCATE)")[0][0])

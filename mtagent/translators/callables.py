@@ -8,10 +8,10 @@ How a function is called is read from its signature once, by the first rule that
 3. three required positional parameters: ``f(text, "en", "pt-BR")``;
 4. no other required parameter: ``f(text)``.
 
-Anything else is an error, which says how to name the parameters (``languages``). Where the first parameter is annotated
-as a list or a sequence, or is called ``texts``, the function gets lists of up to ``batch_size`` texts, filled from
-requests that come within a few milliseconds or while a call is under way; ``takes_list`` overrides that. A reply is a
-string, an object whose ``.text`` is one, or a dictionary as Hugging Face's pipelines give it.
+Any other signature is an error, which explains how to name the parameters (``languages``). If the first parameter is
+annotated as a list or a sequence, or is called ``texts``, the function gets lists of up to ``batch_size`` texts. They
+are filled from requests that arrive within a few milliseconds or while a call is in flight. ``takes_list`` overrides
+that. A reply is a string, an object with a string ``.text``, or a dictionary as Hugging Face's pipelines return it.
 """
 
 from __future__ import annotations
@@ -42,9 +42,11 @@ TARGET_NAMES = frozenset(
     | {"language_to", "target", "tgt", "trg", "dest", "tl"}
 )
 """The names under which MT libraries take the source and the target language."""
-_EITHER = frozenset({"lang", "language", "langs", "languages", "lang_code", "language_code", "locale", "lang_pair"})
-_TEXTS = ("translation_text", "translatedText", "translated_text", "generated_text", "translation", "text")
-_HOW = 'say which parameters are the languages: CallableTranslator(f, languages=("from", "to")), or languages=()'
+_EITHER_LANGUAGE = frozenset(
+    {"lang", "language", "langs", "languages", "lang_code", "language_code", "locale", "lang_pair"}
+)
+_TEXT_FIELDS = ("translation_text", "translatedText", "translated_text", "generated_text", "translation", "text")
+_WAY_OUT = 'say which parameters are the languages: CallableTranslator(f, languages=("from", "to")), or languages=()'
 _POSITIONAL_ONLY, _KEYWORD_ONLY = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.KEYWORD_ONLY
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _LIST_TYPES = ("list", "sequence", "iterable", "collection")
@@ -59,13 +61,12 @@ class CallableTranslator:
     """A sync or async function as a :class:`mtagent.translators.protocol.Translator`.
 
     A sync function runs in a thread. Its object is called by one thread at a time, however often it is wrapped, unless
-    the function is ``thread_safe``; ``owner`` is that object where the function is not a method of it. ``by_line``
-    sends the lines of a text one by one, for a system that does not keep line breaks. ``languages`` names the
-    parameters of the source and the target language (``None`` for one that there is not; ``()``: the function takes no
-    languages), ``langs`` says how it writes them (see :mod:`mtagent.translators.codes`). ``timeout``: seconds that a
-    call may take. Whatever the function raises becomes a :class:`TranslatorError` that names the function and the
-    cause; of a list that fails each half is tried alone. Raises :class:`ConfigError` for a signature that says too
-    little.
+    the function is ``thread_safe``; ``owner`` is that object if the function isn't a method of it. ``by_line`` sends
+    the lines of a text one by one, for a system that doesn't keep line breaks. ``languages`` names the parameters of
+    the source and the target language (``None`` for a missing one; ``()``: the function takes no languages), ``langs``
+    the language codes (see :mod:`mtagent.translators.codes`). ``timeout``: seconds that a call may take. Any exception
+    of the function becomes a :class:`TranslatorError` that names the function and the cause; if a list fails, each half
+    is tried alone. Raises :class:`ConfigError` for an unclear signature.
     """
 
     def __init__(
@@ -86,26 +87,42 @@ class CallableTranslator:
             raise ConfigError(f"{function!r} is not callable: pass a function of a text, or an object with .translate")
         if owner is None:
             owner = getattr(function, "__self__", None)
-        bound = owner is not None and not inspect.ismodule(owner)
-        called = type(owner) if bound else function
-        self.name = name or str(getattr(called, "__name__", type(function).__name__))
-        self._function, self._by_line, self._timeout = function, by_line, timeout
+        # A built-in function belongs to its module, which isn't an object to be called by one thread at a time.
+        named_object: object = function
+        called_object: object = function
+        if owner is not None and not inspect.ismodule(owner):
+            named_object, called_object = type(owner), owner
+        self.name = name or str(getattr(named_object, "__name__", type(function).__name__))
+        self._function = function
+        self._by_line = by_line
+        self._timeout = timeout
         try:
             parameters = list(inspect.signature(function).parameters.values())
         except (TypeError, ValueError):  # built-in functions may have no signature: rule 4
             parameters = []
-        self._takes_list = _wants_list(parameters) if takes_list is None else takes_list
-        self._languages = _named(languages) if languages is not None else _languages_of(parameters, self.name)
+        if takes_list is None:
+            takes_list = _wants_list(parameters)
+        self._takes_list = takes_list
+        if languages is None:
+            self._languages = _languages_of(parameters, self.name)
+        else:
+            self._languages = _named(languages)
         self._codes = codes_of(langs)
-        # An instance with an async __call__ is not itself a coroutine function.
-        self._is_async = any(map(inspect.iscoroutinefunction, (function, type(function).__call__)))
-        self._threads = None if self._is_async else _threads_of(owner if bound else function, thread_safe)
-        self.batch_size = batch_size if self._takes_list else 1
-        in_flight = _IN_FLIGHT if self._is_async or thread_safe else 1
+        # An instance with an async __call__ isn't itself a coroutine function.
+        is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+        self._threads: ThreadPoolExecutor | None = None  # an async function needs none
+        if not is_async:
+            self._threads = _threads_of(called_object, thread_safe)
+        self.batch_size = 1
+        if takes_list:
+            self.batch_size = batch_size
+        in_flight = 1
+        if is_async or thread_safe:
+            in_flight = _IN_FLIGHT
         self._lists = _Lists(self._translate_all, self.batch_size, in_flight)
 
     async def draft(self, segment: Segment) -> Draft:
-        """Translate the source of ``segment``; a blank source comes back as it is, without a call."""
+        """Translate the source of ``segment``; a blank source is returned as it is, without a call."""
         if not segment.source.strip():
             return Draft(text=segment.source)
         languages = self._languages.arguments(segment, self._codes)
@@ -117,51 +134,58 @@ class CallableTranslator:
         if self._takes_list:
             return checked(_text_in(await self._lists.translate(text, languages)), self.name)
         reply = await self._call(text, languages)
-        if isinstance(reply, list | tuple) and len(reply) == 1:  # as pipelines answer, also about a single text
+        if isinstance(reply, list | tuple) and len(reply) == 1:  # pipelines also answer a single text with a list
             reply = reply[0]
         return checked(_text_in(reply), self.name)
 
     async def _translate_all(self, texts: list[str], languages: _Arguments) -> list[object]:
         try:
             reply = await self._call(texts, languages)
-            is_list = isinstance(reply, Sequence) and not isinstance(reply, str)
-            if not is_list or len(reply) != len(texts):
-                received = len(reply) if is_list else type(reply).__name__
-                expected = "one translation" if len(texts) == 1 else f"{len(texts)} translations"
+            received: object = type(reply).__name__
+            if isinstance(reply, Sequence) and not isinstance(reply, str):
+                received = len(reply)
+            if received != len(texts):
+                expected = f"{len(texts)} translations"
+                if len(texts) == 1:
+                    expected = "one translation"
                 raise TranslatorError(f"{self.name}: expected a list with {expected}, got {received}")
         except TranslatorError as error:
             if len(texts) == 1:
                 return [error]
-            middle = len(texts) // 2  # one text that the system cannot stand does not fail the others
+            middle = len(texts) // 2  # one text that the system cannot translate must not fail the others
             first_half = await self._translate_all(texts[:middle], languages)
             return first_half + await self._translate_all(texts[middle:], languages)
         return list(reply)
 
-    async def _call(self, given: str | list[str], languages: _Arguments) -> Any:
-        call = partial(self._function, given, *languages.positional, **dict(languages.named))
+    async def _call(self, text: str | list[str], languages: _Arguments) -> Any:
+        call = partial(self._function, text, *languages.positional, **dict(languages.named))
         try:
             async with asyncio.timeout(self._timeout):
                 if self._threads is None:
                     return await call()
                 run = asyncio.get_running_loop().run_in_executor
                 reply = await run(self._threads, partial(copy_context().run, _guarded, call))
-                return await reply if inspect.isawaitable(reply) else reply
+                if inspect.isawaitable(reply):
+                    return await reply
+                return reply
         except MtagentError:
             raise
         except asyncio.CancelledError as cause:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            raise TranslatorError(f"{self.name}: what it waited for was cancelled") from cause
+            raise TranslatorError(f"{self.name}: the task that it waited for was cancelled") from cause
         except TimeoutError as cause:
-            why = f"no reply in {self._timeout:g} seconds" if self._timeout else f"{type(cause).__name__}: {cause}"
-            raise TranslatorError(f"{self.name}: {why}") from cause
+            reason = f"{type(cause).__name__}: {cause}"  # its own timeout
+            if self._timeout:
+                reason = f"no reply in {self._timeout:g} seconds"
+            raise TranslatorError(f"{self.name}: {reason}") from cause
         except (Exception, SystemExit) as cause:  # foreign code may raise anything; the cause is kept
             raise TranslatorError(f"{self.name}: {type(cause).__name__}: {cause}") from cause
 
 
 def _guarded(call: Callable[[], object]) -> object:
-    """The result of a call in a thread. A future cannot hold StopIteration, and none may end the program."""
+    """The result of a call in a thread. A future cannot hold StopIteration, and no call may end the program."""
     try:
         return call()
     except (StopIteration, SystemExit, KeyboardInterrupt, GeneratorExit) as cause:
@@ -169,12 +193,17 @@ def _guarded(call: Callable[[], object]) -> object:
 
 
 def _text_in(reply: object) -> object:
-    """The text of a reply; what is no text comes back as it is. Raises the error that stands in place of one."""
+    """The text in ``reply``; a reply without one is returned as it is. Raises an error that replaces a reply."""
     if isinstance(reply, TranslatorError):
         raise reply
+    if isinstance(reply, str):
+        return reply
     if isinstance(reply, Mapping):
-        return next((reply[key] for key in _TEXTS if key in reply), reply)
-    return reply if isinstance(reply, str) else getattr(reply, "text", reply)
+        for field in _TEXT_FIELDS:
+            if field in reply:
+                return reply[field]
+        return reply
+    return getattr(reply, "text", reply)
 
 
 # -- one call at a time
@@ -186,21 +215,22 @@ _pools_lock = threading.Lock()
 def _threads_of(owner: object, thread_safe: bool) -> ThreadPoolExecutor:
     """The threads that call ``owner``: one for an object that is not ``thread_safe``, however often it is wrapped.
 
-    A thread outlives the task that was cancelled, so calls are counted by threads and not by tasks.
+    A thread outlives a cancelled task, so calls are limited by threads and not by tasks.
     """
     if thread_safe:
         return ThreadPoolExecutor(_IN_FLIGHT)
     with _pools_lock:
-        known = _pools.get(id(owner))
-        if known is not None and known[0]() is owner:
-            return known[1]
+        if id(owner) in _pools:
+            owner_of_pool, pool = _pools[id(owner)]
+            if owner_of_pool() is owner:  # not an object that was freed, and had the same id
+                return pool
         pool = ThreadPoolExecutor(1)
         try:
-            alive: Callable[[], object] = weakref.ref(owner)
+            reference: Callable[[], object] = weakref.ref(owner)
             weakref.finalize(owner, _pools.pop, id(owner), None)
-        except TypeError:  # nothing can refer to it weakly: it is kept
-            alive = partial(_itself, owner)
-        _pools[id(owner)] = alive, pool
+        except TypeError:  # it allows no weak references: it is kept alive
+            reference = partial(_itself, owner)
+        _pools[id(owner)] = reference, pool
         return pool
 
 
@@ -221,7 +251,7 @@ class _Lists:
         self._queues: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Queue] = weakref.WeakKeyDictionary()
 
     async def translate(self, text: str, languages: _Arguments) -> object:
-        """The reply about ``text``, asked for together with others."""
+        """The reply to ``text``, requested together with other texts."""
         loop = asyncio.get_running_loop()
         queue = self._queues.setdefault(loop, _Queue(deque(), set()))
         reply: asyncio.Future[object] = loop.create_future()
@@ -253,7 +283,7 @@ class _Lists:
         replies: Sequence[object]
         try:
             replies = await self._call([text for text, _, _ in batch], batch[0][1])
-        except BaseException as error:  # noqa: BLE001 those who wait must hear of it
+        except BaseException as error:  # noqa: BLE001 every waiting request must get it
             for _, _, reply in batch:
                 if reply.done():
                     continue
@@ -273,7 +303,7 @@ class _Lists:
 
 
 class _Arguments(NamedTuple):
-    """What tells a function the languages of a segment."""
+    """The arguments that tell a function the languages of a segment."""
 
     positional: tuple[str | None, ...] = ()
     named: tuple[tuple[str, str | None], ...] = ()
@@ -283,7 +313,7 @@ _Request = tuple[str, _Arguments, "asyncio.Future[object]"]
 
 
 class _Queue(NamedTuple):
-    """Requests that wait, and the calls under way."""
+    """Waiting requests, and the calls in flight."""
 
     waiting: deque[_Request]
     calls: set[asyncio.Future[None]]
@@ -306,12 +336,21 @@ class _Languages(NamedTuple):
             return _Arguments()
         source, target = codes(segment.source_lang, False), codes(segment.target_lang, True)
         if self.direction:
-            first, second = ((code or "auto").split("-")[0].lower() for code in (source, target))
-            return _Arguments(named=(("direction", f"{first}-{second}"),))
+            direction = f"{_primary(source)}-{_primary(target)}"
+            return _Arguments(named=(("direction", direction),))
         if self.positional:
             return _Arguments(positional=(source, target))
-        both = ((self.source, source), (self.target, target))
-        return _Arguments(named=tuple((name, code) for name, code in both if name is not None))
+        named = []
+        if self.source is not None:
+            named.append((self.source, source))
+        if self.target is not None:
+            named.append((self.target, target))
+        return _Arguments(named=tuple(named))
+
+
+def _primary(code: str | None) -> str:
+    """The primary language subtag of ``code``; ``auto`` for an unknown language."""
+    return (code or "auto").split("-")[0].lower()
 
 
 def _named(names: tuple[()] | tuple[str | None, str | None]) -> _Languages:
@@ -321,40 +360,48 @@ def _named(names: tuple[()] | tuple[str | None, str | None]) -> _Languages:
 
 
 def _languages_of(parameters: Sequence[inspect.Parameter], name: str) -> _Languages:
-    """How a function with these ``parameters`` takes languages. Raises :class:`ConfigError` where that is unclear."""
-    others = [parameter for parameter in parameters[1:] if parameter.kind not in _VARIADIC]
-    called = {parameter.name.lower(): parameter.name for parameter in others if parameter.kind != _POSITIONAL_ONLY}
-    if "direction" in called:
+    """How a function with these ``parameters`` takes languages. Raises :class:`ConfigError` if that is unclear."""
+    after_text = [parameter for parameter in parameters[1:] if parameter.kind not in _VARIADIC]
+    by_lower_case: dict[str, str] = {}
+    for parameter in after_text:
+        if parameter.kind != _POSITIONAL_ONLY:
+            by_lower_case[parameter.name.lower()] = parameter.name
+    if "direction" in by_lower_case:
         return _Languages(direction=True)
-    source = _first_called(called, SOURCE_NAMES)
-    target = _first_called(called, TARGET_NAMES)
-    required = [parameter for parameter in others if parameter.default is parameter.empty]
+    source = _first_called(by_lower_case, SOURCE_NAMES)
+    target = _first_called(by_lower_case, TARGET_NAMES)
+    required = [parameter for parameter in after_text if parameter.default is parameter.empty]
     unknown = [parameter.name for parameter in required if parameter.name not in (source, target)]
     if len(required) == len(unknown) == 2 and all(parameter.kind != _KEYWORD_ONLY for parameter in required):
         return _Languages(positional=True)
     if unknown:
-        raise ConfigError(f"{name} needs {unknown[0]!r}, and a translator is given a text and its languages: {_HOW}")
+        raise ConfigError(f"{name} needs {unknown[0]!r}, and a translator gets a text and its languages: {_WAY_OUT}")
     if source is not None and target is None:
-        raise ConfigError(f"{name} takes {source!r}, and no parameter for the target language: {_HOW}")
-    ambiguous = _first_called(called, _EITHER)
+        raise ConfigError(f"{name} takes {source!r}, and no parameter for the target language: {_WAY_OUT}")
+    ambiguous = _first_called(by_lower_case, _EITHER_LANGUAGE)
     if target is None and ambiguous is not None:
-        raise ConfigError(f"{name} takes {ambiguous!r}, which may be either language: {_HOW}")
+        raise ConfigError(f"{name} takes {ambiguous!r}, which may be either language: {_WAY_OUT}")
     return _Languages(source, target)
 
 
-def _first_called(called: Mapping[str, str], names: Collection[str]) -> str | None:
-    """The first parameter whose lower-case name is one of ``names``."""
-    for word, parameter in called.items():
-        if word in names:
+def _first_called(by_lower_case: Mapping[str, str], names: Collection[str]) -> str | None:
+    """The first parameter with a lower-case name among ``names``."""
+    for lower_case, parameter in by_lower_case.items():
+        if lower_case in names:
             return parameter
     return None
 
 
 def _wants_list(parameters: Sequence[inspect.Parameter]) -> bool:
-    first = parameters[0] if parameters else None
-    if first is None or first.kind not in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD):
+    """Whether a function with these ``parameters`` takes a list of texts."""
+    if not parameters:
+        return False
+    first = parameters[0]
+    if first.kind not in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD):
         return False
     if first.annotation is first.empty:
         return first.name == "texts"
-    annotation = first.annotation if isinstance(first.annotation, str) else inspect.formatannotation(first.annotation)
+    annotation = first.annotation
+    if not isinstance(annotation, str):
+        annotation = inspect.formatannotation(annotation)
     return annotation.split("[")[0].rsplit(".", 1)[-1].lower() in _LIST_TYPES

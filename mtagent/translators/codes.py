@@ -1,7 +1,7 @@
 """Language codes as MT systems write them.
 
-A system's codes are given by name (:data:`SCHEMES`), as a mapping from BCP-47 codes, as the list of the codes that it
-knows, or as a function of a BCP-47 code.
+A system's codes are given by name (:data:`SCHEMES`), as a mapping from BCP-47 codes, as the list of its codes, or as a
+function of a BCP-47 code.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mtagent.errors import ConfigError, LanguageNeeded, TranslatorError
 from mtagent.text import languages
 
 Codes = Callable[[str, bool], str | None]
-"""``codes(code, is_target)``: what the system calls the language; ``None``: it is to find out which one it is."""
+"""``codes(code, is_target)``: the system's name for the language; ``None``: the system must detect it."""
 
 # FLORES-200 names the single language where ISO 639 has a macrolanguage.
 _FLORES = {
@@ -26,12 +26,16 @@ _FLORES = {
 
 def same(code: str, is_target: bool) -> str | None:
     """BCP-47, as in segments."""
-    return None if code == languages.UNKNOWN else code
+    if code == languages.UNKNOWN:
+        return None
+    return code
 
 
 def primary(code: str, is_target: bool) -> str | None:
     """The language without script and region: ``pt-BR`` → ``pt``."""
-    return None if code == languages.UNKNOWN else code.partition("-")[0].lower()
+    if code == languages.UNKNOWN:
+        return None
+    return code.partition("-")[0].lower()
 
 
 def flores(code: str, is_target: bool) -> str | None:
@@ -51,15 +55,20 @@ def deepl(code: str, is_target: bool) -> str | None:
     bare = str(language.language).upper()
     if not is_target:
         return bare
+    territory = language.territory
     match bare:
+        case "EN" if territory in (None, "US"):
+            return "EN-US"
         case "EN":
-            return "EN-US" if language.territory in (None, "US") else "EN-GB"
+            return "EN-GB"
+        case "PT" if territory in (None, "BR"):
+            return "PT-BR"
         case "PT":
-            return "PT-BR" if language.territory in (None, "BR") else "PT-PT"
+            return "PT-PT"
         case "ZH":
             return f"ZH-{str(language.maximize().script).upper()}"
-        case "ES":
-            return "ES-419" if language.territory not in (None, "ES") else "ES"
+        case "ES" if territory not in (None, "ES"):
+            return "ES-419"
         case "NO":
             return "NB"
     return bare
@@ -70,35 +79,37 @@ SCHEMES: dict[str, Codes] = {"bcp47": same, "primary": primary, "flores": flores
 
 
 def among(known: Collection[str]) -> Codes:
-    """Those of the ``known`` codes that mean the same language, whatever their spelling (``eng_Latn``, ``en_XX``).
+    """The ``known`` code for the same language, whatever its spelling (``eng_Latn``, ``en_XX``).
 
-    Of several the one with the same script and region; a language that is not among them is an error when it is asked.
+    If there are several, the one with the same script and region. A segment in an unknown language raises
+    :class:`TranslatorError`.
     """
-    read = {code: Language.get(code.replace("_XX", ""), normalize=True) for code in known}
+    known_languages = {code: Language.get(code.replace("_XX", ""), normalize=True) for code in known}
 
-    def found(code: str, is_target: bool) -> str | None:
+    def nearest(code: str, is_target: bool) -> str | None:
         if code == languages.UNKNOWN:
             raise _must_be_told()
         language = Language.get(code)
         full = language.maximize()
 
         def nearness(candidate: str) -> tuple[bool, bool, bool]:
-            other = read[candidate].maximize()
+            other = known_languages[candidate].maximize()
             return candidate == code, other.script == full.script, other.territory == full.territory
 
-        macro = {str(language.language), _FLORES.get(str(language.language), "")}
-        alike = [code for code, other in read.items() if {other.language, other.to_alpha3()} & macro]
-        if not alike:
+        bare = str(language.language)
+        names = {bare, _FLORES.get(bare, "")}
+        candidates = [code for code, other in known_languages.items() if {other.language, other.to_alpha3()} & names]
+        if not candidates:
             raise TranslatorError(f"the system has no language {code!r}; it has {', '.join(sorted(known)[:40])}")
-        return max(alike, key=nearness)
+        return max(candidates, key=nearness)
 
-    return found
+    return nearest
 
 
 def codes_of(langs: str | Mapping[str, str] | Collection[str] | Codes | None) -> Codes:
     """The codes that ``langs`` describes. A mapping has BCP-47 codes, or languages alone, as keys.
 
-    Raises :class:`ConfigError` for the name of no scheme.
+    Raises :class:`ConfigError` for an unknown scheme.
     """
     if langs is None:
         return same
@@ -106,7 +117,7 @@ def codes_of(langs: str | Mapping[str, str] | Collection[str] | Codes | None) ->
         return langs
     if isinstance(langs, str):
         if langs not in SCHEMES:
-            raise ConfigError(f"no language codes {langs!r}: write a mapping, or one of {', '.join(SCHEMES)}")
+            raise ConfigError(f"unknown language codes {langs!r}: write a mapping, or one of {', '.join(SCHEMES)}")
         return SCHEMES[langs]
     if not isinstance(langs, Mapping):
         return among(langs)
@@ -124,4 +135,4 @@ def codes_of(langs: str | Mapping[str, str] | Collection[str] | Codes | None) ->
 
 
 def _must_be_told() -> LanguageNeeded:
-    return LanguageNeeded("the system must be told the source language")
+    return LanguageNeeded("the system needs to know the source language")

@@ -2,7 +2,7 @@
 
 The command is started on first use and kept open. Many MT programs hold their answers back until their input ends;
 such a command is run once for each line instead. A text of several lines is sent line by line, so that its paragraph
-separators come back exactly; blank lines are not sent.
+separators are kept exactly; blank lines are not sent.
 
 What works with Apertium (3.8): the ``apertium`` script never answers before its input ends, also with ``-z`` and with
 ``-f line``, because its (de)formatters do not flush and two awk programs inside read one record ahead. Within one run
@@ -31,10 +31,10 @@ from mtagent.translators.protocol import Turns, checked, line_by_line
 TAIL = 400
 """How many bytes of a command's stderr go into an error."""
 HOLDS_BACK = frozenset({"apertium"})
-"""Programs known to answer only when their input ends."""
+"""Programs that answer only when their input ends."""
 
-# Correctness before speed: a second line that comes so soon after an answer still counts as surplus. It bounds a
-# command to some 200 lines a second, which is faster than any neural system.
+# Correctness before speed: a second line within this time after an answer is surplus. It limits a command to about 200
+# lines per second, which is faster than any neural system.
 _SURPLUS_WAIT = 0.005
 _START_WAIT = 0.2  # how long, once after its start, a command may greet before the first line is sent to it
 _GRACE = 1.0
@@ -49,13 +49,13 @@ class ProcessEnded(Exception):
 
 
 class OutOfStep(Exception):
-    """The command wrote what answers no line: nobody can tell which line is the translation. The message shows it."""
+    """The command wrote a line too many, so it's unclear which one is the translation. The message shows it."""
 
 
 class OpenProcess:
-    """A running command, in a process group of its own, whose answers end with ``terminator``.
+    """A running command, in its own process group. Its answers end with ``terminator``.
 
-    asyncio takes its output in all the time, so that neither side waits for the other.
+    asyncio reads its output all the time, so that neither side waits for the other.
     """
 
     def __init__(self, process: Process, terminator: bytes) -> None:
@@ -69,8 +69,10 @@ class OpenProcess:
 
     @classmethod
     async def start(cls, command: str | Sequence[str], terminator: bytes) -> OpenProcess:
-        """Start ``command``: a string through the shell, a sequence directly, where :class:`OSError` = no program."""
-        words = in_shell(command) if isinstance(command, str) else command
+        """Start ``command``: a string in the shell, a sequence directly (:class:`OSError` for a missing program)."""
+        words = command
+        if isinstance(command, str):
+            words = in_shell(command)
         process = await asyncio.create_subprocess_exec(
             *words, stdin=PIPE, stdout=PIPE, stderr=PIPE, limit=_LONGEST_ANSWER, **OF_A_GROUP
         )
@@ -84,28 +86,31 @@ class OpenProcess:
     async def ask(self, sent: bytes) -> bytes:
         """The line that answers ``sent``, without its terminator.
 
-        Raises :class:`ProcessEnded` where none comes, and :class:`OutOfStep` where more than one has come.
+        Raises :class:`ProcessEnded` if no line comes, and :class:`OutOfStep` if more than one has come.
         """
-        if late := await self._read_within(0):
+        late = await self._read_within(0)
+        if late:
             raise OutOfStep(f"{_SURPLUS}: {_shown(late)} came after an earlier answer, which may be wrong too")
         self._send(sent)
         try:
             answer = await self._stdout.readuntil(self._terminator)
         except asyncio.IncompleteReadError:
             raise await self._failure() from None
-        if surplus := await self._read_within(_SURPLUS_WAIT):
+        surplus = await self._read_within(_SURPLUS_WAIT)
+        if surplus:
             raise OutOfStep(f"{_SURPLUS}: {_shown(answer + surplus)}")
         return answer.removesuffix(self._terminator)
 
     async def quiet_start(self) -> None:
-        """Wait, once, whether the command writes something unasked, and raise :class:`OutOfStep` if it does."""
+        """Wait, once, for a banner, and raise :class:`OutOfStep` if the command writes one."""
         if not self._greeted:
             self._greeted = True
-            if banner := await self._read_within(_START_WAIT):
+            banner = await self._read_within(_START_WAIT)
+            if banner:
                 raise OutOfStep(f"wrote {_shown(banner)} before any line was sent to it")
 
     async def last_answer(self, sent: bytes = b"") -> bytes:
-        """Send this, end the input, and return the line that the command writes until it ends."""
+        """Send ``sent``, end the input, and return the line that the command writes until it ends."""
         self._send(sent)
         self._stdin.close()
         answer = (await self._stdout.read()).strip(b"\0\r\n")
@@ -121,18 +126,18 @@ class OpenProcess:
         await asyncio.gather(self._listening, return_exceptions=True)
         if self._process.returncode is None:
             end_group(self._process.pid)
-        # A grandchild of a command that is gone may still hold the pipes.
+        # A grandchild of an ended command may still hold the pipes.
         with contextlib.suppress(TimeoutError, ConnectionError):
             async with asyncio.timeout(_GRACE):
                 await self._process.communicate()
 
     def _send(self, data: bytes) -> None:
-        # Not drained: asyncio buffers what the pipe does not take yet, and the answer is the confirmation.
+        # Not drained: asyncio buffers the rest if the pipe is full, and the answer is the confirmation.
         with contextlib.suppress(ConnectionError):
             self._stdin.write(data)
 
     async def _read_within(self, seconds: float) -> bytes:
-        """What comes next, until nothing more comes for so many seconds, or it is more than anybody wants to see."""
+        """The next output, until nothing more comes for ``seconds``, or enough was read for a message."""
         output = b""
         with contextlib.suppress(TimeoutError):
             while len(output) < _SHOWN:
@@ -147,10 +152,12 @@ class OpenProcess:
         code = await self._process.wait()
         await self._listening
         stderr = self._stderr.decode("utf-8", "replace").strip()
-        return ProcessEnded(f"exit code {code}, " + (f"stderr: {stderr}" if stderr else "nothing on stderr"))
+        if not stderr:
+            return ProcessEnded(f"exit code {code}, nothing on stderr")
+        return ProcessEnded(f"exit code {code}, stderr: {stderr}")
 
     async def _listen(self) -> None:
-        """Keep the end of what the command writes on stderr."""
+        """Keep the end of the command's stderr."""
         assert self._process.stderr is not None
         while chunk := await self._process.stderr.read(_CHUNK):
             self._stderr = (self._stderr + chunk)[-TAIL:]
@@ -165,14 +172,14 @@ def _shown(output: bytes) -> str:
 class CommandTranslator:
     """A command as a :class:`mtagent.translators.protocol.Translator`.
 
-    ``command`` is a string for the shell, or a sequence of arguments. ``keep_open=None`` finds out: where the first
-    line is not answered within ``patience`` seconds, the input is closed, and a command that answers then is run once
-    for each line from there on. ``null_flush`` sends a line feed and NUL after each line, and reads up to NUL.
-    ``timeout`` is in seconds for each line. A command that ends early is started again once for each line.
+    ``command`` is a string for the shell, or a sequence of arguments. ``keep_open=None`` finds out whether it can be
+    kept open: if the first line isn't answered within ``patience`` seconds, the input is closed, and a command that
+    answers then is run once per line from there on. ``null_flush`` sends a line feed and NUL after each line, and reads
+    up to NUL. ``timeout`` is in seconds per line. A command that ends early is started again once per line.
 
-    Standard output is for translations alone. A banner at the start, and a second line that comes with an answer, fail
-    the segment, and the command is started anew, so that the next line gets its own answer. A message that is
-    written long before its answer cannot be told from a translation.
+    Standard output is for translations only. A banner at the start, or a second line after an answer, fails the
+    segment, and the command is started again, so that the next line gets its own answer. A message that is written
+    long before its answer cannot be distinguished from a translation.
 
     Raises :class:`TranslatorError` with the exit code and the end of the command's stderr, or the surplus output.
     """
@@ -188,22 +195,28 @@ class CommandTranslator:
         patience: float = 5.0,
     ) -> None:
         try:
-            words = shlex.split(command) if isinstance(command, str) else list(command)
+            words = command
+            if isinstance(command, str):
+                words = shlex.split(command)
         except ValueError as failure:
             raise ConfigError(f"the command {command!r} cannot be read: {failure}") from failure
         if not words:
             raise ConfigError("the command is empty: write for example 'command:apertium eng-spa'")
         self.name = name or " ".join(words)
         self._command = command
-        self._keep_open = False if keep_open is None and Path(words[0]).name in HOLDS_BACK else keep_open
-        self._sent_after = b"\n\0" if null_flush else b"\n"
+        if keep_open is None and Path(words[0]).name in HOLDS_BACK:
+            keep_open = False
+        self._keep_open = keep_open
+        self._line_end = b"\n"
+        if null_flush:
+            self._line_end = b"\n\0"
         self._timeout, self._patience = timeout, patience
         self._open: OpenProcess | None = None
         self._turns_open = Turns()
         self._turns_once = Turns(os.cpu_count() or 1)
 
     async def draft(self, segment: Segment) -> Draft:
-        """Translate the source of ``segment``; a blank source comes back as it is, without a call."""
+        """Translate the source of ``segment``; a blank source is returned as it is, without a call."""
         return Draft(text=await line_by_line(segment.source, self._translate))
 
     async def aclose(self) -> None:
@@ -214,9 +227,9 @@ class CommandTranslator:
 
     async def _translate(self, line: str) -> str:
         if "\0" in line:
-            raise TranslatorError(f"{self.name}: the source holds a NUL character, which no command can read")
+            raise TranslatorError(f"{self.name}: the source contains a NUL character, which no command can read")
         try:
-            answer = await self._answer(line.encode() + self._sent_after)
+            answer = await self._answer(line.encode() + self._line_end)
             return checked(answer.decode().strip(), self.name)
         except ProcessEnded as failure:
             raise TranslatorError(f"{self.name}: ended without an answer: {failure}") from failure
@@ -231,7 +244,7 @@ class CommandTranslator:
             raise TranslatorError(f"{self.name}: cannot be started: {failure}") from failure
 
     async def _answer(self, line: bytes) -> bytes:
-        """The answer of the command that is kept open; where it cannot be, of one that is run for this line."""
+        """The answer of the open command; if it can't be kept open, the answer of one that is run for this line."""
         if self._keep_open in (None, True):
             async with self._turns_open:
                 if self._keep_open in (None, True):  # another task may have found out meanwhile
@@ -240,7 +253,7 @@ class CommandTranslator:
                     except ProcessEnded:
                         return await self._ask_open(line)
         async with self._turns_once:
-            process = await OpenProcess.start(self._command, self._sent_after[-1:])
+            process = await OpenProcess.start(self._command, self._line_end[-1:])
             try:
                 async with asyncio.timeout(self._timeout):
                     return await process.last_answer(line)
@@ -248,11 +261,11 @@ class CommandTranslator:
                 await process.close()
 
     async def _ask_open(self, line: bytes) -> bytes:
-        """Ask the command that is kept open; find out with the first line whether it can be."""
+        """Ask the open command; the first line shows whether it can be kept open."""
         if self._open is not None and (self._open.ended or self._open.loop is not asyncio.get_running_loop()):
             await self.aclose()
         if self._open is None:
-            self._open = await OpenProcess.start(self._command, self._sent_after[-1:])
+            self._open = await OpenProcess.start(self._command, self._line_end[-1:])
         process = self._open
         try:
             await process.quiet_start()

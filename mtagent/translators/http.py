@@ -1,4 +1,4 @@
-"""LibreTranslate's HTTP interface, the convention of self-hosted MT servers."""
+"""LibreTranslate's HTTP interface, which most self-hosted MT servers follow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession
 
 API_KEY = "LIBRETRANSLATE_API_KEY"
-"""The environment variable with the server's key, where it wants one."""
+"""The environment variable with the server's key, if the server needs one."""
 
 _RETRIED = frozenset({429, 502, 503, 504})
 _LONGEST_WAIT = 60.0
@@ -28,11 +28,11 @@ LONGEST_ERROR = 100_000
 class LibreTranslate:
     """A LibreTranslate server as a :class:`mtagent.translators.protocol.Translator`.
 
-    ``url`` is the server's address (``http://localhost:5000``). The server is asked for its languages once; a
-    segment's code is sent as it is where the server knows it, otherwise its primary subtag. 429, 502, 503, 504 and
-    lost connections are tried ``attempts`` times, with the pause that the server asks for (at most a minute) or one
-    that doubles from ``pause`` seconds. No redirect is followed. Raises :class:`TranslatorError` with the status and
-    the server's message, without the key.
+    ``url`` is the server's address (``http://localhost:5000``). The server's languages are fetched once. A segment's
+    language code is sent unchanged if the server has it, otherwise its primary subtag. After 429, 502, 503, 504 or a
+    lost connection a request is repeated, ``attempts`` times in all, after the pause that the server names (at most a
+    minute) or one that doubles from ``pause`` seconds. Redirects aren't followed. Raises :class:`TranslatorError` with
+    the status and the server's message, without the key.
     """
 
     def __init__(
@@ -45,7 +45,8 @@ class LibreTranslate:
         attempts: int = 4,
         pause: float = 0.5,
     ) -> None:
-        if problem := address_problem(url, variable=API_KEY, example="http://localhost:5000"):
+        problem = address_problem(url, variable=API_KEY, example="http://localhost:5000")
+        if problem:
             raise ConfigError(f"the address of the LibreTranslate server {problem}")
         self.name = name
         self._url = url.strip().rstrip("/").removesuffix("/translate")
@@ -56,17 +57,21 @@ class LibreTranslate:
         self._codes: dict[str, str] = {}
 
     async def draft(self, segment: Segment) -> Draft:
-        """Translate the source of ``segment``; a blank source comes back as it is, without a call."""
+        """Translate the source of ``segment``; a blank source is returned as it is, without a call."""
         if not segment.source.strip():
             return Draft(text=segment.source)
         async with self._turns:
             source, target = await self._code(segment.source_lang), await self._code(segment.target_lang)
-            question = {"q": segment.source, "source": source, "target": target, "format": "text"}
-            if key := _key():
-                question["api_key"] = key
-            reply = await self._ask("POST", "/translate", question)
-        text = reply.get("translatedText") if isinstance(reply, dict) else reply
-        return Draft(text=checked(text if isinstance(text, str) else masked_data(text, _key()), self.name))
+            request = {"q": segment.source, "source": source, "target": target, "format": "text"}
+            key = _key()
+            if key:
+                request["api_key"] = key
+            text = await self._ask("POST", "/translate", request)
+        if isinstance(text, dict):
+            text = text.get("translatedText")
+        if not isinstance(text, str):
+            text = masked_data(text, _key())  # it is shown in the error
+        return Draft(text=checked(text, self.name))
 
     async def aclose(self) -> None:
         """Close the connections. A later :meth:`draft` opens them again."""
@@ -78,8 +83,9 @@ class LibreTranslate:
         """The server's own code for ``language``."""
         if not self._codes:
             reply = await self._ask("GET", "/languages")
-            items = [item for item in reply if isinstance(item, dict)] if isinstance(reply, list) else []
-            codes: list[Any] = [item.get("code") for item in items]
+            codes: list[Any] = []
+            if isinstance(reply, list):
+                codes = [item.get("code") for item in reply if isinstance(item, dict)]
             if not codes or not all(isinstance(code, str) for code in codes):
                 raise TranslatorError(
                     f"{self.name}: the server's list of languages cannot be read: {clean(repr(reply), _key())[:80]}"
@@ -109,17 +115,23 @@ class LibreTranslate:
                 async with self._session.request(
                     method, self._url + path, json=body, allow_redirects=False
                 ) as response:
-                    most = LARGEST_REPLY if response.status == 200 else LONGEST_ERROR
+                    most_bytes = LONGEST_ERROR
+                    if response.status == 200:
+                        most_bytes = LARGEST_REPLY
                     content = bytearray()
                     async for part in response.content.iter_chunked(2**16):
                         content += part
-                        if len(content) > most:
+                        if len(content) > most_bytes:
                             break
                     if response.status == 200:
                         if len(content) > LARGEST_REPLY:
                             raise UnusableTranslation(f"{where}: the reply is larger than {LARGEST_REPLY:,} bytes")
-                        text = content.decode(response.charset) if response.charset else bytes(content)
-                        return json.loads(text) if text.strip() else None
+                        text: str | bytes = bytes(content)
+                        if response.charset:
+                            text = content.decode(response.charset)
+                        if not text.strip():
+                            return None
+                        return json.loads(text)
                     location = response.headers.get("Location")
                     if 300 <= response.status < 400 and location:
                         message = redirected(location, _key(), "write it after libretranslate:")
@@ -129,7 +141,8 @@ class LibreTranslate:
                     if response.status not in _RETRIED:
                         raise TranslatorError(f"{where}: {failure}")
                     pause = response.headers.get("Retry-After", "")
-                    wait = min(float(pause), _LONGEST_WAIT) if pause.isdecimal() else wait
+                    if pause.isdecimal():
+                        wait = min(float(pause), _LONGEST_WAIT)
             except (ValueError, LookupError, RecursionError) as cause:
                 raise TranslatorError(f"{where}: the reply is not JSON: {clean(str(cause), _key())}") from cause
             except (ClientError, TimeoutError, OSError) as cause:

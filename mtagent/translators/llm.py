@@ -16,20 +16,21 @@ from mtagent.records import Draft, Segment
 from mtagent.text import paragraphs, scripts
 
 WhyUnusable = Callable[[Segment, str, bool], str | None]
-"""``why(segment, text, again)``: why ``text`` is no translation of the segment, or none even if asked for ``again``;
-``None`` where nothing speaks against it.
+"""``why(segment, text, again)``: why ``text`` isn't a translation of the segment; ``None`` if it may be one.
+
+``again``: it is the reply to a second request, after which less is accepted as a reason.
 """
 
 WhyIncomplete = Callable[[Segment, str], Sequence[str]]
-"""``why(segment, text)``: what a usable text lost of the segment, one item for each loss; empty for nothing."""
+"""``why(segment, text)``: the parts of the segment that a usable text lost, one item each."""
 
 _REPEATED_WORDS = 12
 
 
 class LLMTranslator:
-    """Translates paragraph by paragraph, so that no paragraph can be merged or left out.
+    """Translates paragraph by paragraph, so paragraphs can't be merged or left out.
 
-    The paragraphs around each are its context, unless ``with_neighbours`` is false.
+    Its neighbours are the context of a paragraph, unless ``with_neighbours`` is false.
     """
 
     name = "llm"
@@ -45,11 +46,12 @@ class LLMTranslator:
         why_unusable: WhyUnusable = lambda *text: None,
         why_incomplete: WhyIncomplete = lambda *text: (),
     ) -> Draft:
-        """One call per paragraph of the source, at once; the source's separators stay exactly.
+        """One call per paragraph of the source, in parallel; the source's separators are kept exactly.
 
-        A paragraph that is ``why_unusable`` is asked for once more, with the reason, and then fails the segment. One
-        that is only ``why_incomplete`` is asked for once more as well. The second text is taken if it lost less than
-        the first; where that request fails, the first text is taken, unless the error concerns every segment.
+        A paragraph that is ``why_unusable`` is requested once more, with the reason; if the second is unusable too, the
+        segment fails. One that is only ``why_incomplete`` is requested once more as well. The second text is used if it
+        lost less than the first; if that request fails, the first text is used, unless the error concerns every
+        segment.
         """
         texts, separators = paragraphs.split(segment.source)
         with Dialogue(self._llm, segment.id) as dialogue:
@@ -71,7 +73,9 @@ class LLMTranslator:
         if is_blank(source):
             return source
         values = prompts.segment_values(segment)
-        context = around(segment, texts, i) if self._with_neighbours else segment.context
+        context = segment.context
+        if self._with_neighbours:
+            context = around(segment, texts, i)
         values |= {"source": source, "context": context or None}
         instructions = self._prompt.render(values)[0].content
         replies = count()
@@ -89,15 +93,18 @@ class LLMTranslator:
                 raise UnreadableReply("it has several paragraphs, and the text to translate has one")
             if "\n" not in source and "\n" in text.strip():
                 raise UnreadableReply("it has several lines, and the text to translate has one")
-            if reason := why_unusable(paragraph, text, again):
+            reason = why_unusable(paragraph, text, again)
+            if reason:
                 raise UnreadableReply(f"it is no translation of the text ({reason})")
             if _repeats(instructions, text) and not _repeats(instructions, source):
                 raise UnreadableReply("it repeats the instructions")
             return text
 
         text, completion = await dialogue.ask_fully(self._prompt, values, "translate", read)
-        was_asked_again = next(replies) > 1
-        lost = () if was_asked_again else why_incomplete(paragraph, text)
+        was_repeated = next(replies) > 1
+        if was_repeated:
+            return text
+        lost = why_incomplete(paragraph, text)
         if not lost:
             return text
         try:
@@ -105,7 +112,7 @@ class LLMTranslator:
                 self._prompt,
                 values,
                 "translate",
-                # As strict as with the first reply: it is no better for a number if it lacks a tag.
+                # As strict as with the first reply: a text with the number but without a tag isn't better.
                 lambda reply: usable(reply, again=False),
                 reply=completion.text,
                 reason=f"it does not hold all of the text ({'; '.join(lost)})",
@@ -114,11 +121,13 @@ class LLMTranslator:
             raise
         except (ModelError, UnreadableReply):  # the first text can be used
             return text
-        return second if len(why_incomplete(paragraph, second)) < len(lost) else text
+        if len(why_incomplete(paragraph, second)) < len(lost):
+            return second
+        return text
 
 
 def _repeats(instructions: str, text: str) -> bool:
-    """Whether ``text`` holds a run of words of ``instructions``."""
+    """Whether ``text`` contains a run of :data:`_REPEATED_WORDS` words of ``instructions``."""
 
     def runs(text: str) -> set[object]:
         words = scripts.words(text)

@@ -24,7 +24,7 @@ class Translator(Protocol):
 
 
 class Turns:
-    """A semaphore for ``limit`` tasks (``async with turns:``) that may outlive an event loop, unlike asyncio's own."""
+    """A semaphore for ``limit`` tasks (``async with turns:``) that can outlive an event loop, unlike asyncio's."""
 
     def __init__(self, limit: int = 1) -> None:
         self._limit = limit
@@ -43,27 +43,30 @@ class Turns:
 async def line_by_line(text: str, translate: Callable[[str], Awaitable[str]]) -> str:
     """Translate each line of ``text`` on its own and put every separator back exactly.
 
-    Line breaks, blank lines and the white space around a line never reach ``translate``.
+    ``translate`` never gets line breaks, blank lines or the white space around a line.
     """
     parts = re.split(r"(\r\n|\r|\n)", text)
     for i, line in enumerate(parts):
-        if stripped := line.strip():
+        stripped = line.strip()
+        if stripped:
             before, _, after = line.partition(stripped)
             parts[i] = before + (await translate(stripped)).strip() + after
     return "".join(parts)
 
 
 def checked(reply: object, name: str) -> str:
-    """``reply`` as the translation of a text that is not blank.
+    """``reply`` as the translation of a text that isn't blank.
 
-    Raises :class:`UnusableTranslation` for anything that is no text, for blank text, and for half of a character (a
-    lone surrogate): none of them is a translation.
+    Raises :class:`UnusableTranslation` for anything but text, for blank text, and for half of a character (a lone
+    surrogate).
     """
+    if reply is None:
+        raise UnusableTranslation(f"{name}: expected a string as the translation, got None")
     if not isinstance(reply, str):
-        got = "None" if reply is None else f"{type(reply).__name__} {repr(reply)[:80]}"
-        raise UnusableTranslation(f"{name}: expected a string as the translation, got {got}")
+        shown = f"{type(reply).__name__} {repr(reply)[:80]}"
+        raise UnusableTranslation(f"{name}: expected a string as the translation, got {shown}")
     if not reply.strip():
         raise UnusableTranslation(f"{name}: the translation is empty, but the source is not")
     if whole_characters(reply) != reply:
-        raise UnusableTranslation(f"{name}: the translation holds half of a character (a lone surrogate)")
+        raise UnusableTranslation(f"{name}: the translation contains half of a character (a lone surrogate)")
     return reply

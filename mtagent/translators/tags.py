@@ -1,4 +1,4 @@
-"""Markup around an MT system that knows none: what stands between the tags is translated, the tags stay."""
+"""Markup for MT systems without support for it: the texts between the tags are translated, the tags are kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 import regex
 
 from mtagent.llm.gathering import finished
-from mtagent.records import Draft, Segment
+from mtagent.records import Call, Draft, Segment
 from mtagent.translators.protocol import Translator
 
 Markup = Literal["html", "xml"]
@@ -23,8 +23,8 @@ _VOID = frozenset({"br", "hr", "img", "input", "meta", "link", "wbr", "area", "b
 class BetweenTags:
     """``translator`` for texts with markup: it gets each text between two tags alone, without entities.
 
-    ``markup`` says of which kind the text is that is translated now, and names tags whose content stays; ``None``: it
-    is plain. In HTML, ``script``, ``style``, ``code``, ``pre`` and ``translate="no"`` stay, too.
+    ``markup()`` returns the kind of the current text, and the tags whose content is kept; ``None``: it is plain text.
+    In HTML, ``script``, ``style``, ``code``, ``pre`` and ``translate="no"`` are kept, too.
     """
 
     def __init__(self, translator: Translator, markup: Callable[[], tuple[Markup, frozenset[str]] | None]) -> None:
@@ -46,29 +46,36 @@ class BetweenTags:
             return draft.model_copy(update={"text": before + html.escape(draft.text.strip(), quote=False) + after})
 
         drafts = await finished(*(translated(*part) for part in _parts(segment.source, *markup)))
-        return Draft(
-            text="".join(draft.text for draft in drafts), calls=tuple(call for d in drafts for call in d.calls)
-        )
+        calls = list[Call]()
+        for draft in drafts:
+            calls += draft.calls
+        return Draft(text="".join(draft.text for draft in drafts), calls=tuple(calls))
 
 
 def _parts(text: str, markup: Markup, ignored: frozenset[str]) -> Iterator[tuple[str, bool]]:
-    """Tags and the texts between them, and whether each stays as it is."""
-    kept = ignored | _RAW if markup == "html" else ignored
-    inside: list[str] = []  # the tags that are open, from the first whose content stays
+    """Tags and the texts between them, and whether each is kept as it is."""
+    is_html = markup == "html"
+    kept = ignored
+    if is_html:
+        kept = ignored | _RAW
+    inside: list[str] = []  # the open tags, from the first with content that is kept
     end = 0
     for tag in _TAG.finditer(text):
         yield text[end : tag.start()], bool(inside)
         yield tag[0], True
         end = tag.end()
-        if (named := _NAME.match(tag[0])) is None:
+        match = _NAME.match(tag[0])
+        if match is None:  # a comment or a CDATA section
             continue
-        name = named[1].lower() if markup == "html" else named[1]
+        name = match[1]
+        if is_html:
+            name = name.lower()
         if tag[0].startswith("</"):
             if name in inside:
                 del inside[len(inside) - 1 - inside[::-1].index(name) :]
             continue
-        opens = not tag[0].endswith("/>") and not (markup == "html" and name in _VOID)
-        stays = inside or name in kept or (markup == "html" and _UNTRANSLATED.search(tag[0]))
-        if opens and stays:
+        if tag[0].endswith("/>") or (is_html and name in _VOID):
+            continue
+        if inside or name in kept or (is_html and _UNTRANSLATED.search(tag[0])):
             inside.append(name)
     yield text[end:], bool(inside)
