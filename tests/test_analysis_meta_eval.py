@@ -284,7 +284,7 @@ def test_who_must_wait_is_told(shell: Shell) -> None:
     rows = [f"{s}\t{n}\t{-n % 7}\t{n % 5}\t{n % 3}" for s in "AB" for n in range(1001)]
     shell.write("s.tsv", "system\tid\tmqm\tone\ttwo", *rows)
     line = f"{SCORED} --level seg --test acc-t --permutations 1"
-    assert "takes minutes for each two evaluators" in shell(f"{line} --average none").err
+    assert "takes minutes for each pair of evaluators" in shell(f"{line} --average none").err
     assert shell(f"{line} --average item").err == ""
 
 

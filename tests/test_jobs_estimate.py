@@ -282,7 +282,7 @@ def test_it_says_what_it_assumes_and_makes_no_store(options: str, words: list[st
 
 def test_offline_nothing_is_asked_and_it_is_said_how_to_name_a_model(files: Shell) -> None:
     done = files("estimate -s en.txt -t es.txt -l en-es")
-    assert "Name a model with --model" in done.err
+    assert "Choose a model with --model" in done.err
     assert re.search(r"^total +0 ", done.out, re.MULTILINE)
 
 

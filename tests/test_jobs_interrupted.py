@@ -124,7 +124,7 @@ def test_ctrl_c_ends_with_130_says_how_to_go_on_and_the_run_resumes(job: Shell) 
             process.send_signal(signal.SIGINT)
             out, err = process.communicate(timeout=20)
         assert (process.returncode, out) == (130, "")
-        assert err.splitlines()[-1].startswith("mtagent: stopped. What was finished is stored")
+        assert err.splitlines()[-1].startswith("mtagent: stopped. Finished work is stored")
         assert "Traceback" not in err
         assert not (job.folder / "out.txt").exists()
         before = paid(job)
@@ -146,7 +146,7 @@ def test_a_second_ctrl_c_ends_at_once_without_a_traceback(shell: Shell, pause: f
         _, err = process.communicate(timeout=20)
     assert process.returncode == 130
     assert "Traceback" not in err
-    assert "mtagent: stopped. What was finished is stored" in err
+    assert "mtagent: stopped. Finished work is stored" in err
 
 
 # --- no space, no folder
