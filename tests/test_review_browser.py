@@ -57,7 +57,7 @@ class Reviewed:
         Reviewed.begun.append(self)
         assert self.process.stderr is not None
         said = self.process.stderr.readline()
-        if "cannot be stored now" in said:
+        if "cannot store decisions now" in said:
             said = self.process.stderr.readline()
         found = re.search(r"http://127\.0\.0\.1:(\d+)/#\S+", said)
         assert found, said + self.process.stderr.read()
