@@ -163,7 +163,10 @@ def test_what_is_odd_is_a_warning_that_names_its_line(tmp_path: Path, content: s
         (HEAD, "file: has no annotations"),
         (HEAD + "s\td\n", "file:2: 2 columns instead of 10"),
         (HEAD + row("Die <v>Bank.", "Style", "Minor"), "file:2: a <v> has no </v>, or the other way round; correct"),
-        (HEAD + row(MARKED, "Style", "bad"), "file:2: the severity 'bad' must be one of neutral, minor, major, cr"),
+        (
+            HEAD + row(MARKED, "Style", "bad"),
+            "file:2: the severity 'bad' must be one of neutral, minor, major, critical",
+        ),
         (HEAD + row(MARKED, "Style", ""), "file:2: the severity '' must be one of"),
         (mtme(start=1, end=2, severity="minor") + "b\n", r"file:2: 1 columns; a line is SYSTEM"),
         ('a\t{"errors": [}\tr\n', "file:1: not JSON"),

@@ -115,8 +115,9 @@ BROKEN = {
     'model = "m"\n' + ONE: r"prices.toml:1: 'model' must be in an entry \[\[prices\]\]",
     "[[prices]]\ninput = 1\noutput = 2\n": r"prices.toml:1: model: field required$",
     ONE + '\n[[prices]]\nmodel = "n"\ninput = 1\n': r"prices.toml:6: output: field required$",
-    ONE
-    + "\n# a remark\ncachedinput = 2\n": r"prices.toml:7: cachedinput isn't a field of a price; did you mean 'cached_i",
+    ONE + "\n# a remark\ncachedinput = 2\n": (
+        r"prices.toml:7: cachedinput isn't a field of a price; did you mean 'cached_input'"
+    ),
     ONE + "colour = 2\n": r"prices.toml:5: colour isn't a field of a price; the fields are: model, base_url, valid_",
     '[[prices]]\nmodel = "m"\ninput = -1\noutput = 2\n': r"prices.toml:3: input: .*or equal to 0 \(got -1\)",
     '[[prices]]\nmodel = "m"\ninput = nan\noutput = 2\n': r"prices.toml:3: input: .*finite number",
