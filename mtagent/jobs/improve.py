@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import islice
-from pathlib import Path
 from typing import NamedTuple
 
-from mtagent import formats
 from mtagent.chain.calibration import read
 from mtagent.chain.chain import improve
 from mtagent.chain.decided_run import DecidedRun
@@ -73,8 +71,10 @@ async def improve_file(
                         logger.warning("%s: %s", config.calibration, warning)
                 run = await run_job(job, config, store, models, on_start=on_start, on_result=on_chain)
             with noting_outputs(store, run.name, inputs.outputs):
-                chains = DecidedRun(store, run.name).chains
-                write_outputs(chains, inputs.output_format, files, like=inputs.like, limit=config.limit)
+                decided_run = DecidedRun(store, run.name)
+                inputs.output_format.write(files.output, islice(decided_run.results(), config.limit), inputs.like)
+                if files.details is not None:
+                    write_details(files.details, islice(decided_run.chains(), config.limit))
             return store.run(run.name)
 
 
@@ -83,31 +83,6 @@ def outcome_of_chain(chain: Chain) -> Outcome:
     if chain.failed is not None:
         return Outcome(False, chain.failed.reason)
     return Outcome(bool(chain.steps), None)
-
-
-def write_outputs(
-    chains: Callable[[], Iterator[Chain]],
-    kind: formats.Format,
-    files: Files,
-    *,
-    like: Path | None = None,
-    limit: int | None = None,
-) -> None:
-    """Write the texts in the form of ``like``, and the details if ``files`` names a file for them.
-
-    Each call of ``chains`` reads them again, in input order.
-    """
-    kind.write(files.output, map(_result, islice(chains(), limit)), like)
-    if files.details is not None:
-        write_details(files.details, islice(chains(), limit))
-
-
-def _result(chain: Chain) -> formats.Result:
-    """The text of ``chain`` to be written: the one that people decided on, if they did."""
-    text = chain.text
-    if chain.reviewed is not None:
-        text = chain.reviewed
-    return formats.Result(segment=chain.segment, text=text)
 
 
 class _Contents(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from mtagent.chain.decided_run import DecidedRun
 from mtagent.config import Config, ModelSettings
 from mtagent.errors import ConfigError, calls_of
-from mtagent.evaluators.protocol import Evaluator, RatesSystems, RatesTogether, signature_of
+from mtagent.evaluators.protocol import Evaluator, RatesSystems, RatesTogether, rates_together, signature_of
 from mtagent.evaluators.rating import checked_rating, rating_by, ratings_by, with_absent_spans_noted
 from mtagent.formats.glossary import with_terms
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
@@ -113,7 +113,7 @@ async def _of_texts(
     """Each text once; its first system has its calls."""
     distinct_texts = list(dict.fromkeys(texts.values()))
     by_text: dict[str, _Verdict] = {}
-    if isinstance(evaluator, RatesTogether):
+    if rates_together(evaluator):
         by_text |= zip(distinct_texts, await _together(evaluator, segment, distinct_texts), strict=True)
     else:
         for rated in known.values():  # of several ratings of a text, the first is the one that was paid for

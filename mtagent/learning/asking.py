@@ -229,7 +229,7 @@ async def judged(pair: JudgedPair, panel: Panel) -> Chain:
 async def _opinion(judge: Judge, pair: JudgedPair) -> Opinion:
     segment = pair.segment
     if asks_model(judge):  # as the gate of a chain shows it
-        segment, _ = hints.shown(pair.segment, pair.before, [pair.after])
+        segment = hints.shown(pair.segment, pair.before, [pair.after]).segment
 
     async def rate(evaluator: Evaluator, text: str, role: RatingRole) -> Rating:
         rating = await rating_by(evaluator, segment, text)
