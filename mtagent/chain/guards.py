@@ -53,10 +53,10 @@ def new_faults(check: Check) -> Guard:
     """
 
     def guard(segment: Segment, before: str, after: str) -> list[str]:
-        faults_after = Counter(check(segment, after))
+        faults_after = list(check(segment, after))
         if not faults_after:
             return []
-        added = faults_after - Counter(check(segment, before))
+        added = Counter(faults_after) - Counter(check(segment, before))
         return list(added.elements())
 
     return guard
