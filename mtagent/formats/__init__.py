@@ -23,14 +23,12 @@ from typing import Literal, TypeVar
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.annotations import BIO_MQM, COMET, Annotation, SpanFormat
 from mtagent.formats.exports import STAGES, Export
-from mtagent.formats.files import STANDARD, lines_of, spooled
-from mtagent.formats.json_text import parsed, whole_file
+from mtagent.formats.files import STANDARD, lines_of, parsed, spooled, whole_file
 from mtagent.formats.jsonl import JSONL, JSONL_LENIENT
-from mtagent.formats.lines import Lines
 from mtagent.formats.marot import MAROT
 from mtagent.formats.mtme import MTME
 from mtagent.formats.ratings import RatingFormat
-from mtagent.formats.segments import Format, Result, SegmentDefaults
+from mtagent.formats.segments import Format, Lines, Result, SegmentDefaults
 from mtagent.formats.tables import CSV, TSV, TSV_QUOTED
 from mtagent.formats.wmt import ESA, WMT, WMT25
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 from pydantic import ValidationError
 
 from mtagent.errors import InputError
-from mtagent.formats.json_text import whole_file
+from mtagent.formats.files import whole_file
 from mtagent.records import ErrorSpan, Record, Severity
 from mtagent.text import mqm
 

@@ -12,8 +12,7 @@ from typing import NamedTuple, Protocol
 
 from mtagent.errors import OutputError
 from mtagent.formats.jsonl import JSONL
-from mtagent.formats.lines import Lines
-from mtagent.formats.segments import Format, Result
+from mtagent.formats.segments import Format, Lines, Result
 from mtagent.records import Rated, Rating, Segment, comparable
 
 

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from mtagent.errors import InputError, OutputError
 from mtagent.formats.annotations import Annotation, name_field, own_spans, text_field
-from mtagent.formats.files import TextLine, byte_order_mark, write_pieces
-from mtagent.formats.json_text import encoded, object_lines, parsed_lines
+from mtagent.formats.files import TextLine, byte_order_mark, encoded, object_lines, parsed_lines, write_pieces
 from mtagent.formats.ratings import Candidates, Ratings
 from mtagent.formats.segments import (
     NO_DEFAULTS,

@@ -35,8 +35,7 @@ from mtagent.formats.exports import (
     renamed,
     strict_name,
 )
-from mtagent.formats.files import STANDARD, Sink, lines_of, replacing
-from mtagent.formats.json_text import parsed
+from mtagent.formats.files import STANDARD, Sink, lines_of, parsed, replacing
 from mtagent.formats.ratings import Candidates, Ratings, SpanPlace, place_of
 from mtagent.records import ErrorSpan, Segment
 from mtagent.text import mqm

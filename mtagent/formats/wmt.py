@@ -10,8 +10,7 @@ from typing import Any
 from mtagent.errors import InputError, OutputError
 from mtagent.formats.annotations import Annotation, error_span, fields_of, objects_in, offset
 from mtagent.formats.exports import RunTexts, pair_name
-from mtagent.formats.files import lines_of, replacing
-from mtagent.formats.json_text import encoded, parsed, parsed_lines
+from mtagent.formats.files import encoded, lines_of, parsed, parsed_lines, replacing
 from mtagent.formats.tables import open_table
 from mtagent.records import ErrorSpan
 

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 from starlette.responses import JSONResponse
 
-from mtagent.serve.errors import ServiceError
+from mtagent.serve.access import ServiceError
 from mtagent.serve.service import REQUEST_ACCOUNT, Service, fields_of, read_fields
 from mtagent.text import languages
 from mtagent.web import request_key

@@ -23,8 +23,7 @@ from mtagent.jobs.agent import Agent
 from mtagent.llm.gathering import finished
 from mtagent.llm.reading import whole_characters
 from mtagent.records import Chain, ErrorCause, Segment, Step, Term, Usage
-from mtagent.serve.access import ANYBODY, Access, ApiKey
-from mtagent.serve.errors import QuotaExceeded, ServiceError
+from mtagent.serve.access import ANYBODY, Access, ApiKey, QuotaExceeded, ServiceError
 from mtagent.serve.state import Keep, State
 from mtagent.text import identification, languages
 from mtagent.translators import aclose, wrap
