@@ -35,7 +35,7 @@ from mtagent.serve.access import ServiceError, error_response
 from mtagent.serve.service import REQUEST_ACCOUNT, RequestAccount, Service, is_late, logger, with_matching_terms
 from mtagent.translators.tags import Markup
 from mtagent.version import __version__
-from mtagent.web import FOREIGN_PAGE, field_problem, is_foreign, request_key, server_config
+from mtagent.web import FOREIGN_PAGE, field_problem, is_foreign, server_config
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "[::1]")
 BODY_SECONDS = 30.0
@@ -77,7 +77,7 @@ def make_app(
 
     @app.get("/metrics")
     async def metrics(request: Request) -> Response:
-        service.admit(request_key(request))
+        service.admit(request)
         return Response(generate_latest(service.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     @app.exception_handler(ServiceError)
@@ -300,7 +300,7 @@ def own_router(service: Service) -> APIRouter:
     @routes.post("/v1/improve", response_model=None)
     async def improve(request: Request, body: ImproveRequest) -> Response:
         """Improve segments. ``Accept: application/x-ndjson`` streams the chains, one per line, as they are done."""
-        service.admit(request_key(request))
+        service.admit(request)
         account = REQUEST_ACCOUNT.get()
         if body.markup:
             account.markup = (body.markup, frozenset())
@@ -320,7 +320,7 @@ def own_router(service: Service) -> APIRouter:
         request: Request, source: str | None = None, limit: Annotated[int, Query(ge=1, le=1000)] = 100
     ) -> Response:
         """Return the newest texts of this key that the server stores (``--keep``), optionally with this ``source``."""
-        key = service.admit(request_key(request))
+        key = service.admit(request)
         return JSONResponse({"segments": service.state.kept(key.name, source, limit)})
 
     return routes
