@@ -151,7 +151,7 @@ class RaterNames:
         self.plain_names: dict[str, str] = {}
         self.remarks: list[str] = []
 
-    def of(self, rating: Rating) -> str:
+    def name(self, rating: Rating) -> str:
         """The name of the evaluator that gave this rating."""
         key = (rating.evaluator, comparable(rating.signature))
         if key not in self._names:

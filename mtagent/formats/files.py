@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TextIO
+from typing import Any, BinaryIO, Literal, NamedTuple, TextIO
 
 from pydantic import BaseModel
 
@@ -57,8 +57,8 @@ def lines_of(path: Path) -> Iterator[TextLine]:
             except UnicodeDecodeError as error:
                 raise InputError(_undecodable(path, number, raw, error.start)) from error
             if "\0" in text:
-                place = raw.index(b"\0") + 1
-                raise InputError(f"{path}:{number}:{place}: a NUL byte; text has none (is it UTF-16, or not text?)")
+                column = raw.index(b"\0") + 1
+                raise InputError(f"{path}:{number}:{column}: a NUL byte; text has none (is it UTF-16, or not text?)")
             if number == 1:
                 text = text.removeprefix(BOM)
             end = ""
@@ -79,11 +79,12 @@ def _undecodable(path: Path, number: int, raw: bytes, start: int) -> str:
 
 def count_lines(path: Path) -> int:
     """The number of lines of a file, by its line feeds alone. Raises :class:`InputError` where it cannot be read."""
-    count, last = 0, b"\n"
+    line_feeds, last_byte = 0, b"\n"
     with opened(path) as file:
         while chunk := file.read(CHUNK):
-            count, last = count + chunk.count(b"\n"), chunk[-1:]
-    return count + (last != b"\n")
+            line_feeds += chunk.count(b"\n")
+            last_byte = chunk[-1:]
+    return line_feeds + (last_byte != b"\n")
 
 
 def byte_order_mark(path: Path) -> str:
@@ -282,8 +283,8 @@ def remove_stale() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with suppress(OSError):  # another user's, still locked (Timeout is an OSError), or gone by now
             about = folder.lstat()
-            own = stat.S_ISDIR(about.st_mode) and (os.name != "posix" or about.st_uid == os.getuid())
-            if own and any(folder.glob(f"{_COPY}*")):  # otherwise it has no texts, and perhaps no lock yet
+            is_mine = stat.S_ISDIR(about.st_mode) and (os.name != "posix" or about.st_uid == os.getuid())
+            if is_mine and any(folder.glob(f"{_COPY}*")):  # otherwise it has no texts, and perhaps no lock yet
                 from filelock import FileLock
 
                 with FileLock(folder / "lock", blocking=False):
@@ -293,15 +294,15 @@ def remove_stale() -> None:
 def _copy_standard_input(copy: Path) -> None:
     limit = os.environ.get(_LIMIT) or _USUAL_GIB
     try:
-        left = int(float(limit) * 2**30)
+        bytes_left = int(float(limit) * 2**30)
         if not float(limit) > 0:
             raise ValueError
     except (ValueError, OverflowError):
         raise ConfigError(f"{_LIMIT}: {limit!r} is not a number of gibibytes; write for example 8") from None
     with opened(STANDARD) as source, open(copy, "xb", opener=private) as file:
         while chunk := source.read(CHUNK):
-            left -= len(chunk)
-            if left < 0:
+            bytes_left -= len(chunk)
+            if bytes_left < 0:
                 raise InputError(
                     f"standard input: is longer than {float(limit):.3g} GiB, the most that is copied: give a file, or "
                     f"set {_LIMIT} to more"
@@ -319,7 +320,7 @@ def _copy_standard_input(copy: Path) -> None:
 
 def dumped(value: object, *, indent: int | None = None) -> str:
     """``value`` as JSON. A lone surrogate, which UTF-8 cannot hold, is written as an escape."""
-    return encoded(plain(value), indent=indent)
+    return encoded(_plain(value), indent=indent)
 
 
 def encoded(value: object, *, indent: int | None = None) -> str:
@@ -332,46 +333,48 @@ def encoded(value: object, *, indent: int | None = None) -> str:
     return text
 
 
-def plain(value: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Records, dataclasses, mappings and sequences as plain data; a number that is not finite is ``None``."""
     if isinstance(value, BaseModel):
-        return plain(value.model_dump())
+        return _plain(value.model_dump())
     if is_dataclass(value):
-        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if hasattr(value, "_asdict"):
-        return plain(value._asdict())
+        return _plain(value._asdict())
     if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
+        return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
+        return [_plain(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def parsed(text: str, where: str, load: Callable[[str], Any] = json.loads, *, lines: bool | None = None) -> Any:
-    """The value that ``text`` holds. Raises :class:`InputError` beginning with ``where``.
-
-    The place of an error follows ``where``: line and column where ``text`` is a file of ``lines``, the column where it
-    is one line (``False``). Where it is but a cell (``None``), the character in it is named at the end.
-    """
+def parsed(
+    text: str, where: str, load: Callable[[str], Any] = json.loads, *, kind: Literal["file", "line", "cell"] = "cell"
+) -> Any:
+    """The value that ``text`` holds. Raises :class:`InputError` beginning with ``where``, and naming the character."""
     try:
         return load(text)
     except json.JSONDecodeError as error:
-        line = f":{error.lineno}" if lines else ""
-        column, in_cell = ("", f" at character {error.colno}") if lines is None else (f":{error.colno}", "")
-        raise InputError(f"{where}{line}{column}: not JSON: {error.msg.lower()}{in_cell}") from None
+        problem = f"not JSON: {error.msg.lower()}"
+        if kind == "file":
+            raise InputError(f"{where}:{error.lineno}:{error.colno}: {problem}") from None
+        if kind == "line":
+            raise InputError(f"{where}:{error.colno}: {problem}") from None
+        raise InputError(f"{where}: {problem} at character {error.colno}") from None
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: not usable JSON: {error}") from None
 
 
 def whole_file(path: Path) -> Any:
     """The value that a whole file holds, with or without a byte order mark. Raises :class:`InputError`."""
-    return parsed("".join(line.text + line.end for line in lines_of(path)), str(path), lines=True)
+    return parsed("".join(line.text + line.end for line in lines_of(path)), str(path), kind="file")
 
 
 def object_lines(path: Path) -> Iterator[tuple[TextLine, dict[str, Any]]]:
-    """Each line of JSON Lines with its object; empty lines at the end of the file are none.
+    """Each line of JSON Lines with its object; empty lines at the end of the file are ignored.
 
-    Refused are, beside what is not JSON, a name that comes twice in an object, NaN, lone surrogates and NUL.
+    Raises :class:`InputError` for anything that is not JSON, and for repeated names in an object, NaN, lone surrogates
+    and NUL.
     """
     blank: TextLine | None = None
     for line in lines_of(path):
@@ -381,7 +384,7 @@ def object_lines(path: Path) -> Iterator[tuple[TextLine, dict[str, Any]]]:
         if blank:
             raise InputError(f"{path}:{blank.number}: an empty line between the objects; delete it")
         where = f"{path}:{line.number}"
-        values = parsed(line.text, where, _strict, lines=False)
+        values = parsed(line.text, where, _strict, kind="line")
         if not isinstance(values, dict):
             raise InputError(f"{where}: a line must hold an object ({{…}}), not {type(values).__name__}")
         if "\\u0000" in line.text and any("\0" in value for value in values.values() if isinstance(value, str)):
@@ -394,11 +397,12 @@ def parsed_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     return ((line.number, values) for line, values in object_lines(path))
 
 
-def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _without_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     values = dict(pairs)
     if len(values) < len(pairs):
         names = [name for name, _ in pairs]
-        raise ValueError(f"the field {next(name for name in names if names.count(name) > 1)!r} comes twice")
+        repeated = [name for name in names if names.count(name) > 1]
+        raise ValueError(f"the field {repeated[0]!r} comes twice")
     return values
 
 
@@ -406,7 +410,7 @@ def _refuse(constant: str) -> Any:
     raise ValueError(f"{constant} is not a JSON number")
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_without_twins, parse_constant=_refuse)
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_repeated, parse_constant=_refuse)
 
 
 def _strict(text: str) -> Any:
