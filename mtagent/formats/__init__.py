@@ -86,9 +86,7 @@ def by_path(path: Path, format_name: str | None = None) -> Format:
     if form:
         return form
     if path == STANDARD or (path.exists() and not path.is_file() and not path.is_dir()):
-        file = str(path)
-        if path == STANDARD:
-            file = "standard input or output"
+        file = "standard input or output" if path == STANDARD else str(path)
         names = ", ".join(sorted({*FORMATS, *installed()}))
         raise ConfigError(
             f"{file}: the name does not tell the format; give --format ({names}; `mtagent rate`: --input-format)"
@@ -138,7 +136,8 @@ def span_format(path: Path, name: str | None = None) -> SpanFormat:
         raise InputError(f"{path}: is empty")
     if name is not None:
         return SPAN_FORMATS[name]
-    first, value = first.rstrip("\r"), None
+    first = first.rstrip("\r")
+    value = None
     if first.startswith(("{", "[")):
         try:  # JSON Lines have a whole object in their first line, and the other formats all in one
             value = parsed(first, str(path))

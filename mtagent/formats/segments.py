@@ -141,12 +141,12 @@ def segment(values: Mapping[str, Any], defaults: Mapping[str, str], number: int,
 
     Raises :class:`InputError`, beginning with ``where``.
     """
-    own = {field: value for field, value in values.items() if value is not None}
+    file_values = {field: value for field, value in values.items() if value is not None}
     fields: dict[str, Any] = {"id": str(number), **defaults}
     try:
-        if PAIR in own:
-            fields["source_lang"], fields["target_lang"] = languages.parse_pair(str(own.pop(PAIR)))
-        fields |= own
+        if PAIR in file_values:
+            fields["source_lang"], fields["target_lang"] = languages.parse_pair(str(file_values.pop(PAIR)))
+        fields |= file_values
         if type(fields["id"]) is int:  # a number will do, but not true or false
             fields["id"] = str(fields["id"])
         for side in ("source_lang", "target_lang"):
@@ -160,8 +160,8 @@ def segment(values: Mapping[str, Any], defaults: Mapping[str, str], number: int,
         raise InputError(f"{where}: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise InputError(f"{where}: field {place!r}: {first['msg'].lower()}") from error
+        field = ".".join(map(str, first["loc"]))
+        raise InputError(f"{where}: field {field!r}: {first['msg'].lower()}") from error
 
 
 class SegmentFields(NamedTuple):
@@ -214,14 +214,14 @@ def paired(
     for number, (entry, result) in enumerate(zip_longest(entries, results), start=1):
         if entry is None:
             raise OutputError(f"{path}: result {number} is one more than {like} has segments")
-        own_id, line, content = entry
+        id_in_file, line, content = entry
         if result is None:
             raise OutputError(f"{path}: the results end after {number - 1}, before {like}:{line}")
-        if own_id != result.segment.id:
+        if id_in_file != result.segment.id:
             misplaced = f"result {number} is for segment {result.segment.id!r}"
-            raise OutputError(f"{path}: {misplaced}, but {like}:{line} holds segment {own_id!r}")
+            raise OutputError(f"{path}: {misplaced}, but {like}:{line} holds segment {id_in_file!r}")
         if source_of(content) not in (None, result.segment.source):
-            raise OutputError(f"{path}: {like}:{line} has another source than segment {own_id!r} of the run")
+            raise OutputError(f"{path}: {like}:{line} has another source than segment {id_in_file!r} of the run")
         yield content, result
 
 
@@ -277,7 +277,8 @@ class Lines:
         lines: Iterable[tuple[str, Result]] = (("\n", result) for result in results)
         if like:
             mark = byte_order_mark(like)
-            lines = paired(((str(line.number), line.number, line.end) for line in lines_of(like)), results, path, like)
+            line_ends = ((str(line.number), line.number, line.end) for line in lines_of(like))
+            lines = paired(line_ends, results, path, like)
 
         def checked() -> Iterator[str]:
             for number, (end, result) in enumerate(lines, start=1):
@@ -285,12 +286,11 @@ class Lines:
                 if "\n" in text or text.endswith("\r"):
                     reason = "has a line break, which line-aligned text cannot hold; write csv or jsonl instead"
                     raise OutputError(f"{path}: the text of segment {result.segment.id!r} {reason}")
-                line_end = end
-                if not (end or text):  # an empty last line needs an end to be a line
-                    line_end = "\n"
+                if not (end or text):
+                    end = "\n"  # an empty last line needs an end to be a line
                 if number == 1 and not mark and text.startswith(BOM):
                     text = BOM + text  # otherwise the text's own mark would be read as the file's
-                yield text + line_end
+                yield text + end
 
         return write_pieces(path, mark, checked())
 
