@@ -5,14 +5,13 @@ Copies do not stay.
 
 from __future__ import annotations
 
-import io
 import os
 import signal
 import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -99,16 +98,6 @@ def spools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-@pytest.fixture
-def stdin(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
-    """Makes some bytes standard input."""
-
-    def replace(content: bytes) -> None:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-
-    return replace
-
-
 def left(spools: Path) -> list[str]:
     return [path.name for path in spools.glob(f"{PREFIX}*")]
 
@@ -152,10 +141,28 @@ def waiting(code: str = WAITING, prefix: tuple[str, ...] = ()) -> subprocess.Pop
     return process
 
 
-def test_a_copy_is_private_and_goes_with_the_block(spools: Path, umask: int, stdin: Callable[[bytes], None]) -> None:
-    stdin(b"private")
-    with spooled(Path("-")) as path:
-        assert (mode(path) | 0o600, mode(path.parent) | 0o700) == (0o600, 0o700)
+COPYING = """
+from pathlib import Path
+from mtagent.formats.files import remove_stale, spooled
+
+with spooled(Path("-")) as path:
+    remove_stale()
+    print(path.read_text(), path.stat().st_mode, path.parent.stat().st_mode)
+"""
+
+
+def copied(text: str) -> list[str]:
+    """What ``COPYING`` prints of its standard input: the text, and the modes of the copy and of its folder."""
+    piped = ["/bin/sh", "-c", 'printf %s "$1" | "$2" -c "$3"', "sh", text, sys.executable, COPYING]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"}
+    return subprocess.run(piped, env=environment, capture_output=True, text=True, check=True).stdout.split()
+
+
+def test_a_copy_is_private_and_goes_with_the_block(spools: Path, umask: int) -> None:
+    text, *modes = copied("private")
+    file_mode, folder_mode = (stat.S_IMODE(int(number)) for number in modes)
+    assert text == "private"
+    assert (file_mode | 0o600, folder_mode | 0o700) == (0o600, 0o700)
     assert left(spools) == []
 
 
@@ -215,11 +222,8 @@ def test_a_folder_that_is_being_made_and_others_of_the_name_stay(spools: Path) -
     assert (spools / "elsewhere" / "input").exists()
 
 
-def test_a_copy_in_use_in_this_process_stays(spools: Path, stdin: Callable[[bytes], None]) -> None:
-    stdin(b"one")
-    with spooled(Path("-")) as first:
-        remove_stale()
-        assert first.read_bytes() == b"one"
+def test_a_copy_in_use_in_the_same_process_stays(spools: Path) -> None:
+    assert copied("one")[0] == "one", "the process has looked for copies to remove before it reads its own"
 
 
 def test_endless_input_is_an_error_that_names_the_bound(

@@ -24,7 +24,7 @@ import pytest
 from mtagent.chain.decided_text import decided
 from mtagent.records import Chain, PlainCause, Step, Term
 from mtagent.store import Store
-from mtagent.store.deletion import delete_runs
+from mtagent.store.store import delete_runs
 from tests.commands import ROOT, environment, run
 from tests.report_runs import edited, error, many, save, segment, varied
 

@@ -18,7 +18,7 @@ import pytest
 from mtagent.records import Chain, DecidedCause, Edit, ErrorCause, Judgement, Step
 from mtagent.records.decisions import Decision, fingerprint
 from mtagent.store import Store
-from mtagent.store.deletion import delete_runs
+from mtagent.store.store import delete_runs
 from tests.commands import environment, run
 from tests.report_runs import edited, error, save, segment, varied
 

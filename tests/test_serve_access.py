@@ -16,8 +16,7 @@ from mtagent.config import Config
 from mtagent.errors import AuthenticationError, ConfigError, InputError
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, Usage
-from mtagent.serve.access import Access, ApiKey, Spent, new_key, parse_keys
-from mtagent.serve.errors import ServiceError
+from mtagent.serve.access import Access, ApiKey, ServiceError, Spent, new_key, parse_keys
 from mtagent.serve.service import Limits, Service
 from mtagent.translators import CallableTranslator
 from tests.jobs import improving

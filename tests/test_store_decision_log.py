@@ -10,7 +10,7 @@ import pytest
 from mtagent.errors import DecidedElsewhere, StoreError
 from mtagent.records import Chain, Segment
 from mtagent.records.decisions import Decision
-from mtagent.store.decision_log import DecisionLog
+from mtagent.store.runs import DecisionLog
 from mtagent.store.store import Store
 
 

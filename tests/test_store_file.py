@@ -20,7 +20,7 @@ import pytest
 from mtagent.errors import StoreError
 from mtagent.records import Edit, ErrorSpan, Usage
 from mtagent.store import Store, default_path
-from mtagent.store.tables import MIGRATIONS, migrate, version
+from mtagent.store.database import MIGRATIONS, migrate, version
 from tests.commands import ROOT
 from tests.pages import DOCS, section
 from tests.stored import improve, paid, post_edited, queried, rated, scripted, sql, start

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mtagent.errors import InputError, MtagentError
-from mtagent.formats.files import lines_of
-from mtagent.formats.json_text import parsed_lines
+from mtagent.formats.files import lines_of, parsed_lines
 
 DATA = Path(os.environ.get("MTAGENT_TEST_DATA") or Path(__file__).parents[2] / "shared" / "data")
 

@@ -24,7 +24,7 @@ from mtagent.cli import run as run_command
 from mtagent.cli.terminal import display
 from mtagent.config import Config
 from mtagent.errors import ConfigError
-from mtagent.formats.json_text import dumped
+from mtagent.formats.files import dumped
 from mtagent.metrics.overlap import ter_to
 from mtagent.metrics.protocol import each_once
 from mtagent.records import Usage

@@ -13,8 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from mtagent import Config, Segment
 from mtagent.errors import ConfigError, InputError
-from mtagent.formats.files import lines_of
-from mtagent.formats.json_text import parsed_lines
+from mtagent.formats.files import lines_of, parsed_lines
 from mtagent.jobs.inputs import Files
 from mtagent.text import languages
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 
 from mtagent import Chain, Config, Segment
 from mtagent.errors import ConfigError, InputError, OutputError
-from mtagent.formats.json_text import parsed_lines
+from mtagent.formats.files import parsed_lines
 from mtagent.text import languages
 
 BREAK = "\n\n"

@@ -28,8 +28,7 @@ from mtagent.cli import options as offered
 from mtagent.cli import run
 from mtagent.cli.terminal import display
 from mtagent.errors import ConfigError, InputError
-from mtagent.formats.files import STANDARD, replacing
-from mtagent.formats.json_text import encoded
+from mtagent.formats.files import STANDARD, encoded, replacing
 from mtagent.jobs.inputs import files_named
 from mtagent.jobs.outputs import refuse_overwriting, refuse_unwritable
 from mtagent.store import open_existing

@@ -12,7 +12,7 @@ from mtagent.analysis.review_summary import ReviewSummary
 from mtagent.analysis.score import digits, tested
 from mtagent.analysis.staged_run import USAGE_COUNTS
 from mtagent.chain.fates import SEGMENT_OUTCOMES
-from mtagent.formats.json_text import dumped
+from mtagent.formats.files import dumped
 from mtagent.formats.ratings import FINAL
 from mtagent.metrics.significance import SIGNIFICANT
 from mtagent.text import table

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import lines_of, spooled_copies
-from mtagent.formats.lines import check_counts
 from mtagent.formats.ratings import Material, chosen
+from mtagent.formats.segments import check_counts
 from mtagent.jobs.inputs import RatingInputs
 from mtagent.jobs.rate import stored_stages
 from mtagent.metrics.overlap import Overlap, characters_to, ter_to

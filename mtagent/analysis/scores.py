@@ -22,8 +22,7 @@ from typing import Any, NamedTuple
 
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.annotations import own_spans
-from mtagent.formats.files import lines_of, sha256
-from mtagent.formats.json_text import parsed_lines
+from mtagent.formats.files import lines_of, parsed_lines, sha256
 from mtagent.formats.mtme import MTME
 from mtagent.formats.segments import PAIR, named_fields
 from mtagent.formats.tables import open_table

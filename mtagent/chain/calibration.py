@@ -11,8 +11,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from mtagent.errors import ConfigError, InputError
-from mtagent.formats.files import replacing
-from mtagent.formats.json_text import whole_file
+from mtagent.formats.files import replacing, whole_file
 from mtagent.records import Judgement, Record, comparable, same_rater
 
 KIND = "mtagent gate calibration"

@@ -25,9 +25,8 @@ import regex
 from pydantic import ValidationError
 
 from mtagent.errors import InputError
-from mtagent.formats.files import TextLine, lines_of
+from mtagent.formats.files import TextLine, lines_of, parsed_lines
 from mtagent.formats.glossary import read_glossary
-from mtagent.formats.json_text import parsed_lines
 from mtagent.formats.tables import open_table
 from mtagent.records import Found, Record
 from mtagent.text.scripts import UNSPACED_OR_HANGUL

@@ -23,14 +23,12 @@ from typing import Literal, TypeVar
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.annotations import BIO_MQM, COMET, Annotation, SpanFormat
 from mtagent.formats.exports import STAGES, Export
-from mtagent.formats.files import STANDARD, lines_of, spooled
-from mtagent.formats.json_text import parsed, whole_file
+from mtagent.formats.files import STANDARD, lines_of, parsed, spooled, whole_file
 from mtagent.formats.jsonl import JSONL, JSONL_LENIENT
-from mtagent.formats.lines import Lines
 from mtagent.formats.marot import MAROT
 from mtagent.formats.mtme import MTME
 from mtagent.formats.ratings import RatingFormat
-from mtagent.formats.segments import Format, Result, SegmentDefaults
+from mtagent.formats.segments import Format, Lines, Result, SegmentDefaults
 from mtagent.formats.tables import CSV, TSV, TSV_QUOTED
 from mtagent.formats.wmt import ESA, WMT, WMT25
 
@@ -88,9 +86,7 @@ def by_path(path: Path, format_name: str | None = None) -> Format:
     if form:
         return form
     if path == STANDARD or (path.exists() and not path.is_file() and not path.is_dir()):
-        file = str(path)
-        if path == STANDARD:
-            file = "standard input or output"
+        file = "standard input or output" if path == STANDARD else str(path)
         names = ", ".join(sorted({*FORMATS, *installed()}))
         raise ConfigError(
             f"{file}: the name does not tell the format; give --format ({names}; `mtagent rate`: --input-format)"
@@ -140,7 +136,8 @@ def span_format(path: Path, name: str | None = None) -> SpanFormat:
         raise InputError(f"{path}: is empty")
     if name is not None:
         return SPAN_FORMATS[name]
-    first, value = first.rstrip("\r"), None
+    first = first.rstrip("\r")
+    value = None
     if first.startswith(("{", "[")):
         try:  # JSON Lines have a whole object in their first line, and the other formats all in one
             value = parsed(first, str(path))

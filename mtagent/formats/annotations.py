@@ -11,7 +11,7 @@ from typing import Any, Literal, Protocol
 from pydantic import ValidationError
 
 from mtagent.errors import InputError
-from mtagent.formats.json_text import whole_file
+from mtagent.formats.files import whole_file
 from mtagent.records import ErrorSpan, Record, Severity
 from mtagent.text import mqm
 
@@ -127,9 +127,7 @@ def offset(value: object, where: str, *, inclusive_end: bool = False) -> int:
         digits = value.strip()
         if digits.isascii() and digits.removeprefix("-").isdecimal() and len(digits) < 20:
             number = int(digits)
-    least = 0
-    if inclusive_end:
-        least = -1
+    least = -1 if inclusive_end else 0
     if not isinstance(number, int) or isinstance(number, bool) or number < least:
         raise InputError(f"{where}: the offset {value!r} must be a whole number from {least}; correct it")
     return number + inclusive_end
@@ -168,9 +166,10 @@ def own_spans(value: object, where: str) -> tuple[ErrorSpan, ...]:
     """The error spans of a list in the form of this project. Raises :class:`InputError`."""
     fields = ErrorSpan.model_fields
     needed = [name for name, field in fields.items() if field.is_required()]
-    items, spans = objects_in(value, "'errors'", where), []
+    items = objects_in(value, "'errors'", where)
+    spans = []
     for number, item in enumerate(items, start=1):
-        place = f"{where}: error {number} of {len(items)}"
+        where_item = f"{where}: error {number} of {len(items)}"
         missing = [name for name in needed if name not in item]
         unknown = [name for name in item if name not in fields]
         if missing or unknown:
@@ -178,15 +177,19 @@ def own_spans(value: object, where: str) -> tuple[ErrorSpan, ...]:
             if not missing:
                 problem = f"unknown field {unknown[0]!r}"
             optional = ", ".join(name for name in fields if name not in needed)
-            raise InputError(f"{place}: {problem}; an error needs {', '.join(needed)}, and may have {optional}")
+            raise InputError(f"{where_item}: {problem}; an error needs {', '.join(needed)}, and may have {optional}")
         try:
             spans.append(ErrorSpan.model_validate(item))
         except ValidationError as error:
             first = error.errors()[0]
             field = "".join(f"{part}: " for part in first["loc"])
             reason = first["msg"].removeprefix("Value error, ").lower()
-            raise InputError(f"{place}: {field}{reason}; correct it") from None
+            raise InputError(f"{where_item}: {field}{reason}; correct it") from None
     return tuple(spans)
+
+
+def _are_objects_with(name: str, items: object) -> bool:
+    return isinstance(items, list) and all(isinstance(item, dict) and name in item for item in items)
 
 
 class CometJson:
@@ -201,13 +204,7 @@ class CometJson:
         """Whether the JSON ``value`` has this form, with or without spans."""
         if not isinstance(value, dict) or not value:
             return False
-        for segments in value.values():
-            if not isinstance(segments, list):
-                return False
-            for values in segments:
-                if not isinstance(values, dict) or "mt" not in values:
-                    return False
-        return True
+        return all(_are_objects_with("mt", segments) for segments in value.values())
 
     def read_spans(self, path: Path) -> list[Annotation]:
         """The annotations of a file. Raises :class:`InputError`."""
@@ -232,26 +229,24 @@ class CometJson:
 
 
 def _comet_error(values: dict[str, Any], where: str) -> ErrorSpan:
-    explanation = None
     confidence = values.get("confidence")
-    if isinstance(confidence, int | float):
-        explanation = f"confidence {confidence:.2f}"
     return error_span(
         where,
         severity=values.get("severity"),
         start=offset(values.get("start"), where),
         end=offset(values.get("end"), where),
         text=text_field(values, "text", where),
-        explanation=explanation,
+        explanation=f"confidence {confidence:.2f}" if isinstance(confidence, int | float) else None,
     )
 
 
-COMET = CometJson()
-
-
-_NAMES = {
-    **{"segment": "SEG_ID", "document": "Doc_ID", "system": "System_ID", "rater": "Annotator_ID"},
-    **{"source": "source", "translation": "target"},
+_BIO_MQM_NAMES = {
+    "segment": "SEG_ID",
+    "document": "Doc_ID",
+    "system": "System_ID",
+    "rater": "Annotator_ID",
+    "source": "source",
+    "translation": "target",
 }
 
 
@@ -262,9 +257,7 @@ class BioMqm:
 
     def recognises(self, first: str, value: Any) -> bool:
         """Whether the JSON ``value`` has this form."""
-        if not isinstance(value, list) or not value:
-            return False
-        return all(isinstance(values, dict) and "target_errors" in values for values in value)
+        return bool(value) and _are_objects_with("target_errors", value)
 
     def read_spans(self, path: Path) -> list[Annotation]:
         """The annotations of a file. Raises :class:`InputError`."""
@@ -274,7 +267,7 @@ class BioMqm:
             if values.get("target_errors") is not None:
                 source_errors = _errors(values.get("source_errors") or [], "source", where)
                 errors = _errors(values["target_errors"], "translation", where) + source_errors
-            annotations.append(Annotation(where=where, errors=errors, **fields_of(values, where, **_NAMES)))
+            annotations.append(Annotation(where=where, errors=errors, **fields_of(values, where, **_BIO_MQM_NAMES)))
         return annotations
 
 
@@ -299,4 +292,4 @@ def _errors(data: Any, side: TextSide, where: str) -> tuple[ErrorSpan, ...]:
     return tuple(errors)
 
 
-BIO_MQM = BioMqm()
+COMET, BIO_MQM = CometJson(), BioMqm()

@@ -12,8 +12,7 @@ from typing import NamedTuple, Protocol
 
 from mtagent.errors import OutputError
 from mtagent.formats.jsonl import JSONL
-from mtagent.formats.lines import Lines
-from mtagent.formats.segments import Format, Result
+from mtagent.formats.segments import Format, Lines, Result
 from mtagent.records import Rated, Rating, Segment, comparable
 
 
@@ -152,7 +151,7 @@ class RaterNames:
         self.plain_names: dict[str, str] = {}
         self.remarks: list[str] = []
 
-    def of(self, rating: Rating) -> str:
+    def name(self, rating: Rating) -> str:
         """The name of the evaluator that gave this rating."""
         key = (rating.evaluator, comparable(rating.signature))
         if key not in self._names:

@@ -1,4 +1,4 @@
-"""Text files, exactly: UTF-8 only, lines that end at ``\\n`` only, and output that is never half-written.
+"""Text and JSON in files, exactly: UTF-8 only, lines that end at ``\\n`` only, output that is never half-written.
 
 Standard input, which can be read only once, is copied, or refused where it would be read again later.
 """
@@ -6,16 +6,21 @@ Standard input, which can be read only once, is copied, or refused where it woul
 from __future__ import annotations
 
 import hashlib
+import json
+import math
 import os
 import secrets
 import shutil
 import stat
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from dataclasses import fields, is_dataclass
 from pathlib import Path
-from typing import BinaryIO, NamedTuple, TextIO
+from typing import Any, BinaryIO, Literal, NamedTuple, TextIO
+
+from pydantic import BaseModel
 
 from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.text.escaping import shown_on
@@ -52,8 +57,8 @@ def lines_of(path: Path) -> Iterator[TextLine]:
             except UnicodeDecodeError as error:
                 raise InputError(_undecodable(path, number, raw, error.start)) from error
             if "\0" in text:
-                place = raw.index(b"\0") + 1
-                raise InputError(f"{path}:{number}:{place}: a NUL byte; text has none (is it UTF-16, or not text?)")
+                column = raw.index(b"\0") + 1
+                raise InputError(f"{path}:{number}:{column}: a NUL byte; text has none (is it UTF-16, or not text?)")
             if number == 1:
                 text = text.removeprefix(BOM)
             end = ""
@@ -74,11 +79,12 @@ def _undecodable(path: Path, number: int, raw: bytes, start: int) -> str:
 
 def count_lines(path: Path) -> int:
     """The number of lines of a file, by its line feeds alone. Raises :class:`InputError` where it cannot be read."""
-    count, last = 0, b"\n"
+    line_feeds, last_byte = 0, b"\n"
     with opened(path) as file:
         while chunk := file.read(CHUNK):
-            count, last = count + chunk.count(b"\n"), chunk[-1:]
-    return count + (last != b"\n")
+            line_feeds += chunk.count(b"\n")
+            last_byte = chunk[-1:]
+    return line_feeds + (last_byte != b"\n")
 
 
 def byte_order_mark(path: Path) -> str:
@@ -205,7 +211,7 @@ def _reported(path: Path) -> Iterator[None]:
         raise OutputError(f"{path}: cannot be written: {reason_of(error)}") from error
 
 
-# Standard input
+# -- standard input
 
 PREFIX = "mtagent-spool-"
 """How the names of the folders with copies begin."""
@@ -277,8 +283,8 @@ def remove_stale() -> None:
     for folder in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with suppress(OSError):  # another user's, still locked (Timeout is an OSError), or gone by now
             about = folder.lstat()
-            own = stat.S_ISDIR(about.st_mode) and (os.name != "posix" or about.st_uid == os.getuid())
-            if own and any(folder.glob(f"{_COPY}*")):  # otherwise it has no texts, and perhaps no lock yet
+            is_mine = stat.S_ISDIR(about.st_mode) and (os.name != "posix" or about.st_uid == os.getuid())
+            if is_mine and any(folder.glob(f"{_COPY}*")):  # otherwise it has no texts, and perhaps no lock yet
                 from filelock import FileLock
 
                 with FileLock(folder / "lock", blocking=False):
@@ -288,15 +294,15 @@ def remove_stale() -> None:
 def _copy_standard_input(copy: Path) -> None:
     limit = os.environ.get(_LIMIT) or _USUAL_GIB
     try:
-        left = int(float(limit) * 2**30)
+        bytes_left = int(float(limit) * 2**30)
         if not float(limit) > 0:
             raise ValueError
     except (ValueError, OverflowError):
         raise ConfigError(f"{_LIMIT}: {limit!r} is not a number of gibibytes; write for example 8") from None
     with opened(STANDARD) as source, open(copy, "xb", opener=private) as file:
         while chunk := source.read(CHUNK):
-            left -= len(chunk)
-            if left < 0:
+            bytes_left -= len(chunk)
+            if bytes_left < 0:
                 raise InputError(
                     f"standard input: is longer than {float(limit):.3g} GiB, the most that is copied: give a file, or "
                     f"set {_LIMIT} to more"
@@ -307,3 +313,112 @@ def _copy_standard_input(copy: Path) -> None:
             except OSError as error:
                 why = f"cannot be copied to {copy.parent.parent}: {reason_of(error)}"
                 raise InputError(f"standard input: {why}; give a file, or another folder in TMPDIR") from error
+
+
+# -- JSON
+
+
+def dumped(value: object, *, indent: int | None = None) -> str:
+    """``value`` as JSON. A lone surrogate, which UTF-8 cannot hold, is written as an escape."""
+    return encoded(_plain(value), indent=indent)
+
+
+def encoded(value: object, *, indent: int | None = None) -> str:
+    """The same for plain data, in which a number that is not finite is a :class:`ValueError`."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=indent)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return json.dumps(value, allow_nan=False, indent=indent)
+    return text
+
+
+def _plain(value: Any) -> Any:
+    """Records, dataclasses, mappings and sequences as plain data; a number that is not finite is ``None``."""
+    if isinstance(value, BaseModel):
+        return _plain(value.model_dump())
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if hasattr(value, "_asdict"):
+        return _plain(value._asdict())
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def parsed(
+    text: str, where: str, load: Callable[[str], Any] = json.loads, *, kind: Literal["file", "line", "cell"] = "cell"
+) -> Any:
+    """The value that ``text`` holds. Raises :class:`InputError` beginning with ``where``, and naming the character."""
+    try:
+        return load(text)
+    except json.JSONDecodeError as error:
+        problem = f"not JSON: {error.msg.lower()}"
+        if kind == "file":
+            raise InputError(f"{where}:{error.lineno}:{error.colno}: {problem}") from None
+        if kind == "line":
+            raise InputError(f"{where}:{error.colno}: {problem}") from None
+        raise InputError(f"{where}: {problem} at character {error.colno}") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{where}: not usable JSON: {error}") from None
+
+
+def whole_file(path: Path) -> Any:
+    """The value that a whole file holds, with or without a byte order mark. Raises :class:`InputError`."""
+    return parsed("".join(line.text + line.end for line in lines_of(path)), str(path), kind="file")
+
+
+def object_lines(path: Path) -> Iterator[tuple[TextLine, dict[str, Any]]]:
+    """Each line of JSON Lines with its object; empty lines at the end of the file are ignored.
+
+    Raises :class:`InputError` for anything that is not JSON, and for repeated names in an object, NaN, lone surrogates
+    and NUL.
+    """
+    blank: TextLine | None = None
+    for line in lines_of(path):
+        if not line.text.strip():
+            blank = blank or line
+            continue
+        if blank:
+            raise InputError(f"{path}:{blank.number}: an empty line between the objects; delete it")
+        where = f"{path}:{line.number}"
+        values = parsed(line.text, where, _strict, kind="line")
+        if not isinstance(values, dict):
+            raise InputError(f"{where}: a line must hold an object ({{…}}), not {type(values).__name__}")
+        if "\\u0000" in line.text and any("\0" in value for value in values.values() if isinstance(value, str)):
+            raise InputError(f"{where}: an escaped NUL (\\u0000); text has none")
+        yield line, values
+
+
+def parsed_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Each line's number and its object; see :func:`object_lines`."""
+    return ((line.number, values) for line, values in object_lines(path))
+
+
+def _without_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = [name for name in names if names.count(name) > 1]
+        raise ValueError(f"the field {repeated[0]!r} comes twice")
+    return values
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is not a JSON number")
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_without_repeated, parse_constant=_refuse)
+
+
+def _strict(text: str) -> Any:
+    values = _DECODER.decode(text)
+    if "\\u" in text:  # only an escape can bring in what UTF-8 could not hold
+        try:
+            json.dumps(values, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            code = ord(error.object[error.start])
+            raise ValueError(f"an escaped lone surrogate (\\u{code:04x})") from None
+    return values

@@ -72,7 +72,7 @@ class _Index:
         numbers: set[int] = set()
         if not self._numbers:
             return numbers
-        inside = bytearray(len(text) + 1)  # whether a place is between two characters of a word
+        inside = bytearray(len(text) + 1)  # for each offset, whether it is between two characters of a word
         for word in _IN_WORD.finditer(text):
             inside[word.start() + 1 : word.end()] = b"\1" * (len(word[0]) - 1)
         for start, char in enumerate(text):
@@ -80,7 +80,10 @@ class _Index:
                 continue
             for length in self._lengths[char]:
                 end = start + length
-                if end <= len(text) and (not inside[end] or "\uac00" <= text[end - 1] <= "\ud7a3"):  # Hangul
+                if end > len(text):
+                    continue
+                is_hangul = "\uac00" <= text[end - 1] <= "\ud7a3"  # an ending may follow
+                if is_hangul or not inside[end]:
                     numbers.update(self._numbers.get(text[start:end], ()))
         return numbers
 
@@ -104,14 +107,14 @@ class _Inflected:
         """The numbers of the terms in ``text``, inflected or not."""
         numbers: set[int] = set()
         words = words_of(text) if self._numbers else ()
-        for place, word in enumerate(words):
+        for index, word in enumerate(words):
             for root in beginnings(word.text, self._lang, self._lengths):
                 for number in self._numbers.get(root, ()):
-                    term = self._terms[number]
                     if number in numbers:
                         continue
+                    term = self._terms[number]
                     term_words = words_of_term(term.source)
-                    if stands_at(term_words, words, place, self._lang, case_sensitive=term.case_sensitive):
+                    if stands_at(term_words, words, index, self._lang, case_sensitive=term.case_sensitive):
                         numbers.add(number)
         return numbers
 
@@ -128,9 +131,8 @@ def is_tbx(path: Path) -> bool:
 def read_glossary(path: Path) -> tuple[Term, ...]:
     """Read a CSV or TSV with the columns ``source``, ``target`` and, where needed, ``pos,case,note,forbidden``.
 
-    The delimiter is the one in the header: comma, semicolon or tab; a ``.tsv`` is read without quoting. Raises
-    :class:`InputError`, beginning with ``file:line``. TBX has several
-    languages: :func:`read_tbx`.
+    The delimiter is the one in the header: comma, semicolon or tab; a ``.tsv`` is read without quoting. TBX has several
+    languages: :func:`read_tbx`. Raises :class:`InputError`, beginning with ``file:line``.
     """
     table = open_table(
         path,
@@ -166,8 +168,8 @@ def read_glossary(path: Path) -> tuple[Term, ...]:
 
 def read_do_not_translate(path: Path) -> tuple[Term, ...]:
     """Read a list of terms that stay as they are, one per line; empty lines are skipped. They are case-sensitive."""
-    terms = (line.text.strip() for line in lines_of(path))
-    return tuple(Term(source=term, case_sensitive=True) for term in terms if term)
+    words = [line.text.strip() for line in lines_of(path)]
+    return tuple(Term(source=word, case_sensitive=True) for word in words if word)
 
 
 def _choice(cells: dict[str, str], column: str, choices: dict[str, bool], where: str) -> bool:
@@ -223,9 +225,9 @@ def read_terms(
     def glossary_for(source_lang: str, target_lang: str) -> Glossary:
         if tbx is None:
             return Glossary(always)
-        of_pair = read_tbx(tbx, source_lang, target_lang)
-        refuse_contradictions(of_pair)
-        return Glossary((*of_pair, *always))
+        terms_of_pair = read_tbx(tbx, source_lang, target_lang)
+        refuse_contradictions(terms_of_pair)
+        return Glossary((*terms_of_pair, *always))
 
     return glossary_for
 
@@ -263,7 +265,7 @@ class _Entry:
         self.notes: dict[tuple[str, str], str] = {}
 
     def note(self, lang: str) -> str | None:
-        """What is said of the concept in its ``lang``, or of the concept as a whole."""
+        """The note on the concept in this ``lang``, or else on the concept as a whole, shortened."""
         for kind in _NOTES:
             note = self.notes.get((lang, kind)) or self.notes.get(("", kind))
             if note and len(note) > _LONGEST_NOTE:
@@ -376,6 +378,6 @@ def read_tbx(path: Path, source_lang: str, target_lang: str) -> tuple[Term, ...]
         if source is None or target is None or source == target:
             continue
         note = entry.note(source) or entry.note(target)
-        for (original, _), (wanted, forbidden) in product(entry.terms[source], entry.terms[target]):
-            terms.append(Term(source=original, target=wanted, forbidden=forbidden, note=note))
+        for (source_term, _), (target_term, forbidden) in product(entry.terms[source], entry.terms[target]):
+            terms.append(Term(source=source_term, target=target_term, forbidden=forbidden, note=note))
     return tuple(terms)

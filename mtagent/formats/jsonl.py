@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 
 from mtagent.errors import InputError, OutputError
 from mtagent.formats.annotations import Annotation, name_field, own_spans, text_field
-from mtagent.formats.files import TextLine, byte_order_mark, write_pieces
-from mtagent.formats.json_text import encoded, object_lines, parsed_lines
+from mtagent.formats.files import TextLine, byte_order_mark, encoded, object_lines, parsed_lines, write_pieces
 from mtagent.formats.ratings import Candidates, Ratings
 from mtagent.formats.segments import (
     NO_DEFAULTS,
@@ -23,15 +22,22 @@ from mtagent.formats.segments import (
     segments_from,
     suggested,
 )
-from mtagent.records import Call, Chain, Rated, Segment
+from mtagent.records import Call, Chain, Rated, Segment, Step
 
 _FIELDS = frozenset(Segment.model_fields)
 _ABOUT = ("id", "source_lang", "target_lang", "document", "domain", "source")
 """The fields of an account that describe its segment."""
 
 _UNRATED: dict[str, Any] = {
-    **dict.fromkeys(("evaluator", "score", "errors", "explanation", "confidence")),
-    **{"gaps": [], "warnings": [], "correction": None, "signature": None},
+    "evaluator": None,
+    "score": None,
+    "errors": None,
+    "explanation": None,
+    "confidence": None,
+    "gaps": [],
+    "warnings": [],
+    "correction": None,
+    "signature": None,
 }
 """The fields of a missing rating."""
 
@@ -121,13 +127,15 @@ class JsonLines:
         """
         annotations = []
         for number, line in parsed_lines(path):
-            values, where, errors = _flat(line), f"{path}:{number}", None
+            values, where = _flat(line), f"{path}:{number}"
+            errors = None
             if not values.get("error"):
                 if "errors" not in values:
                     raise InputError(
                         f"{where}: no 'errors'; write [] for a translation without errors, null for one not rated"
                     )
-                errors = None if values["errors"] is None else own_spans(values["errors"], where)
+                if values["errors"] is not None:
+                    errors = own_spans(values["errors"], where)
             annotations.append(
                 Annotation(
                     where=where,
@@ -186,7 +194,7 @@ def replaced(raw: str, key: str, text: str) -> str:
         _, start, end, value_start, last = members[-1]
         colon = raw[end:value_start]
         comma = "," if colon == ":" else ", "
-        if len(members) > 1:
+        if len(members) > 1:  # as between the last two members
             comma = raw[members[-2].value_end : start]
     return raw[:last] + comma + json.dumps(key, ensure_ascii=escapes) + colon + value + raw[last:]
 
@@ -242,33 +250,32 @@ def _account_line(account: dict[str, Any], path: Path) -> str:
 
 def details(chain: Chain, *, messages: bool = False) -> dict[str, Any]:
     """The account of one chain as plain data: texts, stages, edits, ratings, calls and what they cost."""
-    stages = [
-        {
-            "stage": step.stage,
-            "verdict": step.verdict,
-            "reason": step.reason,
-            "cause": step.cause.model_dump(exclude_defaults=True),
-            "text": step.text,
-            "proposed": step.proposed,
-            "edits": [edit.model_dump() for edit in step.edits],
-            "not_fixed": [error.model_dump(exclude_none=True) for error in step.not_fixed],
-            # The step, which paid for the calls, has them.
-            "ratings": [rating.model_dump(exclude={"calls"}) for rating in step.ratings],
-            "calls": [_call(call, messages) for call in step.calls],
-            "usage": step.usage.model_dump(),
-            "seconds": step.seconds,
-        }
-        for step in chain.steps
-    ]
-    return {
-        **_about(chain.segment),
-        "given": chain.given,
-        "text": chain.text,
-        **({} if chain.reviewed is None else {"reviewed": chain.reviewed}),
+    account = {**_about(chain.segment), "given": chain.given, "text": chain.text}
+    if chain.reviewed is not None:
+        account["reviewed"] = chain.reviewed
+    return account | {
         "changed": chain.changed,
         "error": chain.failed.reason if chain.failed else None,
-        "stages": stages,
+        "stages": [_stage(step, messages) for step in chain.steps],
         "usage": chain.usage.model_dump(),
+    }
+
+
+def _stage(step: Step, messages: bool) -> dict[str, Any]:
+    return {
+        "stage": step.stage,
+        "verdict": step.verdict,
+        "reason": step.reason,
+        "cause": step.cause.model_dump(exclude_defaults=True),
+        "text": step.text,
+        "proposed": step.proposed,
+        "edits": [edit.model_dump() for edit in step.edits],
+        "not_fixed": [error.model_dump(exclude_none=True) for error in step.not_fixed],
+        # The step, which paid for the calls, has them.
+        "ratings": [rating.model_dump(exclude={"calls"}) for rating in step.ratings],
+        "calls": [_call(call, messages) for call in step.calls],
+        "usage": step.usage.model_dump(),
+        "seconds": step.seconds,
     }
 
 
@@ -288,19 +295,14 @@ def as_object(rated: Rated) -> dict[str, Any]:
 
     ``errors`` is ``[]`` for a text judged error-free, and ``null`` where nothing is known about spans.
     """
-    segment, rating = rated.segment, rated.rating
-    return {
-        "id": segment.id,
-        "system": rated.system,
-        **_about(segment),
-        "translation": rated.translation,
-        **({} if segment.reference is None else {"reference": segment.reference}),
-        **_UNRATED,
-        **(rating.model_dump(include=set(_UNRATED)) if rating else {}),
-        "usage": rated.usage.model_dump(),
-        "seconds": rated.seconds,
-        "error": rated.error,
-    }
+    segment = rated.segment
+    values = {"id": segment.id, "system": rated.system, **_about(segment), "translation": rated.translation}
+    if segment.reference is not None:
+        values["reference"] = segment.reference
+    values |= _UNRATED
+    if rated.rating:
+        values |= rated.rating.model_dump(include=set(_UNRATED))
+    return values | {"usage": rated.usage.model_dump(), "seconds": rated.seconds, "error": rated.error}
 
 
 def _about(segment: Segment) -> dict[str, Any]:

@@ -19,17 +19,14 @@ from mtagent.formats.tables import open_table
 from mtagent.records import ErrorSpan, Rated
 from mtagent.text import mqm
 
-COLUMNS = (
-    *("system", "doc", "docSegId", "globalSegId", "rater"),
-    *("source", "target", "category", "severity", "metadata"),
-)
-_READ_AS = ("system", "doc", "doc_seg_id", "global_seg_id", "rater", "source", "target", "category", "severity", "note")
+COLUMNS = ["system", "doc", "docSegId", "globalSegId", "rater", "source", "target", "category", "severity", "metadata"]
+_READ_AS = ["system", "doc", "doc_seg_id", "global_seg_id", "rater", "source", "target", "category", "severity", "note"]
 _NAMES = {"docsegid": "doc_seg_id", "doc_id": "doc_seg_id", "globalsegid": "global_seg_id", "seg_id": "global_seg_id"}
 _NEEDED = {"system", "rater", "source", "target", "category", "severity"}
 _NO_ERROR = {"no-error", "no error", "no_error"}
 _TEST = "hotw"  # "hands on the wheel": a planted error that tests whether the rater is awake
 _MARK = re.compile(r"<v>(.*?)</v>", re.DOTALL)
-_OWN_MARKS = {"\t": "tab", "\n": "line break", "\r": "carriage return", "<v>": "<v>", "</v>": "</v>"}
+_RESERVED = {"\t": "tab", "\n": "line break", "\r": "carriage return", "<v>": "<v>", "</v>": "</v>"}
 _WAY_OUT = "use --format jsonl or mtme"
 
 
@@ -88,7 +85,7 @@ class Marot:
         texts = {"source": segment.source, "document": segment.document or "", "id": segment.id}
         texts |= {f"translation by {system}": text or "" for system, text in candidates.translations.items()}
         for what, text in texts.items():
-            for mark, name in _OWN_MARKS.items():
+            for mark, name in _RESERVED.items():
                 if mark in text:
                     raise OutputError(
                         f"{output}: segment {segment.id!r}: the {what} has a {name}, which a Marot file cannot hold; "
@@ -97,7 +94,8 @@ class Marot:
 
     def write_ratings(self, ratings: Ratings, output: Path) -> tuple[str, ...]:
         """Write the rows, and say how many ratings have none because they failed."""
-        failed, numbers = 0, Counter[str | None]()
+        failed = 0
+        numbers = Counter[str | None]()  # the segments of each document so far
         last: tuple[str | None, str] | None = None
         with replacing(output) as sink:
             sink.write("\t".join(COLUMNS) + "\n")
@@ -130,12 +128,11 @@ class Marot:
             for entry in run.segments():
                 for rated in entry.rated:
                     rating = rated.rating
-                    if rating is not None and rating.errors is not None:
-                        name = raters[pair_name(rated.segment)].of(rating)
-                        rating = rating.model_copy(update={"evaluator": name})
-                    else:
-                        rating = None
-                    yield rated.model_copy(update={"rating": rating})
+                    if rating is None or rating.errors is None:
+                        yield rated.model_copy(update={"rating": None})
+                        continue
+                    name = raters[pair_name(rated.segment)].name(rating)
+                    yield rated.model_copy(update={"rating": rating.model_copy(update={"evaluator": name})})
 
         remarks = self.write_ratings(Ratings(run.systems, lambda _: with_names()), output)
         without = (f"ratings without a row, as their evaluator marks no spans: {unmarked}",) if unmarked else ()

@@ -35,8 +35,7 @@ from mtagent.formats.exports import (
     renamed,
     strict_name,
 )
-from mtagent.formats.files import STANDARD, Sink, lines_of, replacing
-from mtagent.formats.json_text import parsed
+from mtagent.formats.files import STANDARD, Sink, lines_of, parsed, replacing
 from mtagent.formats.ratings import Candidates, Ratings, SpanPlace, place_of
 from mtagent.records import ErrorSpan, Segment
 from mtagent.text import mqm
@@ -115,12 +114,10 @@ class Mtme:
         return with_texts
 
     def texts_around(self, path: Path) -> list[Path]:
-        """The files with sources and translations in the folders around ``path``, as far as they are there."""
+        """The files with sources and translations in the folders around ``path`` that exist."""
         sources, files = _text_files(path, dict.fromkeys(line.text.split("\t")[0] for line in lines_of(path)))
-        texts = [file for file in files.values() if file]
-        if sources.is_file():
-            texts.insert(0, sources)
-        return texts
+        texts = [sources] if sources.is_file() else []
+        return texts + [file for file in files.values() if file]
 
     def paths(self, output: Path) -> tuple[Path, ...]:
         """``NAME.seg.score``, ``NAME.sys.score`` and ``NAME.seg.rating``, whichever of them is named."""
@@ -131,7 +128,7 @@ class Mtme:
             if stem.endswith(suffix):
                 stem = stem.removesuffix(suffix)
                 break
-        return tuple(output.with_name(stem + end) for end in self.suffixes)
+        return tuple(output.with_name(stem + suffix) for suffix in self.suffixes)
 
     def refuse(self, candidates: Candidates, output: Path) -> None:
         """The files hold no texts; only the names of systems may get into each other's way."""
@@ -143,15 +140,17 @@ class Mtme:
         with ExitStack() as stack:
             scores, averages, spans = (stack.enter_context(replacing(path)) for path in self.paths(output))
             for system in ratings.systems:
-                name, values = plain_name(system), []
+                name = plain_name(system)
+                values: list[float | None] = []
                 for rated in ratings.read(system):
-                    score, errors, rater = None, None, ""
-                    if rated.rating:
-                        score, errors, rater = rated.rating.score, rated.rating.errors, rated.rating.evaluator
-                    values.append(score)
-                    line, lost = rating_line(errors, rater, rated.segment.source, rated.translation)
+                    rating = rated.rating
+                    line, line_unplaced = NOT_RATED, 0
+                    if rating is not None:
+                        texts = (rated.segment.source, rated.translation)
+                        line, line_unplaced = rating_line(rating.errors, rating.evaluator, *texts)
+                    values.append(None if rating is None else rating.score)
                     spans.write(f"{name}\t{line}\n")
-                    unplaced += lost
+                    unplaced += line_unplaced
                 write_scores(name, values, scores, averages)
         remarks = list(renamed({system: plain_name(system) for system in ratings.systems}))
         if unplaced:
@@ -253,18 +252,18 @@ def rating_line(errors: Sequence[ErrorSpan] | None, rater: str, source: str, tra
     items, unplaced = [], 0
     for span in errors:
         place = place_of(span, source, translation)
-        unplaced += place is None
-        start, end, in_source = place or SpanPlace(0, 0, span.side != "translation")
-        items.append(
-            {
-                "start": start,
-                "end": end,
-                "category": span.category,
-                "severity": span.severity,
-                "score": mqm.weight(span) if span.penalty is None else span.penalty,
-                "is_source_error": in_source,
-            }
-        )
+        if place is None:
+            unplaced += 1
+            place = SpanPlace(0, 0, span.side != "translation")
+        item = {
+            "start": place.start,
+            "end": place.end,
+            "category": span.category,
+            "severity": span.severity,
+            "score": mqm.weight(span) if span.penalty is None else span.penalty,
+            "is_source_error": place.in_source,
+        }
+        items.append(item)
     rater = re.sub(r"\s", "_", rater)
     return f"{json.dumps({'errors': items}, ensure_ascii=False)}\t{rater}", unplaced
 
@@ -287,35 +286,39 @@ class _PairFiles:
     def add(self, entry: SegmentTexts) -> None:
         """Write the lines of one segment, and remember its scores, since their files are ordered by system."""
         segment = entry.segment
-        lines = [(self._sources, segment.source), *((sink, entry.texts[name]) for name, sink in self._outputs.items())]
+        self._write_line(self._sources, segment.source)
+        for system, sink in self._outputs.items():
+            self._write_line(sink, entry.texts[system])
         if self._references is not None:
-            lines.append((self._references, segment.reference))
-        for sink, text in lines:
-            text = text or ""  # the line of a missing text is empty
-            if self._escape:
-                text = text.translate(_ESCAPES)
-            sink.write(text + "\n")
+            self._write_line(self._references, segment.reference)
         self._docs.write(f"{_bare(segment.domain)}\t{self._documents.name(segment)}\n")
         scores: dict[tuple[str, str], float] = {}
         for rated in entry.rated:
-            if rated.rating is not None:
-                seen = self._with_reference and "reference:yes" in rated.rating.signature.split("|")
-                metric = f"{self.raters.of(rated.rating)}-{REFERENCE if seen else 'src'}"
-                if metric not in self._scores:  # a default that is made for every rating would be quadratic
-                    self._scores[metric] = {system: [None] * self._count for system in self._names}
-                scores[metric, rated.system] = rated.rating.score
+            rating = rated.rating
+            if rating is None:
+                continue
+            uses_reference = self._with_reference and "reference:yes" in rating.signature.split("|")
+            metric = f"{self.raters.name(rating)}-{REFERENCE if uses_reference else 'src'}"
+            if metric not in self._scores:  # a default that is made for every rating would be quadratic
+                self._scores[metric] = {system: [None] * self._count for system in self._names}
+            scores[metric, rated.system] = rating.score
         for metric, by_system in self._scores.items():
             for system, values in by_system.items():
                 values.append(scores.get((metric, system)))
         self._count += 1
 
+    def _write_line(self, sink: Sink, text: str | None) -> None:
+        text = text or ""  # the line of a missing text is empty
+        if self._escape:
+            text = text.translate(_ESCAPES)
+        sink.write(text + "\n")
+
     def finish(self, run: str) -> list[str]:
         """Write the scores, and return the remarks on this language pair."""
         remarks = [*self.raters.remarks, *self._documents.remarks()]
         for metric, by_system in self._scores.items():
-            scores, averages = (
-                self._create("metric-scores", self._lp, f"{metric}.{level}.score") for level in ("seg", "sys")
-            )
+            scores = self._create("metric-scores", self._lp, f"{metric}.seg.score")
+            averages = self._create("metric-scores", self._lp, f"{metric}.sys.score")
             for system, values in by_system.items():
                 write_scores(self._names[system], values, scores, averages)
             missing = sum(values.count(None) for values in by_system.values())
@@ -355,11 +358,10 @@ class _Documents:
         """What was renamed."""
         if not self._renamed:
             return []
-        examples = list(self._renamed)[:3]
+        examples = ", ".join(list(self._renamed)[:3])
         if len(self._renamed) > 3:
-            examples.append("…")
-        shown = ", ".join(examples)
-        return [f"documents renamed, to be in one piece and without spaces: {len(self._renamed)} ({shown})"]
+            examples += ", …"
+        return [f"documents renamed, to be in one piece and without spaces: {len(self._renamed)} ({examples})"]
 
 
 def _bare(name: str | None) -> str:

@@ -60,14 +60,14 @@ def chosen(available: Sequence[str], names: Sequence[str], where: str) -> tuple[
 
 
 def stages_of(
-    chains: Callable[[], Iterator[Chain]], name: str, wanted: Sequence[str] = (), limit: int | None = None
+    chains: Callable[[], Iterator[Chain]], name: str, chosen_systems: Sequence[str] = (), limit: int | None = None
 ) -> Material:
     """The texts after the stages of the chain run ``name``, with each stage as a system.
 
     The systems are ``given`` (if texts were given), each stage that ran on any segment, ``final``, and ``reviewed`` (if
     people decided). A stage that did not run on a segment leaves its text unchanged.
     """
-    systems = chosen(systems_of(chains()), wanted, f"run {name!r}")
+    systems = chosen(systems_of(chains()), chosen_systems, f"run {name!r}")
 
     def candidates() -> Iterator[Candidates]:
         return (side_by_side(chain.segment, texts_of(chain, systems)) for chain in chains())
@@ -191,9 +191,7 @@ def place_of(span: ErrorSpan, source: str, translation: str) -> SpanPlace | None
     in_source = span.side == "source" or (span.side == "omission" and span.start != span.end)
     if span.start is not None and span.end is not None:
         return SpanPlace(span.start, span.end, in_source)
-    text = translation
-    if span.side != "translation":
-        text = source
+    text = translation if span.side == "translation" else source
     if not span.text or text.count(span.text) != 1:
         return None
     start = text.index(span.text)

@@ -1,10 +1,11 @@
-"""Segments in files: the protocol of a format, the names of fields, and what every reader checks."""
+"""Segments in files: the protocol of a format, the names of fields, what every reader checks, and line-aligned text."""
 
 from __future__ import annotations
 
 import difflib
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
@@ -12,6 +13,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 from pydantic import ValidationError
 
 from mtagent.errors import ConfigError, InputError, OutputError
+from mtagent.formats.files import BOM, STANDARD, byte_order_mark, count_lines, lines_of, write_pieces
 from mtagent.records import Record, Segment
 from mtagent.text import languages
 
@@ -139,12 +141,12 @@ def segment(values: Mapping[str, Any], defaults: Mapping[str, str], number: int,
 
     Raises :class:`InputError`, beginning with ``where``.
     """
-    own = {field: value for field, value in values.items() if value is not None}
+    file_values = {field: value for field, value in values.items() if value is not None}
     fields: dict[str, Any] = {"id": str(number), **defaults}
     try:
-        if PAIR in own:
-            fields["source_lang"], fields["target_lang"] = languages.parse_pair(str(own.pop(PAIR)))
-        fields |= own
+        if PAIR in file_values:
+            fields["source_lang"], fields["target_lang"] = languages.parse_pair(str(file_values.pop(PAIR)))
+        fields |= file_values
         if type(fields["id"]) is int:  # a number will do, but not true or false
             fields["id"] = str(fields["id"])
         for side in ("source_lang", "target_lang"):
@@ -158,8 +160,8 @@ def segment(values: Mapping[str, Any], defaults: Mapping[str, str], number: int,
         raise InputError(f"{where}: {error}") from error
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise InputError(f"{where}: field {place!r}: {first['msg'].lower()}") from error
+        field = ".".join(map(str, first["loc"]))
+        raise InputError(f"{where}: field {field!r}: {first['msg'].lower()}") from error
 
 
 class SegmentFields(NamedTuple):
@@ -212,12 +214,97 @@ def paired(
     for number, (entry, result) in enumerate(zip_longest(entries, results), start=1):
         if entry is None:
             raise OutputError(f"{path}: result {number} is one more than {like} has segments")
-        own_id, line, content = entry
+        id_in_file, line, content = entry
         if result is None:
             raise OutputError(f"{path}: the results end after {number - 1}, before {like}:{line}")
-        if own_id != result.segment.id:
+        if id_in_file != result.segment.id:
             misplaced = f"result {number} is for segment {result.segment.id!r}"
-            raise OutputError(f"{path}: {misplaced}, but {like}:{line} holds segment {own_id!r}")
+            raise OutputError(f"{path}: {misplaced}, but {like}:{line} holds segment {id_in_file!r}")
         if source_of(content) not in (None, result.segment.source):
-            raise OutputError(f"{path}: {like}:{line} has another source than segment {own_id!r} of the run")
+            raise OutputError(f"{path}: {like}:{line} has another source than segment {id_in_file!r} of the run")
         yield content, result
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Reads the source lines of a file, and the aligned lines of ``translation``, ``reference`` and ``candidates``.
+
+    An empty line in a file of candidates means that this system has no translation.
+    """
+
+    name: str = "lines"
+    suffixes: tuple[str, ...] = (".txt",)
+    translation: Path | None = None
+    reference: Path | None = None
+    candidates: tuple[Path, ...] = ()
+
+    def read(self, path: Path, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[Segment]:
+        """Yield one segment per line of ``path``; the ids are the line numbers, from 1, as strings.
+
+        An empty line is an empty text. Raises :class:`InputError` if a file isn't UTF-8, or the files have
+        different numbers of lines: files are compared before the first segment, standard input and pipes as they are
+        read.
+        """
+        fields_read, files = ["source"], [path]
+        if self.translation is not None:
+            fields_read.append("translation")
+            files.append(self.translation)
+        if self.reference is not None:
+            fields_read.append("reference")
+            files.append(self.reference)
+        files += self.candidates
+        if files.count(STANDARD) > 1:
+            raise InputError("only one of the files can be standard input")
+        if len(files) > 1 and all(file.is_file() for file in files):
+            check_counts(files)
+        fields = defaults.model_dump(exclude_none=True)
+        for number, row in enumerate(zip_longest(*map(lines_of, files)), start=1):
+            if None in row:
+                short = files[row.index(None)]
+                raise InputError(f"{short}: ends after {number - 1} lines, before the other files do")
+            texts: dict[str, Any] = {field: line.text for field, line in zip(fields_read, row, strict=False)}
+            if self.candidates:
+                texts["candidates"] = [line.text for line in row[len(fields_read) :]]
+            yield segment(texts, fields, number, f"{path}:{number}")
+
+    def write(self, path: Path, results: Iterable[Result], like: Path | None = None) -> int:
+        """Write one line per result.
+
+        ``like`` is any of the aligned files: its line ends and byte order mark are kept. A text with
+        a line break in it is an :class:`OutputError`, because it would shift all lines after it.
+        """
+        mark = ""
+        lines: Iterable[tuple[str, Result]] = (("\n", result) for result in results)
+        if like:
+            mark = byte_order_mark(like)
+            line_ends = ((str(line.number), line.number, line.end) for line in lines_of(like))
+            lines = paired(line_ends, results, path, like)
+
+        def checked() -> Iterator[str]:
+            for number, (end, result) in enumerate(lines, start=1):
+                text = result.text
+                if "\n" in text or text.endswith("\r"):
+                    reason = "has a line break, which line-aligned text cannot hold; write csv or jsonl instead"
+                    raise OutputError(f"{path}: the text of segment {result.segment.id!r} {reason}")
+                if not (end or text):
+                    end = "\n"  # an empty last line needs an end to be a line
+                if number == 1 and not mark and text.startswith(BOM):
+                    text = BOM + text  # otherwise the text's own mark would be read as the file's
+                yield text + end
+
+        return write_pieces(path, mark, checked())
+
+
+def check_counts(paths: Iterable[Path]) -> None:
+    """Raise :class:`InputError` if the files have different numbers of lines.
+
+    Lines are counted without decoding them. If the counts differ the files are decoded too: a wrong encoding may be the
+    reason, and then the error must name that.
+    """
+    counts = {path: count_lines(path) for path in paths}
+    if len(set(counts.values())) > 1:
+        for path in counts:
+            for _ in lines_of(path):
+                pass
+        listed = ", ".join(f"{path} has {count}" for path, count in counts.items())
+        raise InputError(f"the files have different numbers of lines: {listed}")

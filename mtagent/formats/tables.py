@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import chain
@@ -53,7 +54,7 @@ class Dialect(NamedTuple):
     quoted: bool
 
 
-class TableRow(NamedTuple):
+class FileRow(NamedTuple):
     """A row of a file."""
 
     line: int
@@ -70,11 +71,11 @@ class OpenTable:
 
     path: Path
     dialect: Dialect
-    header: TableRow
+    header: FileRow
     """Where the file has no header, one of no characters, in line 0."""
     names: tuple[str, ...]
     """The columns, in their plain spelling."""
-    rows: Iterator[TableRow]
+    rows: Iterator[FileRow]
     """The rows below the header, each with as many cells as there are names. They can be read once."""
 
     def records(self) -> Iterator[tuple[str, dict[str, str]]]:
@@ -87,13 +88,9 @@ class OpenTable:
         missing = [column for column in columns if column not in self.names]
         if not missing:
             return
+        meant = [column for name in self.names for column in get_close_matches(name, missing, n=1)]
+        hint = f"did you mean {meant[0]!r}?" if meant else way_out
         written = ", ".join(map(repr, self.header.cells))
-        hint = way_out
-        for name in self.names:
-            near = get_close_matches(name, missing, n=1)
-            if near:
-                hint = f"did you mean {near[0]!r}?"
-                break
         raise InputError(f"{self._head}: no column {missing[0]!r} among {written}; {hint}")
 
     def refuse_unknown(self, known: Sequence[str]) -> None:
@@ -138,49 +135,43 @@ def open_table(
     """
     lines = lines_of(path)
     first = next(lines, None)
-    separator = _SEPARATOR_LINE.fullmatch(first.text) if first is not None and separator_line else None
-    if separator is not None:
-        delimiters = separator[1]
-        first = next(lines, None)
+    if first is not None and separator_line:
+        separator = _SEPARATOR_LINE.fullmatch(first.text)
+        if separator is not None:
+            delimiters = separator[1]
+            first = next(lines, None)
     if first is None:
         raise InputError(f"{path}: is empty; {empty}")
-    if quoted is None:
-        quoted = _all_quoted(first, delimiters[0])
-
-    def cut(delimiter: str, table_lines: Iterable[TextLine]) -> Iterator[TableRow]:
-        return _rows(table_lines, Dialect(delimiter, quoted), path, len(columns) if columns is not None else None)
-
-    delimiter = delimiters[0]
-    if len(delimiters) > 1:
-        candidates = [mark for mark in delimiters if mark in first.text] or [delimiter]
-        delimiter = candidates[0]
-        for candidate in candidates:
-            try:
-                cells = next(cut(candidate, [first])).cells
-            except InputError:
-                continue  # another delimiter may read it
+    if quoted is None:  # the cells of the rows may be quoted if those of the header are, whatever the file is called
+        quoted = all(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in first.text.split(delimiters[0]))
+    dialects = [Dialect(mark, quoted) for mark in delimiters if mark in first.text] or [Dialect(delimiters[0], quoted)]
+    dialect = dialects[0]
+    for candidate in dialects:
+        with suppress(InputError):  # another delimiter may be able to read it
+            cells = next(_rows([first], candidate, path)).cells
             if set(required) <= set(map(plain, cells)):
-                delimiter = candidate
+                dialect = candidate
                 break
-    rows = cut(delimiter, chain([first], lines))
-    header = next(rows) if columns is None else TableRow(0, list(columns), "", "")
-    return OpenTable(path, Dialect(delimiter, quoted), header, tuple(map(plain, header.cells)), rows)
+    all_lines = chain([first], lines)
+    if columns is None:
+        rows = _rows(all_lines, dialect, path)
+        header = next(rows)
+    else:
+        rows = _rows(all_lines, dialect, path, len(columns))
+        header = FileRow(0, list(columns), "", "")
+    return OpenTable(path, dialect, header, tuple(map(plain, header.cells)), rows)
 
 
-def _all_quoted(header: TextLine, delimiter: str) -> bool:
-    """Whether every cell of a header is quoted. The cells of the rows may then be, whatever the file is called."""
-    return all(len(cell) > 1 and cell[0] == cell[-1] == '"' for cell in header.text.split(delimiter))
-
-
-def _rows(lines: Iterable[TextLine], dialect: Dialect, path: Path, columns: int | None) -> Iterator[TableRow]:
+def _rows(lines: Iterable[TextLine], dialect: Dialect, path: Path, columns: int | None = None) -> Iterator[FileRow]:
     """Yield the rows of a file, each of ``columns`` cells, or of as many as the first row has.
 
     Empty lines at the end of the file are left out, except in a table of one column, where they are empty cells. Raises
     :class:`InputError` for rows of another length, for misplaced quotes, and for line breaks and carriage returns
     outside of quotes.
     """
-    blank: TableRow | None = None
-    for row in _quoted_rows(lines, dialect, path) if dialect.quoted else _plain_rows(lines, dialect):
+    blank: FileRow | None = None
+    rows = _quoted_rows(lines, dialect.delimiter, path) if dialect.quoted else _plain_rows(lines, dialect.delimiter)
+    for row in rows:
         if columns is None:
             columns = len(row.cells)
         if columns > 1 and row.cells == [""]:
@@ -196,41 +187,37 @@ def _rows(lines: Iterable[TextLine], dialect: Dialect, path: Path, columns: int 
         yield row
 
 
-def _plain_rows(lines: Iterable[TextLine], dialect: Dialect) -> Iterator[TableRow]:
+def _plain_rows(lines: Iterable[TextLine], delimiter: str) -> Iterator[FileRow]:
     for line in lines:
-        yield TableRow(line.number, line.text.split(dialect.delimiter), line.text + line.end, line.end)
+        yield FileRow(line.number, line.text.split(delimiter), line.text + line.end, line.end)
 
 
-def _quoted_rows(lines: Iterable[TextLine], dialect: Dialect, path: Path) -> Iterator[TableRow]:
+def _quoted_rows(lines: Iterable[TextLine], delimiter: str, path: Path) -> Iterator[FileRow]:
     row_lines: list[TextLine] = []  # those that the reader has taken for the present row
 
-    def fed() -> Iterator[str]:
+    def raw_lines() -> Iterator[str]:
         for line in lines:
             row_lines.append(line)
             yield line.text + line.end
 
-    reader = csv.reader(fed(), delimiter=dialect.delimiter, strict=True)
+    reader = csv.reader(raw_lines(), delimiter=delimiter, strict=True)
     while True:
         row_lines.clear()
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            why = str(error)
-            for part, meaning in _CSV_ERRORS.items():
-                if part in why:
-                    why = meaning
-                    break
-            raise InputError(f"{path}:{row_lines[0].number}: {why}") from error
+            meanings = [meaning for part, meaning in _CSV_ERRORS.items() if part in str(error)]
+            raise InputError(f"{path}:{row_lines[0].number}: {(meanings or [str(error)])[0]}") from error
         if cells is None:
             return
         first, last = row_lines[0], row_lines[-1]
         if last.text.endswith("\r"):  # the csv module would drop it silently
             raise InputError(f"{path}:{last.number}: {_STRAY_RETURN}")
         raw = "".join(line.text + line.end for line in row_lines)
-        yield TableRow(first.number, cells or [""], raw, last.end)
+        yield FileRow(first.number, cells or [""], raw, last.end)
 
 
-def rendered(cells: Sequence[str], dialect: Dialect, where: str, like: TableRow | None = None) -> str:
+def rendered(cells: Sequence[str], dialect: Dialect, where: str, like: FileRow | None = None) -> str:
     """The cells as one row, quoted where they must be, or all if all of ``like`` are; it ends as ``like`` does.
 
     Raises :class:`OutputError`, beginning with ``where``, for a cell that does not fit into a file without quotes.
@@ -278,9 +265,7 @@ class SegmentTable:
             table, columns = self._opened(path)
             names = {field: table.header.cells[column] for field, column in columns.items()}
             for row in table.rows:
-                values: dict[str, str | None] = {}
-                for field, column in columns.items():
-                    values[field] = row.cells[column] or None
+                values = {field: row.cells[column] or None for field, column in columns.items()}
                 if values["source"] is None:
                     values["source"] = ""
                     if "translation" in values:  # nothing to translate, so the empty translation is complete
@@ -313,7 +298,7 @@ class SegmentTable:
         if target == len(header.cells):
             head = rendered([*header.cells, "translation"], dialect, f"{path}: the header", header)
 
-        def entries() -> Iterator[tuple[str, int, TableRow]]:
+        def entries() -> Iterator[tuple[str, int, FileRow]]:
             for number, row in enumerate(table.rows, start=1):
                 written_id = row.cells[columns["id"]] if "id" in columns else ""
                 yield written_id or str(number), row.line, row

@@ -10,8 +10,7 @@ from typing import Any
 from mtagent.errors import InputError, OutputError
 from mtagent.formats.annotations import Annotation, error_span, fields_of, objects_in, offset
 from mtagent.formats.exports import RunTexts, pair_name
-from mtagent.formats.files import lines_of, replacing
-from mtagent.formats.json_text import encoded, parsed, parsed_lines
+from mtagent.formats.files import encoded, lines_of, parsed, parsed_lines, replacing
 from mtagent.formats.tables import open_table
 from mtagent.records import ErrorSpan
 
@@ -20,12 +19,20 @@ MISSING = "missing"
 
 _OMISSION = "accuracy/omission"
 _NAMES = {
-    **{"segment": "segment_id", "document": "doc_id", "system": "system_id", "rater": "method"},
-    **{"source": "source_segment", "translation": "hypothesis_segment"},
+    "segment": "segment_id",
+    "document": "doc_id",
+    "system": "system_id",
+    "rater": "method",
+    "source": "source_segment",
+    "translation": "hypothesis_segment",
 }
 _ESA_NAMES = {
-    **{"segment": "line_id", "document": "doc_id", "system": "system", "rater": "annotator"},
-    **{"source": "src", "translation": "tgt"},
+    "segment": "line_id",
+    "document": "doc_id",
+    "system": "system",
+    "rater": "annotator",
+    "source": "src",
+    "translation": "tgt",
 }
 _SPANS = ("start_indices", "end_indices", "error_types")
 _NEEDED = {"segment_id", "source_segment", "hypothesis_segment", *_SPANS}
@@ -97,34 +104,23 @@ class Esa:
         annotations = []
         if first.strip().startswith("{"):
             for number, values in parsed_lines(path):
-                where, score = f"{path}:{number}", values.get("esa_score")
-                errors, warnings = _esa_errors(values.get("esa_spans"), where)
-                note = None if score is None else f"ESA score {score}"
+                where = f"{path}:{number}"
                 about = fields_of(values, where, **_ESA_NAMES)
-                annotations.append(Annotation(where=where, errors=errors, warnings=warnings, note=note, **about))
+                annotations.append(_esa_annotation(where, values.get("esa_spans"), values.get("esa_score"), about))
             return annotations
         for where, cells in open_table(path, ",", quoted=True, columns=self.columns).records():
-            score, document = cells["score"], cells["document"]
+            document = cells["document"]
             if cells["type"] == "BAD" or document.endswith(("#bad", "#dup", "#incomplete")) or "-tutorial" in document:
                 continue  # a control item
-            errors, warnings = _esa_errors(parsed(cells["spans"], where), where)
-            annotations.append(
-                Annotation(
-                    where=where,
-                    errors=errors,
-                    segment=cells["line"],
-                    document=document,
-                    system=cells["system"],
-                    rater=cells["annotator"],
-                    warnings=warnings,
-                    note=f"ESA score {score}" if score else None,
-                )
-            )
+            about = {"segment": cells["line"], "document": document}
+            about |= {"system": cells["system"], "rater": cells["annotator"]}
+            spans = parsed(cells["spans"], where)
+            annotations.append(_esa_annotation(where, spans, cells["score"] or None, about))
         return annotations
 
 
-def _esa_errors(data: Any, where: str) -> tuple[tuple[ErrorSpan, ...], tuple[str, ...]]:
-    """The errors of a segment, and a warning where the rater has left some of them undecided."""
+def _esa_annotation(where: str, data: Any, score: object, about: dict[str, Any]) -> Annotation:
+    """The errors in a segment, with a warning if the rater has left some of them undecided."""
     errors = []
     spans = objects_in(data, "the spans", where)
     for span in spans:
@@ -137,8 +133,13 @@ def _esa_errors(data: Any, where: str) -> tuple[tuple[ErrorSpan, ...], tuple[str
             first, last = offset(start, where), offset(end, where, inclusive_end=True)
             errors.append(error_span(where, severity=severity, start=first, end=last, category=category))
     undecided = sum(str(span.get("severity")).casefold() == "undecided" for span in spans)
-    warnings = (f"{where}: {undecided} spans are undecided; they weigh nothing",) if undecided else ()
-    return tuple(errors), warnings
+    return Annotation(
+        where=where,
+        errors=tuple(errors),
+        warnings=(f"{where}: {undecided} spans are undecided; they weigh nothing",) if undecided else (),
+        note=None if score is None else f"ESA score {score}",
+        **about,
+    )
 
 
 class Wmt25:
@@ -157,7 +158,8 @@ class Wmt25:
         segments_left: Counter[str] = Counter()
         owners: dict[str, tuple[str, str | None]] = {}
         for segment, _, _ in run.segments():
-            name, owner = segment.document or segment.id, (pair_name(segment), segment.document)
+            name = segment.document or segment.id
+            owner = (pair_name(segment), segment.document)
             if name in owners and (owners[name] != owner or segment.document is None):
                 raise OutputError(
                     f"{output}: segment {segment.id!r}: there is another document called {name!r}; give documents "

@@ -21,8 +21,8 @@ from mtagent.evaluators.confidence import FOLDER
 from mtagent.evaluators.knowledge import files_of_notes
 from mtagent.formats.files import lines_of, refuse_named_pipe, refuse_pipe, sha256, spooled_copies
 from mtagent.formats.glossary import read_terms, with_terms
-from mtagent.formats.lines import Lines, check_counts
 from mtagent.formats.ratings import Candidates, Material, chosen, side_by_side
+from mtagent.formats.segments import Lines, check_counts
 from mtagent.jobs.context import Placed, placed, with_context
 from mtagent.jobs.outputs import RatingOutput, refuse_overwriting, refuse_unwritable_texts, same_file
 from mtagent.records import Segment

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.annotations import COMET
 from mtagent.formats.exports import plain_name
-from mtagent.formats.files import lines_of, refuse_pipe
-from mtagent.formats.json_text import parsed, whole_file
+from mtagent.formats.files import lines_of, parsed, refuse_pipe, whole_file
 from mtagent.metrics.protocol import Metric
 from mtagent.records import UNIT_DIGITS, Score, Segment
 from mtagent.version import __version__

@@ -10,7 +10,7 @@ From the record to the decided text::
         run.log.append([(position, decision)], expected={position: version})   # DecidedElsewhere: another was first
         result = run.segment(position)                        # mtagent.chain.decided_text: .text .edits .findings
 
-Decisions are only ever added to a run's log (``mtagent.store.decision_log``), and what the machine did stays as it is.
+Decisions are only ever added to a run's log (``mtagent.store.runs``), and what the machine did stays as it is.
 A later decision about the same edit, or about the same segment as a whole, replaces the earlier one. ``undecided``
 takes it back. A decision that ``withdraws`` another restores what was decided before that one. Edits are counted from
 1 over all steps of a chain, as ``mtagent runs show`` counts them.

@@ -10,7 +10,7 @@ from mtagent.analysis import compare_tables
 from mtagent.analysis.compare import ComparedTexts, RunComparison
 from mtagent.analysis.staged_run import USAGE_COUNTS
 from mtagent.chain.fates import KINDS, UNPLACED, fate, final_fate
-from mtagent.formats.json_text import dumped
+from mtagent.formats.files import dumped
 from mtagent.formats.jsonl import details
 from mtagent.formats.ratings import FINAL, GIVEN
 from mtagent.records import Chain

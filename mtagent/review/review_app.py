@@ -23,8 +23,7 @@ from starlette.responses import JSONResponse, Response
 from mtagent.errors import ConfigError, DecidedElsewhere, MtagentError, NotStored
 from mtagent.llm.reading import whole_characters
 from mtagent.records.decisions import Decision, DecisionVerdict
-from mtagent.review.page_data import PlainData, gate_data, segment_data, status_data
-from mtagent.review.queue import ReviewQueue
+from mtagent.review.queue import PlainData, ReviewQueue, gate_data, segment_data, status_data
 from mtagent.store.store import open_existing
 from mtagent.web import FOREIGN_PAGE, field_problem, is_foreign, listening_socket, request_key, server_config
 

@@ -1,9 +1,8 @@
-"""The application: checks of every request, errors in the form of each interface, health and metrics."""
+"""The application: checks of every request, the service's own interface, errors, health, metrics, and the server."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import gc
 import json
 import logging
@@ -14,26 +13,29 @@ import sys
 import time
 import traceback
 from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
 from types import FrameType
-from typing import Any
+from typing import Annotated, Any
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mtagent.errors import ConfigError, MtagentError
-from mtagent.serve import deepl, improve, libretranslate
-from mtagent.serve.errors import ServiceError, error_response
-from mtagent.serve.service import REQUEST_ACCOUNT, RequestAccount, Service, logger
+from mtagent.records import Chain, Segment, Term
+from mtagent.serve import deepl, libretranslate
+from mtagent.serve.access import ServiceError, error_response
+from mtagent.serve.service import REQUEST_ACCOUNT, RequestAccount, Service, is_late, logger, with_matching_terms
+from mtagent.translators.tags import Markup
 from mtagent.version import __version__
-from mtagent.web import FOREIGN_PAGE, field_problem, is_foreign, request_key, server_config
+from mtagent.web import FOREIGN_PAGE, field_problem, is_foreign, server_config
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "[::1]")
 BODY_SECONDS = 30.0
@@ -41,6 +43,7 @@ BODY_SECONDS = 30.0
 _HOST_NAME = re.compile(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*|\[?[\da-fA-F:]*::?[\da-fA-F:.]*\]?")
 _ORIGIN = re.compile(r"\*|[a-z][a-z\d+.-]*://[^/\s?#]+")
 _ALWAYS = ("/healthz", "/metrics")
+_NDJSON = "application/x-ndjson"
 
 
 def make_app(
@@ -57,14 +60,14 @@ def make_app(
         if not _ORIGIN.fullmatch(origin):
             raise ConfigError(f"--allow-origin: expected an origin such as https://example.org, not {origin!r}")
 
-    @contextlib.asynccontextmanager
+    @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         async with service.opened():
             yield
 
     app = FastAPI(title="mtagent", version=__version__, lifespan=lifespan, docs_url=None, redoc_url=None)
-    for interface in (improve, libretranslate, deepl):
-        app.include_router(interface.router(service))
+    for make_router in (own_router, libretranslate.router, deepl.router):
+        app.include_router(make_router(service))
 
     @app.get("/healthz")
     async def health() -> JSONResponse:
@@ -74,7 +77,7 @@ def make_app(
 
     @app.get("/metrics")
     async def metrics(request: Request) -> Response:
-        service.admit(request_key(request))
+        service.admit(request)
         return Response(generate_latest(service.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
     @app.exception_handler(ServiceError)
@@ -252,6 +255,148 @@ class JsonLogFormatter(logging.Formatter):
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"
         entry = getattr(record, "entry", None) or {"message": record.getMessage()}
         return json.dumps({"time": moment, "level": record.levelname.lower(), **entry}, ensure_ascii=False)
+
+
+# -- the service's own interface
+
+
+class SegmentDetails(BaseModel):
+    """Details of a segment, or of all segments. ``terms`` maps source terms to their translations."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    source_lang: str | None = None
+    target_lang: str | None = None
+    document: str | None = None
+    domain: str | None = Field(default=None, max_length=200)
+    context: str | None = None
+    notes: str | None = None
+    terms: dict[str, str | None] | list[Term] = {}
+
+
+class ImproveSegment(SegmentDetails):
+    """A text, and its translation to improve, if it has one."""
+
+    id: str | None = None
+    source: str
+    translation: str | None = None
+    candidates: list[str] = Field(default=[], max_length=8)
+    reference: str | None = None
+
+
+class ImproveRequest(SegmentDetails):
+    """Segments, and details of all of them. After ``timeout`` seconds a text is returned as it is."""
+
+    segments: list[ImproveSegment]
+    instructions: str | None = None
+    markup: Markup | None = None
+    timeout: float | None = Field(default=None, gt=0)
+
+
+def own_router(service: Service) -> APIRouter:
+    """The routes of the service's own interface: it takes segments with details such as terms, and returns chains."""
+    routes = APIRouter(tags=["mtagent"])
+
+    @routes.post("/v1/improve", response_model=None)
+    async def improve(request: Request, body: ImproveRequest) -> Response:
+        """Improve segments. ``Accept: application/x-ndjson`` streams the chains, one per line, as they are done."""
+        service.admit(request)
+        account = REQUEST_ACCOUNT.get()
+        if body.markup:
+            account.markup = (body.markup, frozenset())
+        segments = _segments(service, body)
+        if _NDJSON in request.headers.get("accept", ""):
+            # After the first line the status can't change, so the budget is checked before it.
+            service.access.check_budget(account.key, sum(len(segment.source) for segment in segments))
+            return StreamingResponse(_lines(service, segments, body.timeout), media_type=_NDJSON)
+        with service.paid(segments):
+            chains = await service.agent.aimprove(segments, timeout=service.seconds(body.timeout))
+        for chain in chains:
+            service.count(chain)
+        return JSONResponse({"chains": [plain(chain) for chain in chains]}, headers=account.headers)
+
+    @routes.get("/v1/segments", response_model=None)
+    async def kept(
+        request: Request, source: str | None = None, limit: Annotated[int, Query(ge=1, le=1000)] = 100
+    ) -> Response:
+        """Return the newest texts of this key that the server stores (``--keep``), optionally with this ``source``."""
+        key = service.admit(request)
+        return JSONResponse({"segments": service.state.kept(key.name, source, limit)})
+
+    return routes
+
+
+async def _lines(service: Service, segments: list[Segment], timeout: float | None) -> AsyncIterator[str]:  # noqa: ASYNC109
+    try:
+        with service.paid(segments):
+            async with aclosing(service.agent.astream(segments, timeout=service.seconds(timeout))) as chains:
+                async for chain in chains:
+                    service.count(chain)
+                    yield json.dumps(plain(chain), ensure_ascii=False) + "\n"
+    except ServiceError as error:
+        yield json.dumps({"error": error.message}) + "\n"
+
+
+def plain(chain: Chain) -> dict[str, Any]:
+    """A chain as plain data. An error inside the service is reported by its kind only."""
+    data = chain.to_dict() | {"late": is_late(chain)}
+    for step in data["steps"]:
+        if step["verdict"] == "failed":
+            step["cause"].pop("detail", None)
+            step["reason"] = step["cause"].get("error") or step["cause"]["kind"]
+    return data
+
+
+def _segments(service: Service, body: ImproveRequest) -> list[Segment]:
+    """The segments of a request, each with the details of all segments. Raises :class:`ServiceError`."""
+    shared_terms = _terms(body.terms)
+    shared_notes = _joined(body.instructions, body.notes)
+    service.check_size([], [body.context, shared_notes], shared_terms)
+    segments: list[Segment] = []
+    texts: list[str] = []
+    for number, details in enumerate(body.segments, 1):
+        source_lang = details.source_lang or body.source_lang
+        target_lang = details.target_lang or body.target_lang
+        if not source_lang or not target_lang:
+            raise ServiceError(400, f"segments.{number - 1}: source_lang and target_lang are missing")
+        source_lang, target_lang = service.pair(source_lang, target_lang, details.source)
+        terms = _terms(details.terms)
+        service.check_size(
+            [details.source, details.translation or "", details.reference or "", *details.candidates],
+            [details.context, details.notes],
+            terms,
+        )
+        texts.append(details.source)
+        segment = Segment(
+            id=details.id or str(number),
+            source=details.source,
+            source_lang=source_lang,
+            target_lang=target_lang,
+            translation=details.translation,
+            candidates=tuple(details.candidates),
+            reference=details.reference,
+            document=details.document or body.document,
+            domain=details.domain or body.domain,
+            context=details.context or body.context,
+            notes=_joined(shared_notes, details.notes),
+        )
+        segments += with_matching_terms([segment], terms)
+    service.check_size(texts, [], [])
+    return with_matching_terms(segments, shared_terms)
+
+
+def _joined(*notes: str | None) -> str | None:
+    """The notes, one per line; ``None`` if all are empty."""
+    return "\n".join(note for note in notes if note) or None
+
+
+def _terms(terms: dict[str, str | None] | list[Term]) -> tuple[Term, ...]:
+    if isinstance(terms, list):
+        return tuple(terms)
+    try:
+        return tuple(Term(source=source, target=target) for source, target in terms.items())
+    except ValueError:
+        raise ServiceError(400, "terms: a source term is empty") from None
 
 
 # -- the server

@@ -14,12 +14,10 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from mtagent.errors import ConfigError
 from mtagent.records import Term
-from mtagent.serve.access import ApiKey
-from mtagent.serve.errors import ServiceError
+from mtagent.serve.access import ApiKey, ServiceError
 from mtagent.serve.service import REQUEST_ACCOUNT, Pair, Service, fields_of, read_fields
 from mtagent.serve.state import StoredGlossary
 from mtagent.text import languages
-from mtagent.web import request_key
 
 UNLIMITED = 1_000_000_000_000
 MOST_GLOSSARIES = 200
@@ -64,6 +62,11 @@ class GlossaryV2(Dictionary):
 
     name: str = Field(min_length=1, max_length=1000)
 
+    @property
+    def dictionaries(self) -> list[Dictionary]:
+        """The one of its language pair."""
+        return [self]
+
 
 class GlossaryV3(BaseModel):
     """A glossary for several language pairs; in a change, missing fields keep their values."""
@@ -84,7 +87,7 @@ def router(service: Service) -> APIRouter:
 def _add_translation(routes: APIRouter, service: Service) -> None:
     @routes.post("/v2/translate")
     async def translate(request: Request) -> JSONResponse:
-        key = service.admit(request_key(request))
+        key = service.admit(request)
         body = read_fields(DeepLTranslateRequest, await fields_of(request))
         terms: list[Term] = []
         for glossary_id in [body.glossary_id, *body.glossary_ids]:
@@ -99,10 +102,9 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
             account.markup = (body.tag_handling, frozenset(body.ignore_tags))
         instructions = [_FORMALITY.get(body.formality.removeprefix("prefer_"), ""), *body.custom_instructions]
         notes = "\n".join(instruction for instruction in instructions if instruction)
-        segments = service.segments(
+        chains = await service.translated(
             body.text, body.source_lang or "auto", body.target_lang, terms, context=body.context, notes=notes or None
         )
-        chains = await service.improved(segments)
         translations: list[dict[str, Any]] = []
         for chain in chains:
             source_lang = chain.segment.source_lang
@@ -116,7 +118,7 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
     @routes.get("/v2/languages")
     @routes.post("/v2/languages", include_in_schema=False)
     async def offered(request: Request) -> JSONResponse:
-        service.admit(request_key(request))
+        service.admit(request)
         kind = request.query_params.get("type")
         if kind is None and await request.body():  # the package sends a form, also with GET
             kind = (await fields_of(request)).get("type")
@@ -137,7 +139,7 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
     @routes.get("/v2/usage")
     @routes.post("/v2/usage", include_in_schema=False)
     async def usage(request: Request) -> JSONResponse:
-        key = service.admit(request_key(request))
+        key = service.admit(request)
         limit = UNLIMITED if key.characters is None else key.characters
         return JSONResponse({"character_count": service.state.spent_by(key.name).characters, "character_limit": limit})
 
@@ -148,42 +150,35 @@ def _add_glossaries(routes: APIRouter, service: Service) -> None:
 
     @routes.get("/v2/glossary-language-pairs")
     async def pairs(request: Request) -> JSONResponse:
-        service.admit(request_key(request))
-        bare = dict.fromkeys((_bare(source), _bare(target)) for source, target in service.offered())
+        service.admit(request)
+        bare = dict.fromkeys(_bare_pair(*pair) for pair in service.offered())
         return JSONResponse({"supported_languages": [_pair_of(pair) for pair in bare]})
 
     def add_version(version: str, plain: Callable[[StoredGlossary], dict[str, Any]]) -> None:
         @routes.post(f"/{version}/glossaries")
         async def create(request: Request) -> JSONResponse:
-            key, fields = service.admit(request_key(request)), await fields_of(request)
-            name: str | None
-            dictionaries: list[Dictionary]
-            if version == "v2":
-                glossary_v2 = read_fields(GlossaryV2, fields)
-                name, dictionaries = glossary_v2.name, [glossary_v2]
-            else:
-                glossary_v3 = read_fields(GlossaryV3, fields)
-                name, dictionaries = glossary_v3.name, glossary_v3.dictionaries
-            if not name or not dictionaries:
+            key, fields = service.admit(request), await fields_of(request)
+            glossary: GlossaryV2 | GlossaryV3
+            glossary = read_fields(GlossaryV2, fields) if version == "v2" else read_fields(GlossaryV3, fields)
+            if not glossary.name or not glossary.dictionaries:
                 raise ServiceError(400, "a glossary needs a name and entries")
             if len(state.glossaries(key.name)) >= MOST_GLOSSARIES:
                 raise ServiceError(400, f"this key has {MOST_GLOSSARIES} glossaries, the maximum; delete some")
-            entries = dict(_entries(dictionary) for dictionary in dictionaries)
-            return JSONResponse(plain(state.add_glossary(key.name, name, entries)), 201)
+            entries = dict(map(_entries, glossary.dictionaries))
+            return JSONResponse(plain(state.add_glossary(key.name, glossary.name, entries)), 201)
 
         @routes.get(f"/{version}/glossaries")
         async def list_all(request: Request) -> JSONResponse:
-            key = service.admit(request_key(request))
+            key = service.admit(request)
             return JSONResponse({"glossaries": [plain(glossary) for glossary in state.glossaries(key.name)]})
 
         @routes.get(f"/{version}/glossaries/{{number}}")
         async def describe(request: Request, number: str) -> JSONResponse:
-            key = service.admit(request_key(request))
-            return JSONResponse(plain(_glossary(service, key, number)))
+            return JSONResponse(plain(_glossary(service, service.admit(request), number)))
 
         @routes.delete(f"/{version}/glossaries/{{number}}")
         async def delete(request: Request, number: str) -> Response:
-            key = service.admit(request_key(request))
+            key = service.admit(request)
             if not state.delete_glossary(key.name, number):
                 raise _not_found()
             return Response(status_code=204)
@@ -198,14 +193,14 @@ def _add_dictionaries(routes: APIRouter, service: Service) -> None:
 
     @routes.get("/v2/glossaries/{number}/entries")
     async def entries(request: Request, number: str) -> PlainTextResponse:
-        glossary = _glossary(service, service.admit(request_key(request)), number)
+        glossary = _glossary(service, service.admit(request), number)
         text = "\n".join(_tsv(terms) for terms in glossary.dictionaries.values())
         return PlainTextResponse(text, media_type="text/tab-separated-values")
 
     @routes.get("/v3/glossaries/{number}/entries")
     async def entries_of(request: Request, number: str, source_lang: str, target_lang: str) -> JSONResponse:
-        glossary = _glossary(service, service.admit(request_key(request)), number)
-        pair = _bare(source_lang), _bare(target_lang)
+        glossary = _glossary(service, service.admit(request), number)
+        pair = _bare_pair(source_lang, target_lang)
         if pair not in glossary.dictionaries:
             raise _not_found()
         entry = _pair_of(pair) | {"entries": _tsv(glossary.dictionaries[pair]), "entries_format": "tsv"}
@@ -213,7 +208,7 @@ def _add_dictionaries(routes: APIRouter, service: Service) -> None:
 
     @routes.patch("/v3/glossaries/{number}")
     async def change(request: Request, number: str) -> JSONResponse:
-        key = service.admit(request_key(request))
+        key = service.admit(request)
         glossary = _glossary(service, key, number)
         changes = read_fields(GlossaryV3, await fields_of(request))
         dictionaries = dict(glossary.dictionaries)
@@ -226,7 +221,7 @@ def _add_dictionaries(routes: APIRouter, service: Service) -> None:
 
     @routes.put("/v3/glossaries/{number}/dictionaries")
     async def put(request: Request, number: str) -> JSONResponse:
-        key = service.admit(request_key(request))
+        key = service.admit(request)
         glossary = _glossary(service, key, number)
         pair, terms = _entries(read_fields(Dictionary, await fields_of(request)))
         state.put_glossary(key.name, replace(glossary, dictionaries=glossary.dictionaries | {pair: terms}))
@@ -234,10 +229,10 @@ def _add_dictionaries(routes: APIRouter, service: Service) -> None:
 
     @routes.delete("/v3/glossaries/{number}/dictionaries")
     async def delete_one(request: Request, number: str, source_lang: str, target_lang: str) -> Response:
-        key = service.admit(request_key(request))
+        key = service.admit(request)
         glossary = _glossary(service, key, number)
         dictionaries = dict(glossary.dictionaries)
-        if dictionaries.pop((_bare(source_lang), _bare(target_lang)), None) is None:
+        if dictionaries.pop(_bare_pair(source_lang, target_lang), None) is None:
             raise _not_found()
         state.put_glossary(key.name, replace(glossary, dictionaries=dictionaries))
         return Response(status_code=204)
@@ -256,7 +251,7 @@ def _glossary(service: Service, key: ApiKey, number: str) -> StoredGlossary:
 
 
 def _terms_for(glossary: StoredGlossary, pair: Pair) -> list[Term]:
-    terms = glossary.dictionaries.get((_bare(pair[0]), _bare(pair[1])))
+    terms = glossary.dictionaries.get(_bare_pair(*pair))
     if terms is None:
         raise ServiceError(400, "the glossary has no entries for these languages")
     return [Term(source=source, target=target) for source, target in terms.items()]
@@ -268,6 +263,10 @@ def _bare(code: str) -> str:
         return languages.normalise(code).partition("-")[0]
     except ConfigError as error:
         raise ServiceError(400, str(error)) from None
+
+
+def _bare_pair(source_lang: str, target_lang: str) -> Pair:
+    return _bare(source_lang), _bare(target_lang)
 
 
 def _entries(dictionary: Dictionary) -> tuple[Pair, dict[str, str]]:
@@ -291,7 +290,7 @@ def _entries(dictionary: Dictionary) -> tuple[Pair, dict[str, str]]:
         raise ServiceError(400, f"entries: {error}") from None
     if not terms:
         raise ServiceError(400, "the glossary has no entries")
-    return (_bare(dictionary.source_lang), _bare(dictionary.target_lang)), terms
+    return _bare_pair(dictionary.source_lang, dictionary.target_lang), terms
 
 
 def _tsv(terms: dict[str, str]) -> str:

@@ -8,10 +8,9 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel
 from starlette.responses import JSONResponse
 
-from mtagent.serve.errors import ServiceError
+from mtagent.serve.access import ServiceError
 from mtagent.serve.service import REQUEST_ACCOUNT, Service, fields_of, read_fields
 from mtagent.text import languages
-from mtagent.web import request_key
 
 
 class LibreTranslateRequest(BaseModel):
@@ -36,7 +35,7 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
     @routes.post("/translate", openapi_extra=_body_of(LibreTranslateRequest))
     async def translate(request: Request) -> JSONResponse:
         fields = await fields_of(request)
-        service.admit(_key(fields, request))
+        service.admit(request, fields.get("api_key"))
         for name in ("q", "source", "target"):
             if not fields.get(name):
                 raise ServiceError(400, f"Invalid request: missing {name} parameter")
@@ -46,7 +45,7 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
         account = REQUEST_ACCOUNT.get()
         if body.format == "html":
             account.markup = ("html", frozenset())
-        chains = await service.improved(service.segments(texts, body.source, body.target))
+        chains = await service.translated(texts, body.source, body.target)
         translations = [chain.text for chain in chains]
         answer: dict[str, object] = {"translatedText": translations[0] if has_one_text else translations}
         if body.source == "auto":
@@ -57,7 +56,7 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
     @routes.post("/detect")
     async def detect(request: Request) -> JSONResponse:
         fields = await fields_of(request)
-        service.admit(_key(fields, request))
+        service.admit(request, fields.get("api_key"))
         text = fields.get("q")
         if not isinstance(text, str) or not text:
             raise ServiceError(400, "Invalid request: missing q parameter")
@@ -98,12 +97,6 @@ def _add_description(routes: APIRouter, service: Service) -> None:
                 "supportedFilesFormat": [],
             }
         )
-
-
-def _key(fields: dict[str, object], request: Request) -> str | None:
-    """The key in the field ``api_key``, else in the header."""
-    key = fields.get("api_key")
-    return key if isinstance(key, str) else request_key(request)
 
 
 def _detected(service: Service, text: str, code: str) -> dict[str, object]:

@@ -23,13 +23,12 @@ from mtagent.jobs.agent import Agent
 from mtagent.llm.gathering import finished
 from mtagent.llm.reading import whole_characters
 from mtagent.records import Chain, ErrorCause, Segment, Step, Term, Usage
-from mtagent.serve.access import ANYBODY, Access, ApiKey
-from mtagent.serve.errors import QuotaExceeded, ServiceError
+from mtagent.serve.access import ANYBODY, Access, ApiKey, QuotaExceeded, ServiceError
 from mtagent.serve.state import Keep, State
 from mtagent.text import identification, languages
 from mtagent.translators import aclose, wrap
 from mtagent.translators.tags import BetweenTags, Markup
-from mtagent.web import field_problem
+from mtagent.web import field_problem, request_key
 
 logger = logging.getLogger("mtagent.serve")
 Pair = tuple[str, str]
@@ -199,9 +198,12 @@ class Service:
 
     # -- requests
 
-    def admit(self, secret: str | None) -> ApiKey:
-        """Find the key that belongs to ``secret``, and count the request. Raises :class:`ServiceError`."""
-        key = self.access.admit(secret)
+    def admit(self, request: Request, secret: object = None) -> ApiKey:
+        """Find the key with this ``secret``, else with the one in the header, and count the request.
+
+        Raises :class:`ServiceError`.
+        """
+        key = self.access.admit(secret if isinstance(secret, str) else request_key(request))
         REQUEST_ACCOUNT.get().key = key
         return key
 
@@ -249,18 +251,6 @@ class Service:
     def offered(self) -> tuple[Pair, ...]:
         """The pairs to list: the operator's, else all pairs of the most translated languages."""
         return self.pairs or tuple(permutations(_OFFERED_BY_DEFAULT, 2))
-
-    def segments(
-        self, texts: Sequence[str], source: str, target: str, terms: Sequence[Term] = (), **about: Any
-    ) -> list[Segment]:
-        """Make segments of ``texts``, within the limits. Raises :class:`ServiceError`."""
-        self.check_size(texts, (about.get("context"), about.get("notes")), terms)
-        segments = []
-        for number, text in enumerate(texts, 1):
-            source_lang, target_lang = self.pair(source, target, text)
-            segment = Segment(id=str(number), source=text, source_lang=source_lang, target_lang=target_lang, **about)
-            segments.append(segment)
-        return with_matching_terms(segments, terms)
 
     def check_size(self, texts: Sequence[str], context: Sequence[str | None], terms: Sequence[Term]) -> None:
         """Raise :class:`ServiceError` for more or longer texts than the operator allows, or invalid ones.
@@ -313,8 +303,20 @@ class Service:
         """How long a text may take: the client's ``timeout``, within the operator's limits."""
         return min(timeout or self.limits.longest, self.limits.deadline or self.limits.longest)
 
-    async def improved(self, segments: Sequence[Segment]) -> list[Chain]:
-        """Translate and improve ``segments``; every chain has a text. Raises :class:`ServiceError`."""
+    async def translated(
+        self, texts: Sequence[str], source: str, target: str, terms: Sequence[Term] = (), **about: str | None
+    ) -> list[Chain]:
+        """Translate and improve ``texts``, within the limits; every chain has a text. Raises :class:`ServiceError`.
+
+        ``about`` are the fields ``context`` and ``notes`` of all segments.
+        """
+        self.check_size(texts, tuple(about.values()), terms)
+        segments = []
+        for number, text in enumerate(texts, 1):
+            source_lang, target_lang = self.pair(source, target, text)
+            pair = {"source_lang": source_lang, "target_lang": target_lang}
+            segments.append(Segment.model_validate({"id": str(number), "source": text, **pair, **about}))
+        segments = with_matching_terms(segments, terms)
         if not self._translates:
             raise ServiceError(400, "this server does not translate; send translations to /v1/improve")
         with self.paid(segments):
