@@ -107,8 +107,9 @@ class CallableTranslator:
             takes_list = _wants_list(parameters)
         self._takes_list = takes_list
         if languages and len(languages) != 2:
-            way_out = "name the parameters of the source and of the target language, or ()"
-            raise ConfigError(f"languages={languages!r}: {way_out}")
+            raise ConfigError(
+                f"languages={languages!r}: name the parameters of the source and of the target language, or ()"
+            )
         if languages is None:
             self._languages = _languages_of(parameters, self.name)
         else:
