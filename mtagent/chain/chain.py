@@ -23,12 +23,18 @@ from mtagent.chain.gate import Gate, GateDecision, OpenGate, PanelGate, Threshol
 from mtagent.chain.guards import Damage, listed, names
 from mtagent.chain.proofread import Proofreader
 from mtagent.errors import FATAL, ConfigError, OffScript, UnusableTranslation, calls_of
-from mtagent.evaluators.protocol import Evaluator, checked_evaluator, counts_calls, signature_of, suggests_edits
+from mtagent.evaluators.protocol import (
+    Evaluator,
+    asks_no_model,
+    checked_evaluator,
+    counts_calls,
+    signature_of,
+    suggests_edits,
+)
 from mtagent.evaluators.rating import rating_by
 from mtagent.evaluators.rules import Rules
 from mtagent.llm import prompts
-from mtagent.llm.gathering import finished
-from mtagent.llm.turns import turn
+from mtagent.llm.gathering import finished, turn
 from mtagent.records import (
     Call,
     Cause,
@@ -668,7 +674,7 @@ class _SegmentWork:
         The gate never gets a rating that edits were made from, nor one with other hints: the text is rated again.
         """
         is_judge = role not in ("triage", "editor")
-        if getattr(evaluator, "calls", None) == (0, 0):  # an evaluator without a model, as the rules, sees all terms
+        if asks_no_model(evaluator):  # such an evaluator sees all terms
             segment = self.segment
         elif is_judge and counts_calls(evaluator):
             segment = self._judged

@@ -104,6 +104,11 @@ def counts_calls(evaluator: object) -> bool:
     return bool(most_calls > 0)
 
 
+def asks_no_model(evaluator: object) -> bool:
+    """Whether ``evaluator`` is known to ask no model, as the rules."""
+    return getattr(evaluator, "calls", None) == (0, 0)
+
+
 def suggests_edits(evaluator: Evaluator) -> bool:
     """Whether ``evaluator`` itself suggests every edit, so that a span without a suggestion stays as it is."""
     return bool(getattr(evaluator, "suggests", False))

@@ -18,7 +18,7 @@ from mtagent.chain.gate import Gate, OpenGate, refuse_open
 from mtagent.config import Config, parse_spec
 from mtagent.errors import ConfigError
 from mtagent.evaluators.confidence import FOLDER
-from mtagent.evaluators.knowledge import files_of_notes
+from mtagent.evaluators.search import files_of_notes
 from mtagent.formats.files import lines_of, refuse_named_pipe, refuse_pipe, sha256, spooled_copies
 from mtagent.formats.glossary import read_terms, with_terms
 from mtagent.formats.ratings import Candidates, Material, chosen, side_by_side
