@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mtagent import Agent
 from mtagent.chain.decided_run import DecidedRun
-from mtagent.jobs.decision_table import export_decisions, import_decisions, read_decisions
+from mtagent.jobs.decisions import export_decisions, import_decisions, read_decisions
 from mtagent.records import Chain, Edit, ErrorSpan, PlainCause, Rating, Segment, Step
 from mtagent.records.decisions import Decision, latest
 from mtagent.review.queue import ReviewQueue

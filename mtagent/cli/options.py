@@ -484,6 +484,16 @@ def with_options(*groups: list[Callable[[F], F]]) -> Callable[[F], F]:
     return add
 
 
+def names_in(values: Iterable[str]) -> tuple[str, ...]:
+    """Split ``values`` at commas and return each name once, in order."""
+    names: dict[str, None] = {}
+    for value in values:
+        for name in value.split(","):
+            if name.strip():
+                names[name.strip()] = None
+    return tuple(names)
+
+
 def read_config(options: dict[str, Any]) -> Config:
     """Make the configuration from ``options``, and remove from ``options`` those that belong to it.
 
