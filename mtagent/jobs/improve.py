@@ -15,6 +15,7 @@ from mtagent.chain.decided_run import DecidedRun
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details
+from mtagent.jobs.context import Placed
 from mtagent.jobs.inputs import Files, OpenFiles
 from mtagent.jobs.parts import OwnParts, assembled, effective, installed, settings_for_results
 from mtagent.jobs.pool import Outcome
@@ -52,13 +53,18 @@ async def improve_file(
         with Store(config.store or default_path()) as store:
             models = RunModels(config, store)
             async with assembled(config, own, wrap_llm=models.wrap, translates=contents.untranslated) as plan:
+
+                async def work(run: Run, position: int, place: Placed) -> Chain:
+                    segment = place.in_context(lambda neighbour, _: run.text_at(neighbour))
+                    return await improve(segment, plan)
+
                 job = Job(
                     command=command,
                     settings=settings,
                     inputs=inputs.hashes(),
                     total=contents.total,
                     items=inputs.placed(),
-                    work=lambda run, position, place: improve(place.in_context(lambda at, _: run.text_at(at)), plan),
+                    work=work,
                     lane=(lambda place: place.document) if config.context else None,
                     save=Run.save,
                     outcome=outcome_of_chain,
