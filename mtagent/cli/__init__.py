@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from mtagent.cli.terminal import guard_the_rest, say, show_misuse
+from mtagent.cli.terminal import guard_the_rest, say, show_misuse, use_plain_words
 from mtagent.errors import BudgetSpent, MtagentError, ServerPaused, UntrustedSettings
 from mtagent.version import __version__
 
@@ -84,6 +84,7 @@ class LazyGroup(click.Group):
         with ended_at_once():
             command = getattr(import_module(module), name or "command")
         assert isinstance(command, click.Command)
+        use_plain_words(command)
         return command
 
     def resolve_command(
@@ -112,8 +113,9 @@ def cli() -> None:
     """Improve machine translation: Translate, Postedit, Proofread.
 
     Every change is checked and kept only if the text doesn't get worse. Texts go to standard output or -o, everything
-    else to standard error. Exit codes: 0 all done, 1 an error, 2 wrong usage, 3 some segments failed and kept their
-    last accepted text, 4 the budget is spent, 5 the server asked to retry later.
+    else to standard error. Exit codes: 0 all done, 1 an error or a wrong value, 2 options that are unknown, missing or
+    cannot be combined, 3 some segments failed and kept their last accepted text, 4 the budget is spent, 5 the server
+    asked to retry later.
     """
     from mtagent.formats.files import remove_stale
 
@@ -141,8 +143,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> None:
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as error:
-        show_misuse(error)
-        sys.exit(error.exit_code)
+        sys.exit(show_misuse(error))
     except MtagentError as error:
         say(f"mtagent: {error}")
         if isinstance(error, UntrustedSettings):

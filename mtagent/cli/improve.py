@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection, Iterator
 from typing import Any, Literal
 
 import click
@@ -21,6 +22,7 @@ from mtagent.cli.options import (
     TRANSLATION_OPTION,
     command,
     option,
+    options_on_command_line,
     read_config,
     read_files,
     with_options,
@@ -95,12 +97,32 @@ def offline(config: Config) -> str:
     )
 
 
+def idle_options(config: Config, given: Collection[str]) -> Iterator[str]:
+    """A warning for each of the options ``given`` that has no effect, because no model or no judge is used."""
+    names_own_model = any("model=" in spec or "base-url=" in spec for spec in (config.evaluator or "", *config.judges))
+    for name in ("--budget", "--token-budget"):
+        if name in given and config.offline and not names_own_model:
+            yield f"mtagent: {name} has no effect, because no model is set: set OPENAI_API_KEY, --base-url or --llm"
+    idle_names = [name for name in ("--margin", "--samples") if name in given]
+    gate = effective(config, OwnParts()).gate if idle_names else None
+    for name in idle_names:
+        if gate in ("none", "guards"):
+            yield (
+                f"mtagent: {name} has no effect, because the gate {gate} uses no judge: set OPENAI_API_KEY, --base-url "
+                "or --llm, or name a judge with --judge"
+            )
+
+
 def _improve(command: str, options: dict[str, Any]) -> None:
     """Improve the files in ``options``, show the progress, and exit with 3 if segments failed."""
     dry_run, verbose, quiet = (options.pop(name) for name in ("dry_run", "verbose", "quiet"))
+    given_options = options_on_command_line(options.keys())
     files, config = read_files(options), read_config(options)
     if config.offline and config.evaluator is None and not config.judges and not quiet:
         say(offline(config))
+    if not quiet:
+        for warning in idle_options(config, given_options):
+            say(warning)
     if dry_run:
         with notices(quiet):
             _print_prompts(config, files)

@@ -24,7 +24,7 @@ from mtagent.analysis.meta_eval import (
 )
 from mtagent.analysis.mtme_folder import write_folder
 from mtagent.analysis.permutation import PERMUTATIONS, Unit
-from mtagent.cli.options import FILE, STORE_OPTION, F, names_in, store_path, with_options
+from mtagent.cli.options import FILE, STORE_OPTION, F, name_list, store_path, with_options
 from mtagent.cli.rate import SeveralFiles
 from mtagent.cli.terminal import display, say
 from mtagent.jobs.export import Target
@@ -55,10 +55,7 @@ _SCORE_OPTIONS = [
         help="People's scores: a file (NAME: its column), a column of the scores, or NAME in the folder.",
     ),
     click.option("-l", "--lp", metavar="LP", help="Use this language pair only, such as en-de."),
-    click.option(
-        "--item", multiple=True, metavar="COLUMN,…",
-        help="Columns that identify a segment.  [default: id, segment, seg]",
-    ),
+    name_list("--item", metavar="COLUMN,…", help="Columns that identify a segment.  [default: id, segment, seg]"),
     *STORE_OPTION,
 ]  # fmt: skip
 
@@ -79,20 +76,7 @@ def inputs_of(options: Mapping[str, Any], **more: Any) -> Inputs:
     """The inputs given by the options of :func:`score_inputs`; ``more`` are other fields of :class:`Inputs`."""
     fields = {name: options[name] for name in ("human", "files", "runs", "folder", "lp")}
     fields["store"] = store_path(options["store"])
-    return Inputs(**fields, item=names_in(options["item"]), **more)
-
-
-def _name_list(*names: str, choices: Sequence[str] = (), help: str) -> Callable[[F], F]:  # noqa: A002 click's own name
-    """An option with several values, by commas or by repeating it; without ``choices`` any value is valid."""
-
-    def callback(_: click.Context, option: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
-        chosen = names_in(values)
-        for name in chosen:
-            if choices and name not in choices:
-                raise click.UsageError(f"{option.opts[0]} {name}: expected one of {', '.join(choices)}")
-        return chosen
-
-    return click.option(*names, multiple=True, callback=callback, metavar="|".join(choices) or "NAME,…", help=help)
+    return Inputs(**fields, item=options["item"], **more)
 
 
 @click.command(
@@ -103,15 +87,15 @@ def _name_list(*names: str, choices: Sequence[str] = (), help: str) -> Callable[
     "--system-scores", type=FILE, metavar="FILE.tsv",
     help="File of scores of whole systems, for metrics such as BLEU whose system score isn't a mean.",
 )  # fmt: skip
-@_name_list("--metrics", help="Use these evaluators only.")
-@_name_list("--lower", help="Evaluators whose lower scores are better.")
-@_name_list("--drop-systems", "drop", help="Leave out these systems.")
+@name_list("--metrics", help="Use these evaluators only.")
+@name_list("--lower", help="Evaluators whose lower scores are better.")
+@name_list("--drop-systems", "drop", help="Leave out these systems.")
 @click.option(
     "--missing", type=click.Choice(["refuse", "leave-out"]), default="refuse", show_default=True,
     help="What to do with translations that lack one of the scores.",
 )  # fmt: skip
-@_name_list("--level", "levels", choices=_LEVELS, help="Levels to compare.  [default: all that the scores allow]")
-@_name_list(
+@name_list("--level", "levels", choices=_LEVELS, help="Levels to compare.  [default: all that the scores allow]")
+@name_list(
     "--average", "averaging", choices=get_args(Averaging),
     help="How to average correlations at the level of segments; repeatable.  [default: none,item]",
 )  # fmt: skip
@@ -119,8 +103,8 @@ def _name_list(*names: str, choices: Sequence[str] = (), help: str) -> Callable[
     "--distance", type=click.Choice(["plain", "minmax"]),
     help="Add MAE and MSE; minmax: scale both scores to 0–1 first.",
 )  # fmt: skip
-@_name_list("--by", choices=(*GROUPINGS, *SPAN_GROUPINGS), help="Also compare groups of segments or error spans.")
-@_name_list(
+@name_list("--by", choices=(*GROUPINGS, *SPAN_GROUPINGS), help="Also compare groups of segments or error spans.")
+@name_list(
     "--test", "tests", choices=TESTED,
     help="Statistics for permutation tests between evaluators, and ranks; acc tests systems.",
 )  # fmt: skip

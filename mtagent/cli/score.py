@@ -15,8 +15,8 @@ from mtagent.cli.options import (
     METRIC_OPTIONS,
     RUN_OPTIONS,
     WIDTH_OPTION,
+    name_list,
     named_translation,
-    names_in,
     print_licences,
     read_config,
     with_options,
@@ -116,14 +116,7 @@ class SeveralFilesAndMetrics(SeveralFiles):
 )  # fmt: skip
 @click.option("-r", "--reference", type=FILE, help="File of reference translations, line-aligned.")
 @click.option("--run", "run", metavar="RUN", help="Stored run whose texts after each stage are scored.")
-@click.option(
-    "--systems",
-    "--stages",
-    "systems",
-    multiple=True,
-    metavar="NAME,…",
-    help="Score these systems, or stages of the run, only.",
-)
+@name_list("--systems", "--stages", "systems", help="Score these systems, or stages of the run, only.")
 @click.option("--input-format", metavar="NAME", help="Format of the source file, if its name doesn't show it.")
 @with_options(LANGUAGE_OPTIONS)
 @with_options(METRIC_OPTIONS)
@@ -159,9 +152,7 @@ def score(**options: Any) -> None:
         if superfluous:
             raise click.UsageError(f"--run already defines the texts and languages; leave out {', '.join(superfluous)}")
     form, width, by_sentence = (options.pop(name) for name in ("format_name", "width", "sentence_level"))
-    scoring = read_score_options(
-        options, edits_from=options.pop("edits_from"), systems=names_in(options.pop("systems"))
-    )
+    scoring = read_score_options(options, edits_from=options.pop("edits_from"), systems=options.pop("systems"))
     if by_sentence and (scoring.resampling or form not in _BY_SENTENCE):
         raise click.UsageError("--sentence-level prints text or json, and cannot be combined with tests or intervals")
     run, reference = options.pop("run"), options.pop("reference")
@@ -199,7 +190,7 @@ def score(**options: Any) -> None:
     metavar="METRIC",
     help="Metric that decides whether a text got better or worse.  [default: chrF2, else the first]",
 )
-@click.option("--by", multiple=True, metavar="|".join(GROUPINGS), help="Also score groups of segments; repeatable.")
+@name_list("--by", choices=GROUPINGS, help="Also score groups of segments; repeatable.")
 @click.option("--shared", is_flag=True, help="Compare only the segments that all runs have.")
 @click.option("--prices", type=FILE, metavar="FILE.toml", help="File of your own prices, to recompute the dollars.")
 @click.option(
@@ -221,10 +212,7 @@ def compare(**options: Any) -> None:
     row for each other system (--baseline). Differences are to the row before. docs/reference/scores.md explains the
     columns.
     """
-    form, width, groupings = options.pop("form"), options.pop("width"), names_in(options.pop("by"))
-    for name in groupings:
-        if name not in GROUPINGS:
-            raise click.UsageError(f"--by {name}: expected one of {', '.join(GROUPINGS)}")
+    form, width, groupings = options.pop("form"), options.pop("width"), options.pop("by")
     comparison = compare_runs(
         options.pop("runs"),
         scoring=read_score_options(options),
