@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mtagent.cli.gate_run import JUDGING_OPTIONS, calibrate_run, deliver, is_chain_run, refuse_judging_options
+from mtagent.cli.meta_eval import SeveralScores, inputs_of, score_inputs
 from mtagent.cli.options import FILE, SPEC, F, with_options
-from mtagent.cli.score_inputs import SeveralScores, inputs_of, score_inputs
 from mtagent.cli.terminal import display, say
 
 if TYPE_CHECKING:

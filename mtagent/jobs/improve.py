@@ -13,14 +13,16 @@ from mtagent.chain.decided_run import DecidedRun
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details
+from mtagent.jobs.context import Placed
 from mtagent.jobs.inputs import Files, OpenFiles
 from mtagent.jobs.parts import OwnParts, assembled, effective, installed, settings_for_results
 from mtagent.jobs.pool import Outcome
 from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
-from mtagent.records import Chain
+from mtagent.records import Chain, Segment
 from mtagent.store.runs import Run, RunSummary
 from mtagent.store.store import Store, default_path
-from mtagent.text import languages
+from mtagent.text import languages, scripts
+from mtagent.text.identification import other_language
 
 logger = logging.getLogger(__name__)
 
@@ -44,19 +46,27 @@ async def improve_file(
     with files.opened(config, writes=True) as inputs:
         config = inputs.config
         contents = _contents(inputs, translates="translate" in (decided.stages or ()))
+        if contents.swapped:
+            pair, *_ = contents.pairs
+            logger.warning("%s: the languages of %s seem to be swapped; check -l", inputs.files.source, pair)
         if contents.has_candidates:
             inputs.refuse_idle_candidates(decided, own.gate)
             settings["stages"] = list(decided.stages or ())
         with Store(config.store or default_path()) as store:
             models = RunModels(config, store)
             async with assembled(config, own, wrap_llm=models.wrap, translates=contents.untranslated) as plan:
+
+                async def work(run: Run, position: int, place: Placed) -> Chain:
+                    segment = place.in_context(lambda neighbour, _: run.text_at(neighbour))
+                    return await improve(segment, plan)
+
                 job = Job(
                     command=command,
                     settings=settings,
                     inputs=inputs.hashes(),
                     total=contents.total,
                     items=inputs.placed(),
-                    work=lambda run, position, place: improve(place.in_context(lambda at, _: run.text_at(at)), plan),
+                    work=work,
                     lane=(lambda place: place.document) if config.context else None,
                     save=Run.save,
                     outcome=outcome_of_chain,
@@ -96,12 +106,14 @@ class _Contents(NamedTuple):
     """Whether any segment has candidates."""
     pairs: tuple[str, ...]
     """The language pairs."""
+    swapped: bool
+    """Whether most texts are certainly in each other's language."""
     domains: tuple[str, ...]
 
 
 def _contents(inputs: OpenFiles, *, translates: bool) -> _Contents:
     """Read the whole input once, so that a defect in its last line is found before anything is paid for."""
-    total = with_words = workable = 0
+    total = with_words = workable = swapped = 0
     has_candidates = False
     pairs, domains = dict[str, None](), dict[str, None]()
     for place in inputs.placed():
@@ -109,6 +121,8 @@ def _contents(inputs: OpenFiles, *, translates: bool) -> _Contents:
         total += 1
         has_candidates = has_candidates or any(segment.candidates)
         pairs[languages.pair_of(segment.source_lang, segment.target_lang)] = None
+        if total <= _LANGUAGE_SAMPLE:
+            swapped += _is_swapped(segment)
         if segment.domain:
             domains[segment.domain] = None
         if segment.source.strip():
@@ -122,4 +136,20 @@ def _contents(inputs: OpenFiles, *, translates: bool) -> _Contents:
             "give a translation, or set OPENAI_API_KEY, base_url, llm=local or translator, so that the stage translate "
             "makes one"
         )
-    return _Contents(total, workable < with_words, has_candidates, tuple(pairs), tuple(domains))
+    are_swapped = swapped > min(total, _LANGUAGE_SAMPLE) / 2
+    return _Contents(total, workable < with_words, has_candidates, tuple(pairs), are_swapped, tuple(domains))
+
+
+_LANGUAGE_SAMPLE = 50
+"""How many segments are checked for swapped languages."""
+
+
+def _is_swapped(segment: Segment) -> bool:
+    """Whether the source is certainly in the target language, and a translation in the source language."""
+    source_lang, target_lang = segment.source_lang, segment.target_lang
+    as_declared = segment.model_copy(update={"target_lang": source_lang, "source_lang": target_lang})
+    if other_language(as_declared, segment.source) != scripts.language_of(target_lang):
+        return False
+    if segment.translation is None:
+        return True
+    return other_language(segment, segment.translation) == scripts.language_of(source_lang)
