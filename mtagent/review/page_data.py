@@ -8,7 +8,7 @@ from typing import Any
 
 from mtagent.chain.decided_text import Decided
 from mtagent.errors import ConfigError, InputError
-from mtagent.learning.calibration import expected_lead
+from mtagent.learning.calibrate import expected_lead
 from mtagent.learning.runs import decided_edits
 from mtagent.records import ErrorSpan, Step, guards_of
 from mtagent.records.decisions import Decision, fingerprint
