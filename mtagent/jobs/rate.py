@@ -13,7 +13,14 @@ from typing import Any, NamedTuple
 from mtagent.chain.decided_run import DecidedRun
 from mtagent.config import Config, ModelSettings
 from mtagent.errors import ConfigError, calls_of
-from mtagent.evaluators.protocol import Evaluator, RatesSystems, RatesTogether, asks_no_model, rates_together, signature_of
+from mtagent.evaluators.protocol import (
+    Evaluator,
+    RatesSystems,
+    RatesTogether,
+    asks_no_model,
+    rates_together,
+    signature_of,
+)
 from mtagent.evaluators.rating import checked_rating, rating_by, ratings_by, with_absent_spans_noted
 from mtagent.formats.glossary import with_terms
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
