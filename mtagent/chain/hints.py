@@ -24,8 +24,8 @@ from mtagent.records import Segment
 from mtagent.text.doubling import doubled_words
 from mtagent.text.names import capitalised, stands_in
 from mtagent.text.omission import losses, quoted
-from mtagent.text.phrases import AT_LEAST, AT_MOST, NEGATIONS, Phrases
 from mtagent.text.sentence_pairs import Pair, pairs
+from mtagent.text.word_lists import AT_LEAST, AT_MOST, NEGATIONS, Phrases
 
 MOST = 5
 """Hints for one decision. More would draw the judge away from the rest of the text."""
