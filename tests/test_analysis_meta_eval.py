@@ -606,7 +606,7 @@ def typed(page: str) -> list[tuple[str, str]]:
 
 def test_the_transcripts_on_the_page_are_true(shell: Shell) -> None:
     transcripts = typed(PAGE)
-    assert len(transcripts) == 7
+    assert len(transcripts) == 5
     for command, output in transcripts:
         if command.startswith("cat "):
             shell.write(command.split()[1], *output.splitlines())
