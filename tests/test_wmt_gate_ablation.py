@@ -218,11 +218,9 @@ def test_judges_that_see_what_people_see_beat_both_and_two_see_more_than_one(sma
 
 
 @pytest.mark.data
+@pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "name",
-    ["ment", pytest.param("wmt23", marks=pytest.mark.slow), pytest.param("wmt25", marks=pytest.mark.slow), "people"],
-)
+@pytest.mark.parametrize("name", ["ment", "wmt23", "wmt25", "people"])
 def test_the_page_and_its_plots_are_those_of_the_data(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
