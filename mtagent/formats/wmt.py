@@ -104,23 +104,39 @@ class Esa:
         annotations = []
         if first.strip().startswith("{"):
             for number, values in parsed_lines(path):
-                where = f"{path}:{number}"
-                about = fields_of(values, where, **_ESA_NAMES)
-                annotations.append(_esa_annotation(where, values.get("esa_spans"), values.get("esa_score"), about))
+                where, score = f"{path}:{number}", values.get("esa_score")
+                errors, warnings = _esa_errors(values.get("esa_spans"), where)
+                annotation = Annotation(
+                    where=where,
+                    errors=errors,
+                    warnings=warnings,
+                    note=None if score is None else f"ESA score {score}",
+                    **fields_of(values, where, **_ESA_NAMES),
+                )
+                annotations.append(annotation)
             return annotations
         for where, cells in open_table(path, ",", quoted=True, columns=self.columns).records():
-            document = cells["document"]
+            score, document = cells["score"], cells["document"]
             if cells["type"] == "BAD" or document.endswith(("#bad", "#dup", "#incomplete")) or "-tutorial" in document:
                 continue  # a control item
-            about = {"segment": cells["line"], "document": document}
-            about |= {"system": cells["system"], "rater": cells["annotator"]}
-            spans = parsed(cells["spans"], where)
-            annotations.append(_esa_annotation(where, spans, cells["score"] or None, about))
+            errors, warnings = _esa_errors(parsed(cells["spans"], where), where)
+            annotations.append(
+                Annotation(
+                    where=where,
+                    errors=errors,
+                    segment=cells["line"],
+                    document=document,
+                    system=cells["system"],
+                    rater=cells["annotator"],
+                    warnings=warnings,
+                    note=f"ESA score {score}" if score else None,
+                )
+            )
         return annotations
 
 
-def _esa_annotation(where: str, data: Any, score: object, about: dict[str, Any]) -> Annotation:
-    """The errors in a segment, with a warning if the rater has left some of them undecided."""
+def _esa_errors(data: Any, where: str) -> tuple[tuple[ErrorSpan, ...], tuple[str, ...]]:
+    """The errors of a segment, and a warning where the rater has left some of them undecided."""
     errors = []
     spans = objects_in(data, "the spans", where)
     for span in spans:
@@ -133,13 +149,8 @@ def _esa_annotation(where: str, data: Any, score: object, about: dict[str, Any])
             first, last = offset(start, where), offset(end, where, inclusive_end=True)
             errors.append(error_span(where, severity=severity, start=first, end=last, category=category))
     undecided = sum(str(span.get("severity")).casefold() == "undecided" for span in spans)
-    return Annotation(
-        where=where,
-        errors=tuple(errors),
-        warnings=(f"{where}: {undecided} spans are undecided; they weigh nothing",) if undecided else (),
-        note=None if score is None else f"ESA score {score}",
-        **about,
-    )
+    warnings = (f"{where}: {undecided} spans are undecided; they weigh nothing",) if undecided else ()
+    return tuple(errors), warnings
 
 
 class Wmt25:
