@@ -154,7 +154,7 @@ def read_annotations(path: Path, name: str | None = None) -> list[Annotation]:
 
     Raises :class:`InputError`, beginning with ``file:line``.
     """
-    annotations = span_format(path, name).read_spans(path)
+    annotations = list(span_format(path, name).read_spans(path))
     if not annotations:
         raise InputError(f"{path}: has no annotations")
     return annotations

@@ -59,8 +59,8 @@ class Marot:
         cells = first.split("\t")
         return value is None and (_is_header(cells) or _is_row(cells))
 
-    def read_spans(self, path: Path) -> list[Annotation]:
-        """The annotations of a file, one per rater and translation. Raises :class:`InputError`."""
+    def read_spans(self, path: Path) -> Iterator[Annotation]:
+        """Yield the annotations of a file, one per rater and translation. Raises :class:`InputError`."""
         first = next(lines_of(path), None)
         if first is None or not self.recognises(first.text, None):
             raise InputError(f"{path}:1: no header with the columns {', '.join(sorted(_NEEDED))}; add it")
@@ -73,7 +73,7 @@ class Marot:
             if cells["rater"] and not cells["severity"].casefold().startswith(_TEST):
                 ids = [cells.get(name, "") for name in ("system", "doc", "doc_seg_id", "global_seg_id", "rater")]
                 groups.setdefault((*ids, row.target.text), []).append(row)
-        return [_annotation(group) for group in groups.values()]
+        yield from map(_annotation, groups.values())
 
     def paths(self, output: Path) -> tuple[Path, ...]:
         """The output itself."""

@@ -68,8 +68,8 @@ class Mtme:
         cells = first.split("\t")
         return len(cells) in (2, 3) and (cells[1] == NOT_RATED or cells[1].startswith("{"))
 
-    def read_spans(self, path: Path) -> list[Annotation]:
-        """The annotations of a file of ratings, with the texts in the folders around it if these exist.
+    def read_spans(self, path: Path) -> Iterator[Annotation]:
+        """Yield the annotations of a file of ratings, with the texts in the folders around it if these exist.
 
         Raises :class:`InputError`, also where the numbers of ratings and texts differ.
         """
@@ -96,7 +96,8 @@ class Mtme:
             )
         sources, files = _text_files(path, counts)
         if not sources.is_file() or None in files.values():
-            return annotations
+            yield from annotations
+            return
         source_lines = [line.text for line in lines_of(sources)]
         translations: dict[str, list[str]] = {}
         for system, file in files.items():
@@ -106,12 +107,10 @@ class Mtme:
                 numbers = f"{counts[system]} ratings, {len(lines)} translations, {len(source_lines)} sources"
                 raise InputError(f"{path}: system {system!r} has {numbers}; their numbers must be equal")
             translations[system] = lines
-        with_texts = []
         for annotation in annotations:
             index = int(annotation.segment or "") - 1
             texts = {"source": source_lines[index], "translation": translations[annotation.system or ""][index]}
-            with_texts.append(annotation.model_copy(update=texts))
-        return with_texts
+            yield annotation.model_copy(update=texts)
 
     def texts_around(self, path: Path) -> list[Path]:
         """The files with sources and translations in the folders around ``path`` that exist."""

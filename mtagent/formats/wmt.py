@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -48,16 +49,14 @@ class Wmt:
         """Whether the first line names this format's columns."""
         return _NEEDED.issubset(first.split("\t"))
 
-    def read_spans(self, path: Path) -> list[Annotation]:
-        """The annotations of a file. Raises :class:`InputError`."""
+    def read_spans(self, path: Path) -> Iterator[Annotation]:
+        """Yield the annotations of a file. Raises :class:`InputError`."""
         table = open_table(path, "\t", quoted=True)
         table.require(sorted(_NEEDED))
-        annotations = []
         for where, cells in table.records():
             starts, ends, types = (cells[name].split() for name in _SPANS)
             errors = _errors(starts, ends, types, where)
-            annotations.append(Annotation(where=where, errors=errors, **fields_of(cells, where, **_NAMES)))
-        return annotations
+            yield Annotation(where=where, errors=errors, **fields_of(cells, where, **_NAMES))
 
 
 def _errors(starts: list[str], ends: list[str], types: list[str], where: str) -> tuple[ErrorSpan, ...] | None:
@@ -98,41 +97,32 @@ class Esa:
             return first.count(",") >= len(self.columns) - 1 and (",TGT," in first or ",BAD," in first)
         return isinstance(value, dict) and "esa_spans" in value
 
-    def read_spans(self, path: Path) -> list[Annotation]:
-        """The annotations of a file, without the control items. Raises :class:`InputError`."""
+    def read_spans(self, path: Path) -> Iterator[Annotation]:
+        """Yield the annotations of a file, without the control items. Raises :class:`InputError`."""
         first = next((line.text for line in lines_of(path) if line.text.strip()), "")
-        annotations = []
         if first.strip().startswith("{"):
             for number, values in parsed_lines(path):
                 where, score = f"{path}:{number}", values.get("esa_score")
                 errors, warnings = _esa_errors(values.get("esa_spans"), where)
-                annotation = Annotation(
-                    where=where,
-                    errors=errors,
-                    warnings=warnings,
-                    note=None if score is None else f"ESA score {score}",
-                    **fields_of(values, where, **_ESA_NAMES),
-                )
-                annotations.append(annotation)
-            return annotations
+                note = None if score is None else f"ESA score {score}"
+                about = fields_of(values, where, **_ESA_NAMES)
+                yield Annotation(where=where, errors=errors, warnings=warnings, note=note, **about)
+            return
         for where, cells in open_table(path, ",", quoted=True, columns=self.columns).records():
             score, document = cells["score"], cells["document"]
             if cells["type"] == "BAD" or document.endswith(("#bad", "#dup", "#incomplete")) or "-tutorial" in document:
                 continue  # a control item
             errors, warnings = _esa_errors(parsed(cells["spans"], where), where)
-            annotations.append(
-                Annotation(
-                    where=where,
-                    errors=errors,
-                    segment=cells["line"],
-                    document=document,
-                    system=cells["system"],
-                    rater=cells["annotator"],
-                    warnings=warnings,
-                    note=f"ESA score {score}" if score else None,
-                )
+            yield Annotation(
+                where=where,
+                errors=errors,
+                segment=cells["line"],
+                document=document,
+                system=cells["system"],
+                rater=cells["annotator"],
+                warnings=warnings,
+                note=f"ESA score {score}" if score else None,
             )
-        return annotations
 
 
 def _esa_errors(data: Any, where: str) -> tuple[tuple[ErrorSpan, ...], tuple[str, ...]]:
