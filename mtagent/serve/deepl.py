@@ -96,7 +96,10 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
             if not body.source_lang:
                 raise ServiceError(400, "source_lang is needed with a glossary")
             pair = service.pair(body.source_lang, body.target_lang)
-            terms += _terms_for(_glossary(service, key, glossary_id), pair)
+            entries = _glossary(service, key, glossary_id).dictionaries.get(_bare_pair(*pair))
+            if entries is None:
+                raise ServiceError(400, "the glossary has no entries for these languages")
+            terms += [Term(source=source, target=target) for source, target in entries.items()]
         account = REQUEST_ACCOUNT.get()
         if body.tag_handling:
             account.markup = (body.tag_handling, frozenset(body.ignore_tags))
@@ -248,13 +251,6 @@ def _glossary(service: Service, key: ApiKey, number: str) -> StoredGlossary:
     if not glossaries:
         raise _not_found()
     return glossaries[0]
-
-
-def _terms_for(glossary: StoredGlossary, pair: Pair) -> list[Term]:
-    terms = glossary.dictionaries.get(_bare_pair(*pair))
-    if terms is None:
-        raise ServiceError(400, "the glossary has no entries for these languages")
-    return [Term(source=source, target=target) for source, target in terms.items()]
 
 
 def _bare(code: str) -> str:
