@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -161,12 +160,14 @@ def _is_row(cells: list[str]) -> bool:
 
 
 def _unmarked(text: str, where: str) -> _Text:
-    pieces = _MARK.split(text)  # every second one stood between marks
-    plain = "".join(pieces)
+    plain, places = "", []
+    for number, piece in enumerate(_MARK.split(text)):
+        if number % 2:  # every second piece is between marks
+            places.append((len(plain), len(plain) + len(piece)))
+        plain += piece
     if "<v>" in plain or "</v>" in plain:
         raise InputError(f"{where}: a <v> has no </v>, or the other way round; correct the row, or delete it")
-    ends = list(accumulate(map(len, pieces)))
-    return _Text(plain, list(zip(ends[:-1:2], ends[1::2], strict=True)))
+    return _Text(plain, places)
 
 
 def _annotation(group: list[_Row]) -> Annotation:

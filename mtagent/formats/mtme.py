@@ -273,12 +273,17 @@ class _PairFiles:
     def __init__(
         self, create: Callable[..., Sink], lp: str, names: dict[str, str], references: int, escape: bool
     ) -> None:
-        self._create, self._lp, self._names, self._with_reference, self._escape = create, lp, names, references, escape
+        self._create = create
+        self._lp = lp
+        self._names = names
+        self._references_count = references  # how many of the segments have one
+        self._escape = escape
         self._sources = create("sources", f"{lp}.txt")
         self._references = create("references", f"{lp}.{REFERENCE}.txt") if references else None
         self._outputs = {system: create("system-outputs", lp, f"{name}.txt") for system, name in names.items()}
         self._docs = create("documents", f"{lp}.docs")
-        self._documents, self.raters = _Documents(), RaterNames(strict_name)
+        self._documents = _Documents()
+        self.raters = RaterNames(strict_name)
         self._scores: dict[str, dict[str, list[float | None]]] = {}
         self._count = 0
 
@@ -296,7 +301,7 @@ class _PairFiles:
             rating = rated.rating
             if rating is None:
                 continue
-            uses_reference = self._with_reference and "reference:yes" in rating.signature.split("|")
+            uses_reference = self._references_count and "reference:yes" in rating.signature.split("|")
             metric = f"{self.raters.name(rating)}-{REFERENCE if uses_reference else 'src'}"
             if metric not in self._scores:  # a default that is made for every rating would be quadratic
                 self._scores[metric] = {system: [None] * self._count for system in self._names}
@@ -328,8 +333,8 @@ class _PairFiles:
                 )
         if run and not self._scores:
             remarks.append("the run holds no rating of these texts: no metric-scores")
-        if 0 < self._with_reference < self._count:
-            without = self._count - self._with_reference
+        if 0 < self._references_count < self._count:
+            without = self._count - self._references_count
             remarks.append(f"{without} of {self._count} segments have no reference: empty lines")
         return [f"{self._lp}: {remark}" for remark in remarks]
 
