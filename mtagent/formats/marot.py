@@ -133,9 +133,12 @@ class Marot:
                     name = raters[pair_name(rated.segment)].name(rating)
                     yield rated.model_copy(update={"rating": rating.model_copy(update={"evaluator": name})})
 
-        remarks = self.write_ratings(Ratings(run.systems, lambda _: with_names()), output)
-        without = (f"ratings without a row, as their evaluator marks no spans: {unmarked}",) if unmarked else ()
-        return (*remarks, *without, *(remark for names in raters.values() for remark in names.remarks))
+        remarks = list(self.write_ratings(Ratings(run.systems, lambda _: with_names()), output))
+        if unmarked:
+            remarks.append(f"ratings without a row, as their evaluator marks no spans: {unmarked}")
+        for names in raters.values():
+            remarks += names.remarks
+        return tuple(remarks)
 
 
 MAROT = Marot()
@@ -198,7 +201,8 @@ def _annotation(group: list[_Row]) -> Annotation:
 
 def _error(row: _Row) -> tuple[ErrorSpan, str]:
     """The error of a row, and what is odd about it."""
-    category, warning, metadata = row.cells["category"], "", _metadata(row.cells)
+    category, metadata = row.cells["category"], _metadata(row.cells)
+    warning = ""
     in_source = bool(row.source.places) and not row.target.places
     text, places = row.source if in_source else row.target
     if not places and mqm.is_non_translation(category):

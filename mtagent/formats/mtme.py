@@ -180,13 +180,12 @@ class Mtme:
                 if lp not in pairs:
                     pairs[lp] = _PairFiles(create, lp, names, run.references.get(lp, 0), self.escape)
                 pairs[lp].add(entry)
-            remarks = [remark for files in pairs.values() for remark in files.finish(run.name)]
-        for files in pairs.values():
-            names = names | files.raters.plain_names
-        remarks = [*renamed(names), *remarks]
-        if self.escape:
-            remarks.insert(0, ESCAPED)
-        return tuple(remarks)
+            remarks: list[str] = []
+            for files in pairs.values():
+                remarks += files.finish(run.name)
+                names = names | files.raters.plain_names
+        escaped = (ESCAPED,) if self.escape else ()
+        return (*escaped, *renamed(names), *remarks)
 
 
 MTME = Mtme()

@@ -112,7 +112,9 @@ class ServiceMiddleware:
     """
 
     def __init__(self, app: ASGIApp, service: Service, allow_origins: Sequence[str]) -> None:
-        self._app, self._service, self._allow_origins = app, service, allow_origins
+        self._app = app
+        self._service = service
+        self._allow_origins = allow_origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request to the application, or refuse it."""

@@ -89,17 +89,7 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
     async def translate(request: Request) -> JSONResponse:
         key = service.admit(request)
         body = read_fields(DeepLTranslateRequest, await fields_of(request))
-        terms: list[Term] = []
-        for glossary_id in [body.glossary_id, *body.glossary_ids]:
-            if not glossary_id:
-                continue
-            if not body.source_lang:
-                raise ServiceError(400, "source_lang is needed with a glossary")
-            pair = service.pair(body.source_lang, body.target_lang)
-            entries = _glossary(service, key, glossary_id).dictionaries.get(_bare_pair(*pair))
-            if entries is None:
-                raise ServiceError(400, "the glossary has no entries for these languages")
-            terms += [Term(source=source, target=target) for source, target in entries.items()]
+        terms = _terms_for(service, key, body)
         account = REQUEST_ACCOUNT.get()
         if body.tag_handling:
             account.markup = (body.tag_handling, frozenset(body.ignore_tags))
@@ -251,6 +241,22 @@ def _glossary(service: Service, key: ApiKey, number: str) -> StoredGlossary:
     if not glossaries:
         raise _not_found()
     return glossaries[0]
+
+
+def _terms_for(service: Service, key: ApiKey, body: DeepLTranslateRequest) -> list[Term]:
+    """The terms of the glossaries that a request names. Raises :class:`ServiceError`."""
+    terms: list[Term] = []
+    for glossary_id in [body.glossary_id, *body.glossary_ids]:
+        if not glossary_id:
+            continue
+        if not body.source_lang:
+            raise ServiceError(400, "source_lang is needed with a glossary")
+        pair = service.pair(body.source_lang, body.target_lang)
+        entries = _glossary(service, key, glossary_id).dictionaries.get(_bare_pair(*pair))
+        if entries is None:
+            raise ServiceError(400, "the glossary has no entries for these languages")
+        terms += [Term(source=source, target=target) for source, target in entries.items()]
+    return terms
 
 
 def _bare(code: str) -> str:
