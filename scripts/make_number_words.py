@@ -16,8 +16,7 @@ from typing import Any
 
 import regex
 
-from mtagent.text.folding import fold
-from mtagent.text.number_words import Language, compose
+from mtagent.text.number_words import Language, compose, fold
 
 I18N, COMMON = ctypes.CDLL("libicui18n.so.72"), ctypes.CDLL("libicuuc.so.72")
 I18N.unum_open_72.restype = I18N.udat_open_72.restype = ctypes.c_void_p

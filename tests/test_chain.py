@@ -15,10 +15,10 @@ from mtagent.chain.chain import Plan, improve
 from mtagent.chain.correct import Corrector
 from mtagent.chain.gate import OpenGate, PairwiseGate, RateGate
 from mtagent.chain.proofread import Proofreader
+from mtagent.cli.demo import sample_path
 from mtagent.errors import AuthenticationError, ConfigError, OffScript, ServerError
 from mtagent.evaluators.rubric_mqm import RubricMQM
 from mtagent.jobs.agent import Agent
-from mtagent.jobs.demo import sample_path
 from mtagent.llm import prompts
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
 from mtagent.llm.protocol import LLM

@@ -92,9 +92,10 @@ def test_what_the_source_does_not_have_or_the_text_still_has_is_not_asked_about(
 
 def test_hints_follow_the_users_notes_and_are_few() -> None:
     noted = segment().model_copy(update={"notes": "Formal."})
-    judged, listed = shown(noted, BEFORE, [SHORTER])
+    judged, listed, unasked = shown(noted, BEFORE, [SHORTER])
+    assert not unasked
     assert judged.notes == f"Formal.\n{HEADING}\n- {listed[0]}"
-    assert shown(noted, BEFORE, [BEFORE.replace("ganz ", "")]) == (noted, ())
+    assert shown(noted, BEFORE, [BEFORE.replace("ganz ", "")]) == (noted, (), frozenset())
 
 
 def test_no_more_than_five_hints_are_shown_the_gravest_first() -> None:

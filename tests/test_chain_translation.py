@@ -150,6 +150,7 @@ def test_guards_can_be_switched_off_by_name_but_not_what_is_no_text_at_all() -> 
     assert refusals(segment(), "[]", skip={"length", "script", "control", "tags", "placeholders"})
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_no_translation_by_people_is_refused_and_few_by_systems(data: Path) -> None:
     """What is refused of the systems was read: it is all damage, by the weakest systems, or the wrong script."""

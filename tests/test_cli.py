@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from importlib.util import find_spec
 
+import click
 import pytest
 
 from mtagent import __version__
-from mtagent.cli import COMMANDS
+from mtagent.cli import COMMANDS, cli
 from tests.commands import IMPROVED, SOURCES, Shell, python, run
 
 OFFLINE = (
@@ -56,7 +59,65 @@ def test_texts_alone_go_to_standard_output_and_offline_is_said_in_one_line(shell
 def test_quiet_says_nothing_and_verbose_says_a_line_per_step(shell: Shell) -> None:
     assert shell.postedit("-q --name quiet").err == ""
     steps = [line for line in shell.postedit("-v --name verbose").err.splitlines() if ": postedit: " in line]
-    assert [step.split(": ")[0] for step in steps] == ["1", "2", "3"]
+    assert [step.split(": ")[0] for step in steps] == ["segment 1", "segment 2", "segment 3"]
+
+
+@pytest.mark.parametrize(
+    ("option", "warning"),
+    [
+        (
+            "--budget 2",
+            "mtagent: --budget has no effect, because no model is set: set OPENAI_API_KEY, --base-url or --llm",
+        ),
+        ("--token-budget 9", "mtagent: --token-budget has no effect, because no model is set: "),
+        ("--margin 2", "mtagent: --margin has no effect, because the gate guards uses no judge: "),
+        ("--samples 3", "mtagent: --samples has no effect, because the gate guards uses no judge: "),
+    ],
+)
+def test_an_option_that_does_nothing_offline_is_named(option: str, warning: str, shell: Shell) -> None:
+    assert warning in shell.postedit(option).err
+    assert "has no effect" not in shell.postedit(f"{option} -q --name quiet").err
+    assert "has no effect" not in shell.postedit("--name plain").err
+    judged = "--gate rate --judge rules --name judged"
+    assert ("has no effect" in shell.postedit(f"{judged} {option}").err) == ("budget" in option)
+    rated = shell(f"rate -s en.txt -t es.txt -l en-es {option}").err
+    assert ("--budget has no effect" in rated) == (option == "--budget 2")
+
+
+SWAPPED = "en.txt: the languages of es-en seem to be swapped; check -l"
+
+
+@pytest.mark.skipif(find_spec("py3langid") is None, reason="py3langid is not installed")
+def test_swapped_languages_are_noticed(shell: Shell) -> None:
+    shell.write("en.txt", "The old bridge over the river was closed for six months.", "We will meet again next week.")
+    shell.write(
+        "es.txt",
+        "El viejo puente sobre el río estuvo cerrado durante seis meses.",
+        "Nos veremos otra vez la semana que viene.",
+    )
+    assert SWAPPED in shell("postedit -s en.txt -t es.txt -l es-en --name wrong").err
+    assert "swapped" not in shell("postedit -s en.txt -t es.txt -l en-es --name right").err
+    assert SWAPPED in shell("translate -s en.txt -l es-en --translator command:cat --stages t").err
+    assert "swapped" not in shell("postedit -s en.txt -t en.txt -l es-en --name copied").err
+
+
+def test_every_option_has_a_help_text() -> None:
+    """Hidden options are not in --help, but in the pages that are made from the commands."""
+
+    def commands(command: click.Command) -> Iterator[click.Command]:
+        yield command
+        if isinstance(command, click.Group):
+            for name in command.list_commands(click.Context(command)):
+                subcommand = command.get_command(click.Context(command), name)
+                assert subcommand is not None
+                yield from commands(subcommand)
+
+    without_help = []
+    for command in commands(cli):
+        for parameter in command.params:
+            if isinstance(parameter, click.Option) and not parameter.help:
+                without_help.append(f"{command.name} {parameter.opts[0]}")
+    assert without_help == []
 
 
 def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: Shell) -> None:
@@ -72,8 +133,26 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
     [
         ("postedit -t es.txt -l en-es", 2, "'--source'"),
         ("postedit -s en.txt -l en-es", 2, "give them with -t"),
-        (f"{POSTEDIT} --gate maybe", 2, "'maybe' is not one of"),
-        (f"{POSTEDIT} --margin much", 2, "'much' is not a valid float"),
+        (
+            f"{POSTEDIT} --gate maybe",
+            1,
+            "mtagent: --gate: expected one of none, guards, rate, pairwise, panel, gain, qe, not 'maybe'",
+        ),
+        (f"{POSTEDIT} --margin much", 1, "mtagent: --margin: expected a number, not 'much'"),
+        (f"{POSTEDIT} --context many", 1, "mtagent: --context: expected a whole number, not 'many'"),
+        (f"{POSTEDIT} --samples 0", 1, "mtagent: --samples: expected a whole number from 1 on, not '0'"),
+        ("serve --port 65536", 1, "mtagent: --port: expected a whole number from 0 to 65535, not '65536'"),
+        ("gate check gate.json --resamples few", 1, "mtagent: --resamples: expected a whole number, not 'few'"),
+        (
+            f"{POSTEDIT} --config broken.toml",
+            1,
+            "broken.toml: is not valid TOML: invalid value (at line 2, column 8); a setting is",
+        ),
+        (
+            f"{POSTEDIT} --glossary headless.csv",
+            1,
+            "headless.csv:1: unknown column 'cat'; the first line must name the columns: source, target",
+        ),
         ("postedit -s en.txt -t es.txt", 1, "en.txt:1: no source_lang; give the language pair, as in -l en-es"),
         ("postedit -s en.txt -t es.txt -l klingon", 1, "'klingon' is not a language pair"),
         ("postedit -s en.txt -t es.txt -l en-en", 1, "source and target language are both en"),
@@ -91,7 +170,11 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
         (f"{POSTEDIT} --glossary terms.csv --keep keep.txt", 1, "keep.txt: 'cat' is to be kept, but terms.csv has"),
         ("postedit -s no.txt -t es.txt -l en-es", 1, "no.txt: no such file"),
         ("postedit -s en.odt -t es.txt -l en-es", 1, "en.odt: is a document with layout, which mtagent does not read"),
-        ("postedit -s t.csv -t es.txt -l en-es", 1, "a csv file holds its translations"),
+        (
+            "postedit -s t.csv -t es.txt -l en-es",
+            1,
+            "a csv file holds its translations and references itself: leave out -t",
+        ),
         ("postedit -s - -t - --format lines -l en-es", 1, "only one of the files can be standard input"),
         (f"{POSTEDIT} -o no/out.txt", 1, "no/out.txt: the folder no does not exist"),
         (f"{POSTEDIT} -o .", 1, "is a folder"),
@@ -122,6 +205,8 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_is_stored(
     shell.write("empty.txt")
     shell.write("terms.csv", "source,target", "cat,gato")
     shell.write("keep.txt", "cat")
+    shell.write("broken.toml", 'model = "m"', "gate = guards")
+    shell.write("headless.csv", "cat,gato")
     shell.write("twice.csv", "source,target,forbidden", "account,Konto,", "account,Konto,yes")
     done = shell(line)
     assert (done.code, done.out) == (code, "")

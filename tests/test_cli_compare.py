@@ -207,7 +207,7 @@ def test_the_metric_that_decides(improved: Shell) -> None:
     [
         ("", 2, "Missing argument"),
         ("nobody", 1, "there is no run 'nobody'"),
-        ("r --by colour", 2, "--by colour: expected one of domain, length, document"),
+        ("r --by colour", 1, "--by: expected one of domain, length, document, not 'colour'"),
         ("r --paired-bs --paired-ar", 2, "choose one"),
         ("r -ci --paired-ar", 2, "--paired-ar gives no intervals"),
         ("r --resamples 9", 2, "--resamples needs"),

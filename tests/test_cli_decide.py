@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from mtagent import Agent
 from mtagent.chain.decided_run import DecidedRun
-from mtagent.jobs.decision_table import export_decisions, import_decisions, read_decisions
+from mtagent.jobs.decisions import export_decisions, import_decisions, read_decisions
 from mtagent.records import Chain, Edit, ErrorSpan, PlainCause, Rating, Segment, Step
 from mtagent.records.decisions import Decision, latest
 from mtagent.review.queue import ReviewQueue
@@ -175,13 +175,18 @@ def test_quotation_marks_stay_together_and_say_so(reviewed: Shell) -> None:
     ("decide r", "give either a table to import, or --export FILE.csv to write one"),
     ("runs delete", "give exactly one of: names of runs, --older-than 30d"),
     ("runs delete r --older-than 3d", "give exactly one of: names of runs, --older-than 30d"),
-    ("runs delete --older-than soon", "expected a number with h, d or w, as in 30d"),
     ("runs delete r", "cannot ask for confirmation without a terminal; give --yes"),
 ])  # fmt: skip
 def test_wrong_usage(line: str, error: str, reviewed: Shell) -> None:
     done = reviewed(line)
     assert (done.code, error in " ".join(done.err.split())) == (2, True), done.err
     assert "r" in reviewed.runs()
+
+
+def test_a_wrong_age_is_a_wrong_value(reviewed: Shell) -> None:
+    done = reviewed("runs delete --older-than soon")
+    assert done.code == 1
+    assert "--older-than: expected a number with h, d or w, as in 30d, not 'soon'" in done.err
 
 
 @pytest.mark.parametrize(("line", "error"), [
@@ -229,7 +234,7 @@ def test_compare_and_report_say_how_far_people_agree(reviewed: Shell) -> None:
     assert "all 4 25.0 % 1 of 3 1 of 1" in rows
     assert "guard numbers 1 0.0 % - 1 of 1" in rows
     assert "category style/awkward 1 100.0 % 1 of 1 -" in rows
-    assert "(2 segments decided on, 2 approved, 0 with an own text; 3 characters changed)" in rows
+    assert "(2 segments decided on, 2 completely, 0 with an own text; 3 characters changed)" in rows
     data = json.loads(reviewed("compare r -f json").out)
     assert [row["stage"] for row in data["rows"]] == ["given", "postedit", "final", "reviewed"]
     assert data["rows"][-1]["former"] == "final"

@@ -67,8 +67,20 @@ def test_a_segment_without_translation_fails_alone_where_nothing_translates(shel
     shell.write("t.csv", "source,translation,lp", f"{SOURCES[0]},{TRANSLATIONS[0]},en-es", "Hi,,en-es")
     done = shell("postedit -s t.csv")
     assert done.code == 3
-    assert "2: postedit failed: there is no translation" in done.err
+    assert "segment 2: postedit failed: there is no translation" in done.err
+    assert "more failed" not in done.err
     assert done.lines[1:] == [f"{SOURCES[0]},{IMPROVED[0]},en-es", "Hi,,en-es"]
+
+
+def test_only_the_first_failures_are_printed_and_the_others_counted(shell: Shell) -> None:
+    shell.write("t.csv", "source,translation,lp", "Hi.,Hola.,en-es", *["Hi,,en-es"] * 9)
+    done = shell("postedit -s t.csv -o o.csv")
+    failures = [line for line in done.err.splitlines() if line.startswith("segment ")]
+    assert [line.split(":")[0] for line in failures] == ["segment 2", "segment 3", "segment 4"]
+    assert done.err.count("mtagent: more failed; they are counted, and -v prints each one\n") == 1
+    assert "9 failed" in done.err
+    verbose = shell("postedit -s t.csv -o v.csv -v --name verbose").err
+    assert verbose.count(": postedit: failed: ") == 9
 
 
 @pytest.mark.loopback
@@ -172,8 +184,13 @@ def test_another_input_setting_prompt_or_glossary_under_the_same_run_is_refused(
     done = shell.postedit(f"{line} --gate none")
     assert done.code == 1
     assert "run 'mine': was started with other settings or inputs: gate was 'guards', is now 'none'" in done.err
-    for difference in ("translation was", "prompts/proofread.toml was not set", "glossary was"):
+    for difference in ("input translation was", "input prompts/proofread.toml was not set", "input glossary was"):
         assert difference in done.err
+    shell.write("other.csv", "source,target", "cat,minino")
+    renamed = shell.postedit("--prompts p --glossary other.csv --name mine").err
+    assert "glossary was 'terms.csv', is now 'other.csv'" in renamed
+    assert renamed.count("glossary was") == 1
+    assert renamed.count("'") % 2 == 0
 
 
 def test_a_new_run_replaces_no_file_and_a_resumed_one_its_own(shell: Shell) -> None:
@@ -197,7 +214,10 @@ def test_runs_are_listed_shown_and_named_where_one_is_misspelt(shell: Shell) -> 
     shown = shell("runs show summer").out
     assert shown.startswith("summer: finished, started ")
     assert re.search(r"^postedit +1 +2 ", shown, re.MULTILINE)
-    assert '"evaluator": "rules"' in shown
+    assert "settings:\n" in shown
+    assert "\n  evaluator: rules\n" in shown
+    assert re.search(r"^  signatures\.postedit: rules\|", shown, re.MULTILINE)
+    assert not re.search(r'[{}\[\]"]', shown)
     assert "edit 1: 'aquí' -> 'aquí.': applied" in shell("runs show summer 1").out
     done = shell("runs show sumer")
     assert (done.code, done.out) == (1, "")

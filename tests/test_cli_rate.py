@@ -121,8 +121,8 @@ def test_what_is_written_is_read_back_as_a_rating(name: str, files: Shell) -> No
         ("-s en.txt -t es.txt -l en-es --format mtme", 1, "give -o NAME.seg.score"),
         ("-s en.txt -t a.b=es.txt a-b=es.txt -l en-es -o o.seg.score", 1, "'a.b' and 'a-b' would both be called 'a_b'"),
         ("-s en.txt -t tab.txt -l en-es -o o.tsv", 1, "the translation by tab has a tab"),
-        ("-s en.txt -t es.txt -l en-es --format xml", 2, "'xml' is not one of"),
-        ("-s t.csv -t es.txt -l en-es", 1, "a csv file holds its translations"),
+        ("-s en.txt -t es.txt -l en-es --format xml", 1, "--format: expected one of"),
+        ("-s t.csv -t es.txt -l en-es", 1, "a csv file holds its translations and references itself: leave out -t"),
         ("-s none.csv -l en-es", 1, "nothing to rate: the input has no translation"),
         ("-s en.txt -t es.txt -l en-es --evaluator rulez", 1, "no evaluator 'rulez'; did you mean 'rules'?"),
         ("-s en.txt -t es.txt -l en-es --evaluator rules:skp=x", 1, "no option 'skp'"),
@@ -283,7 +283,7 @@ def test_a_failed_rating_is_a_line_with_an_error_and_the_same_command_retries_on
         errors = [o["error"] for o in files.objects("o.jsonl")]
         assert [error is not None for error in errors] == [True, True, False, False, False, False]  # equal texts
         assert errors[0].startswith("BadRequest: ")
-        assert "1: es failed: BadRequest" in done.err
+        assert "segment 1: es failed: BadRequest" in done.err
         assert "run the same command again to retry them" in done.err
         assert files(line).code == 0
         assert [o["error"] for o in files.objects("o.jsonl")] == [None] * 6

@@ -106,8 +106,12 @@ def translated(shell: Shell, module: str, body: str, line: str) -> Done:
 @pytest.mark.parametrize(
     ("module", "failure", "error"),
     [
-        ("empty_mt", "return '[]'", "1: translate failed: UnusableTranslation: translate: words: the source has words"),
-        ("angry_mt", f"raise ValueError({NAME!a})", "1: translate failed: "),
+        (
+            "empty_mt",
+            "return '[]'",
+            "segment 1: translate failed: UnusableTranslation: translate: words: the source has words",
+        ),
+        ("angry_mt", f"raise ValueError({NAME!a})", "segment 1: translate failed: "),
     ],
 )
 def test_no_error_of_a_translator_acts_and_the_summary_names_the_segments(

@@ -21,6 +21,7 @@ def stable(text: str) -> list[str]:
     return sorted(line for line in lines if line)
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(300)
 def test_every_command_of_the_tutorial_does_what_the_page_shows(tmp_path: Path) -> None:
     linked_sample(tmp_path)

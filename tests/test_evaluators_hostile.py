@@ -248,6 +248,32 @@ def test_words_of_failure_in_a_verdict_are_no_report(reply: str) -> None:
     assert read_json(reply)
 
 
+@pytest.mark.parametrize(
+    "report",
+    [
+        "Fehler:", "Fehler: Zeitüberschreitung", "**Fehler:** Modell überlastet", "Fehler: keine Verbindung", "Error:",
+        "[Error]", "[ERROR] the request timed out", "[Error: overloaded]", "**[Error]**", "Erreur : délai dépassé",
+        "错误：超时", "エラー：タイムアウト",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("form", ["{}\n{}", "{} {}", "{}\n```json\n{}\n```", "{}\n\n{}"])
+def test_a_report_before_an_empty_verdict_is_no_perfect_score(report: str, form: str) -> None:
+    with pytest.raises(RatingParseError, match="declines to judge"):
+        read_json(form.format(report, '{"errors": []}'))
+    assert read_json(form.format(report, '{"errors": [{"span": "Mittag"}]}'))
+
+
+@pytest.mark.parametrize(
+    "remark",
+    [
+        "Errors:", "Errors: 0", "Error: none", "Fehler: keine", "Fehler: Es wurden keine Fehler gefunden.",
+        "Mögliche Fehler:", "Fehler:\n- keine", "错误: 没有错误", "Fehleranalyse:", "Error analysis:",
+    ],
+)  # fmt: skip
+def test_a_label_or_a_stated_none_before_an_empty_verdict_is_no_report(remark: str) -> None:
+    assert read_json(f'{remark}\n{{"errors": []}}') == {"errors": []}
+
+
 @pytest.mark.parametrize("reply", FAILURES[:13])
 def test_a_report_is_no_choice_no_fix_and_no_text(reply: str) -> None:
     with pytest.raises(RatingParseError):

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtagent.errors import InputError
-from mtagent.evaluators.knowledge import LONGEST, Entry, Knowledge, match, read_notes
+from mtagent.evaluators.search import LONGEST, Entry, Knowledge, match, read_notes
 
 BANK = Entry(title="Bank", text="A house for money. Banks lend it.")
 RIVER = Entry(title="River bank", text="Land beside a river.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import random
 import sqlite3
 from collections.abc import Callable, Sequence
@@ -13,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from mtagent.config import load
 from mtagent.errors import MtagentError, OutputError, ServerError, StoreError
-from mtagent.jobs.inputs import Files
+from mtagent.jobs import parts
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Chain, Completion, Draft, Message, Segment, Usage
 from mtagent.store import Store
@@ -47,23 +45,6 @@ def test_a_run_is_signed_by_its_editor_and_its_judge_also_where_nothing_was_rate
     assert "signatures" not in improve(llm=improving(), stages="t", gate="none", output="t.txt").settings
 
 
-@pytest.mark.parametrize("name", [None, "mine"])
-def test_a_run_of_an_early_version_has_no_signatures_and_resumes_under_its_name(name: str | None, shell: Shell) -> None:
-    shell.write("en.txt", "one two", "three four")
-    config = load(overrides={"source_lang": "en", "target_lang": "es", "run": name})
-    settings = config.effective(offline=False).for_results()
-    with Files(source=Path("en.txt")).opened(config) as files:
-        inputs = files.hashes()
-    stored = name or f"translate-{hashlib.sha256(repr((settings, inputs)).encode()).hexdigest()[:8]}"
-    segment = Segment(id="1", source="one two", source_lang="en", target_lang="es", translation="uno dos")
-    with Store("store.db") as store, store.start(stored, settings=settings, inputs=inputs, total=2) as run:
-        run.save(0, Chain(segment=segment))
-    chains: list[Chain] = []
-    summary = improve(llm=improving(), on_chain=chains.append, run=name)
-    assert (summary.name, summary.counts.done, summary.settings) == (stored, 2, settings)
-    assert [chain.segment.source for chain in chains] == ["three four"]
-
-
 def test_another_prompt_of_the_evaluator_is_another_run(shell: Shell) -> None:
     names = {
         improve("en.txt", "es.txt", evaluator=Counting(signature=signature)).name for signature in ("c|prompt:1", "c|2")
@@ -71,22 +52,46 @@ def test_another_prompt_of_the_evaluator_is_another_run(shell: Shell) -> None:
     assert len(names) == 2
     long = "counting|model:" + "a-model-with-a-long-name" * 5
     improve("en.txt", "es.txt", evaluator=Counting(signature=long + "|prompt:p@1"), run="mine")
-    with pytest.raises(StoreError, match=r"signatures.postedit was …[^…]*\|prompt:p@1', is now …[^…]*\|prompt:p@2'"):
+    with pytest.raises(StoreError, match=r"signatures.postedit was '…[^…]*\|prompt:p@1', is now '…[^…]*\|prompt:p@2'"):
         improve("en.txt", "es.txt", evaluator=Counting(signature=long + "|prompt:p@2"), run="mine")
 
 
 IDENTIFIER = "language identifier (extra languages)"
 
 
-def test_a_run_names_its_language_identifier_and_goes_on_with_no_other(shell: Shell) -> None:
+@pytest.mark.parametrize(
+    ("before", "now", "what_to_do"),
+    [
+        (
+            "none",
+            "2.0",
+            "none, and py3langid 2.0 is installed now, so that results can differ: uninstall py3langid 2.0",
+        ),
+        (
+            "1.0",
+            "2.0",
+            "1.0, and py3langid 2.0 is installed now, so that results can differ: install py3langid 1.0 again",
+        ),
+        ("1.0", None, "1.0, and none is installed now, so that results can differ: install py3langid 1.0 again"),
+    ],
+)
+def test_a_run_names_its_language_identifier_and_continues_with_no_other(
+    before: str, now: str | None, what_to_do: str, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert IDENTIFIER in improve(llm=improving(), run="mine").settings
     unguarded = improve(llm=improving(), run="unguarded", skip_guards=["language"], output="u.txt")
     assert IDENTIFIER not in unguarded.settings
     with closing(sqlite3.connect("store.db")) as store, store:
         path = f'$."{IDENTIFIER}"'
-        store.execute("UPDATE runs SET settings = json_set(settings, ?, 'another 1.0') WHERE name = 'mine'", (path,))
-    with pytest.raises(StoreError, match=r"identifier \(extra languages\) was 'another 1\.0', is now"):
+        former = before if before == "none" else f"py3langid {before}"
+        store.execute("UPDATE runs SET settings = json_set(settings, ?, ?) WHERE name = 'mine'", (path, former))
+    monkeypatch.setattr(parts, "find_spec", lambda name: now)
+    monkeypatch.setattr(parts, "version", lambda name: now)
+    with pytest.raises(StoreError) as error:
         improve(llm=improving(), run="mine")
+    assert str(error.value).startswith("run 'mine': was started with language identifier (extra languages): ")
+    assert what_to_do in str(error.value)
+    assert str(error.value).endswith(" to continue the run, or start a new one with another name (--name)")
 
 
 # --- order and cost

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from mtagent.config import load
 from mtagent.errors import ConfigError, ModelError, StoreError
 from mtagent.jobs.parts import OwnParts
-from mtagent.learning.asking import JudgedRun, judge_run
-from mtagent.learning.runs import STRATA, pairs_in, read_edits, sampled
+from mtagent.learning.runs import STRATA, JudgedRun, judge_edits, pairs_in, read_edits, sampled
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import (
     Chain,
@@ -177,7 +176,7 @@ def judge(llm: ScriptedLLM, name: str = "first", **more: Any) -> JudgedRun:
     config, teacher = load(None, settings), more.pop("teacher", None)
     with open_existing(config.store) as store:
         edits = read_edits(store.read(name), **more)
-    return asyncio.run(judge_run(config, name, edits, teacher=teacher, own=OwnParts(llm=llm)))
+    return asyncio.run(judge_edits(config, edits, teacher=teacher, own=OwnParts(llm=llm)))
 
 
 def test_a_judged_edit_is_a_chain_of_one_step_that_decides_nothing(shell: Shell) -> None:

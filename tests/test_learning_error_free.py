@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from mtagent.chain.calibration import Figure
 from mtagent.errors import ConfigError, InputError
-from mtagent.learning.error_free import (
+from mtagent.learning.calibrate import (
     Labelled,
     best_threshold,
     curve,
-    definition,
     error_free_of,
     labels,
     thinned,
     threshold_interval,
 )
-from mtagent.learning.gain import ratios
+from mtagent.learning.gain import numbered, ratios
+from mtagent.learning.pairs import definition
 from mtagent.metrics.significance import GroupResampling
 
 QUICK = GroupResampling(20)
@@ -92,7 +92,7 @@ def test_the_threshold_in_resamples_is_that_of_the_texts_drawn(
     rows: list[tuple[int, bool, int]], wanted: float, fewest: int
 ) -> None:
     values, free, groups = (np.array(column) for column in zip(*rows, strict=True))
-    items, resampling = Labelled(values, free, groups), GroupResampling(9)
+    items, resampling = Labelled(values, free, numbered(groups)), GroupResampling(9)
     each = []
     for draw in (one for many in resampling.draws(len(set(groups.tolist()))) for one in many):
         texts = [i for i in range(len(rows)) for _ in range(int(draw[items.groups[i]]))]

@@ -10,8 +10,7 @@ import pytest
 
 from mtagent.chain.calibration import Calibration, Effect, ExpectedGain, Figure, read
 from mtagent.evaluators.rules import Rules
-from mtagent.learning.error_free import definition
-from mtagent.learning.pairs import JudgedData, RatedText
+from mtagent.learning.pairs import JudgedData, RatedText, definition
 from mtagent.learning.reading import read_pairs, with_edits
 from mtagent.learning.text import figure, verdict
 from mtagent.records import Segment

@@ -16,11 +16,17 @@ from mtagent.config import load
 from mtagent.errors import ConfigError, InputError
 from mtagent.evaluators.rules import Rules
 from mtagent.jobs.parts import OwnParts
-from mtagent.learning.asking import judge_edits
-from mtagent.learning.calibration import calibrate
-from mtagent.learning.error_free import definition
-from mtagent.learning.pairs import AFTER, BEFORE, JudgedData, JudgedPair, Label, RatedText, group_of
-from mtagent.learning.runs import EditLabels, decided_gain, pairs_in
+from mtagent.learning.calibrate import calibrate
+from mtagent.learning.pairs import AFTER, BEFORE, JudgedData, JudgedPair, Label, RatedText, definition, group_of
+from mtagent.learning.runs import (
+    EditLabels,
+    decided_gain,
+    edits_to_judge,
+    judge_edits,
+    of_chains,
+    of_own_gate,
+    pairs_in,
+)
 from mtagent.learning.text import text
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Chain, DecidedCause, Edit, GuardsCause, Judgement, Message, PlainCause, Segment, Step
@@ -289,9 +295,9 @@ def test_scores_that_are_read_need_no_model(shell: Shell) -> None:
 
 def taught_by(shell: Shell, llm: ScriptedLLM, teacher: str = "pairwise", **more: Any) -> JudgedData:
     settings = {"model": "small", "judge": {"evaluator": more.pop("judges", ("gemba-da", "pairwise"))}}
-    own = OwnParts(llm=llm)
-    data, _ = asyncio.run(judge_edits(load(None, settings), "first", teacher=teacher, own=own, **more))
-    return data
+    config = load(None, settings)
+    found = edits_to_judge(config, "first", **more)
+    return of_chains(found, asyncio.run(judge_edits(config, found, teacher=teacher, own=OwnParts(llm=llm))).chains)
 
 
 def worse_or_better(number: int) -> Chain:
@@ -390,7 +396,7 @@ def test_a_dry_run_says_what_it_would_take_and_asks_nobody(shell: Shell) -> None
 
 def test_the_value_of_a_gate_is_learnt_crosswise_from_all_labels(shell: Shell) -> None:
     run(shell)
-    judged = asyncio.run(judge_edits(load(None, {}), "first", labels=EditLabels.read(preferences(shell))))[0]
+    judged = of_own_gate(edits_to_judge(load(None, {}), "first", EditLabels.read(preferences(shell))))
     crossed, halves = (calibrate(judged, definition(None, None), crossed=way) for way in (True, False))
 
     def sizes(made: Calibration) -> tuple[int, int]:
@@ -425,4 +431,4 @@ def test_triage_is_reported_on_texts_that_its_threshold_was_not_chosen_on() -> N
 def test_people_or_a_teacher_must_label(shell: Shell) -> None:
     run(shell)
     with pytest.raises(ConfigError, match="name the judges that the gate is to ask"):
-        asyncio.run(judge_edits(load(None, {}), "first", teacher="pairwise"))
+        edits_to_judge(load(None, {}), "first")

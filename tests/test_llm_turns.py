@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from mtagent.llm.turns import A_ROUND, turn
+from mtagent.llm.gathering import A_ROUND, turn
 
 
 async def test_a_few_go_on_in_each_round_in_the_order_in_which_they_came() -> None:

@@ -14,9 +14,9 @@ import pytest
 import mtagent
 from mtagent import records
 from mtagent.chain.guards import GUARDS
+from mtagent.cli.demo import SAMPLE_FILES
 from mtagent.config import GUARD_NAMES, Config, load
 from mtagent.evaluators.registry import EVALUATORS
-from mtagent.jobs.demo import SAMPLE_FILES
 from mtagent.llm import prompts
 from mtagent.text.word_lists import word_lists
 from tests.commands import ROOT, environment, python
@@ -59,7 +59,7 @@ def test_the_wheel_holds_prompts_sample_word_lists_and_the_page_of_the_review(tm
     binaries = tmp_path / "env" / "bin"
     done(binaries / "python", "-m", "pip", "install", "-q", wheel)
     code = (
-        "import mtagent; from mtagent.jobs import demo; from mtagent.llm import prompts;"
+        "import mtagent; from mtagent.cli import demo; from mtagent.llm import prompts;"
         "print(*[prompts.load(name).signature for name in prompts.names()]);"
         "print(*[name for name in demo.SAMPLE_FILES if demo.sample_path(name).is_file()]); print(mtagent.__file__);"
         "from importlib.resources import files;"

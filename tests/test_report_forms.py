@@ -16,7 +16,7 @@ from mtagent.analysis.compare import RunComparison
 from mtagent.formats.jsonl import details
 from mtagent.records import Chain
 from mtagent.report.figures import figures
-from mtagent.report.forms import as_csv, as_json, as_markdown
+from mtagent.report.report import as_csv, as_json, as_markdown
 from tests.report_records import CHAINS, RUN, chain, comparison, edit, error, paid, rating, row, step
 
 KEPT = step(

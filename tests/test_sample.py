@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import regex
 
+from mtagent.cli.demo import SAMPLE_FILES, sample_path
 from mtagent.errors import InputError
-from mtagent.jobs.demo import SAMPLE_FILES, sample_path
 from mtagent.records import Segment
 from tests.commands import python
 

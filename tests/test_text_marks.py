@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.text import markup, numbers
+from mtagent.text import markup, number_faults, numbers
 from mtagent.text import units as units_of
 from mtagent.text.scripts import Mark
 
@@ -103,7 +103,7 @@ def test_emails_are_found_without_the_full_stop() -> None:
 
 
 def left(ours: str, theirs: str) -> tuple[list[str], list[str]]:
-    missing, extra = numbers.unmatched(numbers.numbers(ours), numbers.numbers(theirs))
+    missing, extra = number_faults.unmatched(numbers.numbers(ours), numbers.numbers(theirs))
     return [number.values[0] for number in missing], [number.values[0] for number in extra]
 
 

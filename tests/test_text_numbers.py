@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from mtagent.chain.guards import GUARDS
 from mtagent.records import Segment
 from mtagent.text import number_words
-from mtagent.text.numbers import faults, numbers, other_numerals
+from mtagent.text.number_faults import faults
+from mtagent.text.numbers import numbers, other_numerals
 
 
 def refused(source: str, before: str, after: str, langs: str, guard: str = "numbers") -> bool:

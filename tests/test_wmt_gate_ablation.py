@@ -218,19 +218,18 @@ def test_judges_that_see_what_people_see_beat_both_and_two_see_more_than_one(sma
 
 
 @pytest.mark.data
+@pytest.mark.slow
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize(
-    "name",
-    ["ment", pytest.param("wmt23", marks=pytest.mark.slow), pytest.param("wmt25", marks=pytest.mark.slow), "people"],
-)
+@pytest.mark.parametrize("name", ["ment", "wmt23", "wmt25", "people"])
 def test_the_page_and_its_plots_are_those_of_the_data(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    """Every row of the tables in wmt/README.md, to the digit."""
+    """Every row of the tables in wmt/README.md, to the digit. The page leaves some rows out."""
     main(["--data", str(data), "--only", name, "--svg", str(tmp_path)])
-    page = README.read_text(encoding="utf-8").split("\n")
-    rows = [row for row in capsys.readouterr().out.split("\n") if row.startswith("| ")]
-    assert len(rows) > 10
-    assert [row for row in rows if row not in page] == []
+    printed = capsys.readouterr().out.split("\n")
+    section = README.read_text(encoding="utf-8").split(f"(gate_{name}.svg)")[1].split("\n#")[0]
+    rows = [row for row in section.split("\n") if row.startswith("| ")]
+    assert len(rows) >= 5
+    assert [row for row in rows if row not in printed] == []
     plot = f"gate_{name}.svg"
     assert (tmp_path / plot).read_text(encoding="utf-8") == (README.parent / plot).read_text(encoding="utf-8")

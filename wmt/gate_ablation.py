@@ -18,7 +18,7 @@ import numpy as np
 
 from mtagent.chain.calibration import Figure
 from mtagent.cli.terminal import display
-from mtagent.learning.calibration import LEARNING
+from mtagent.learning.calibrate import LEARNING
 from mtagent.metrics.significance import GroupResampling
 from wmt.data import DATA as FOLDER
 from wmt.data import refuse_absent, run

@@ -63,7 +63,7 @@ def compare_variants(names: Sequence[str], config: Config, **options: Unpack[Com
 
 
 def _variants(runs: Sequence[StagedRun], options: CompareOptions) -> Variants:
-    stages = {run.name: {*run.systems, *map(str, run.settings.get("stages", ()))} for run in runs}
+    stages = {run.name: {*run.systems, *map(str, run.summary.settings.get("stages", ()))} for run in runs}
     edited = _only("Postedit", [run for run in runs if "postedit" in stages[run.name]], runs)
     direct = [run for run in runs if run is not edited]
     if unfit := [run.name for run in direct if "proofread" not in stages[run.name]]:

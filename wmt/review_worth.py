@@ -27,7 +27,7 @@ import numpy as np
 
 from mtagent.chain.calibration import Effect, read
 from mtagent.cli.terminal import display
-from mtagent.learning.calibration import check
+from mtagent.learning.calibrate import check
 from mtagent.learning.gain import JudgedPairs
 from mtagent.learning.pairs import JudgedData, JudgedPair, Label, group_of
 from mtagent.learning.text import figure

@@ -16,14 +16,24 @@ import numpy as np
 
 from mtagent.analysis.review_summary import ReviewSummary
 from mtagent.analysis.score import Corpus, ScoreOptions, ScoreReport, listed_flags, score_corpus
-from mtagent.analysis.staged_run import PAID, Bills, Cost, Outcomes, StagedRun, aligned, read_run, texts_for
+from mtagent.analysis.staged_run import (
+    PAID,
+    Bills,
+    Cost,
+    Outcomes,
+    RunCosts,
+    StagedRun,
+    aligned,
+    read_run,
+    texts_for,
+)
 from mtagent.config import Config
 from mtagent.errors import ConfigError
 from mtagent.formats.ratings import FINAL, GIVEN
 from mtagent.metrics.overlap import MOST_CHANGES, MOST_WORDS, NO_SHIFTS, REPLACED, Overlap, characters_to, ter_to
 from mtagent.metrics.protocol import HeavyMetric, Metric, for_systems, make_metrics
 from mtagent.metrics.significance import FEW, Interval, Resampling, statistics_of
-from mtagent.records import Score, Segment
+from mtagent.records import Score, Segment, Usage
 from mtagent.store.store import Store, open_existing
 from mtagent.text import amounts, scripts
 
@@ -158,22 +168,26 @@ def compare_run(store: Store, name: str, **options: Unpack[CompareOptions]) -> R
     ``deciding`` names the metric that regressions and gains refer to, and dollars are recomputed from the file
     ``prices``. Raises :class:`mtagent.errors.MtagentError` for options that do not fit.
     """
-    return compare_staged([read_run(store, name)], **options)
+    return compare_staged([read_run(store, store.run(name))], **options)
 
 
 def read_runs(specs: Sequence[str], config: Config) -> list[StagedRun]:
     """The runs ``specs`` (each ``RUN`` or ``NAME=RUN``) of the store in ``config``."""
     with open_existing(config.store) as store:
-        stored = {run.name for run in store.runs()}
+        summaries = {summary.name: summary for summary in store.runs()}
         runs_by_name: dict[str, str] = {}
         for spec in specs:
             name, equals, run = spec.partition("=")
-            if not (equals and name) or spec in stored:
+            if not (equals and name) or spec in summaries:
                 name = run = spec
             if name in runs_by_name:
                 raise ConfigError(f"two runs are called {name!r}: name each once, or as NAME=RUN")
             runs_by_name[name] = run
-        return [replace(read_run(store, run), name=name) for name, run in runs_by_name.items()]
+        runs = []
+        for name, run in runs_by_name.items():
+            summary = summaries.get(run) or store.run(run)  # which refuses a run that does not exist
+            runs.append(read_run(store, summary, name))
+        return runs
 
 
 def compare_staged(
@@ -190,16 +204,17 @@ def compare_staged(
     """Compare runs that were read from the store; see :func:`compare_run`."""
     bills = Bills(prices)
     runs, warnings = aligned(runs, shared=shared)
+    costs = {run.name: bills.costs(run) for run in runs}
     for run in runs:
-        warnings += _about_run(run, bills)
-        if run.review is not None and run.review.stale:
-            stale = amounts.counted(run.review.stale, "decision")
-            warnings.append(f"run {run.name!r}: {stale} on texts that are others by now: not in force")
-    segments = _segments(runs, reference, warnings)
+        warnings += _about_run(run, costs[run.name].unaccounted)
+    if reference is not None:
+        references = texts_for(runs[0], reference, "reference")
+        runs = [run.with_references(references) for run in runs]
+    segments = _segments(runs, warnings)
     scoring = _scorable(scoring, segments, warnings)
     target_lang = segments[0].target_lang
     metrics = make_metrics(scoring.metrics, target_lang, comet_python=scoring.comet_python)
-    rows = _rows(runs, baselines, bills)
+    rows = _rows(runs, baselines, costs)
     report = score_corpus(
         Corpus(segments, {row.name: list(row.texts) for row in rows}),
         replace(scoring, metrics=metrics, edits_from=None),
@@ -210,11 +225,10 @@ def compare_staged(
     warnings += _about_gates(runs, metrics, printed)
     warnings += _about_leaks(runs, segments)
     warnings += _about_texts(rows, report, signatures)
-    system_metrics = [for_systems(metric, [row.name for row in rows]) for metric in metrics]
     parts: dict[str, tuple[PartScores, ...]] = {}
-    for grouping in by:
-        if grouping not in parts:
-            parts[grouping] = parts_by(grouping, rows, segments, system_metrics)
+    for grouping in dict.fromkeys(by):
+        system_metrics = [for_systems(metric, report.systems) for metric in metrics]
+        parts[grouping] = parts_by(grouping, rows, segments, system_metrics)
     reviews = {run.name: run.review for run in runs if run.review is not None}
     return RunComparison(
         segments=report.segments,
@@ -241,28 +255,24 @@ def _distinct_names(names: Sequence[str]) -> list[str]:
     return printed
 
 
-def _segments(runs: Sequence[StagedRun], reference: Path | None, warnings: list[str]) -> list[Segment]:
-    """The segments with the references of the file, or else of the first run that has any."""
-    references: list[str | None] = []
-    if reference is not None:
-        references += texts_for(runs[0], reference, "reference")
-    else:
-        differing = []
-        for staged_segments in zip(*(run.segments for run in runs), strict=True):
-            given = [staged.segment.reference for staged in staged_segments if staged.segment.reference is not None]
-            references.append(given[0] if given else None)
-            if len(set(given)) > 1:
-                differing.append(staged_segments[0].segment.id)
-        if differing:
-            warnings.append(
-                f"the references of the runs differ for {amounts.counted(len(differing), 'segment')} "
-                f"({_ids(differing)}): those of the first run are used (-r FILE gives others)"
-            )
+def _segments(runs: Sequence[StagedRun], warnings: list[str]) -> list[Segment]:
+    """The segments of the first run, each with its reference in the first run that has one."""
     segments = []
-    for staged, text in zip(runs[0].segments, references, strict=True):
-        segment = staged.segment
-        # An equal segment is shared with the run, not copied.
-        segments.append(segment if segment.reference == text else segment.model_copy(update={"reference": text}))
+    differing = []
+    for staged_segments in zip(*(run.segments for run in runs), strict=True):
+        segment = staged_segments[0].segment
+        references = dict.fromkeys(staged.segment.reference for staged in staged_segments)
+        references.pop(None, None)
+        if len(references) > 1:
+            differing.append(segment.id)
+        if references and segment.reference is None:
+            segment = segment.model_copy(update={"reference": next(iter(references))})
+        segments.append(segment)
+    if differing:
+        warnings.append(
+            f"the references of the runs differ for {amounts.counted(len(differing), 'segment')} "
+            f"({_ids(differing)}): those of the first run are used (-r FILE gives others)"
+        )
     return segments
 
 
@@ -282,7 +292,9 @@ def _scorable(scoring: ScoreOptions, segments: Sequence[Segment], warnings: list
     return replace(scoring, metrics=())
 
 
-def _rows(runs: Sequence[StagedRun], baselines: Sequence[Baseline], bills: Bills) -> list[ComparedTexts]:
+def _rows(
+    runs: Sequence[StagedRun], baselines: Sequence[Baseline], costs: Mapping[str, RunCosts]
+) -> list[ComparedTexts]:
     """The given texts, once if all runs share them; the stages of each run; the other systems."""
     given_texts = [run.texts(GIVEN) for run in runs if GIVEN in run.systems]
     shares_given = len(given_texts) == len(runs) and len(set(given_texts)) == 1
@@ -301,7 +313,7 @@ def _rows(runs: Sequence[StagedRun], baselines: Sequence[Baseline], bills: Bills
             name = system if is_only_run else f"{run.name}/{system}"
             row = ComparedTexts(name, run.name, system, run.texts(system), former=former)
             if system != GIVEN:
-                row = replace(row, outcomes=run.outcomes(system), cost=bills.cost(run, system))
+                row = replace(row, outcomes=run.outcomes(system), cost=costs[run.name].by_system[system])
             rows_of_run.append(row)
             rows.append(row)
     first = rows[0].name
@@ -466,11 +478,11 @@ def grouped(grouping: Grouping, segments: Sequence[Segment]) -> list[tuple[str, 
     return parts
 
 
-def _about_run(run: StagedRun, bills: Bills) -> Iterator[str]:
-    """What ``run`` lacks, and which of its costs belong to no stage."""
+def _about_run(run: StagedRun, unaccounted: Usage | None) -> Iterator[str]:
+    """What ``run`` lacks, which of its costs belong to no stage, and which decisions are not in force."""
     if run.stored < run.total:
         missing = run.total - run.stored
-        yield f"run {run.name!r} is {run.state}: {missing} of its {run.total} segments are not in it yet"
+        yield f"run {run.name!r} is {run.summary.state}: {missing} of its {run.total} segments are not in it yet"
     outcomes = run.outcomes(FINAL)
     if outcomes.failed:
         failed = (
@@ -483,11 +495,11 @@ def _about_run(run: StagedRun, bills: Bills) -> Iterator[str]:
     if empty:
         number = amounts.counted(len(empty), "segment")
         yield f"run {run.name!r}: {number} without any translation, scored as empty: {_ids(empty)}"
-    rest = bills.unaccounted(run)
-    if rest is not None:
-        calls, dollars = amounts.counted(rest.calls, "call"), amounts.dollars(rest.cost, "unknown dollars")
+    if unaccounted is not None:
+        calls = amounts.counted(unaccounted.calls, "call")
+        dollars = amounts.dollars(unaccounted.cost, "unknown dollars")
         yield (
-            f"run {run.name!r} also paid for {calls} ({rest.tokens:,} tokens, {dollars}) that no stored "
+            f"run {run.name!r} also paid for {calls} ({unaccounted.tokens:,} tokens, {dollars}) that no stored "
             "step holds (failed tries, segments under way): they are in its row final, in none of its stages"
         )
     reused = sum(call.reused for call in run.calls(FINAL))
@@ -496,17 +508,20 @@ def _about_run(run: StagedRun, bills: Bills) -> Iterator[str]:
             f"run {run.name!r}: {amounts.counted(reused, 'reply', 'replies')} came from the store and cost nothing "
             "here: its tokens and dollars are those of the others"
         )
+    if run.review is not None and run.review.stale:
+        stale = amounts.counted(run.review.stale, "decision")
+        yield f"run {run.name!r}: {stale} on texts that are others by now: not in force"
 
 
 def _about_gates(runs: Sequence[StagedRun], metrics: Sequence[Metric], printed: Sequence[str]) -> Iterator[str]:
     """Metrics by which the gate of a run decided."""
     for run in runs:
         judges = run.judges
-        gate = str(run.settings.get("gate", ""))
-        judge = run.settings.get("judge")
+        gate = str(run.summary.settings.get("gate", ""))
+        judge = run.summary.settings.get("judge")
         judge_name = judge.get("evaluator") if isinstance(judge, Mapping) else None
         if gate in ("rate", "qe") or judge_name is not None:
-            for name in (gate, judge_name or run.settings.get("evaluator")):
+            for name in (gate, judge_name or run.summary.settings.get("evaluator")):
                 if name:
                     judges.add(str(name).partition(":")[0])
         deciding = []
@@ -537,7 +552,7 @@ def _about_leaks(runs: Sequence[StagedRun], segments: Sequence[Segment]) -> Iter
     if not any(segment.reference for segment in segments):
         return
     for run in runs:
-        signatures = run.settings.get("signatures") or {}
+        signatures = run.summary.settings.get("signatures") or {}
         readers = []
         for role, reader in (("postedit", "its editor"), ("judge", "its judge")):
             if "|reference:yes" in str(signatures.get(role, "")):

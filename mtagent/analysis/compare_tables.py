@@ -183,7 +183,7 @@ def review_table(run: str, run_review: ReviewSummary) -> Table:
         kept = f"{group.kept_wanted} of {group.kept}" if group.kept else NOTHING
         refused = f"{group.refused_wanted} of {group.refused}" if group.refused else NOTHING
         rows.append((grouping, group.name, str(group.edits), _share(group.share), kept, refused))
-    note = f"{counted(run_review.segments, 'segment')} decided on, {run_review.approved} approved"
+    note = f"{counted(run_review.segments, 'segment')} decided on, {run_review.approved} completely"
     note += f", {run_review.own} with an own text; {run_review.characters:,} characters changed"
     if run_review.timed:
         mean = seconds(run_review.seconds / run_review.timed)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -79,54 +80,57 @@ def is_wanted(result: Decided, row: DecidedEdit) -> bool | None:
     return None
 
 
-class _Counts:
-    """Counts of a group's edits while they are read."""
+class ReviewCount:
+    """Adds up people's decisions on the segments of a run."""
 
     def __init__(self) -> None:
-        self.kept = self.kept_wanted = self.refused = self.refused_wanted = 0
+        self._segments = self._approved = self._own = self._characters = self._timed = self._stale = 0
+        self._seconds = 0.0
+        self._groups = dict[tuple[Grouping, str], Counter[str]]()
 
-    def add(self, *, is_kept: bool, wanted: bool) -> None:
-        """Count one edit."""
-        if is_kept:
-            self.kept += 1
-            self.kept_wanted += wanted
-        else:
-            self.refused += 1
-            self.refused_wanted += wanted
-
-
-def summarize_review(results: Iterable[Decided]) -> ReviewSummary:
-    """What people decided on the segments of a run."""
-    segments = approved = own = characters = timed = stale = 0
-    seconds = 0.0
-    counts_by_group = dict[tuple[Grouping, str], _Counts]()
-    for result in results:
-        stale += len(result.stale)
+    def add(self, result: Decided) -> None:
+        """Count the decisions on one segment."""
+        self._stale += len(result.stale)
         if not result.reviewed:
-            continue
-        segments += 1
-        approved += result.approved
-        own += result.decision is not None and result.decision.verdict == "text"
-        characters += Levenshtein.distance(result.chain.text, result.text)
-        decisions = [result.decision, *(row.decision for row in result.edits)]
-        times = [decision.seconds for decision in decisions if decision is not None and decision.seconds is not None]
-        seconds += sum(times)
-        timed += len(times)
+            return
+        self._segments += 1
+        self._approved += result.approved
+        self._own += result.decision is not None and result.decision.verdict == "text"
+        self._characters += Levenshtein.distance(result.chain.text, result.text)
+        for decision in (result.decision, *(row.decision for row in result.edits)):
+            if decision is not None and decision.seconds is not None:
+                self._seconds += decision.seconds
+                self._timed += 1
         steps = [step for step in result.chain.steps for _ in step.edits]
         for row, step in zip(result.edits, steps, strict=True):
             wanted = is_wanted(result, row)
             if wanted is None:
                 continue
+            verdict = "kept" if row.edit.outcome == "applied" else "refused"
             for group in _groups(row, step):
-                counts = counts_by_group.setdefault(group, _Counts())
-                counts.add(is_kept=row.edit.outcome == "applied", wanted=wanted)
-    groups = list[DecidedGroup]()
-    for (grouping, name), counts in counts_by_group.items():
-        groups.append(
-            DecidedGroup(grouping, name, counts.kept, counts.kept_wanted, counts.refused, counts.refused_wanted)
+                counts = self._groups.setdefault(group, Counter())
+                counts[verdict] += 1
+                counts[f"{verdict}_wanted"] += wanted
+
+    def summary(self) -> ReviewSummary | None:
+        """What people decided; ``None`` if nobody decided anything."""
+        if not self._segments and not self._stale:
+            return None
+        agreements = []
+        for (grouping, name), counts in self._groups.items():
+            numbers = (counts[field] for field in DecidedGroup._fields[2:])
+            agreements.append(DecidedGroup(grouping, name, *numbers))
+        agreements.sort(key=lambda group: (_GROUPING_ORDER.index(group.grouping), -group.edits, group.name))
+        return ReviewSummary(
+            segments=self._segments,
+            approved=self._approved,
+            own=self._own,
+            characters=self._characters,
+            seconds=self._seconds,
+            timed=self._timed,
+            stale=self._stale,
+            agreements=tuple(agreements),
         )
-    groups.sort(key=lambda group: (_GROUPING_ORDER.index(group.grouping), -group.edits, group.name))
-    return ReviewSummary(segments, approved, own, characters, seconds, timed, stale, tuple(groups))
 
 
 def _groups(row: DecidedEdit, step: Step) -> Iterator[tuple[Grouping, str]]:

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 from pydantic import ValidationError
 
 from mtagent import formats
-from mtagent.analysis.review_summary import ReviewSummary, summarize_review
+from mtagent.analysis.review_summary import ReviewCount, ReviewSummary
 from mtagent.chain.chain import with_rules_step
 from mtagent.chain.decided_run import DecidedRun
 from mtagent.chain.decided_text import Decided
@@ -28,7 +28,8 @@ from mtagent.formats.files import lines_of
 from mtagent.formats.ratings import FINAL, GIVEN, REVIEWED, texts_of
 from mtagent.formats.segments import SegmentDefaults
 from mtagent.llm.prices import Prices
-from mtagent.records import Segment, Stage, Usage
+from mtagent.records import Chain, Segment, Stage, Usage
+from mtagent.store.runs import RunSummary
 from mtagent.store.store import Store
 
 PAID = "as paid at the time of the run"
@@ -153,12 +154,13 @@ class StagedRun:
     """A stored run."""
 
     name: str
-    state: str
-    settings: Mapping[str, Any]
+    summary: RunSummary
     total: int
     """The segments that the run was begun with."""
     segments: tuple[StagedSegment, ...]
     """Those that are compared."""
+    decided_run: DecidedRun
+    """The run in the store."""
     stored: int
     """How many segments are in the store."""
     paid: tuple[CallUsage, ...] = ()
@@ -195,46 +197,80 @@ class StagedRun:
 
     def calls(self, system: str) -> Iterator[CallUsage]:
         """The calls of a stage, or of the run (``final``)."""
-        return (call for segment in self.segments for call in segment.result(system).calls)
+        for segment in self.segments:
+            yield from segment.result(system).calls
+
+    def with_references(self, references: Sequence[str | None]) -> StagedRun:
+        """This run with other references, one for each segment."""
+        segments = []
+        for staged, reference in zip(self.segments, references, strict=True):
+            if staged.segment.reference != reference:
+                segment = staged.segment.model_copy(update={"reference": reference})
+                staged = replace(staged, segment=segment)
+            segments.append(staged)
+        return replace(self, segments=tuple(segments))
+
+    def chain_reader(self) -> Callable[[], Iterator[Chain]]:
+        """A function that reads the chains of these segments from the store again, with their references.
+
+        It needs only little memory, also after this run is deleted.
+        """
+        decided_run, stages = self.decided_run, self.summary.settings.get("stages") or ()
+        references = {staged.position: staged.segment.reference for staged in self.segments}
+
+        def chains() -> Iterator[Chain]:
+            for position, chain in decided_run.placed_chains():
+                if position not in references:
+                    continue
+                chain = with_rules_step(chain, stages)
+                reference = references[position]
+                if chain.segment.reference != reference:
+                    segment = chain.segment.model_copy(update={"reference": reference})
+                    chain = chain.model_copy(update={"segment": segment})
+                yield chain
+
+        return chains
 
 
-def read_run(store: Store, name: str) -> StagedRun:
-    """The chain run ``name``. Raises :class:`ConfigError` for ratings, :class:`InputError` for an empty run."""
-    stored, summary = store.read(name), store.run(name)
-    if stored.kind == "rating":
+def read_run(store: Store, summary: RunSummary, name: str | None = None) -> StagedRun:
+    """The chain run that ``summary`` is about, as ``name`` if it is another one.
+
+    Raises :class:`ConfigError` for ratings, :class:`InputError` for an empty run.
+    """
+    if summary.kind == "rating":
         rated_run = summary.inputs.get("run")
         way_out = "`mtagent score` shows its scores beside others with -m scores-file:path=FILE"
         if isinstance(rated_run, str):
             way_out = f"it rated the stages of run {rated_run!r}: compare that one"
         raise ConfigError(
-            f"run {name!r} holds ratings, and no stages to compare: {way_out}; `mtagent runs show {name}` shows it"
+            f"run {summary.name!r} holds ratings, and no stages to compare: {way_out}; "
+            f"`mtagent runs show {summary.name}` shows it"
         )
-    decided_run = DecidedRun(store, name)
-    shared = dict[CallUsage, CallUsage]()  # the log holds nearly all calls of the steps once more
+    decided_run = DecidedRun(store, summary.name)
     stages = summary.settings.get("stages") or ()
-    segments = tuple(_staged(position, result, stages, shared) for position, result in decided_run.segments())
+    shared = dict[CallUsage, CallUsage]()  # the log holds nearly all calls of the steps once more
+    review = ReviewCount()
+    segments = []
+    ran = set[str]()
+    for position, result in decided_run.segments():
+        review.add(result)
+        staged = _staged(position, result, stages, shared)
+        segments.append(staged)
+        ran.update(system for system in SYSTEMS if staged.result(system) is not _IDLE)
+        if staged.segment.translation is not None:
+            ran.add(GIVEN)
     if not segments:
-        raise InputError(f"run {name!r}: has no segments to compare yet")
-    reviewed = summarize_review(result for _, result in decided_run.segments(only_decided=True))
-    systems: list[str] = []
-    if any(staged.segment.translation is not None for staged in segments):
-        systems.append(GIVEN)
-    for stage in STAGES:
-        if any(staged.result(stage) is not _IDLE for staged in segments):
-            systems.append(stage)
-    systems.append(FINAL)
-    if reviewed.segments:
-        systems.append(REVIEWED)
+        raise InputError(f"run {summary.name!r}: has no segments to compare yet")
     return StagedRun(
-        name=name,
-        state=summary.state,
-        settings=summary.settings,
+        name=name or summary.name,
+        summary=summary,
         total=max(summary.counts.total or 0, segments[-1].position + 1),
-        segments=segments,
+        segments=tuple(segments),
+        decided_run=decided_run,
         stored=len(segments),
-        paid=tuple(_shared_usage(model, usage, shared) for model, usage in stored.each_usage()),
-        systems=tuple(systems),
-        review=reviewed if reviewed.segments or reviewed.stale else None,
+        paid=tuple(_shared_usage(model, usage, shared) for model, usage in decided_run.run.each_usage()),
+        systems=tuple(system for system in SYSTEMS if system in ran),
+        review=review.summary(),
     )
 
 
@@ -425,13 +461,22 @@ _ROLES: tuple[Role | None, ...] = (None, "translate", "postedit", "proofread", "
 
 def _servers(run: StagedRun) -> dict[str, str | None]:
     """The servers of the models that the run asked, by the requested name of the model."""
-    settings = {name: value for name, value in run.settings.items() if name in Config.model_fields}
+    settings = {name: value for name, value in run.summary.settings.items() if name in Config.model_fields}
     try:
         config = Config.model_validate(settings)
         models = [config.model_for(role) for role in _ROLES]
     except ValidationError:
         return {}
     return {model.model: model.base_url for model in reversed(models) if model.model}
+
+
+class RunCosts(NamedTuple):
+    """What a run cost."""
+
+    by_system: Mapping[str, Cost]
+    """Of each stage, and of the run (``final``): what it paid, if all its segments are compared."""
+    unaccounted: Usage | None
+    """What the run paid for calls that no stored step holds: failed attempts, and segments under way."""
 
 
 class Bills:
@@ -441,7 +486,27 @@ class Bills:
         self._prices = Prices(path) if path else None
         self.source = f"by {path} and, where it names no price, today's public list" if path else PAID
 
-    def total(self, calls: Iterable[CallUsage], run: StagedRun) -> Usage:
+    def costs(self, run: StagedRun) -> RunCosts:
+        """What each stage of ``run`` cost, and the run as a whole."""
+        costs: dict[str, Cost] = {}
+        for system in run.systems:
+            seconds = sum(segment.result(system).seconds for segment in run.segments)
+            costs[system] = Cost(self._total(run.calls(system), run), seconds)
+        if not run.whole:
+            return RunCosts(costs, None)
+        stored, paid = costs[FINAL].usage, self._total(run.paid, run)
+        counts = {}
+        for name in ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"):
+            counts[name] = getattr(paid, name) - getattr(stored, name)
+        if min(counts.values()) < 0 or not any(counts.values()):
+            return RunCosts(costs, None)
+        cost = None
+        if paid.cost is not None and stored.cost is not None:
+            cost = max(0.0, paid.cost - stored.cost)
+        costs[FINAL] = replace(costs[FINAL], usage=paid.model_copy(update={"reused": stored.reused}))
+        return RunCosts(costs, Usage(**counts, cost=cost))
+
+    def _total(self, calls: Iterable[CallUsage], run: StagedRun) -> Usage:
         """The sum of ``calls``; its cost is unknown if the cost of any call is."""
         if self._prices is None:
             return Usage.total(call.usage for call in calls)
@@ -469,25 +534,3 @@ class Bills:
         if cost is None and name != model:
             cost = self._prices(model, usage, servers.get(name))
         return cost
-
-    def cost(self, run: StagedRun, system: str) -> Cost:
-        """What a stage cost; for ``final`` what the run paid, if all its segments are compared."""
-        usage = self.total(run.calls(system), run)
-        if system == FINAL and self.unaccounted(run) is not None:
-            usage = self.total(run.paid, run).model_copy(update={"reused": usage.reused})
-        return Cost(usage=usage, seconds=sum(segment.result(system).seconds for segment in run.segments))
-
-    def unaccounted(self, run: StagedRun) -> Usage | None:
-        """What ``run`` paid for calls that no stored step holds: failed attempts, and segments under way.
-
-        ``None`` if there are none.
-        """
-        if not run.whole:
-            return None
-        paid, stored = self.total(run.paid, run), self.total(run.calls(FINAL), run)
-        names = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens")
-        counts = {name: getattr(paid, name) - getattr(stored, name) for name in names}
-        if any(number < 0 for number in counts.values()) or not any(counts.values()):
-            return None
-        cost = None if paid.cost is None or stored.cost is None else max(0.0, paid.cost - stored.cost)
-        return Usage(**counts, cost=cost)

@@ -23,12 +23,18 @@ from mtagent.chain.gate import Gate, GateDecision, OpenGate, PanelGate, Threshol
 from mtagent.chain.guards import Damage, listed, names
 from mtagent.chain.proofread import Proofreader
 from mtagent.errors import FATAL, ConfigError, OffScript, UnusableTranslation, calls_of
-from mtagent.evaluators.protocol import Evaluator, checked_evaluator, counts_calls, signature_of, suggests_edits
+from mtagent.evaluators.protocol import (
+    Evaluator,
+    asks_no_model,
+    checked_evaluator,
+    counts_calls,
+    signature_of,
+    suggests_edits,
+)
 from mtagent.evaluators.rating import rating_by
 from mtagent.evaluators.rules import Rules
 from mtagent.llm import prompts
-from mtagent.llm.gathering import finished
-from mtagent.llm.turns import turn
+from mtagent.llm.gathering import finished, turn
 from mtagent.records import (
     Call,
     Cause,
@@ -476,9 +482,9 @@ class _SegmentWork:
     async def _settle(self, stage: Stage, proposals: Sequence[_Proposal], ratings: tuple[Rating, ...] = ()) -> Step:
         """Let the gate decide on a proposal that the guards let pass, or choose among several."""
         if self.plan.judges_doubts:
-            self._show_hints(proposals)
-            if stage != "rerank" and not all(self._is_asked_about(proposal) for proposal in proposals):
-                proposals = [self._with_asked_doubts(proposal) for proposal in proposals]
+            unasked = self._show_hints(proposals)
+            if unasked and stage != "rerank":
+                proposals = [self._with_asked_doubts(proposal, unasked) for proposal in proposals]
                 self._show_hints(proposals)
         best = proposals[0]
         if stage == "rerank" or len(proposals) > 1:
@@ -511,14 +517,15 @@ class _SegmentWork:
             ratings=ratings + decision.ratings,
         )
 
-    def _show_hints(self, proposals: Sequence[_Proposal]) -> None:
-        """Prepare the segment as judges are shown it while they compare the ``proposals``."""
+    def _show_hints(self, proposals: Sequence[_Proposal]) -> frozenset[str]:
+        """Prepare the segment as judges are shown it while they compare the ``proposals``. Returns the texts with a
+        doubt that they are not asked about.
+        """
         texts = [proposal.text for proposal in proposals if proposal.cause is None]
-        self._judged, self._hints = hints.shown(self.segment, self.text, texts, self.plan.own_guards)
-
-    def _is_asked_about(self, proposal: _Proposal) -> bool:
-        """Whether the judges are asked about each doubt of the ``proposal``."""
-        return proposal.cause is not None or self._doubts_are_asked(proposal.text)
+        skip = self.plan.skip_guards
+        shown = hints.shown(self.segment, self.text, texts, skip=skip, instead=self.plan.own_guards)
+        self._judged, self._hints = shown.segment, shown.hints
+        return shown.unasked
 
     def _doubts_are_asked(self, text: str) -> bool:
         """Whether the hints that the judges are shown ask about each doubt that the guards have about ``text``."""
@@ -526,9 +533,9 @@ class _SegmentWork:
         doubts = guards.uncertain_damages(self.segment, self.text, text, skip=skip, instead=instead)
         return hints.are_asked(self.segment, self.text, text, doubts, self._hints)
 
-    def _with_asked_doubts(self, proposal: _Proposal) -> _Proposal:
-        """The ``proposal``; if it has doubts that no judge is asked about, without its doubtful edits."""
-        if self._is_asked_about(proposal):
+    def _with_asked_doubts(self, proposal: _Proposal, unasked: Collection[str]) -> _Proposal:
+        """The ``proposal``; without its doubtful edits if its text is among the ``unasked``."""
+        if proposal.cause is not None or proposal.text not in unasked:
             return proposal
         screened = self._screened(proposal.proposed, proposal.edits, doubts=True)
         return screened._replace(rating=proposal.rating)
@@ -667,7 +674,7 @@ class _SegmentWork:
         The gate never gets a rating that edits were made from, nor one with other hints: the text is rated again.
         """
         is_judge = role not in ("triage", "editor")
-        if getattr(evaluator, "calls", None) == (0, 0):  # an evaluator without a model, as the rules, sees all terms
+        if asks_no_model(evaluator):  # such an evaluator sees all terms
             segment = self.segment
         elif is_judge and counts_calls(evaluator):
             segment = self._judged

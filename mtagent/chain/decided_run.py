@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from mtagent.chain.decided_text import Decided, checked, decided
 from mtagent.errors import ConfigError
+from mtagent.formats.segments import Result
 from mtagent.records import Chain
 from mtagent.records.decisions import Decision
 from mtagent.store.store import Store
@@ -45,6 +46,15 @@ class DecidedRun:
         """The chains by position; a chain with decisions has the decided text as its ``reviewed`` text."""
         for _, chain in self.placed_chains():
             yield chain
+
+    def results(self) -> Iterator[Result]:
+        """The segments by position, each with the text to write: the decided one, or the text of its chain."""
+        histories = self.log.histories()
+        for position, segment, text in self.run.final_texts():
+            history = histories.get(position)
+            if history:
+                text = decided(self.run.chain_at(position), history, skip=self.skip).text
+            yield Result(segment=segment, text=text)
 
     def placed_chains(self) -> Iterator[tuple[int, Chain]]:
         """The same chains, each with its position."""

@@ -18,7 +18,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 from mtagent.chain.calibration import Calibration, ExpectedGain, read
 from mtagent.errors import ConfigError
 from mtagent.evaluators.pairwise import Pairwise
-from mtagent.evaluators.protocol import Evaluator, RatesTogether, checked_evaluator, counts_calls, signature_of
+from mtagent.evaluators.protocol import Evaluator, checked_evaluator, counts_calls, rates_together, signature_of
 from mtagent.evaluators.rating import checked_rating, ratings_by, with_absent_spans_noted
 from mtagent.llm.gathering import CallsOf, answered, together, unfailed
 from mtagent.llm.protocol import LLM
@@ -156,7 +156,7 @@ class RatingJudge:
     async def _rate_both(
         self, evaluator: Evaluator, segment: Segment, before: str, after: str, rate: Rate
     ) -> list[Rating]:
-        if not isinstance(evaluator, RatesTogether):
+        if not rates_together(evaluator):
             return await _all_asked(
                 _role(rate, evaluator, before, "before"), _role(rate, evaluator, after, "after"), calls=_calls_of_rating
             )

@@ -21,9 +21,10 @@ from mtagent.text.alignment import shared_ends
 from mtagent.text.checks import Check
 from mtagent.text.commentary import bare, commentary, grown, is_rid_of_remarks
 from mtagent.text.edits import apply
-from mtagent.text.left_over import left_over
+from mtagent.text.foreign import left_over
+from mtagent.text.number_faults import faults, take
 from mtagent.text.number_words import is_number_word, readings
-from mtagent.text.numbers import Number, faults, roman_numerals, take
+from mtagent.text.numbers import Number, roman_numerals
 from mtagent.text.numbers import numbers as numbers_in
 from mtagent.text.omission import STRICTNESS, Nearest, losses
 from mtagent.text.paragraphs import LINE_BREAKS, line_breaks, new_line_breaks
@@ -53,10 +54,10 @@ def new_faults(check: Check) -> Guard:
     """
 
     def guard(segment: Segment, before: str, after: str) -> list[str]:
-        faults_after = Counter(check(segment, after))
+        faults_after = list(check(segment, after))
         if not faults_after:
             return []
-        added = faults_after - Counter(check(segment, before))
+        added = Counter(faults_after) - Counter(check(segment, before))
         return list(added.elements())
 
     return guard

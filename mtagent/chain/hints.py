@@ -24,8 +24,8 @@ from mtagent.records import Segment
 from mtagent.text.doubling import doubled_words
 from mtagent.text.names import capitalised, stands_in
 from mtagent.text.omission import losses, quoted
-from mtagent.text.phrases import AT_LEAST, AT_MOST, NEGATIONS, Phrases
 from mtagent.text.sentence_pairs import Pair, pairs
+from mtagent.text.word_lists import AT_LEAST, AT_MOST, NEGATIONS, Phrases
 
 MOST = 5
 """Hints for one decision. More would draw the judge away from the rest of the text."""
@@ -54,27 +54,30 @@ def hints(segment: Segment, before: str, after: str) -> tuple[str, ...]:
 class Questions(NamedTuple):
     """What to ask about a text."""
 
-    doubts: list[str]
-    """About what the guards refuse where no judge is asked."""
+    about_doubts: dict[Damage, str]
+    """By what the guards refuse where no judge is asked; empty where a guard of the user's has the doubt."""
     others: list[str]
+
+    @property
+    def doubts(self) -> list[str]:
+        """The different questions about doubts."""
+        return list(dict.fromkeys(filter(None, self.about_doubts.values())))
 
 
 def _questions(segment: Segment, before: str, after: str, instead: Mapping[str, Guard] | None = None) -> Questions:
-    questions = Questions([], [])
     if before == after or not after.strip():
-        return questions
+        return Questions({}, [])
     doubts = uncertain_damages(segment, before, after, instead=instead)
-    if doubts:
-        for question in _asked_about(segment, before, after, doubts).values():
-            if question and question not in questions.doubts:
-                questions.doubts.append(question)
+    others: list[str] = []
     for finder in (omissions, doublings, negations, bounds, names, brackets):
-        questions.others.extend(_first(finder(segment, before, after), MOST_OF_A_KIND))
-    return questions
+        others += _first(finder(segment, before, after), MOST_OF_A_KIND)
+    return Questions(_asked_about(segment, before, after, doubts), others)
 
 
-def _asked_about(segment: Segment, before: str, after: str, doubts: Iterable[Damage]) -> dict[Damage, str]:
+def _asked_about(segment: Segment, before: str, after: str, doubts: Sequence[Damage]) -> dict[Damage, str]:
     """The question about each of ``doubts``, the gravest first; empty where a guard of the user's has the doubt."""
+    if not doubts:
+        return {}
     questions = dict(_omitted(segment, before, after))
     for word, complaint in _doubled(segment, before, after):
         questions[complaint] = _on_doubling(word)
@@ -92,8 +95,6 @@ def are_asked(segment: Segment, before: str, after: str, doubts: Sequence[Damage
     """Whether each of ``doubts`` about ``after`` is among the hints that were ``asked``. What a judge was not asked
     about is to be refused, as it is without a judge.
     """
-    if not doubts:
-        return True
     return set(_asked_about(segment, before, after, doubts).values()) <= set(asked)
 
 
@@ -121,20 +122,42 @@ def _first(questions: Iterable[str], most: int) -> list[str]:
     return first
 
 
+class Shown(NamedTuple):
+    """What the judges are shown."""
+
+    segment: Segment
+    """It has the hints in its notes."""
+    hints: tuple[str, ...]
+    unasked: frozenset[str]
+    """The texts with a doubt that is not among the hints."""
+
+
 def shown(
-    segment: Segment, before: str, texts: Sequence[str], instead: Mapping[str, Guard] | None = None
-) -> tuple[Segment, tuple[str, ...]]:
+    segment: Segment,
+    before: str,
+    texts: Sequence[str],
+    *,
+    skip: Collection[str] = frozenset(),
+    instead: Mapping[str, Guard] | None = None,
+) -> Shown:
     """``segment`` with the hints in its notes, and the hints.
 
     Where several ``texts`` are compared with ``before`` and with one another, all are rated with the hints of all: the
-    conditions stay equal, and a text is rated once. ``instead``: guards of the user's, as in ``guards.damages``.
+    conditions stay equal, and a text is rated once. ``instead``: guards of the user's, as in ``guards.damages``; a
+    doubt of the guards in ``skip`` need not be asked about.
     """
-    chosen = _chosen([_questions(segment, before, text, instead) for text in texts])
-    if not chosen:
-        return segment, ()
-    listed = "\n".join([HEADING, *(f"- {hint}" for hint in chosen)])
-    notes = f"{segment.notes}\n{listed}" if segment.notes else listed
-    return segment.model_copy(update={"notes": notes}), chosen
+    questions_by_text = [_questions(segment, before, text, instead) for text in texts]
+    chosen = _chosen(questions_by_text)
+    unasked: set[str] = set()
+    for text, questions in zip(texts, questions_by_text, strict=True):
+        for doubt, question in questions.about_doubts.items():
+            if doubt.guard not in skip and question not in chosen:
+                unasked.add(text)
+    if chosen:
+        listed = "\n".join([HEADING, *(f"- {hint}" for hint in chosen)])
+        notes = f"{segment.notes}\n{listed}" if segment.notes else listed
+        segment = segment.model_copy(update={"notes": notes})
+    return Shown(segment, chosen, frozenset(unasked))
 
 
 def omissions(segment: Segment, before: str, after: str) -> Iterator[str]:

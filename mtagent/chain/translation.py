@@ -15,7 +15,7 @@ from mtagent.chain.guards import Damage, listed
 from mtagent.errors import UnreadableReply
 from mtagent.llm.reading import plain_text
 from mtagent.records import Segment
-from mtagent.text import checks, commentary, icu, markup, numbers, scripts
+from mtagent.text import checks, commentary, icu, markup, number_faults, scripts
 from mtagent.text.checks import Check, keys
 from mtagent.text.number_words import readings
 
@@ -56,11 +56,11 @@ def lost_numbers(segment: Segment, text: str, *, skip: Collection[str] = ()) -> 
     if "numbers" in skip or icu.message(segment.source):
         return ()
     source, translation = markup.prose(segment.source), markup.prose(text)
-    missing = numbers.faults(source, translation, segment.source_lang, segment.target_lang).missing
+    missing = number_faults.faults(source, translation, segment.source_lang, segment.target_lang).missing
     if not missing:
         return ()
     words = readings(translation, segment.target_lang).possible.copy()
-    lost = [source[number.start : number.end] for number in missing if not numbers.take(words, number)]
+    lost = [source[number.start : number.end] for number in missing if not number_faults.take(words, number)]
     return tuple(Damage(guard="numbers", detail=f"number {written} is missing") for written in lost)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from mtagent.cli.terminal import guard_the_rest, say, show_misuse
+from mtagent.cli.terminal import guard_the_rest, say, show_misuse, use_plain_words
 from mtagent.errors import BudgetSpent, MtagentError, ServerPaused, UntrustedSettings
 from mtagent.version import __version__
 
@@ -33,22 +33,22 @@ COMMAND_GROUPS = {
         "translate": ("mtagent.cli.improve:translate", "Translate a file and improve the translation."),
         "postedit": ("mtagent.cli.improve:postedit", "Improve an existing translation."),
         "serve": ("mtagent.cli.serve:serve", "Serve improved translations through LibreTranslate's or DeepL's API."),
-        "estimate": ("mtagent.cli.estimate", "Estimate the calls, tokens and dollars of a run."),
+        "estimate": ("mtagent.cli.improve:estimate_run", "Estimate the calls, tokens and dollars of a run."),
         "config": ("mtagent.cli.config", "Print the effective configuration, or trust a settings file."),
     },
     "Use and review results": {
         "runs": ("mtagent.cli.runs", "List, show and delete stored runs."),
-        "report": ("mtagent.cli.report", "Write a report of a run: changes, costs and every segment."),
-        "export": ("mtagent.cli.export", "Write a run's texts, details or ratings, also for other tools."),
-        "review": ("mtagent.cli.review", "Decide on the edits of runs in the browser."),
+        "report": ("mtagent.cli.export:report", "Write a report of a run: changes, costs and every segment."),
+        "export": ("mtagent.cli.export:export", "Write a run's texts, details or ratings, also for other tools."),
+        "review": ("mtagent.cli.decide:review", "Decide on the edits of runs in the browser."),
         "accept": ("mtagent.cli.decide:accept", "Accept edits, including refused ones, or approve whole segments."),
         "revert": ("mtagent.cli.decide:revert", "Take back edits, or all edits of a segment."),
         "decide": ("mtagent.cli.decide:decide", "Import decisions from a table, or export a table to fill in."),
     },
     "Measure": {
         "rate": ("mtagent.cli.rate", "Rate translations with an evaluator: scores and error spans."),
-        "score": ("mtagent.cli.score", "Score translations with metrics: BLEU, chrF, TER, COMET."),
-        "compare": ("mtagent.cli.compare", "Compare stages, runs and other systems: scores, edits and costs."),
+        "score": ("mtagent.cli.score:score", "Score translations with metrics: BLEU, chrF, TER, COMET."),
+        "compare": ("mtagent.cli.score:compare", "Compare stages, runs and other systems: scores, edits and costs."),
         "meta-eval": ("mtagent.cli.meta_eval", "Measure how well evaluators and metrics agree with people."),
         "gate": ("mtagent.cli.gate", "Calibrate the gate on human judgement."),
     },
@@ -84,6 +84,7 @@ class LazyGroup(click.Group):
         with ended_at_once():
             command = getattr(import_module(module), name or "command")
         assert isinstance(command, click.Command)
+        use_plain_words(command)
         return command
 
     def resolve_command(
@@ -112,8 +113,9 @@ def cli() -> None:
     """Improve machine translation: Translate, Postedit, Proofread.
 
     Every change is checked and kept only if the text doesn't get worse. Texts go to standard output or -o, everything
-    else to standard error. Exit codes: 0 all done, 1 an error, 2 wrong usage, 3 some segments failed and kept their
-    last accepted text, 4 the budget is spent, 5 the server asked to retry later.
+    else to standard error. Exit codes: 0 all done, 1 an error or a wrong value, 2 options that are unknown, missing or
+    cannot be combined, 3 some segments failed and kept their last accepted text, 4 the budget is spent, 5 the server
+    asked to retry later.
     """
     from mtagent.formats.files import remove_stale
 
@@ -141,8 +143,7 @@ def run(command: click.Command, arguments: Sequence[str] | None = None) -> None:
     except click.exceptions.Exit as done:
         sys.exit(done.exit_code)
     except click.ClickException as error:
-        show_misuse(error)
-        sys.exit(error.exit_code)
+        sys.exit(show_misuse(error))
     except MtagentError as error:
         say(f"mtagent: {error}")
         if isinstance(error, UntrustedSettings):

@@ -1,23 +1,27 @@
-"""``mtagent accept``, ``mtagent revert`` and ``mtagent decide``: decisions on the edits of a run."""
+"""``mtagent accept``, ``revert``, ``decide`` and ``review``: decisions on the edits of a run."""
 
 from __future__ import annotations
 
 import getpass
+import threading
+import webbrowser
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from mtagent.cli.options import FILE, STORE_OPTION, existing_store, with_options
+from mtagent.cli import ended_at_once
+from mtagent.cli.options import FILE, STORE_OPTION, Duration, existing_store, with_options
 from mtagent.cli.terminal import hand_out, say
+from mtagent.errors import MissingExtra
 from mtagent.formats.files import STANDARD
 from mtagent.text.amounts import counted
 from mtagent.text.escaping import visible
 from mtagent.text.table import tab_separated
 
 if TYPE_CHECKING:
-    from mtagent.jobs.decision_batch import DecidedSegment
+    from mtagent.jobs.decisions import DecidedSegment
     from mtagent.records.decisions import DecisionVerdict
 
 _HELP = {"help_option_names": ["-h", "--help"]}
@@ -42,6 +46,13 @@ DECIDE_EXAMPLES = """\b
 Examples:
   mtagent decide postedit-1a2b3c4d --export decisions.csv     # one row per edit, to fill in
   mtagent decide postedit-1a2b3c4d decisions.csv
+"""
+
+REVIEW_EXAMPLES = """\b
+Examples:
+  mtagent review postedit-1a2b3c4d
+  mtagent review postedit-1a2b3c4d postedit-5e6f7a8b --who ana
+  mtagent review postedit-1a2b3c4d --port 6000 --no-browser --idle 2h
 """
 
 
@@ -112,7 +123,7 @@ def _decide(
     who: str | None,
     store: Path | None,
 ) -> None:
-    from mtagent.jobs.decision_batch import EditFilter, decide
+    from mtagent.jobs.decisions import EditFilter, decide
 
     if not segments and not where:
         raise click.UsageError("no edits are chosen; name segments, or choose edits with --where KEY=VALUE")
@@ -187,7 +198,7 @@ def decide(run: str, table: Path | None, export: Path | None, force: bool, who: 
     A decision is accept, reject, text (your own text), undecided (takes a decision back), or empty. A row without the
     number of an edit decides on the whole segment. Either all rows are imported, or none.
     """
-    from mtagent.jobs.decision_table import export_decisions, import_decisions
+    from mtagent.jobs.decisions import export_decisions, import_decisions
     from mtagent.jobs.outputs import refuse_existing, refuse_unwritable
 
     if (table is None) == (export is None):
@@ -215,3 +226,58 @@ def decide(run: str, table: Path | None, export: Path | None, force: bool, who: 
     if imported.empty:
         summary += f", {counted(imported.empty, 'row')} without a decision"
     say(f"mtagent: {summary}")
+
+
+@click.command("review", epilog=REVIEW_EXAMPLES, context_settings=_HELP)
+@click.argument("runs", nargs=-1, required=True, metavar="RUN…")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    help="Port to listen at; 0: any free port.  [default: 5055, or any free port]",
+)
+@click.option("--no-browser", is_flag=True, help="Print the address without opening a browser.")
+@click.option("--idle", type=Duration(), metavar="DURATION", help="End after this time without a request, as in 2h.")
+@WHO
+@with_options(STORE_OPTION)
+def review(
+    runs: tuple[str, ...],
+    port: int | None,
+    no_browser: bool,
+    idle: float | None,
+    who: str | None,
+    store: Path | None,
+) -> None:
+    """Decide on the edits of stored RUNs on a page in the browser.
+
+    Segments where something is most likely wrong come first. Each decision is stored at once, like the decisions of
+    `mtagent accept` and `mtagent revert`. Only people on this machine who have the address can open the page. Ctrl-C
+    stops the server.
+    """
+    with ended_at_once():
+        _review(runs, port, no_browser, idle, user() if who is None else who, store)
+
+
+def _review(
+    runs: tuple[str, ...], port: int | None, no_browser: bool, idle: float | None, who: str, store: Path | None
+) -> None:
+    try:
+        from mtagent.review.queue import ReviewQueue
+        from mtagent.review.review_app import review_socket, run_server
+    except ModuleNotFoundError as cause:
+        if (cause.name or "").startswith("mtagent"):
+            raise
+        raise MissingExtra("mtagent review", "serve") from cause
+
+    def announce(address: str, address_for_once: str) -> None:
+        say(f"mtagent: review at {address}")
+        say("mtagent: Ctrl-C stops it; every decision is stored at once.")
+        if not no_browser:
+            # Other users of the machine can see the browser's command line, so the address in it works only once.
+            threading.Thread(target=webbrowser.open, args=(address_for_once,), daemon=True).start()
+
+    with existing_store(store) as opened, review_socket(port) as listening:
+        queue = ReviewQueue(opened, runs, who)
+        obstacle = queue.obstacle()
+        if obstacle:
+            say(f"mtagent: cannot store decisions now, so they wait in the browser: {obstacle}")
+        run_server(queue, listening, announce, idle)

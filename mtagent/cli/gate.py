@@ -1,21 +1,42 @@
-"""``mtagent gate``: calibrate the gate on human judgement, check a calibration on other texts, and show it."""
+"""``mtagent gate``: learn a gate from people's or a teacher's judgement, check it on other texts, and show it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from mtagent.cli.gate_run import JUDGING_OPTIONS, calibrate_run, deliver, is_chain_run, refuse_judging_options
-from mtagent.cli.options import FILE, SPEC, F, with_options
-from mtagent.cli.score_inputs import SeveralScores, inputs_of, score_inputs
-from mtagent.cli.terminal import display, say
+from mtagent.cli import run_async
+from mtagent.cli.meta_eval import SeveralScores, inputs_of, score_inputs
+from mtagent.cli.options import (
+    CONFIG_NAME,
+    FILE,
+    JUDGE_MODEL_OPTIONS,
+    OWN_PROMPTS_OPTION,
+    PACE_OPTIONS,
+    RUN,
+    RUN_NAME_OPTION,
+    SPEC,
+    UNSEEDED_MODEL_OPTIONS,
+    F,
+    existing_store,
+    option,
+    options_on_command_line,
+    read_config,
+    with_options,
+)
+from mtagent.cli.progress import Progress
+from mtagent.cli.terminal import display, notices, say
+from mtagent.config import Config
 
 if TYPE_CHECKING:
-    from mtagent.learning.reading import CalibrationInputs
+    from mtagent.learning.pairs import JudgedData
+    from mtagent.learning.reading import JudgedInputs
+    from mtagent.learning.runs import RunEdits
 
 EXAMPLES = """\b
 Examples:
@@ -42,6 +63,29 @@ Examples:
 """
 _HELP = {"help_option_names": ["-h", "--help"]}
 _SEED, _RESAMPLES = 12345, 1000
+_FORMAT_OPTION = click.option(
+    "-f",
+    "--format",
+    "format_name",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="Format of the output.",
+)
+JUDGING_OPTIONS: list[Any] = [
+    *JUDGE_MODEL_OPTIONS,
+    *UNSEEDED_MODEL_OPTIONS,
+    *OWN_PROMPTS_OPTION,
+    *RUN_NAME_OPTION,
+    *PACE_OPTIONS,
+    option(RUN, "--dry-run", is_flag=True, help="Estimate the cost of judging; send nothing."),
+    option(RUN, "-v", "--verbose", is_flag=True, help="Print one line per edit to standard error."),
+]
+"""Options that only matter if judges are asked."""
+_SCORE_FILE_OPTIONS = ("files", "folder", "pairs", "item", "documents", "before", "after", "signatures")
+"""Options that choose edits in files of scores; a chain run brings its edits with it."""
+_OF_BOTH = {"store", "seed"}
+"""Settings that are also options without a chain run; the seed of a calibration isn't the model's."""
 
 
 @click.group("gate", epilog=EXAMPLES, context_settings=_HELP)
@@ -77,21 +121,18 @@ def _edit_options(judge: str) -> Callable[[F], F]:
             "--resamples", type=int, default=_RESAMPLES, show_default=True,
             help="Number of bootstrap resamples for the confidence intervals.",
         ),
-        click.option(
-            "-f", "--format", "format_name", type=click.Choice(["text", "json"]), default="text", show_default=True,
-            help="Format of the output.",
-        ),
+        _FORMAT_OPTION,
     ]  # fmt: skip
-
-    def decorated(function: F) -> F:
-        for option in reversed(options):
-            function = option(function)
-        return function
-
-    return decorated
+    return with_options(options)
 
 
-@command.command("calibrate", cls=SeveralScores, epilog=CALIBRATE_EXAMPLES, context_settings=_HELP)
+@command.command(
+    "calibrate",
+    cls=SeveralScores,
+    short_help="Learn which edits judges should let pass.",
+    epilog=CALIBRATE_EXAMPLES,
+    context_settings=_HELP,
+)
 @score_inputs
 @_edit_options("Evaluator to use as judge; repeat for a panel.")
 @click.option(
@@ -143,47 +184,178 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
     review (--decisions). Judges and teacher send requests as in any run. With people's labels and without --judge it
     sends none, because the ratings of the run's own gate are stored.
     """
-    from mtagent.jobs.outputs import refuse_existing, refuse_overwriting, refuse_unwritable
-    from mtagent.learning import calibration as learning
-    from mtagent.learning.error_free import definition
-    from mtagent.learning.pairs import refuse_unsigned
+    from mtagent.chain.calibration import write
+    from mtagent.formats.files import STANDARD
+    from mtagent.learning import text
+    from mtagent.learning.calibrate import calibrate
+    from mtagent.learning.pairs import definition
     from mtagent.metrics.significance import GroupResampling
 
-    if is_chain_run(options):
-        calibrate_run(output, force, quiet, options)
-        return
-    refuse_judging_options()
-    inputs = _inputs(options, options["judges"])
-    if output is not None:
-        refuse_overwriting([output], inputs.kept)
-        refuse_unwritable(output)
-        if not force:
-            refuse_existing([output])
-    data = inputs.read().with_details(options["signatures"], options["lp"])
-    calibration = learning.calibrate(
+    error_free = definition(options["kind"], options["cut"])
+    resampling = GroupResampling(options["resamples"], options["seed"])
+    of_run = _is_chain_run(options)
+    if of_run:
+        data, has_failed = _judge_run(output, force, quiet, options)
+    else:
+        data, has_failed = _read_scores(output, force, options), False
+    calibration = calibrate(
         data,
-        definition(options["kind"], options["cut"]),
-        sample=options["sample"],
+        error_free,
+        sample=None if of_run else options["sample"],
+        crossed=of_run,
         precision=options["precision"],
         fewest=options["fewest"],
-        resampling=GroupResampling(options["resamples"], options["seed"]),
+        resampling=resampling,
     )
     if output is not None:
-        refuse_unsigned(data, [str(path) for path in inputs.paths.values()])
-    deliver(calibration, output, quiet=quiet, as_json=options["format_name"] == "json")
+        data.refuse_unsigned()
+    if not quiet and output != STANDARD:
+        is_json = options["format_name"] == "json"
+        display(calibration.model_dump_json(indent=1) if is_json else text.text(calibration))
+    for remark in calibration.remarks:
+        say(f"mtagent: {remark}")
+    if output is not None:
+        write(calibration, output)
+    gain = calibration.gain
+    if of_run and gain is not None and gain.held_out is not None:
+        say(f"mtagent: {output or 'the gate'} is worth {text.worth(gain.held_out)}")
+    if has_failed:
+        sys.exit(3)
 
 
-@command.command("check", cls=SeveralScores, epilog=CHECK_EXAMPLES, context_settings=_HELP)
+def _is_chain_run(options: Mapping[str, Any]) -> bool:
+    """Whether the gate is learned from the edits of a chain run rather than from stored ratings."""
+    if options["teacher"] is not None or options["decisions"]:
+        return True
+    if len(options["runs"]) != 1 or options["files"] or options["folder"]:
+        return False
+    name = options["runs"][0]
+    with existing_store(options["store"]) as store:
+        return store.settings(name) is not None and store.read(name).kind == "chain"
+
+
+def _refuse_output(output: Path | None, force: bool, inputs: Mapping[str, Path]) -> None:
+    """Raise :class:`mtagent.errors.MtagentError` if the calibration cannot be written to ``output``."""
+    from mtagent.jobs.outputs import refuse_existing, refuse_overwriting, refuse_unwritable
+
+    if output is None:
+        return
+    refuse_overwriting([output], inputs)
+    refuse_unwritable(output)
+    if not force:
+        refuse_existing([output])
+
+
+def _inputs(options: Mapping[str, Any], judges: Sequence[str]) -> JudgedInputs:
+    from mtagent.learning.reading import JudgedInputs
+
+    more = {name: options[name] for name in ("documents", "before", "after")}
+    return JudgedInputs(inputs_of(options), both=options["pairs"], judges=tuple(judges), **more)
+
+
+def _read_scores(output: Path | None, force: bool, options: Mapping[str, Any]) -> JudgedData:
+    """The edits and texts in files of scores and stored ratings."""
+    judging_options = options_on_command_line({*Config.model_fields, "dry_run", "verbose"} - _OF_BOTH)
+    if judging_options:
+        raise click.UsageError(
+            f"{judging_options[0]}: needs a chain run (--run); from files of scores the gate is learned without a model"
+        )
+    inputs = _inputs(options, options["judges"])
+    _refuse_output(output, force, inputs.kept)
+    return inputs.read().with_details(options["signatures"], options["lp"])
+
+
+def _judge_run(output: Path | None, force: bool, quiet: bool, options: dict[str, Any]) -> tuple[JudgedData, bool]:
+    """The edits of a chain run as judges and people (or a teacher) see them, and whether a judge failed for one."""
+    from mtagent.jobs.inputs import files_named
+    from mtagent.learning.runs import EditLabels, edits_to_judge, judge_edits, of_chains, of_own_gate
+
+    score_file_options = options_on_command_line(_SCORE_FILE_OPTIONS)
+    if score_file_options:
+        raise click.UsageError(f"a chain run (--run) contains its edits; leave out {score_file_options[0]}")
+    if len(options["runs"]) != 1:
+        raise click.UsageError("--teacher and --decisions label the edits of one chain run; name it with --run")
+    teacher, human, name = options["teacher"], options["human"], options["runs"][0]
+    if [teacher is not None, human is not None, options["decisions"]].count(True) != 1:
+        raise click.UsageError(
+            "expected one source of labels; give either --decisions, --human FILE, or --teacher NAME:model=MODEL"
+        )
+    config = _config(options)
+    inputs = files_named(config)
+    if human is not None:
+        inputs["--human"] = Path(human)
+    _refuse_output(output, force, inputs)
+    labels = None
+    if human is not None:
+        labels = EditLabels.read(Path(human))
+    elif options["decisions"]:
+        with existing_store(config.store) as store:
+            labels = EditLabels.of_decisions(store, name)
+    edits = edits_to_judge(config, name, labels, sample=options["sample"], seed=options["seed"], lp=options["lp"])
+    extent = f"{len(edits.pairs)} of {edits.total} edits of {name}, "
+    extent += "sampled by size" if labels is None else "labelled ones"
+    if edits.refused:
+        extent += f"; {edits.refused} more were refused by the guards"
+    if options["dry_run"]:
+        _print_estimate(config, edits, teacher)
+        say(f"mtagent: {extent}. Nothing was sent; stored replies are used again without cost.")
+        sys.exit()
+    if not quiet:
+        say(f"mtagent: {extent}")
+    if labels is not None and not config.judges:
+        data = of_own_gate(edits)
+        if not quiet:
+            say("mtagent: no requests needed: the run's own ratings are stored")
+        return data, False
+    states = ("judged", "failed")
+    with notices(quiet), Progress(verbose=options["verbose"], quiet=quiet, states=states) as progress:
+        judged = run_async(
+            judge_edits(config, edits, teacher=teacher, on_start=progress.start, on_chain=progress.advance_judged)
+        )
+    progress.finish_judged(judged.run)
+    return of_chains(edits, judged.chains), judged.run.counts.failed > 0
+
+
+def _config(options: Mapping[str, Any]) -> Config:
+    """The settings of the judges, without an earlier calibration, which this one may replace."""
+    settings = {name: value for name, value in options.items() if name in Config.model_fields and name != "seed"}
+    config_file = click.get_current_context().meta.get(CONFIG_NAME)
+    config = read_config({**settings, "judge": options["judges"], "config_file": config_file})
+    return config.model_copy(update={"calibration": None, "cautious": None})
+
+
+def _print_estimate(config: Config, edits: RunEdits, teacher: str | None) -> None:
+    """Print the calls, tokens and dollars that judging would take."""
+    from mtagent.jobs.estimate import assumptions, counter, table
+    from mtagent.learning.runs import estimate_edits
+    from mtagent.llm.prices import Prices
+
+    tokens = counter()
+    ranges = estimate_edits(config, edits, teacher, tokens)
+    display(table(ranges))
+    display(assumptions(config, ranges, tokens, Prices(config.prices)))
+
+
+@command.command(
+    "check",
+    cls=SeveralScores,
+    short_help="Measure a calibrated gate on other texts.",
+    epilog=CHECK_EXAMPLES,
+    context_settings=_HELP,
+)
 @click.argument("file", type=FILE)
 @score_inputs
 @_edit_options(
     "Name of a judge in these scores; repeat for all judges, in the gate's order.  [default: their names in the gate]"
 )
 def check(file: Path, **options: Any) -> None:
-    """Measure a calibrated gate on other texts with human scores. Asks no model."""
+    """Measure a calibrated gate on other texts with human scores. Asks no model.
+
+    FILE is a calibration that `mtagent gate calibrate -o FILE` wrote.
+    """
     from mtagent.chain.calibration import read
     from mtagent.errors import ConfigError
-    from mtagent.learning import calibration as learning
+    from mtagent.learning.calibrate import check
     from mtagent.learning.text import check_text
     from mtagent.metrics.significance import GroupResampling
 
@@ -198,8 +370,7 @@ def check(file: Path, **options: Any) -> None:
             "each one, in this order"
         )
     data = _inputs(options, judges).read().with_details(options["signatures"], options["lp"])
-    resampling = GroupResampling(options["resamples"], options["seed"])
-    checked = learning.check(calibration, data, resampling)
+    checked = check(calibration, data, GroupResampling(options["resamples"], options["seed"]))
     if options["format_name"] == "json":
         display(json.dumps({"calibration": str(file), **checked.plain()}, indent=1, ensure_ascii=False))
     else:
@@ -208,26 +379,14 @@ def check(file: Path, **options: Any) -> None:
         say(f"mtagent: {remark}")
 
 
-def _inputs(options: dict[str, Any], judges: Sequence[str]) -> CalibrationInputs:
-    from mtagent.learning.reading import CalibrationInputs
-
-    more = {name: options[name] for name in ("documents", "before", "after")}
-    return CalibrationInputs(inputs_of(options), both=options["pairs"], judges=tuple(judges), **more)
-
-
-@command.command("show", context_settings=_HELP)
+@command.command("show", short_help="Print a calibration and its quality.", context_settings=_HELP)
 @click.argument("file", type=FILE)
-@click.option(
-    "-f",
-    "--format",
-    "format_name",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="Format of the output.",
-)
+@_FORMAT_OPTION
 def show(file: Path, format_name: str) -> None:
-    """Print a calibration: the expected gain, the threshold, their quality, and the judges they are for."""
+    """Print a calibration: the expected gain, the threshold, their quality, and the judges they are for.
+
+    FILE is a calibration that `mtagent gate calibrate -o FILE` wrote.
+    """
     from mtagent.chain.calibration import read
     from mtagent.learning.text import text
 

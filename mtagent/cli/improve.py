@@ -1,22 +1,28 @@
-"""``mtagent translate`` and ``mtagent postedit``: read a file, improve its texts, write them."""
+"""``mtagent translate`` and ``postedit`` improve the texts of a file; ``mtagent estimate`` tells what that costs."""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
+from collections.abc import Collection, Iterator
+from typing import Any, Literal
 
 import click
 
 from mtagent.cli import run_async
 from mtagent.cli.options import (
     CANDIDATE_OPTION,
+    FILES,
     FORCE_OPTION,
     OUTPUT_OPTIONS,
+    REFERENCE_OPTION,
+    RUN,
     SETTING_OPTIONS,
     SOURCE_OPTIONS,
     TALK_OPTIONS,
     TRANSLATION_OPTION,
     command,
+    option,
+    options_on_command_line,
     read_config,
     read_files,
     with_options,
@@ -91,12 +97,32 @@ def offline(config: Config) -> str:
     )
 
 
+def idle_options(config: Config, given: Collection[str]) -> Iterator[str]:
+    """A warning for each of the options ``given`` that has no effect, because no model or no judge is used."""
+    names_own_model = any("model=" in spec or "base-url=" in spec for spec in (config.evaluator or "", *config.judges))
+    for name in ("--budget", "--token-budget"):
+        if name in given and config.offline and not names_own_model:
+            yield f"mtagent: {name} has no effect, because no model is set: set OPENAI_API_KEY, --base-url or --llm"
+    idle_names = [name for name in ("--margin", "--samples") if name in given]
+    gate = effective(config, OwnParts()).gate if idle_names else None
+    for name in idle_names:
+        if gate in ("none", "guards"):
+            yield (
+                f"mtagent: {name} has no effect, because the gate {gate} uses no judge: set OPENAI_API_KEY, --base-url "
+                "or --llm, or name a judge with --judge"
+            )
+
+
 def _improve(command: str, options: dict[str, Any]) -> None:
     """Improve the files in ``options``, show the progress, and exit with 3 if segments failed."""
     dry_run, verbose, quiet = (options.pop(name) for name in ("dry_run", "verbose", "quiet"))
+    given_options = options_on_command_line(options.keys())
     files, config = read_files(options), read_config(options)
     if config.offline and config.evaluator is None and not config.judges and not quiet:
         say(offline(config))
+    if not quiet:
+        for warning in idle_options(config, given_options):
+            say(warning)
     if dry_run:
         with notices(quiet):
             _print_prompts(config, files)
@@ -126,3 +152,42 @@ def _print_prompts(config: Config, files: Files) -> None:
     if config.effective().gate not in ("none", "guards"):
         estimate += "; the gate's requests are not included"
     say(f"{estimate}. Nothing was sent.")
+
+
+ESTIMATE_EXAMPLES = """\b
+Examples:
+  mtagent estimate -s en.txt -t es.txt -l en-es --model gpt-6-luna
+  mtagent estimate -s en.txt -l en-es --stages tpp --model gpt-6-luna --stage-model postedit=gpt-6.1-sol
+  mtagent estimate -s en.txt -t es.txt -l en-es --rating --evaluator himate --model gpt-6-luna
+  mtagent estimate -s en.txt -t es.txt -l en-es --base-url http://localhost:8000/v1 --model my-7b --prices prices.toml
+"""
+
+
+@command("estimate", ESTIMATE_EXAMPLES)
+@with_options(SOURCE_OPTIONS, TRANSLATION_OPTION, CANDIDATE_OPTION, REFERENCE_OPTION)
+@option(FILES, "--rating", is_flag=True, help="Estimate `mtagent rate` instead of the chain.")
+@with_options(SETTING_OPTIONS)
+@option(
+    RUN, "--count", type=click.Choice(["o200k", "length"]),
+    help="Method of counting tokens.  [default: o200k, if installed, else length]",
+)  # fmt: skip
+@option(RUN, "-q", "--quiet", is_flag=True, help="Print the table only.")
+def estimate_run(rating: bool, count: Literal["o200k", "length"] | None, quiet: bool, **options: Any) -> None:
+    """Estimate the calls, tokens and dollars of each stage, each as a range. Nothing is sent.
+
+    Takes the options of translate, postedit and rate. The first requests are counted from the real prompts; the number
+    and length of later ones depends on the replies.
+    """
+    from mtagent.jobs.estimate import assumptions, counter, estimate, estimate_ratings, table
+    from mtagent.llm.prices import Prices
+
+    files, config = read_files(options), read_config(options)
+    if config.offline and not quiet:
+        say(f"{offline(config)} Choose a model with --model to estimate its cost.")
+    tokens = counter(count)
+    with notices(quiet), files.opened(config) as inputs:
+        ranges = (estimate_ratings if rating else estimate)(inputs.config, inputs.files, tokens)
+        prices = Prices(inputs.config.prices)
+    display(table(ranges))
+    if not quiet:
+        display(assumptions(config, ranges, tokens, prices))

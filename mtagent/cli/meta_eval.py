@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import click
@@ -10,7 +10,7 @@ import click
 from mtagent.analysis.agreement import Averaging
 from mtagent.analysis.compare import GROUPINGS
 from mtagent.analysis.error_spans import Outside, Unlocated
-from mtagent.analysis.matching import Match, gather
+from mtagent.analysis.matching import Inputs, Match, gather
 from mtagent.analysis.meta_eval import (
     SPAN_GROUPINGS,
     TESTED,
@@ -24,8 +24,8 @@ from mtagent.analysis.meta_eval import (
 )
 from mtagent.analysis.mtme_folder import write_folder
 from mtagent.analysis.permutation import PERMUTATIONS, Unit
-from mtagent.cli.options import FILE, F, store_path
-from mtagent.cli.score_inputs import SeveralScores, inputs_of, names_in, score_inputs
+from mtagent.cli.options import FILE, STORE_OPTION, F, name_list, store_path, with_options
+from mtagent.cli.rate import SeveralFiles
 from mtagent.cli.terminal import display, say
 from mtagent.jobs.export import Target
 from mtagent.metrics.significance import SEED
@@ -43,17 +43,40 @@ _MANY = 2_000
 """Number of scores from which permutations with calibrated ties take minutes."""
 
 
-def _name_list(*names: str, choices: Sequence[str] = (), help: str) -> Callable[[F], F]:  # noqa: A002 click's own name
-    """An option with several values, by commas or by repeating it; without ``choices`` any value is valid."""
+_SCORE_OPTIONS = [
+    click.option(
+        "-e", "--scores", "files", multiple=True, metavar="[NAME=]FILE …",
+        help="Files of evaluators' scores: .jsonl of rate or score, .tsv, .csv, .seg.score, or one number per line.",
+    ),
+    click.option("--run", "runs", multiple=True, metavar="[NAME=]RUN …", help="Stored runs that contain ratings."),
+    click.option("--mtme", "folder", type=FILE, metavar="DIR", help="Folder of mt-metrics-eval."),
+    click.option(
+        "--human", metavar="[NAME=]FILE|COLUMN|NAME",
+        help="People's scores: a file (NAME: its column), a column of the scores, or NAME in the folder.",
+    ),
+    click.option("-l", "--lp", metavar="LP", help="Use this language pair only, such as en-de."),
+    name_list("--item", metavar="COLUMN,…", help="Columns that identify a segment.  [default: id, segment, seg]"),
+    *STORE_OPTION,
+]  # fmt: skip
 
-    def callback(_: click.Context, option: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
-        chosen = names_in(values)
-        for name in chosen:
-            if choices and name not in choices:
-                raise click.UsageError(f"{option.opts[0]} {name}: expected one of {', '.join(choices)}")
-        return chosen
 
-    return click.option(*names, multiple=True, callback=callback, metavar="|".join(choices) or "NAME,…", help=help)
+class SeveralScores(SeveralFiles):
+    """A command which reads ``-e a b`` and ``--run a b`` as repeated options."""
+
+    several = ("-e", "--scores", "--run")
+
+
+def score_inputs(function: F) -> F:
+    """Add the options to a command."""
+    add_options: Callable[[F], F] = with_options(_SCORE_OPTIONS)
+    return add_options(function)
+
+
+def inputs_of(options: Mapping[str, Any], **more: Any) -> Inputs:
+    """The inputs given by the options of :func:`score_inputs`; ``more`` are other fields of :class:`Inputs`."""
+    fields = {name: options[name] for name in ("human", "files", "runs", "folder", "lp")}
+    fields["store"] = store_path(options["store"])
+    return Inputs(**fields, item=options["item"], **more)
 
 
 @click.command(
@@ -64,15 +87,15 @@ def _name_list(*names: str, choices: Sequence[str] = (), help: str) -> Callable[
     "--system-scores", type=FILE, metavar="FILE.tsv",
     help="File of scores of whole systems, for metrics such as BLEU whose system score isn't a mean.",
 )  # fmt: skip
-@_name_list("--metrics", help="Use these evaluators only.")
-@_name_list("--lower", help="Evaluators whose lower scores are better.")
-@_name_list("--drop-systems", "drop", help="Leave out these systems.")
+@name_list("--metrics", help="Use these evaluators only.")
+@name_list("--lower", help="Evaluators whose lower scores are better.")
+@name_list("--drop-systems", "drop", help="Leave out these systems.")
 @click.option(
     "--missing", type=click.Choice(["refuse", "leave-out"]), default="refuse", show_default=True,
     help="What to do with translations that lack one of the scores.",
 )  # fmt: skip
-@_name_list("--level", "levels", choices=_LEVELS, help="Levels to compare.  [default: all that the scores allow]")
-@_name_list(
+@name_list("--level", "levels", choices=_LEVELS, help="Levels to compare.  [default: all that the scores allow]")
+@name_list(
     "--average", "averaging", choices=get_args(Averaging),
     help="How to average correlations at the level of segments; repeatable.  [default: none,item]",
 )  # fmt: skip
@@ -80,8 +103,8 @@ def _name_list(*names: str, choices: Sequence[str] = (), help: str) -> Callable[
     "--distance", type=click.Choice(["plain", "minmax"]),
     help="Add MAE and MSE; minmax: scale both scores to 0–1 first.",
 )  # fmt: skip
-@_name_list("--by", choices=(*GROUPINGS, *SPAN_GROUPINGS), help="Also compare groups of segments or error spans.")
-@_name_list(
+@name_list("--by", choices=(*GROUPINGS, *SPAN_GROUPINGS), help="Also compare groups of segments or error spans.")
+@name_list(
     "--test", "tests", choices=TESTED,
     help="Statistics for permutation tests between evaluators, and ranks; acc tests systems.",
 )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
@@ -181,8 +181,8 @@ CANDIDATE_OPTION = [
 ]
 LANGUAGE_OPTIONS = [
     option(TEXTS, "-l", "--lp", metavar="en-es", help="Language pair, such as en-es, en-sr_Latn_RS or en-sr-Latn."),
-    option(TEXTS, "--source-lang", hidden=True),
-    option(TEXTS, "--target-lang", hidden=True),
+    option(TEXTS, "--source-lang", hidden=True, help="Source language, such as en; part of -l."),
+    option(TEXTS, "--target-lang", hidden=True, help="Target language, such as es; part of -l."),
 ]
 OWN_PROMPTS_OPTION = [
     option(MODEL, "--instructions", type=FILE, help="File of instructions to every model: register, audience, style."),
@@ -242,17 +242,48 @@ EDIT_OPTIONS = [
         metavar="N",
         help="Ask the post-editor for N proposals; the gate keeps the best one, or none.",
     ),
-    option(CHAIN, "--strategy", type=click.Choice(["located", "paper"]), hidden=True),
-    option(CHAIN, "--fix", type=click.Choice(["offered", "asked"]), hidden=True),
+    option(
+        CHAIN,
+        "--strategy",
+        type=click.Choice(["located", "paper"]),
+        hidden=True,
+        help="How to apply corrections: at the place of the error, or to every occurrence, as in the papers.",
+    ),
+    option(
+        CHAIN,
+        "--fix",
+        type=click.Choice(["offered", "asked"]),
+        hidden=True,
+        help="Where corrections come from: the evaluator offers them, or the post-editor is asked for each error.",
+    ),
     option(
         CHAIN,
         "--rules-first/--no-rules-first",
         default=None,
         help="Correct certain errors by rules before asking a model.  [default: yes; no with the paper's method]",
     ),
-    option(CHAIN, "--forced/--not-forced", default=None, hidden=True),
-    option(CHAIN, "--stop-when-error-free/--go-on", default=None, hidden=True),
-    option(CHAIN, "--on-ambiguous", type=NameList(), multiple=True, hidden=True),
+    option(
+        CHAIN,
+        "--forced/--not-forced",
+        default=None,
+        hidden=True,
+        help="Require the evaluator to find at least one error.",
+    ),
+    option(
+        CHAIN,
+        "--stop-when-error-free/--go-on",
+        default=None,
+        hidden=True,
+        help="Leave out the later stages if a rating finds no error.",
+    ),
+    option(
+        CHAIN,
+        "--on-ambiguous",
+        type=NameList(),
+        multiple=True,
+        hidden=True,
+        help="What to do if the words of an error occur several times: skip, first, all, or spaced and one of them.",
+    ),
 ]
 JUDGE_MODEL_OPTIONS = [
     option(JUDGES, "--judge-model", help="Model for the judges.  [default: the post-editor's]"),
@@ -360,9 +391,12 @@ UNSEEDED_MODEL_OPTIONS = [
         metavar="NAME",
         help="Environment variable that holds the key.  [default: OPENAI_API_KEY]",
     ),
-    option(MODEL, "--top-p", type=float, hidden=True),
+    option(MODEL, "--top-p", type=float, hidden=True, help="Nucleus sampling.  [default: the server's]"),
 ]
-MODEL_OPTIONS = [*UNSEEDED_MODEL_OPTIONS, option(MODEL, "--seed", type=int, hidden=True)]
+MODEL_OPTIONS = [
+    *UNSEEDED_MODEL_OPTIONS,
+    option(MODEL, "--seed", type=int, hidden=True, help="Random seed for the model's sampling, if its server has one."),
+]
 STAGE_MODEL_OPTIONS = [
     option(
         MODEL,
@@ -382,14 +416,16 @@ SPENDING_OPTIONS = [
         help="Stop before the run uses more tokens; works for models without a price, too.",
     ),
     option(RUN, "--concurrency", type=int, help="Number of segments and calls at a time."),
-    option(RUN, "--requests-per-minute", type=int, hidden=True),
-    option(RUN, "--tokens-per-minute", type=int, hidden=True),
-    option(RUN, "--timeout", type=float, hidden=True),
+    option(RUN, "--requests-per-minute", type=int, hidden=True, help="Requests per minute to each server, at most."),
+    option(RUN, "--tokens-per-minute", type=int, hidden=True, help="Tokens per minute to each server, at most."),
+    option(RUN, "--timeout", type=float, hidden=True, help="Seconds that one request may take."),
 ]
 PACE_OPTIONS = [
     *SPENDING_OPTIONS,
     option(RUN, "--give-up-after", type=int, metavar="N", help="Stop if the first N segments all fail; 0: never."),
-    option(RUN, "--deadline", type=float, hidden=True),
+    option(
+        RUN, "--deadline", type=float, hidden=True, help="Seconds that a call may take with all its repeated requests."
+    ),
 ]
 LIMIT_OPTION = [
     option(RUN, "--limit", type=int, metavar="N", help="Work on the first N segments only."),
@@ -482,6 +518,26 @@ def with_options(*groups: list[Callable[[F], F]]) -> Callable[[F], F]:
         return function
 
     return add
+
+
+def name_list(
+    *names: str,
+    choices: Sequence[str] = (),
+    metavar: str = "NAME,…",
+    help: str,  # noqa: A002 click's own name
+) -> OptionDecorator[Any]:
+    """An option with several values, by commas or by repeating it; without ``choices`` any value is valid."""
+
+    def callback(_: click.Context, parameter: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
+        chosen: dict[str, None] = {}
+        for value in values:
+            chosen |= dict.fromkeys(NameList().convert(value, parameter, None))
+        for name in chosen:
+            if choices and name not in choices:
+                raise click.BadParameter(f"expected one of {', '.join(choices)}, not {name!r}", param=parameter)
+        return tuple(chosen)
+
+    return click.option(*names, multiple=True, callback=callback, metavar="|".join(choices) or metavar, help=help)
 
 
 def read_config(options: dict[str, Any]) -> Config:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _BAR = "{n_fmt}/{total_fmt}|{bar}|-{remaining}{postfix}"  # short enough for 80 columns
 
+_MOST_FAILURES = 3
+"""Failures that are printed when they happen, without -v."""
 _MOST_NAMES = 10
 """Segments that the summary lists by name."""
 
@@ -46,6 +48,7 @@ class Progress:
         self._quiet = quiet
         self._counts = dict.fromkeys(states, 0)
         self._usage = Usage()
+        self._failures = 0  # to print the first ones only
         # Counts of segments:
         self._failed_changed = 0  # a stage failed after an earlier one had changed the text
         self._failed_empty = 0  # a stage failed, and the segment has no text
@@ -100,10 +103,20 @@ class Progress:
         self._note_warnings(chain)
         if self._verbose:
             for step in chain.steps:
-                _write(f"{name}: {step.stage}: {step.verdict}: {step.reason}")
-        elif failed_step is not None and not self._quiet:
-            _write(f"{name}: {failed_step.stage} failed: {failed_step.reason}")
+                _write(f"segment {name}: {step.stage}: {step.verdict}: {step.reason}")
+        elif failed_step is not None:
+            self._write_failure(f"segment {name}: {failed_step.stage} failed: {failed_step.reason}")
         self._move(chain.usage)
+
+    def _write_failure(self, line: str) -> None:
+        """Print the first failures; the summary has the number of all."""
+        self._failures += 1
+        if self._quiet or self._failures > _MOST_FAILURES + 1:
+            return
+        if self._failures <= _MOST_FAILURES:
+            _write(line)
+        else:
+            _write("mtagent: more failed; they are counted, and -v prints each one")
 
     def _note_losses(self, chain: Chain) -> None:
         """Note the segment if its translation was made here and lacks markup or numbers of the source."""
@@ -128,15 +141,15 @@ class Progress:
     def advance_rated(self, rated: Sequence[Rated]) -> None:
         """Count the rated translations of one more segment."""
         for result in rated:
-            name = f"{result.segment.id}: {result.system}"
+            name = f"segment {result.segment.id}: {result.system}"
             if result.error is not None:
                 self._counts["failed"] += 1
             elif result.rating is not None:
                 self._counts["rated"] += 1
             if self._verbose:
                 _write(f"{name}: {_outcome(result)}")
-            elif result.error and not self._quiet:
-                _write(f"{name} failed: {result.error}")
+            elif result.error:
+                self._write_failure(f"{name} failed: {result.error}")
         self._move(Usage.total(result.usage for result in rated))
 
     def advance_judged(self, chain: Chain) -> None:
@@ -146,8 +159,8 @@ class Progress:
         if self._verbose:
             for step in chain.steps:
                 _write(f"{name}: {step.stage}: {step.reason}")
-        elif failed_step is not None and not self._quiet:
-            _write(f"{name}: {failed_step.stage}: {failed_step.reason}")
+        elif failed_step is not None:
+            self._write_failure(f"{name}: {failed_step.stage}: {failed_step.reason}")
         self._move(chain.usage)
 
     def _move(self, usage: Usage) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from mtagent.cli import run_async
+from mtagent.cli.improve import idle_options
 from mtagent.cli.options import (
     CONFIG_NAME,
     EVALUATOR_OPTIONS,
@@ -141,9 +142,13 @@ def command(**options: Any) -> None:
     systems = options.pop("systems")
     files = _rating_inputs(options, systems)
     texts = rated_run or files
+    given_options = options_on_command_line(options.keys())
     config = read_config(options)
     if config.offline and config.evaluator is None and not quiet:
         say(OFFLINE)
+    if not quiet:
+        for warning in idle_options(config, given_options):
+            say(warning)
     with notices(quiet):
         if dry_run:
             run_async(_print_requests(config, texts, systems))

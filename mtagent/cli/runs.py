@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -16,6 +16,7 @@ from mtagent.chain.decided_text import Decided
 from mtagent.cli.options import STORE_OPTION, existing_store, with_options
 from mtagent.cli.progress import uncounted
 from mtagent.cli.terminal import display, say
+from mtagent.errors import ConfigError
 from mtagent.jobs.summary import show_ratings, stage_table, summaries, system_table
 from mtagent.store.runs import RunSummary, StoredRun
 from mtagent.text.amounts import counted, dollars
@@ -102,7 +103,22 @@ def _show_run(summary: RunSummary, stored: StoredRun) -> None:
         display(stage_table(stored.chains()))
     cost = dollars(summary.usage.cost, "price unknown")
     click.echo(f"paid: {summary.usage.calls} calls{uncounted(summary)}, {cost}")
-    display(f"settings: {json.dumps(summary.settings, ensure_ascii=False)}")
+    display("settings:")
+    for name, value in _settings(summary.settings):
+        display(f"  {name}: {value}")
+
+
+def _settings(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """The settings of a run by name, as they are written in a settings file; in tables as ``TABLE.NAME``."""
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            yield from _settings(value, f"{prefix}{name}.")
+        elif isinstance(value, list):
+            yield f"{prefix}{name}", ", ".join(map(str, value)) or "none"
+        elif isinstance(value, bool):
+            yield f"{prefix}{name}", str(value).lower()
+        else:
+            yield f"{prefix}{name}", str(value)
 
 
 def _chain_text(result: Decided) -> str:
@@ -195,6 +211,6 @@ def _older(runs: Sequence[RunSummary], age: str) -> list[str]:
     """The runs that were last updated before the time ``age``."""
     match = re.fullmatch(r"(\d{1,5})([hdw])", age.strip())
     if match is None:
-        raise click.UsageError(f"--older-than: expected a number with h, d or w, as in 30d, not {age!r}")
+        raise ConfigError(f"--older-than: expected a number with h, d or w, as in 30d, not {age!r}")
     limit = datetime.now(UTC) - timedelta(**{_AGES[match[2]]: int(match[1])})
     return [run.name for run in runs if datetime.fromisoformat(f"{run.updated}+00:00") < limit]

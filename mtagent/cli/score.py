@@ -1,4 +1,4 @@
-"""``mtagent score``: score files, or the stages of a stored run, against references."""
+"""``mtagent score`` and ``mtagent compare``: scores of files and of the stages of stored runs."""
 
 from __future__ import annotations
 
@@ -6,26 +6,28 @@ from typing import Any
 
 import click
 
-from mtagent.analysis import score
-from mtagent.analysis.score import ScoreOptions, score_files, score_run
+from mtagent.analysis import compare_tables
+from mtagent.analysis.compare import GROUPINGS, compare_runs
+from mtagent.analysis.score import ScoreOptions, as_json, score_files, score_run, sentences, shown
 from mtagent.cli.options import (
     FILE,
     LANGUAGE_OPTIONS,
     METRIC_OPTIONS,
     RUN_OPTIONS,
     WIDTH_OPTION,
+    name_list,
     named_translation,
     print_licences,
     read_config,
     with_options,
 )
 from mtagent.cli.rate import SeveralFiles
-from mtagent.cli.score_inputs import names_in
-from mtagent.cli.terminal import display, say
+from mtagent.cli.terminal import display, hand_out, say
 from mtagent.metrics.protocol import each_once
 from mtagent.metrics.significance import RESAMPLES, SEED, Resampling
+from mtagent.text import table
 
-EXAMPLES = """\b
+SCORE_EXAMPLES = """\b
 Examples:
   mtagent score -t out.txt -r ref.txt -l en-de
   mtagent score -t a.txt b.txt -r ref.txt -l en-ja -m bleu,chrf++ -f latex --paired-bs
@@ -33,7 +35,15 @@ Examples:
   mtagent score --run postedit-1a2b3c4d -r ref.txt --edits-from given
   mtagent score -t a.txt b.txt -r ref.txt -m scores-file:path=comet.json
 """
+COMPARE_EXAMPLES = """\b
+Examples:
+  mtagent compare postedit-1a2b3c4d
+  mtagent compare postedit-1a2b3c4d -r ref.txt --baseline online=b.txt --paired-bs
+  mtagent compare safe=postedit-1a2b3c4d forced=postedit-5e6f7a8b -f markdown
+  mtagent compare translate-1a2b3c4d --by domain,length -f csv
+"""
 FORMATS = ("text", "json", "latex", "markdown")
+COMPARE_FORMATS = (*table.FORMS, "json", "csv", "tsv")
 _BY_SENTENCE = ("text", "json")
 _NO_LANGUAGE = "mtagent: no language is given (-l); texts are tokenized as Western ones, and scripts are not checked."
 _TESTS = ("paired_bs", "paired_ar", "confidence")
@@ -94,7 +104,7 @@ class SeveralFilesAndMetrics(SeveralFiles):
 @click.command(
     "score",
     cls=SeveralFilesAndMetrics,
-    epilog=EXAMPLES,
+    epilog=SCORE_EXAMPLES,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option(
@@ -106,14 +116,7 @@ class SeveralFilesAndMetrics(SeveralFiles):
 )  # fmt: skip
 @click.option("-r", "--reference", type=FILE, help="File of reference translations, line-aligned.")
 @click.option("--run", "run", metavar="RUN", help="Stored run whose texts after each stage are scored.")
-@click.option(
-    "--systems",
-    "--stages",
-    "systems",
-    multiple=True,
-    metavar="NAME,…",
-    help="Score these systems, or stages of the run, only.",
-)
+@name_list("--systems", "--stages", "systems", help="Score these systems, or stages of the run, only.")
 @click.option("--input-format", metavar="NAME", help="Format of the source file, if its name doesn't show it.")
 @with_options(LANGUAGE_OPTIONS)
 @with_options(METRIC_OPTIONS)
@@ -135,7 +138,7 @@ class SeveralFilesAndMetrics(SeveralFiles):
 @click.option("-sl", "--sentence-level", is_flag=True, help="Print the scores of each segment.")
 @with_options(RESAMPLING_OPTIONS)
 @with_options(RUN_OPTIONS)
-def command(**options: Any) -> None:
+def score(**options: Any) -> None:
     """Score translations against references, several systems side by side.
 
     Scores files (-t, -r) or the stages of a stored run (--run). BLEU, chrF and TER equal sacreBLEU's to the last digit
@@ -149,9 +152,7 @@ def command(**options: Any) -> None:
         if superfluous:
             raise click.UsageError(f"--run already defines the texts and languages; leave out {', '.join(superfluous)}")
     form, width, by_sentence = (options.pop(name) for name in ("format_name", "width", "sentence_level"))
-    scoring = read_score_options(
-        options, edits_from=options.pop("edits_from"), systems=names_in(options.pop("systems"))
-    )
+    scoring = read_score_options(options, edits_from=options.pop("edits_from"), systems=options.pop("systems"))
     if by_sentence and (scoring.resampling or form not in _BY_SENTENCE):
         raise click.UsageError("--sentence-level prints text or json, and cannot be combined with tests or intervals")
     run, reference = options.pop("run"), options.pop("reference")
@@ -167,9 +168,68 @@ def command(**options: Any) -> None:
             translations, reference, config, source=source, source_format=source_format, scoring=scoring
         )
     if by_sentence:
-        for line in score.sentences(report, form, width):
+        for line in sentences(report, form, width):
             display(line)
     elif form == "json":
-        display(score.as_json(report, width))
+        display(as_json(report, width))
     else:
-        display(score.shown(report, form, width))
+        display(shown(report, form, width))
+
+
+@click.command("compare", epilog=COMPARE_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN…")
+@click.option(
+    "--baseline", "baselines", multiple=True, metavar="[NAME=]FILE",
+    help="File of another system's translations, line-aligned; the system is called NAME, or like the file. "
+    "Repeatable.",
+)  # fmt: skip
+@click.option("-r", "--reference", type=FILE, help="File of references, line-aligned, to use instead of the run's own.")
+@with_options(METRIC_OPTIONS)
+@click.option(
+    "--deciding",
+    metavar="METRIC",
+    help="Metric that decides whether a text got better or worse.  [default: chrF2, else the first]",
+)
+@name_list("--by", choices=GROUPINGS, help="Also score groups of segments; repeatable.")
+@click.option("--shared", is_flag=True, help="Compare only the segments that all runs have.")
+@click.option("--prices", type=FILE, metavar="FILE.toml", help="File of your own prices, to recompute the dollars.")
+@click.option(
+    "-f",
+    "--format",
+    "form",
+    type=click.Choice(COMPARE_FORMATS),
+    default="text",
+    show_default=True,
+    help="Format of the output.",
+)
+@with_options(WIDTH_OPTION)
+@with_options(RESAMPLING_OPTIONS)
+@with_options(RUN_OPTIONS)
+def compare(**options: Any) -> None:
+    """Compare the stages of stored runs: scores, edits, outcomes and costs.
+
+    The table has a row for the given texts, for the texts after each stage and for the final texts of each run, and a
+    row for each other system (--baseline). Differences are to the row before. docs/reference/scores.md explains the
+    columns.
+    """
+    form, width, groupings = options.pop("form"), options.pop("width"), options.pop("by")
+    comparison = compare_runs(
+        options.pop("runs"),
+        scoring=read_score_options(options),
+        by=[name for name in GROUPINGS if name in groupings],
+        baselines=[named_translation(spec) for spec in options.pop("baselines")],
+        reference=options.pop("reference"),
+        deciding=options.pop("deciding"),
+        shared=options.pop("shared"),
+        prices=options.pop("prices"),
+        config=read_config(options),
+    )
+    if form == "json":
+        display(compare_tables.as_json(comparison))
+    elif form in ("csv", "tsv"):
+        delimiter = "," if form == "csv" else "\t"
+        hand_out(compare_tables.flat(comparison, delimiter))
+        for warning in comparison.warnings:
+            say(f"mtagent: warning: {warning}")
+    else:
+        display(compare_tables.shown(comparison, form, width))

@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import TracebackType
+from typing import Any
 
 import click
 
@@ -35,11 +36,71 @@ def hand_out(data: str) -> None:
     click.echo(shown_on(sys.stdout, data), color=True)  # without color=True, click drops escape sequences from a pipe
 
 
-def show_misuse(error: click.ClickException) -> None:
-    """Print click's message on wrong usage, which quotes what the user wrote."""
+def show_misuse(error: click.ClickException) -> int:
+    """Print click's message, which quotes what the user wrote, and return the exit code.
+
+    A wrong value has the exit code of any wrong setting, 1; a command line that cannot be read has 2.
+    """
+    if isinstance(error, click.BadParameter) and not isinstance(error, click.MissingParameter) and error.param:
+        say(f"mtagent: {error.param.opts[-1]}: {error.message}")
+        return 1
     shown = io.StringIO()
     error.show(file=shown)
     click.echo(visible(shown.getvalue()), err=True, nl=False)
+    return error.exit_code
+
+
+class _InPlainWords(click.ParamType[Any]):
+    """A type of click whose message on a wrong value reads like mtagent's messages."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value; the error contains what was expected and what was found."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            self.fail(f"expected {self._expected()}, not {str(value)!r}", param, ctx)
+
+    def _expected(self) -> str:
+        raise NotImplementedError
+
+
+class _WholeNumber(_InPlainWords, click.types.IntParamType):
+    def _expected(self) -> str:
+        return "a whole number"
+
+
+class _Number(_InPlainWords, click.types.FloatParamType):
+    def _expected(self) -> str:
+        return "a number"
+
+
+class _WholeNumberInRange(_InPlainWords, click.IntRange):
+    def _expected(self) -> str:
+        if self.max is None:
+            return f"a whole number from {self.min} on"
+        return f"a whole number from {self.min} to {self.max}"
+
+
+class _OneOf(_InPlainWords, click.Choice[Any]):
+    def _expected(self) -> str:
+        return f"one of {', '.join(map(str, self.choices))}"
+
+
+def use_plain_words(command: click.Command) -> None:
+    """Give the parameters of ``command`` and its subcommands types with messages like mtagent's."""
+    for parameter in command.params:
+        kind = parameter.type
+        if type(kind) is click.types.IntParamType:
+            parameter.type = _WholeNumber()
+        elif type(kind) is click.types.FloatParamType:
+            parameter.type = _Number()
+        elif type(kind) is click.IntRange:
+            parameter.type = _WholeNumberInRange(kind.min, kind.max)
+        elif type(kind) is click.Choice:
+            parameter.type = _OneOf(kind.choices)
+    if isinstance(command, click.Group):
+        for subcommand in command.commands.values():
+            use_plain_words(subcommand)
 
 
 class _Visible(logging.Formatter):

@@ -6,7 +6,7 @@ import hashlib
 import inspect
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
 
 from mtagent.errors import ConfigError, MtagentError
 from mtagent.llm.dialogue import Dialogue
@@ -90,9 +90,23 @@ class Signed(Protocol):
         ...
 
 
+# isinstance() with a protocol takes long, and the next two functions are called for each text.
+
+
+def rates_together(evaluator: object) -> TypeGuard[RatesTogether]:
+    """Whether ``evaluator`` rates several translations of one source together."""
+    return hasattr(evaluator, "rate_all")
+
+
 def counts_calls(evaluator: object) -> bool:
     """Whether ``evaluator`` is known to ask a model, and so to show a segment's notes to it."""
-    return isinstance(evaluator, CountsCalls) and evaluator.calls[1] > 0
+    _, most_calls = getattr(evaluator, "calls", (0, 0))
+    return bool(most_calls > 0)
+
+
+def asks_no_model(evaluator: object) -> bool:
+    """Whether ``evaluator`` is known to ask no model, as the rules."""
+    return getattr(evaluator, "calls", None) == (0, 0)
 
 
 def suggests_edits(evaluator: Evaluator) -> bool:
@@ -180,8 +194,9 @@ def signature_of(part: Named) -> str:
 
     The file is left out if it cannot be read. Changes in what it imports, and the object's options, go unnoticed.
     """
-    if isinstance(part, Signed) and part.signature:
-        return part.signature
+    signature: str | None = getattr(part, "signature", None)
+    if signature:
+        return signature
     kind = type(part)
     try:
         source = Path(inspect.getsourcefile(kind) or "").read_bytes()

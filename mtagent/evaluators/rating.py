@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from mtagent.errors import EvaluationError
-from mtagent.evaluators.protocol import Evaluator, HasWeights, RatesTogether
+from mtagent.evaluators.protocol import Evaluator, HasWeights, RatesTogether, counts_calls
 from mtagent.llm.gathering import finished
 from mtagent.llm.prompts import described
 from mtagent.records import Call, ErrorSpan, Rating, Segment
@@ -52,9 +52,7 @@ async def rating_as_given(
 
 def reviewed_paragraphs(evaluator: Evaluator, segment: Segment, translation: str) -> list[Paragraph]:
     """The paragraphs that ``evaluator`` rates one by one; none if it rates the text at once."""
-    asks_model = getattr(evaluator, "calls", (0, 0)) != (0, 0)
-    adds_up_weights = getattr(evaluator, "weights", None) is not None
-    if asks_model and adds_up_weights:
+    if counts_calls(evaluator) and getattr(evaluator, "weights", None) is not None:
         return paragraphs_of(segment, translation)
     return []
 

@@ -11,8 +11,7 @@ import regex
 
 from mtagent.errors import ConfigError
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
-from mtagent.text import doubling, foreign, icu, markup, mqm, scripts
-from mtagent.text import numbers as marks
+from mtagent.text import doubling, foreign, icu, markup, mqm, number_faults, scripts
 from mtagent.text.checks import CHECKS, keys, placeholders
 from mtagent.text.number_words import readings
 from mtagent.text.terms import occurrences, term_faults
@@ -340,9 +339,9 @@ def numbers(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """Numbers that are missing, changed or not in the source, in digits or words."""
     source, text = markup.prose(segment.source), markup.prose(translation)
     languages = segment.source_lang, segment.target_lang
-    faults = marks.faults(source, text, *languages)
+    faults = number_faults.faults(source, text, *languages)
     words = readings(text, languages[1]).possible.copy() if faults.missing else Counter()
-    missing = [number for number in faults.missing if not marks.take(words, number)]
+    missing = [number for number in faults.missing if not number_faults.take(words, number)]
     extra = faults.extra
     originals = [source[number.start : number.end] for number in missing]
     fix = None

@@ -99,7 +99,11 @@ class OpenTable:
             if name in known:
                 continue
             near = get_close_matches(name, [column for column in known if column not in self.names], n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"the columns are {', '.join(known)}"
+            hint = f"the columns are {', '.join(known)}"
+            if near:
+                hint = f"did you mean {near[0]!r}?"
+            elif not set(known).intersection(self.names):
+                hint = f"{NAME_THE_COLUMNS}: {', '.join(known)}"
             raise InputError(f"{self._head}: unknown column {name!r}; {hint}")
 
     def refuse_repeated(self, *, nameless: bool = True) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent import futures
 from dataclasses import replace
@@ -18,28 +19,27 @@ from mtagent.chain.gate import Gate
 from mtagent.config import Role, Settings
 from mtagent.errors import ConfigError, MtagentError
 from mtagent.evaluators.protocol import Evaluator
-from mtagent.formats.glossary import with_terms
-from mtagent.jobs.agent_settings import refuse_foreign, refuse_idle
+from mtagent.formats.glossary import GlossaryFor, with_terms
 from mtagent.jobs.context import Document, Placed, placed
 from mtagent.jobs.improve import outcome_of_chain
-from mtagent.jobs.parts import OwnParts, assembled, budget_of, within
+from mtagent.jobs.inputs import content_hashes
+from mtagent.jobs.parts import OwnParts, assembled, budget_of, effective, installed, settings_for_results, within
 from mtagent.jobs.pool import GRACE, Outcome, work_all
-from mtagent.jobs.python_inputs import Terms, TextDetails, loaded, mapping_of, segments_of
-from mtagent.jobs.run import RunModels
-from mtagent.jobs.session import Session
+from mtagent.jobs.python_inputs import Terms, TextDetails, loaded, mapping_of, refuse_foreign, refuse_idle, segments_of
+from mtagent.jobs.run import Job, RunModels, run_job
+from mtagent.jobs.session import OwnLoop, Session
 from mtagent.llm import prices
 from mtagent.llm.budget import Budget
 from mtagent.llm.protocol import LLM
 from mtagent.records import Call, Chain, Segment, Step, Usage
-from mtagent.store.store import Store
+from mtagent.store.runs import Run, RunSummary
+from mtagent.store.store import Store, default_path, open_existing
 from mtagent.text import languages
 from mtagent.translators import wrap
 from mtagent.translators.callables import BATCH_SIZE, CallableTranslator
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
-
-    from mtagent.jobs.agent_run import AgentRun
 
 Part = TypeVar("Part")
 
@@ -341,13 +341,116 @@ class Agent:
 
     def run(self, name: str, *, store: str | Path | None = None) -> AgentRun:
         """A stored run, which never repeats or pays for finished work again. See :class:`AgentRun`."""
-        from mtagent.jobs.agent_run import AgentRun
-
         settings = self.config.model_dump(exclude_unset=True) | {"run": name}
         if store is not None:
             settings["store"] = Path(store)
         config = configuration.Config.model_validate(settings)
         return AgentRun(config, self._own, self._terms, budget=self._budget, on_step=self._report)
+
+
+class AgentRun:
+    """The run ``name`` of an agent: ``with agent.run("job-17") as run: chains = run.improve(segments)``.
+
+    Finished segments come from the store, and so do replies to requests that any run has sent. A run keeps its settings
+    and segments, and the ids of its segments must be unique. If anything stops it, make the same call again to
+    continue. It shares the agent's ``budget``; ``on_step`` is called for new steps only. Raises
+    :class:`mtagent.errors.MtagentError`, whose ``chains`` are the finished ones.
+    """
+
+    def __init__(
+        self,
+        config: configuration.Config,
+        own: OwnParts,
+        terms: GlossaryFor,
+        *,
+        budget: Budget | None,
+        on_step: Callable[[Segment, Step], object],
+    ) -> None:
+        self._config = config
+        self._own = own
+        self._terms = terms
+        self._budget = budget
+        self._on_step = on_step
+        self.name = str(config.run)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Do nothing: between calls nothing is open."""
+
+    def improve(self, segments: Iterable[Segment]) -> list[Chain]:
+        """Improve those ``segments`` that the run hasn't finished; return one :class:`Chain` for each, in order."""
+        loop = OwnLoop()
+        try:
+            return asyncio.run_coroutine_threadsafe(self.aimprove(segments), loop.loop).result()
+        finally:
+            loop.stop()
+
+    async def aimprove(self, segments: Iterable[Segment]) -> list[Chain]:
+        """Improve segments like :meth:`improve`, in async code."""
+        config = self._config
+        segments = list(with_terms(segments, self._terms))
+        digest = hashlib.sha256()
+        numbers: dict[str, int] = {}  # of the segments, by id
+        for index, segment in enumerate(segments):
+            if segment.domain is None:
+                segment = segments[index] = segment.model_copy(update={"domain": config.domain})
+            first_number = numbers.setdefault(segment.id, index + 1)
+            if first_number != index + 1:
+                raise ConfigError(
+                    f"segments {first_number} and {index + 1} share the id {segment.id!r}; ids must be unique because "
+                    "decisions and labels refer to them: use segment.model_copy(update={'id': …})"
+                )
+            digest.update(segment.model_dump_json(exclude_defaults=True).encode())
+        with Store(config.store or default_path()) as store:
+            models = RunModels(config, store, self._budget)
+            async with assembled(config, self._own, wrap_llm=models.wrap) as plan:
+                job = Job(
+                    command="agent",
+                    settings=settings_for_results(effective(config, self._own)),
+                    inputs={"segments": digest.hexdigest(), **content_hashes({}, config)},
+                    total=len(segments),
+                    items=placed(segments, config.context),
+                    work=lambda run, position, place: improve(
+                        place.in_context(lambda at, _: run.text_at(at)), plan, on_step=self._on_step
+                    ),
+                    lane=(lambda place: place.document) if config.context else None,
+                    save=Run.save,
+                    outcome=outcome_of_chain,
+                    signatures=plan.signatures,
+                    installed=installed(effective(config, self._own)),
+                )
+                has_started = False
+
+                def note_start(*_: object) -> None:
+                    nonlocal has_started
+                    has_started = True
+
+                try:
+                    run = await run_job(job, config, store, models, on_start=note_start, on_result=_ignore)
+                except MtagentError as error:
+                    if has_started:  # otherwise the run of this name may belong to another job
+                        error.chains = tuple(store.read(self.name).chains())
+                    raise
+                return list(run.chains())
+
+    def chains(self) -> list[Chain]:
+        """The chains that are stored so far, in order."""
+        with open_existing(self._config.store) as store:
+            return list(store.read(self.name).chains())
+
+    @property
+    def summary(self) -> RunSummary:
+        """The number of finished segments, and their cost."""
+        with open_existing(self._config.store) as store:
+            return store.run(self.name)
+
+
+def _ignore(*_: object) -> None:
+    """Do nothing with a result, which is already stored."""
 
 
 class _Parts(NamedTuple):

@@ -20,9 +20,9 @@ from mtagent.errors import ConfigError, OutputError
 from mtagent.formats import Export
 from mtagent.formats.exports import RunTexts, SegmentTexts
 from mtagent.formats.files import STANDARD, spooled_copies
+from mtagent.formats.jsonl import write_details
 from mtagent.formats.ratings import FINAL, REVIEWED, chosen, ratings_of_texts, systems_of, texts_of
-from mtagent.jobs.improve import write_outputs
-from mtagent.jobs.inputs import Files, content_hashes
+from mtagent.jobs.inputs import content_hashes
 from mtagent.jobs.outputs import (
     RatingOutput,
     belongs_to,
@@ -233,7 +233,6 @@ def export_own(
         return ExportReport((*remarks, *_written(*ratings.paths)), ())
     if like:
         refuse_overwriting([details], {"--like": like})
-    files = Files(source=like or output, output=output, details=details)
     refuse_unwritable_texts(output, details)
     form = formats.by_path(like or output, format_name or ("lines" if output == STANDARD and like is None else None))
     by_name = formats.by_suffix(output, formats.FORMATS) or form
@@ -246,11 +245,20 @@ def export_own(
     def approved_chains() -> Iterator[Chain]:
         for _, result in decided_run.segments():
             chain = result.reviewed_chain
-            yield chain if result.approved else chain.model_copy(update={"reviewed": chain.given or ""})
+            if not result.approved:
+                chain = chain.model_copy(update={"reviewed": chain.given or ""})
+            yield chain
+
+    def approved_results() -> Iterator[formats.Result]:
+        for chain in approved_chains():
+            text = chain.text if chain.reviewed is None else chain.reviewed
+            yield formats.Result(segment=chain.segment, text=text)
 
     with spooled_copies({"--like": like} if like else {}) as copies:
-        chains = approved_chains if only_approved else decided_run.chains
-        write_outputs(chains, form, files, like=copies.get("--like"))
+        results = approved_results() if only_approved else decided_run.results()
+        form.write(output, results, copies.get("--like"))
+        if details is not None:
+            write_details(details, approved_chains() if only_approved else decided_run.chains())
     remarks = ()
     if only_approved:
         states = [result.approved for _, result in decided_run.segments()]

@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import islice
-from pathlib import Path
 from typing import NamedTuple
 
-from mtagent import formats
 from mtagent.chain.calibration import read
 from mtagent.chain.chain import improve
 from mtagent.chain.decided_run import DecidedRun
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details
+from mtagent.jobs.context import Placed
 from mtagent.jobs.inputs import Files, OpenFiles
 from mtagent.jobs.parts import OwnParts, assembled, effective, installed, settings_for_results
 from mtagent.jobs.pool import Outcome
 from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
-from mtagent.records import Chain
+from mtagent.records import Chain, Segment
 from mtagent.store.runs import Run, RunSummary
 from mtagent.store.store import Store, default_path
-from mtagent.text import languages
+from mtagent.text import languages, scripts
+from mtagent.text.identification import other_language
 
 logger = logging.getLogger(__name__)
 
@@ -46,19 +46,27 @@ async def improve_file(
     with files.opened(config, writes=True) as inputs:
         config = inputs.config
         contents = _contents(inputs, translates="translate" in (decided.stages or ()))
+        if contents.swapped:
+            pair, *_ = contents.pairs
+            logger.warning("%s: the languages of %s seem to be swapped; check -l", inputs.files.source, pair)
         if contents.has_candidates:
             inputs.refuse_idle_candidates(decided, own.gate)
             settings["stages"] = list(decided.stages or ())
         with Store(config.store or default_path()) as store:
             models = RunModels(config, store)
             async with assembled(config, own, wrap_llm=models.wrap, translates=contents.untranslated) as plan:
+
+                async def work(run: Run, position: int, place: Placed) -> Chain:
+                    segment = place.in_context(lambda neighbour, _: run.text_at(neighbour))
+                    return await improve(segment, plan)
+
                 job = Job(
                     command=command,
                     settings=settings,
                     inputs=inputs.hashes(),
                     total=contents.total,
                     items=inputs.placed(),
-                    work=lambda run, position, place: improve(place.in_context(lambda at, _: run.text_at(at)), plan),
+                    work=work,
                     lane=(lambda place: place.document) if config.context else None,
                     save=Run.save,
                     outcome=outcome_of_chain,
@@ -73,8 +81,10 @@ async def improve_file(
                         logger.warning("%s: %s", config.calibration, warning)
                 run = await run_job(job, config, store, models, on_start=on_start, on_result=on_chain)
             with noting_outputs(store, run.name, inputs.outputs):
-                chains = DecidedRun(store, run.name).chains
-                write_outputs(chains, inputs.output_format, files, like=inputs.like, limit=config.limit)
+                decided_run = DecidedRun(store, run.name)
+                inputs.output_format.write(files.output, islice(decided_run.results(), config.limit), inputs.like)
+                if files.details is not None:
+                    write_details(files.details, islice(decided_run.chains(), config.limit))
             return store.run(run.name)
 
 
@@ -83,31 +93,6 @@ def outcome_of_chain(chain: Chain) -> Outcome:
     if chain.failed is not None:
         return Outcome(False, chain.failed.reason)
     return Outcome(bool(chain.steps), None)
-
-
-def write_outputs(
-    chains: Callable[[], Iterator[Chain]],
-    kind: formats.Format,
-    files: Files,
-    *,
-    like: Path | None = None,
-    limit: int | None = None,
-) -> None:
-    """Write the texts in the form of ``like``, and the details if ``files`` names a file for them.
-
-    Each call of ``chains`` reads them again, in input order.
-    """
-    kind.write(files.output, map(_result, islice(chains(), limit)), like)
-    if files.details is not None:
-        write_details(files.details, islice(chains(), limit))
-
-
-def _result(chain: Chain) -> formats.Result:
-    """The text of ``chain`` to be written: the one that people decided on, if they did."""
-    text = chain.text
-    if chain.reviewed is not None:
-        text = chain.reviewed
-    return formats.Result(segment=chain.segment, text=text)
 
 
 class _Contents(NamedTuple):
@@ -121,12 +106,14 @@ class _Contents(NamedTuple):
     """Whether any segment has candidates."""
     pairs: tuple[str, ...]
     """The language pairs."""
+    swapped: bool
+    """Whether most texts are certainly in each other's language."""
     domains: tuple[str, ...]
 
 
 def _contents(inputs: OpenFiles, *, translates: bool) -> _Contents:
     """Read the whole input once, so that a defect in its last line is found before anything is paid for."""
-    total = with_words = workable = 0
+    total = with_words = workable = swapped = 0
     has_candidates = False
     pairs, domains = dict[str, None](), dict[str, None]()
     for place in inputs.placed():
@@ -134,6 +121,8 @@ def _contents(inputs: OpenFiles, *, translates: bool) -> _Contents:
         total += 1
         has_candidates = has_candidates or any(segment.candidates)
         pairs[languages.pair_of(segment.source_lang, segment.target_lang)] = None
+        if total <= _LANGUAGE_SAMPLE:
+            swapped += _is_swapped(segment)
         if segment.domain:
             domains[segment.domain] = None
         if segment.source.strip():
@@ -147,4 +136,20 @@ def _contents(inputs: OpenFiles, *, translates: bool) -> _Contents:
             "give a translation, or set OPENAI_API_KEY, base_url, llm=local or translator, so that the stage translate "
             "makes one"
         )
-    return _Contents(total, workable < with_words, has_candidates, tuple(pairs), tuple(domains))
+    are_swapped = swapped > min(total, _LANGUAGE_SAMPLE) / 2
+    return _Contents(total, workable < with_words, has_candidates, tuple(pairs), are_swapped, tuple(domains))
+
+
+_LANGUAGE_SAMPLE = 50
+"""How many segments are checked for swapped languages."""
+
+
+def _is_swapped(segment: Segment) -> bool:
+    """Whether the source is certainly in the target language, and a translation in the source language."""
+    source_lang, target_lang = segment.source_lang, segment.target_lang
+    as_declared = segment.model_copy(update={"target_lang": source_lang, "source_lang": target_lang})
+    if other_language(as_declared, segment.source) != scripts.language_of(target_lang):
+        return False
+    if segment.translation is None:
+        return True
+    return other_language(segment, segment.translation) == scripts.language_of(source_lang)

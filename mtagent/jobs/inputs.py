@@ -18,7 +18,7 @@ from mtagent.chain.gate import Gate, OpenGate, refuse_open
 from mtagent.config import Config, parse_spec
 from mtagent.errors import ConfigError
 from mtagent.evaluators.confidence import FOLDER
-from mtagent.evaluators.knowledge import files_of_notes
+from mtagent.evaluators.search import files_of_notes
 from mtagent.formats.files import lines_of, refuse_named_pipe, refuse_pipe, sha256, spooled_copies
 from mtagent.formats.glossary import read_terms, with_terms
 from mtagent.formats.ratings import Candidates, Material, chosen, side_by_side
@@ -178,8 +178,7 @@ class Files:
                 f"{self.candidates[0]}: a file of candidates needs a source that is read line by line; in JSON Lines "
                 'candidates are a field of the segment ("candidates": ["…", "…"])'
             )
-        if self.translation or self.reference:
-            raise ConfigError(f"{self.source}: a {form.name} file holds its translations and references itself")
+        refuse_companions_of(self.source, form, self.paths)
 
     def _output_format(self, read: formats.Format) -> formats.Format:
         """The format of the output: by its name, or else the source's format, which was ``read``."""
@@ -327,8 +326,7 @@ class RatingInputs:
             if names.count(name) > 1:
                 raise ConfigError(f"two systems are called {name!r}: name them with -t NAME=FILE")
         if not isinstance(form, Lines):
-            if names or self.reference:
-                raise ConfigError(f"{self.source}: a {form.name} file holds its translations and references itself")
+            refuse_companions_of(self.source, form, self.paths)
             return (self.source.stem,)
         refuse_tables({option: path for option, path in self.paths.items() if option != "-s"}, self.format)
         if not names:
@@ -384,6 +382,16 @@ def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str
     for prompt in prompts_of(config):
         files[f"prompts/{prompt.name}"] = prompt
     return {name: sha256(path) for name, path in files.items() if path is not None}
+
+
+def refuse_companions_of(source: Path, form: formats.Format, paths: Mapping[str, Path]) -> None:
+    """Raise :class:`ConfigError` for line-aligned files beside a source that holds all texts itself."""
+    superfluous = [option for option in paths if option != "-s"]
+    if superfluous:
+        raise ConfigError(
+            f"{source}: a {form.name} file holds its translations and references itself: leave out "
+            f"{', '.join(superfluous)}"
+        )
 
 
 def refuse_tables(companions: Mapping[str, Path | None], form: str | None) -> None:

@@ -160,14 +160,18 @@ def settings_for_results(config: Config) -> dict[str, Any]:
     return settings
 
 
+NOT_INSTALLED = "none"
+"""The version of a package that isn't installed."""
+
+
 def installed(config: Config) -> dict[str, str]:
-    """What results depend on besides the settings: the language identifier of the guard ``language``, if installed.
+    """What results depend on besides the settings: the language identifier of the guard ``language``.
 
     It is stored with a run and compared, but isn't part of the run's name.
     """
     if config.gate == "none" or "language" in config.skip_guards:
         return {}
-    identifier = "none"
+    identifier = NOT_INSTALLED
     if find_spec("py3langid") is not None:
         identifier = f"py3langid {version('py3langid')}"
     return {"language identifier (extra languages)": identifier}

@@ -1,4 +1,4 @@
-"""Work on many items at the same time: a bounded number of them, stopped where nothing can succeed."""
+"""Work on many items at the same time, and stop if no item can succeed."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from mtagent.llm.limits import Sleepers
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 GRACE = 1.0
-"""Seconds that the items under way have left to end, where an error concerns all of them."""
+"""Seconds that items in flight have left to finish after an error that concerns all of them."""
 MANY = 10
-"""So many times ``give_up_after`` failures, without any success, are enough although the first items are not done."""
+"""Without any success, this many times ``give_up_after`` failures stop the run, even if the first items aren't done."""
 READ_AHEAD = 20_000
-"""So many items may wait in memory for the one before them in their lane, while others are looked for."""
+"""How many items may wait in memory for the item before them in their lane, while items of other lanes are read."""
 
 
 class Outcome(NamedTuple):
-    """How the work on one item ended; ``(False, None)``: there was nothing to do."""
+    """How the work on one item ended; ``(False, None)`` if there was nothing to do."""
 
     succeeded: bool
     failure: str | None
@@ -40,18 +40,18 @@ async def work_all(
 ) -> None:
     """Do the ``work`` on every item that is not ``done`` yet, at most ``concurrency`` at a time; ``save`` each result.
 
-    ``work`` gets an item's position and the item; ``save`` says how the work on it ended. ``items`` is read as places
-    become free, so that memory does not grow with its length. What ``work`` or ``save`` raises stops the run; what
-    concerns one item alone is in its result. Raises :class:`MtagentError` where the first ``give_up_after`` items, in
-    input order, have all failed: a wrong model name is not asked for 100,000 times. Where the budget is spent, the
-    items that need no further call are finished first; where another error concerns all of them, those that end within
-    ``GRACE`` seconds.
+    ``work`` receives an item's position and the item; ``save`` returns how the work on it ended. ``items`` are read
+    when they are needed, so that memory doesn't grow with their number. What ``work`` or ``save`` raises stops the run;
+    an error of one item belongs in its result. Raises :class:`MtagentError` if the first ``give_up_after`` items, in
+    input order, have all failed: a wrong model name isn't sent 100,000 times. If the budget is spent, items that need
+    no further call are finished first; after another error that concerns all items, those that end within ``GRACE``
+    seconds.
 
-    For each call that sleeps because a server turned it away, one more item is worked on, up to twice ``concurrency``:
-    the ``sleepers`` do not keep the others from working.
+    For each call that sleeps because a server refused it for now, one more item is worked on, up to twice
+    ``concurrency``, so that the ``sleepers`` don't block the others.
 
-    Items of the same ``lane`` are worked on in order, each after the one before it was saved; other lanes fill the
-    places meanwhile. Without ``lane`` no item waits for another.
+    Items of the same ``lane`` are worked on in order, each after the item before it was saved; meanwhile items of other
+    lanes are worked on. Without ``lane`` no item waits for another.
     """
     await _Pool(items, work, save, concurrency, done, _Doubt(give_up_after), sleepers or Sleepers(), lane).run()
 
@@ -71,10 +71,10 @@ class _Pool(Generic[Item, Result]):
         lane: Callable[[Item], Hashable] | None,
     ) -> None:
         self._lane = lane
-        self._waiting = defaultdict[Hashable, deque[tuple[int, Item]]](deque)  # by lane; the lane is there while in use
-        self._ready = deque[tuple[int, Item]]()  # the item before it in its lane was saved
-        self._held = 0
-        self._freed = asyncio.Event()
+        self._waiting = defaultdict[Hashable, deque[tuple[int, Item]]](deque)  # by lane, while an item of it is in work
+        self._ready = deque[tuple[int, Item]]()  # items whose predecessor in the lane was saved
+        self._held = 0  # items that were read and wait: in _waiting and _ready
+        self._any_saved = asyncio.Event()
         self._numbered = ((position, item) for position, item in enumerate(items) if not done(position))
         self._work, self._save, self._doubt = work, save, doubt
         self._concurrency, self._sleepers = concurrency, sleepers
@@ -86,7 +86,7 @@ class _Pool(Generic[Item, Result]):
         self._workers = set[asyncio.Task[None]]()
 
     async def run(self) -> None:
-        """Work until no item is left. Raises what stopped it."""
+        """Work until no item is left. Raises the error that stopped it."""
         self._sleepers.on_sleep = self._one_more_sleeps
         try:
             async with self._group:
@@ -105,9 +105,8 @@ class _Pool(Generic[Item, Result]):
         worker.add_done_callback(self._workers.discard)
 
     async def _work_off(self) -> None:
-        await (
-            self._work_on_next()
-        )  # all begin, also where the first one finds the budget spent: stored replies are free
+        # All workers begin, even if the first one finds that the budget is spent: stored replies are free.
+        await self._work_on_next()
         while not self._over:
             await self._work_on_next()
 
@@ -130,7 +129,7 @@ class _Pool(Generic[Item, Result]):
         self._doubt.begin(position)
         try:
             outcome = self._save(position, await self._work(position, item))
-            self._free(item)
+            self._release_next(item)
             self._doubt.end(position, outcome)
         except BudgetSpent as error:
             self._over = True
@@ -140,25 +139,30 @@ class _Pool(Generic[Item, Result]):
             if self._stopped_by is not None:  # another worker waits for this one, and raises its error
                 return
             self._stopped_by = error
-            self._freed.set()
-            if others := self._workers - {asyncio.current_task()}:
+            self._any_saved.set()
+            others = self._workers - {asyncio.current_task()}
+            if others:
                 await asyncio.wait(others, timeout=GRACE)
             raise
         except BaseException:
             self._over = True
             raise
         finally:
-            self._freed.set()
+            self._any_saved.set()
 
     async def _next(self) -> tuple[int, Item] | None:
-        """The next item that may begin; ``None`` where there is none left to wait for."""
+        """The next item that may begin; ``None`` if none is left, also none to wait for."""
         if self._lane is None:
             return next(self._numbered, None)
         while True:
             if self._ready and not self._over:
                 self._held -= 1
                 return self._ready.popleft()
-            while self._held < READ_AHEAD and (following := next(self._numbered, None)) is not None:
+            # Read on until an item of a lane comes that nobody works on.
+            while self._held < READ_AHEAD:
+                following = next(self._numbered, None)
+                if following is None:
+                    break
                 lane = self._lane(following[1])
                 if lane not in self._waiting:
                     self._waiting[lane] = deque()
@@ -167,11 +171,12 @@ class _Pool(Generic[Item, Result]):
                 self._held += 1
             if self._over or not self._held:
                 return None
-            self._freed.clear()
-            await self._freed.wait()
+            # Every item that was read waits for its lane, or too many do: wait until an item was saved.
+            self._any_saved.clear()
+            await self._any_saved.wait()
 
-    def _free(self, item: Item) -> None:
-        """Let the next item of the lane begin."""
+    def _release_next(self, item: Item) -> None:
+        """Let the next item in the lane of ``item``, which was saved, begin."""
         if self._lane is None:
             return
         lane = self._lane(item)
@@ -182,7 +187,7 @@ class _Pool(Generic[Item, Result]):
 
 
 class _Doubt:
-    """Whether any item can succeed, as long as none has."""
+    """Decides whether any item can succeed, as long as none has."""
 
     def __init__(self, give_up_after: int) -> None:
         self._enough = give_up_after
@@ -197,7 +202,7 @@ class _Doubt:
             self._begun.append(position)
 
     def end(self, position: int, outcome: Outcome) -> None:
-        """Raises :class:`MtagentError` where all items fail. An item with nothing to do says nothing either way."""
+        """Raises :class:`MtagentError` if all items fail. An item with nothing to do counts neither way."""
         self._hope = self._hope or outcome.succeeded
         if self._hope:
             return
@@ -220,7 +225,7 @@ class _Doubt:
 async def in_order(
     items: Iterable[Item], work: Callable[[Item], Awaitable[Result]], *, concurrency: int
 ) -> AsyncGenerator[Result, None]:
-    """The results of ``items`` in order, at most ``concurrency`` at a time under way or waiting for a slower one."""
+    """The results of ``items`` in order; at most ``concurrency`` of them are in work or wait for a slower one."""
     waiting: list[asyncio.Future[Result]] = []
     try:
         for item in items:

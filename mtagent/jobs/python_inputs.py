@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any, TypedDict, get_args
 
 from pydantic import ValidationError
 
 from mtagent import config as configuration
+from mtagent.chain.gate import OpenGate
+from mtagent.config import Config, ModelSettings, Role
 from mtagent.errors import ConfigError
+from mtagent.evaluators.registry import asks_model, may_ask_model, takes_forced
 from mtagent.formats.glossary import Glossary, GlossaryFor, read_terms, with_terms
+from mtagent.jobs.parts import CheckedPlan, OwnParts, checked_plan, judge_specs
 from mtagent.records import Segment, Term
 from mtagent.text import languages
 
@@ -43,7 +47,7 @@ def loaded(
     given: Mapping[str, Any],
     glossary: Terms | str | Path | None,
     keep: Iterable[str] | str | Path | None,
-) -> tuple[configuration.Config, GlossaryFor]:
+) -> tuple[Config, GlossaryFor]:
     """The configuration, and the terms to use, from files or as given. Raises :class:`ConfigError`."""
     files: dict[str, str | Path] = {}
     if isinstance(glossary, str | Path):
@@ -147,3 +151,162 @@ def texts_of(given: Iterable[str], what: str) -> list[str]:
         if not isinstance(text, str):
             raise ConfigError(f"{what} {i}: expected a text, not {text!r}")
     return texts
+
+
+# -- settings that do nothing in an agent
+
+FOREIGN = {
+    "source_lang": "name the languages of each text",
+    "target_lang": "name the languages of each text",
+    "run": "name the run in agent.run(NAME)",
+    "limit": "pass only as many segments as you need",
+    "give_up_after": "leave the loop over agent.stream(…) when too many chains have failed",
+}
+"""Settings of the configuration that an agent doesn't have, with what to do instead."""
+SERVER_SETTINGS = {
+    *("api_key", "headers", "http_client", "prices"),
+    *("requests_per_minute", "tokens_per_minute", "timeout", "deadline"),
+}
+"""Settings for the servers of models, which a model object doesn't use."""
+NO_MODEL = "this agent uses no model; set OPENAI_API_KEY, or give base_url, model or llm, and a part that uses it"
+
+
+def refuse_foreign(given: Mapping[str, Any]) -> None:
+    """Raise :class:`ConfigError` for settings that an agent doesn't have."""
+    for name in given:
+        if name in FOREIGN:
+            raise ConfigError(f"{name}: does nothing in an agent: {FOREIGN[name]}")
+
+
+def refuse_idle(given: Mapping[str, Any], config: Config, own: OwnParts) -> CheckedPlan:
+    """Make the plan of an agent. Raises :class:`ConfigError` for settings ``given`` that don't work or do nothing.
+
+    Settings with their default value are accepted, and so are settings in a file, which may be for other commands.
+    """
+    defaults = Config()
+    checked = checked_plan(config, own)
+    objects: dict[str, Any] = {}
+    for name in _OBJECTS:
+        if getattr(own, name):
+            objects[name] = getattr(own, name)
+    for name in {**given, **objects}:
+        is_default = name in Config.model_fields and getattr(config, name) == getattr(defaults, name)
+        if is_default and name not in objects:
+            continue
+        reason = _why_idle(name, objects.get(name, given.get(name)), checked, own)
+        if reason:
+            raise ConfigError(f"{name}: {reason}")
+    return checked
+
+
+def _why_idle(name: str, value: Any, checked: CheckedPlan, own: OwnParts) -> str | None:
+    """Why the setting ``name`` does nothing; ``None`` if it does something."""
+    plan, config, stages = checked.plan, checked.config, checked.plan.stages
+    if name in ModelSettings.model_fields or name in SERVER_SETTINGS:
+        if own.llm is not None and (name in ModelSettings.model_fields or not checked.asks_server):
+            return _THE_MODELS
+        if own.llms and checked.roles and not checked.asks_server:
+            return _THE_MODELS
+        return None if checked.asks_server else NO_MODEL
+    if name in ("llms", "judge", "judge_model", "margin", "samples", "quorum", "cautious") or name in get_args(Role):
+        return _why_idle_in_role(name, value, checked, own)
+    if name in ("llm", "budget", "token_budget", "instructions", "prompts"):
+        return None if checked.roles else NO_MODEL
+    if name == "gate_calls":
+        if isinstance(plan.gate, OpenGate):
+            return f"the gate {plan.gate.name} uses no judge"
+        return _needs_edits(stages)
+    if name == "translator":
+        return None if "translate" in stages else f"translate is not among the stages ({','.join(stages)})"
+    if name == "evaluator":
+        has_own_judge = own.gate is not None or own.judge is not None or config.judges
+        if config.gate in ("rate", "gain") and not has_own_judge:
+            return None  # the evaluator is the judge
+        return _needs_postedit(stages)
+    if name in ("fix", "forced", "on_ambiguous", "rules_first", "proposals"):
+        return _needs_postedit(stages) or _why_idle_in_postedit(name, config, own)
+    if name == "strategy":
+        return _needs_edits(stages)
+    if name == "stop_when_error_free":
+        return _needs_edits(stages) or ("needs at least two stages" if len(stages) == 1 else None)
+    if name == "store":
+        if config.store and config.store.is_dir():
+            return f"expected a file, but {config.store} is a folder"
+        return None
+    if name in ("skip_guards", "embeddings") and plan.gate.name == "none":
+        return "the gate none uses no guards"
+    if name == "embeddings" and "length" in plan.skip_guards:
+        return "embeddings are for the guard length, which is switched off"
+    return None
+
+
+_OBJECTS = (
+    *("translator", "judge", "gate", "llm", "llms", "triage"),
+    *("evaluator", "api_key", "headers", "http_client"),
+)
+"""What a user can pass as an object, and not only as a name in the configuration."""
+_THE_MODELS = "the model that you pass (llm, llms) has its own settings; set it there"
+
+
+def _why_idle_in_role(name: str, value: Any, checked: CheckedPlan, own: OwnParts) -> str | None:
+    """The same for settings of one role's model or of the judges."""
+    plan, config, edits_nothing = checked.plan, checked.config, _needs_edits(checked.plan.stages)
+    roles = set(checked.roles)
+    if edits_nothing:
+        roles.discard("judge")  # a gate doesn't decide on a first translation
+    if name == "llms":
+        for llm_role in value:
+            if llm_role not in roles:
+                return f"this agent uses no model as {llm_role!r}"
+        return None
+    role: Role = "judge" if name == "judge_model" else name  # type: ignore[assignment]
+    if role in get_args(Role):
+        table: ModelSettings = getattr(config, role)
+        model = config.judge_model if name == "judge_model" else table.model
+        sets_model = bool(table.model_dump(exclude_none=True, exclude={"evaluator"}))
+        if sets_model and (role in own.llms or (own.llm is not None and model is None and table.base_url is None)):
+            return _THE_MODELS
+        is_inherited = role == "postedit" and "judge" in roles  # a judge has the post-editor's settings by default
+        if role != "judge":
+            return None if role in roles or is_inherited else f"this agent uses no model as {role!r}"
+    if own.gate is not None:
+        return "the gate that you pass (gate) has its own settings; set it there"
+    if edits_nothing:
+        return f"{edits_nothing}, so no judge is used"
+    if isinstance(plan.gate, OpenGate):
+        return f"the gate {plan.gate.name} uses no judge; leave gate out, or name a judge or a model"
+    if name == "judge_model" or (name == "judge" and own.judge is None and not config.judges):
+        return None if "judge" in roles else "the judges of this agent use no model"
+    if name == "samples":
+        if own.judge is None and any(asks_model(_name(spec)) for spec in judge_specs(config)):
+            return None
+        return "the judges give the same rating each time; only judges that use a model can rate several times"
+    return None
+
+
+def _why_idle_in_postedit(name: str, config: Config, own: OwnParts) -> str | None:
+    """The same for settings of the post-editor."""
+    spec = config.evaluator or "rules"
+    if name == "forced" and (own.evaluator is not None or not takes_forced(spec)):
+        return "this evaluator cannot be forced to find errors"
+    if name == "proposals" and own.evaluator is None and not may_ask_model(spec):
+        return f"the evaluator {spec} gives the same rating each time"
+    if name == "rules_first" and config.rules_first and _name(spec) == "rules":
+        return "the evaluator rules already is the post-editor"
+    if name == "on_ambiguous" and config.strategy == "paper":
+        return "the strategy paper replaces every occurrence"
+    return None
+
+
+def _name(spec: str) -> str:
+    return spec.partition(":")[0]
+
+
+def _needs_postedit(stages: tuple[str, ...]) -> str | None:
+    return None if "postedit" in stages else f"postedit is not among the stages ({','.join(stages)})"
+
+
+def _needs_edits(stages: tuple[str, ...]) -> str | None:
+    if {"postedit", "proofread", "rerank"}.intersection(stages):
+        return None
+    return f"none of the stages ({','.join(stages)}) edits"

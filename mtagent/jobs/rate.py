@@ -13,7 +13,14 @@ from typing import Any, NamedTuple
 from mtagent.chain.decided_run import DecidedRun
 from mtagent.config import Config, ModelSettings
 from mtagent.errors import ConfigError, calls_of
-from mtagent.evaluators.protocol import Evaluator, RatesSystems, RatesTogether, signature_of
+from mtagent.evaluators.protocol import (
+    Evaluator,
+    RatesSystems,
+    RatesTogether,
+    asks_no_model,
+    rates_together,
+    signature_of,
+)
 from mtagent.evaluators.rating import checked_rating, rating_by, ratings_by, with_absent_spans_noted
 from mtagent.formats.glossary import with_terms
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
@@ -70,9 +77,8 @@ async def rate_segment(
     if isinstance(evaluator, RatesSystems):
         verdicts = await _of_systems(evaluator, segment, texts, known, alone=len(translations) == 1)
     else:
-        calls_a_model = getattr(evaluator, "calls", None) != (0, 0)
         shown = segment
-        if published and calls_a_model:
+        if published and not asks_no_model(evaluator):
             shown = prompts.published(segment)
         verdicts = await _of_texts(evaluator, shown, texts, known, with_neighbours=not published)
     results = []
@@ -113,7 +119,7 @@ async def _of_texts(
     """Each text once; its first system has its calls."""
     distinct_texts = list(dict.fromkeys(texts.values()))
     by_text: dict[str, _Verdict] = {}
-    if isinstance(evaluator, RatesTogether):
+    if rates_together(evaluator):
         by_text |= zip(distinct_texts, await _together(evaluator, segment, distinct_texts), strict=True)
     else:
         for rated in known.values():  # of several ratings of a text, the first is the one that was paid for

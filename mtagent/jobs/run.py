@@ -1,8 +1,8 @@
-"""The one choreography of a stored run, whatever is done with its segments.
+"""How a stored run works, whatever is done with its segments.
 
-A job says what its results depend on, what it does with one item, and how it saves the result. Everything else is here:
-the run's name, resuming, the cache and the budget around its models, stopping, and what is said where nothing came of
-it. ``improve`` and ``rate`` are jobs; the ``pool`` works on many items at the same time.
+A job defines what its results depend on, what it does with one item, and how it saves the result. Everything else is
+here: the run's name, resuming, the cache and the budget around its models, stopping, and the error if there is no
+result. ``improve`` and ``rate`` are jobs; the ``pool`` works on many items at the same time.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Generic, Literal
 
 from mtagent.config import Config
-from mtagent.errors import BudgetSpent, MtagentError, ServerPaused
+from mtagent.errors import BudgetSpent, MtagentError, ServerPaused, StoreError
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.outputs import hash_of, hashes_of, refuse_existing
-from mtagent.jobs.parts import budget_of
+from mtagent.jobs.parts import NOT_INSTALLED, budget_of
 from mtagent.jobs.pool import Item, Outcome, Result, work_all
 from mtagent.llm.budget import Budget, Budgeted
 from mtagent.llm.cache import Cached
@@ -28,40 +28,42 @@ from mtagent.store.runs import Run
 from mtagent.store.store import Store
 
 BEING_WRITTEN = ""
-"""In the place of an output's hash: it is about to be replaced."""
+"""Stored instead of an output's hash while the output is replaced."""
 OnStart = Callable[[str, int, int], None]
-"""Gets the run's name, the number of segments, and how many of them are done already."""
+"""Receives the run's name, the number of segments, and how many of them are done already."""
 
 
 @dataclass(frozen=True)
 class Job(Generic[Item, Result]):
-    """A job over the items of a file or a stored run.
-
-    ``command`` begins the name of a run that the user did not name; the rest is made of ``settings`` and ``inputs``,
-    which are what the results depend on: the same command again must have the same. ``signatures`` are stored beside
-    the settings, for the same reason. ``work`` makes the result of the item at a position, ``save`` keeps it,
-    ``outcome`` says how it ended, and ``is_output`` whether there is something to write for it. ``outputs`` are the
-    files that will be written; without ``force`` none is replaced but what the run has written itself. ``redo``: work
-    on items that are done, too; what was paid for is answered from the store. ``lane``: items of the same one are
-    worked on in order, each when the one before it is saved.
-    """
+    """A job over the items of a file or a stored run."""
 
     command: str
+    """The beginning of the name of a run that the user didn't name; a hash of settings and inputs is the rest."""
     settings: Mapping[str, Any]
+    """The settings that the results depend on."""
     inputs: Mapping[str, Any]
+    """The inputs that the results depend on."""
     total: int
     items: Iterable[Item]
     work: Callable[[Run, int, Item], Awaitable[Result]]
+    """Makes the result of the item at a position."""
     save: Callable[[Run, int, Result], None]
     outcome: Callable[[Result], Outcome]
     is_output: Callable[[Result], bool] = lambda result: True
+    """Whether there is something to write for a result."""
     outputs: tuple[Path, ...] = ()
+    """The files that will be written."""
     force: bool = True
+    """Without it, a file is replaced only if the same run has written it."""
     signatures: Mapping[str, str] | None = None
+    """The signatures of evaluators, on which the results depend, too."""
     installed: Mapping[str, str] = field(default_factory=dict)
+    """Versions of optional packages, on which the results depend; they aren't part of the name."""
     kind: Literal["chain", "rating"] = "chain"
     redo: bool = False
+    """Work on finished items, too; the store answers requests that were paid for."""
     lane: Callable[[Item], Hashable] | None = None
+    """Items of the same lane are worked on in order, each after the item before it was saved."""
 
 
 async def run_job(
@@ -73,27 +75,22 @@ async def run_job(
     on_start: OnStart,
     on_result: Callable[[Result], None],
 ) -> Run:
-    """Do ``job`` in a stored run, or go on with it where it was stopped.
+    """Do ``job`` in a stored run, or continue the run where it was stopped.
 
-    Called when everything is built: a setting that fails must not leave a run behind that the corrected one does not
-    fit. Raises :class:`MtagentError` where nothing came of any item.
+    Call this when everything is built: a wrong setting must not leave a run that the corrected setting doesn't fit.
+    Raises :class:`MtagentError` if no item has a result.
     """
-
-    def name_of(settings: Mapping[str, Any]) -> str:
-        digest = hashlib.sha256(repr((settings, job.inputs)).encode()).hexdigest()
-        return config.run or f"{job.command}-{digest[:8]}"
-
     settings = dict(job.settings)
     if job.signatures:
-        stored = store.settings(name_of(settings))
-        if stored is None or "signatures" in stored:  # runs of early versions have none
-            settings["signatures"] = dict(job.signatures)
-    name = name_of(settings)
-    stored = store.settings(name)
-    if stored is None or job.installed.keys() <= stored.keys():  # runs of early versions do not say
-        settings |= job.installed
+        settings["signatures"] = dict(job.signatures)
+    name = config.run
+    if name is None:
+        digest = hashlib.sha256(repr((settings, job.inputs)).encode()).hexdigest()
+        name = f"{job.command}-{digest[:8]}"
+    _refuse_other_packages(store, name, job.installed)
+    settings |= job.installed
     if not job.force:
-        _refuse_existing(job, config, store, name)
+        _refuse_foreign_outputs(job, config, store, name)
     run = store.start(name, settings=settings, inputs=dict(job.inputs), total=job.total, kind=job.kind)
     done = run.counts().done
     has_output, first_failure = done > 0, ""
@@ -130,19 +127,41 @@ async def run_job(
     return run
 
 
-def _refuse_existing(job: Job[Item, Result], config: Config, store: Store, name: str) -> None:
-    """Raise :class:`OutputError` for an output that is there and that the run ``name`` has not written as it is now."""
-    written = store.outputs(name)
-    is_cut = config.limit is not None and bool(written) and store.read(name).counts().done > config.limit
-    refuse_existing(
-        path for path in job.outputs if is_cut or written.get(str(path.resolve())) not in (BEING_WRITTEN, hash_of(path))
-    )
+def _refuse_other_packages(store: Store, name: str, installed: Mapping[str, str]) -> None:
+    """Raise :class:`StoreError` if the run ``name`` was started with other versions of optional packages."""
+    stored = store.settings(name) or {}
+    for purpose, version in installed.items():
+        former = stored.get(purpose, version)
+        if former == version:
+            continue
+        now = f"{version} is installed now" if version != NOT_INSTALLED else "none is installed now"
+        what_to_do = f"install {former} again" if former != NOT_INSTALLED else f"uninstall {version}"
+        raise StoreError(
+            f"run {name!r}: was started with {purpose}: {former}, and {now}, so that results can differ: {what_to_do} "
+            "to continue the run, or start a new one with another name (--name)"
+        )
+
+
+def _refuse_foreign_outputs(job: Job[Item, Result], config: Config, store: Store, name: str) -> None:
+    """Raise :class:`OutputError` if an output exists whose content the run ``name`` didn't write."""
+    own_hashes = store.outputs(name)
+    # With a lower limit than before, the file would lose segments that the run has finished.
+    loses_segments = False
+    if config.limit is not None and own_hashes:
+        loses_segments = store.read(name).counts().done > config.limit
+    foreign = []
+    for path in job.outputs:
+        own_hash = own_hashes.get(str(path.resolve()))
+        if loses_segments or own_hash not in (BEING_WRITTEN, hash_of(path)):
+            foreign.append(path)
+    refuse_existing(foreign)
 
 
 @contextmanager
 def noting_outputs(store: Store, name: str, outputs: tuple[Path, ...]) -> Iterator[None]:
-    """Note what the run ``name`` writes to its ``outputs``, before and after: a process that is killed in between may
-    have written them, and the same command must still go on.
+    """Note before and after that the run ``name`` writes its ``outputs``.
+
+    A process that is killed in between may have written them, and the same command must still be able to continue.
     """
     store.note_outputs(name, {str(path.resolve()): BEING_WRITTEN for path in outputs if path != STANDARD})
     yield
@@ -151,7 +170,7 @@ def noting_outputs(store: Store, name: str, outputs: tuple[Path, ...]) -> Iterat
 
 @contextmanager
 def closing_files(items: Iterable[object]) -> Iterator[None]:
-    """Close the files that ``items`` are read from, also where a run stops before their end."""
+    """Close the files that ``items`` are read from, also if a run stops before their end."""
     try:
         yield
     finally:
@@ -160,9 +179,7 @@ def closing_files(items: Iterable[object]) -> Iterator[None]:
 
 
 class RunModels:
-    """What a run puts around each of its models: the ``budget``, by default that of ``config``, and the cache of stored
-    replies.
-    """
+    """What a run puts around each of its models: the ``budget``, by default from ``config``, and the call cache."""
 
     def __init__(self, config: Config, store: Store, budget: Budget | None = None) -> None:
         self._store, self._budget = store, budget or budget_of(config)
@@ -170,7 +187,7 @@ class RunModels:
         self.sleepers = Sleepers()
 
     def wrap(self, llm: LLM) -> LLM:
-        """``llm`` with what belongs around it. A stored reply costs nothing and needs no budget."""
+        """Put budget and cache around ``llm``. A stored reply costs nothing and needs no budget."""
         if isinstance(llm, LimitedLLM):
             llm.limiter.sleepers = self.sleepers
         paid = Budgeted(llm, self._budget) if self._budget else llm
@@ -180,7 +197,7 @@ class RunModels:
         return self._cached[-1]
 
     def begin(self, run: Run) -> None:
-        """Let the models work on ``run``: their calls are stored in it, and count with what it has paid before."""
+        """Let the models work on ``run``: their calls are stored in it and added to what it has paid before."""
         for model in self._cached:
             model.run_id = run.id
         if self._budget:

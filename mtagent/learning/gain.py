@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -90,36 +90,34 @@ class JudgedPairs:
     signatures: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        differences = np.asarray(self.differences, dtype=np.float64).round(GAIN_DIGITS)
-        before = np.asarray(
-            np.full(differences.shape, np.nan) if self.before is None else self.before, dtype=np.float64
-        )
-        human_before = np.asarray(self.human_before, dtype=np.float64)
-        human_after = np.asarray(self.human_after, dtype=np.float64)
         groups = numbered(np.asarray(self.groups))
-        signatures = self.signatures or ("",) * len(self.judges)
-        shape = (len(groups), len(self.judges))
-        if differences.shape != shape or before.shape != shape or not groups.size or not self.judges:
-            raise InputError(
-                "pairs: there must be a difference of each judge and one group for each pair, and one pair"
-            )
-        human_fits = human_before.shape == human_after.shape == groups.shape
-        if not human_fits or len(signatures) != len(self.judges):
-            raise InputError("pairs: there must be one human score before and one after for each pair")
+        by_judge = (len(groups), len(self.judges))
+        arrays = {
+            "differences": np.asarray(self.differences, dtype=np.float64).round(GAIN_DIGITS),
+            "before": np.full(by_judge, np.nan) if self.before is None else np.asarray(self.before, dtype=np.float64),
+            "human_before": np.asarray(self.human_before, dtype=np.float64),
+            "human_after": np.asarray(self.human_after, dtype=np.float64),
+            "groups": groups,
+        }
+        for name, values in arrays.items():
+            expected = by_judge if name in ("differences", "before") else (len(groups),)
+            if values.shape != expected or not values.size:
+                raise InputError(f"pairs: {name}: expected an array of the shape {expected}, found {values.shape}")
+            # The record is frozen: this is the only way to store what was made of the arguments.
+            object.__setattr__(self, name, values)
+        object.__setattr__(self, "signatures", self.signatures or ("",) * len(self.judges))
+        columns = {"the human scores before": self.human_before, "the human scores after": self.human_after}
         for place, judge in enumerate(self.judges):
-            _refuse_infinite(f"the differences of {judge}", differences[:, place])
-            compares = np.isnan(before[:, place]).all()
+            columns[f"the differences of {judge}"] = self.differences[:, place]
+            compares = np.isnan(self.scores_before[:, place]).all()
             if not compares:
-                _refuse_infinite(f"the scores before of {judge}", before[:, place])
-        _refuse_infinite("the human scores before", human_before)
-        _refuse_infinite("the human scores after", human_after)
-        # The record is frozen: this is the only way to store what was made of the arguments.
-        object.__setattr__(self, "differences", differences)
-        object.__setattr__(self, "before", before)
-        object.__setattr__(self, "human_before", human_before)
-        object.__setattr__(self, "human_after", human_after)
-        object.__setattr__(self, "groups", groups)
-        object.__setattr__(self, "signatures", signatures)
+                columns[f"the scores before of {judge}"] = self.scores_before[:, place]
+        for name, scores in columns.items():
+            unusable = int((~(np.abs(scores) <= LARGEST)).sum())  # NaN is not below it either
+            if unusable:
+                raise InputError(
+                    f"pairs: {name}: {unusable} are not finite numbers up to {LARGEST:g}; leave missing ones out"
+                )
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -142,10 +140,14 @@ class JudgedPairs:
 
     def chosen(self, which: Truths | Ints) -> JudgedPairs:
         """Some of the pairs."""
-        return JudgedPairs(
-            self.judges, self.differences[which], self.human_before[which], self.human_after[which],
-            self.groups[which], self.scores_before[which], self.signatures,
-        )  # fmt: skip
+        return replace(
+            self,
+            differences=self.differences[which],
+            human_before=self.human_before[which],
+            human_after=self.human_after[which],
+            groups=self.groups[which],
+            before=self.scores_before[which],
+        )
 
     def drawn(self, number: int, seed: int | Sequence[int] = SEED) -> JudgedPairs:
         """A random ``number`` of the pairs."""
@@ -154,19 +156,13 @@ class JudgedPairs:
     def of(self, *places: int) -> JudgedPairs:
         """The same pairs with some of the judges."""
         which = list(places)
-        judges = tuple(self.judges[place] for place in places)
-        signatures = tuple(self.signatures[place] for place in places)
-        return JudgedPairs(
-            judges, self.differences[:, which], self.human_before, self.human_after, self.groups,
-            self.scores_before[:, which], signatures,
-        )  # fmt: skip
-
-
-def _refuse_infinite(name: str, scores: Floats) -> None:
-    is_finite = np.abs(scores) <= LARGEST  # False for NaN
-    if not is_finite.all():
-        number = int((~is_finite).sum())
-        raise InputError(f"pairs: {name}: {number} are not finite numbers up to {LARGEST:g}; leave missing ones out")
+        return replace(
+            self,
+            judges=tuple(self.judges[place] for place in places),
+            differences=self.differences[:, which],
+            before=self.scores_before[:, which],
+            signatures=tuple(self.signatures[place] for place in places),
+        )
 
 
 def learnt_groups(sizes: Ints, *, sample: int | None = None, seed: int = SEED) -> Truths:
@@ -189,27 +185,6 @@ def learnt_groups(sizes: Ints, *, sample: int | None = None, seed: int = SEED) -
                 "none to report on"
             )
     return np.isin(np.arange(len(sizes)), order[:number])
-
-
-def split(
-    pairs: JudgedPairs, learnt: Truths | None = None, *, sample: int | None = None, seed: int = SEED
-) -> tuple[JudgedPairs, JudgedPairs]:
-    """The pairs to learn from (of these ``sample`` random ones) and the pairs to report on; no group is in both.
-
-    ``learnt`` holds for each pair whether its group is learnt from; by default :func:`learnt_groups` decides. Raises
-    :class:`InputError` where all are on one side.
-    """
-    if learnt is None:
-        learnt = learnt_groups(np.bincount(pairs.groups), sample=sample, seed=seed)[pairs.groups]
-    if learnt.all() or not learnt.any():
-        raise InputError(
-            f"all {len(pairs)} pairs with all scores are in one half of the documents: more documents or segments are "
-            "needed, or another --seed"
-        )
-    half = pairs.chosen(learnt)
-    if sample is not None:
-        half = half.drawn(sample, seed)
-    return half, pairs.chosen(~learnt)
 
 
 def folds(pairs: JudgedPairs, seed: int) -> Ints:

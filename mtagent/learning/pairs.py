@@ -7,17 +7,14 @@ the threshold from which texts are error-free. :class:`JudgedData` holds both. `
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
-import numpy as np
-
 from mtagent.chain.calibration import Source
 from mtagent.errors import ConfigError, InputError
-from mtagent.learning.error_free import Definition, Labelled
-from mtagent.learning.gain import Ints, JudgedPairs
 from mtagent.records import GAIN_DIGITS, Judgement, Segment, Stage, comparable
 from mtagent.text import languages
 
@@ -26,6 +23,8 @@ Group = tuple[str, str]
 is known."""
 BEFORE, AFTER = "before", "after"
 """The systems of the two texts of a pair."""
+KINDS: dict[str, float] = {"mqm": 0.0, "esa": 85.0, "rate": 4.0}
+"""Kinds of human scores, and from which score people call a text error-free: WMT's for MQM and ESA, RATE's best."""
 
 
 def group_of(segment: Segment) -> Group:
@@ -33,6 +32,33 @@ def group_of(segment: Segment) -> Group:
     if segment.document is None:
         return "segment", segment.id
     return "document", segment.document
+
+
+class Definition(NamedTuple):
+    """What people call error-free: a score of ``cut`` or more and, with ``unmarked``, no marked error."""
+
+    kind: str = "human scores"
+    cut: float | None = None
+    unmarked: bool = False
+
+    def __str__(self) -> str:
+        score = "a label" if self.cut is None else f"{self.kind} >= {self.cut:g}"
+        return f"{score} and nothing marked" if self.unmarked else score
+
+    def holds_for(self, human: float | None, marked: bool | None) -> bool | None:
+        """Whether a text with this score is error-free, where people ``marked`` an error or not; ``None``: unknown."""
+        if human is None or self.cut is None:
+            return None
+        return human >= self.cut and not (self.unmarked and marked)
+
+
+def definition(kind: str | None, cut: float | None) -> Definition:
+    """The definition for a ``kind`` of scores (see :data:`KINDS`), or one with its own ``cut``."""
+    if cut is not None and not math.isfinite(cut):
+        raise ConfigError(f"error-free from {cut:g} on: give a number")
+    if kind is None or cut is not None:
+        return Definition(kind or "human scores", cut)
+    return Definition(kind, KINDS[kind], unmarked=kind == "esa")
 
 
 class RatedText(NamedTuple):
@@ -49,19 +75,9 @@ class RatedText(NamedTuple):
     """Whether people called it error-free."""
 
     @property
-    def group(self) -> Group:
-        """What it belongs to."""
-        return group_of(self.segment)
-
-    @property
     def is_labelled(self) -> bool:
         """Whether people gave a score or a label."""
         return self.human is not None or self.label is not None
-
-    @property
-    def is_scored(self) -> bool:
-        """Whether a judge gave a score."""
-        return any(score is not None for score in self.scores)
 
     def error_free(self, definition: Definition) -> bool | None:
         """Whether people found it error-free; ``None``: not known. Their label goes before their score."""
@@ -87,13 +103,13 @@ class Label(NamedTuple):
             return None
         return round(self.after - self.before, GAIN_DIGITS)
 
-    def refuse_other(self, other: Label, about: str) -> None:
+    def refuse_other(self, other: Label, segment: str) -> None:
         """Raise :class:`InputError` if a later label of the same pair has another gain."""
         if self.gain is None or other.gain is None or self.gain == other.gain:
             return
         raise InputError(
-            f"{other.where}: the gain of {about} is {other.gain:g}, and in {self.where} {self.gain:g}: these labels "
-            "contradict each other; keep one"
+            f"{other.where}: the gain of segment {segment} is {other.gain:g}, and in {self.where} {self.gain:g}: these "
+            "labels contradict each other; keep one"
         )
 
 
@@ -158,7 +174,7 @@ class JudgedData:
     """``None``: no edits were named."""
     signatures: tuple[str, ...] = ()
     """The signature of each judge; ``""``: its ratings have none."""
-    data: tuple[Source, ...] = ()
+    sources: tuple[Source, ...] = ()
     language_pairs: tuple[str, ...] = ()
     domains: tuple[str, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
@@ -172,7 +188,10 @@ class JudgedData:
     def groups(self) -> dict[Group, int]:
         """A number for each group that can be used, in alphabetical order: the order of a file changes no split."""
         usable = {pair.group for pair in self.pairs or () if pair.is_complete}
-        usable |= {text.group for text in self.texts if text.is_scored and text.is_labelled}
+        for text in self.texts:
+            is_scored = any(score is not None for score in text.scores)
+            if is_scored and text.is_labelled:
+                usable.add(group_of(text.segment))
         return {group: number for number, group in enumerate(sorted(usable))}
 
     @property
@@ -182,48 +201,6 @@ class JudgedData:
             if any(text.scores[place] is not None for text in self.texts):
                 return place
         return 0
-
-    def labelled(self, definition: Definition) -> tuple[Labelled, Ints] | None:
-        """The texts that :attr:`scoring_judge` scored and people labelled, and the number of each text's group.
-
-        ``None`` where there is none.
-        """
-        place = self.scoring_judge
-        scores, labels, groups = list[float](), list[bool](), list[int]()
-        for text in self.texts:
-            score, label = text.scores[place], text.error_free(definition)
-            if score is not None and label is not None:
-                scores.append(score)
-                labels.append(label)
-                groups.append(self.groups[text.group])
-        if not scores:
-            return None
-        numbers = np.array(groups)
-        return Labelled(np.array(scores), np.array(labels), numbers), numbers
-
-    def judged_pairs(self) -> tuple[JudgedPairs | None, Ints]:
-        """The complete pairs as arrays, and the number of each pair's group; ``None`` where no edits were named.
-
-        Raises :class:`InputError` where no pair is complete.
-        """
-        if self.pairs is None:
-            return None, np.zeros(0, dtype=np.int64)
-        complete = [pair for pair in self.pairs if pair.is_complete]
-        if not complete:
-            raise InputError(f"no edit has the scores of {' and '.join(self.judges)} and people's, before and after")
-        # Sums depend on the order in their last digit: the order of a file must not.
-        complete.sort(key=lambda pair: (pair.group, pair.name, pair.differences, pair.label.before, pair.label.after))
-        groups = np.array([self.groups[pair.group] for pair in complete], dtype=np.int64)
-        pairs = JudgedPairs(
-            judges=self.judges,
-            differences=np.array([pair.differences for pair in complete], dtype=np.float64),
-            human_before=np.array([pair.label.before for pair in complete], dtype=np.float64),
-            human_after=np.array([pair.label.after for pair in complete], dtype=np.float64),
-            groups=groups,
-            before=np.array([pair.scores_before for pair in complete], dtype=np.float64),
-            signatures=self.signatures,
-        )
-        return pairs, groups
 
     def with_details(self, signatures: Sequence[str], lp: str | None) -> JudgedData:
         """The same with the signatures (``[NAME=]SIGNATURE``) and the language pair that the user gives.
@@ -253,17 +230,17 @@ class JudgedData:
             raise ConfigError(f"--signature {option}: whose? --signature NAME=…, for {' or '.join(self.judges)}")
         return 0, option
 
+    def refuse_unsigned(self) -> None:
+        """Raise :class:`InputError` if the evaluator of ratings is not known."""
+        for name, signature in zip(self.judges, self.signatures, strict=True):
+            if not signature:
+                read = ", ".join(source.name for source in self.sources)
+                raise InputError(
+                    f"{read}: the ratings of {name} carry no signature, so the gate cannot tell who made them: give "
+                    "--signature; `mtagent rate` writes it into JSON Lines, and `rate --show` prints it"
+                )
+
 
 def counted(reasons: Mapping[str, int]) -> dict[str, int]:
     """The reasons for which something was left out."""
     return {reason: number for reason, number in reasons.items() if number}
-
-
-def refuse_unsigned(data: JudgedData, files: Sequence[str]) -> None:
-    """Raise :class:`InputError` if the evaluator of ratings is not known; ``files`` is where they were read."""
-    for name, signature in zip(data.judges, data.signatures, strict=True):
-        if not signature:
-            raise InputError(
-                f"{', '.join(files) or 'the run'}: the ratings of {name} carry no signature, so the gate cannot tell "
-                "who made them: give --signature; `mtagent rate` writes it into JSON Lines, and `rate --show` prints it"
-            )

@@ -1,9 +1,9 @@
-"""What a calibration reads from files: scores of judges and of people, in separate files or in one table."""
+"""Judged pairs and rated texts in files: scores of judges and of people, in separate files or in one table."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -38,11 +38,11 @@ PREFERENCES: dict[str, Choice] = {"before": "before", "after": "after", "same": 
 """What people or a judge that compares may prefer."""
 GAINS: dict[Choice, float] = {"before": -1.0, "after": 1.0, "tie": 0.0}
 """A preference as a gain."""
-_LACKING = "edits without all scores"
+_INCOMPLETE = "edits without all scores"
 
 
 @dataclass(frozen=True)
-class CalibrationInputs:
+class JudgedInputs:
     """Where scores are read: from one table (``both``), or from ``scores`` of judges and people."""
 
     scores: ScoreInputs
@@ -94,7 +94,7 @@ class CalibrationInputs:
             for option, path in self.paths.items():
                 name = option.partition(" ")[0]
                 sources.append(Source(option=name, name=path.name, sha256=sha256(copies[option])))
-            return replace(data, data=(*sources, *data.data))
+            return replace(data, sources=(*sources, *data.sources))
 
     def _read_scores(self, scores: ScoreInputs, documents: Path | None) -> JudgedData:
         """The scores of judges and people, in files, runs or a folder."""
@@ -106,8 +106,7 @@ class CalibrationInputs:
                 f"{sides[-1].origin}: there are {', '.join(side.name for side in sides)}: choose with --judge "
                 "(several: a panel), or name them alike with -e NAME=FILE"
             )
-        names = None if documents is None else _document_names(documents)
-        data = with_edits(side_by_side(sides, human, names), self.before, self.after)
+        data = with_edits(side_by_side(sides, human, documents), self.before, self.after)
         sources = []
         for run in self.scores.runs:
             sources.append(Source(option="--run", name=run))
@@ -116,7 +115,10 @@ class CalibrationInputs:
                 path = Path(side.origin)
                 if self.scores.folder in path.parents:
                     sources.append(Source(option="--mtme", name=path.name, sha256=sha256(path)))
-        return replace(data, data=tuple(sources))
+        return replace(data, sources=tuple(sources))
+
+
+# Scores of judges and of people, in separate files
 
 
 def _named(sides: Sequence[Side], name: str) -> Side:
@@ -133,18 +135,57 @@ def _named(sides: Sequence[Side], name: str) -> Side:
     return fitting[0]
 
 
-def _document_names(path: Path) -> list[str]:
-    names = []
-    for line in lines_of(path):
-        if line.text.lstrip().startswith("{"):
-            raise InputError(
-                f"{path}:{line.number}: a line names a document, as in mt-metrics-eval's .docs; this one is JSON"
-            )
-        names.append(line.text.rpartition("\t")[2])
-    return names
+def side_by_side(judges: Sequence[Side], human: Side, documents: Path | None = None) -> JudgedData:
+    """Every text that people and a judge could have scored.
 
-
-# Scores of judges and of people, in separate files
+    ``documents`` names the document of each segment, in the order of the first judge. Texts that one side did not score
+    are counted. Raises :class:`InputError` if the sides have no system in common, different numbers of texts without
+    ids, or rated different texts.
+    """
+    matches = [match(judge, human, missing="leave-out") for judge in judges]
+    human_scores: dict[TranslationKey, float | None] = {}
+    scores = list[dict[TranslationKey, float | None]]()
+    rated, remarks, unknown = set[TranslationKey](), list[str](), 0
+    for judge, matched in zip(judges, matches, strict=True):
+        rated.update(matched.evaluator.segments)
+        scores.append({})
+        for row in matched.rows:
+            key = TranslationKey(row.system, row.item)
+            human_scores[key] = row.human
+            scores[-1][key] = row.evaluator
+        remarks += _remarks(matched)
+        unknown = max(unknown, len(judge.segments) - len(matched.evaluator.segments))
+    about = joined_about(side for matched in matches for side in (matched.evaluator, matched.human))
+    if documents is not None:
+        for item, document in _documents(documents, matches[0].evaluator).items():
+            about[item] = about.get(item, SegmentInfo())._replace(document=document)
+    segments: dict[str, Segment] = {}
+    texts = []
+    for key, score in human_scores.items():
+        if key not in rated:
+            continue
+        if key.item not in segments:
+            segments[key.item] = about.get(key.item, SegmentInfo()).segment(key.item)
+        marks = human.segments[key].errors if key in human.segments else None
+        judge_scores = tuple(of_judge.get(key) for of_judge in scores)
+        marked = None if marks is None else bool(marks)
+        texts.append(RatedText(key.system, segments[key.item], judge_scores, score, marked))
+    left_out = {
+        "texts of systems that people did not score": unknown,
+        "human scores of texts that no judge scored": len(human_scores) - len(texts),
+    }
+    for place, judge in enumerate(judges):
+        left_out[f"texts without a score of {judge.name}"] = _unscored(texts, place)
+    left_out["texts without a human score"] = sum(text.human is None for text in texts)
+    return JudgedData(
+        judges=tuple(judge.name for judge in judges),
+        texts=tuple(texts),
+        signatures=tuple(map(signed, judges)),
+        language_pairs=tuple(dict.fromkeys(info.pair for info in about.values() if info.pair)),
+        domains=tuple(dict.fromkeys(info.domain for info in about.values() if info.domain)),
+        left_out=counted(left_out),
+        remarks=tuple(remarks),
+    )
 
 
 def with_edits(data: JudgedData, before: Sequence[str], after: Sequence[str]) -> JudgedData:
@@ -167,125 +208,29 @@ def with_edits(data: JudgedData, before: Sequence[str], after: Sequence[str]) ->
     by_key = {TranslationKey(text.system, text.segment.id): text for text in data.texts}
     pairs, incomplete = list[JudgedPair](), 0
     for name_before, name_after in product(before, after):
-        old, new = names[name_before], names[name_after]
-        if old == new:
+        system_before, system_after = names[name_before], names[name_after]
+        if system_before == system_after:
             continue
-        for text in data.texts:
-            if text.system != old:
+        for old in data.texts:
+            if old.system != system_before:
                 continue
-            other = by_key.get(TranslationKey(new, text.segment.id))
-            if other is None:
+            new = by_key.get(TranslationKey(system_after, old.segment.id))
+            if new is None:
                 incomplete += 1
                 continue
-            pair = _edit(data.judges, text, other)
+            judgements = []
+            for judge, score_before, score_after in zip(data.judges, old.scores, new.scores, strict=True):
+                judgements.append(Judgement(judge=judge, before=score_before, after=score_after))
+            label = Label(old.human, new.human, has_scores=True)
+            pair = JudgedPair(old.segment, group_of(old.segment), judgements=tuple(judgements), label=label)
             pairs.append(pair)
-            if not pair.is_complete:
-                incomplete += 1
-    left_out = counted({**data.left_out, _LACKING: incomplete})
-    return replace(data, pairs=tuple(pairs), left_out=left_out)
-
-
-def _edit(judges: Sequence[str], before: RatedText, after: RatedText) -> JudgedPair:
-    """Two texts of a segment as a pair."""
-    judgements = []
-    for judge, old, new in zip(judges, before.scores, after.scores, strict=True):
-        judgements.append(Judgement(judge=judge, before=old, after=new))
-    label = Label(before.human, after.human, has_scores=True)
-    return JudgedPair(before.segment, before.group, judgements=tuple(judgements), label=label)
-
-
-def side_by_side(judges: Sequence[Side], human: Side, documents: Sequence[str] | None = None) -> JudgedData:
-    """Every text that people and a judge could have scored.
-
-    ``documents`` names the document of each segment, in the order of the first judge. Texts that one side did not score
-    are counted. Raises :class:`InputError` if the sides have no system in common, different numbers of texts without
-    ids, or rated different texts.
-    """
-    matches, scores = list[Match](), list[dict[TranslationKey, float | None]]()
-    people: dict[TranslationKey, float | None] = {}
-    rated = set[TranslationKey]()
-    for judge in judges:
-        matched = match(judge, human, missing="leave-out")
-        matches.append(matched)
-        rated.update(matched.evaluator.segments)
-        of_judge: dict[TranslationKey, float | None] = {}
-        for row in matched.rows:
-            key = TranslationKey(row.system, row.item)
-            people[key] = row.human
-            of_judge[key] = row.evaluator
-        scores.append(of_judge)
-    about = joined_about(side for matched in matches for side in (matched.evaluator, matched.human))
-    segments = _Segments(about, None if documents is None else _documents(documents, matches[0].evaluator))
-    texts = []
-    for key, score in people.items():
-        if key not in rated:
-            continue
-        marks = human.segments[key].errors if key in human.segments else None
-        texts.append(
-            RatedText(
-                key.system,
-                segments.segment(key.item),
-                tuple(of_judge.get(key) for of_judge in scores),
-                score,
-                marked=None if marks is None else bool(marks),
-            )
-        )
-    unknown = 0
-    for judge, matched in zip(judges, matches, strict=True):
-        unknown = max(unknown, len(judge.segments) - len(matched.evaluator.segments))
-    left_out = {
-        "texts of systems that people did not score": unknown,
-        "human scores of texts that no judge scored": len(people) - len(texts),
-    }
-    for place, judge in enumerate(judges):
-        left_out[f"texts without a score of {judge.name}"] = _unscored(texts, place)
-    left_out["texts without a human score"] = sum(text.human is None for text in texts)
-    language_pairs, domains = _kinds(about.values())
-    remarks = list[str]()
-    for matched in matches:
-        remarks += _remarks(matched)
-    return JudgedData(
-        judges=tuple(judge.name for judge in judges),
-        texts=tuple(texts),
-        signatures=tuple(map(signed, judges)),
-        language_pairs=language_pairs,
-        domains=domains,
-        left_out=counted(left_out),
-        remarks=tuple(remarks),
-    )
-
-
-def _kinds(about: Iterable[SegmentInfo]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The language pairs and the domains of segments, each once."""
-    language_pairs, domains = dict[str, None](), dict[str, None]()
-    for known in about:
-        if known.pair:
-            language_pairs[known.pair] = None
-        if known.domain:
-            domains[known.domain] = None
-    return tuple(language_pairs), tuple(domains)
+            incomplete += not pair.is_complete
+    return replace(data, pairs=tuple(pairs), left_out=counted({**data.left_out, _INCOMPLETE: incomplete}))
 
 
 def _unscored(texts: Sequence[RatedText], place: int) -> int:
     """How many texts the judge at ``place`` gave no score."""
     return sum(text.scores[place] is None for text in texts)
-
-
-class _Segments:
-    """Segments as far as they are known, each made once; ``documents`` take precedence over the scores' files."""
-
-    def __init__(self, about: Mapping[str, SegmentInfo], documents: Mapping[str, str | None] | None) -> None:
-        self._about, self._documents = about, documents
-        self._segments: dict[str, Segment] = {}
-
-    def segment(self, item: str) -> Segment:
-        """The segment ``item``."""
-        if item not in self._segments:
-            known = self._about.get(item, SegmentInfo())
-            if self._documents is not None:
-                known = known._replace(document=self._documents.get(item))
-            self._segments[item] = known.segment(item)
-        return self._segments[item]
 
 
 def signed(judge: Side) -> str:
@@ -306,8 +251,15 @@ def signed(judge: Side) -> str:
     return first
 
 
-def _documents(names: Sequence[str], judge: Side) -> dict[str, str | None]:
+def _documents(path: Path, judge: Side) -> dict[str, str]:
     """The document of each segment, in the order of ``judge``."""
+    names = []
+    for line in lines_of(path):
+        if line.text.lstrip().startswith("{"):
+            raise InputError(
+                f"{path}:{line.number}: a line names a document, as in mt-metrics-eval's .docs; this one is JSON"
+            )
+        names.append(line.text.rpartition("\t")[2])
     items = list(dict.fromkeys(key.item for key in judge.segments))
     if len(names) != len(items):
         raise InputError(
@@ -345,7 +297,9 @@ def read_pairs(path: Path, judges: Sequence[str] = ()) -> JudgedData:
     Raises :class:`InputError`.
     """
     table = read_table(path)
-    columns = _judge_columns(table, judges)
+    columns = tuple(judges) if len(judges) > 1 else ("judge",)
+    if len(judges) == 1 and not {judges[0], f"{judges[0]}_before"}.isdisjoint(table.names):
+        columns = (judges[0],)
     documents: dict[str, str] = {}
     has_preferences = False
     for row in table.rows:
@@ -370,16 +324,16 @@ def read_pairs(path: Path, judges: Sequence[str] = ()) -> JudgedData:
         if has_preferences or (pair.before and pair.after):
             edit = (segment.id, pair.before, pair.after, pair.scores_before, pair.differences)
             if pair.label.gain is not None:
-                labels.setdefault(edit, pair.label).refuse_other(pair.label, f"segment {segment.id}")
-    evaluator = _evaluator_in(table, columns, judges)
-    signatures = _signatures_in(table, columns)
+                labels.setdefault(edit, pair.label).refuse_other(pair.label, segment.id)
+    signatures = tuple(_signature_in(table, column, alone=len(columns) == 1) for column in columns)
+    evaluator = _evaluator_in(table, judges, columns)
     left_out = {}
     for place, column in enumerate(columns):
         unscored = _unscored(texts, place)
         if unscored < len(texts):  # otherwise the judge compares, or there are no texts
             left_out[f"texts without a score of {column}"] = unscored
     left_out["texts without a human score"] = sum(not text.is_labelled for text in texts)
-    left_out[_LACKING] = sum(not pair.is_complete for pair in pairs)
+    left_out[_INCOMPLETE] = sum(not pair.is_complete for pair in pairs)
     return JudgedData(
         judges=tuple(judges) or (evaluator or signatures[0].partition("|")[0] or "judge",),
         texts=tuple(texts),
@@ -390,18 +344,8 @@ def read_pairs(path: Path, judges: Sequence[str] = ()) -> JudgedData:
     )
 
 
-def _judge_columns(table: ScoreFile, judges: Sequence[str]) -> tuple[str, ...]:
-    """What the columns of the judges' scores are called."""
-    if len(judges) > 1:
-        return tuple(judges)
-    for name in judges:
-        if name in table.names or f"{name}_before" in table.names:
-            return (name,)
-    return ("judge",)
-
-
-def _evaluator_in(table: ScoreFile, columns: Sequence[str], judges: Sequence[str]) -> str:
-    """The evaluator that the table names; empty where it names none."""
+def _evaluator_in(table: ScoreFile, judges: Sequence[str], columns: Sequence[str]) -> str:
+    """The evaluator that the table names in a column; empty where it names none."""
     names = list[str]()
     for row in table.rows:
         name = text_in(row, "evaluator")
@@ -416,18 +360,15 @@ def _evaluator_in(table: ScoreFile, columns: Sequence[str], judges: Sequence[str
     return names[0]
 
 
-def _signatures_in(table: ScoreFile, columns: Sequence[str]) -> tuple[str, ...]:
-    """The signature of each column; empty for ratings that have none."""
-    signatures = []
-    for column in columns:
-        places: dict[str, str] = {}
-        for row in table.rows:
-            signature = text_in(row, f"{column}_signature")
-            if signature is None and len(columns) == 1:
-                signature = text_in(row, "signature")
-            places.setdefault(signature or "", row.where)
-        signatures.append(signed(Side(column, str(table.path), "", signatures=places)))
-    return tuple(signatures)
+def _signature_in(table: ScoreFile, column: str, *, alone: bool) -> str:
+    """The signature of the scores in ``column``; empty if they have none."""
+    places: dict[str, str] = {}
+    for row in table.rows:
+        signature = text_in(row, f"{column}_signature")
+        if signature is None and alone:
+            signature = text_in(row, "signature")
+        places.setdefault(signature or "", row.where)
+    return signed(Side(column, str(table.path), "", signatures=places))
 
 
 def _text_in(row: TableRow, columns: Sequence[str], segment: Segment) -> RatedText:
@@ -451,33 +392,35 @@ def _pair_in(row: TableRow, columns: Sequence[str], segment: Segment) -> JudgedP
         if name not in row.values and not _has_scores(row, name):
             raise _neither(row, name)
     label = label_in(row, "human")
-    judgements = tuple(_judgement_in(row, column) for column in columns)
-    before, after = text_in(row, "before") or "", text_in(row, "after") or ""
-    return JudgedPair(segment, group_of(segment), before, after, judgements, label=label)
-
-
-def _has_scores(row: TableRow, name: str) -> bool:
-    return f"{name}_before" in row.values and f"{name}_after" in row.values
+    judgements = []
+    for column in columns:
+        if _has_scores(row, column):
+            before, after = _scores_in(row, column)
+            judgements.append(Judgement(judge=column, before=before, after=after))
+        else:
+            preference = _preference_in(row, column)
+            choices = () if preference is None else (preference,)
+            judgements.append(Judgement(judge=column, choices=choices))
+    texts = (text_in(row, "before") or "", text_in(row, "after") or "")
+    return JudgedPair(segment, group_of(segment), *texts, tuple(judgements), label=label)
 
 
 def label_in(row: TableRow, name: str) -> Label:
     """People's scores before and after, or the preference in column ``name``. Raises :class:`InputError`."""
     if _has_scores(row, name):
-        before, after = score_in(row, f"{name}_before"), score_in(row, f"{name}_after")
-        return Label(before, after, has_scores=True, where=row.where)
+        return Label(*_scores_in(row, name), has_scores=True, where=row.where)
     preference = _preference_in(row, name)
     if preference is None:
         return Label(where=row.where)
     return Label(0.0, GAINS[preference], where=row.where)
 
 
-def _judgement_in(row: TableRow, name: str) -> Judgement:
-    """A judge's scores before and after, or its preference."""
-    if _has_scores(row, name):
-        before, after = score_in(row, f"{name}_before"), score_in(row, f"{name}_after")
-        return Judgement(judge=name, before=before, after=after)
-    preference = _preference_in(row, name)
-    return Judgement(judge=name, choices=() if preference is None else (preference,))
+def _has_scores(row: TableRow, name: str) -> bool:
+    return f"{name}_before" in row.values and f"{name}_after" in row.values
+
+
+def _scores_in(row: TableRow, name: str) -> tuple[float | None, float | None]:
+    return score_in(row, f"{name}_before"), score_in(row, f"{name}_after")
 
 
 def _preference_in(row: TableRow, name: str) -> Choice | None:

@@ -1,13 +1,18 @@
-"""The edits of a stored run as judged pairs: which edits there are, who labelled them, and what is learnt from them.
+"""The edits of a stored run as judged pairs: which edits there are, who labelled them, and judges who are asked later.
 
-The judgements are by the gate of the run itself, or by judges who are asked later (``asking.py``).
+The judgements are by the gate of the run itself, or by judges (and a teacher) that ``gate calibrate --run`` asks. That
+decides nothing: a judged pair is stored as a chain of one step with the text before and the text proposed, the ratings,
+and a cause with the judgements.
 """
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import random
+import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,47 +22,58 @@ from rapidfuzz.distance import Levenshtein
 
 from mtagent.analysis.review_summary import is_wanted
 from mtagent.analysis.scores import TableRow, read_table, text_in
+from mtagent.chain import hints
 from mtagent.chain.calibration import Source
 from mtagent.chain.decided_run import DecidedRun
 from mtagent.chain.decided_text import Decided
-from mtagent.errors import ConfigError, InputError
+from mtagent.chain.gate import Judge, Opinion, asks_model
+from mtagent.config import Config, ModelSettings
+from mtagent.errors import ConfigError, InputError, calls_of
+from mtagent.evaluators.protocol import Evaluator
+from mtagent.evaluators.rating import rating_by
 from mtagent.formats.files import sha256
+from mtagent.jobs.estimate import Counter as TokenCounter
+from mtagent.jobs.estimate import Estimator, Range
+from mtagent.jobs.improve import outcome_of_chain
+from mtagent.jobs.inputs import content_hashes
+from mtagent.jobs.parts import OwnParts, Panel, assembled_panel, effective, judge_specs
+from mtagent.jobs.run import Job, OnStart, RunModels, run_job
+from mtagent.learning.gain import FEWEST_PAIRS
 from mtagent.learning.pairs import Group, JudgedData, JudgedPair, Label, RatedText, counted, group_of
 from mtagent.learning.reading import label_in
+from mtagent.llm.gathering import answered
 from mtagent.records import (
     GAIN_DIGITS,
+    Call,
+    Cause,
     Chain,
     ErrorCause,
     Judgement,
+    Rating,
+    RatingRole,
     Stage,
     Step,
     UndecidedCause,
     comparable,
     judgements_of,
 )
-from mtagent.store.runs import StoredRun
-from mtagent.store.store import Store
-from mtagent.text import edits, languages
+from mtagent.store.runs import Run, RunSummary, StoredRun
+from mtagent.store.store import Store, open_existing
+from mtagent.text import amounts, edits, languages
 
+SAMPLE = 200
+"""How many edits a teacher labels, unless the user names a number."""
 STRATA = 4
 """Quarters of the edits by size; a sample has the same share of each."""
+SETTINGS = {"judge", "judge_model", "samples", "llm", *ModelSettings.model_fields}
+"""The settings that judgements depend on; prompts and options are in the signatures."""
 _SHOWN = 5
 """Segments that a remark names."""
-NO_JUDGE = "no judge was asked about its edits: name judges with --judge"
+_NO_JUDGE = "no judge was asked about its edits: name judges with --judge"
 _SCORES_OF_TEXTS = "scores of single texts go with the ratings of the run: mtagent rate --run"
 
 
 # The edits of a run
-
-
-class RunEdits(NamedTuple):
-    """Edits of a run that a gate decides on, as pairs without a label."""
-
-    pairs: list[JudgedPair]
-    total: int
-    """How many such edits the run has."""
-    refused: int
-    """How many more the guards refused; the gate never sees those."""
 
 
 def pairs_in(chain: Chain, *, as_kept: bool = False) -> Iterator[JudgedPair]:
@@ -104,38 +120,54 @@ def _is_refused(step: Step) -> bool:
     return step.verdict == "rejected" and step.cause.kind in ("guards", "lines")
 
 
+class RunEdits(NamedTuple):
+    """Edits of a run that a gate decides on, as pairs; with ``labels`` those that people labelled."""
+
+    run: str
+    pairs: list[JudgedPair]
+    total: int
+    """How many such edits the run has."""
+    refused: int = 0
+    """How many more the guards refused; the gate never sees those."""
+    labels: EditLabels | None = None
+
+
 def read_edits(
     run: StoredRun,
+    labels: EditLabels | None = None,
     *,
     sample: int | None = None,
     seed: int = 0,
-    wanted: Callable[[JudgedPair], bool] = lambda pair: True,
-    as_kept: bool = False,
+    lp: str | None = None,
 ) -> RunEdits:
-    """The edits in ``run`` that are ``wanted``, all or a ``sample``.
+    """The edits in ``run`` that people labelled or, without ``labels``, a sample of them; ``lp`` names a language pair.
 
-    The run is read once for the sizes of the edits and once for the chosen edits. Raises :class:`ConfigError` for a run
-    that holds no chains.
+    Raises :class:`ConfigError` for a run that holds no chains, and :class:`InputError` for labels that contradict each
+    other.
     """
     if run.kind != "chain":
         raise ConfigError(f"run {run.name!r}: holds ratings and no edits: name a run of postedit or translate")
-    sizes, places = list[int](), list[tuple[int, int]]()
+    only = languages.parse_pair(lp) if lp else None
+    pairs, sizes, places = list[JudgedPair](), list[int](), list[tuple[int, int]]()
     total, refused = 0, 0
     for position, chain in run.placed_chains():
         refused += sum(_is_refused(step) for step in chain.steps)
-        for number, pair in enumerate(pairs_in(chain, as_kept=as_kept)):
-            total += 1
-            if wanted(pair):
-                sizes.append(Levenshtein.distance(pair.before, pair.after))
-                places.append((position, number))
-    chosen = list(range(len(sizes)))
-    if sample is not None:
-        chosen = sampled(sizes, sample, seed)
-    pairs = []
-    for index in chosen:
+        # People saw what the gate kept; a teacher is shown what was proposed.
+        in_chain = list(pairs_in(chain, as_kept=labels is not None))
+        total += len(in_chain)
+        if only is not None and only != (chain.segment.source_lang, chain.segment.target_lang):
+            continue
+        if labels is not None:
+            pairs += labels.labelled(in_chain)
+            continue
+        for number, pair in enumerate(in_chain):
+            sizes.append(Levenshtein.distance(pair.before, pair.after))
+            places.append((position, number))
+    # A large run is read again rather than kept in memory.
+    for index in sampled(sizes, sample or SAMPLE, seed):
         position, number = places[index]
-        pairs.append(list(pairs_in(run.chain_at(position), as_kept=as_kept))[number])
-    return RunEdits(pairs, total, refused)
+        pairs.append(list(pairs_in(run.chain_at(position)))[number])
+    return RunEdits(run.name, pairs, total, refused, labels)
 
 
 def sampled(sizes: Sequence[int], number: int, seed: int) -> list[int]:
@@ -158,21 +190,53 @@ def sampled(sizes: Sequence[int], number: int, seed: int) -> list[int]:
     return sorted(places[:number])
 
 
+def edits_to_judge(
+    config: Config,
+    name: str,
+    labels: EditLabels | None = None,
+    *,
+    sample: int | None = None,
+    seed: int = 0,
+    lp: str | None = None,
+) -> RunEdits:
+    """The edits of the run ``name`` to learn from, as :func:`read_edits` chooses them.
+
+    Raises :class:`mtagent.errors.MtagentError` where nothing can be learnt, before any judge is asked.
+    """
+    if labels is None:
+        _require_judges(config)
+    with open_existing(config.store) as store:
+        found = read_edits(store.read(name), labels, sample=sample, seed=seed, lp=lp)
+    if len(found.pairs) >= FEWEST_PAIRS:
+        return found
+    content = f"{amounts.counted(found.total, 'edit')} that a gate decides on"
+    if found.refused:
+        content += f" (and {found.refused} that the guards refused)"
+    if labels is not None:
+        content += f", of which {len(found.pairs)} are labelled in {labels.where}"
+    elif found.total >= FEWEST_PAIRS:
+        content += f"; the sample is of {len(found.pairs)}"
+    message = f"run {name!r}: has {content}: at least {FEWEST_PAIRS} are needed to learn from"
+    is_judged = any(pair.judgements for pair in found.pairs)
+    if found.pairs and not config.judges and not is_judged:
+        message += f"; and {_NO_JUDGE}"
+    raise InputError(message)
+
+
 # People's labels of the edits
 
 
 class EditLabels:
     """People's labels of the edits of a run, by segment and stage; where a segment has one edit, without the stage."""
 
-    def __init__(self, where: str, source: Source, people: str = "preferences") -> None:
+    def __init__(self, where: str, source: Source, people: str) -> None:
         self.where = where
         """The file or run, for messages."""
         self.source = source
         self.people = people
         """What kind of labels these are."""
         self._labels: dict[tuple[str, str | None], Label] = {}
-        self._stages: dict[str, list[Stage]] = {}
-        self._has_scores = False
+        self._used = set[tuple[str, str | None]]()
 
     @classmethod
     def of_decisions(cls, store: Store, name: str) -> EditLabels:
@@ -189,7 +253,7 @@ class EditLabels:
     @classmethod
     def read(cls, path: Path) -> EditLabels:
         """The labels in a table. Raises :class:`InputError` for rows that label nothing."""
-        labels = cls(str(path), Source(option="--human", name=path.name, sha256=sha256(path)))
+        labels = cls(str(path), Source(option="--human", name=path.name, sha256=sha256(path)), "preferences")
         for row in read_table(path).rows:
             segment, stage = text_in(row, "id"), text_in(row, "stage")
             if segment is None:
@@ -198,51 +262,39 @@ class EditLabels:
                 raise InputError(f"{row.where}: there is no stage {stage[:20]!r}; write postedit or proofread")
             label = _label_of_edit(row)
             if label.has_scores:
-                labels._has_scores, labels.people = True, "human scores"
+                labels.people = "human scores"
             if label.gain is not None:
-                first = labels._labels.setdefault((segment, stage), label)
-                first.refuse_other(label, f"segment {segment}")
+                labels._labels.setdefault((segment, stage), label).refuse_other(label, segment)
         return labels
 
-    def __len__(self) -> int:
-        return len(self._labels)
+    def labelled(self, pairs: Sequence[JudgedPair]) -> list[JudgedPair]:
+        """The labelled ones among the edits of a segment, with their labels.
 
-    def label_of(self, pair: JudgedPair) -> Label | None:
-        """The label of an edit. Raises :class:`InputError` where two contradict each other."""
-        segment = pair.segment.id
-        of_segment, of_stage = self._labels.get((segment, None)), self._labels.get((segment, pair.stage))
-        if of_segment is not None and of_stage is not None:
-            of_segment.refuse_other(of_stage, f"segment {segment}")
-        label = of_segment or of_stage
-        # One row with scores makes all labels of a table scores.
-        return None if label is None else label._replace(has_scores=self._has_scores)
-
-    def see(self, pair: JudgedPair) -> bool:
-        """Whether an edit of the run is labelled; notes that the run has it.
-
-        Raises :class:`InputError` for a label without a stage, where a segment has edits in two.
+        Raises :class:`InputError` for two labels that contradict each other, and for a label without a stage where the
+        segment has edits in two.
         """
-        assert pair.stage is not None  # a run's edits have one
-        segment = pair.segment.id
-        stages = self._stages.setdefault(segment, [])
-        stages.append(pair.stage)
-        label = self._labels.get((segment, None))
-        if label is not None and len(stages) > 1:
-            raise InputError(
-                f"{label.where}: segment {segment} has an edit in {' and in '.join(stages)}: say in a column stage "
-                "which one is meant"
-            )
-        return self.label_of(pair) is not None
+        labelled = []
+        for pair in pairs:
+            segment = pair.segment.id
+            of_segment, of_stage = self._labels.get((segment, None)), self._labels.get((segment, pair.stage))
+            if of_segment is not None and len(pairs) > 1:
+                stages = " and in ".join(str(other.stage) for other in pairs)
+                raise InputError(
+                    f"{of_segment.where}: segment {segment} has an edit in {stages}: say in a column stage which one "
+                    "is meant"
+                )
+            if of_segment is not None and of_stage is not None:
+                of_segment.refuse_other(of_stage, segment)
+            label = of_segment or of_stage
+            if label is not None:
+                self._used |= {(segment, None), (segment, pair.stage)}
+                labelled.append(replace(pair, label=label))
+        return labelled
 
     @property
     def without_edit(self) -> list[str]:
-        """The segments whose labels are of no edit that was seen."""
-        segments = []
-        for segment, stage in self._labels:
-            stages = self._stages.get(segment)
-            if stages is None or (stage is not None and stage not in stages):
-                segments.append(segment)
-        return segments
+        """The segments whose labels are of no edit of the run."""
+        return [segment for segment, stage in self._labels if (segment, stage) not in self._used]
 
 
 def _label_of_edit(row: TableRow) -> Label:
@@ -303,103 +355,88 @@ def decided_edits(store: Store, name: str) -> JudgedData:
     Raises :class:`ConfigError` where there was no judge, or more than one panel.
     """
     labels = EditLabels.of_decisions(store, name)
-    pairs = []
+    pairs = list[JudgedPair]()
     for _, result in DecidedRun(store, name).segments(only_decided=True):
-        for pair in pairs_in(result.chain, as_kept=True):
-            if labels.see(pair):
-                pairs.append(pair)
-    return of_own_gate(pairs, labels, name)
+        pairs += labels.labelled(list(pairs_in(result.chain, as_kept=True)))
+    return of_own_gate(RunEdits(name, pairs, len(pairs), labels=labels))
 
 
-def of_own_gate(pairs: Sequence[JudgedPair], labels: EditLabels, name: str) -> JudgedData:
-    """The edits with people's labels and the judgements of the gate of their own run.
+def of_own_gate(found: RunEdits) -> JudgedData:
+    """Labelled edits with the judgements of the gate of their own run.
 
     Raises :class:`ConfigError` where there was no judge, or more than one panel.
     """
-    judged = [pair for pair in pairs if pair.judgements]
-    panels = Counter(_panel(pair) for pair in judged)
+    judged = [pair for pair in found.pairs if pair.judgements]
+    panels = Counter(
+        tuple(comparable(judgement.signature) or judgement.judge for judgement in pair.judgements) for pair in judged
+    )
     if not panels:
-        raise ConfigError(f"run {name!r}: {NO_JUDGE}")
+        raise ConfigError(f"run {found.run!r}: {_NO_JUDGE}")
     if len(panels) > 1:
         shown = "; ".join(" + ".join(panel) for panel in panels)
-        raise ConfigError(f"run {name!r}: its edits were judged by different panels ({shown}): name one with --judge")
-    labelled = []
-    for pair in judged:
-        label = labels.label_of(pair)
-        if label is not None:
-            labelled.append(replace(pair, label=label))
-    left_out = {"edits that no judge was asked about": len(pairs) - len(judged)}
-    return _data_of(labelled, labels, name, left_out)
+        raise ConfigError(
+            f"run {found.run!r}: its edits were judged by different panels ({shown}): name one with --judge"
+        )
+    return _data_of(judged, found, {"edits that no judge was asked about": len(found.pairs) - len(judged)})
 
 
-def _panel(pair: JudgedPair) -> tuple[str, ...]:
-    """Who judged a pair."""
-    return tuple(comparable(judgement.signature) or judgement.judge for judgement in pair.judgements)
-
-
-def of_chains(chains: Sequence[Chain], labels: EditLabels | None, name: str) -> JudgedData:
-    """The edits of the run ``name`` that a calibration run judged; without ``labels`` its teacher labels them.
+def of_chains(found: RunEdits, chains: Iterable[Chain]) -> JudgedData:
+    """The edits as :func:`judge_edits` stored them; those without people's labels have their teacher's.
 
     Edits that a judge failed for are counted and named.
     """
+    labels = {(pair.segment.id, pair.stage): pair.label for pair in found.pairs}
     pairs, people = list[JudgedPair](), ""
     failed: dict[str, list[str]] = {}
     for chain in chains:
-        for step in chain.steps:
-            cause = step.cause
-            if not isinstance(cause, UndecidedCause):
-                judge = cause.by if isinstance(cause, ErrorCause) else None
-                failed.setdefault(judge or "a judge", []).append(chain.segment.id)
-                continue
+        (step,) = chain.steps
+        cause, segment = step.cause, chain.segment
+        if not isinstance(cause, UndecidedCause):
+            judge = cause.by if isinstance(cause, ErrorCause) else None
+            failed.setdefault(judge or "a judge", []).append(segment.id)
+            continue
+        label = labels[segment.id, step.stage]
+        teacher = cause.teacher
+        if found.labels is None and teacher is not None:
+            people = f"teacher {teacher.signature or teacher.judge}"
+            label = Label(0.0, teacher.difference) if teacher.choices else Label(teacher.before, teacher.after, True)
+        if label.gain is not None:
             after = step.proposed or ""
-            pair = JudgedPair(chain.segment, group_of(chain.segment), step.text, after, cause.judgements, step.stage)
-            if labels is not None:
-                label = labels.label_of(pair)
-            else:
-                label = _teachers_label(cause.teacher)
-                if label is not None and cause.teacher is not None:
-                    people = f"teacher {cause.teacher.signature or cause.teacher.judge}"
-            if label is not None:
-                pairs.append(replace(pair, label=label))
+            pairs.append(JudgedPair(segment, group_of(segment), step.text, after, cause.judgements, step.stage, label))
     left_out, remarks = {}, []
     for judge, segments in failed.items():
         left_out[f"edits for which {judge} failed"] = len(segments)
         remarks.append(f"{judge} failed for {_listed(segments)}: left out")
     if not pairs:
         raise InputError("no edit has the judgements of all judges: " + "; ".join(remarks))
-    return _data_of(pairs, labels, name, left_out, remarks, people)
-
-
-def _teachers_label(teacher: Judgement | None) -> Label | None:
-    """A teacher's scores of both texts, or its preference."""
-    if teacher is None or teacher.difference is None:
-        return None
-    if teacher.choices:
-        return Label(0.0, teacher.difference)
-    return Label(teacher.before, teacher.after, has_scores=True)
+    return _data_of(pairs, found, left_out, remarks, people)
 
 
 def _data_of(
     pairs: Sequence[JudgedPair],
-    labels: EditLabels | None,
-    name: str,
+    found: RunEdits,
     left_out: Mapping[str, int],
     remarks: Sequence[str] = (),
     people: str = "",
 ) -> JudgedData:
-    """Labelled pairs of the run ``name``, with what is known about all of them."""
-    data, remarks, left_out = [Source(option="--run", name=name)], list(remarks), dict(left_out)
-    if labels is not None:
-        data.append(labels.source)
-        people = labels.people
-        segments = labels.without_edit
+    """Labelled pairs, with what is known about all of them."""
+    sources, remarks, left_out = [Source(option="--run", name=found.run)], list(remarks), dict(left_out)
+    if found.labels is not None:
+        sources.append(found.labels.source)
+        people = found.labels.people
+        segments = found.labels.without_edit
         if segments:
             left_out["labels of no edit in the run"] = len(segments)
             remarks.append(f"labels of no edit in the run: {_listed(segments)}")
+    # Documents stay together when a gate is learnt from some edits and tried on others, and so do equal texts.
+    groups: dict[tuple[str, str], Group] = {}
+    for pair in pairs:
+        edit = pair.segment.source, pair.after
+        groups[edit] = min(groups.get(edit, pair.group), pair.group)
     grouped, texts = list[JudgedPair](), list[RatedText]()
     language_pairs, domains = dict[str, None](), dict[str, None]()
-    for pair, group in zip(pairs, _groups(pairs), strict=True):
-        grouped.append(replace(pair, group=group))
+    for pair in pairs:
+        grouped.append(replace(pair, group=groups[pair.segment.source, pair.after]))
         texts += pair.texts
         language_pairs[languages.pair_of(pair.segment.source_lang, pair.segment.target_lang)] = None
         if pair.segment.domain:
@@ -409,7 +446,7 @@ def _data_of(
         texts=tuple(texts),
         pairs=tuple(grouped),
         signatures=tuple(judgement.signature for judgement in pairs[-1].judgements),
-        data=tuple(data),
+        sources=tuple(sources),
         language_pairs=tuple(language_pairs),
         domains=tuple(domains),
         left_out=counted(left_out),
@@ -418,24 +455,17 @@ def _data_of(
     )
 
 
-def _groups(pairs: Sequence[JudgedPair]) -> list[Group]:
-    """What stays together when a gate is learnt from some edits and tried on others: documents, and equal texts."""
-    first: dict[tuple[str, str], Group] = {}
-    for pair in pairs:
-        texts = pair.segment.source, pair.after
-        first[texts] = min(first.get(texts, pair.group), pair.group)
-    return [first[pair.segment.source, pair.after] for pair in pairs]
-
-
 def judge_names(judgements: Sequence[Judgement]) -> tuple[str, ...]:
     """What the judges are called; judges of one name by the parts of their signatures that differ."""
     names = []
     for judgement in judgements:
         signatures = [other.signature.split("|") for other in judgements if other.judge == judgement.judge]
         shared = set(signatures[0]).intersection(*signatures)
-        own = [part for part in judgement.signature.split("|") if part not in shared]
-        is_shared = len(signatures) > 1 and bool(own)
-        names.append(f"{judgement.judge} ({', '.join(own)})" if is_shared else judgement.judge)
+        distinct = [part for part in judgement.signature.split("|") if part not in shared]
+        name = judgement.judge
+        if len(signatures) > 1 and distinct:
+            name += f" ({', '.join(distinct)})"
+        names.append(name)
     return tuple(names)
 
 
@@ -444,3 +474,148 @@ def _listed(names: Sequence[str]) -> str:
     if len(names) <= _SHOWN:
         return ", ".join(names)
     return f"{', '.join(names[:_SHOWN])} and {len(names) - _SHOWN} more"
+
+
+# Judges and a teacher are asked
+
+
+class JudgedRun(NamedTuple):
+    """What was judged: a chain of one step for each pair, failed ones included."""
+
+    run: RunSummary
+    chains: list[Chain]
+
+
+def _require_judges(config: Config) -> None:
+    if not config.judges:
+        raise ConfigError("name the judges that the gate is to ask, with --judge")
+
+
+async def judge_edits(
+    config: Config,
+    found: RunEdits,
+    *,
+    teacher: str | None = None,
+    own: OwnParts = OwnParts(),
+    on_start: OnStart = lambda *_: None,
+    on_chain: Callable[[Chain], None] = lambda _: None,
+) -> JudgedRun:
+    """Have the judges of ``config`` and the ``teacher`` compare the texts of edits of a stored run.
+
+    All of them rate afresh: the rating that an edit was made by is never reused. The judges are asked as the gate would
+    ask them, so that what it asked before comes from the store. The same command again resumes it.
+    """
+    _require_judges(config)
+    with open_existing(config.store) as store:
+        models = RunModels(config, store)
+        async with assembled_panel(config, teacher, own, wrap_llm=models.wrap) as panel:
+            settings = effective(config, own).for_results()
+            settings = {key: value for key, value in settings.items() if key in SETTINGS}
+            signatures = {}
+            for place, judge in enumerate(panel.judges, start=1):
+                signatures[f"judge {place}"] = judge.signature
+            if panel.teacher is not None:
+                settings["teacher"] = teacher
+                signatures["teacher"] = panel.teacher.signature
+            prompts = content_hashes({}, config.model_copy(update={"glossary": None, "keep": None}))
+            job = Job(
+                command="calibrate",
+                settings=settings,
+                inputs={"run": found.run, "pairs": _digest(found.pairs, panel), **prompts},
+                total=len(found.pairs),
+                items=found.pairs,
+                work=lambda run, position, pair: judged(pair, panel),
+                save=Run.save,
+                outcome=outcome_of_chain,
+                signatures=signatures,
+            )
+            run = await run_job(job, config, store, models, on_start=on_start, on_result=on_chain)
+        return JudgedRun(store.run(run.name), list(run.chains()))
+
+
+def _digest(pairs: Iterable[JudgedPair], panel: Panel) -> str:
+    """What tells these edits, and the questions that go with them, from others, in the name of the run."""
+    digest = hashlib.sha256()
+    shows_hints = any(asks_model(judge) for judge in panel.judges)
+    for pair in pairs:
+        segment = pair.segment.model_dump_json(exclude_defaults=True)  # fields that come later change no name
+        digest.update(repr((segment, pair.stage, pair.before, pair.after)).encode())
+        questions = hints.hints(pair.segment, pair.before, pair.after) if shows_hints else ()
+        if questions:
+            digest.update(repr(questions).encode())
+    return digest.hexdigest()
+
+
+async def judged(pair: JudgedPair, panel: Panel) -> Chain:
+    """The judgements of the panel and the teacher. Where one of them fails, the step has failed, and names it."""
+    assert pair.stage is not None  # a run's edits have one
+    began = time.perf_counter()
+    judges = list(panel.judges)
+    if panel.teacher is not None:
+        judges.append(panel.teacher)
+    opinions = await answered(*(_opinion(judge, pair) for judge in judges), calls=lambda opinion: opinion.paid)
+    calls, ratings, judgements = list[Call](), list[Rating](), list[Judgement]()
+    failure: ErrorCause | None = None
+    for judge, opinion in zip(judges, opinions, strict=True):
+        if not isinstance(opinion, Exception):
+            calls += opinion.paid
+            ratings += opinion.ratings
+            judgements.append(opinion.judgement)
+            continue
+        calls += calls_of(opinion)
+        if failure is None:
+            who = f"the teacher {judge.name}" if judge is panel.teacher else judge.name
+            failure = ErrorCause.of(opinion, f"{who}: {opinion}", by=who)
+    cause: Cause
+    if failure is not None:
+        cause = failure
+    else:
+        teacher = judgements.pop() if panel.teacher is not None else None
+        cause = UndecidedCause(judgements=tuple(judgements), teacher=teacher)
+    step = Step(
+        stage=pair.stage,
+        text=pair.before,
+        proposed=pair.after,
+        verdict="unchanged" if failure is None else "failed",
+        cause=cause,
+        ratings=tuple(ratings),
+        calls=tuple(calls),
+        seconds=time.perf_counter() - began,
+    )
+    return Chain(segment=pair.segment.model_copy(update={"translation": pair.before}), steps=(step,))
+
+
+async def _opinion(judge: Judge, pair: JudgedPair) -> Opinion:
+    segment = pair.segment
+    if asks_model(judge):  # as the gate of a chain shows it
+        segment = hints.shown(pair.segment, pair.before, [pair.after]).segment
+
+    async def rate(evaluator: Evaluator, text: str, role: RatingRole) -> Rating:
+        rating = await rating_by(evaluator, segment, text)
+        return rating.model_copy(update={"role": role})
+
+    return await judge.judge(segment, pair.before, pair.after, rate)
+
+
+def estimate_edits(config: Config, found: RunEdits, teacher: str | None, tokens: TokenCounter) -> dict[str, Range]:
+    """What judging would take: rows for the judges of ``config``, the ``teacher`` and the reserve."""
+    _require_judges(config)
+    config = effective(config, OwnParts())
+    estimator = Estimator(config, tokens)
+    judges = []
+    for spec, (settings, judge) in zip(judge_specs(config), estimator.judges, strict=True):
+        judges.append((spec, settings, judge, config.samples))
+    if teacher is not None:
+        settings, judge = estimator.judge(teacher)
+        judges.append((f"teacher {teacher}", settings, judge, 1))
+
+    async def total_of_each() -> dict[str, Range]:
+        totals = {name: Range() for name, *_ in judges}
+        for pair in found.pairs:
+            texts = (pair.before, pair.after)
+            for name, settings, judge, samples in judges:
+                needed = await estimator.judgement(settings, judge, pair.segment, texts, samples)
+                totals[name] = totals[name].plus(needed)
+        return totals
+
+    return asyncio.run(total_of_each()) | estimator.reserve

@@ -16,7 +16,7 @@ from mtagent.chain.calibration import (
     Source,
     TriagePoint,
 )
-from mtagent.learning.calibration import GateCheck
+from mtagent.learning.calibrate import GateCheck
 from mtagent.text.table import Table
 from mtagent.text.table import text as tables_as_text
 

@@ -9,10 +9,10 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from mtagent.errors import EmptyReply, MtagentError, UnreadableReply
+from mtagent.llm.gathering import turn
 from mtagent.llm.prompts import Prompt, Talk, Values
 from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import whole_characters
-from mtagent.llm.turns import turn
 from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
 
 T = TypeVar("T")

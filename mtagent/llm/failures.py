@@ -61,12 +61,16 @@ _NO_TEXT = regex.compile(
 """Said where a text did not arrive. Beside errors it may be about a part of the text."""
 _TELLS_CONTENT = regex.compile(r"\b(?:ask|instruct|mean|say|state|tell)(?:s|ing)?\b")
 _SENTENCE_END = regex.compile(r"[.!?]++ ")
+_ERROR_WORD = rf"(?:{'|'.join(_LISTS['error_words'])})"
+_NONE_ABROAD = rf"(?:{'|'.join(_LISTS['foreign_none_words'])})"
 _ERROR_LINE = regex.compile(
-    r"(?im)^[^\w\n>]*+\w*(?:error|exception|failure)(?: \d{3})?[ *_]*+:[ *_]*+"
-    r"(?!(?:0|n/a|none|nothing|without|zero)\b|no[ .]*$"
-    r"|(?:there (?:are|is|was|were) )?no (?:\w+ )?(?:errors?|issues?|mistakes?)\b)\w"
+    rf"^[^\w\n>]*+\w*?{_ERROR_WORD}(?: \d{{3}})?(?:[ *_\])]*+[:：]|\])[ *_]*+"
+    rf"(?!(?:{'|'.join(_LISTS['none_words'])})\b|no[ .]*$|{_NONE_ABROAD}[ .。]*$"
+    r"|(?:there (?:are|is|was|were) )?no (?:\w+ )?(?:errors?|issues?|mistakes?)\b"
+    rf"|(?:\w+ ){{0,3}}{_NONE_ABROAD} ?(?:\w+ )?{_ERROR_WORD})(?:\w|\W*(?:json)?\W*\Z)",
+    regex.IGNORECASE | regex.MULTILINE,
 )
-"""Not a line that is marked as quoted."""
+"""Not a line that is marked as quoted. With nothing after the colon it is a report if it ends the text."""
 _SHORT_REPORT = 4  # words of a reply's prose that is nothing but a report
 _HTTP_FAILURE = regex.compile(r"[45]\d\d")
 _QUOTED = regex.compile(r"""(?<!\w)["'“„«‘].{0,200}?["'”“»’](?!\w)""", regex.DOTALL)

@@ -6,13 +6,16 @@
 - :func:`finished`: all work is useful to its end, since it is paid for. Then the most serious error is raised.
 
 An error that :func:`answered` or :func:`finished` raises carries the calls of all the work, so that no cost is lost.
+If many pieces could go on at the same moment, :func:`turn` lets a few of them through at a time.
 """
 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from mtagent.errors import FATAL, OffScript, calls_of
 from mtagent.records import Call
@@ -92,3 +95,35 @@ def _carry_calls(error: BaseException, results: Sequence[object], calls: CallsOf
         for call in of_result:
             paid[id(call)] = call
     setattr(error, "calls", tuple(paid.values()))  # noqa: B010 may be any exception; only our own declare calls
+
+
+# Turns: the work of a chain between two requests takes a millisecond or more. If hundreds worked in one round of the
+# loop, everything else in it would wait: other endpoints of a web service, and the next requests of the first chains.
+
+A_ROUND = 4
+"""How many tasks continue in one round."""
+_waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, deque[asyncio.Future[None]]] = WeakKeyDictionary()
+
+
+async def turn() -> None:
+    """Wait until it is this task's turn."""
+    loop = asyncio.get_running_loop()
+    waiting = _waiting.get(loop)
+    if waiting is None:
+        waiting = _waiting[loop] = deque()
+    my_turn: asyncio.Future[None] = loop.create_future()
+    waiting.append(my_turn)
+    if len(waiting) == 1:
+        loop.call_soon(_next_round, loop, waiting)
+    await my_turn
+
+
+def _next_round(loop: asyncio.AbstractEventLoop, waiting: deque[asyncio.Future[None]]) -> None:
+    try:
+        for _ in range(min(A_ROUND, len(waiting))):
+            if not waiting[0].done():
+                waiting[0].set_result(None)
+            waiting.popleft()
+    finally:  # the loop may continue after Ctrl-C in this place
+        if waiting:
+            loop.call_soon(_next_round, loop, waiting)

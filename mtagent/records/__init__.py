@@ -16,33 +16,31 @@ from mtagent.records.calls import (
     ToolCall,
     Usage,
 )
-from mtagent.records.causes import (
+from mtagent.records.chains import (
     GAIN_DIGITS,
     Cause,
+    Chain,
     Choice,
     DecidedCause,
+    Edit,
     ErrorCause,
     GainCause,
     GuardsCause,
     Judgement,
     NotedCause,
+    Outcome,
     PlainCause,
+    SegmentState,
+    Stage,
+    Step,
     TranslatedCause,
     TriageCause,
     UndecidedCause,
+    Verdict,
     contradict,
     guards_of,
     judgements_of,
     read_cause,
-)
-from mtagent.records.chains import (
-    Chain,
-    Edit,
-    Outcome,
-    SegmentState,
-    Stage,
-    Step,
-    Verdict,
 )
 from mtagent.records.ratings import (
     UNIT_DIGITS,

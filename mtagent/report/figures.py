@@ -8,7 +8,7 @@ from __future__ import annotations
 import heapq
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, get_args
 
@@ -390,22 +390,20 @@ class FiguresCount:
         self._by_dollars: list[Costly] = []
         self._by_tokens: list[Costly] = []
 
-    def passing(self, chains: Iterable[Chain]) -> Iterator[Chain]:
-        """``chains``, each counted as it passes."""
-        for chain in chains:
-            self._segments += 1
-            self._given += chain.segment.translation is not None
-            self._count_fates(chain)
-            self._count_marks(chain)
-            usage = chain.usage
-            if usage.calls:
-                costly = Costly(chain.segment.id, usage, sum(step.seconds for step in chain.steps))
-                self._unpriced = self._unpriced or usage.cost is None
-                self._by_dollars = heapq.nlargest(
-                    SHOWN, [*self._by_dollars, costly], key=lambda item: (item.usage.cost or 0, item.usage.tokens)
-                )
-                self._by_tokens = heapq.nlargest(SHOWN, [*self._by_tokens, costly], key=lambda item: item.usage.tokens)
-            yield chain
+    def add(self, chain: Chain) -> None:
+        """Count one chain."""
+        self._segments += 1
+        self._given += chain.segment.translation is not None
+        self._count_fates(chain)
+        self._count_marks(chain)
+        usage = chain.usage
+        if usage.calls:
+            costly = Costly(chain.segment.id, usage, sum(step.seconds for step in chain.steps))
+            self._unpriced = self._unpriced or usage.cost is None
+            self._by_dollars = heapq.nlargest(
+                SHOWN, [*self._by_dollars, costly], key=lambda item: (item.usage.cost or 0, item.usage.tokens)
+            )
+            self._by_tokens = heapq.nlargest(SHOWN, [*self._by_tokens, costly], key=lambda item: item.usage.tokens)
 
     def _count_fates(self, chain: Chain) -> None:
         steps = chain.by_stage()
@@ -467,6 +465,6 @@ class FiguresCount:
 def figures(chains: Iterable[Chain], comparison: RunComparison | None = None) -> Figures:
     """The figures of a run. ``chains`` is read once, a chain at a time."""
     count = FiguresCount()
-    for _ in count.passing(chains):
-        pass
+    for chain in chains:
+        count.add(chain)
     return count.figures(comparison)

@@ -329,7 +329,8 @@ def pieces(
     shown = characters = 0
     pairs, signatures = dict[tuple[str, str], None](), dict[str, None]()
     with _temporary() as file:
-        for place, chain in enumerate(count.passing(chains)):
+        for place, chain in enumerate(chains):
+            count.add(chain)
             pairs[chain.segment.source_lang, chain.segment.target_lang] = None
             for step in chain.steps:
                 signatures |= dict.fromkeys(rating.signed for rating in step.ratings)

@@ -1,28 +1,35 @@
-"""A report of a stored run, in any of its forms, in a file."""
+"""A report of a stored run in a file: the page, Markdown for reading, CSV for spreadsheets, JSON for programs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from mtagent.analysis.compare import Baseline, compare_staged
+from mtagent.analysis import compare_tables
+from mtagent.analysis.compare import Baseline, ComparedTexts, RunComparison, compare_staged
 from mtagent.analysis.score import ScoreOptions
-from mtagent.analysis.staged_run import StagedRun, read_run, texts_for
-from mtagent.chain.chain import with_rules_step
-from mtagent.chain.decided_run import DecidedRun
+from mtagent.analysis.staged_run import USAGE_COUNTS, StagedRun, read_run, texts_for
+from mtagent.chain.fates import KINDS, UNPLACED, fate, final_fate
 from mtagent.errors import ConfigError
-from mtagent.formats.files import replacing, spooled_copies
-from mtagent.jobs.export import Target, stored_inputs
+from mtagent.formats.files import dumped, replacing, spooled_copies
+from mtagent.formats.jsonl import details
+from mtagent.formats.ratings import FINAL, GIVEN
+from mtagent.jobs.export import Target
 from mtagent.jobs.outputs import refuse_overwriting
 from mtagent.metrics.protocol import Metric
 from mtagent.metrics.significance import Resampling
 from mtagent.records import Chain
-from mtagent.report.figures import figures
-from mtagent.report.forms import as_csv, as_json, as_markdown
+from mtagent.report import tables
+from mtagent.report.figures import Figures, differences, figures
 from mtagent.report.page import pieces as page
 from mtagent.store.store import Store
+from mtagent.text.amounts import UNKNOWN, counted
+from mtagent.text.table import as_csv as written_csv
+from mtagent.text.table import escaped, markdown
 
 Form = Literal["html", "markdown", "csv", "json"]
 
@@ -71,62 +78,211 @@ def write_report(
     Raises :class:`ConfigError` for a run of ratings and for what does not fit, :class:`mtagent.errors.OutputError` for
     a file that must not be replaced.
     """
-    run = store.read(name)
-    if run.kind == "rating":
+    summary = store.run(name)
+    if summary.kind == "rating":
         raise ConfigError(f"run {name!r} holds ratings, which have no stages to report: see `mtagent runs show {name}`")
     refuse_overwriting([output], options.reads)
-    Target(output, force, stored_inputs(store, name), Path(store.database.path)).refuse_taken_file()
+    Target(output, force, json.dumps(summary.inputs), Path(store.database.path)).refuse_taken_file()
     with spooled_copies(options.reads) as copies:
-        pieces = _pieces(store, read_run(store, name), form, options.reading(copies))
+        pieces = _pieces(read_run(store, summary), form, options.reading(copies))
         with replacing(output) as file:
             for piece in pieces:
                 file.write(piece)
 
 
-def _pieces(store: Store, run: StagedRun, form: Form, options: ReportOptions) -> Iterator[str]:
+def _pieces(run: StagedRun, form: Form, options: ReportOptions) -> Iterator[str]:
     """The report in pieces of text.
 
-    The stages are compared with each other, and tested against the first one if there are references. Runs with several
-    target languages are compared only on request, which raises :class:`ConfigError`. To save memory the chains are read
-    again for each use; segments that an unfinished run adds meanwhile are left out.
+    To save memory the chains are read again for each use; segments that an unfinished run adds meanwhile are left out.
     """
-    segments = [staged.segment for staged in run.segments]
-    comparison = references = None
-    if options.asked_for or len({segment.target_lang for segment in segments}) == 1:
-        scorable = bool(options.metrics or options.reference) or all(s.reference is not None for s in segments)
-        scoring = ScoreOptions(
-            metrics=options.metrics or ScoreOptions.metrics,
-            resampling=Resampling() if scorable else None,
-            paired=scorable,
-            comet_python=options.comet_python,
-        )
-        comparison = compare_staged(
-            [run], baselines=options.baselines, reference=options.reference, scoring=scoring, deciding=options.deciding
-        )
     if options.reference:
-        references = texts_for(run, options.reference, "reference")
-    name, positions = run.name, frozenset(staged.position for staged in run.segments)
-    stages = run.settings.get("stages") or ()
-    del run, segments  # large, and no longer needed while the chains are read again
-
-    def chains() -> Iterator[Chain]:
-        read = (
-            with_rules_step(chain, stages)
-            for position, chain in DecidedRun(store, name).placed_chains()
-            if position in positions
-        )
-        if references is None:
-            return read
-        return (
-            chain.model_copy(update={"segment": chain.segment.model_copy(update={"reference": reference})})
-            for chain, reference in zip(read, references, strict=True)
-        )
-
+        run = run.with_references(texts_for(run, options.reference, "reference"))
+    comparison, summary, chains = _comparison(run, options), run.summary, run.chain_reader()
+    del run  # large, and no longer needed while the chains are read again
     if form == "csv":
-        return as_csv(name, chains(), comparison)
+        return as_csv(summary.name, chains(), comparison)
     if form == "html":
-        return page(store.run(name), chains(), comparison)
+        return page(summary, chains(), comparison)
     numbers = figures(chains(), comparison)
     if form == "markdown":
-        return as_markdown(name, numbers, comparison)
-    return as_json(name, chains(), numbers, comparison)
+        return as_markdown(summary.name, numbers, comparison)
+    return as_json(summary.name, chains(), numbers, comparison)
+
+
+def _comparison(run: StagedRun, options: ReportOptions) -> RunComparison | None:
+    """The stages compared with each other, and tested against the first one if there are references.
+
+    A run with several target languages is compared only on request, which raises :class:`ConfigError`.
+    """
+    if not options.asked_for and len({staged.segment.target_lang for staged in run.segments}) > 1:
+        return None
+    scorable = bool(options.metrics) or all(staged.segment.reference is not None for staged in run.segments)
+    scoring = ScoreOptions(
+        metrics=options.metrics or ScoreOptions.metrics,
+        resampling=Resampling() if scorable else None,
+        paired=scorable,
+        comet_python=options.comet_python,
+    )
+    return compare_staged([run], baselines=options.baselines, scoring=scoring, deciding=options.deciding)
+
+
+# --- CSV, JSON and Markdown
+
+
+VERSION = 1
+_EDITS = ("edits applied", "edits refused", "edits rejected", "edits unplaced", "edits reverted")
+
+
+class SegmentScores:
+    """The scores of segments of ``run`` in ``comparison``; none if nothing was compared."""
+
+    def __init__(self, run: str, comparison: RunComparison | None) -> None:
+        self.metrics = comparison.metrics if comparison else ()
+        self._rows: dict[str, ComparedTexts] = {}
+        self._places: dict[str, int] = {}
+        if comparison:
+            self._rows = {row.name: row for row in comparison.rows}
+            self._places = {segment: place for place, segment in enumerate(comparison.segments)}
+        self._by_stage: dict[str, ComparedTexts] = {}
+        self._differences: dict[str, dict[str, list[float]]] = {}
+        for row in self._rows.values():
+            is_shared = row.run is None and row.stage == GIVEN  # several runs may share the given texts
+            if row.stage is not None and (row.run == run or is_shared):
+                self._by_stage[row.stage] = row
+            self._differences[row.name] = {}
+            former = self._rows.get(row.former or "")
+            if former is not None:
+                for after, before in zip(row.cells, former.cells, strict=False):
+                    self._differences[row.name][after.score.metric] = differences(after.score, before.score)
+
+    def of_stage(self, segment: str, stage: str) -> dict[str, float]:
+        """Scores by metric name, and their differences to the former row as ``NAME difference``."""
+        row = self._by_stage.get(stage)
+        if row is None or segment not in self._places:
+            return {}
+        return self._of_row(self._places[segment], row)
+
+    def of_rows(self, segment: str) -> dict[str, dict[str, float]]:
+        """The same for all rows, by row name; empty if the segment was not compared."""
+        place = self._places.get(segment)
+        if place is None:
+            return {}
+        return {name: self._of_row(place, row) for name, row in self._rows.items()}
+
+    def other_texts(self, segment: str) -> dict[str, str]:
+        """The texts of ``segment`` in rows that are not stages of the run."""
+        place = self._places.get(segment)
+        if place is None:
+            return {}
+        stages = {row.name for row in self._by_stage.values()}
+        return {name: row.texts[place] for name, row in self._rows.items() if name not in stages}
+
+    def _of_row(self, place: int, row: ComparedTexts) -> dict[str, float]:
+        scores = {cell.score.metric: cell.score.segments[place] for cell in row.cells}
+        for metric, metric_differences in self._differences[row.name].items():
+            scores[f"{metric} difference"] = metric_differences[place]
+        return scores
+
+
+def as_csv(
+    run: str,
+    chains: Iterable[Chain],
+    comparison: RunComparison | None = None,
+    *,
+    guarded: bool = True,
+) -> Iterator[str]:
+    """A header, a line for the given translation (stage ``given``), and one for each step of each chain.
+
+    ``run`` is the name of the run in ``comparison``, which holds the scores. An empty cell means that there is no
+    value; unknown dollars are ``unknown``. Verdict and reason are the records' own, ``outcome`` is the group in
+    which the report counts the segment. ``guarded=False`` leaves cells as they are. Each piece is one line.
+    """
+    scores = SegmentScores(run, comparison)
+    columns = ["id", "document", "domain", "stage", "verdict", "outcome", "reason", "text"]
+    for metric in scores.metrics:
+        columns += [metric, f"{metric} difference"]
+    columns += [*_EDITS, *USAGE_COUNTS, "dollars", "seconds"]
+    if guarded:
+        columns.append("guarded")
+    lines = (line for chain in chains for line in _lines(chain, scores))
+    return written_csv(columns, lines, guard=guarded)
+
+
+def _lines(chain: Chain, scores: SegmentScores) -> Iterator[dict[str, Any]]:
+    segment = chain.segment
+    last_steps = chain.by_stage()
+    about = {"id": segment.id, "document": segment.document, "domain": segment.domain}
+    if segment.translation is not None or not chain.steps:
+        yield {**about, "stage": GIVEN, "text": segment.translation, **scores.of_stage(segment.id, GIVEN)}
+    for step in chain.steps:
+        kind, why = fate(step)
+        line: dict[str, Any] = {
+            **about,
+            "reason": step.reason,
+            "text": step.text,
+            "stage": step.stage,
+            "verdict": step.verdict,
+            "outcome": f"{KINDS[kind]}: {why}",
+        }
+        outcomes = Counter[str](edit.outcome for edit in step.edits)
+        unplaced = sum(outcomes[name] for name in UNPLACED)
+        counts = (outcomes["applied"], outcomes["refused"], outcomes["rejected"], unplaced, outcomes["reverted"])
+        line |= dict(zip(_EDITS, counts, strict=True))
+        usage = step.usage
+        for name in USAGE_COUNTS:
+            line[name] = getattr(usage, name)
+        line["dollars"] = UNKNOWN if usage.cost is None else usage.cost
+        line["seconds"] = round(step.seconds, 3)
+        if last_steps[step.stage] is step:  # a stage that ran twice is scored once
+            line |= scores.of_stage(segment.id, step.stage)
+        yield line
+
+
+def as_json(
+    run: str, chains: Iterable[Chain], figures: Figures, comparison: RunComparison | None = None
+) -> Iterator[str]:
+    """One object in pieces: the head, a line for each segment, the end. ``chains`` is read once."""
+    compared = comparison and compare_tables.as_data(comparison)
+    yield dumped({"version": VERSION, "run": run, "figures": figures, "comparison": compared})[:-1] + ', "segments": ['
+    scores = SegmentScores(run, comparison)
+    separator = "\n"
+    for chain in chains:
+        fates = {stage: fate(step) for stage, step in chain.by_stage().items()}
+        segment = {
+            **details(chain),
+            "fates": fates | {FINAL: final_fate(chain)},
+            "scores": scores.of_rows(chain.segment.id),
+            "others": scores.other_texts(chain.segment.id),
+        }
+        yield separator + dumped(segment)
+        separator = ",\n"
+    yield "\n]}\n"
+
+
+def as_markdown(run: str, figures: Figures, comparison: RunComparison | None = None) -> Iterator[str]:
+    """The summary: tables, and short lists of what got worse, what cost most and what failed."""
+    flow = figures.flow
+    given = f"{counted(flow.segments, 'segment')}, {flow.given:,} of them with a given translation."
+    yield f"# Report of the run {escaped(run)}\n\n{given}\n"
+    if comparison is not None:
+        yield f"\n{compare_tables.shown(comparison, 'markdown', level=2)}\n"
+    # Each table with a line below it.
+    sections = [(tables.flow_table(flow), ""), (tables.edits_table(flow), "")]
+    for marks in figures.marks:
+        signature = f"Signature: {escaped(marks.signature)}" if marks.signature else ""
+        sections.append((tables.marks_table(marks), signature))
+    spread = figures.whole_way(run, comparison)
+    if spread is not None:
+        sections.append((tables.spread_table(spread), ""))
+        sections.append((tables.worst_table(spread), _more(spread.worse, spread.worst)))
+    sections.append((tables.costly_table(figures.costly), ""))
+    sections.append((tables.failures_table(figures.failures), _more(flow.failed, figures.failures)))
+    for table, below in sections:
+        if table.rows:
+            yield f"\n{markdown([table], level=2)}\n"
+            if below:
+                yield f"\n{below}\n"
+
+
+def _more(count: int, shown: tuple[object, ...]) -> str:
+    return f"… and {count - len(shown):,} more." if count > len(shown) else ""

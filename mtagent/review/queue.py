@@ -13,7 +13,7 @@ from mtagent.chain.decided_run import DecidedRun
 from mtagent.chain.decided_text import Decided, findings
 from mtagent.chain.guards import Damage
 from mtagent.errors import ConfigError, DecidedElsewhere, InputError, NotStored, StoreError
-from mtagent.learning.calibration import expected_lead
+from mtagent.learning.calibrate import expected_lead
 from mtagent.learning.runs import decided_edits
 from mtagent.records import Chain, ErrorSpan, GainCause, Judgement, Step, guards_of, judgements_of
 from mtagent.records.decisions import Decision, fingerprint, text_hash

@@ -7,11 +7,11 @@ from sqlite3 import Connection
 from typing import Any, Literal, get_args
 
 from mtagent.errors import DecidedElsewhere, NotStored, StoreError
-from mtagent.records import Call, Chain, Rated, Record, Usage
+from mtagent.records import Call, Chain, Rated, Record, Segment, Usage
 from mtagent.records.decisions import Decision
 from mtagent.store.calls import CallLog
 from mtagent.store.database import Database, now
-from mtagent.store.rows import SEGMENT_TABLES, insert_chain, insert_rated, read_chains, read_rated
+from mtagent.store.rows import SEGMENT_TABLES, insert_chain, insert_rated, read_chains, read_final_texts, read_rated
 
 RunState = Literal["running", "interrupted", "stopped", "finished"]
 RunKind = Literal["chain", "rating"]
@@ -85,6 +85,17 @@ class StoredRun:
         """The same, each with its position: a run that is not complete has gaps."""
         last = -1
         while page := self._page("position > ?", last):
+            yield from page
+            last = page[-1][0]
+
+    def final_texts(self) -> Iterator[tuple[int, Segment, str]]:
+        """Position, segment and text after the last step, for all segments by position."""
+        last = -1
+        while True:
+            with self._database.reading(f"run {self.name!r}") as connection:
+                page = read_final_texts(connection, self.id, "position > ?", last, _PAGE)
+            if not page:
+                return
             yield from page
             last = page[-1][0]
 

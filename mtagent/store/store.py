@@ -96,12 +96,13 @@ class Store:
             if stored_kind != kind:
                 holds = {"chain": "improved texts", "rating": "ratings"}
                 raise StoreError(f"run {name!r}: holds {holds[stored_kind]}, not {holds[kind]}: choose another name")
-            differences: list[str] = []
-            for before, now_given in zip(stored, given, strict=True):
-                differences += _differences(_parsed(before), _parsed(now_given))
+            differences = _differences(_parsed(stored[0]), _parsed(given[0]))
+            for name_of_input, difference in _differences(_parsed(stored[1]), _parsed(given[1])).items():
+                # A file that is named differently isn't named again for its content.
+                differences.setdefault(name_of_input, f"input {difference}")
         if differences:
             raise StoreError(
-                f"run {name!r}: was started with other settings or inputs: {'; '.join(differences)}. "
+                f"run {name!r}: was started with other settings or inputs: {'; '.join(differences.values())}. "
                 "Give the same again to go on with it, or another name to start a new run"
             )
         run = self._lock(run_id, name)
@@ -346,27 +347,33 @@ def _parsed(stored: str) -> dict[str, Any]:
     return values
 
 
-def _differences(before: dict[str, Any], given: dict[str, Any], prefix: str = "") -> list[str]:
+def _differences(before: dict[str, Any], given: dict[str, Any], prefix: str = "") -> dict[str, str]:
     """What differs between two settings, by dotted name."""
-    differences: list[str] = []
+    differences: dict[str, str] = {}
     for key in sorted(before.keys() | given.keys()):
         old, new = before.get(key), given.get(key)
         if isinstance(old, dict) and isinstance(new, dict):
-            differences += _differences(old, new, f"{prefix}{key}.")
+            differences |= _differences(old, new, f"{prefix}{key}.")
         elif key not in before or key not in given or old != new:
             alike = 0
             if isinstance(old, str) and isinstance(new, str):
                 alike = sum(1 for _ in takewhile(lambda letters: letters[0] == letters[1], zip(old, new, strict=False)))
-            differences.append(f"{prefix}{key} was {_shown(before, key, alike)}, is now {_shown(given, key, alike)}")
+            values = f"was {_shown(before, key, alike)}, is now {_shown(given, key, alike)}"
+            differences[f"{prefix}{key}"] = f"{prefix}{key} {values}"
     return differences
 
 
 def _shown(values: dict[str, Any], key: str, alike: int) -> str:
     """A value, shortened so that it shows what comes after the first ``alike`` characters."""
-    text = repr(values[key]) if key in values else "not set"
+    if key not in values:
+        return "not set"
+    value = values[key]
+    text = value if isinstance(value, str) else repr(value)
     if alike > _SHOWN - 10:
         text = f"…{text[alike - 20 :]}"
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "…"
+    if len(text) > _SHOWN:
+        text = f"{text[: _SHOWN - 3]}…"
+    return repr(text) if isinstance(value, str) else text
 
 
 # -- deleting runs, so that their texts are gone from the file and what other runs share stays

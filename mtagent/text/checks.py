@@ -13,7 +13,7 @@ from typing import NamedTuple
 import regex
 
 from mtagent.records import Segment
-from mtagent.text import doubling, icu, markup, numbers, scripts
+from mtagent.text import doubling, icu, markup, number_faults, scripts
 from mtagent.text.number_words import readings
 from mtagent.text.units import quantities, units_named
 
@@ -420,7 +420,7 @@ def units(segment: Segment, text: str) -> list[str]:
             if other_kind == kind and other_unit not in named:
                 faults.append(f"unit {unit} became {other_unit}")
     if faults:
-        of_numbers = numbers.faults(segment.source, text, segment.source_lang, segment.target_lang)
+        of_numbers = number_faults.faults(segment.source, text, segment.source_lang, segment.target_lang)
         if of_numbers.missing or of_numbers.extra:
             return []
     return faults

@@ -19,7 +19,7 @@ from mtagent.text.alignment import difference, grams
 from mtagent.text.checks import is_ended
 from mtagent.text.omission import LONG_ENOUGH, STEM, quoted
 from mtagent.text.paragraphs import line_breaks, sentences
-from mtagent.text.scripts import language_of, letters, words
+from mtagent.text.scripts import language_of, letters, remembered, words
 from mtagent.text.shop_talk import (
     asked_for,
     declines,
@@ -117,6 +117,7 @@ _DECLINES = regex.compile(
 )
 
 
+@remembered
 def commentary(source: str, text: str, *, target_lang: str = "") -> tuple[str, ...]:
     """Complaints about what ``text`` says beyond a translation of ``source``, without a text before it.
 
@@ -356,9 +357,16 @@ class Remarks:
         return (self._known & Counter(grams(" ".join(rest)))).total() >= COVERED * self._known.total()
 
 
-def pieces(text: str, lang: str = "") -> list[str]:
+@remembered
+def pieces(text: str, lang: str = "") -> tuple[str, ...]:
     """``text`` cut at the ends of sentences and behind colons; nothing is lost."""
-    return [piece for sentence in sentences(text, lang) for piece in _BEHIND_COLON.split(sentence) if piece]
+    parts: list[str] = []
+    for sentence in sentences(text, lang):
+        if ":" in sentence or "：" in sentence:
+            parts += filter(None, _BEHIND_COLON.split(sentence))
+        else:
+            parts.append(sentence)
+    return tuple(parts)
 
 
 # -- a text without its remarks

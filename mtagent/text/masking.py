@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import html
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -97,7 +96,12 @@ def redirected(location: str, key: str, way_out: str) -> str:
     return f"{where}; key and texts do not follow: if that is the right address, {way_out}"
 
 
-_masked_name = lru_cache(maxsize=1024)(masked)  # the names of fields and models come again in every reply
+_masked_short = lru_cache(maxsize=1024)(masked)  # names of fields and models occur again in every reply
+
+
+@lru_cache(maxsize=1024)
+def _is_key_name(name: str) -> bool:
+    return _KEY_NAME.fullmatch(name) is not None
 
 
 def masked_data(value: Any, key: str = "", depth: int = 0) -> Any:
@@ -108,37 +112,48 @@ def masked_data(value: Any, key: str = "", depth: int = 0) -> Any:
     if depth > _DEEPEST:
         return MASK
     if isinstance(value, str):
-        return _masked_name(value, key) if len(value) <= _NAME_LENGTH else masked(value[:_LONGEST], key)
-    if isinstance(value, Mapping):
-        return {
-            masked_data(name, key): MASK
-            if isinstance(item, str) and _KEY_NAME.fullmatch(str(name))
-            else masked_data(item, key, depth + 1)
-            for name, item in value.items()
-        }
-    return [masked_data(item, key, depth + 1) for item in value] if isinstance(value, list) else value
+        return _masked_short(value, key) if len(value) <= _NAME_LENGTH else masked(value[:_LONGEST], key)
+    if isinstance(value, dict):
+        fields = {}
+        for name, item in value.items():
+            if isinstance(item, str) and _is_key_name(name):
+                item = MASK
+            elif isinstance(item, (str, dict, list)):
+                item = masked_data(item, key, depth + 1)
+            fields[masked_data(name, key)] = item
+        return fields
+    if isinstance(value, list):
+        return [masked_data(item, key, depth + 1) for item in value]
+    return value
+
+
+_READ_OF_REPLY = ("error", "model", "usage")  # besides the choices
 
 
 def masked_reply(payload: Any, key: str = "") -> object:
-    """The body of a chat completion with everything masked but what the model wrote.
+    """What is read of the body of a chat completion, with everything masked except what the model wrote.
 
     Its text is never altered: a translation may hold whatever the source holds.
     """
-
-    def masked_but(fields: Mapping[str, Any], *written: str) -> dict[str, Any]:
-        rest = masked_data({name: item for name, item in fields.items() if name not in written}, key)
-        return {**rest, **{name: fields[name] for name in written if name in fields}}
-
-    def masked_choice(choice: Any) -> Any:
-        if not isinstance(choice, Mapping) or not isinstance(choice.get("message"), Mapping):
-            return masked_data(choice, key)
-        message = masked_but(choice["message"], "content", "tool_calls")
-        return {**masked_but(choice, "message", "logprobs"), "message": message}
-
-    choices = payload.get("choices") if isinstance(payload, Mapping) else None
+    choices = payload.get("choices") if isinstance(payload, dict) else None
     if not isinstance(choices, list):
         return masked_data(payload, key)
-    return {**masked_but(payload, "choices"), "choices": [masked_choice(choice) for choice in choices]}
+    masked_choices = []
+    for choice in choices:
+        if not isinstance(choice, dict) or not isinstance(choice.get("message"), dict):
+            masked_choices.append(masked_data(choice, key))
+            continue
+        message = _masked_except(choice["message"], ("content", "tool_calls"), key)
+        masked_choices.append({**_masked_except(choice, ("message", "logprobs"), key), "message": message})
+    fields = {name: payload[name] for name in _READ_OF_REPLY if name in payload}
+    return {**masked_data(fields, key), "choices": masked_choices}
+
+
+def _masked_except(fields: dict[str, Any], written: tuple[str, ...], key: str) -> dict[str, Any]:
+    """``fields`` masked, except the ``written`` ones."""
+    others = {name: item for name, item in fields.items() if name not in written}
+    kept = {name: fields[name] for name in written if name in fields}
+    return {**masked_data(others, key), **kept}
 
 
 @lru_cache(maxsize=16)

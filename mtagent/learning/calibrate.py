@@ -1,0 +1,576 @@
+"""What the pairs and texts teach: a calibration of the gate, what it is worth, and what it is worth on other data.
+
+Half of the documents are learnt from, the others are reported on. The regression is in ``gain.py``, the tables for
+people are in ``text.py``; see ``docs/explanation/gate.md``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mtagent.chain.calibration import (
+    Calibration,
+    Effect,
+    ErrorFree,
+    ExpectedGain,
+    Figure,
+    Labels,
+    LearningPoint,
+    Point,
+    Source,
+    TriagePoint,
+)
+from mtagent.errors import ConfigError, InputError
+from mtagent.learning.gain import (
+    FEWEST_PAIRS,
+    USUAL,
+    Floats,
+    Ints,
+    JudgedPairs,
+    Truths,
+    bounds,
+    folds,
+    learn,
+    learnt_groups,
+    numbered,
+    predictions,
+    ratios,
+)
+from mtagent.learning.pairs import Definition, JudgedData, group_of
+from mtagent.metrics.significance import SEED, GroupResampling
+from mtagent.records import Record, same_rater
+from mtagent.version import __version__
+
+PRECISION = 0.9
+FEWEST = 10
+"""With fewer texts at or above a threshold, its precision means nothing."""
+LEARNING = (50, 100, 200, 400)
+"""Numbers of pairs on the learning curve."""
+DRAWS = 20
+UNTOUCHED = (0.1, 0.25, 0.5, 0.75, 0.9)
+"""Shares of the texts before that triage could leave alone."""
+_NOISE = 1e-12
+"""Rounding of shares: 9 of 10 texts are a precision of 0.9."""
+
+
+def calibrate(
+    data: JudgedData,
+    definition: Definition,
+    *,
+    sample: int | None = None,
+    crossed: bool = False,
+    precision: float = PRECISION,
+    fewest: int = FEWEST,
+    resampling: GroupResampling = USUAL,
+) -> Calibration:
+    """The expected gain, where there are pairs, and the threshold, where people's scores or labels define error-free.
+
+    Both are learnt from half of the documents, the gain from ``sample`` pairs of these if given. ``crossed``: the gain
+    is learnt from all pairs, and reported from folds, where each pair meets a gate that was learnt from other
+    documents. Raises :class:`InputError` where there is too little to learn from, and :class:`ConfigError` where there
+    is nothing at all.
+    """
+    texts, text_groups = labelled_texts(data, definition)
+    pairs, pair_groups = complete_pairs(data)
+    if pairs is None and texts is None:
+        if definition.cut is not None or any(text.label for text in data.texts):
+            raise InputError("there is no text with both a score of the judge and one of people")
+        raise ConfigError(
+            "there is nothing to calibrate: name the systems before and after an edit for the gate, and say from which "
+            "human score on a text is error-free (--kind or --error-free) for a threshold"
+        )
+    # Both halve the documents in the same way, by the number of pairs where there are pairs.
+    sizes = np.ones(len(data.groups), dtype=np.int64)
+    if pairs is not None:
+        sizes = np.bincount(pair_groups, minlength=len(data.groups))
+    learnt = learnt_groups(sizes, sample=sample, seed=resampling.seed)
+    error_free, gain = None, None
+    if texts is not None:
+        error_free = error_free_of(texts, learnt[text_groups], str(definition), precision, fewest, resampling)
+    if pairs is not None:
+        threshold = None if error_free is None else error_free.threshold
+        gain = _gain(pairs, learnt[pair_groups], sample, crossed, {data.scoring_judge: threshold}, resampling)
+    return Calibration(
+        evaluator=data.judges[data.scoring_judge],
+        signature=data.signatures[data.scoring_judge],
+        version=__version__,
+        date=datetime.now(UTC).date().isoformat(),
+        data=data.sources,
+        pairs=data.language_pairs,
+        domains=data.domains,
+        human=data.people or definition.kind,
+        seed=resampling.seed,
+        resamples=resampling.resamples,
+        left_out=dict(data.left_out),
+        remarks=(*data.remarks, *_remarks(data, definition, gain)),
+        gain=gain,
+        error_free=error_free,
+    )
+
+
+def _remarks(data: JudgedData, definition: Definition, gain: ExpectedGain | None) -> list[str]:
+    """Warnings: what makes the calibration worth less than it seems."""
+    remarks = []
+    if definition.unmarked:
+        has_spans = [text.marked is not None for text in data.texts if text.human is not None]
+        if not all(has_spans):
+            some = f" of {has_spans.count(False)} texts" if any(has_spans) else ""
+            remarks.append(f"no spans are known{some}: error-free goes by the score alone")
+    for judge in gain.judges if gain else ():
+        if not judge.scale:
+            remarks.append(f"{judge.judge}: its differences are all the same: it counts nothing")
+    return remarks
+
+
+def _gain(
+    pairs: JudgedPairs,
+    learnt: Truths,
+    sample: int | None,
+    crossed: bool,
+    thresholds: Mapping[int, float | None],
+    resampling: GroupResampling,
+) -> ExpectedGain:
+    """The expected gain that the ``learnt`` pairs teach, and what it does to the others.
+
+    ``crossed``: all pairs teach it. Triage is reported on the others nevertheless, since the threshold for error-free
+    texts (``thresholds``, by the place of its judge) was chosen on the ``learnt`` ones.
+    """
+    if learnt.all() or not learnt.any():
+        raise InputError(
+            f"all {len(pairs)} pairs with all scores are in one half of the documents: more documents or segments are "
+            "needed, or another --seed"
+        )
+    seed = resampling.seed
+    half, others = pairs.chosen(learnt), pairs.chosen(~learnt)
+    if crossed:
+        teaching, reported = pairs, pairs
+        gain = learn(teaching, seed=seed)
+        keep = kept_crosswise(pairs, seed=seed)
+        keep_others = keep[~learnt]
+    else:
+        teaching, reported = half, others
+        if sample is not None:
+            teaching = half.drawn(sample, seed)
+        if len(teaching) < FEWEST_PAIRS:
+            raise InputError(
+                f"{len(teaching)} pairs with all scores: at least {FEWEST_PAIRS} are needed to learn from, and half of "
+                f"the documents of all {len(pairs)} are kept to report on"
+            )
+        gain = learn(teaching, seed=seed)
+        keep = keep_others = predictions(gain, others) > 0
+    points = list[TriagePoint]()
+    for place in range(len(pairs.judges)):
+        gives_scores = not np.isnan(pairs.scores_before[:, place]).all()
+        if gives_scores:
+            error_free = thresholds.get(place)
+            points += triage(others, keep_others, place, triage_thresholds(teaching, place, error_free), resampling)
+    reports = {
+        "held_out": effect(reported, keep, resampling),
+        "learning": learning_curve(half, others, seed=seed),
+        "triage": tuple(points),
+    }
+    return gain.model_copy(update=reports)
+
+
+# The data as arrays
+
+
+def complete_pairs(data: JudgedData) -> tuple[JudgedPairs | None, Ints]:
+    """The complete pairs, and the number of each pair's group; ``None`` where no edits were named.
+
+    Raises :class:`InputError` where no pair is complete.
+    """
+    if data.pairs is None:
+        return None, np.zeros(0, dtype=np.int64)
+    complete = [pair for pair in data.pairs if pair.is_complete]
+    if not complete:
+        raise InputError(f"no edit has the scores of {' and '.join(data.judges)} and people's, before and after")
+    # Sums depend on the order in their last digit: the order of a file must not.
+    complete.sort(key=lambda pair: (pair.group, pair.name, pair.differences, pair.label.before, pair.label.after))
+    groups = np.array([data.groups[pair.group] for pair in complete], dtype=np.int64)
+    pairs = JudgedPairs(
+        judges=data.judges,
+        differences=np.array([pair.differences for pair in complete], dtype=np.float64),
+        human_before=np.array([pair.label.before for pair in complete], dtype=np.float64),
+        human_after=np.array([pair.label.after for pair in complete], dtype=np.float64),
+        groups=groups,
+        before=np.array([pair.scores_before for pair in complete], dtype=np.float64),
+        signatures=data.signatures,
+    )
+    return pairs, groups
+
+
+class Labelled(NamedTuple):
+    """Rated texts as arrays."""
+
+    scores: Floats
+    """The judge's score of each text."""
+    error_free: Truths
+    """Whether people found no error in it."""
+    groups: Ints
+    """Equal numbers for texts that belong together (a document), from 0 without gaps."""
+
+    def chosen(self, which: Truths) -> Labelled:
+        """Some of the texts."""
+        return Labelled(self.scores[which], self.error_free[which], numbered(self.groups[which]))
+
+
+def labelled_texts(data: JudgedData, definition: Definition) -> tuple[Labelled | None, Ints]:
+    """The texts that the scoring judge scored and people labelled, and the number of each text's group."""
+    scores, labels, groups = list[float](), list[bool](), list[int]()
+    for text in data.texts:
+        score, label = text.scores[data.scoring_judge], text.error_free(definition)
+        if score is not None and label is not None:
+            scores.append(score)
+            labels.append(label)
+            groups.append(data.groups[group_of(text.segment)])
+    numbers = np.array(groups, dtype=np.int64)
+    if not scores:
+        return None, numbers
+    return Labelled(np.array(scores), np.array(labels), numbered(numbers)), numbers
+
+
+# What a gate does to pairs
+
+
+def effect(pairs: JudgedPairs, keep: Truths, resampling: GroupResampling = USUAL) -> Effect:
+    """What keeping the edits in ``keep`` does to ``pairs``, with paired confidence intervals over the groups."""
+    before, after, gains = pairs.human_before, pairs.human_after, pairs.gains
+    every = np.ones(len(pairs))
+    gate = np.where(keep, after, before)
+    oracle = np.maximum(before, after)
+    better = after if gains.sum() > 0 else before  # of always and never
+    good = (gains > 0).astype(np.float64)
+    harmful = (gains < 0).astype(np.float64)
+    columns: dict[str, tuple[Floats, Floats]] = {
+        "gate": (gate, every),
+        "always": (after, every),
+        "never": (before, every),
+        "oracle": (oracle, every),
+        "over_always": (gate - after, every),
+        "over_never": (gate - before, every),
+        "accepted": (keep.astype(np.float64), every),
+        "good_kept": (good * keep, good),
+        "harmful_refused": (harmful * ~keep, harmful),
+        "lead": (gate - better, every),
+        "headroom": (gate - better, oracle - better),
+    }
+    above, below = list[Floats](), list[Floats]()
+    for upper, lower in columns.values():
+        above.append(upper)
+        below.append(lower)
+    for place in range(len(pairs.judges)):
+        above.append(np.where(pairs.differences[:, place] > 0, after, before))
+        below.append(every)
+    figures = ratios(above, below, pairs.groups, resampling)
+    return Effect(
+        items=len(pairs),
+        groups=int(pairs.groups.max()) + 1,
+        **dict(zip(columns, figures[: len(columns)], strict=True)),
+        alone=dict(zip(pairs.judges, figures[len(columns) :], strict=True)),
+    )
+
+
+def _kept(learnt_from: JudgedPairs, others: JudgedPairs, seed: int, fewest: int = FEWEST_PAIRS) -> Truths:
+    """Which of ``others`` a gate keeps that some pairs teach.
+
+    Pairs that cannot be learnt from (labels that are all the same) teach never or always.
+    """
+    try:
+        return predictions(learn(learnt_from, seed=seed, fewest=fewest), others) > 0
+    except InputError:
+        return np.full(len(others), learnt_from.gains.sum() > 0)
+
+
+def kept_crosswise(pairs: JudgedPairs, *, seed: int = SEED) -> Truths:
+    """Which pairs are kept by gates that were each learnt from the other documents, in five folds."""
+    fold = folds(pairs, seed)
+    keep = np.zeros(len(pairs), dtype=bool)
+    for number in range(int(fold.max()) + 1):
+        held_out = fold == number
+        keep[held_out] = _kept(pairs.chosen(~held_out), pairs.chosen(held_out), seed, fewest=2)
+    return keep
+
+
+def learning_curve(
+    learnt_from: JudgedPairs, reported_on: JudgedPairs, *, draws: int = DRAWS, seed: int = SEED
+) -> tuple[LearningPoint, ...]:
+    """What gates learnt on fewer pairs are worth on ``reported_on``: means of ``draws`` random choices of each size."""
+    points = []
+    better = max(reported_on.gains.sum(), 0.0)  # of always and never
+    headroom = np.maximum(reported_on.gains, 0).sum() - better
+    for size in LEARNING:
+        if size > len(learnt_from):
+            break
+        leads = []
+        for draw in range(draws):
+            keep = _kept(learnt_from.drawn(size, (seed, size, draw)), reported_on, seed)
+            leads.append(float(reported_on.gains[keep].sum() - better))
+        mean = sum(leads) / draws
+        lost = np.count_nonzero(np.array(leads) < 0)
+        points.append(
+            LearningPoint(
+                pairs=size,
+                draws=draws,
+                lead=mean / len(reported_on),
+                headroom=mean / headroom if headroom > 0 else None,
+                lost=lost / draws,
+            )
+        )
+    return tuple(points)
+
+
+def triage(
+    pairs: JudgedPairs,
+    keep: Truths,
+    place: int,
+    thresholds: Mapping[float, bool],
+    resampling: GroupResampling = USUAL,
+) -> list[TriagePoint]:
+    """What it is worth to leave texts alone that score a threshold or more, where ``keep`` decides on the others.
+
+    The scores are those of the judge at ``place``; ``thresholds`` come with whether it is the one for error-free texts.
+    """
+    points = []
+    every = np.ones(len(pairs))
+    gate = np.where(keep, pairs.human_after, pairs.human_before)
+    for threshold, is_error_free in thresholds.items():
+        alone = pairs.scores_before[:, place] >= threshold
+        human = np.where(alone, pairs.human_before, gate)
+        columns = [alone.astype(np.float64), human, human - gate]
+        untouched, mean, change = ratios(columns, [every] * len(columns), pairs.groups, resampling)
+        points.append(
+            TriagePoint(
+                judge=pairs.judges[place],
+                threshold=threshold,
+                calibrated=is_error_free,
+                untouched=untouched,
+                human=mean,
+                change=change,
+            )
+        )
+    return points
+
+
+def triage_thresholds(pairs: JudgedPairs, place: int, error_free: float | None = None) -> dict[float, bool]:
+    """Scores that the shares in :data:`UNTOUCHED` of the texts before reach, and the threshold for ``error_free`` ones.
+
+    Highest first, each with whether it is the one for error-free texts.
+    """
+    scores = pairs.scores_before[:, place]
+    thresholds = {float(np.quantile(scores, 1 - share, method="higher")) for share in UNTOUCHED}
+    if error_free is not None:
+        thresholds.add(error_free)
+    return {threshold: threshold == error_free for threshold in sorted(thresholds, reverse=True)}
+
+
+class Lead(NamedTuple):
+    """What a gate learnt from ``edits`` is worth on other edits."""
+
+    edits: int
+    lead: Figure
+    """By how much it is better than the better of keeping all and keeping none."""
+    needed: int | None
+    """About how many edits would show that it leads; ``None`` where it does not seem to."""
+
+
+def expected_lead(data: JudgedData, resampling: GroupResampling = USUAL) -> Lead:
+    """What the gate that the pairs teach is worth: each pair meets one that was learnt from other documents.
+
+    Raises :class:`InputError` where the pairs are too few or too much alike to learn from.
+    """
+    pairs, _ = complete_pairs(data)
+    if pairs is None:
+        raise InputError("no edit has all scores")
+    learn(pairs, seed=resampling.seed)
+    lead = effect(pairs, kept_crosswise(pairs, seed=resampling.seed), resampling).lead
+    if lead.value is None or lead.low is None or lead.value <= 0:
+        return Lead(len(pairs), lead, None)
+    # The half-width of the interval falls with the square root of the number of edits.
+    needed = math.ceil(len(pairs) * ((lead.value - lead.low) / lead.value) ** 2)
+    return Lead(len(pairs), lead, needed)
+
+
+# From which score a text is error-free
+
+
+def error_free_of(
+    texts: Labelled,
+    half: Truths,
+    definition: str,
+    precision: float = PRECISION,
+    fewest: int = FEWEST,
+    resampling: GroupResampling = USUAL,
+) -> ErrorFree:
+    """The lowest threshold that reaches ``precision`` on the texts in ``half``, and what it does to the others.
+
+    Raises :class:`InputError` where all texts are in one half.
+    """
+    if half.all() or not half.any():
+        raise InputError(
+            f"all {len(half)} texts with both scores are in one half of the documents: more documents or segments are "
+            "needed, or another --seed"
+        )
+    learnt, others = texts.chosen(half), texts.chosen(~half)
+    threshold = best_threshold(learnt, precision, fewest)
+    low, high, reached = threshold_interval(learnt, precision, fewest, resampling)
+    points = []
+    for score, share, coverage, _ in zip(*(values.tolist() for values in thinned(curve(learnt))), strict=True):
+        points.append(Point(threshold=score, precision=share, coverage=coverage))
+    return ErrorFree(
+        definition=definition,
+        wanted=precision,
+        threshold=threshold,
+        low=low,
+        high=high,
+        reached=reached,
+        calibrated_on=len(learnt.scores),
+        held_out=None if threshold is None else labels(others, threshold, resampling),
+        curve=tuple(points),
+    )
+
+
+class Curve(NamedTuple):
+    """Precision over coverage at every score that was seen, highest threshold first."""
+
+    thresholds: Floats
+    precision: Floats
+    """The share of error-free texts among the texts at or above the threshold."""
+    coverage: Floats
+    """The share of all texts that reach the threshold."""
+    recall: Floats
+    """The share of all error-free texts that reach it; NaN where no text is error-free."""
+
+
+def curve(texts: Labelled) -> Curve:
+    """The whole curve, exactly."""
+    rising, place = np.unique(texts.scores, return_inverse=True)
+    reached = np.cumsum(np.bincount(place)[::-1])
+    free = np.cumsum(np.bincount(place, texts.error_free)[::-1])
+    with np.errstate(invalid="ignore"):
+        return Curve(rising[::-1], free / reached, reached / len(texts.scores), free / free[-1])
+
+
+def thinned(points: Curve, most: int = 50) -> Curve:
+    """At most about ``most`` points of a curve, evenly spread over the coverage, both ends among them."""
+    if len(points.thresholds) <= most:
+        return points
+    coverages = np.linspace(points.coverage[0], points.coverage[-1], most)
+    places = np.unique(np.searchsorted(points.coverage, coverages - _NOISE))
+    return Curve(*(values[places] for values in points))
+
+
+def best_threshold(texts: Labelled, precision: float = PRECISION, fewest: int = FEWEST) -> float | None:
+    """The lowest threshold at which the share of error-free texts is at least ``precision``; ``None``: there is none.
+
+    Thresholds that fewer than ``fewest`` texts reach are not considered.
+    """
+    if not 0 < precision <= 1:
+        raise ConfigError(f"a precision of {precision:g} cannot be wanted: it is a share above 0 and up to 1")
+    if fewest < 1:
+        raise ConfigError(f"{fewest} texts at a threshold have no precision: at least one is needed")
+    points = curve(texts)
+    is_precise = points.precision >= precision - _NOISE
+    is_reached = points.coverage * len(texts.scores) >= fewest - 0.5
+    fitting = points.thresholds[is_precise & is_reached]
+    return float(fitting.min()) if len(fitting) else None
+
+
+def threshold_interval(
+    texts: Labelled, precision: float = PRECISION, fewest: int = FEWEST, resampling: GroupResampling = USUAL
+) -> tuple[float | None, float | None, float]:
+    """The 95 % bounds of the threshold in resamples, and the share of resamples that have a threshold.
+
+    The threshold of a resample is the lowest score that fits among the scores that were drawn.
+    """
+    rising, place = np.unique(texts.scores, return_inverse=True)
+    falling = rising[::-1]
+    order = np.argsort(-place, kind="stable")
+    last = np.flatnonzero(np.diff(place[order], append=-1))  # the last text of each score, scores descending
+    groups, error_free = texts.groups[order], texts.error_free[order]
+    thresholds = []
+    for draw in resampling.draws(int(groups.max()) + 1, len(texts.scores)):
+        weights = draw[:, groups]
+        reached = np.cumsum(weights, axis=1)[:, last]
+        free = np.cumsum(weights * error_free, axis=1)[:, last]
+        is_drawn = np.diff(reached, axis=1, prepend=0) > 0
+        fits = is_drawn & (free >= (precision - _NOISE) * reached) & (reached >= fewest)
+        lowest = fits.shape[1] - 1 - np.argmax(fits[:, ::-1], axis=1)
+        thresholds.append(np.where(fits.any(axis=1), falling[lowest], np.nan))
+    values = np.concatenate(thresholds)
+    existing = values[~np.isnan(values)]
+    low, high = bounds(existing) if len(existing) else (None, None)
+    return low, high, len(existing) / len(values)
+
+
+def labels(texts: Labelled, threshold: float, resampling: GroupResampling = USUAL) -> Labels:
+    """What ``threshold`` does to ``texts``, with confidence intervals over the groups."""
+    reached = (texts.scores >= threshold).astype(np.float64)
+    free = texts.error_free.astype(np.float64)
+    every = np.ones(len(texts.scores))
+    above = [free, reached * free, reached, reached * free]
+    below = [every, reached, every, free]
+    error_free, precision, coverage, recall = ratios(above, below, texts.groups, resampling)
+    return Labels(
+        items=len(texts.scores),
+        groups=int(texts.groups.max()) + 1,
+        error_free=error_free,
+        precision=precision,
+        coverage=coverage,
+        recall=recall,
+    )
+
+
+# A calibration on other data
+
+
+class GateCheck(Record):
+    """What the gate of a calibration does to other edits."""
+
+    data: tuple[Source, ...]
+    pairs: tuple[str, ...]
+    domains: tuple[str, ...]
+    left_out: dict[str, int]
+    remarks: tuple[str, ...]
+    """Warnings: what makes the figures doubtful."""
+    effect: Effect
+
+    def plain(self) -> dict[str, Any]:
+        """As plain data, with the figures of the effect at the top."""
+        return self.effect.model_dump() | self.model_dump(exclude={"effect"})
+
+
+def check(calibration: Calibration, data: JudgedData, resampling: GroupResampling = USUAL) -> GateCheck:
+    """What the gate of ``calibration`` is worth on other data, by the scores of its judges, in their order.
+
+    Raises :class:`InputError` where there are no pairs or the scores are by other judges.
+    """
+    gain = calibration.gain
+    remarks = list(data.remarks)
+    for name, signature, expected in zip(data.judges, data.signatures, calibration.signatures, strict=True):
+        if not signature:
+            remarks.append(f"{name}: not signed: taken for scores of the judge that the gate asks")
+        elif expected and not same_rater(signature, expected):
+            raise InputError(f"{name}: the gate was calibrated for {expected}, and these scores are of {signature}")
+    pairs, _ = complete_pairs(data)
+    if pairs is None:
+        raise ConfigError("there is no edit to check the gate on: name the systems with --before and --after")
+    if gain is None:
+        raise ConfigError("the calibration holds a threshold for error-free alone, and no gate")
+    for place, judge in enumerate(gain.judges):
+        if judge.before_weight and np.isnan(pairs.scores_before[:, place]).all():
+            raise InputError(f"{judge.judge}: gave scores in calibration, and only compares here")
+    remarks += calibration.foreign(data.language_pairs, data.domains)
+    return GateCheck(
+        data=data.sources,
+        pairs=data.language_pairs,
+        domains=data.domains,
+        left_out=dict(data.left_out),
+        remarks=tuple(remarks),
+        effect=effect(pairs, predictions(gain, pairs) > 0, resampling),
+    )
