@@ -60,7 +60,7 @@ UNSUPPORTED = {
 
 @cache
 def installed() -> dict[str, Format]:
-    """The formats that other packages offer; a process asks for them once, and only where it needs them."""
+    """The formats that other packages offer; a process loads them once, and only if it needs them."""
     offered: dict[str, Format] = {}
     for entry in entry_points(group=ENTRY_POINTS):
         form = entry.load()

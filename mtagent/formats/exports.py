@@ -1,4 +1,4 @@
-"""What an export is, the names that files of other tools can bear, and a folder with a file per stage."""
+"""What an export is, names that are allowed in files of other tools, and the export of a file per stage."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ class JsonLines:
         """Yield the annotations of a file as ``mtagent rate`` writes it.
 
         ``id``, ``translation`` and ``errors`` (error spans, or ``null``: none were marked) must be there; ``source``,
-        ``system`` and ``evaluator`` are read where they are, all else is left alone. A line with an ``error`` is not
+        ``system`` and ``evaluator`` are read if present; all else is ignored. A line with an ``error`` is not
         rated. Raises :class:`InputError`.
         """
         for number, line in parsed_lines(path):
@@ -173,7 +173,7 @@ def _flat(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def replaced(raw: str, key: str, text: str) -> str:
-    """The object ``raw`` with ``text`` under ``key``, which is added at its end where it lacks."""
+    """The object ``raw`` with ``text`` under ``key``; a missing key is added at its end."""
     members = _members(raw)
     escapes = "\\u" in raw and raw.isascii() and not json.dumps(json.loads(raw), ensure_ascii=False).isascii()
     value = json.dumps(text, ensure_ascii=escapes)

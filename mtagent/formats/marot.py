@@ -92,7 +92,7 @@ class Marot:
                     )
 
     def write_ratings(self, ratings: Ratings, output: Path) -> tuple[str, ...]:
-        """Write the rows, and say how many ratings have none because they failed."""
+        """Write the rows, and return how many ratings have no row because they failed."""
         failed = 0
         numbers = Counter[str | None]()  # the segments of each document so far
         last: tuple[str | None, str] | None = None
@@ -257,7 +257,7 @@ def _rows(rated: Rated, number: int, output: Path) -> Iterator[tuple[str, ...]]:
             side = 0 if place.in_source else 1
             text = texts[side]
             texts[side] = f"{text[: place.start]}<v>{text[place.start : place.end]}</v>{text[place.end :]}"
-        # What Marot shows beside an error; also the way to a span whose place is not known.
+        # Marot shows this next to an error. It is also the only trace of a span whose place is unknown.
         metadata = {"marked_text": span.text, "note": span.explanation, "suggestion": span.suggestion}
         shown = {name: value for name, value in metadata.items() if value is not None}
         category = "/".join(word[:1].upper() + word[1:] for word in span.category.split("/"))

@@ -136,7 +136,7 @@ def suggested(unknown: str) -> str:
 
 
 def segment(values: Mapping[str, Any], defaults: Mapping[str, str], number: int, where: str) -> Segment:
-    """The segment that a file's ``values`` make on top of the ``defaults``; ``number`` is its id where they give none.
+    """The segment with a file's ``values``, else the ``defaults``; ``number`` is its id if they have none.
 
     Raises :class:`InputError`, beginning with ``where``.
     """

@@ -183,9 +183,9 @@ class Wmt25:
 
 
 def _joined(texts: list[str]) -> str:
-    """The texts of a document with a blank line between two of them, unless they bring the break along.
+    """The texts of a document, with a blank line between two texts that have no break of their own.
 
-    A line break at the end of a text, or a blank line at the beginning of the next, stood in the document already.
+    A line break at the end of a text, or a blank line at the beginning of the next, is from the document itself.
     """
     pieces = texts[:1]
     for text, following in pairwise(texts):

@@ -15,8 +15,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from mtagent.errors import ConfigError
 from mtagent.records import Term
 from mtagent.serve.access import ApiKey, ServiceError
-from mtagent.serve.service import REQUEST_ACCOUNT, Pair, Service, fields_of, read_fields
-from mtagent.serve.state import StoredGlossary
+from mtagent.serve.service import REQUEST_ACCOUNT, Service, fields_of, read_fields
+from mtagent.serve.state import Pair, StoredGlossary
 from mtagent.text import languages
 
 UNLIMITED = 1_000_000_000_000

@@ -317,7 +317,7 @@ class Database:
         except sqlite3.IntegrityError as error:
             raise StoreError(f"{subject}: cannot be stored, a value is missing or not a number ({error})") from error
         except sqlite3.Error as error:
-            # Bytes that are no UTF-8 come without a code.
+            # An error about bytes that are not UTF-8 has no code.
             if _code(error) == sqlite3.SQLITE_CORRUPT or "decode" in str(error):
                 raise StoreError(_damaged(self.path, culprit, str(error))) from error
             if self.read_only and _code(error) == sqlite3.SQLITE_READONLY:
@@ -422,7 +422,7 @@ def _open(path: str) -> sqlite3.Connection:
 def _open_to_read(path: str, refusal: sqlite3.Error) -> sqlite3.Connection:
     """A connection to a file that cannot be written, because of ``refusal``.
 
-    SQLite wants to write files beside a store. ``immutable`` promises that nobody else writes, so it needs no such
+    SQLite writes files beside a store. ``immutable`` promises that nobody else writes, so it needs no such
     files; but then it doesn't see the rows in a log beside the file. On a full disk the log's index can be kept in
     memory.
     """

@@ -77,7 +77,7 @@ class Store:
         total: int | None = None,
         kind: RunKind = "chain",
     ) -> Run:
-        """Start a run, or go on with it where it was started before with equal ``settings`` and ``inputs``.
+        """Start a run, or go on with it if it was started before with equal ``settings`` and ``inputs``.
 
         ``total`` is the number of segments, for :meth:`Run.counts`. Raises :class:`RunLocked` where another process
         works on the run, and :class:`StoreError` where settings, inputs or the ``kind`` of the run differ.
@@ -162,7 +162,7 @@ class Store:
     def hold(self, name: str) -> FileLock | None:
         """A lock that keeps the run ``name`` from being deleted while the lock is there; any number may hold one.
 
-        ``None`` where no file can be made beside the store: there nothing can be deleted either.
+        ``None`` if no file can be made beside the store, since nothing can be deleted there either.
         """
         run_id = self._id(name)
         for number in count():
@@ -296,7 +296,7 @@ class Store:
             yield
 
     def _lock_of(self, run_id: int, kind: str = "") -> FileLock | None:
-        """The lock file of a run, beside the database; the system lets go of it when its process ends, however."""
+        """The lock file of a run, beside the database; the system releases it when the process ends in any way."""
         if self.database.path == MEMORY:
             return None
         # Resolved, because a process that opens the store by another name must meet the same lock.
@@ -463,7 +463,7 @@ def _made_from(connection: Connection, names: set[str]) -> tuple[str, ...]:
 
 
 def _shrink(database: Database) -> bool:
-    """Rewrite the file without the deleted rows, and empty the log beside it. Returns whether others prevent that."""
+    """Rewrite the file without the deleted rows, and empty its log. Returns whether another process prevents that."""
     try:
         database.query("VACUUM")
         return bool(database.query("PRAGMA wal_checkpoint(TRUNCATE)")[0][0])
