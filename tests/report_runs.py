@@ -44,7 +44,7 @@ def save(folder: Path, name: str, chains: Iterable[Chain], total: int | None = N
         for position, chain in enumerate(chains):
             calls = [call for step in chain.steps for call in step.calls]
             for number, call in enumerate(calls if logged else ()):
-                store.record_call(run.id, chain.segment.id, call.purpose, f"{position}-{number}", call, _REPLY)
+                store.calls.record(run.id, chain.segment.id, call.purpose, f"{position}-{number}", call, _REPLY)
             run.save(position, chain)
         run.finish("finished" if total is None else "stopped")
     return folder / "store.db"

@@ -231,7 +231,7 @@ def test_a_price_that_depends_on_the_prompt_s_length_is_that_of_each_call(tmp_pa
     with Store(path) as opened:
         run = opened.start("r", settings=settings_, inputs={}, total=1)
         for number in range(3):  # two of them failed
-            opened.record_call(run.id, "1", "rate", f"k{number}", call, None)
+            opened.calls.record(run.id, "1", "rate", f"k{number}", call, None)
         run.save(0, chain(1, "a", Step(stage="postedit", text="b", verdict="kept", cause="-", calls=(call,))))
         run.finish()
         result = compare_run(opened, "r", prices=prices)
@@ -269,7 +269,7 @@ def test_failed_tries_are_in_the_costs_of_the_whole_run(path: Path) -> None:
             run = opened.start(name, settings={}, inputs={}, total=1)
             for number, of in enumerate((paid, usage(10, cost))):
                 call = Call(purpose="rate", model="m", usage=of, error=None if number else "unreadable")
-                opened.record_call(run.id, "1", "rate", f"k{number}", call, None)
+                opened.calls.record(run.id, "1", "rate", f"k{number}", call, None)
             run.save(0, chain(1, "a", Step(stage="postedit", text="b", verdict="kept", cause="-", calls=calls)))
             run.finish()
             result = compare_run(opened, name)

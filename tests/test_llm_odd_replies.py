@@ -134,7 +134,7 @@ def poisoned(store: Store, text: str, *tool_calls: ToolCall, run: str = "old") -
     completion = Completion(text=text, model="m", tool_calls=tool_calls, usage=Usage(calls=1))
     key = ScriptedLLM([]).key(HELLO)
     call = Call(purpose="p", model="m", messages=HELLO, reply=text, tool_calls=tool_calls, usage=completion.usage)
-    store.record_call(store.start(run, settings={}, inputs={}).id, "s", "p", key, call, completion)
+    store.calls.record(store.start(run, settings={}, inputs={}).id, "s", "p", key, call, completion)
 
 
 NOTHING = ["", " \n", "<think>Hm.</think>", "<think>Hm.", "<translation></translation>", "```\n```", "\u200b"]

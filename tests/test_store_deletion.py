@@ -29,7 +29,7 @@ def filled(store: Store) -> None:
                 call = call_about(text)
                 _, answer = paid(text)
                 if not (name == "b" and text == "both"):  # b's came from the store
-                    store.record_call(run.id, text[:20], "p", f"key {text}", call, answer)
+                    store.calls.record(run.id, text[:20], "p", f"key {text}", call, answer)
                 run.save(position, post_edited(text[:20], calls=(call,)))
             run.finish()
         store.decisions(name).append([(1, Decision(segment=f"secret of {name} secret o"[:20], verdict="reject"))])
@@ -50,10 +50,10 @@ def test_a_deleted_run_is_gone_from_the_file_and_the_other_one_is_as_it_was(tmp_
         assert not done.waiting
         assert [run.name for run in store.runs()] == ["b"]
         assert ([*store.read("b").chains()], store.decisions("b").histories(), store.run("b")) == before
-        recalled = store.recall(before[2].counts.done, "both", "key both")
+        recalled = store.calls.recall(before[2].counts.done, "both", "key both")
         assert recalled is not None
         assert recalled.text == "both", "what b shares with a still answers its calls"
-        assert store.recall(1, "secret", "key " + "secret of a " * 2000) is None
+        assert store.calls.recall(1, "secret", "key " + "secret of a " * 2000) is None
     content = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert b"secret of a" not in content
     assert b"secret of b" in content

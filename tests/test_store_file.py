@@ -59,7 +59,7 @@ def test_the_queries_of_the_page_run_and_its_tables_are_all_described(store: Sto
     span = ErrorSpan(text="before", category="accuracy/mistranslation", severity="major")
     edits = (Edit(old="before", new="after", outcome="applied", start=0, end=6, span=span),)
     run = start(store, "my-run")
-    store.record_call(run.id, "s", "p", "k", call, answer)
+    store.calls.record(run.id, "s", "p", "k", call, answer)
     run.save(0, post_edited("s", calls=(call,), edits=edits))
     start(store, "my-ratings", kind="rating").save_ratings(0, rated("s"))
     assert all(queried(tmp_path / "s.db", query) for query in queries)
@@ -176,8 +176,8 @@ def test_a_full_disk_is_an_error_that_keeps_all_that_was_saved_readable(store: S
 def test_a_full_disk_refuses_a_call_whole(store: Store, tmp_path: Path) -> None:
     run = start(store)
     with nearly_full(store, 0), pytest.raises(StoreError, match="the disk is full"):
-        store.record_call(run.id, "s", "p", "k", *paid("x" * 9000))
-    assert store.recall(run.id, "s", "k") is None
+        store.calls.record(run.id, "s", "p", "k", *paid("x" * 9000))
+    assert store.calls.recall(run.id, "s", "k") is None
     assert queried(tmp_path / "s.db", "SELECT count(*) FROM texts") == [(0,)]
 
 
@@ -327,7 +327,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> bytes:
         run = start(store)
         for position in range(30):
             run.save(position, large(position))
-        store.record_call(run.id, "0", "rate", "key", *paid())
+        store.calls.record(run.id, "0", "rate", "key", *paid())
     return place.read_bytes()
 
 

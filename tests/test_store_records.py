@@ -135,10 +135,10 @@ def test_ratings_come_back_as_they_were_saved_and_in_order_of_position(saved: li
 def test_a_reply_comes_back_as_it_was_recorded(answer: Completion) -> None:
     call, _ = paid(answer.text, usage=answer.usage)
     with Store(":memory:") as store:
-        store.record_call(start(store).id, "s", "p", "k", call, answer)
+        store.calls.record(start(store).id, "s", "p", "k", call, answer)
         other = start(store, "second")
-        assert store.recall(other.id, "s", "k") == answer.model_copy(update={"usage": Usage(reused=1)})
-        assert store.recall(other.id, "s", "k2") is None
+        assert store.calls.recall(other.id, "s", "k") == answer.model_copy(update={"usage": Usage(reused=1)})
+        assert store.calls.recall(other.id, "s", "k2") is None
 
 
 def test_texts_like_none_and_null_stay_texts_and_a_missing_domain_stays_missing(store: Store) -> None:
@@ -206,7 +206,7 @@ def test_memory_does_not_grow_with_the_number_of_segments(store: Store) -> None:
         tracemalloc.start()
         for position in range(first, last):
             call, answer = paid(str(position))
-            store.record_call(run.id, str(position), "p", str(position), call, answer)
+            store.calls.record(run.id, str(position), "p", str(position), call, answer)
             run.save(position, post_edited(str(position), calls=(call,)))
         saving.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()

@@ -60,7 +60,7 @@ UNSUPPORTED = {
 
 @cache
 def installed() -> dict[str, Format]:
-    """The formats that other packages offer; a process asks for them once, and only where it needs them."""
+    """The formats that other packages offer; a process loads them once, and only if it needs them."""
     offered: dict[str, Format] = {}
     for entry in entry_points(group=ENTRY_POINTS):
         form = entry.load()
@@ -154,7 +154,7 @@ def read_annotations(path: Path, name: str | None = None) -> list[Annotation]:
 
     Raises :class:`InputError`, beginning with ``file:line``.
     """
-    annotations = span_format(path, name).read_spans(path)
+    annotations = list(span_format(path, name).read_spans(path))
     if not annotations:
         raise InputError(f"{path}: has no annotations")
     return annotations

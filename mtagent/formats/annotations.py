@@ -5,6 +5,7 @@ The JSON of COMET and of Bio-MQM, which is only read, is here too.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -56,8 +57,8 @@ class SpanFormat(Protocol):
         """
         ...
 
-    def read_spans(self, path: Path) -> list[Annotation]:
-        """The annotations of a file, in its order. Raises :class:`InputError`, beginning with ``file:line``."""
+    def read_spans(self, path: Path) -> Iterator[Annotation]:
+        """Yield the annotations of a file, in its order. Raises :class:`InputError`, beginning with ``file:line``."""
         ...
 
 
@@ -206,26 +207,25 @@ class CometJson:
             return False
         return all(_are_objects_with("mt", segments) for segments in value.values())
 
-    def read_spans(self, path: Path) -> list[Annotation]:
-        """The annotations of a file. Raises :class:`InputError`."""
+    def read_spans(self, path: Path) -> Iterator[Annotation]:
+        """Yield the annotations of a file. Raises :class:`InputError`."""
         data = whole_file(path)
         if not isinstance(data, dict):
             raise InputError(f"{path}: expected an object with a list of segments for each file of translations")
-        annotations = []
+        found_segments = found_errors = False
         for system, segments in data.items():
             for number, values in enumerate(objects_in(segments, repr(system), str(path)), start=1):
                 where, errors = f"{path}: {system}, segment {number}", None
                 if values.get("errors") is not None:
                     items = objects_in(values["errors"], '"errors"', where)
                     errors = tuple(_comet_error(item, where) for item in items)
+                found_segments, found_errors = True, found_errors or errors is not None
                 texts = fields_of(values, where, source="src", translation="mt")
-                about = {"segment": str(number), "system": system, "rater": "COMET"}
-                annotations.append(Annotation(where=where, errors=errors, **about, **texts))
-        if annotations and all(annotation.errors is None for annotation in annotations):
+                yield Annotation(where=where, errors=errors, segment=str(number), system=system, rater="COMET", **texts)
+        if found_segments and not found_errors:
             raise InputError(
                 f'{path}: no segment has "errors"; only XCOMET models mark spans, e.g. --model Unbabel/XCOMET-XL'
             )
-        return annotations
 
 
 def _comet_error(values: dict[str, Any], where: str) -> ErrorSpan:
@@ -259,16 +259,14 @@ class BioMqm:
         """Whether the JSON ``value`` has this form."""
         return bool(value) and _are_objects_with("target_errors", value)
 
-    def read_spans(self, path: Path) -> list[Annotation]:
-        """The annotations of a file. Raises :class:`InputError`."""
-        annotations = []
+    def read_spans(self, path: Path) -> Iterator[Annotation]:
+        """Yield the annotations of a file. Raises :class:`InputError`."""
         for number, values in enumerate(objects_in(whole_file(path), "the file", str(path)), start=1):
             where, errors = f"{path}: segment {number}", None
             if values.get("target_errors") is not None:
                 source_errors = _errors(values.get("source_errors") or [], "source", where)
                 errors = _errors(values["target_errors"], "translation", where) + source_errors
-            annotations.append(Annotation(where=where, errors=errors, **fields_of(values, where, **_BIO_MQM_NAMES)))
-        return annotations
+            yield Annotation(where=where, errors=errors, **fields_of(values, where, **_BIO_MQM_NAMES))
 
 
 def _errors(data: Any, side: TextSide, where: str) -> tuple[ErrorSpan, ...]:

@@ -1,4 +1,4 @@
-"""What an export is, the names that files of other tools can bear, and a folder with a file per stage."""
+"""What an export is, names that are allowed in files of other tools, and the export of a file per stage."""
 
 from __future__ import annotations
 
@@ -46,15 +46,18 @@ class RunTexts:
     @classmethod
     def read(cls, name: str, systems: tuple[str, ...], segments: Callable[[], Iterator[SegmentTexts]]) -> RunTexts:
         """The run, after a first look at all of its segments. Raises :class:`OutputError` for an empty run."""
-        number, missing, broken, references = 0, [], [], Counter[str]()
+        is_empty = True
+        missing, broken = [], []
+        references = Counter[str]()
         for segment, texts, _ in segments():
-            number += 1
+            is_empty = False
             if None in texts.values():
                 missing.append(segment.id)
-            if any(has_break(text) for text in (segment.source, segment.reference, *texts.values()) if text):
+            all_texts = (segment.source, segment.reference, *texts.values())
+            if any(has_break(text) for text in all_texts if text):
                 broken.append(segment.id)
             references[pair_name(segment)] += segment.reference is not None
-        if not number:
+        if is_empty:
             raise OutputError(f"run {name!r}: has no segments to export")
         return cls(name, systems, segments, tuple(missing), tuple(broken), references)
 

@@ -1,6 +1,6 @@
 """Text and JSON in files, exactly: UTF-8 only, lines that end at ``\\n`` only, output that is never half-written.
 
-Standard input, which can be read only once, is copied, or refused where it would be read again later.
+Standard input can be read only once: it is copied, or refused if it would have to be read again later.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def _undecodable(path: Path, number: int, raw: bytes, start: int) -> str:
 
 
 def count_lines(path: Path) -> int:
-    """The number of lines of a file, by its line feeds alone. Raises :class:`InputError` where it cannot be read."""
+    """The number of lines of a file, by its line feeds alone. Raises :class:`InputError` if it cannot be read."""
     line_feeds, last_byte = 0, b"\n"
     with opened(path) as file:
         while chunk := file.read(CHUNK):
@@ -240,7 +240,7 @@ def spooled(path: Path) -> Iterator[Path]:
     """A path that can be read twice: a temporary copy of standard input, any other path itself.
 
     The copy lies in a fresh folder that only this user can read, and goes when the block ends. Raises
-    :class:`InputError` where it would be longer than the environment variable ``MTAGENT_SPOOL_GIB`` allows, and for a
+    :class:`InputError` if it is longer than the environment variable ``MTAGENT_SPOOL_GIB`` allows, and for a
     pipe that has a name.
     """
     if path != STANDARD:

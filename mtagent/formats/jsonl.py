@@ -79,18 +79,13 @@ class JsonLines:
             keys = {name: name for name in names if name in _FIELDS}
             where = f"{path}:{line.number}"
             if self.lenient:
-                for field, index in named_fields(names, where).items():
-                    keys[field] = names[index]
-            else:
-                self._refuse_unknown(names, where)
+                keys |= {field: names[index] for field, index in named_fields(names, where).items()}
+            for name in names:
+                if name not in _FIELDS and not self.lenient:
+                    way_out = suggested(name) or "; --format jsonl-lenient carries unknown fields through"
+                    raise InputError(f"{where}: unknown field {name!r}{way_out}")
             written_id = values[keys["id"]] if "id" in keys else None
             yield _Object(line, values, keys, str(number if written_id is None else written_id))
-
-    def _refuse_unknown(self, names: list[str], where: str) -> None:
-        for name in names:
-            if name not in _FIELDS:
-                way_out = suggested(name) or "; --format jsonl-lenient carries unknown fields through"
-                raise InputError(f"{where}: unknown field {name!r}{way_out}")
 
     def write(self, path: Path, results: Iterable[Result], like: Path | None = None) -> int:
         """Write one object per result, its text as ``translation`` (or the name that ``like`` has for it).
@@ -118,14 +113,13 @@ class JsonLines:
         names = _flat(value)
         return ("errors" in names or "error" in names) and "translation" in value
 
-    def read_spans(self, path: Path) -> list[Annotation]:
-        """The annotations of a file as ``mtagent rate`` writes it.
+    def read_spans(self, path: Path) -> Iterator[Annotation]:
+        """Yield the annotations of a file as ``mtagent rate`` writes it.
 
         ``id``, ``translation`` and ``errors`` (error spans, or ``null``: none were marked) must be there; ``source``,
-        ``system`` and ``evaluator`` are read where they are, all else is left alone. A line with an ``error`` is not
+        ``system`` and ``evaluator`` are read if present; all else is ignored. A line with an ``error`` is not
         rated. Raises :class:`InputError`.
         """
-        annotations = []
         for number, line in parsed_lines(path):
             values, where = _flat(line), f"{path}:{number}"
             errors = None
@@ -136,19 +130,16 @@ class JsonLines:
                     )
                 if values["errors"] is not None:
                     errors = own_spans(values["errors"], where)
-            annotations.append(
-                Annotation(
-                    where=where,
-                    errors=errors,
-                    segment=name_field(values, "id"),
-                    document=name_field(values, "document"),
-                    system=name_field(values, "system"),
-                    rater=name_field(values, "evaluator"),
-                    source=values["source"] if isinstance(values.get("source"), str) else None,
-                    translation=text_field(values, "translation", where),
-                )
+            yield Annotation(
+                where=where,
+                errors=errors,
+                segment=name_field(values, "id"),
+                document=name_field(values, "document"),
+                system=name_field(values, "system"),
+                rater=name_field(values, "evaluator"),
+                source=values["source"] if isinstance(values.get("source"), str) else None,
+                translation=text_field(values, "translation", where),
             )
-        return annotations
 
     def paths(self, output: Path) -> tuple[Path, ...]:
         """Ratings go to one file."""
@@ -182,7 +173,7 @@ def _flat(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def replaced(raw: str, key: str, text: str) -> str:
-    """The object ``raw`` with ``text`` under ``key``, which is added at its end where it lacks."""
+    """The object ``raw`` with ``text`` under ``key``; a missing key is added at its end."""
     members = _members(raw)
     escapes = "\\u" in raw and raw.isascii() and not json.dumps(json.loads(raw), ensure_ascii=False).isascii()
     value = json.dumps(text, ensure_ascii=escapes)

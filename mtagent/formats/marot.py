@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,8 +58,8 @@ class Marot:
         cells = first.split("\t")
         return value is None and (_is_header(cells) or _is_row(cells))
 
-    def read_spans(self, path: Path) -> list[Annotation]:
-        """The annotations of a file, one per rater and translation. Raises :class:`InputError`."""
+    def read_spans(self, path: Path) -> Iterator[Annotation]:
+        """Yield the annotations of a file, one per rater and translation. Raises :class:`InputError`."""
         first = next(lines_of(path), None)
         if first is None or not self.recognises(first.text, None):
             raise InputError(f"{path}:1: no header with the columns {', '.join(sorted(_NEEDED))}; add it")
@@ -73,7 +72,7 @@ class Marot:
             if cells["rater"] and not cells["severity"].casefold().startswith(_TEST):
                 ids = [cells.get(name, "") for name in ("system", "doc", "doc_seg_id", "global_seg_id", "rater")]
                 groups.setdefault((*ids, row.target.text), []).append(row)
-        return [_annotation(group) for group in groups.values()]
+        yield from map(_annotation, groups.values())
 
     def paths(self, output: Path) -> tuple[Path, ...]:
         """The output itself."""
@@ -93,7 +92,7 @@ class Marot:
                     )
 
     def write_ratings(self, ratings: Ratings, output: Path) -> tuple[str, ...]:
-        """Write the rows, and say how many ratings have none because they failed."""
+        """Write the rows, and return how many ratings have no row because they failed."""
         failed = 0
         numbers = Counter[str | None]()  # the segments of each document so far
         last: tuple[str | None, str] | None = None
@@ -134,9 +133,12 @@ class Marot:
                     name = raters[pair_name(rated.segment)].name(rating)
                     yield rated.model_copy(update={"rating": rating.model_copy(update={"evaluator": name})})
 
-        remarks = self.write_ratings(Ratings(run.systems, lambda _: with_names()), output)
-        without = (f"ratings without a row, as their evaluator marks no spans: {unmarked}",) if unmarked else ()
-        return (*remarks, *without, *(remark for names in raters.values() for remark in names.remarks))
+        remarks = list(self.write_ratings(Ratings(run.systems, lambda _: with_names()), output))
+        if unmarked:
+            remarks.append(f"ratings without a row, as their evaluator marks no spans: {unmarked}")
+        for names in raters.values():
+            remarks += names.remarks
+        return tuple(remarks)
 
 
 MAROT = Marot()
@@ -161,12 +163,14 @@ def _is_row(cells: list[str]) -> bool:
 
 
 def _unmarked(text: str, where: str) -> _Text:
-    pieces = _MARK.split(text)  # every second one stood between marks
-    plain = "".join(pieces)
+    plain, places = "", []
+    for number, piece in enumerate(_MARK.split(text)):
+        if number % 2:  # every second piece is between marks
+            places.append((len(plain), len(plain) + len(piece)))
+        plain += piece
     if "<v>" in plain or "</v>" in plain:
         raise InputError(f"{where}: a <v> has no </v>, or the other way round; correct the row, or delete it")
-    ends = list(accumulate(map(len, pieces)))
-    return _Text(plain, list(zip(ends[:-1:2], ends[1::2], strict=True)))
+    return _Text(plain, places)
 
 
 def _annotation(group: list[_Row]) -> Annotation:
@@ -197,7 +201,8 @@ def _annotation(group: list[_Row]) -> Annotation:
 
 def _error(row: _Row) -> tuple[ErrorSpan, str]:
     """The error of a row, and what is odd about it."""
-    category, warning, metadata = row.cells["category"], "", _metadata(row.cells)
+    category, metadata = row.cells["category"], _metadata(row.cells)
+    warning = ""
     in_source = bool(row.source.places) and not row.target.places
     text, places = row.source if in_source else row.target
     if not places and mqm.is_non_translation(category):
@@ -252,7 +257,7 @@ def _rows(rated: Rated, number: int, output: Path) -> Iterator[tuple[str, ...]]:
             side = 0 if place.in_source else 1
             text = texts[side]
             texts[side] = f"{text[: place.start]}<v>{text[place.start : place.end]}</v>{text[place.end :]}"
-        # What Marot shows beside an error; also the way to a span whose place is not known.
+        # Marot shows this next to an error. It is also the only trace of a span whose place is unknown.
         metadata = {"marked_text": span.text, "note": span.explanation, "suggestion": span.suggestion}
         shown = {name: value for name, value in metadata.items() if value is not None}
         category = "/".join(word[:1].upper() + word[1:] for word in span.category.split("/"))

@@ -68,8 +68,8 @@ class Mtme:
         cells = first.split("\t")
         return len(cells) in (2, 3) and (cells[1] == NOT_RATED or cells[1].startswith("{"))
 
-    def read_spans(self, path: Path) -> list[Annotation]:
-        """The annotations of a file of ratings, with the texts in the folders around it if these exist.
+    def read_spans(self, path: Path) -> Iterator[Annotation]:
+        """Yield the annotations of a file of ratings, with the texts in the folders around it if these exist.
 
         Raises :class:`InputError`, also where the numbers of ratings and texts differ.
         """
@@ -96,7 +96,8 @@ class Mtme:
             )
         sources, files = _text_files(path, counts)
         if not sources.is_file() or None in files.values():
-            return annotations
+            yield from annotations
+            return
         source_lines = [line.text for line in lines_of(sources)]
         translations: dict[str, list[str]] = {}
         for system, file in files.items():
@@ -106,12 +107,10 @@ class Mtme:
                 numbers = f"{counts[system]} ratings, {len(lines)} translations, {len(source_lines)} sources"
                 raise InputError(f"{path}: system {system!r} has {numbers}; their numbers must be equal")
             translations[system] = lines
-        with_texts = []
         for annotation in annotations:
             index = int(annotation.segment or "") - 1
             texts = {"source": source_lines[index], "translation": translations[annotation.system or ""][index]}
-            with_texts.append(annotation.model_copy(update=texts))
-        return with_texts
+            yield annotation.model_copy(update=texts)
 
     def texts_around(self, path: Path) -> list[Path]:
         """The files with sources and translations in the folders around ``path`` that exist."""
@@ -181,13 +180,12 @@ class Mtme:
                 if lp not in pairs:
                     pairs[lp] = _PairFiles(create, lp, names, run.references.get(lp, 0), self.escape)
                 pairs[lp].add(entry)
-            remarks = [remark for files in pairs.values() for remark in files.finish(run.name)]
-        for files in pairs.values():
-            names = names | files.raters.plain_names
-        remarks = [*renamed(names), *remarks]
-        if self.escape:
-            remarks.insert(0, ESCAPED)
-        return tuple(remarks)
+            remarks: list[str] = []
+            for files in pairs.values():
+                remarks += files.finish(run.name)
+                names = names | files.raters.plain_names
+        escaped = (ESCAPED,) if self.escape else ()
+        return (*escaped, *renamed(names), *remarks)
 
 
 MTME = Mtme()
@@ -274,12 +272,17 @@ class _PairFiles:
     def __init__(
         self, create: Callable[..., Sink], lp: str, names: dict[str, str], references: int, escape: bool
     ) -> None:
-        self._create, self._lp, self._names, self._with_reference, self._escape = create, lp, names, references, escape
+        self._create = create
+        self._lp = lp
+        self._names = names
+        self._references_count = references  # how many of the segments have one
+        self._escape = escape
         self._sources = create("sources", f"{lp}.txt")
         self._references = create("references", f"{lp}.{REFERENCE}.txt") if references else None
         self._outputs = {system: create("system-outputs", lp, f"{name}.txt") for system, name in names.items()}
         self._docs = create("documents", f"{lp}.docs")
-        self._documents, self.raters = _Documents(), RaterNames(strict_name)
+        self._documents = _Documents()
+        self.raters = RaterNames(strict_name)
         self._scores: dict[str, dict[str, list[float | None]]] = {}
         self._count = 0
 
@@ -297,7 +300,7 @@ class _PairFiles:
             rating = rated.rating
             if rating is None:
                 continue
-            uses_reference = self._with_reference and "reference:yes" in rating.signature.split("|")
+            uses_reference = self._references_count and "reference:yes" in rating.signature.split("|")
             metric = f"{self.raters.name(rating)}-{REFERENCE if uses_reference else 'src'}"
             if metric not in self._scores:  # a default that is made for every rating would be quadratic
                 self._scores[metric] = {system: [None] * self._count for system in self._names}
@@ -329,8 +332,8 @@ class _PairFiles:
                 )
         if run and not self._scores:
             remarks.append("the run holds no rating of these texts: no metric-scores")
-        if 0 < self._with_reference < self._count:
-            without = self._count - self._with_reference
+        if 0 < self._references_count < self._count:
+            without = self._count - self._references_count
             remarks.append(f"{without} of {self._count} segments have no reference: empty lines")
         return [f"{self._lp}: {remark}" for remark in remarks]
 

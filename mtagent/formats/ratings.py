@@ -83,7 +83,8 @@ def systems_of(chains: Iterable[Chain]) -> tuple[str, ...]:
     """``given`` (if texts were given), each stage that ran on any segment, ``final``, and ``reviewed`` (if people
     decided).
     """
-    has_given, has_reviewed, stages = False, False, set[str]()
+    has_given = has_reviewed = False
+    stages: set[str] = set()
     for chain in chains:
         has_reviewed = has_reviewed or chain.reviewed is not None
         has_given = has_given or chain.segment.translation is not None

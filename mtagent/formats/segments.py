@@ -81,24 +81,23 @@ FIELDS = (
 PAIR = "lp"
 """A column of other tools that holds both languages, such as ``en-is``."""
 
-ALIASES = {
-    alias: field
-    for field, aliases in {
-        "source": "src src_text source_text source_segment",
-        "translation": "target tgt tgt_text mt mt_text hyp hypothesis hypothesis_segment",
-        "reference": "ref ref_text reference_segment",
-        "source_lang": "src_lang source_language",
-        "target_lang": "tgt_lang target_language",
-        "id": "seg_id segment_id",
-        "document": "doc doc_id document_id",
-        PAIR: "language_pair",
-        "domain": "domain_name",
-        "notes": "note comment",
-        "max_length": "maxlength max_len maxlen max_chars maxwidth length_limit char_limit character_limit",
-    }.items()
-    for alias in aliases.split()
+_NAMES_ELSEWHERE = {
+    "source": "src src_text source_text source_segment",
+    "translation": "target tgt tgt_text mt mt_text hyp hypothesis hypothesis_segment",
+    "reference": "ref ref_text reference_segment",
+    "source_lang": "src_lang source_language",
+    "target_lang": "tgt_lang target_language",
+    "id": "seg_id segment_id",
+    "document": "doc doc_id document_id",
+    PAIR: "language_pair",
+    "domain": "domain_name",
+    "notes": "note comment",
+    "max_length": "maxlength max_len maxlen max_chars maxwidth length_limit char_limit character_limit",
 }
 """What other tools call the fields: Multi-agentMT, WMT's tasks, COMET, quality estimation data."""
+
+ALIASES = {alias: field for field, aliases in _NAMES_ELSEWHERE.items() for alias in aliases.split()}
+"""The field for each of these names."""
 
 
 def field_called(name: str) -> str:
@@ -137,7 +136,7 @@ def suggested(unknown: str) -> str:
 
 
 def segment(values: Mapping[str, Any], defaults: Mapping[str, str], number: int, where: str) -> Segment:
-    """The segment that a file's ``values`` make on top of the ``defaults``; ``number`` is its id where they give none.
+    """The segment with a file's ``values``, else the ``defaults``; ``number`` is its id if they have none.
 
     Raises :class:`InputError`, beginning with ``where``.
     """

@@ -197,7 +197,7 @@ def _plain_rows(lines: Iterable[TextLine], delimiter: str) -> Iterator[FileRow]:
 
 
 def _quoted_rows(lines: Iterable[TextLine], delimiter: str, path: Path) -> Iterator[FileRow]:
-    row_lines: list[TextLine] = []  # those that the reader has taken for the present row
+    row_lines: list[TextLine] = []  # those of the row that is being read
 
     def raw_lines() -> Iterator[str]:
         for line in lines:
@@ -222,7 +222,7 @@ def _quoted_rows(lines: Iterable[TextLine], delimiter: str, path: Path) -> Itera
 
 
 def rendered(cells: Sequence[str], dialect: Dialect, where: str, like: FileRow | None = None) -> str:
-    """The cells as one row, quoted where they must be, or all if all of ``like`` are; it ends as ``like`` does.
+    """The cells as one row, with quotes where needed, or all quoted if all of ``like`` are; it ends as ``like`` does.
 
     Raises :class:`OutputError`, beginning with ``where``, for a cell that does not fit into a file without quotes.
     """

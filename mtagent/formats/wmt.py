@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -48,16 +49,14 @@ class Wmt:
         """Whether the first line names this format's columns."""
         return _NEEDED.issubset(first.split("\t"))
 
-    def read_spans(self, path: Path) -> list[Annotation]:
-        """The annotations of a file. Raises :class:`InputError`."""
+    def read_spans(self, path: Path) -> Iterator[Annotation]:
+        """Yield the annotations of a file. Raises :class:`InputError`."""
         table = open_table(path, "\t", quoted=True)
         table.require(sorted(_NEEDED))
-        annotations = []
         for where, cells in table.records():
             starts, ends, types = (cells[name].split() for name in _SPANS)
             errors = _errors(starts, ends, types, where)
-            annotations.append(Annotation(where=where, errors=errors, **fields_of(cells, where, **_NAMES)))
-        return annotations
+            yield Annotation(where=where, errors=errors, **fields_of(cells, where, **_NAMES))
 
 
 def _errors(starts: list[str], ends: list[str], types: list[str], where: str) -> tuple[ErrorSpan, ...] | None:
@@ -98,29 +97,36 @@ class Esa:
             return first.count(",") >= len(self.columns) - 1 and (",TGT," in first or ",BAD," in first)
         return isinstance(value, dict) and "esa_spans" in value
 
-    def read_spans(self, path: Path) -> list[Annotation]:
-        """The annotations of a file, without the control items. Raises :class:`InputError`."""
+    def read_spans(self, path: Path) -> Iterator[Annotation]:
+        """Yield the annotations of a file, without the control items. Raises :class:`InputError`."""
         first = next((line.text for line in lines_of(path) if line.text.strip()), "")
-        annotations = []
         if first.strip().startswith("{"):
             for number, values in parsed_lines(path):
-                where = f"{path}:{number}"
+                where, score = f"{path}:{number}", values.get("esa_score")
+                errors, warnings = _esa_errors(values.get("esa_spans"), where)
+                note = None if score is None else f"ESA score {score}"
                 about = fields_of(values, where, **_ESA_NAMES)
-                annotations.append(_esa_annotation(where, values.get("esa_spans"), values.get("esa_score"), about))
-            return annotations
+                yield Annotation(where=where, errors=errors, warnings=warnings, note=note, **about)
+            return
         for where, cells in open_table(path, ",", quoted=True, columns=self.columns).records():
-            document = cells["document"]
+            score, document = cells["score"], cells["document"]
             if cells["type"] == "BAD" or document.endswith(("#bad", "#dup", "#incomplete")) or "-tutorial" in document:
                 continue  # a control item
-            about = {"segment": cells["line"], "document": document}
-            about |= {"system": cells["system"], "rater": cells["annotator"]}
-            spans = parsed(cells["spans"], where)
-            annotations.append(_esa_annotation(where, spans, cells["score"] or None, about))
-        return annotations
+            errors, warnings = _esa_errors(parsed(cells["spans"], where), where)
+            yield Annotation(
+                where=where,
+                errors=errors,
+                segment=cells["line"],
+                document=document,
+                system=cells["system"],
+                rater=cells["annotator"],
+                warnings=warnings,
+                note=f"ESA score {score}" if score else None,
+            )
 
 
-def _esa_annotation(where: str, data: Any, score: object, about: dict[str, Any]) -> Annotation:
-    """The errors in a segment, with a warning if the rater has left some of them undecided."""
+def _esa_errors(data: Any, where: str) -> tuple[tuple[ErrorSpan, ...], tuple[str, ...]]:
+    """The errors of a segment, and a warning where the rater has left some of them undecided."""
     errors = []
     spans = objects_in(data, "the spans", where)
     for span in spans:
@@ -133,13 +139,8 @@ def _esa_annotation(where: str, data: Any, score: object, about: dict[str, Any])
             first, last = offset(start, where), offset(end, where, inclusive_end=True)
             errors.append(error_span(where, severity=severity, start=first, end=last, category=category))
     undecided = sum(str(span.get("severity")).casefold() == "undecided" for span in spans)
-    return Annotation(
-        where=where,
-        errors=tuple(errors),
-        warnings=(f"{where}: {undecided} spans are undecided; they weigh nothing",) if undecided else (),
-        note=None if score is None else f"ESA score {score}",
-        **about,
-    )
+    warnings = (f"{where}: {undecided} spans are undecided; they weigh nothing",) if undecided else ()
+    return tuple(errors), warnings
 
 
 class Wmt25:
@@ -182,9 +183,9 @@ class Wmt25:
 
 
 def _joined(texts: list[str]) -> str:
-    """The texts of a document with a blank line between two of them, unless they bring the break along.
+    """The texts of a document, with a blank line between two texts that have no break of their own.
 
-    A line break at the end of a text, or a blank line at the beginning of the next, stood in the document already.
+    A line break at the end of a text, or a blank line at the beginning of the next, is from the document itself.
     """
     pieces = texts[:1]
     for text, following in pairwise(texts):

@@ -52,10 +52,10 @@ class Cached:
                 unpaid.calls = ()  # only the task that sent the request has paid for it
                 raise unpaid
         texts = [message.content for message in messages if message.role != "assistant"]
-        while (stored := self._store.recall(self.run_id, options.get("segment", ""), key)) is not None:
+        while (stored := self._store.calls.recall(self.run_id, options.get("segment", ""), key)) is not None:
             if (tools and stored.tool_calls) or not says_nothing(stored.text, texts):
                 return stored
-            if not self._store.distrust(key, stored.text, "EmptyReply: it says nothing"):
+            if not self._store.calls.distrust(key, stored.text, "EmptyReply: it says nothing"):
                 break
 
         pending = self._pending[key] = get_running_loop().create_future()
@@ -79,15 +79,15 @@ class Cached:
         except ModelError as error:
             failed = {"seconds": time.perf_counter() - began, "error": str(error)}
             for call in error.calls or (unanswered.model_copy(update=failed),):
-                self._store.record_call(self.run_id, segment, purpose, key, _storable(call), None)
+                self._store.calls.record(self.run_id, segment, purpose, key, _storable(call), None)
             raise
         for call in completion.attempts:  # recorded, but counted with the reply, so that a resumed run adds up
             free = call.model_copy(update={"usage": Usage()})
-            self._store.record_call(self.run_id, segment, purpose, key, _storable(free), None)
+            self._store.calls.record(self.run_id, segment, purpose, key, _storable(free), None)
         came = {"reply": completion.text, "tool_calls": completion.tool_calls, "usage": completion.usage}
         call = unanswered.model_copy(update={"seconds": time.perf_counter() - began, **came})
         try:
-            self._store.record_call(self.run_id, segment, purpose, key, call, completion)
+            self._store.calls.record(self.run_id, segment, purpose, key, call, completion)
         except StoreError as error:
             error.calls = (call,)
             raise

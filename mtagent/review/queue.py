@@ -124,7 +124,9 @@ class ReviewQueue:
     """Runs to decide on, by one person. It is used by one thread, as the store is."""
 
     def __init__(self, store: Store, names: Sequence[str], who: str = "") -> None:
-        self.store, self.names, self.who = store, list(dict.fromkeys(names)), who
+        self.store = store
+        self.names = list(dict.fromkeys(names))
+        self.who = who
         self._runs = [DecidedRun(store, name) for name in self.names]
         # The rows of each run that were read before, with the counts of the run at that time.
         self._cached = dict[int, tuple[object, list[QueueRow]]]()
@@ -252,16 +254,17 @@ PlainData = dict[str, Any]
 def row_data(run: int, position: int, result: Decided) -> PlainData:
     """A segment's row in the queue: what people search and filter by."""
     chain, segment = result.chain, result.chain.segment
-    guards, spans, stages = list[str](), list[ErrorSpan](), list[str]()
+    stages: list[str] = []
+    guards: list[str] = []
+    spans: list[ErrorSpan] = []
+    edits = [edit for step in chain.steps for edit in step.edits]
+    for edit in edits:
+        guards += edit.guards
+        if edit.span:
+            spans.append(edit.span)
     for step in chain.steps:
-        if not step.edits and step.verdict in ("unchanged", "kept"):
-            continue
-        stages.append(step.stage)
-        for edit in step.edits:
-            guards += edit.guards
-            if edit.span:
-                spans.append(edit.span)
-    for step in chain.steps:
+        if step.edits or step.verdict not in ("unchanged", "kept"):
+            stages.append(step.stage)
         if step.verdict == "rejected":
             guards += guards_of(step.cause)
         for rating in step.ratings:
@@ -274,7 +277,7 @@ def row_data(run: int, position: int, result: Decided) -> PlainData:
         "target_lang": segment.target_lang,
         "source": segment.source,
         "given": chain.given,
-        "proposed": [edit.new for step in chain.steps for edit in step.edits],
+        "proposed": [edit.new for edit in edits],
         "state": _distinct([chain.state]),
         "guard": _distinct(guards),
         "category": _distinct(span.category for span in spans),

@@ -1,4 +1,4 @@
-"""The server of ``mtagent review``. It knows one person: whoever has the token in the page's address."""
+"""The server of ``mtagent review``, for one person: anyone who has the token in the page's address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may send requests: keys from a file, with limits per minute and per month. And why a request is refused."""
+"""Access control: keys from a file, with limits per minute and per month, and the errors of refused requests."""
 
 from __future__ import annotations
 

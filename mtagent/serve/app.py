@@ -112,7 +112,9 @@ class ServiceMiddleware:
     """
 
     def __init__(self, app: ASGIApp, service: Service, allow_origins: Sequence[str]) -> None:
-        self._app, self._service, self._allow_origins = app, service, allow_origins
+        self._app = app
+        self._service = service
+        self._allow_origins = allow_origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request to the application, or refuse it."""
@@ -408,6 +410,7 @@ class ServiceServer(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self._service = service
+        self._closing_since: float | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Begin to stop at the first SIGTERM or Ctrl-C, which counts as success; stop at the second."""
@@ -418,7 +421,7 @@ class ServiceServer(uvicorn.Server):
     async def on_tick(self, counter: int) -> bool:
         """Whether to end; called ten times a second."""
         if self._service.closing and not self.should_exit:
-            self._closing_since = getattr(self, "_closing_since", None) or time.monotonic()
+            self._closing_since = self._closing_since or time.monotonic()
             waited = time.monotonic() - self._closing_since
             # Even an idle server waits a moment, so that clients see 503 rather than a refused connection.
             limit = 0.5 if self._service.is_idle else self._service.limits.grace
@@ -435,8 +438,8 @@ def event_loop() -> asyncio.AbstractEventLoop:
     return new_event_loop()
 
 
-async def run_server(app: ASGIApp, service: Service, listening: socket.socket, say: Callable[[], None]) -> None:
-    """Serve until a signal; ``say`` is called at the start. The log goes to standard error, as JSON lines."""
+async def run_server(app: ASGIApp, service: Service, listening: socket.socket, announce: Callable[[], None]) -> None:
+    """Serve until a signal; ``announce`` is called at the start. The log goes to standard error, as JSON lines."""
     lines = logging.StreamHandler(sys.stderr)
     lines.setFormatter(JsonLogFormatter())
     logger.addHandler(lines)
@@ -447,7 +450,7 @@ async def run_server(app: ASGIApp, service: Service, listening: socket.socket, s
             # These objects live as long as the server, so the garbage collector need not look at them again.
             gc.collect()
             gc.freeze()
-            say()
+            announce()
             await ServiceServer(server_config(app), service).serve(sockets=[listening])
     finally:
         logger.removeHandler(lines)

@@ -15,8 +15,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from mtagent.errors import ConfigError
 from mtagent.records import Term
 from mtagent.serve.access import ApiKey, ServiceError
-from mtagent.serve.service import REQUEST_ACCOUNT, Pair, Service, fields_of, read_fields
-from mtagent.serve.state import StoredGlossary
+from mtagent.serve.service import REQUEST_ACCOUNT, Service, fields_of, read_fields
+from mtagent.serve.state import Pair, StoredGlossary
 from mtagent.text import languages
 
 UNLIMITED = 1_000_000_000_000
@@ -89,14 +89,7 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
     async def translate(request: Request) -> JSONResponse:
         key = service.admit(request)
         body = read_fields(DeepLTranslateRequest, await fields_of(request))
-        terms: list[Term] = []
-        for glossary_id in [body.glossary_id, *body.glossary_ids]:
-            if not glossary_id:
-                continue
-            if not body.source_lang:
-                raise ServiceError(400, "source_lang is needed with a glossary")
-            pair = service.pair(body.source_lang, body.target_lang)
-            terms += _terms_for(_glossary(service, key, glossary_id), pair)
+        terms = _terms_for(service, key, body)
         account = REQUEST_ACCOUNT.get()
         if body.tag_handling:
             account.markup = (body.tag_handling, frozenset(body.ignore_tags))
@@ -250,11 +243,20 @@ def _glossary(service: Service, key: ApiKey, number: str) -> StoredGlossary:
     return glossaries[0]
 
 
-def _terms_for(glossary: StoredGlossary, pair: Pair) -> list[Term]:
-    terms = glossary.dictionaries.get(_bare_pair(*pair))
-    if terms is None:
-        raise ServiceError(400, "the glossary has no entries for these languages")
-    return [Term(source=source, target=target) for source, target in terms.items()]
+def _terms_for(service: Service, key: ApiKey, body: DeepLTranslateRequest) -> list[Term]:
+    """The terms of the glossaries that a request names. Raises :class:`ServiceError`."""
+    terms: list[Term] = []
+    for glossary_id in [body.glossary_id, *body.glossary_ids]:
+        if not glossary_id:
+            continue
+        if not body.source_lang:
+            raise ServiceError(400, "source_lang is needed with a glossary")
+        pair = service.pair(body.source_lang, body.target_lang)
+        entries = _glossary(service, key, glossary_id).dictionaries.get(_bare_pair(*pair))
+        if entries is None:
+            raise ServiceError(400, "the glossary has no entries for these languages")
+        terms += [Term(source=source, target=target) for source, target in entries.items()]
+    return terms
 
 
 def _bare(code: str) -> str:

@@ -26,13 +26,10 @@ class LibreTranslateRequest(BaseModel):
 def router(service: Service) -> APIRouter:
     """The routes of this interface to ``service``."""
     routes = APIRouter(tags=["LibreTranslate"])
-    _add_translation(routes, service)
-    _add_description(routes, service)
-    return routes
+    schema = LibreTranslateRequest.model_json_schema()
+    content = {kind: {"schema": schema} for kind in ("application/json", "application/x-www-form-urlencoded")}
 
-
-def _add_translation(routes: APIRouter, service: Service) -> None:
-    @routes.post("/translate", openapi_extra=_body_of(LibreTranslateRequest))
+    @routes.post("/translate", openapi_extra={"requestBody": {"required": True, "content": content}})
     async def translate(request: Request) -> JSONResponse:
         fields = await fields_of(request)
         service.admit(request, fields.get("api_key"))
@@ -65,6 +62,9 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
         if code == languages.UNKNOWN:
             raise ServiceError(501, "this server cannot tell the language of the text")
         return JSONResponse([_detected(service, text, code)])
+
+    _add_description(routes, service)
+    return routes
 
 
 def _add_description(routes: APIRouter, service: Service) -> None:
@@ -104,9 +104,3 @@ def _detected(service: Service, text: str, code: str) -> dict[str, object]:
     likeliest, probability = service.detected(text)
     confidence = round(100 * probability, 1) if likeliest == code else 0.0
     return {"confidence": confidence, "language": code}
-
-
-def _body_of(kind: type[BaseModel]) -> dict[str, object]:
-    schema = kind.model_json_schema()
-    kinds = ("application/json", "application/x-www-form-urlencoded")
-    return {"requestBody": {"required": True, "content": {name: {"schema": schema} for name in kinds}}}

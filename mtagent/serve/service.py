@@ -24,14 +24,13 @@ from mtagent.llm.gathering import finished
 from mtagent.llm.reading import whole_characters
 from mtagent.records import Chain, ErrorCause, Segment, Step, Term, Usage
 from mtagent.serve.access import ANYBODY, Access, ApiKey, QuotaExceeded, ServiceError
-from mtagent.serve.state import Keep, State
+from mtagent.serve.state import Keep, Pair, State
 from mtagent.text import identification, languages
 from mtagent.translators import aclose, wrap
 from mtagent.translators.tags import BetweenTags, Markup
 from mtagent.web import field_problem, request_key
 
 logger = logging.getLogger("mtagent.serve")
-Pair = tuple[str, str]
 _IDENTIFIED_CHARACTERS = 2000  # as many as language identification needs
 Fields = TypeVar("Fields", bound=BaseModel)
 _OFFERED_BY_DEFAULT = (

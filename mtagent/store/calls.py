@@ -52,8 +52,8 @@ _DISTRUST = """UPDATE calls SET error = ? WHERE id IN (SELECT id FROM calls WHER
     AND messages = ? AND reply = ? AND tool_calls IS ? AND error IS NULL"""
 
 OUTSIDE = -1
-"""In place of a run's number: calls that were made outside of runs, for no segment of one."""
-_UNDER_WAY = 10_000  # more chains than are ever made at the same time; bounds the memory where no chains are saved
+"""The run's number of calls that were made outside of runs, for no segment of one."""
+_MOST_CHAINS = 10_000  # more than are ever made at the same time; bounds the memory where no chains are saved
 
 
 def is_uncounted(usage: Usage) -> bool:
@@ -75,7 +75,9 @@ class CallLog:
     def record(
         self, run_id: int, segment: str, purpose: str, key: str, call: Call, completion: Completion | None
     ) -> None:
-        """Write one call that was made; without a ``completion`` it is a failed one and is never recalled."""
+        """Write one call to a model at once. ``key`` is a hash of all that was sent; without a ``completion`` the call
+        has failed, is accounted for and never recalled.
+        """
         texts: dict[str, str] = {}
         with self._database.writing(f"segment {segment!r}") as connection:
             row = _call_row(run_id, segment, purpose, key, call, completion, texts)
@@ -94,22 +96,24 @@ class CallLog:
         rows = self._database.query(_RECALL, parameters, f"segment {segment!r}")
         if not rows:
             return None
-        own, address, text, model, finish_reason, logprobs, tool_calls, *numbers = rows[0]
+        is_own, address, text, model, finish_reason, logprobs, tool_calls, *numbers = rows[0]
         if not isinstance(text, str) or text_hash(text) != address:  # a new reply will replace it
             logger.warning(f"{self._database.path}: the stored text {address} is damaged: its call is made again")
             return None
         _note(self._recalled, run_id, segment, key)
         with self._database.intact(f"the reply for segment {segment!r}"):
             usage = Usage(reused=1)
-            if own and self._account(run_id, segment, key):
+            if is_own and self._account(run_id, segment, key):
                 usage = _usage(numbers)
-            packed = None if logprobs is None else json.loads(logprobs)
+            tokens = None
+            if logprobs is not None:
+                tokens = tuple(TokenLogprob(token=token, logprob=value) for token, value in json.loads(logprobs))
             return Completion(
                 text=text,
                 model=model,
                 finish_reason=finish_reason,
                 usage=usage,
-                logprobs=None if packed is None else tuple(TokenLogprob(token=t, logprob=p) for t, p in packed),
+                logprobs=tokens,
                 tool_calls=unpack_tool_calls(tool_calls),
             )
 
@@ -132,31 +136,23 @@ class CallLog:
             yield from usages
             last = rows[-1][0]
 
-    def distrust(self, connection: Connection, key: str, reply: str, error: str) -> bool:
-        """No longer recall a ``reply`` to the request ``key``, of any run. Returns whether it was stored."""
-        update = connection.execute(
-            "UPDATE calls SET error = ? WHERE key = ? AND reply = ? AND error IS NULL", (error, key, text_hash(reply))
-        )
-        return update.rowcount > 0
+    def distrust(self, key: str, reply: str, error: str) -> bool:
+        """Mark a stored ``reply`` to the request ``key`` as failed, because of ``error``, so that it is not recalled
+        again. Returns whether it was stored.
+        """
+        sql = "UPDATE calls SET error = ? WHERE key = ? AND reply = ? AND error IS NULL"
+        with self._database.writing() as connection:
+            return connection.execute(sql, (error, key, text_hash(reply))).rowcount > 0
 
     def distrust_calls(self, connection: Connection, run_id: int, segment: str, calls: Iterable[Call]) -> None:
         """The same for the replies among the ``calls`` of a ``segment`` that could not be used: they would be refused
         again. They are its own, or were recalled while it was worked on.
         """
         recalled = json.dumps(sorted(self._recalled.get((run_id, segment), ())))
-        for call in (call for call in calls if call.error and call.reply is not None):
-            connection.execute(
-                _DISTRUST,
-                (
-                    call.error,
-                    run_id,
-                    segment,
-                    recalled,
-                    pack_messages(call.messages, {}),
-                    text_hash(call.reply or ""),
-                    pack_tool_calls(call.tool_calls),
-                ),
-            )
+        for call in calls:
+            if call.error and call.reply is not None:
+                request = (pack_messages(call.messages, {}), text_hash(call.reply), pack_tool_calls(call.tool_calls))
+                connection.execute(_DISTRUST, (call.error, run_id, segment, recalled, *request))
 
     def forget(self, run_id: int, segment: str) -> None:
         """The chain of this segment is complete: what follows belongs to a new one."""
@@ -178,7 +174,7 @@ def _note(keys: defaultdict[tuple[int, str], set[str]], run_id: int, segment: st
     if run_id == OUTSIDE:
         return
     keys[run_id, segment].add(key)
-    if len(keys) > _UNDER_WAY:
+    if len(keys) > _MOST_CHAINS:
         del keys[next(iter(keys))]
 
 
@@ -191,17 +187,13 @@ def _call_row(
         reply = None if call.reply is None else keep_text(call.reply, texts)
         answer = (reply, pack_tool_calls(call.tool_calls), None, None, None, call.error or "no usable reply")
     else:
-        reply = keep_text(completion.text, texts)
-        said = (completion.model, completion.finish_reason, _pack_logprobs(completion))
-        answer = (reply, pack_tool_calls(completion.tool_calls), *said, None)
-    numbers = _usage_values(call.usage)
-    return [run_id, segment, purpose, key, call.model, messages, *answer, *numbers, call.seconds, now()]
-
-
-def _pack_logprobs(completion: Completion) -> str | None:
-    if completion.logprobs is None:
-        return None
-    return json.dumps([[token.token, token.logprob] for token in completion.logprobs])
+        logprobs = None
+        if completion.logprobs is not None:
+            logprobs = json.dumps([[token.token, token.logprob] for token in completion.logprobs])
+        reply, tool_calls = keep_text(completion.text, texts), pack_tool_calls(completion.tool_calls)
+        answer = (reply, tool_calls, completion.model, completion.finish_reason, logprobs, None)
+    usage = _usage_values(call.usage)
+    return [run_id, segment, purpose, key, call.model, messages, *answer, *usage, call.seconds, now()]
 
 
 _usage_values = attrgetter(*_USAGE_FIELDS)

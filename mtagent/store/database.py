@@ -244,10 +244,8 @@ _ADVICE = {
     sqlite3.SQLITE_IOERR: f"cannot be read or written; check the disk, or {_ELSEWHERE}",
     sqlite3.SQLITE_NOTADB: f"is not a SQLite database; {_ELSEWHERE}",
 }
-_CANNOT_WRITE = (
-    *(sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM),
-    *(sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR),
-)
+_FULL_CODES = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+_CANNOT_WRITE = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, *_FULL_CODES)
 _NO_ROOM = 64 * 1024  # the index of the log takes 32 KiB
 
 
@@ -313,29 +311,30 @@ class Database:
 
     @contextmanager
     def _explained(self, culprit: str) -> Iterator[None]:
-        whose, culprit = culprit, culprit or self.path
+        subject = culprit or self.path
         try:
             yield
         except sqlite3.IntegrityError as error:
-            raise StoreError(f"{culprit}: cannot be stored, a value is missing or not a number ({error})") from error
+            raise StoreError(f"{subject}: cannot be stored, a value is missing or not a number ({error})") from error
         except sqlite3.Error as error:
-            # Bytes that are no UTF-8 come without a code.
+            # An error about bytes that are not UTF-8 has no code.
             if _code(error) == sqlite3.SQLITE_CORRUPT or "decode" in str(error):
-                raise StoreError(_damaged(self.path, whose, str(error))) from error
+                raise StoreError(_damaged(self.path, culprit, str(error))) from error
             if self.read_only and _code(error) == sqlite3.SQLITE_READONLY:
                 raise StoreError(f"{self.path}: {self.read_only}") from error
             advice = _advice(self.path, error)
-            raise StoreError(f"{self.path}: {f'{advice} ({error})' if advice else error}") from error
+            problem = f"{advice} ({error})" if advice else str(error)
+            raise StoreError(f"{self.path}: {problem}") from error
         except UnicodeDecodeError as error:  # SQLite's own message quotes damaged bytes
-            raise StoreError(_damaged(self.path, whose, str(error))) from error
+            raise StoreError(_damaged(self.path, culprit, str(error))) from error
         except UnicodeEncodeError as error:
             code = ord(error.object[error.start])
             raise StoreError(
-                f"{culprit}: cannot be stored, U+{code:04X} at offset {error.start} is half of a character "
+                f"{subject}: cannot be stored, U+{code:04X} at offset {error.start} is half of a character "
                 "(a lone surrogate); remove it from the text"
             ) from error
         except OverflowError as error:
-            raise StoreError(f"{culprit}: cannot be stored, a number is too large ({error})") from error
+            raise StoreError(f"{subject}: cannot be stored, a number is too large ({error})") from error
 
 
 def _code(error: sqlite3.Error) -> int:
@@ -354,7 +353,7 @@ def _advice(path: str, error: sqlite3.Error) -> str | None:
 
 def _unwritable(path: str, refusal: sqlite3.Error) -> str:
     """Why the store at ``path``, which can be read, cannot be written, and the way out."""
-    if _code(refusal) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+    if _code(refusal) in _FULL_CODES:
         return _advice(path, refusal) or str(refusal)
     return f"is read-only; {_ELSEWHERE} (a copy of it, to go on with its runs)"
 
@@ -381,17 +380,19 @@ def make_private_file(path: Path) -> None:
     try:
         made = os.open(os.path.realpath(path), os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     except OSError:
-        return  # it is there, or SQLite will say why it cannot be
+        return  # it exists, or SQLite will report why it cannot be made
     os.close(made)
     path.chmod(0o600)  # whatever the umask takes away
 
 
 def _damaged(path: str, culprit: str, symptom: str) -> str:
-    """One line: which store is damaged, where, and where to read how to save what was paid for."""
+    """One line: which store is damaged, where, and the page that tells how to save what was paid for."""
     line = " ".join(symptom.split())
+    if len(line) > _SHOWN:
+        line = line[:_SHOWN] + "…"
     where = f", at {culprit}" if culprit else ""
     return (
-        f"{path}: is damaged{where} ({line if len(line) <= _SHOWN else line[:_SHOWN] + '…'}); restore a copy of it, or "
+        f"{path}: is damaged{where} ({line}); restore a copy of it, or "
         "save the replies that it holds: docs/reference/store.md#a-damaged-store"
     )
 
@@ -421,18 +422,18 @@ def _open(path: str) -> sqlite3.Connection:
 def _open_to_read(path: str, refusal: sqlite3.Error) -> sqlite3.Connection:
     """A connection to a file that cannot be written, because of ``refusal``.
 
-    SQLite wants to write files beside a store. ``immutable`` promises that nobody else writes, so it needs no such
+    SQLite writes files beside a store. ``immutable`` promises that nobody else writes, so it needs no such
     files; but then it doesn't see the rows in a log beside the file. On a full disk the log's index can be kept in
     memory.
     """
-    full = _code(refusal) in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR)
+    is_full = _code(refusal) in _FULL_CODES
     log = Path(f"{path}-wal").is_file() and Path(f"{path}-wal").stat().st_size
-    options = "mode=rw" if full else "mode=ro"
+    options = "mode=rw" if is_full else "mode=ro"
     if not log:
         options = "mode=ro&immutable=1"
     connection = sqlite3.connect(f"file:{quote(path)}?{options}", uri=True, timeout=BUSY_SECONDS, isolation_level=None)
     try:
-        if log and full:
+        if log and is_full:
             connection.execute("PRAGMA locking_mode = EXCLUSIVE")
             connection.execute("PRAGMA query_only = ON")
         _refuse_strangers(connection, path)
@@ -464,7 +465,7 @@ def _use_write_ahead_log(connection: sqlite3.Connection) -> None:
             connection.execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+            if _code(error) != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
 

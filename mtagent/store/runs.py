@@ -47,10 +47,7 @@ _SHOWN_IDS = 3
 
 
 class RunSummary(Record):
-    """A run at a glance; times are UTC. ``interrupted``: it did not end, and no process works on it.
-
-    ``uncounted`` are the calls in ``usage`` of which the server did not say what they took.
-    """
+    """A run at a glance; times are UTC. ``interrupted``: it did not end, and no process works on it."""
 
     name: str
     kind: RunKind
@@ -62,6 +59,7 @@ class RunSummary(Record):
     counts: Counts
     usage: Usage
     uncounted: int = 0
+    """The calls in ``usage`` whose tokens the server did not report."""
 
 
 class StoredRun:

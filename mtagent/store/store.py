@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from filelock import FileLock, Timeout
 
 from mtagent.errors import RunLocked, StoreError
-from mtagent.records import Call, Completion, Usage
+from mtagent.records import Call, Usage
 from mtagent.store.calls import OUTSIDE, CallLog, is_uncounted
 from mtagent.store.database import MEMORY, Database, now
 from mtagent.store.rows import SEGMENT_TABLES
@@ -53,7 +53,7 @@ class Store:
 
     def __init__(self, path: Path | str) -> None:
         self.database = Database(path)
-        self._calls = CallLog(self.database)
+        self.calls = CallLog(self.database)
         self._open: dict[int, Run] = {}
 
     def close(self) -> None:
@@ -77,7 +77,7 @@ class Store:
         total: int | None = None,
         kind: RunKind = "chain",
     ) -> Run:
-        """Start a run, or go on with it where it was started before with equal ``settings`` and ``inputs``.
+        """Start a run, or go on with it if it was started before with equal ``settings`` and ``inputs``.
 
         ``total`` is the number of segments, for :meth:`Run.counts`. Raises :class:`RunLocked` where another process
         works on the run, and :class:`StoreError` where settings, inputs or the ``kind`` of the run differ.
@@ -96,13 +96,13 @@ class Store:
             if stored_kind != kind:
                 holds = {"chain": "improved texts", "rating": "ratings"}
                 raise StoreError(f"run {name!r}: holds {holds[stored_kind]}, not {holds[kind]}: choose another name")
-            differing = _differences(_parsed(stored[0]), _parsed(given[0]))
+            differences = _differences(_parsed(stored[0]), _parsed(given[0]))
             for name_of_input, difference in _differences(_parsed(stored[1]), _parsed(given[1])).items():
                 # A file that is named differently isn't named again for its content.
-                differing.setdefault(name_of_input, f"input {difference}")
-        if differing:
+                differences.setdefault(name_of_input, f"input {difference}")
+        if differences:
             raise StoreError(
-                f"run {name!r}: was started with other settings or inputs: {'; '.join(differing.values())}. "
+                f"run {name!r}: was started with other settings or inputs: {'; '.join(differences.values())}. "
                 "Give the same again to go on with it, or another name to start a new run"
             )
         run = self._lock(run_id, name)
@@ -124,7 +124,7 @@ class Store:
 
     def read(self, name: str) -> StoredRun:
         """A stored run to read, also while another process works on it."""
-        return StoredRun(self.database, self._calls, self._id(name), name)
+        return StoredRun(self.database, self.calls, self._id(name), name)
 
     def decisions(self, name: str) -> DecisionLog:
         """What people decided about a stored run, to read and to go on with."""
@@ -137,7 +137,8 @@ class Store:
         Raises :class:`RunLocked` where a process works on one of them or shows it, unless these are left
         (``leave_busy``), and :class:`StoreError` for a name that is not there; then none is deleted.
         """
-        ids, left = {name: self._id(name) for name in dict.fromkeys(names)}, list[str]()
+        ids = {name: self._id(name) for name in names}
+        left: list[str] = []
         with ExitStack() as held:
             for name, run_id in list(ids.items()):
                 try:
@@ -147,18 +148,21 @@ class Store:
                         raise
                     left.append(str(error))
                     del ids[name]
-            numbers = [*ids.values(), *([OUTSIDE] if outside else [])]
+            numbers = list(ids.values())
+            if outside:
+                numbers.append(OUTSIDE)
             deleted = delete_runs(self.database, numbers, list(ids))._replace(left=tuple(left))
             for run_id in ids.values():
-                for lock in filter(None, [self._lock_of(run_id), *self._reader_locks(run_id)]):
-                    with suppress(OSError):  # where an open file cannot be removed, letting go of the lock does it
-                        Path(lock.lock_file).unlink()
+                for lock in (self._lock_of(run_id), *self._reader_locks(run_id)):
+                    if lock is not None:
+                        with suppress(OSError):  # if an open file cannot be removed, letting go of the lock removes it
+                            Path(lock.lock_file).unlink()
             return deleted
 
     def hold(self, name: str) -> FileLock | None:
         """A lock that keeps the run ``name`` from being deleted while the lock is there; any number may hold one.
 
-        ``None`` where no file can be made beside the store: there nothing can be deleted either.
+        ``None`` if no file can be made beside the store, since nothing can be deleted there either.
         """
         run_id = self._id(name)
         for number in count():
@@ -174,7 +178,7 @@ class Store:
 
     def outside(self) -> Usage:
         """What was paid for outside of runs, by ``Agent(store=…)``."""
-        return self._calls.usage(OUTSIDE)
+        return self.calls.usage(OUTSIDE)
 
     def runs(self) -> list[RunSummary]:
         """All runs, oldest first."""
@@ -229,31 +233,10 @@ class Store:
                 uncounted=sum(usage.calls for _, usage in usages if is_uncounted(usage)),
             )
 
-    def record_call(
-        self, run_id: int, segment: str, purpose: str, key: str, call: Call, completion: Completion | None
-    ) -> None:
-        """Write one call to a model at once. ``key`` is a hash of all that was sent; without a ``completion`` the call
-        has failed, is accounted for and never recalled.
-        """
-        self._calls.record(run_id, segment, purpose, key, call, completion)
-
-    def recall(self, run_id: int, segment: str, key: str) -> Completion | None:
-        """The stored reply to an equal request of any run; its usage is ``Usage(reused=1)`` unless this segment of this
-        run paid for it and has not accounted for it yet.
-        """
-        return self._calls.recall(run_id, segment, key)
-
-    def distrust(self, key: str, reply: str, error: str) -> bool:
-        """Mark a stored ``reply`` to the request ``key`` as failed, because of ``error``, so that it is not
-        recalled again. Returns whether it was stored.
-        """
-        with self.database.writing() as connection:
-            return self._calls.distrust(connection, key, reply, error)
-
     def distrust_calls(self, calls: Iterable[Call]) -> None:
-        """The same for the replies among ``calls``, made outside of runs, that could not be used."""
+        """Never again recall the replies among ``calls``, made outside of runs, that could not be used."""
         with self.database.writing() as connection:
-            self._calls.distrust_calls(connection, OUTSIDE, "", calls)
+            self.calls.distrust_calls(connection, OUTSIDE, "", calls)
 
     def _id(self, name: str) -> int:
         with self.database.intact():
@@ -287,7 +270,7 @@ class Store:
             if lock is not None:
                 lock.release()
 
-        run = self._open[run_id] = Run(self.database, self._calls, run_id, name, release)
+        run = self._open[run_id] = Run(self.database, self.calls, run_id, name, release)
         try:
             with self.database.writing() as connection:
                 sql = "UPDATE runs SET pid = ? WHERE id = ?"
@@ -312,20 +295,22 @@ class Store:
             held.enter_context(self._lock(run_id, name))
             yield
 
-    def _lock_of(self, run_id: int, of: str = "") -> FileLock | None:
-        """The lock file of a run, beside the database; the system lets go of it when its process ends, however."""
+    def _lock_of(self, run_id: int, kind: str = "") -> FileLock | None:
+        """The lock file of a run, beside the database; the system releases it when the process ends in any way."""
         if self.database.path == MEMORY:
             return None
-        # Resolved: who opens the store by another name must meet the same lock.
-        path = f"{Path(self.database.path).resolve()}.run-{run_id}{of}.lock"
+        # Resolved, because a process that opens the store by another name must meet the same lock.
+        path = f"{Path(self.database.path).resolve()}.run-{run_id}{kind}.lock"
         return FileLock(path, mode=0o600, thread_local=False)
 
     def _reader_locks(self, run_id: int) -> list[FileLock]:
-        """The lock files of those who show a run: see :meth:`hold`."""
-        locks = list[FileLock]()
-        while (lock := self._lock_of(run_id, f".reader-{len(locks)}")) and Path(lock.lock_file).is_file():
+        """The lock files of the processes that show a run: see :meth:`hold`."""
+        locks: list[FileLock] = []
+        while True:
+            lock = self._lock_of(run_id, f".reader-{len(locks)}")
+            if lock is None or not Path(lock.lock_file).is_file():
+                return locks
             locks.append(lock)
-        return locks
 
     def _state(self, run_id: int, stored: RunState) -> RunState:
         if stored != "running" or run_id in self._open:
@@ -370,8 +355,9 @@ def _differences(before: dict[str, Any], given: dict[str, Any], prefix: str = ""
         if isinstance(old, dict) and isinstance(new, dict):
             differences |= _differences(old, new, f"{prefix}{key}.")
         elif key not in before or key not in given or old != new:
-            texts = zip(old, new, strict=False) if isinstance(old, str) and isinstance(new, str) else ()
-            alike = sum(1 for _ in takewhile(lambda letters: letters[0] == letters[1], texts))
+            alike = 0
+            if isinstance(old, str) and isinstance(new, str):
+                alike = sum(1 for _ in takewhile(lambda letters: letters[0] == letters[1], zip(old, new, strict=False)))
             values = f"was {_shown(before, key, alike)}, is now {_shown(given, key, alike)}"
             differences[f"{prefix}{key}"] = f"{prefix}{key} {values}"
     return differences
@@ -400,21 +386,21 @@ _HOLDERS = (("steps", "calls"), ("ratings", "calls"), ("rated", "calls"), ("rate
 
 
 class Deleted(NamedTuple):
-    """What a deletion came to: the size of the store before and after, in bytes.
-
-    ``related`` are runs that were made from the deleted ones and may hold their texts. ``waiting``: another process was
-    reading, so that the file gets smaller later. ``left``: why runs were left that somebody works on or shows.
-    """
+    """The result of a deletion."""
 
     before: int
+    """The size of the store before, in bytes."""
     after: int
     related: tuple[str, ...]
+    """The runs that were made from the deleted ones and may hold their texts."""
     waiting: bool
+    """Whether another process was reading, so that the file gets smaller later."""
     left: tuple[str, ...] = ()
+    """For each run that was not deleted because a process works on it or shows it, the reason."""
 
 
 def delete_runs(database: Database, run_ids: Sequence[int], names: Sequence[str]) -> Deleted:
-    """Delete runs with all that only they hold, and give the space back. Who calls holds the runs' locks."""
+    """Delete runs with all that only they hold, and give the space back. The caller holds the runs' locks."""
     size = _size(database.path)
     database.query("PRAGMA secure_delete = ON")
     marks = ", ".join("?" * len(run_ids))
@@ -435,32 +421,34 @@ def delete_runs(database: Database, run_ids: Sequence[int], names: Sequence[str]
 
 def _held(connection: Connection, deleted: Sequence[int]) -> set[str]:
     """The hashes of all texts that the other runs hold."""
-    held = set[str]()
+    held: set[str] = set()
     for table, column in _HOLDERS:
         for (packed,) in connection.execute(f"SELECT {column} FROM {table} WHERE {column} IS NOT NULL"):
             held.update(_HASH.findall(packed))
     gone = {*deleted, NO_RUN}
     for run_id, messages, reply in connection.execute("SELECT run_id, messages, reply FROM calls"):
         if run_id not in gone:
-            held.update(_named(messages, reply))
+            held |= _hashes_of_call(messages, reply)
     return held
 
 
-def _named(messages: str, reply: str | None) -> set[str]:
-    """The hashes of the texts of a call."""
-    return {*_HASH.findall(messages), *([] if reply is None else [reply])}
+def _hashes_of_call(messages: str, reply: str | None) -> set[str]:
+    hashes = set(_HASH.findall(messages))
+    if reply is not None:
+        hashes.add(reply)
+    return hashes
 
 
 def _let_go_of_calls(connection: Connection, deleted: Sequence[int], held: set[str]) -> None:
     """Delete the calls of deleted runs. Calls with texts that other runs all hold are kept, and belong to no run."""
     marks = ", ".join("?" * (len(deleted) + 1))
-    rows = connection.execute(
-        f"SELECT id, messages, reply, error FROM calls WHERE run_id IN ({marks})", (*deleted, NO_RUN)
-    ).fetchall()
-    shared, unshared = list[tuple[int]](), list[tuple[int]]()
+    sql = f"SELECT id, messages, reply, error FROM calls WHERE run_id IN ({marks})"
+    rows = connection.execute(sql, (*deleted, NO_RUN)).fetchall()
+    shared: list[tuple[int]] = []
+    unshared: list[tuple[int]] = []
     for number, messages, reply, error in rows:
         has_reply = error is None and reply is not None
-        if has_reply and _named(messages, reply) <= held:
+        if has_reply and _hashes_of_call(messages, reply) <= held:
             shared.append((number,))
         else:
             unshared.append((number,))
@@ -470,12 +458,12 @@ def _let_go_of_calls(connection: Connection, deleted: Sequence[int], held: set[s
 
 def _made_from(connection: Connection, names: set[str]) -> tuple[str, ...]:
     """The runs that rated or judged the deleted texts."""
-    runs: Iterable[tuple[str, str]] = connection.execute("SELECT name, inputs FROM runs ORDER BY id")
+    runs = connection.execute("SELECT name, inputs FROM runs ORDER BY id")
     return tuple(name for name, inputs in runs if json.loads(inputs).get("run") in names)
 
 
 def _shrink(database: Database) -> bool:
-    """Rewrite the file without the deleted rows, and empty the log beside it. Returns whether others prevent that."""
+    """Rewrite the file without the deleted rows, and empty its log. Returns whether another process prevents that."""
     try:
         database.query("VACUUM")
         return bool(database.query("PRAGMA wal_checkpoint(TRUNCATE)")[0][0])
