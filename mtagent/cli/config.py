@@ -47,7 +47,7 @@ class SettingsGroup(SectionedCommand, click.Group):
         self.format_commands(ctx, formatter)
 
 
-@click.command("trust", epilog=TRUST_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("trust", epilog=TRUST_EXAMPLES)
 @click.argument("file", type=FILE, default=CONFIG_NAME)
 @click.option("--remove", is_flag=True, help="Stop trusting the file.")
 def trust_file(file: Path, remove: bool) -> None:
