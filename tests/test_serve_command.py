@@ -127,7 +127,7 @@ def test_a_name_that_cannot_be_that_of_a_new_key_is_told_without_a_line(shell: S
 @pytest.mark.parametrize("given", ["5 parsecs", "0s", "-1s"])
 def test_a_deadline_is_a_duration(shell: Shell, given: str) -> None:
     code, _, problem = shell("serve", "--deadline", given)
-    assert code == 2
+    assert code == 1
     assert "expected a duration such as 5s, 500ms, 2min or 1h, not" in problem
 
 
