@@ -238,6 +238,7 @@ def decide(run: str, table: Path | None, export: Path | None, force: bool, who: 
 @click.option("--idle", type=Duration(), metavar="DURATION", help="End after this time without a request, as in 2h.")
 @WHO
 @with_options(STORE_OPTION)
+@ended_at_once()
 def review(
     runs: tuple[str, ...],
     port: int | None,
@@ -252,13 +253,6 @@ def review(
     `mtagent accept` and `mtagent revert`. Only people on this machine who have the address can open the page. Ctrl-C
     stops the server.
     """
-    with ended_at_once():
-        _review(runs, port, no_browser, idle, user() if who is None else who, store)
-
-
-def _review(
-    runs: tuple[str, ...], port: int | None, no_browser: bool, idle: float | None, who: str, store: Path | None
-) -> None:
     try:
         from mtagent.review.queue import ReviewQueue
         from mtagent.review.review_app import review_socket, run_server
@@ -275,7 +269,7 @@ def _review(
             threading.Thread(target=webbrowser.open, args=(address_for_once,), daemon=True).start()
 
     with existing_store(store) as opened, review_socket(port) as listening:
-        queue = ReviewQueue(opened, runs, who)
+        queue = ReviewQueue(opened, runs, user() if who is None else who)
         obstacle = queue.obstacle()
         if obstacle:
             say(f"mtagent: cannot store decisions now, so they wait in the browser: {obstacle}")

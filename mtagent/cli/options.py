@@ -39,11 +39,18 @@ class NameList(click.ParamType[Any]):
 
     name = "names"
 
+    def __init__(self, choices: Sequence[str] = ()) -> None:
+        self._choices = choices
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Split ``value`` into its names and drop empty ones."""
         if not isinstance(value, str):
             return value
-        return [name.strip() for name in value.split(",") if name.strip()]
+        names = [name.strip() for name in value.split(",") if name.strip()]
+        for name in names:
+            if self._choices and name not in self._choices:
+                self.fail(f"expected one of {', '.join(self._choices)}, not {name!r}", param, ctx)
+        return names
 
 
 class Duration(click.ParamType[float]):
@@ -104,10 +111,10 @@ class Option(click.Option):
         return f"  [default: {default}]"
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
-        """Join the lists of names of a repeated option into one tuple."""
+        """Join the lists of names of a repeated option into one tuple, with each name once."""
         value = super().process_value(ctx, value)
         if isinstance(self.type, NameList) and value:
-            return tuple(name for names in value for name in names)
+            return tuple(dict.fromkeys(name for names in value for name in names))
         return value
 
 
@@ -514,18 +521,9 @@ def name_list(
     metavar: str = "NAME,…",
     help: str,  # noqa: A002 click's own name
 ) -> OptionDecorator[Any]:
-    """An option with several values, by commas or by repeating it; without ``choices`` any value is valid."""
-
-    def callback(_: click.Context, parameter: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
-        chosen: dict[str, None] = {}
-        for value in values:
-            chosen |= dict.fromkeys(NameList().convert(value, parameter, None))
-        for name in chosen:
-            if choices and name not in choices:
-                raise click.BadParameter(f"expected one of {', '.join(choices)}, not {name!r}", param=parameter)
-        return tuple(chosen)
-
-    return click.option(*names, multiple=True, callback=callback, metavar="|".join(choices) or metavar, help=help)
+    """An option with several names; without ``choices`` any name is valid."""
+    kind = NameList(choices)
+    return option("", *names, type=kind, multiple=True, metavar="|".join(choices) or metavar, help=help)
 
 
 def read_config(options: dict[str, Any]) -> Config:
