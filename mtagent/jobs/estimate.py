@@ -11,7 +11,7 @@ import json
 import math
 import unicodedata
 import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from importlib.util import find_spec
@@ -29,7 +29,6 @@ from mtagent.formats.ratings import Candidates
 from mtagent.jobs.inputs import Files
 from mtagent.jobs.parts import (
     OwnParts,
-    assembled_evaluator,
     effective,
     instructed,
     judge_settings,
@@ -190,16 +189,17 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
                     yield request.rendered(f"segment {segment.id}, {stage}")
 
 
-async def first_requests(config: Config, candidates: Iterable[Candidates]) -> AsyncIterator[Rendered]:
-    """What is asked first about each segment; what follows depends on the replies. None where no model is asked."""
+def first_requests(config: Config, candidates: Iterable[Candidates]) -> Iterator[Rendered]:
+    """The first requests about each segment; later ones depend on the replies. None if no model is used."""
+    config = config.effective().model_copy(update={"forced": False})
     listener = Listener(config)
-    async with assembled_evaluator(config, OwnParts() if config.offline else OwnParts(llm=listener)) as evaluator:
-        for candidate in candidates:
-            for terms in rendered_terms(candidate.segment):
-                yield terms
-            rating = rate_segment(candidate, evaluator, published=config.preset == "paper")
-            for request in await listener.requests_of(rating):
-                yield request.rendered(f"segment {candidate.segment.id}")
+    llm = None if config.offline else instructed(listener, config)
+    evaluator = named_evaluator(config, config.evaluator or "rules", llm)
+    for candidate in candidates:
+        yield from rendered_terms(candidate.segment)
+        rating = rate_segment(candidate, evaluator, published=config.preset == "paper")
+        for request in asyncio.run(listener.requests_of(rating)):
+            yield request.rendered(f"segment {candidate.segment.id}")
 
 
 RESERVE = "reserve"
