@@ -1,4 +1,4 @@
-"""Which settings of a file that was found, and not named, can do harm; and which such files the user has trusted.
+"""Which settings of a file that was found and not named can do harm, and which such files the user has trusted.
 
 ``mtagent.toml`` is read from the working folder, and a folder may come from anyone. This module alone decides what in
 it needs trust. It imports the settings, the evaluators' names and what reads, locks and masks; no command.
@@ -127,7 +127,7 @@ def _sensitive(full_name: str, name: str, value: Any, folder: Path) -> Iterator[
 
 
 def _effect(name: str, value: Any, folder: Path) -> str | None:
-    """What the setting can do that needs trust; ``None`` where it is harmless."""
+    """What the setting can do that needs trust; ``None`` if it is harmless."""
     if name in HARMLESS:
         return None
     if name == "base_url":
@@ -152,7 +152,7 @@ def _effect(name: str, value: Any, folder: Path) -> str | None:
 
 
 def _effect_of_spec(spec: str, folder: Path) -> str | None:
-    """What the evaluator, with its options, can do that needs trust; ``None`` where all of it is harmless."""
+    """What the evaluator, with its options, can do that needs trust; ``None`` if all of it is harmless."""
     try:
         name, options = parse_spec(spec)
     except ConfigError:

@@ -1,7 +1,7 @@
-"""What a run would take, before anything is sent: its first requests, and a range of calls, tokens and dollars.
+"""The cost of a run before anything is sent: its first requests, and a range of calls, tokens and dollars.
 
-A run is estimated with its own parts, which ask a model that only listens: their first requests are the real ones. What
-follows on replies is a range: each evaluator says how many calls a rating takes.
+A run is estimated with its own parts and a model that only listens, so the first requests are the real ones. What
+follows on replies is a range: each evaluator knows how many calls a rating takes.
 """
 
 from __future__ import annotations
@@ -118,14 +118,14 @@ def rendered_terms(segment: Segment) -> Iterator[Rendered]:
 
 
 class Listener:
-    """A model that notes what it is asked, and answers nothing."""
+    """A model that notes the requests and doesn't answer."""
 
     def __init__(self, config: Config) -> None:
         self.model = config.model or DEFAULT_MODEL
         self.requests: list[UnsentRequest] = []
 
     async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
-        """Note the request, and fail when all that are made at the same time were noted."""
+        """Note the request, and fail after all requests made at the same time were noted."""
         schema, tools = options.get("schema"), tuple(options.get("tools", ()))
         self.requests.append(UnsentRequest(options.get("purpose", ""), tuple(messages), schema, tools))
         await asyncio.sleep(0)
@@ -223,7 +223,7 @@ class Range(NamedTuple):
         return Range(Usage.total([self.low] * number), Usage.total([self.high] * number))
 
     def at_most(self) -> Range:
-        """The same, where none of it is needed if no error is found."""
+        """The same, but nothing of it is needed if no error is found."""
         return Range(Usage(), self.high)
 
 
