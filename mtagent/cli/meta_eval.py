@@ -79,9 +79,7 @@ def inputs_of(options: Mapping[str, Any], **more: Any) -> Inputs:
     return Inputs(**fields, item=options["item"], **more)
 
 
-@click.command(
-    "meta-eval", cls=SeveralScores, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]}
-)
+@click.command("meta-eval", cls=SeveralScores, epilog=EXAMPLES)
 @score_inputs
 @click.option(
     "--system-scores", type=FILE, metavar="FILE.tsv",

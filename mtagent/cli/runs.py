@@ -35,7 +35,7 @@ Examples:
 """
 
 
-@click.group("runs", epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("runs", epilog=EXAMPLES)
 def command() -> None:
     """List, show and delete stored runs. `mtagent export` writes their texts and ratings."""
 

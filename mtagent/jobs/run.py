@@ -60,8 +60,6 @@ class Job(Generic[Item, Result]):
     installed: Mapping[str, str] = field(default_factory=dict)
     """Versions of optional packages, on which the results depend; they aren't part of the name."""
     kind: Literal["chain", "rating"] = "chain"
-    redo: bool = False
-    """Work on finished items, too; the store answers requests that were paid for."""
     lane: Callable[[Item], Hashable] | None = None
     """Items of the same lane are worked on in order, each after the item before it was saved."""
 
@@ -72,8 +70,8 @@ async def run_job(
     store: Store,
     models: RunModels,
     *,
-    on_start: OnStart,
-    on_result: Callable[[Result], None],
+    on_start: OnStart = lambda *_: None,
+    on_result: Callable[[Result], None] = lambda _: None,
 ) -> Run:
     """Do ``job`` in a stored run, or continue the run where it was stopped.
 
@@ -113,7 +111,7 @@ async def run_job(
                 lambda position, item: job.work(run, position, item),
                 save,
                 concurrency=config.concurrency,
-                done=(lambda position: False) if job.redo else run.done,
+                done=run.done,
                 give_up_after=config.give_up_after,
                 sleepers=models.sleepers,
                 lane=job.lane,
