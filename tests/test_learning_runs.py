@@ -296,8 +296,8 @@ def test_scores_that_are_read_need_no_model(shell: Shell) -> None:
 def taught_by(shell: Shell, llm: ScriptedLLM, teacher: str = "pairwise", **more: Any) -> JudgedData:
     settings = {"model": "small", "judge": {"evaluator": more.pop("judges", ("gemba-da", "pairwise"))}}
     config = load(None, settings)
-    found = edits_to_judge(config, "first", **more)
-    return of_chains(found, asyncio.run(judge_edits(config, found, teacher=teacher, own=OwnParts(llm=llm))).chains)
+    edits = edits_to_judge(config, "first", **more)
+    return of_chains(edits, asyncio.run(judge_edits(config, edits, teacher=teacher, own=OwnParts(llm=llm))).chains)
 
 
 def worse_or_better(number: int) -> Chain:

@@ -117,8 +117,8 @@ def worth(effect: Effect) -> str:
     """What a gate is worth, in a line."""
     lead = figure(effect.lead, signed=True)
     share = figure(effect.headroom, percent=True)
-    told = "; ".join(verdict(effect))
-    return f"{lead} over the better of never and always, {share} of what an oracle gains; {told}"
+    verdicts = "; ".join(verdict(effect))
+    return f"{lead} over the better of never and always, {share} of what an oracle gains; {verdicts}"
 
 
 def _data(sources: Sequence[Source]) -> Iterator[str]:
