@@ -22,7 +22,6 @@ from mtagent.chain.calibration import (
     Labels,
     LearningPoint,
     Point,
-    Source,
     TriagePoint,
 )
 from mtagent.errors import ConfigError, InputError
@@ -43,7 +42,7 @@ from mtagent.learning.gain import (
 )
 from mtagent.learning.pairs import Definition, JudgedData, group_of
 from mtagent.metrics.significance import SEED, GroupResampling
-from mtagent.records import Record, same_rater
+from mtagent.records import same_rater
 from mtagent.version import __version__
 
 PRECISION = 0.9
@@ -529,20 +528,24 @@ def labels(texts: Labelled, threshold: float, resampling: GroupResampling = USUA
 # A calibration on other data
 
 
-class GateCheck(Record):
+class GateCheck(NamedTuple):
     """What the gate of a calibration does to other edits."""
 
-    data: tuple[Source, ...]
-    pairs: tuple[str, ...]
-    domains: tuple[str, ...]
-    left_out: dict[str, int]
+    data: JudgedData
+    effect: Effect
     remarks: tuple[str, ...]
     """Warnings: what makes the figures doubtful."""
-    effect: Effect
 
     def plain(self) -> dict[str, Any]:
-        """As plain data, with the figures of the effect at the top."""
-        return self.effect.model_dump() | self.model_dump(exclude={"effect"})
+        """As plain data."""
+        about = {
+            "data": [source.model_dump() for source in self.data.sources],
+            "pairs": self.data.language_pairs,
+            "domains": self.data.domains,
+            "left_out": dict(self.data.left_out),
+            "remarks": self.remarks,
+        }
+        return self.effect.model_dump() | about
 
 
 def check(calibration: Calibration, data: JudgedData, resampling: GroupResampling = USUAL) -> GateCheck:
@@ -566,11 +569,4 @@ def check(calibration: Calibration, data: JudgedData, resampling: GroupResamplin
         if judge.before_weight and np.isnan(pairs.scores_before[:, place]).all():
             raise InputError(f"{judge.judge}: gave scores in calibration, and only compares here")
     remarks += calibration.foreign(data.language_pairs, data.domains)
-    return GateCheck(
-        data=data.sources,
-        pairs=data.language_pairs,
-        domains=data.domains,
-        left_out=dict(data.left_out),
-        remarks=tuple(remarks),
-        effect=effect(pairs, predictions(gain, pairs) > 0, resampling),
-    )
+    return GateCheck(data, effect(pairs, predictions(gain, pairs) > 0, resampling), tuple(remarks))
