@@ -77,7 +77,9 @@ class Decided(NamedTuple):
     @property
     def reviewed_chain(self) -> Chain:
         """The chain, with the decided text if anything was decided."""
-        return self.chain.model_copy(update={"reviewed": self.text}) if self.reviewed else self.chain
+        if not self.reviewed:
+            return self.chain
+        return self.chain.model_copy(update={"reviewed": self.text})
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -87,8 +89,11 @@ class Decided(NamedTuple):
 
 def numbered(chain: Chain) -> list[tuple[int, Step, Edit]]:
     """All edits of ``chain`` with the number by which people decide on them, and their step."""
-    pairs = [(step, edit) for step in chain.steps for edit in step.edits]
-    return [(number, step, edit) for number, (step, edit) in enumerate(pairs, 1)]
+    edits_of_chain = list[tuple[int, Step, Edit]]()
+    for step in chain.steps:
+        for edit in step.edits:
+            edits_of_chain.append((len(edits_of_chain) + 1, step, edit))
+    return edits_of_chain
 
 
 def _explained(chain: Chain) -> list[bool]:
@@ -131,8 +136,8 @@ def _decidable_edit(chain: Chain, decision: Decision, number: int) -> DecidedEdi
         raise ConfigError(f"segment {chain.segment.id} has no edit {number}; {count}")
     row = rows[number - 1]
     # A verdict that leaves the text as the machine left it is always possible.
-    changing = ("reject", "text") if row.edit.outcome == "applied" else ("accept", "text")
-    if row.alone or decision.verdict not in changing:
+    changing = "reject" if row.edit.outcome == "applied" else "accept"
+    if row.alone or decision.verdict not in (changing, "text"):
         return row
     if row.edit.start is None and row.edit.outcome != "applied":
         raise ConfigError(
@@ -198,7 +203,8 @@ def decided(chain: Chain, history: Iterable[Decision], *, skip: Collection[str] 
             alone = is_explained and edit.start is not None
             step_rows.append(DecidedEdit(number, step.stage, edit, alone, by_edit.get(number)))
         if not by_edit:
-            rows += [row._replace(stands="whole") if row.edit.outcome == "applied" else row for row in step_rows]
+            for row in step_rows:
+                rows.append(row._replace(stands="whole" if row.edit.outcome == "applied" else "no"))
         elif step.stage == "translate" and chain.segment.translation is None:
             texts = _Texts(step.text)
             rows += step_rows
@@ -248,13 +254,16 @@ class _StepChoice:
 
     def __init__(self, chain: Chain, before: str, rows: Sequence[DecidedEdit], skip: Collection[str]) -> None:
         self._chain, self._before, self._rows, self._skip = chain, before, rows, skip
-        self._located = [index for index, row in enumerate(rows) if row.edit.start is not None]
-        self._applied = {index for index in self._located if rows[index].edit.outcome == "applied"}
+        self._located, self._applied = set[int](), set[int]()
         self._verdicts = dict[int, str]()
-        for index in self._located:
-            decision = rows[index].decision
-            if decision is not None:
-                self._verdicts[index] = decision.verdict
+        for index, row in enumerate(rows):
+            if row.edit.start is None:
+                continue
+            self._located.add(index)
+            if row.edit.outcome == "applied":
+                self._applied.add(index)
+            if row.decision is not None:
+                self._verdicts[index] = row.decision.verdict
         self._chosen = set[int]()
         self._remarks = dict[int, str]()
 
@@ -297,7 +306,7 @@ class _StepChoice:
         """Accept the edit without which the accepted edit ``index`` does damage, if nobody decided on it."""
         if not self._do_damage([index]):
             return
-        for other in self._nearest(index, set(self._located) - {index}):
+        for other in self._nearest(index, self._located - {index}):
             if other in self._applied or self._do_damage([index, other]):
                 continue
             if other not in self._verdicts:
@@ -404,23 +413,25 @@ class _Texts:
         taken = [other.in_machine for other in changes]
         if change in taken:
             return "whole"
-        place = self._place(change)
-        if place is not None and not any(_overlap(change, other) for other in taken):
-            changes.append(_PlacedChange(change, place))
+        placed = self._placed(change, taken)
+        if placed is not None:
+            changes.append(placed)
             return "whole"
         pieces = _pieces(old, change)
         fitting = list[_PlacedChange]()
         for piece in pieces:
-            place = self._place(piece)
-            if place is not None and not any(_overlap(piece, other) for other in taken):
-                fitting.append(_PlacedChange(piece, place))
+            placed = self._placed(piece, taken)
+            if placed is not None:
+                fitting.append(placed)
         changes += fitting
         if not fitting:
             return "no"
         return "whole" if len(fitting) == len(pieces) else "part"
 
-    def _place(self, change: _Change) -> _Change | None:
-        """The ``change`` in people's text; ``None`` where that differs from the machine's text."""
+    def _placed(self, change: _Change, taken: Iterable[_Change]) -> _PlacedChange | None:
+        """The ``change`` in both texts; ``None`` where these differ or another change has ``taken`` its place."""
+        if any(_overlap(change, other) for other in taken):
+            return None
         shift = 0
         for region in self._regions:
             if _overlap(change, region):
@@ -428,7 +439,7 @@ class _Texts:
             if region.end > change.start:
                 break
             shift = region.to - region.end
-        return _Change(change.start + shift, change.end + shift, change.new)
+        return _PlacedChange(change, _Change(change.start + shift, change.end + shift, change.new))
 
 
 def _change(edit: Edit, new_words: str | None = None) -> _Change:
