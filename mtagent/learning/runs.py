@@ -373,24 +373,23 @@ def of_chains(run_edits: RunEdits, chains: Iterable[Chain]) -> JudgedData:
 
     Edits that a judge failed for are counted and named.
     """
-    labels = {(pair.segment.id, pair.stage): pair.label for pair in run_edits.pairs}
+    by_edit = {(pair.segment.id, pair.stage, pair.before, pair.after): pair for pair in run_edits.pairs}
     pairs, people = list[JudgedPair](), ""
     failed: dict[str, list[str]] = {}
     for chain in chains:
         (step,) = chain.steps
-        cause, segment = step.cause, chain.segment
+        cause = step.cause
         if not isinstance(cause, UndecidedCause):
             judge = cause.by if isinstance(cause, ErrorCause) else None
-            failed.setdefault(judge or "a judge", []).append(segment.id)
+            failed.setdefault(judge or "a judge", []).append(chain.segment.id)
             continue
-        label = labels[segment.id, step.stage]
-        teacher = cause.teacher
-        if run_edits.labels is None and teacher is not None:
-            people = f"teacher {teacher.signature or teacher.judge}"
-            label = Label.of(teacher)
-        if label.gain is not None:
-            after = step.proposed or ""
-            pairs.append(JudgedPair(segment, group_of(segment), step.text, after, cause.judgements, step.stage, label))
+        edit = chain.segment.id, step.stage, step.text, step.proposed or ""
+        pair = replace(by_edit[edit], judgements=cause.judgements)
+        if cause.teacher is not None:
+            people = f"teacher {cause.teacher.signature or cause.teacher.judge}"
+            pair = replace(pair, label=Label.of(cause.teacher))
+        if pair.label.gain is not None:
+            pairs.append(pair)
     left_out, remarks = {}, []
     for judge, segments in failed.items():
         left_out[f"edits for which {judge} failed"] = len(segments)
