@@ -1,6 +1,7 @@
 """The text that people's decisions make of a chain: a pure function of the machine's steps and the decisions.
 
-:func:`checked` refuses decisions that cannot be made, :func:`decided` applies the others. Each step's edits are applied
+:func:`checked` refuses decisions that cannot be made, :func:`decided` applies the others, :class:`DecidedRun` does both
+for a stored run. Each step's edits are applied
 again to the text so far. Where that text differs from the one the machine edited, an edit is still applied if nothing
 has changed at its place. An edit that covers a changed place, such as a reworded sentence, is applied word by word
 where it still fits.
@@ -9,8 +10,8 @@ where it still fits.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from mtagent.chain.guards import Damage, damages
 from mtagent.errors import ConfigError
@@ -18,6 +19,9 @@ from mtagent.records import Chain, Edit, Stage, Step
 from mtagent.records.decisions import Decision, fingerprint, latest, not_withdrawn, text_hash
 from mtagent.text import alignment, edits, markup, scripts
 from mtagent.text.paragraphs import line_breaks
+
+if TYPE_CHECKING:
+    from mtagent.store.store import Store
 
 MOST_CHARACTERS = 100_000
 """The maximum length of a person's text, and of a reason."""
@@ -243,6 +247,47 @@ def _unpaired_quote_styles(text: str) -> list[str | None]:
     marks = markup.double_quotes(markup.prose(text))
     counts = Counter(_QUOTE_STYLES.get(mark.key) for mark in marks)
     return [style for style, count in counts.items() if count % 2]
+
+
+class DecidedRun:
+    """A chain run and the decisions about it. While this object exists, the run cannot be deleted."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._hold = store.hold(name)
+        self.run, self.log = store.read(name), store.decisions(name)
+        if self.run.kind != "chain":
+            raise ConfigError(f"run {name!r}: expected a run with edits to decide on, found one with ratings")
+        settings = store.settings(name) or {}
+        self.skip = frozenset(settings.get("skip_guards") or ())
+        """The guards that the run left out."""
+
+    def segments(self, *, only_decided: bool = False) -> Iterator[tuple[int, Decided]]:
+        """The segments by position, with their decisions applied; ``only_decided``: those with decisions."""
+        histories = self.log.histories()
+        if only_decided:
+            for position, history in histories.items():
+                yield position, decided(self.run.chain_at(position), history, skip=self.skip)
+            return
+        for position, chain in self.run.placed_chains():
+            yield position, decided(chain, histories.get(position, ()), skip=self.skip)
+
+    def segment(self, position: int) -> Decided:
+        """The segment at ``position``, which must exist, with its decisions applied."""
+        return decided(self.run.chain_at(position), self.log.history(position), skip=self.skip)
+
+    def checked(self, chain: Chain, decision: Decision, history: Iterable[Decision]) -> Decision:
+        """A new ``decision`` on a segment with this ``history``: see :func:`checked`."""
+        return checked(chain, decision, history, skip=self.skip)
+
+    def chains(self) -> Iterator[Chain]:
+        """The chains by position; a chain with decisions has the decided text as its ``reviewed`` text."""
+        for _, chain in self.placed_chains():
+            yield chain
+
+    def placed_chains(self) -> Iterator[tuple[int, Chain]]:
+        """The same chains, each with its position."""
+        for position, result in self.segments():
+            yield position, result.reviewed_chain
 
 
 class _StepChoice:

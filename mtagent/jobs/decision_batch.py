@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from mtagent.chain.decided_run import DecidedRun
-from mtagent.chain.decided_text import Decided, decided, numbered
+from mtagent.chain.decided_text import Decided, DecidedRun, decided, numbered
 from mtagent.errors import ConfigError
 from mtagent.records import Chain, Edit, Step, judgements_of
 from mtagent.records.decisions import Decision, DecisionVerdict, latest, not_withdrawn

@@ -23,8 +23,7 @@ from mtagent.analysis.review_summary import is_wanted
 from mtagent.analysis.scores import TableRow, read_table, text_in
 from mtagent.chain import hints
 from mtagent.chain.calibration import Source
-from mtagent.chain.decided_run import DecidedRun
-from mtagent.chain.decided_text import Decided
+from mtagent.chain.decided_text import Decided, DecidedRun
 from mtagent.chain.gate import Judge, Opinion, asks_model
 from mtagent.config import Config, ModelSettings
 from mtagent.errors import ConfigError, InputError, calls_of

@@ -11,7 +11,7 @@ from mtagent.analysis.compare import Baseline, compare_staged
 from mtagent.analysis.score import ScoreOptions
 from mtagent.analysis.staged_run import StagedRun, read_run, texts_for
 from mtagent.chain.chain import with_rules_step
-from mtagent.chain.decided_run import DecidedRun
+from mtagent.chain.decided_text import DecidedRun
 from mtagent.errors import ConfigError
 from mtagent.formats.files import replacing, spooled_copies
 from mtagent.jobs.export import Target, stored_inputs

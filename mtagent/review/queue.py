@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from mtagent.chain.decided_run import DecidedRun
-from mtagent.chain.decided_text import Decided, findings
+from mtagent.chain.decided_text import Decided, DecidedRun, findings
 from mtagent.chain.guards import Damage
 from mtagent.errors import ConfigError, DecidedElsewhere, NotStored, StoreError
 from mtagent.records import Chain, GainCause, Judgement, Step, guards_of, judgements_of
