@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -191,6 +192,17 @@ def test_scores_of_people_are_labels_too_and_give_a_threshold(shell: Shell) -> N
     assert made.gain.held_out is not None
     assert made.gain.held_out.oracle.value == 90
     assert made.threshold == 0.1
+
+
+def test_a_preference_beside_scores_is_no_score_of_a_text(shell: Shell) -> None:
+    run(shell)
+    scores = [json.dumps({"id": str(number), "human_before": 50, "human_after": 60 + number}) for number in range(40)]
+    preferred = [json.dumps({"id": str(number), "preference": "before"}) for number in range(40, 60)]
+    labels = EditLabels.read(shell.write("labels.jsonl", *scores, *preferred))
+    judged = of_own_gate(edits_to_judge(load(None, {}), "first", labels))
+    assert judged.people == "human scores"
+    assert len(judged.pairs or ()) == 60
+    assert {text.segment.id for text in judged.texts} == {str(number) for number in range(40)}
 
 
 @pytest.mark.parametrize(("rows", "head", "error"), [

@@ -204,7 +204,7 @@ def complete_pairs(data: JudgedData) -> tuple[JudgedPairs | None, Ints]:
     return pairs, groups
 
 
-class Labelled(NamedTuple):
+class LabelledTexts(NamedTuple):
     """Rated texts as arrays."""
 
     scores: Floats
@@ -214,12 +214,12 @@ class Labelled(NamedTuple):
     groups: Ints
     """Equal numbers for texts that belong together (a document), from 0 without gaps."""
 
-    def chosen(self, which: Truths) -> Labelled:
+    def chosen(self, which: Truths) -> LabelledTexts:
         """Some of the texts."""
-        return Labelled(self.scores[which], self.error_free[which], numbered(self.groups[which]))
+        return LabelledTexts(self.scores[which], self.error_free[which], numbered(self.groups[which]))
 
 
-def labelled_texts(data: JudgedData, definition: Definition) -> tuple[Labelled | None, Ints]:
+def labelled_texts(data: JudgedData, definition: Definition) -> tuple[LabelledTexts | None, Ints]:
     """The texts that the scoring judge scored and people labelled, and the number of each text's group."""
     scores, labels, groups = list[float](), list[bool](), list[int]()
     for text in data.texts:
@@ -231,7 +231,7 @@ def labelled_texts(data: JudgedData, definition: Definition) -> tuple[Labelled |
     numbers = np.array(groups, dtype=np.int64)
     if not scores:
         return None, numbers
-    return Labelled(np.array(scores), np.array(labels), numbered(numbers)), numbers
+    return LabelledTexts(np.array(scores), np.array(labels), numbered(numbers)), numbers
 
 
 # What a gate does to pairs
@@ -399,7 +399,7 @@ def expected_lead(data: JudgedData, resampling: GroupResampling = USUAL) -> Lead
 
 
 def error_free_of(
-    texts: Labelled,
+    texts: LabelledTexts,
     half: Truths,
     definition: str,
     precision: float = PRECISION,
@@ -446,7 +446,7 @@ class Curve(NamedTuple):
     """The share of all error-free texts that reach it; NaN where no text is error-free."""
 
 
-def curve(texts: Labelled) -> Curve:
+def curve(texts: LabelledTexts) -> Curve:
     """The whole curve, exactly."""
     rising, place = np.unique(texts.scores, return_inverse=True)
     reached = np.cumsum(np.bincount(place)[::-1])
@@ -464,7 +464,7 @@ def thinned(points: Curve, most: int = 50) -> Curve:
     return Curve(*(values[places] for values in points))
 
 
-def best_threshold(texts: Labelled, precision: float = PRECISION, fewest: int = FEWEST) -> float | None:
+def best_threshold(texts: LabelledTexts, precision: float = PRECISION, fewest: int = FEWEST) -> float | None:
     """The lowest threshold at which the share of error-free texts is at least ``precision``; ``None``: there is none.
 
     Thresholds that fewer than ``fewest`` texts reach are not considered.
@@ -481,7 +481,7 @@ def best_threshold(texts: Labelled, precision: float = PRECISION, fewest: int = 
 
 
 def threshold_interval(
-    texts: Labelled, precision: float = PRECISION, fewest: int = FEWEST, resampling: GroupResampling = USUAL
+    texts: LabelledTexts, precision: float = PRECISION, fewest: int = FEWEST, resampling: GroupResampling = USUAL
 ) -> tuple[float | None, float | None, float]:
     """The 95 % bounds of the threshold in resamples, and the share of resamples that have a threshold.
 
@@ -507,7 +507,7 @@ def threshold_interval(
     return low, high, len(existing) / len(values)
 
 
-def labels(texts: Labelled, threshold: float, resampling: GroupResampling = USUAL) -> Labels:
+def labels(texts: LabelledTexts, threshold: float, resampling: GroupResampling = USUAL) -> Labels:
     """What ``threshold`` does to ``texts``, with confidence intervals over the groups."""
     reached = (texts.scores >= threshold).astype(np.float64)
     free = texts.error_free.astype(np.float64)

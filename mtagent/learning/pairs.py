@@ -248,6 +248,6 @@ class JudgedData:
                 )
 
 
-def counted(reasons: Mapping[str, int]) -> dict[str, int]:
+def without_zeros(reasons: Mapping[str, int]) -> dict[str, int]:
     """The reasons for which something was left out."""
     return {reason: number for reason, number in reasons.items() if number}

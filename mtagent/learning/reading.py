@@ -28,7 +28,7 @@ from mtagent.errors import ConfigError, InputError
 from mtagent.formats.exports import plain_name
 from mtagent.formats.files import lines_of, sha256, spooled_copies
 from mtagent.formats.ratings import FINAL, GIVEN
-from mtagent.learning.pairs import JudgedData, JudgedPair, Label, RatedText, counted, group_of
+from mtagent.learning.pairs import JudgedData, JudgedPair, Label, RatedText, group_of, without_zeros
 from mtagent.records import Choice, Judgement, Segment, comparable
 from mtagent.store.store import default_path
 
@@ -181,7 +181,7 @@ def side_by_side(judges: Sequence[Side], human: Side, documents: Path | None = N
         signatures=tuple(map(signed, judges)),
         language_pairs=tuple(dict.fromkeys(info.pair for info in about.values() if info.pair)),
         domains=tuple(dict.fromkeys(info.domain for info in about.values() if info.domain)),
-        left_out=counted(left_out),
+        left_out=without_zeros(left_out),
         remarks=tuple(remarks),
     )
 
@@ -223,7 +223,7 @@ def with_edits(data: JudgedData, before: Sequence[str], after: Sequence[str]) ->
             pair = JudgedPair(old.segment, group_of(old.segment), judgements=tuple(judgements), label=label)
             pairs.append(pair)
             incomplete += not pair.is_complete
-    return replace(data, pairs=tuple(pairs), left_out=counted({**data.left_out, _INCOMPLETE: incomplete}))
+    return replace(data, pairs=tuple(pairs), left_out=without_zeros({**data.left_out, _INCOMPLETE: incomplete}))
 
 
 def _unscored(texts: Sequence[RatedText], place: int) -> int:
@@ -337,7 +337,7 @@ def read_pairs(path: Path, judges: Sequence[str] = ()) -> JudgedData:
         texts=tuple(texts),
         pairs=tuple(pairs) if pairs else None,
         signatures=signatures,
-        left_out=counted(left_out),
+        left_out=without_zeros(left_out),
         people="preferences" if has_preferences else "",
     )
 

@@ -36,7 +36,7 @@ from mtagent.jobs.inputs import content_hashes
 from mtagent.jobs.parts import OwnParts, Panel, assembled_panel, effective, judge_specs
 from mtagent.jobs.run import Job, OnStart, RunModels, run_job
 from mtagent.learning.gain import FEWEST_PAIRS
-from mtagent.learning.pairs import Group, JudgedData, JudgedPair, Label, RatedText, counted, group_of
+from mtagent.learning.pairs import Group, JudgedData, JudgedPair, Label, RatedText, group_of, without_zeros
 from mtagent.learning.reading import label_in
 from mtagent.llm.gathering import answered
 from mtagent.records import (
@@ -56,7 +56,8 @@ from mtagent.records import (
 )
 from mtagent.store.runs import Run, RunSummary
 from mtagent.store.store import Store, open_existing
-from mtagent.text import amounts, edits, languages
+from mtagent.text import edits, languages
+from mtagent.text.amounts import counted
 
 SAMPLE = 200
 """How many edits a teacher labels, unless the user names a number."""
@@ -176,7 +177,7 @@ def edits_to_judge(
 
 def _too_few(run_edits: RunEdits, config: Config) -> str:
     """Why there is too little to learn from."""
-    content = f"{amounts.counted(run_edits.total, 'edit')} that a gate decides on"
+    content = f"{counted(run_edits.total, 'edit')} that a gate decides on"
     if run_edits.refused:
         content += f" (and {run_edits.refused} that the guards refused)"
     if run_edits.labels is not None:
@@ -435,7 +436,7 @@ def _data_of(
         sources=tuple(sources),
         language_pairs=tuple(language_pairs),
         domains=tuple(domains),
-        left_out=counted(left_out),
+        left_out=without_zeros(left_out),
         remarks=tuple(remarks),
         people=people,
     )
