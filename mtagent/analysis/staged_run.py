@@ -19,8 +19,7 @@ from pydantic import ValidationError
 from mtagent import formats
 from mtagent.analysis.review_summary import ReviewCount, ReviewSummary
 from mtagent.chain.chain import with_rules_step
-from mtagent.chain.decided_run import DecidedRun
-from mtagent.chain.decided_text import Decided
+from mtagent.chain.decided_text import Decided, DecidedRun
 from mtagent.chain.fates import SegmentOutcome, run_outcome, stage_outcome
 from mtagent.config import Config, Role
 from mtagent.errors import ConfigError, InputError

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mtagent import formats
-from mtagent.chain.decided_run import DecidedRun
+from mtagent.chain.decided_text import DecidedRun
 from mtagent.config import Config
 from mtagent.errors import ConfigError, OutputError
 from mtagent.formats import Export

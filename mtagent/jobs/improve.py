@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from mtagent.chain.calibration import read
 from mtagent.chain.chain import improve
-from mtagent.chain.decided_run import DecidedRun
+from mtagent.chain.decided_text import DecidedRun
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details

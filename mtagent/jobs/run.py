@@ -60,6 +60,8 @@ class Job(Generic[Item, Result]):
     installed: Mapping[str, str] = field(default_factory=dict)
     """Versions of optional packages, on which the results depend; they aren't part of the name."""
     kind: Literal["chain", "rating"] = "chain"
+    redo: bool = False
+    """Work on finished items, too; the store answers requests that were paid for."""
     lane: Callable[[Item], Hashable] | None = None
     """Items of the same lane are worked on in order, each after the item before it was saved."""
 
@@ -111,7 +113,7 @@ async def run_job(
                 lambda position, item: job.work(run, position, item),
                 save,
                 concurrency=config.concurrency,
-                done=run.done,
+                done=(lambda position: False) if job.redo else run.done,
                 give_up_after=config.give_up_after,
                 sleepers=models.sleepers,
                 lane=job.lane,
