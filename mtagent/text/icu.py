@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 import regex
@@ -168,8 +168,10 @@ def _in_order(style: str) -> str:
 
 def _branches(text: str, at: int, name: str, kind: str, depth: int) -> tuple[Argument, int]:
     """An argument that chooses among branches."""
-    offset = _OFFSET.match(text, at) if kind != "select" else None
-    at = offset.end() if offset else at
+    style = ""
+    offset = _OFFSET.match(text, at)
+    if offset and kind != "select":
+        style, at = offset[1], offset.end()
     branches: dict[str, Message] = {}
     closing = _CLOSING.match(text, at)
     while not closing:
@@ -183,7 +185,7 @@ def _branches(text: str, at: int, name: str, kind: str, depth: int) -> tuple[Arg
         closing = _CLOSING.match(text, at)
     if not branches:
         raise IcuError(f"{name!r} has no branches")
-    return Argument(name, kind, offset.group(1) if offset else "", tuple(branches.items())), closing.end()
+    return Argument(name, kind, style, tuple(branches.items())), closing.end()
 
 
 def arguments(message: Message) -> Iterator[Argument]:
@@ -226,19 +228,20 @@ def variants(source: Message, text: Message, lang: str = "") -> Iterator[Variant
     few = _FEW - {"one"} if language_of(lang) in _ONE_IS_ALSO_21 else _FEW
     explicit = {(argument.name, keyword) for argument in arguments(source) for keyword, _ in argument.branches}
     for choice in _shown_choices(source, text):
-        shown = [_shown(side, choice, numbers) for side in (source, text)]
+        shown_source, shown_text = _shown(source, choice, numbers), _shown(text, choice, numbers)
         for name, keyword in choice.items():
             sign = f"{_APART}{{{name}}}"
-            counts = [side.count(sign) for side in shown]
-            if name in numbers and keyword in few and counts[0] != counts[1]:
-                many = _shown(text, {**choice, name: "other"}, numbers)
-                words, many_words = (side.replace(sign, "").split() for side in (shown[1], many))
-                another_word = len(words) > len(many_words)  # "one book" for "3 books"
-                another_form = words != many_words and (name, keyword) not in explicit  # a dual
-                if counts[0] < counts[1] or another_word or another_form:
-                    shown = [side.replace(sign, "") for side in shown]
+            in_source, in_text = shown_source.count(sign), shown_text.count(sign)
+            if name not in numbers or keyword not in few or in_source == in_text:
+                continue
+            many = _shown(text, {**choice, name: "other"}, numbers)
+            words, many_words = shown_text.replace(sign, "").split(), many.replace(sign, "").split()
+            is_another_word = len(words) > len(many_words)  # "one book" for "3 books"
+            is_another_form = words != many_words and (name, keyword) not in explicit  # a dual
+            if in_source < in_text or is_another_word or is_another_form:
+                shown_source, shown_text = shown_source.replace(sign, ""), shown_text.replace(sign, "")
         label = ", ".join(f"{name} = {keyword.removeprefix('=')}" for name, keyword in choice.items())
-        yield Variant(label, *shown)
+        yield Variant(label, shown_source, shown_text)
 
 
 def side_by_side(*messages: Message) -> Iterator[tuple[str, ...]]:
@@ -255,22 +258,28 @@ def _counted(*messages: Message) -> set[str]:
 
 def _shown_choices(*messages: Message, few: bool = False) -> Sequence[Choice]:
     """The choices that lead to each branch of ``messages``; if these would show too much, several of them at once."""
-    paths = (choice for message in messages for choice in _choices(message, {}))
-    choices: list[dict[str, str]] = list(
-        {frozenset(choice.items()): dict(choice) for choice in islice(paths, _MOST_CHOICES)}.values()
-    ) or [{}]
+    paths = chain.from_iterable(_choices(message, {}) for message in messages)
+    distinct = {frozenset(choice.items()): dict(choice) for choice in islice(paths, _MOST_CHOICES)}
+    choices = list(distinct.values()) or [{}]
     size = 1 + sum(map(_size, messages))
     most = max(1, _MOST_CHARACTERS // size)
     if few or len(choices) * size > _MOST_CHARACTERS:
-        together: list[dict[str, str]] = []
-        for choice in choices:
-            fitting = (other for other in together if all(other.get(n, k) == k for n, k in choice.items()))
-            if merged := next(fitting, None):
-                merged.update(choice)
-            elif len(together) < most:
-                together.append(choice)
-        choices = together
+        choices = _merged(choices, most)
     return choices[:most]
+
+
+def _merged(choices: Sequence[dict[str, str]], most: int) -> list[dict[str, str]]:
+    """The ``choices``, as many of them in one as do not contradict each other; at most ``most``."""
+    merged: list[dict[str, str]] = []
+    for choice in choices:
+        for other in merged:
+            if all(other.get(name, keyword) == keyword for name, keyword in choice.items()):
+                other.update(choice)
+                break
+        else:
+            if len(merged) < most:
+                merged.append(choice)
+    return merged
 
 
 def _size(message: Message) -> int:
@@ -392,10 +401,10 @@ def form_faults(source: Message, text: Message, lang: str, before: Message | Non
     if is_one_only_1(lang):
         source, text, before = _with_one_for_1(source), _with_one_for_1(text), _with_one_for_1(before or ())
     in_source, in_text, in_before = _by_argument(source), _by_argument(text), _by_argument(before or ())
-    yield from (f"argument {{{name}, {kind}}} is missing" for name, kind, _ in in_source.keys() - in_text.keys())
-    yield from (
-        f"argument {{{name}, {kind}}} is not in the source" for name, kind, _ in in_text.keys() - in_source.keys()
-    )
+    for name, kind, _ in in_source.keys() - in_text.keys():
+        yield f"argument {{{name}, {kind}}} is missing"
+    for name, kind, _ in in_text.keys() - in_source.keys():
+        yield f"argument {{{name}, {kind}}} is not in the source"
     for argument, occurrences in in_text.items():
         name, kind, _ = argument
         expected = frozenset[str]().union(*in_source.get(argument, ()))
@@ -413,7 +422,8 @@ def form_faults(source: Message, text: Message, lang: str, before: Message | Non
             needed = expected | {"other"}
             if one_replaces_1 and "one" in keywords:
                 needed -= {"=1"}
-            yield from (f"{keyword!r} of {name!r} is missing" for keyword in sorted(needed - keywords))
+            for keyword in sorted(needed - keywords):
+                yield f"{keyword!r} of {name!r} is missing"
             for keyword in sorted(keywords - expected - {"other"}):
                 if kind == "select":
                     yield f"{keyword!r} of {name!r} is not in the source"

@@ -121,7 +121,9 @@ _one_at_a_time = Lock()  # a stemmer keeps the word that it works on
 def _stemmer(lang: str) -> _Stemmer | None:
     import snowballstemmer
 
-    stemmer: _Stemmer | None = snowballstemmer.stemmer(_SNOWBALL[lang]) if lang in _SNOWBALL else None
+    if lang not in _SNOWBALL:
+        return None
+    stemmer: _Stemmer = snowballstemmer.stemmer(_SNOWBALL[lang])
     return stemmer
 
 
@@ -142,7 +144,9 @@ def _folded(word: str) -> str:
 @lru_cache(maxsize=16_384)
 def _plain(word: str) -> str:
     """A folded word without accents (not the signs of Indic scripts): inflection changes them (Haus, Häuser)."""
-    return word if word.isascii() else _ACCENTS.sub("", unicodedata.normalize("NFD", word)).translate(_FINAL_FORMS)
+    if word.isascii():
+        return word
+    return _ACCENTS.sub("", unicodedata.normalize("NFD", word)).translate(_FINAL_FORMS)
 
 
 def _variants(word: str, lang: str) -> Iterator[str]:
@@ -273,14 +277,20 @@ def roots(word: str, lang: str) -> set[str]:
     folded = _folded(word)
     if lang in _UNINFLECTED or not lang or not _LETTERS.fullmatch(folded):
         return set()
-    plain = (_plain(variant) for variant in _variants(folded, lang))
-    return {variant[: max(_SHORTEST, len(variant) - _LOST)] for variant in plain}
+    roots = set[str]()
+    for variant in _variants(folded, lang):
+        plain = _plain(variant)
+        roots.add(plain[: max(_SHORTEST, len(plain) - _LOST)])
+    return roots
 
 
 def beginnings(word: str, lang: str, lengths: Iterable[int]) -> set[str]:
     """Of which :func:`roots`, each of one of these ``lengths``, ``word`` may be a form."""
-    plain = [_plain(variant) for variant in _variants(_folded(word), lang)]
-    return {variant[:length] for variant in plain for length in lengths if length <= len(variant)}
+    beginnings = set[str]()
+    for variant in _variants(_folded(word), lang):
+        plain = _plain(variant)
+        beginnings.update(plain[:length] for length in lengths if length <= len(plain))
+    return beginnings
 
 
 # -- terms in a text
@@ -304,7 +314,8 @@ def words_of(text: str) -> tuple[Word, ...]:
     words, done = [], 0
     for match in _WORD.finditer(text):
         gap = text[done : match.start()]
-        words.append(Word(match.group(), *match.span(), " " if gap.isspace() else gap.translate(_SPELT_ALIKE)))
+        gap = " " if gap.isspace() else gap.translate(_SPELT_ALIKE)
+        words.append(Word(match.group(), *match.span(), gap))
         done = match.end()
     return tuple(words)
 
@@ -345,10 +356,9 @@ def stands_at(
 
 def _same_case(term: str, word: str) -> bool:
     """Whether ``word`` has the capitals of ``term`` as far as both go; what it adds is no capital."""
-    pairs = zip(term, word, strict=False)
-    return all(one.isupper() == other.isupper() for one, other in pairs) and not any(
-        map(str.isupper, word[len(term) :])
-    )
+    if any(letter.isupper() for letter in word[len(term) :]):
+        return False
+    return all(letter.isupper() == other.isupper() for letter, other in zip(term, word, strict=False))
 
 
 def _any_spelling(word: str) -> str:
@@ -359,11 +369,16 @@ def _any_spelling(word: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _as_written(term: str, case_sensitive: bool, suffixes: bool) -> regex.Pattern[str]:
-    going_on = r"\w*+" if suffixes else ""
-    parts = [_any_spelling(word) + (going_on if SPACED_LETTER.match(word[-1]) else "") for word in term.split()]
-    left = r"(?<![\p{L}\p{N}])" if SPACED_LETTER.match(term) else ""
-    right = r"(?![\p{L}\p{M}\p{N}])" if SPACED_LETTER.match(term[-1]) and not suffixes else ""
-    return regex.compile(left + r"\s++".join(parts) + right, 0 if case_sensitive else regex.IGNORECASE)
+    parts = []
+    for word in term.split():
+        may_go_on = suffixes and SPACED_LETTER.match(word[-1])
+        parts.append(_any_spelling(word) + (r"\w*+" if may_go_on else ""))
+    pattern = r"\s++".join(parts)
+    if SPACED_LETTER.match(term):
+        pattern = r"(?<![\p{L}\p{N}])" + pattern
+    if SPACED_LETTER.match(term[-1]) and not suffixes:
+        pattern += r"(?![\p{L}\p{M}\p{N}])"
+    return regex.compile(pattern, 0 if case_sensitive else regex.IGNORECASE)
 
 
 def occurrences(
@@ -470,19 +485,20 @@ def mentions(target: str, text: str, lang: str, *, case_sensitive: bool = False)
         return Mentions(len(going_on), len(going_on))
     inflected = {mark.start for mark in plain}
     going_on = [mark for mark in going_on if mark.start in inflected or not _is_other_word(target, mark.key, lang)]
-    count, wanted = len(going_on), words_of_term(target)
-    if len(wanted) == 1 and len(target) >= _SHORTEST_COMPOUND:
+    count = len(going_on)
+    if len(words_of_term(target)) == 1 and len(target) >= _SHORTEST_COMPOUND:
         places = {mark.start for mark in going_on}
-        longest = len(target) + _MOST_ADDED
-        count += sum(
-            any(
-                same_word(target, word.text[start:], lang, loose=True)
-                for start in range(max(_SHORTEST, len(word.text) - longest), len(word.text) - len(target) + _LOST + 1)
-            )
-            for word in _words_of_text(text)
-            if word.start not in places
-        )
+        for word in _words_of_text(text):
+            if word.start not in places and _ends_compound(target, word.text, lang):
+                count += 1
     return Mentions(len(plain), count)
+
+
+def _ends_compound(target: str, word: str, lang: str) -> bool:
+    """Whether ``word`` is a compound that ends with a form of ``target``."""
+    first = max(_SHORTEST, len(word) - len(target) - _MOST_ADDED)
+    last = len(word) - len(target) + _LOST
+    return any(same_word(target, word[start:], lang, loose=True) for start in range(first, last + 1))
 
 
 def has_target(target: str, text: str, lang: str, *, case_sensitive: bool = False) -> bool:
@@ -517,47 +533,63 @@ def targets_of(segment: Segment) -> dict[str, list[Term]]:
 
 def term_faults(segment: Segment, text: str) -> Iterator[TermFault]:
     """What is wrong with the terms of ``text``. Of several targets of one source term any is right."""
-    source_lang, target_lang = language_of(segment.source_lang), language_of(segment.target_lang)
+    source_lang = language_of(segment.source_lang)
     targets = targets_of(segment)
     for term in segment.terms:
-        exact, rivals = term.case_sensitive, targets.get(term.source.casefold(), [])
+        exact = term.case_sensitive
         if term.target is None and not term.forbidden:
-            wanted = len(occurrences(term.source, segment.source, case_sensitive=exact))
-            kept = len(occurrences(term.source, text, case_sensitive=True, suffixes=True)) if wanted else 0
-            yield from [TermFault("untranslatable", term)] * (wanted - kept)
-        elif not occurrences(term.source, segment.source, source_lang, case_sensitive=exact):
+            expected = len(occurrences(term.source, segment.source, case_sensitive=exact))
+            kept = len(occurrences(term.source, text, case_sensitive=True, suffixes=True)) if expected else 0
+            yield from [TermFault("untranslatable", term)] * (expected - kept)
             continue
-        elif term.forbidden:
-            word = term.target or term.source
-            right = [
-                mark
-                for rival in rivals
-                for mark in occurrences(rival.target or "", text, target_lang, case_sensitive=rival.case_sensitive)
-            ]
-            for mark in occurrences(word, text, target_lang, case_sensitive=exact):
-                written = mark.key.casefold() == word.casefold()
-                if written or not any(mark.start < other.end and other.start < mark.end for other in right):
-                    yield TermFault("forbidden", term, mark=mark)
-        elif term is rivals[0] and not any(
-            has_target(rival.target or "", text, target_lang, case_sensitive=rival.case_sensitive) for rival in rivals
-        ):
-            yield TermFault("missing", term, tuple(rival.target or "" for rival in rivals))
+        if not occurrences(term.source, segment.source, source_lang, case_sensitive=exact):
+            continue
+        rivals = targets.get(term.source.casefold(), [])
+        if term.forbidden:
+            yield from _forbidden_words(term, rivals, text, language_of(segment.target_lang))
+        elif term is rivals[0] and not _has_any_target(rivals, text, language_of(segment.target_lang)):
+            yield TermFault("missing", term, _targets(rivals))
+
+
+def _forbidden_words(term: Term, rivals: Sequence[Term], text: str, lang: str) -> Iterator[TermFault]:
+    """Where ``text`` has the forbidden word of ``term``. A form of it may be a form of a right target as well."""
+    word = term.target or term.source
+    right: list[Mark] = []
+    for rival in rivals:
+        right += occurrences(rival.target or "", text, lang, case_sensitive=rival.case_sensitive)
+    for mark in occurrences(word, text, lang, case_sensitive=term.case_sensitive):
+        is_as_written = mark.key.casefold() == word.casefold()
+        if is_as_written or not any(mark.start < other.end and other.start < mark.end for other in right):
+            yield TermFault("forbidden", term, mark=mark)
+
+
+def _has_any_target(terms: Sequence[Term], text: str, lang: str) -> bool:
+    return any(has_target(term.target or "", text, lang, case_sensitive=term.case_sensitive) for term in terms)
+
+
+def _targets(terms: Sequence[Term]) -> tuple[str, ...]:
+    return tuple(term.target or "" for term in terms)
 
 
 def lost_targets(segment: Segment, before: str, after: str) -> list[tuple[str, ...]]:
     """The targets, by source term, that a change loses though a compound with one of them is left."""
     source_lang, target_lang = language_of(segment.source_lang), language_of(segment.target_lang)
+    if target_lang not in _COMPOUNDING:
+        return []
     lost = []
     for terms in targets_of(segment).values():
-        exact = terms[0].case_sensitive
-        if target_lang in _COMPOUNDING and occurrences(
-            terms[0].source, segment.source, source_lang, case_sensitive=exact
-        ):
-            counts = [
-                [mentions(term.target or "", text, target_lang, case_sensitive=term.case_sensitive) for term in terms]
-                for text in (before, after)
-            ]
-            old, new = (Mentions(sum(c.words for c in of), sum(c.all for c in of)) for of in counts)
-            if new.all and old.lost(new):
-                lost.append(tuple(term.target or "" for term in terms))
+        if not occurrences(terms[0].source, segment.source, source_lang, case_sensitive=terms[0].case_sensitive):
+            continue
+        old, new = _mentions_of_any(terms, before, target_lang), _mentions_of_any(terms, after, target_lang)
+        if new.all and old.lost(new):
+            lost.append(_targets(terms))
     return lost
+
+
+def _mentions_of_any(terms: Sequence[Term], text: str, lang: str) -> Mentions:
+    words = in_all = 0
+    for term in terms:
+        counts = mentions(term.target or "", text, lang, case_sensitive=term.case_sensitive)
+        words += counts.words
+        in_all += counts.all
+    return Mentions(words, in_all)
