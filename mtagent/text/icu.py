@@ -15,6 +15,7 @@ from typing import NamedTuple
 import regex
 
 from mtagent.text.scripts import language_of, remembered
+from mtagent.text.word_lists import word_lists
 
 KINDS = frozenset({"plural", "select", "selectordinal"})
 _DEEPEST = 30
@@ -204,8 +205,6 @@ Choice = Mapping[str, str]
 
 _FEW = frozenset({"zero", "one", "two", "=0", "=1", "=2"})
 """Keywords whose branch may spell the number out ("one file")."""
-_ONE_IS_ALSO_21 = frozenset(["be", "bs", "hr", "is", "lt", "lv", "mk", "ru", "sh", "sl", "sr", "uk"])
-"""Languages in which ``one`` is said of 21 or 101 too, so that its branch needs the number."""
 
 
 class Variant(NamedTuple):
@@ -337,37 +336,11 @@ def _shown(message: Message, choice: Choice, numbers: set[str]) -> str:
 
 # -- form
 
-_CARDINALS = {
-    "other": "bm bo dz id ig ii in ja jv jw kea km ko lkt lo ms my nqo sah ses sg su th to vi wo yo yue zh",
-    "one two other": "he iw iu naq sat se sma smi smj smn sms",
-    "zero one other": "ksh lag lv prg",
-    "one few other": "bs hr mo ro sh shi sr",
-    "one many other": "ca es fr it pt scn vec",
-    "one two few other": "dsb gd hsb sl",
-    "one few many other": "be cs lt pl ru sk uk",
-    "one two few many other": "br ga gv kw mt",
-    "zero one two few many other": "ar ars cy",
-}
-"""The plural forms of languages (CLDR 46); those of all others are ``one other``."""
-_ORDINALS = {
-    "one other": "bal fil fr ga hu hy lo mo ms ne ro sv tl vi",
-    "few other": "be tk uk",
-    "many other": "it kk lij lld sc scn vec",
-    "one many other": "ka kw sq",
-    "one two few other": "ca en gd mr",
-    "one two many other": "mk",
-    "one few many other": "az",
-    "one two few many other": "as bn gu hi or",
-    "zero one two few many other": "cy",
-}
-"""Those of ``selectordinal``; those of all others are ``other``."""
+_FORMS = word_lists("plural_forms")
 _ALL_FORMS = frozenset({"zero", "one", "two", "few", "many", "other"})
-_ONE_IS_MORE = _ONE_IS_ALSO_21.union(
-    ["ak", "am", "as", "bho", "bn", "br", "ceb", "doi", "dsb", "fa", "ff", "fil", "fr", "gd", "gu", "guw", "gv", "hi"],
-    ["hsb", "hy", "kab", "kn", "ksh", "lag", "ln", "mg", "nso", "pa", "pcm", "prg", "pt", "si", "ti", "tl", "tzm"],
-    ["wa", "zu"],
-)
-"""Languages in which ``one`` is said of other whole numbers than 1 too, such as 0 or 21."""
+_ONE_IS_ALSO_21 = frozenset(_FORMS["one"]["also_21"].split())
+_ONE_IS_MORE = _ONE_IS_ALSO_21.union(_FORMS["one"]["also_others"].split())
+"""Languages in which ``one`` stands for other whole numbers than 1 too, such as 0 or 21."""
 
 
 @lru_cache(maxsize=256)
@@ -376,11 +349,11 @@ def plural_forms(lang: str, kind: str = "plural") -> frozenset[str]:
     language = language_of(lang)
     if not language or language == "und":
         return _ALL_FORMS
-    table, usual_forms = (_CARDINALS, "one other") if kind == "plural" else (_ORDINALS, "other")
+    table = _FORMS["cardinals"] if kind == "plural" else _FORMS["ordinals"]
     for forms, languages in table.items():
         if language in languages.split():
             return frozenset(forms.split())
-    return frozenset(usual_forms.split())
+    return frozenset(["one", "other"] if kind == "plural" else ["other"])
 
 
 def is_one_only_1(lang: str) -> bool:

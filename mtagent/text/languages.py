@@ -90,8 +90,13 @@ def closest(lang: str, offered: Sequence[str]) -> str | None:
     def kind(code: str) -> tuple[str, str]:
         return language_of(code), script_of(code)
 
-    near = [(tag_distance(lang, code), code) for code in offered if known_language(code) and kind(code) == kind(lang)]
-    return min((pair for pair in near if pair[0] <= _ANOTHER_REGION), default=(0, None))[1]
+    near = []
+    for code in offered:
+        if known_language(code) and kind(code) == kind(lang):
+            distance = tag_distance(lang, code)
+            if distance <= _ANOTHER_REGION:
+                near.append((distance, code))
+    return min(near)[1] if near else None
 
 
 @lru_cache(maxsize=1024)
@@ -107,8 +112,9 @@ def name(code: str) -> str:
     language = known_language(normalise(code))
     assert language is not None
     bare, script, region = str(language.language), language.script, language.territory
-    if not script and f"{bare}-{region}" in _CUSTOMARY:
-        return _CUSTOMARY[f"{bare}-{region}"]
+    customary = _CUSTOMARY.get(f"{bare}-{region}")
+    if customary and not script:
+        return customary
     qualifiers = []
     if bare == "zh":
         script = script or (script_of(language.to_tag()) if region else None)
@@ -119,8 +125,9 @@ def name(code: str) -> str:
     at_home = script_of(bare) and home and home.maximize().territory == region
     if region and not at_home:
         qualifiers.append(str(language.territory_name()).removesuffix(" SAR China"))
-    qualifiers = [qualifier for qualifier in (*qualifiers, *(language.variants or ())) if qualifier]
-    return f"{language.language_name()} ({', '.join(qualifiers)})" if qualifiers else str(language.language_name())
+    qualifiers += language.variants or ()
+    details = ", ".join(filter(None, qualifiers))
+    return f"{language.language_name()} ({details})" if details else str(language.language_name())
 
 
 @lru_cache(maxsize=1024)

@@ -130,37 +130,34 @@ def _characters_of(script: str) -> str:
     return "".join(rf"\p{{{part}}}" for part in _MIXED_SCRIPTS.get(script, (script,))) + long_vowel
 
 
+def _pattern_of(script: str, pattern: str) -> regex.Pattern[str] | None:
+    """``pattern``, which names the characters of ``script``, or ``None`` for a script that is not known."""
+    try:
+        return regex.compile(pattern, flags=regex.V1) if script else None
+    except regex.error:
+        return None
+
+
 @lru_cache(maxsize=256)
 def letters_of(script: str) -> regex.Pattern[str] | None:
     """A pattern of one letter of ``script`` (ISO 15924), or ``None`` for a script that is not known."""
-    try:
-        return regex.compile(rf"[[{_characters_of(script)}]&&\p{{L}}]", flags=regex.V1) if script else None
-    except regex.error:
-        return None
+    return _pattern_of(script, rf"[[{_characters_of(script)}]&&\p{{L}}]")
 
 
 @lru_cache(maxsize=256)
 def foreign_words_of(script: str) -> regex.Pattern[str] | None:
     """A pattern of a run of two or more letters that are neither of ``script`` nor Latin; ``None`` = not known."""
-    own = rf"[{_characters_of(script)}\p{{Latin}}\p{{Common}}\p{{Inherited}}]"
-    try:
-        return regex.compile(rf"[\p{{L}}--{own}]{{2,}}+", flags=regex.V1) if script else None
-    except regex.error:
-        return None
+    return _pattern_of(script, rf"[\p{{L}}--[{_characters_of(script)}\p{{Latin}}\p{{Common}}\p{{Inherited}}]]{{2,}}+")
 
 
 @lru_cache(maxsize=256)
 def foreign_letters_of(script: str) -> regex.Pattern[str] | None:
-    """A pattern of one letter that is neither of ``script`` nor Latin or Greek, and stands beside no other such letter.
+    """A pattern of one letter that is neither of ``script`` nor Latin or Greek, and is beside no other such letter.
 
     Greek letters are symbols in any language.
     """
-    own = rf"[{_characters_of(script)}\p{{Latin}}\p{{Greek}}\p{{Common}}\p{{Inherited}}]"
-    letter = rf"[\p{{L}}--{own}]"
-    try:
-        return regex.compile(rf"{letter}(?<!{letter}{{2}})(?!{letter})", flags=regex.V1) if script else None
-    except regex.error:
-        return None
+    letter = rf"[\p{{L}}--[{_characters_of(script)}\p{{Latin}}\p{{Greek}}\p{{Common}}\p{{Inherited}}]]"
+    return _pattern_of(script, rf"{letter}(?<!{letter}{{2}})(?!{letter})")
 
 
 _CYRILLIC_ALPHABETS = {
@@ -188,12 +185,13 @@ def other_han(lang: str, text: str) -> list[str]:
     encodings = {"Hant": ("big5hkscs", "gb2312"), "Hans": ("gb2312", "big5")}.get(script_of(lang))
     if not encodings:
         return []
-    own, other = encodings
-    return [
-        char
-        for char in sorted(alphabet(text))
-        if "一" <= char <= "鿿" and _is_in(other, char) and not _is_in(own, char)
-    ]
+    encoding, other_encoding = encodings
+    others = []
+    for char in sorted(alphabet(text)):
+        is_han = "一" <= char <= "鿿"
+        if is_han and _is_in(other_encoding, char) and not _is_in(encoding, char):
+            others.append(char)
+    return others
 
 
 @lru_cache(maxsize=20_000)
@@ -220,8 +218,13 @@ def mixed_words(text: str, source: str = "") -> list[str]:
     if not _CYRILLIC_OR_GREEK.search(characters) or not LATIN.search(characters):
         return []
     known = set(_LETTERS.findall(source))
-    words = (word for word in _LETTERS.findall(text) if word not in known and _LATIN_BESIDE_OTHER.search(word))
-    return [word for word in words if not _is_name_with_ending(word, known)]
+    mixed = []
+    for word in _LETTERS.findall(text):
+        if word in known or not _LATIN_BESIDE_OTHER.search(word):
+            continue
+        if not _is_name_with_ending(word, known):
+            mixed.append(word)
+    return mixed
 
 
 def _is_name_with_ending(word: str, names: set[str]) -> bool:
@@ -297,9 +300,7 @@ _ODD = regex.compile(
 )
 _DIRECTION = regex.compile(r"[\u200e\u200f]")
 # Letters of Persian, Hindi and many others are joined or kept apart; emoji are joined.
-_UNJOINED = "".join(
-    rf"\p{{{script}}}" for script in ("Latn", "Cyrl", "Grek", "Hani", "Hira", "Kana", "Hang", "Thai", "Laoo")
-)
+_UNJOINED = r"\p{Latn}\p{Cyrl}\p{Grek}\p{Hani}\p{Hira}\p{Kana}\p{Hang}\p{Thai}\p{Laoo}"
 _JOINED = rf"[[\p{{L}}\p{{M}}]--[{_UNJOINED}]]"
 # UTF-8 read as Latin-1 or Windows-1252: TÃ¼r, donâ€™t, ÐŸÑ€.
 _MISREAD = regex.compile(r"[ÂÃ][\u0080-\u00bf]|â€[\u0080-\u00bf\u0152-\u2122]|(?:[ÐÑ][\u0080-\u00bf\u0152-\u2122]){2}")

@@ -18,17 +18,22 @@ from rapidfuzz.distance import Levenshtein, Prefix
 
 from mtagent.records import Segment, Term
 from mtagent.text.scripts import SPACED_LETTER, UNSPACED, Mark, language_of, remembered
+from mtagent.text.word_lists import word_lists
 
 # -- forms of a word
 
-_SNOWBALL = {
-    "ar": "arabic", "bs": "serbian", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
-    "en": "english", "eo": "esperanto", "es": "spanish", "et": "estonian", "eu": "basque", "fa": "persian",
-    "fi": "finnish", "fr": "french", "hi": "hindi", "hr": "serbian", "hu": "hungarian", "hy": "armenian",
-    "id": "indonesian", "it": "italian", "lt": "lithuanian", "nb": "norwegian", "ne": "nepali", "nl": "dutch",
-    "nn": "norwegian", "no": "norwegian", "pl": "polish", "pt": "portuguese", "ro": "romanian", "ru": "russian",
-    "sr": "serbian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
-}  # fmt: skip
+_LISTS = word_lists("inflection")
+
+
+def _by_language(table: dict[str, str]) -> dict[str, str]:
+    """A table of which a line may be for several languages, by language."""
+    entries = {}
+    for languages, entry in table.items():
+        entries.update(dict.fromkeys(languages.split(), entry))
+    return entries
+
+
+_SNOWBALL: dict[str, str] = _LISTS["stemmers"]
 _SLAVIC = frozenset(["be", "bg", "bs", "cs", "hr", "hsb", "mk", "pl", "ru", "sk", "sl", "sr", "uk"])
 _GERMANIC = frozenset(["af", "da", "de", "fy", "is", "lb", "nb", "nl", "nn", "no", "sv"])
 _FUSED = _SLAVIC | frozenset([
@@ -38,58 +43,25 @@ _FUSED = _SLAVIC | frozenset([
 _COMPOUNDING = _GERMANIC | frozenset(["et", "fi", "hu"])
 _CHAINING = frozenset(["et", "fi", "hu", "ta", "tr"])
 _UNINFLECTED = frozenset(["km", "lo", "my", "th", "vi", "zh", "yue"])
-_IRREGULAR = {"children": "child", "feet": "foot", "men": "man", "mice": "mouse", "teeth": "tooth"}
-_PROCLITICS = {
-    "ar": ("ال", "و", "ف", "ب", "ك", "ل", "وال", "بال", "كال", "فال", "لل", "ولل", "وب", "ول", "فب"),
-    "he": ("ה", "ו", "ב", "כ", "ל", "מ", "ש", "וה", "שה", "מה", "כש", "וב", "ול", "ומ", "וש", "בה", "שב", "של"),
-}
+_IRREGULAR: dict[str, str] = _LISTS["irregular"]
+_PROCLITICS = {lang: proclitics.split() for lang, proclitics in _LISTS["proclitics"].items()}
 _WORD = regex.compile(rf"[[\w\p{{M}}]--[{UNSPACED}]]++", regex.V1)
 _LETTERS = regex.compile(r"[\p{L}\p{M}]++")
 _FINAL_FORMS = str.maketrans("ךםןףץ", "כמנפצ")
 _ACCENTS = regex.compile(r"[\u0300-\u036f]++")
 _VOWEL = "aeiouyаеєиіїоуюяыэьъйαεηιουω"
 _SLAVIC_ENDING = f"(?:[{_VOWEL}]{{1,2}}(?:ch|mi?|ми?|[hwхйьu]|v[ie]|[гh]о|[gh]o|mu|му)?|[oeоеі][vв]|mi|ми)?"
-_CHANGES = {
-    lang: regex.compile(change)
-    for lang, change in {
-        "ar": "ة?>(?:ات|ان|ين|ون|ا|ي|[كه]م?|ها|نا|ت[كهي]|تها|تنا|تهم|تين|تان)",
-        "bg": "[аяоеуий]?>(?:[аоуие]|ът|ят|[аяо]?т[аое]|[ие]те|ове(?:те)?)",
-        "da": ">(?:s|ts?|(?:en|et|er|erne|ne)s?)|[oa]>i",
-        "de": ">s|>e[ns]?|(?:o|um|us|a|on)>(?:en|i)",
-        "en": "fe?>ves|an>en",
-        "es": ">e?s|z>ces",
-        "fr": ">[sx]|i?l>ux",
-        "hi": "ा>(?:े|ों|ो)|ी>(?:ियाँ|ियां|ियों)|>(?:ें|ों|ओं|एँ)",
-        "it": "[oea]>h?[ei]|io>i",
-        "nb": ">(?:s|t|a|(?:en|er|ene|ne)s?)",
-        "pt": ">e?s|ao>[oa]es|m>ns|l>is",
-        "ro": ">(?:ul|ului|uri|urile|urilor)",
-        "sv": ">(?:ts?|ns?|nas?|s)",
-        "he": ">(?:ימ|ות|י|ו|ה|כ|נו|כמ|יו|יה|יהמ|ותי?.?)|ה>(?:ות.?.?|ת.?)",
-        "nl": "s>zen|f>ven",
-        **dict.fromkeys(_SLAVIC - {"bg"}, f"[{_VOWEL}]{{0,2}}>{_SLAVIC_ENDING}|ka?>c[ei]|[hg]a>d?ze|ка>ці|га>зі|ха>сі"),
-    }.items()
-}
+_SLAVIC_CHANGE = regex.compile(f"[{_VOWEL}]{{0,2}}>{_SLAVIC_ENDING}|ka?>c[ei]|[hg]a>d?ze|ка>ці|га>зі|ха>сі")
+_CHANGES = dict.fromkeys(_SLAVIC, _SLAVIC_CHANGE)
+_CHANGES |= {lang: regex.compile(change) for lang, change in _LISTS["changes"].items()}
 """What a word may lose and take on though Snowball gives it another stem; accents aside."""
 _NOT_KNOWN = regex.compile(f"(?:[{_VOWEL}].?|s)?>(?:[{_VOWEL}].{{0,2}}|s)|>.{{1,3}}")
 """The same where Snowball does not know the language."""
-_ENDINGS = {
-    **dict.fromkeys(["ca", "es", "fr", "gl", "it", "pt"], regex.compile("e?s?")),
-    "en": regex.compile("[bdfglmnprt]?e?[sd]?|y|ies|ied"),
-    **dict.fromkeys(["af", "de", "fy", "lb", "nl"], regex.compile("n?e?[mnrs]?|er[ns]|ens")),
-    **dict.fromkeys(
-        ["da", "is", "nb", "nn", "no", "sv"], regex.compile("[aeo]?[nrt]?[ns]?s?|e?r?nes?|[aeo]rnas?|nas?")
-    ),
-    **dict.fromkeys(_SLAVIC, regex.compile(_SLAVIC_ENDING)),
-}
+_ENDINGS = dict.fromkeys(_SLAVIC, regex.compile(_SLAVIC_ENDING))
+_ENDINGS |= {lang: regex.compile(ending) for lang, ending in _by_language(_LISTS["endings"]).items()}
 """What a word of the same stem may end with where it is to be the same word, and no verb or adjective made of it."""
-_ALTERNATIONS = {
-    **dict.fromkeys(["pl"], "ó>o ą>ę ł>l ń>n ć>t ś>s dz>g ź>z ż>g cz>k c>k rz>r"),
-    **dict.fromkeys(["cs", "sk"], "ů>o í>e c>k z>h ž>h č>k ř>r"),
-    **dict.fromkeys(["uk"], "і>о ц>к з>г ж>г с>х ь>"),
-    **dict.fromkeys(["ru", "be"], "ё>е ь>"),
-}
-"""Letters that change within the words of a language: the stems of forms are alike once they are replaced."""
+_ALTERNATIONS = _by_language(_LISTS["alternations"])
+"""Letters that change within the words of a language."""
 _FLEETING = regex.compile(r"(?:ie|[eoеоё])(?=[^aeiouyąęóůíýаеиіїоуыэюя]$)")
 _VOWELS_WITH_ACCENTS = f"{_VOWEL}ąęóěéíýáů"
 _INFLECTION = regex.compile(
@@ -434,11 +406,13 @@ def _verb_forms(term: str, lang: str) -> regex.Pattern[str] | None:
     return None
 
 
-_INFLECTED_ENDING = {
-    **dict.fromkeys(["de", "lb"], "e[nmrs]?|ern|ens|[nst]|te[nrs]?|st"),
-    **dict.fromkeys(["nl", "af", "fy"], "e[nr]?|[st]|ers?|jes?"),
-    **dict.fromkeys(["sv", "da", "nb", "nn", "no", "is"], "(?:e[nrt]?|[aont]|[ao]r|[ae]?rne|[ao]rna|ene|na)?s?"),
-}
+_INFLECTED_ENDING = _by_language(
+    {
+        "de lb": "e[nmrs]?|ern|ens|[nst]|te[nrs]?|st",
+        "nl af fy": "e[nr]?|[st]|ers?|jes?",
+        "sv da nb nn no is": "(?:e[nrt]?|[aont]|[ao]r|[ae]?rne|[ao]rna|ene|na)?s?",
+    }
+)
 _CONSONANT = "[^aeiouyäöüåæø]"
 _ENDINGS_OF_OTHERS = {
     lang: (regex.compile(ending), regex.compile(f"{_CONSONANT}(?:{ending})?"))
