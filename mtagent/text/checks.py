@@ -63,7 +63,7 @@ def form_faults(source: icu.Message, text: str, lang: str, before: icu.Message |
 
 @in_each_variant
 def placeholders(source: str, text: str) -> list[str]:
-    """The placeholders are those of the source, printf's in its order."""
+    """The text has the placeholders of the source, printf's in its order."""
     in_source, in_text = markup.placeholder_pair(source, text)
     if not in_source and not in_text:
         return []
@@ -71,7 +71,7 @@ def placeholders(source: str, text: str) -> list[str]:
 
 
 def literals(segment: Segment, text: str) -> list[str]:
-    """File names, options, colours and the like stay; a shortcut or comparison becomes no other one."""
+    """File names, options, colours and the like stay; a shortcut or comparison does not become another."""
     runs_left = scripts.runs_right_to_left(segment.target_lang)
     check = in_each_variant(partial(_literal_faults, runs_left=runs_left))
     return list(check(segment, text))
@@ -116,7 +116,7 @@ MarkInText = tuple[str, markup.Literal]
 
 
 def _is_turned(source: MarkInText, text: MarkInText, *, runs_left: bool) -> bool:
-    """Whether a comparison says the same with its sides changed (``5 < x``, ``x > 5``).
+    """Whether a comparison means the same with its sides changed (``5 < x``, ``x > 5``).
 
     Or whether it is an arrow between the items of a menu, which points left where the script runs from right to left.
     """
@@ -166,9 +166,9 @@ def hotkeys(segment: Segment, text: str) -> list[str]:
 
 @in_each_variant
 def tags(source: str, text: str) -> list[str]:
-    """The multiset of tags is that of the source, and none is crossed, stray or left open.
+    """The text has the tags of the source, and none is crossed, stray or left open.
 
-    Where a remark in the form of a tag (``<laugh/>``) is missing, its translation is no further fault.
+    If a remark in the form of a tag (``<laugh/>``) is missing, its translation is not counted as a second fault.
     """
     in_source, in_text = markup.tags(source), markup.tags(text)
     if not in_source and not in_text:
@@ -185,7 +185,7 @@ def tags(source: str, text: str) -> list[str]:
 
 @in_each_variant
 def urls(source: str, text: str) -> list[str]:
-    """The URLs are those of the source. A URL with spaces in it may be mended."""
+    """The text has the URLs of the source. A URL with spaces in it may be mended."""
     if not markup.urls(source) and not markup.urls(text):
         return []
     in_source, in_text = keys(markup.urls(source)), keys(markup.urls(text))
@@ -201,7 +201,7 @@ def urls(source: str, text: str) -> list[str]:
 
 
 def emails(segment: Segment, text: str) -> list[str]:
-    """The e-mail addresses are those of the source."""
+    """The text has the e-mail addresses of the source."""
     in_source, in_text = markup.emails(segment.source), markup.emails(text)
     if not in_source and not in_text:
         return []
@@ -209,7 +209,7 @@ def emails(segment: Segment, text: str) -> list[str]:
 
 
 def markdown(segment: Segment, text: str) -> list[str]:
-    """Headings, lists, links, code and emphasis are those of the source; how they are written is free."""
+    """The text has the headings, lists, links, code and emphasis of the source; their notation is free."""
     in_source, in_text = markup.markdown_marks(segment.source), markup.markdown_marks(text)
     if in_source == in_text:
         return []
@@ -442,7 +442,7 @@ CHECKS: dict[str, Check] = {
     "repetition": repetition,
     "max_length": max_length,
 }
-"""What the evaluator ``rules`` says in the words of the guards of the same names."""
+"""The checks that the evaluator ``rules`` shares with the guards of the same names."""
 
 # -- the end
 

@@ -18,7 +18,7 @@ from mtagent.text.scripts import is_spaced, without_stray_spaces, words
 from mtagent.text.spans import Location, TextRange, find_spans, normalise, normalised, occurrences, on_word_boundaries
 
 OnAmbiguous = Literal["skip", "spaced", "first", "all"]
-"""What becomes of a span that may mean several places."""
+"""What to do with a span that may mean several places."""
 _OPENING = "([{¿¡«“„\"'"
 _BINDING = _OPENING + "-/’@#"
 _RANK = {"critical": 0, "major": 1, "minor": 2, "neutral": 3}
@@ -30,9 +30,9 @@ def locate(
 ) -> tuple[Edit, ...]:
     """One edit or more for each error that suggests a change, with the outcome that :func:`apply` will give it.
 
-    ``on_ambiguous`` says what becomes of a span that may mean several places: ``skip`` reports it, ``spaced`` takes the
-    only one between spaces (the paper's rule), ``first`` and ``all`` do what they say; of several policies, the first
-    that finds a place decides. Errors without a suggestion, or that suggest what stands there already, give no edit.
+    ``on_ambiguous`` decides about a span that may mean several places: ``skip`` reports it, ``spaced`` takes the only
+    one between spaces (the paper's rule), ``first`` the first and ``all`` all of them. Of several policies, the first
+    that finds a place decides. Errors without a suggestion, or that suggest what is there already, give no edit.
     """
     policies: Sequence[OnAmbiguous] = (on_ambiguous,) if isinstance(on_ambiguous, str) else on_ambiguous
     insertions: list[Edit] = []
@@ -91,7 +91,7 @@ def _changes(edits: Iterable[Edit]) -> set[tuple[int, int, str, str]]:
 def between(before: str, after: str, lang: str = "") -> tuple[Edit, ...]:
     """The edits that turn ``before`` into ``after``: one per changed sentence, or for more where these belong together.
 
-    Where the paragraph breaks differ, it is one edit for all. ``lang`` says how sentences end. Zero-width spaces that
+    If the paragraph breaks differ, it is one edit for all. Sentences end as they do in ``lang``. Zero-width spaces that
     ``after`` would bring in are left out.
     """
     after = without_stray_spaces(after, before)
@@ -136,10 +136,10 @@ def _between_sentences(before: str, after: str, start: int, lang: str) -> Iterat
 
 
 def _paired(old: list[str], new: list[str]) -> list[tuple[str, str]]:
-    """The sentences of two texts in pairs: the n-th stands for the n-th.
+    """The sentences of two texts in pairs: the n-th with the n-th.
 
-    Where their number changed, that holds from each end to the last unchanged sentence before they are no longer alike;
-    what is between stands for what is between.
+    If their number changed, they are paired from each end, up to the last unchanged sentence before they are no longer
+    alike. All that is between makes one pair.
     """
     pairs = list(zip(old, new, strict=False))
     if len(old) == len(new):
@@ -193,7 +193,7 @@ def _end(edit: Edit) -> int:
 
 
 def _share_out(errors: Sequence[ErrorSpan], locations: list[Location]) -> list[Location]:
-    """Give the n places of a span to n errors that say exactly the same; then nothing is left to be ambiguous."""
+    """Give the n places of a span to n equal errors, which are then no longer ambiguous."""
     alike: dict[tuple[str, str | None, tuple[TextRange, ...]], list[int]] = {}
     for index, (error, location) in enumerate(zip(errors, locations, strict=True)):
         if not location.certain and len(location.places) > 1:
@@ -280,7 +280,7 @@ def _gaps(text: str, before: str, after: str) -> list[int]:
 
 
 def _space_between(left: str, right: str) -> str:
-    """The space that belongs between two characters that come to stand side by side."""
+    """The space that belongs between two characters that come together."""
     if not left.strip() or not right.strip() or left in _BINDING or not (right.isalnum() or right in _OPENING):
         return ""
     return " " if is_spaced(left) and is_spaced(right) else ""
@@ -291,9 +291,9 @@ def _unlocated(error: ErrorSpan, outcome: Literal["not-found", "ambiguous", "unc
 
 
 def _without_overlaps(edits: list[Edit]) -> tuple[Edit, ...]:
-    """Of edits that overlap the more severe stays, then the longer, then the first in the text; the others say so.
+    """Of edits that overlap the more severe stays, then the longer, then the first in the text.
 
-    Two insertions at one point overlap, neighbours do not.
+    The others become ``overlapping``. Two insertions at one point overlap, neighbours do not.
     """
 
     def strength(index: int) -> tuple[int, int, int, str]:

@@ -138,7 +138,7 @@ def is_name(run: Run) -> bool:
 
 
 def copied_runs(segment: Segment, text: str) -> list[tuple[int, Run]]:
-    """The runs of source words in ``text`` that are no names, with the number of their first word.
+    """The runs of source words in ``text``, except names, each with the index of its first word.
 
     All of a short source make a run, six words of a longer one, fourteen characters where words have no spaces. Between
     variants of a language nothing is copied.
@@ -214,7 +214,7 @@ def copied_share(segment: Segment, text: str) -> float:
 
 
 def is_within_language(segment: Segment) -> bool:
-    """Whether source and target are variants of one language, so that equal words are no copies."""
+    """Whether source and target are variants of one language, so that equal words are not copies."""
     return scripts.language_of(segment.source_lang) == scripts.language_of(segment.target_lang)
 
 
@@ -225,7 +225,7 @@ _SMALL_WORDS = words_by_language(_LEFT_OVER["small_words"])
 _SMALL_WORDS["no"] = _SMALL_WORDS["nb"]
 _FOREIGN_SPELLINGS = {lang: regex.compile(pattern) for lang, pattern in _LEFT_OVER["foreign_spellings"].items()}
 _LOANS = frozenset(pair for line in _LEFT_OVER["taken_over"]["en"].split("\n") for pair in pairwise(line.split()))
-"""Pairs of words that other languages took over from English. Some of the pairs are no loans, and do no harm."""
+"""Pairs of words that other languages took over from English, and some harmless other pairs."""
 _SMALL = regex.compile(r"\p{Ll}[\p{Ll}\p{M}]*+")
 _GAP = regex.compile(r"[ \u00a0]++")
 _OPENED = regex.compile(r"(?:\p{Ps}[ \u00a0]?|[\p{Pi}\"'`„*_<])\Z")
@@ -237,7 +237,7 @@ _ANY_LATIN_WORD = regex.compile(r"\p{Latin}[\p{Latin}\p{M}]*+")
 
 
 def left_over(segment: Segment, before: str, after: str) -> Iterator[str]:
-    """The runs of source words, two or more, that stand untranslated in ``after`` and did not in ``before``.
+    """The runs of two or more source words that ``after`` leaves untranslated and ``before`` did not.
 
     Only sources in Latin script are compared. Names, quotations, words in brackets, the segment's terms, phrases that
     many languages took over from English, and words that the target language may share are left out.
@@ -262,7 +262,7 @@ def left_over(segment: Segment, before: str, after: str) -> Iterator[str]:
 
 
 def _is_word(word: str, lang: str) -> bool:
-    """Whether ``word`` may be left over: it is no name. In German, nouns have capitals."""
+    """Whether ``word`` may be left over, because it isn't a name. In German, nouns have capitals."""
     return _SMALL.fullmatch(word) is not None or (lang == "de" and len(word) > 1 and word[1:].islower())
 
 
@@ -273,7 +273,7 @@ def _pairs(text: str, lang: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_pair(text: str, first: regex.Match[str], second: regex.Match[str], lang: str) -> bool:
-    """Whether two words follow each other, are no names, and are not both capitalised."""
+    """Whether two words follow each other, neither is a name, and they are not both capitalised."""
     if not _GAP.fullmatch(text, first.end(), second.start()):
         return False
     words = first.group(), second.group()

@@ -123,7 +123,7 @@ def _message(text: str, at: int, plural: str, depth: int) -> tuple[Message, int]
 
 
 def _argument(text: str, at: int, depth: int) -> tuple[Argument, int]:
-    """The argument whose opening brace stands before ``at``, and where it ends."""
+    """The argument whose opening brace is before ``at``, and where it ends."""
     named = _NAME.match(text, at)
     if not named:
         raise IcuError(f"no name of an argument at character {at + 1}")
@@ -201,7 +201,7 @@ def arguments(message: Message) -> Iterator[Argument]:
 # -- variants
 
 Choice = Mapping[str, str]
-"""The keyword that each argument chooses; ``other`` where it says nothing."""
+"""The keyword that each argument chooses; ``other`` for arguments that it lacks."""
 
 _FEW = frozenset({"zero", "one", "two", "=0", "=1", "=2"})
 """Keywords whose branch may spell the number out ("one file")."""
@@ -216,10 +216,10 @@ class Variant(NamedTuple):
 
 
 def variants(source: Message, text: Message, lang: str = "") -> Iterator[Variant]:
-    """What the two messages say for each choice that one of them knows.
+    """Both messages as they are shown for each choice that one of them has.
 
     The number sign is ``{name}``, like the argument itself. Where few are counted, the text may always have the number,
-    and need not have it where another word stands for it or, in a form that the source does not know, another form.
+    and need not have it where another word replaces it or, in a form that the source does not know, another form.
     """
     if is_one_only_1(lang):
         source, text = _with_one_for_1(source), _with_one_for_1(text)
@@ -244,7 +244,7 @@ def variants(source: Message, text: Message, lang: str = "") -> Iterator[Variant
 
 
 def side_by_side(*messages: Message) -> Iterator[tuple[str, ...]]:
-    """What the messages say for the same choices, as few of them as show every branch."""
+    """All messages as they are shown for the same choices, as few of them as show every branch."""
     numbers = _counted(*messages)
     for choice in _shown_choices(*messages, few=True):
         yield tuple(_shown(message, choice, numbers) for message in messages)

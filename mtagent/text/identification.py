@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
 # With these, none of 4,471 sentences of 19 languages was taken for another language.
-_FEWEST_LETTERS, _LEAST_TEXT = 10, 15  # the latter in Latin letters: a Chinese one says as much as three
+_FEWEST_LETTERS, _LEAST_TEXT = 10, 15  # the latter in Latin letters: a Chinese one counts as three
 _LIKELY, _TIMES_LIKELIER = 0.7, 10
 _CERTAIN = 0.99
 _SHORTEST_ROW = 6  # words; fewer may be a name and what is beside it
@@ -60,7 +60,7 @@ def identified(text: str) -> dict[str, float]:
 
 
 def forget() -> None:
-    """Look for the identifier again, and forget what it said."""
+    """Look for the identifier again, and forget its answers."""
     _identifier.cache_clear()
     _probabilities.cache_clear()
 

@@ -84,7 +84,7 @@ _ANOTHER_REGION = 9  # in langcodes' distances
 
 
 def closest(lang: str, offered: Sequence[str]) -> str | None:
-    """The one of ``offered`` codes that stands for ``lang``: itself, or the same language and script elsewhere."""
+    """The one of ``offered`` codes that fits ``lang``: itself, or the same language and script elsewhere."""
     from langcodes import tag_distance
 
     def kind(code: str) -> tuple[str, str]:
@@ -101,7 +101,7 @@ def closest(lang: str, offered: Sequence[str]) -> str | None:
 
 @lru_cache(maxsize=1024)
 def name(code: str) -> str:
-    """The English name for prompts, with script or region only where they say more than the language itself.
+    """The English name for prompts, with script or region only where they add something to the language.
 
     ``cs-CZ`` → ``Czech``, ``pt-BR`` → ``Brazilian Portuguese``, ``ar-EG`` → ``Egyptian Arabic``, ``zh-TW`` → ``Chinese
     (Traditional)``, ``sr-Latn`` → ``Serbian (Latin script)``. A bare ``zh`` or ``sr`` names no script, because the code
@@ -182,7 +182,7 @@ def _look_up(kind: str, written: str) -> str | None:
 
 
 def _suggestion(written: str) -> str:
-    """The language that was probably meant: that of a country code such as ``jp``, or the closest name."""
+    """The language that was probably meant: for a country code such as ``jp`` its language, or the closest name."""
     from langcodes.data_dicts import LIKELY_SUBTAGS
 
     if likely := LIKELY_SUBTAGS.get(f"und-{written.upper()}"):

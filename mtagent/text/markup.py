@@ -29,7 +29,7 @@ _PLAIN = regex.compile(
     """,
     flags=regex.VERBOSE,
 )
-# These stand for a character that languages and editors choose differently; to lose one breaks no program.
+# Languages and editors choose these characters differently; to lose one breaks no program.
 _TYPOGRAPHIC = regex.compile(
     r"&(?:nbsp|quot|apos|[lr][ds]quo|[bs]dquo|[lr]aquo|[nm]dash|hellip|thinsp|\#39|\#34|\#160);"
 )
@@ -419,7 +419,7 @@ _BLOCK = regex.compile(
     flags=regex.VERBOSE | regex.MULTILINE,
 )
 _BLOCK_START = regex.compile(r"\s*+[\#>|~`+*\d-]")
-# What stands at the start of a line like the sign of a list item, in any style: — Yes, ※注意, 1、, 2)Tap, (3), ④.
+# What looks like the sign of a list item at the start of a line, in any style: — Yes, ※注意, 1、, 2)Tap, (3), ④.
 _ITEM = regex.compile(
     r"""
     ^[ \t\u3000]*+ (?: (?P<bullet>(?:[-‐‒–—―−*+•‣⁃◦·・●○■□▪▫◆◇►※])(?!\d))
@@ -469,7 +469,7 @@ def markdown_marks(text: str) -> Counter[str]:
         marks.update(span.key for span in code_spans(text))
     if not characters.isdisjoint("*_"):
         sizes = Counter(len(match.group()) for match in _EMPHASIS.finditer(text))
-        for size, count in sizes.items():  # in pairs: an odd mark (a footnote's star) is none
+        for size, count in sizes.items():  # in pairs: an odd mark (a footnote's star) is not emphasis
             marks[_EMPHASES[size]] += count // 2
     return +marks
 
@@ -485,7 +485,7 @@ def _plain_number(text: str) -> str:
 
 
 def likely_marks(text: str, other: str, *, is_source: bool, said: Collection[str] = ()) -> Counter[str]:
-    """What stands for Markdown in ``text`` where ``other``, its source or translation, has the Markdown itself.
+    """What may replace Markdown in ``text`` where ``other``, its source or translation, has the Markdown itself.
 
     List numbers in any style, quotation marks for italics, code between quotes that begin with a backtick; in a source
     also dashes and other signs before a line ("— Yes"), and any number that begins a line of the translation (1. Mai),
@@ -518,7 +518,7 @@ _GERSHAYIM = regex.compile(r"""(?<=[א-ת])["״](?=[א-ת](?![א-ת]))""")
 
 @remembered
 def unpaired_brackets(text: str) -> tuple[Mark, ...]:
-    """Brackets without a partner, in order; the key of a full-width bracket is that of the plain one."""
+    """Brackets without a partner, in order; a full-width bracket has the key of the plain one."""
     if not _BRACKET.search(text):
         return ()
     opened: dict[str, list[int]] = {}

@@ -73,7 +73,7 @@ _ALSO_IN_ANOTHER_SCRIPT = frozenset([
 
 
 def known_language(lang: str) -> Language | None:
-    """What langcodes makes of ``lang``; ``None`` where it is no code."""
+    """``lang`` as langcodes reads it; ``None`` if it isn't a code."""
     # Imported where it is used: its tables take longer to load than the rest of the package.
     from langcodes import Language
     from langcodes.tag_parser import LanguageTagError
@@ -260,7 +260,7 @@ def words(text: str) -> tuple[str, ...]:
 
 
 _VISIBLE = regex.compile(r"\S++")
-# How many Latin letters say as much as one character of the script.
+# How many Latin letters one character of the script is worth.
 _LETTERS_PER_CHARACTER = (
     (regex.compile(r"\p{Han}"), 3.2),
     (regex.compile(r"[\p{Hiragana}\p{Katakana}]"), 1.8),
@@ -271,7 +271,7 @@ _LETTERS_PER_CHARACTER = (
 
 @remembered
 def letters(text: str) -> float:
-    """The amount of ``text`` in Latin letters: a Chinese character says as much as about three. At least 1."""
+    """The amount of ``text`` in Latin letters: a Chinese character counts as about three. At least 1."""
     size = float(sum(map(len, _VISIBLE.findall(text))))
     if not text.isascii():
         size += sum((weight - 1) * len(script.findall(text)) for script, weight in _LETTERS_PER_CHARACTER)
@@ -288,7 +288,7 @@ def unaccented(text: str) -> str:
 
 
 def is_spaced(char: str) -> bool:
-    """Whether a space may stand beside ``char``: not beside letters and marks of scripts without spaces."""
+    """Whether a space may be beside ``char``: not beside letters and marks of scripts without spaces."""
     return not _NO_SPACE_BESIDE.match(char)
 
 

@@ -1,8 +1,8 @@
-"""Where a span stands in a text: the one place it must mean, or a reason why that cannot be told.
+"""Where a span is in a text: the one place it must mean, or a reason why that is not known.
 
 Rules, in this order, first on the text itself and then on a normalised view of it: given offsets that match; the span
 with its context; the only occurrence; the only occurrence on word boundaries. An occurrence inside a word never counts
-without context, but for the only one before a Korean particle, or after an Arabic or Hebrew clitic. Nothing is guessed.
+without context, except the only one before a Korean particle, or after an Arabic or Hebrew clitic. Nothing is guessed.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def find_spans(text: str, errors: Iterable[ErrorSpan]) -> list[Location]:
     view = normalised(text)
     normalised_errors = [_normalised_error(errors[index]) for index in unsure]
     for index, alike in zip(unsure, view.find(normalised_errors), strict=True):
-        # A span that stands only inside words as it is written may be one word in another case; but not one or two
+        # A span that occurs only inside words as it is written may be one word in another case; but not one or two
         # letters: "t" in "ist" does not mean the T of "T-Shirt".
         exact = locations[index].places
         inside_words = not any(on_word_boundaries(text, place) for place in exact)

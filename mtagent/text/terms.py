@@ -1,4 +1,4 @@
-"""Where the terms of a glossary stand in a text, as they are written and inflected, and what is wrong with them.
+"""Where a text has the terms of a glossary, as they are written or inflected, and what is wrong with them.
 
 Two words are forms of one if Snowball gives them the same stem, the term loses no more than its last two letters, and
 what the word takes on is an ending of nouns. In a translation more is accepted: a verb, what both may be made of.
@@ -327,7 +327,7 @@ def stands_at(
 
 
 def _same_case(term: str, word: str) -> bool:
-    """Whether ``word`` has the capitals of ``term`` as far as both go; what it adds is no capital."""
+    """Whether ``word`` has the capitals of ``term`` as far as both go, and adds none."""
     if any(letter.isupper() for letter in word[len(term) :]):
         return False
     return all(letter.isupper() == other.isupper() for letter, other in zip(term, word, strict=False))
@@ -364,7 +364,7 @@ def occurrences(
 ) -> list[Mark]:
     """Where ``term`` occurs in ``text``: as a word, or anywhere in scripts without spaces.
 
-    With ``lang`` its words may be inflected (``loose``: as :func:`same_word` has it), but nothing may stand between
+    With ``lang`` its words may be inflected (``loose``: as :func:`same_word` has it), but nothing may come between
     them. ``suffixes``: the word may go on (Googles, iPhone-ում).
     """
     term = term.strip()
@@ -486,7 +486,7 @@ def has_target(target: str, text: str, lang: str, *, case_sensitive: bool = Fals
 class TermFault(NamedTuple):
     """A term that a translation does not have as the glossary wants it.
 
-    ``forbidden``: its forbidden word stands at ``mark``. ``untranslatable``: it must be kept, and is not. ``missing``:
+    ``forbidden``: its forbidden word is at ``mark``. ``untranslatable``: it must be kept, and is not. ``missing``:
     none of ``targets`` is there.
     """
 

@@ -1,4 +1,4 @@
-"""Units of measurement and currencies that stand beside a number."""
+"""Units of measurement and currencies beside a number."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mtagent.text.scripts import UNSPACED, UNSPACED_OR_HANGUL, language_of, reme
 from mtagent.text.word_lists import word_lists
 
 _LISTS = word_lists("units")
-"""``data/units.toml`` says how its tables are written."""
+"""``data/units.toml`` explains how its tables are written."""
 _LENGTHS = frozenset(["km", "m", "dm", "cm", "mm", "µm", "nm", "mi", "ft", "in", "yd"])
 
 
@@ -39,7 +39,7 @@ _PHRASES: list[str] = []
 _PHRASE_UNITS: dict[str, str] = {}
 """The units of the phrases, by phrase without its spaces."""
 _POWER_FORMS: dict[str, str] = {}
-"""Which power each word for one stands for."""
+"""The power that each word for one means."""
 _POWER_PATTERNS: list[str] = []
 _LONGEST_STEM = 14
 
@@ -136,7 +136,7 @@ _BEFORE = regex.compile(
 
 @remembered
 def quantities(text: str, lang: str = "", named: frozenset[str] = frozenset()) -> tuple[Quantity, ...]:
-    """Units and currencies that stand beside a number, by their canonical symbol: 5 km, 5 kilometres, 5 км.
+    """Units and currencies beside a number, by their canonical symbol: 5 km, 5 kilometres, 5 км.
 
     What is ambiguous is the one of the units ``named``, or the likeliest. What a unit is divided by is one of its own:
     mg and /dl.
@@ -269,7 +269,7 @@ def _may_name_units(text: str, lang: str) -> bool:
 
 
 def _is_stray_letter(match: regex.Match[str]) -> bool:
-    """Whether a single letter is no unit, as no number stands before it: A lamp, I'm."""
+    """Whether a single letter isn't a unit, because no number is before it: A lamp, I'm."""
     form, start = match["unit"], match.start()
     if len(form) > 1 or not form.isalpha() or _IS_UNSPACED.match(form):
         return False
