@@ -201,6 +201,8 @@ _LITERAL = regex.compile(
     """,
     flags=regex.VERBOSE,
 )
+# What every literal but a shortcut has: most texts have none of it, and are not searched for the rest.
+_PART_OF_LITERAL = regex.compile(r"[/\\#@%<>=≤≥≠＜＞]|\.[A-Za-z0-9]|--[a-z]|[:!][A-Za-z_]")
 _COMPARISONS = {"≤": "<=", "≥": ">=", "≠": "!=", "＜": "<", "＞": ">"}
 _MODIFIERS = {
     **dict.fromkeys(["ctrl", "control", "ctl", "strg", "ctr", "⌃", "контрол"], "Ctrl"),
@@ -232,14 +234,13 @@ def literals(text: str) -> tuple[Literal, ...]:
     """Paths and names of files, options (``--all``), colours (``#ff0000``) and six digits that may be one, names with a
     sign (``:name``, ``@name``), comparisons and shortcuts, the latter with the usual names of their keys (Strg+S is
     Ctrl+S)."""
-    characters = alphabet(text)
     literals: list[Literal] = []
-    if not characters.isdisjoint("./\\-#:@%!<>=≤≥≠＜＞"):
+    if _PART_OF_LITERAL.search(text):
         for match in _LITERAL.finditer(prose(text)):
             key, kind = match.group(), match.lastgroup or ""
             key = key.casefold() if kind == "colour" else _COMPARISONS.get(key, key)
             literals.append(Literal(kind, key, *match.span()))
-    if not characters.isdisjoint("+＋-"):
+    if not alphabet(text).isdisjoint("+＋-"):
         for match in _SHORTCUT.finditer(text):
             *names, last = _KEYS.findall(match.group())
             modifiers = sorted(_MODIFIERS.get(name.casefold(), name) for name in names)
