@@ -21,12 +21,12 @@ def plain(text: str) -> str:
 
 def element(tag: str, content: str = "", /, **attributes: str | float | None) -> str:
     """``<tag …>content</tag>``; ``content`` is markup. ``text_anchor`` becomes ``text-anchor``."""
-    fields = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{plain(value) if isinstance(value, str) else f"{value:.6g}"}"'
-        for name, value in attributes.items()
-        if value is not None
-    )
-    return f"<{tag}{fields}>{content}</{tag}>" if content else f"<{tag}{fields}/>"
+    opening = tag
+    for name, value in attributes.items():
+        if value is not None:
+            written = plain(value) if isinstance(value, str) else f"{value:.6g}"
+            opening += f' {name.rstrip("_").replace("_", "-")}="{written}"'
+    return f"<{opening}>{content}</{tag}>" if content else f"<{opening}/>"
 
 
 def visible(text: str, *, one_line: bool = False) -> str:

@@ -44,8 +44,10 @@ def parse_pair(pair: str) -> tuple[str, str]:
     """
     halves: list[tuple[str, str]] = []
     for separator in _SEPARATORS:
-        if not halves:
-            halves = [(pair[: mark.start()].strip(), pair[mark.end() :].strip()) for mark in separator.finditer(pair)]
+        for mark in separator.finditer(pair):
+            halves.append((pair[: mark.start()].strip(), pair[mark.end() :].strip()))
+        if halves:
+            break
     readings: dict[tuple[str, str], tuple[str, str]] = {}
     for left, right in halves:
         source, target = _code(left), _code(right)
@@ -152,7 +154,9 @@ def _code_of_name(written: str) -> str | None:
         return None
     language = known_language(tag)
     assert language is not None
-    for qualifier in qualifiers.split(",") if qualifiers and not whole else ():
+    if whole or not qualifiers:
+        return str(language.to_tag())
+    for qualifier in qualifiers.split(","):
         plain = qualifier.strip().removesuffix(" script")
         script = _look_up("script", plain) or _look_up("script", f"{plain} Han")
         if script:

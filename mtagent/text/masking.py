@@ -110,13 +110,14 @@ def masked_data(value: Any, key: str = "", depth: int = 0) -> Any:
     if isinstance(value, str):
         return _masked_name(value, key) if len(value) <= _NAME_LENGTH else masked(value[:_LONGEST], key)
     if isinstance(value, Mapping):
-        return {
-            masked_data(name, key): MASK
-            if isinstance(item, str) and _KEY_NAME.fullmatch(str(name))
-            else masked_data(item, key, depth + 1)
-            for name, item in value.items()
-        }
-    return [masked_data(item, key, depth + 1) for item in value] if isinstance(value, list) else value
+        fields = {}
+        for name, item in value.items():
+            is_key = isinstance(item, str) and _KEY_NAME.fullmatch(str(name))
+            fields[masked_data(name, key)] = MASK if is_key else masked_data(item, key, depth + 1)
+        return fields
+    if isinstance(value, list):
+        return [masked_data(item, key, depth + 1) for item in value]
+    return value
 
 
 def masked_reply(payload: Any, key: str = "") -> object:
@@ -197,8 +198,10 @@ def key_in(setting: str) -> str:
         for name, value in parse_qsl(parts.query):
             if _SECRET_FIELD.search(name) and value != "{key}":
                 return f"a key in its query ({masked(name)}=)"
-    shapes = (match[0] for match in _SHAPES.finditer(setting))
-    return "what looks like a key" if any("$" not in shape and "{" not in shape for shape in shapes) else ""
+    for match in _SHAPES.finditer(setting):
+        if "$" not in match[0] and "{" not in match[0]:
+            return "what looks like a key"
+    return ""
 
 
 @dataclass(frozen=True)

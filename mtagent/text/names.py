@@ -58,7 +58,11 @@ class KeptNames:
     def kept_in(self, source: str, lang: str = "") -> list[str]:
         """Those that ``source`` has again, in its order."""
         words = list(capitalised(source, lang))
-        inside = self._inside | {word for word, begins in words if not begins}
-        kept = (word for word in dict.fromkeys(word for word, _ in words) if self._kept.get(word) and word in inside)
-        here = small(source)
-        return [word for word in kept if word.casefold() not in here and word.casefold() not in self._small]
+        inside = self._inside.union(word for word, begins in words if not begins)
+        small_words = self._small | small(source)
+        kept = []
+        for word in dict.fromkeys(word for word, _ in words):
+            is_name = word in inside and word.casefold() not in small_words
+            if is_name and self._kept.get(word):
+                kept.append(word)
+        return kept

@@ -505,13 +505,13 @@ _SMALL_NUMERAL = regex.compile(r"[IVX]{2,7}")
 
 
 def _roman_value(numeral: str) -> str:
-    digits = [_ROMAN_DIGITS[letter] for letter in numeral]
-    value = 0
-    for digit, following in zip(digits, [*digits[1:], 0], strict=True):
-        if digit < following:
-            value -= digit
-        else:
-            value += digit
+    value = before = 0
+    for letter in numeral:
+        digit = _ROMAN_DIGITS[letter]
+        value += digit
+        if before < digit:  # IV
+            value -= 2 * before
+        before = digit
     return str(value)
 
 

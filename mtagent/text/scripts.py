@@ -259,7 +259,6 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(word_pattern(text).findall(text))
 
 
-_VISIBLE = regex.compile(r"\S++")
 # How many Latin letters one character of the script is worth.
 _LETTERS_PER_CHARACTER = (
     (regex.compile(r"\p{Han}"), 3.2),
@@ -272,7 +271,7 @@ _LETTERS_PER_CHARACTER = (
 @remembered
 def letters(text: str) -> float:
     """The amount of ``text`` in Latin letters: a Chinese character counts as about three. At least 1."""
-    size = float(sum(map(len, _VISIBLE.findall(text))))
+    size = float(sum(map(len, text.split())))
     if not text.isascii():
         size += sum((weight - 1) * len(script.findall(text)) for script, weight in _LETTERS_PER_CHARACTER)
     return max(size, 1.0)
