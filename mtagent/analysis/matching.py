@@ -100,6 +100,34 @@ class Match(NamedTuple):
         for key in dict.fromkeys([*self.human.segments, *self.evaluator.segments]):
             yield key, self.evaluator.segments.get(key, NO_SCORE), self.human.segments.get(key, NO_SCORE)
 
+    @property
+    def marked(self) -> bool:
+        """Whether both sides marked errors, in texts that a file holds."""
+        if not (self.evaluator.marks and self.human.marks):
+            return False
+        for _, rating, human_rating in self.translations():
+            if rating.translation is not None or human_rating.translation is not None:
+                return True
+        return False
+
+    @property
+    def same_scores(self) -> bool:
+        """Whether all scores of the evaluator equal people's."""
+        return bool(self.rows) and all(row.evaluator == row.human for row in self.rows)
+
+    @property
+    def same_spans(self) -> bool:
+        """Whether all error spans of the evaluator equal people's, and there are some."""
+        has_spans = False
+        for key, rating in self.evaluator.segments.items():
+            human_rating = self.human.segments.get(key)
+            if human_rating is None or not rating.errors:
+                continue
+            if rating.errors != human_rating.errors:
+                return False
+            has_spans = True
+        return has_spans
+
 
 def _systems_with_given_score(side: Side) -> set[str]:
     return {name for name, given in side.systems.items() if given.score is not None}

@@ -14,20 +14,19 @@ from importlib.resources import files
 from typing import IO, Any, NamedTuple
 
 from mtagent.analysis.compare import NOISE, Cell, ComparedTexts, Moved, RunComparison, gains_of
-from mtagent.analysis.compare_tables import review_table
+from mtagent.analysis.compare_tables import review_tables
 from mtagent.analysis.staged_run import Cost, Outcomes
 from mtagent.chain.fates import OUTCOMES
 from mtagent.errors import ConfigError, MissingExtra, OutputError
 from mtagent.formats.ratings import REVIEWED
 from mtagent.metrics.significance import FEW, SIGNIFICANT
 from mtagent.records import Chain, Usage
-from mtagent.report.figures import Figures, FiguresCount, Flow
+from mtagent.report.figures import FiguresCount, Flow
 from mtagent.report.packing import packed, script_json
 from mtagent.report.tables import gallery, stage_name
 from mtagent.store.runs import RunSummary
 from mtagent.text import languages
 from mtagent.text.amounts import counted, dollars
-from mtagent.text.table import Table
 from mtagent.version import __version__
 
 MOST_CHARACTERS = 300_000_000
@@ -343,7 +342,11 @@ def pieces(
                     file.write(f"{',' if shown else ''}{segment}")
                     shown += 1
         figures = count.figures(comparison)
+        summary_lines = lines(comparison) if comparison else []
         remarks = _remarks(summary, comparison, figures.flow.segments, shown, several=len(pairs) > 1)
+        tables = gallery(figures, figures.whole_way(summary.name, comparison))
+        if comparison is not None:
+            tables += review_tables(comparison)
         script = _asset("elements.js") + _asset("page.js")
         whole = environment.get_template("page.html.jinja").render(
             summary=summary,
@@ -352,9 +355,9 @@ def pieces(
             facts=[(name, value) for name, value in facts(summary, list(pairs)) if value],
             settings=json.dumps(summary.settings, ensure_ascii=False, indent=2),
             heads=heads(comparison) if comparison else (),
-            lines=lines(comparison) if comparison else (),
+            lines=summary_lines,
             signatures=[*(comparison.signatures if comparison else ()), *signatures],
-            tables=_tables(summary.name, figures, comparison),
+            tables=tables,
             segments=figures.flow.segments,
             data_goes_here=_DATA_GOES_HERE,
             script=script,
@@ -365,7 +368,7 @@ def pieces(
         )
         before, after = _NOT_IN_HTML.sub("\ufffd", whole).split(_DATA_GOES_HERE)
         yield before
-        yield from _data(summary, file, comparison, run_way)
+        yield from _data(summary, file, comparison, run_way, [name for name, _ in summary_lines])
         yield after
 
 
@@ -377,14 +380,6 @@ def _segment_scores(comparison: RunComparison | None, place: int) -> list[list[f
     for metric in range(len(comparison.metrics)):
         scores.append([row.cells[metric].score.segments[place] for row in comparison.rows])
     return scores
-
-
-def _tables(run: str, figures: Figures, comparison: RunComparison | None) -> list[Table]:
-    tables = gallery(figures, figures.whole_way(run, comparison))
-    if comparison is not None:
-        for reviewed_run, run_review in (comparison.reviews or {}).items():
-            tables.append(review_table(reviewed_run, run_review))
-    return tables
 
 
 @contextmanager
@@ -424,7 +419,11 @@ def _remarks(
 
 
 def _data(
-    summary: RunSummary, segments: IO[str], comparison: RunComparison | None, run_way: Way | None
+    summary: RunSummary,
+    segments: IO[str],
+    comparison: RunComparison | None,
+    run_way: Way | None,
+    row_names: Sequence[str],
 ) -> Iterator[str]:
     """The data of the page's script, as JSON in pieces."""
     rows = comparison.rows if comparison else ()
@@ -434,7 +433,7 @@ def _data(
             metrics.append({"name": cell.score.metric, "higher": cell.score.higher_is_better})
     head = {
         "run": summary.name,
-        "rows": [row_name(row) for row in rows],
+        "rows": row_names,
         "metrics": metrics,
         "first": rows.index(run_way.first) if run_way else 0,
         "last": rows.index(run_way.last) if run_way else 0,
