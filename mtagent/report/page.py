@@ -335,8 +335,11 @@ def pieces(
                 signatures |= dict.fromkeys(rating.signed for rating in step.ratings)
             # Once a segment does not fit, no later one is shown, even if it is shorter.
             if shown == place:
-                gain = run_way.gains[place] if run_way and run_way.gains else None
-                segment = script_json(packed(chain, _segment_scores(comparison, place), gain))
+                gain = flags = None
+                if run_way is not None:
+                    gain = run_way.gains[place] if run_way.gains else None
+                    flags = run_way.last.flags[place] if run_way.last.flags else None
+                segment = script_json(packed(chain, _segment_scores(comparison, place), gain, flags))
                 characters += len(segment) + 1
                 if characters <= most:
                     file.write(f"{',' if shown else ''}{segment}")
