@@ -294,14 +294,15 @@ def _staged(
         steps = [step for step in chain.steps if step.stage == stage]
         if not steps:
             continue
-        edits = Counter[str](edit.outcome for step in steps for edit in step.edits)
-        calls = [_shared_usage(call.model, call.usage, shared) for step in steps for call in step.calls]
-        results[stage] = StageResult(
-            outcome=stage_outcome(steps, before),
-            edits=_counts(*edits.items()),
-            calls=tuple(calls),
-            seconds=sum(step.seconds for step in steps),
-        )
+        edits = Counter[str]()
+        calls: list[CallUsage] = []
+        seconds = 0.0
+        for step in steps:
+            edits.update(edit.outcome for edit in step.edits)
+            calls += [_shared_usage(call.model, call.usage, shared) for call in step.calls]
+            seconds += step.seconds
+        outcome = stage_outcome(steps, before)
+        results[stage] = StageResult(outcome, _counts(*edits.items()), tuple(calls), seconds)
         all_edits += edits
         all_calls += calls
         before = steps[-1].text

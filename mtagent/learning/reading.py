@@ -10,7 +10,6 @@ from pathlib import Path
 
 from mtagent.analysis.matching import Inputs as ScoreInputs
 from mtagent.analysis.matching import Match, match, read_sides
-from mtagent.analysis.meta_eval import same_scores
 from mtagent.analysis.mtme_folder import is_metric
 from mtagent.analysis.scores import (
     ScoreFile,
@@ -282,7 +281,7 @@ def _remarks(matched: Match) -> Iterator[str]:
         yield f"{judge.signatures['']}: not signed, and taken for a rating of the evaluator that signed others"
     of_judge = {comparable(signature) for signature in judge.signatures if signature}
     of_people = {comparable(signature) for signature in matched.human.signatures if signature}
-    if of_judge & of_people or same_scores(matched):
+    if of_judge & of_people or matched.same_scores:
         yield f"{judge.name}: the human scores are its own: a judge compared with itself looks better than it is"
 
 
