@@ -50,7 +50,7 @@ from mtagent.analysis.matching import LEAVE_OUT, Match
 from mtagent.analysis.permutation import PERMUTATIONS, Contest, Test, Unit, contest
 from mtagent.analysis.scores import SegmentInfo, Side, joined_about
 from mtagent.errors import ConfigError, InputError
-from mtagent.formats.json_text import dumped
+from mtagent.formats.files import dumped
 from mtagent.metrics.significance import SEED
 from mtagent.records import comparable
 from mtagent.text.mqm import SEVERITIES
