@@ -90,7 +90,7 @@ class Signed(Protocol):
         ...
 
 
-# isinstance() with a protocol takes long, and the next two functions are called for each text.
+# isinstance() with a protocol takes long, and these functions are called for each text.
 
 
 def rates_together(evaluator: object) -> TypeGuard[RatesTogether]:
@@ -98,15 +98,23 @@ def rates_together(evaluator: object) -> TypeGuard[RatesTogether]:
     return hasattr(evaluator, "rate_all")
 
 
+def stated_calls(evaluator: object) -> tuple[int, int] | None:
+    """The fewest and the most calls of a rating, as ``evaluator`` states them; ``None`` if it does not."""
+    match getattr(evaluator, "calls", None):
+        case (int(fewest), int(most)):
+            return fewest, most
+    return None
+
+
 def counts_calls(evaluator: object) -> bool:
     """Whether ``evaluator`` is known to ask a model, and so to show a segment's notes to it."""
-    _, most_calls = getattr(evaluator, "calls", (0, 0))
-    return bool(most_calls > 0)
+    calls = stated_calls(evaluator)
+    return calls is not None and calls[1] > 0
 
 
 def asks_no_model(evaluator: object) -> bool:
     """Whether ``evaluator`` is known to ask no model, as the rules."""
-    return getattr(evaluator, "calls", None) == (0, 0)
+    return stated_calls(evaluator) == (0, 0)
 
 
 def suggests_edits(evaluator: Evaluator) -> bool:

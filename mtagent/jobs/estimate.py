@@ -480,12 +480,9 @@ class Estimator:
         return total
 
     async def _rating(self, settings: ModelSettings, evaluator: Evaluator, segment: Segment, text: Text) -> Range:
-        calls: tuple[int, int] | None = None  # another package's evaluator may not know
-        match getattr(evaluator, "calls", None):
-            case (0, 0):
-                return Range()
-            case (int(fewest), int(most)):
-                calls = fewest, most
+        calls = stated_calls(evaluator)  # another package's evaluator may not know
+        if calls == (0, 0):
+            return Range()
         parts = len(reviewed_paragraphs(evaluator, segment, text.text))
         if parts and calls:
             calls = calls[0] * parts, calls[1] * parts
