@@ -22,7 +22,7 @@ from mtagent.chain.proofread import Proofreader
 from mtagent.config import DEFAULT_MODEL, Config, ModelSettings
 from mtagent.errors import FATAL, ConfigError, MissingExtra, ModelError, MtagentError
 from mtagent.evaluators.pairwise import Pairwise
-from mtagent.evaluators.protocol import Evaluator, suggests_edits
+from mtagent.evaluators.protocol import Evaluator, stated_calls, suggests_edits
 from mtagent.evaluators.rating import rating_by, reviewed_paragraphs
 from mtagent.evaluators.registry import PAIRWISE
 from mtagent.formats.ratings import Candidates
