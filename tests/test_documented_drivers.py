@@ -18,6 +18,7 @@ from tests.commands import ROOT, environment
 SMALL: dict[str, list[str]] = {
     "bench": ["--cpu --rounds 1 --segments 4 --figures {folder}/figures.json --save"],
     "bench.chain": ["--rounds 1 --segments 4"],
+    "bench.density": [""],
     "bench.embedded": ["--clients 4 --requests 60 --latency 0.05"],
     "bench.faults": ["none --segments 3"],
     "bench.meta_eval": [""],
