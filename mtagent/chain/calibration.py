@@ -1,4 +1,8 @@
-"""What a calibration changes in the chain: the gain that the gate expects, and the score of error-free texts."""
+"""What a calibration changes in the chain: the gain that the gate expects, and the score of error-free texts.
+
+A :class:`Calibration` is the object; :func:`write` and :func:`read` keep it in a calibration file (``--calibration
+FILE``). ``mtagent.learning.calibrate`` makes it.
+"""
 
 from __future__ import annotations
 

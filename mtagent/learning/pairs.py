@@ -249,5 +249,5 @@ class JudgedData:
 
 
 def without_zeros(reasons: Mapping[str, int]) -> dict[str, int]:
-    """The reasons for which something was left out."""
+    """Only the reasons for which something was left out."""
     return {reason: number for reason, number in reasons.items() if number}
