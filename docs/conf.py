@@ -52,7 +52,7 @@ html_show_sourcelink = False
 html_show_sphinx = False
 
 MENU = {
-    "Start": ["docs/tutorial"],
+    "Start": ["docs/README", "docs/tutorial"],
     "How to": [
         "docs/how-to/command-line",
         "docs/how-to/measure",
@@ -79,7 +79,6 @@ MENU = {
         "docs/explanation/prototypes",
     ],
     "Project": [
-        "docs/README",
         "CONTRIBUTING",
         "CHANGELOG",
         "SECURITY",

@@ -51,7 +51,7 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
 
 
 def unforced(spec: str) -> str:
-    """``spec`` without the demand for errors: a judge may find none, also where the post-editor must."""
+    """``spec`` without the option ``forced``: a judge may find no errors, even if the post-editor must."""
     name, options = parse_spec(spec)
     left = [f"{key}={value}" for key, value in options.items() if key != "forced"]
     return f"{name}:{','.join(left)}" if left else name
@@ -60,10 +60,10 @@ def unforced(spec: str) -> str:
 def typed_options(
     who: str, kind: Any, options: Mapping[str, str], known: Sequence[str] | None = None
 ) -> dict[str, Any]:
-    """``options`` as the types with which ``kind``, a class or a function, annotates its parameters.
+    """``options`` with the types that ``kind``, a class or a function, annotates its parameters with.
 
-    They stay text where it says nothing. ``known`` are the options that there are; by default the keyword-only
-    parameters. Raises :class:`ConfigError` that begins with ``who``.
+    Options without an annotation stay text. ``known`` are the names of all options; by default the keyword-only
+    parameters. Raises :class:`ConfigError`, which begins with ``who``.
     """
     if known is None:
         known = [
@@ -84,7 +84,7 @@ def typed_options(
     else:
         function = inspect.unwrap(function) if inspect.isroutine(function) else type(function).__call__
     noted = {key: hint for key, hint in getattr(function, "__annotations__", {}).items() if key in options}
-    # Only what is needed: other annotations may name what is imported for type checkers alone.
+    # Only the annotations of these options: others may name classes that are imported for type checkers only.
     hints = get_type_hints(SimpleNamespace(__annotations__=noted), globalns=getattr(function, "__globals__", {}))
     typed = {}
     for key, value in options.items():
@@ -168,7 +168,7 @@ Named = Annotated[str, AfterValidator(_named)]
 
 
 class ModelSettings(Record):
-    """Which model to ask, where, and how. ``None``: as in the general settings; unset sampling is not sent."""
+    """Which model to use, where, and how. ``None``: as in the general settings; unset sampling isn't sent."""
 
     model: Named | None = None
     base_url: Annotated[str, AfterValidator(_address)] | None = None
@@ -305,8 +305,8 @@ class Config(ModelSettings):
     def effective(self, *, offline: bool | None = None, translator: bool | None = None) -> Config:
         """This configuration with a value for everything that was left open.
 
-        A caller who knows better than the settings tells whether there is no model (``offline``), and whether there is
-        an MT system (``translator``).
+        ``offline``, whether there is no model, and ``translator``, whether there is an MT system, follow from the
+        settings unless a caller knows better, because a user's objects replace models.
         """
         if offline is None:
             offline = self.offline
@@ -334,7 +334,7 @@ class Config(ModelSettings):
         return self.model_copy(update=decided)
 
     def _has_rules_first(self, decided: Mapping[str, Any]) -> bool:
-        """Whether the rules correct what is certain before a model is asked, by default whenever that does no harm.
+        """Whether the rules correct certain errors before a model is used; by default whenever that does no harm.
 
         It does harm without guards, in the paper's method, and before annotations of the given texts.
         """
@@ -375,7 +375,7 @@ class Config(ModelSettings):
     def model_for(self, role: Role | None) -> ModelSettings:
         """The settings of the model for ``role``; ``None`` = the general settings, which `mtagent rate` uses.
 
-        By default the judge is asked like the post-editor.
+        By default the judge has the settings of the post-editor.
         """
         general = ModelSettings.model_validate({name: getattr(self, name) for name in ModelSettings.model_fields})
         if role is None:
@@ -480,7 +480,7 @@ class SettingsFile:
 
     @classmethod
     def read(cls, path: Path) -> SettingsFile:
-        """The file at ``path``. Raises :class:`ConfigError` where it cannot be read."""
+        """The file at ``path``. Raises :class:`ConfigError` if it cannot be read."""
         refuse_pipe(path, "the settings file")
         try:
             return cls(path, path.read_bytes())

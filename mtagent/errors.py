@@ -11,14 +11,14 @@
     ├── BudgetSpent            what is left of the budget might not suffice for the next call
     ├── StoreError             the store cannot be opened, read or written
     │   ├── RunLocked          another process is working on this run
-    │   ├── NotStored          there is no such run or segment any more
+    │   ├── NotStored          the run or segment doesn't exist any more
     │   └── DecidedElsewhere   another window has decided on this segment meanwhile
     ├── PromptError            a prompt is broken, or a variable is missing
     ├── TranslatorError        a wrapped MT system failed
-    │   ├── LanguageNeeded     it has to be told the source language
-    │   └── UnusableTranslation   it answered, and the answer is no translation
+    │   ├── LanguageNeeded     it needs to know the source language
+    │   └── UnusableTranslation   its answer isn't a translation
     ├── UnreadableReply        a model's reply does not have the form that was asked for
-    │   └── RatingParseError   … and so is no rating (also an EvaluationError)
+    │   └── RatingParseError   it cannot be read as a rating (also an EvaluationError)
     ├── SearchError            a search for background knowledge failed
     ├── EvaluationError        an evaluator has no rating to give
     ├── StepFailed             a step failed on a segment, which kept its text
@@ -34,7 +34,7 @@
         ├── Refused               refusal or content filter
         └── Truncated             cut off at the token limit twice
 
-Beside it stands :class:`OffScript`, an ``AssertionError`` of the fakes, which no run survives.
+:class:`OffScript`, an ``AssertionError`` of the fakes, isn't one of them: it ends every run.
 
 Every error may carry ``calls``: the requests that were paid for before it happened, so that no cost is lost.
 """
@@ -61,7 +61,7 @@ class MtagentError(Exception):
 
 
 class StepFailed(MtagentError):
-    """A step failed on a segment. ``kind`` is the class of the error, which is the ``__cause__`` where it is known."""
+    """A step failed on a segment. ``kind`` is the class of the error, which is the ``__cause__`` if it is known."""
 
     kind = ""
 
@@ -85,7 +85,7 @@ class MissingExtra(ConfigError):
 class UntrustedSettings(ConfigError):
     """A file with settings was found in the working folder, and nobody has trusted what it can do.
 
-    ``lines`` are for the user to read after the message: the settings in question, and how to go on.
+    ``lines`` are for the user to read after the message: the settings in question, and what to do.
     """
 
     def __init__(self, message: str, lines: tuple[str, ...]) -> None:
@@ -94,7 +94,7 @@ class UntrustedSettings(ConfigError):
 
 
 class InputError(MtagentError):
-    """A file or a record cannot be read. The message starts with ``file:line`` where there is one."""
+    """A file or a record cannot be read. The message starts with ``file:line`` if there is one."""
 
 
 class OutputError(MtagentError):
@@ -102,7 +102,7 @@ class OutputError(MtagentError):
 
 
 class BudgetSpent(MtagentError):
-    """What is left of the budget might not suffice for the next call. Nothing is lost: the run goes on with more."""
+    """What is left of the budget might not suffice for the next call. Nothing is lost: with more, the run continues."""
 
 
 class StoreError(MtagentError):
@@ -114,7 +114,7 @@ class RunLocked(StoreError):
 
 
 class NotStored(StoreError):
-    """There is no such run or segment any more."""
+    """The run or segment doesn't exist any more."""
 
 
 class DecidedElsewhere(StoreError):
@@ -130,11 +130,11 @@ class TranslatorError(MtagentError):
 
 
 class LanguageNeeded(TranslatorError):
-    """An MT system does not find out the source language itself."""
+    """An MT system doesn't detect the source language itself."""
 
 
 class UnusableTranslation(TranslatorError):
-    """An MT system's answer is no translation of the text. It is asked once more."""
+    """An MT system's answer isn't a translation of the text. The request is sent once more."""
 
 
 class EvaluationError(MtagentError):
@@ -146,7 +146,7 @@ class MetricError(MtagentError):
 
 
 class UnreadableReply(MtagentError):
-    """A model's reply does not have the form that was asked for. It is asked for once more, with the reason."""
+    """A model's reply doesn't have the requested form. The request is sent once more, with the reason."""
 
 
 class SearchError(MtagentError):

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from mtagent import Agent
-from mtagent.chain.decided_run import DecidedRun
+from mtagent.chain.decided_text import DecidedRun
 from mtagent.jobs.decisions import export_decisions, import_decisions, read_decisions
 from mtagent.records import Chain, Edit, ErrorSpan, PlainCause, Rating, Segment, Step
 from mtagent.records.decisions import Decision, latest

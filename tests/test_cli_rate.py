@@ -322,6 +322,9 @@ def test_a_dry_run_shows_the_requests_of_any_evaluator_and_touches_no_store(file
     assert "3 requests, about" in done.err
     assert "Nothing was sent." in done.err
     assert not (files.folder / "store.db").exists()
+    own_model = "--evaluator gemba-da:model=other --deadline 1"
+    done = files(f"{FILES} --dry-run --base-url http://127.0.0.1:9/v1 --model m --limit 1 {own_model}")
+    assert "1 requests" in done.err  # noted, not sent
     assert "0 requests" in files(f"{FILES} --dry-run").err
 
 

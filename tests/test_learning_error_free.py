@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mtagent.chain.calibration import Figure
 from mtagent.errors import ConfigError, InputError
 from mtagent.learning.calibrate import (
-    Labelled,
+    LabelledTexts,
     best_threshold,
     curve,
     error_free_of,
@@ -27,7 +27,7 @@ from mtagent.metrics.significance import GroupResampling
 QUICK = GroupResampling(20)
 scores = st.floats(-50, 50).map(lambda value: round(value, 2))
 
-SIX = Labelled(
+SIX = LabelledTexts(
     np.array([90, 90, 80, 70, 70, 10.0]), np.array([True, True, False, True, True, False]), np.array([0, 0, 1, 1, 2, 2])
 )
 
@@ -69,12 +69,12 @@ def test_labels_are_told_with_intervals() -> None:
 
 
 def test_a_threshold_that_chance_does_not_move_is_sure_and_another_is_not() -> None:
-    clear = Labelled(np.repeat([90.0, 10.0], 200), np.repeat([True, False], 200), np.arange(400))
+    clear = LabelledTexts(np.repeat([90.0, 10.0], 200), np.repeat([True, False], 200), np.arange(400))
     assert threshold_interval(clear, 0.9, 10, GroupResampling(200)) == (90, 90, 1)
     assert threshold_interval(clear, 0.9, 390, GroupResampling(50)) == (None, None, 0)
     rng = np.random.default_rng(2)
     found = np.round(rng.uniform(0, 100, 300))
-    noisy = Labelled(found, rng.uniform(0, 100, 300) < found, np.arange(300))
+    noisy = LabelledTexts(found, rng.uniform(0, 100, 300) < found, np.arange(300))
     low, high, reached = threshold_interval(noisy, 0.8, 10, GroupResampling(200))
     assert low is not None
     assert high is not None
@@ -92,11 +92,11 @@ def test_the_threshold_in_resamples_is_that_of_the_texts_drawn(
     rows: list[tuple[int, bool, int]], wanted: float, fewest: int
 ) -> None:
     values, free, groups = (np.array(column) for column in zip(*rows, strict=True))
-    items, resampling = Labelled(values, free, numbered(groups)), GroupResampling(9)
+    items, resampling = LabelledTexts(values, free, numbered(groups)), GroupResampling(9)
     each = []
     for draw in (one for many in resampling.draws(len(set(groups.tolist()))) for one in many):
         texts = [i for i in range(len(rows)) for _ in range(int(draw[items.groups[i]]))]
-        chosen = Labelled(items.scores[texts], items.error_free[texts], items.groups[texts])
+        chosen = LabelledTexts(items.scores[texts], items.error_free[texts], items.groups[texts])
         each.append(best_threshold(chosen, wanted, fewest))
     there = [value for value in each if value is not None]
     low, high, reached = threshold_interval(items, wanted, fewest, resampling)
@@ -109,14 +109,14 @@ def test_the_threshold_does_what_it_says_on_the_texts_it_was_chosen_on(
     rows: list[tuple[float, bool]], wanted: float
 ) -> None:
     found, free = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
-    threshold = best_threshold(Labelled(found, free, np.arange(len(rows))), wanted, 1)
+    threshold = best_threshold(LabelledTexts(found, free, np.arange(len(rows))), wanted, 1)
     reaching = [t for t in set(found.tolist()) if free[found >= t].mean() >= wanted - 1e-12]
     assert threshold == (min(reaching) if reaching else None)
 
 
 def test_a_thinned_curve_keeps_its_ends() -> None:
     rng = np.random.default_rng(4)
-    whole = curve(Labelled(rng.uniform(0, 1, 5000), rng.uniform(0, 1, 5000) < 0.5, np.arange(5000)))
+    whole = curve(LabelledTexts(rng.uniform(0, 1, 5000), rng.uniform(0, 1, 5000) < 0.5, np.arange(5000)))
     few = thinned(whole, 20)
     assert 15 <= len(few.thresholds) <= 20
     assert (few.thresholds[0], few.thresholds[-1]) == (whole.thresholds[0], whole.thresholds[-1])
@@ -124,14 +124,14 @@ def test_a_thinned_curve_keeps_its_ends() -> None:
 
 
 def test_what_is_all_in_one_half_is_refused() -> None:
-    texts = Labelled(np.full(4, 5.0), np.full(4, fill_value=True), np.arange(4))
+    texts = LabelledTexts(np.full(4, 5.0), np.full(4, fill_value=True), np.arange(4))
     for half in (np.full(4, fill_value=True), np.full(4, fill_value=False)):
         with pytest.raises(InputError, match="all 4 texts with both scores are in one half"):
             error_free_of(texts, half, "mqm >= 0", resampling=QUICK)
 
 
 def test_the_threshold_is_reported_on_the_half_that_was_not_chosen_on() -> None:
-    texts = Labelled(np.full(40, 5.0), np.repeat([True, False], 20), np.arange(40))
+    texts = LabelledTexts(np.full(40, 5.0), np.repeat([True, False], 20), np.arange(40))
     free = error_free_of(texts, np.repeat([True, False], 20), "mqm >= 0", resampling=QUICK)
     assert (free.threshold, free.held_out and free.held_out.precision.value) == (5, 0)
     few = error_free_of(texts, np.repeat([True, False], 20), "mqm >= 0", fewest=21, resampling=QUICK)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -193,6 +194,17 @@ def test_scores_of_people_are_labels_too_and_give_a_threshold(shell: Shell) -> N
     assert made.threshold == 0.1
 
 
+def test_a_preference_beside_scores_is_no_score_of_a_text(shell: Shell) -> None:
+    run(shell)
+    scores = [json.dumps({"id": str(number), "human_before": 50, "human_after": 60 + number}) for number in range(40)]
+    preferred = [json.dumps({"id": str(number), "preference": "before"}) for number in range(40, 60)]
+    labels = EditLabels.read(shell.write("labels.jsonl", *scores, *preferred))
+    judged = of_own_gate(edits_to_judge(load(None, {}), "first", labels))
+    assert judged.people == "human scores"
+    assert len(judged.pairs or ()) == 60
+    assert {text.segment.id for text in judged.texts} == {str(number) for number in range(40)}
+
+
 @pytest.mark.parametrize(("rows", "head", "error"), [
     (["1\tafter", "1\tbefore"], "id\tpreference",
      "labels.tsv:3: the gain of segment 1 is -1, and in labels.tsv:2 1: these labels contradict each other; keep one"),
@@ -296,8 +308,8 @@ def test_scores_that_are_read_need_no_model(shell: Shell) -> None:
 def taught_by(shell: Shell, llm: ScriptedLLM, teacher: str = "pairwise", **more: Any) -> JudgedData:
     settings = {"model": "small", "judge": {"evaluator": more.pop("judges", ("gemba-da", "pairwise"))}}
     config = load(None, settings)
-    found = edits_to_judge(config, "first", **more)
-    return of_chains(found, asyncio.run(judge_edits(config, found, teacher=teacher, own=OwnParts(llm=llm))).chains)
+    edits = edits_to_judge(config, "first", **more)
+    return of_chains(edits, asyncio.run(judge_edits(config, edits, teacher=teacher, own=OwnParts(llm=llm))).chains)
 
 
 def worse_or_better(number: int) -> Chain:

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtagent.errors import RatingParseError
-from mtagent.llm.failures import failure_in
-from mtagent.llm.reading import RepeatedKeys, read_answer, read_json
+from mtagent.llm.reading import RepeatedKeys, failure_in, read_answer, read_json
 
 PLAIN = '{"errors": [{"span": "bank", "severity": "major"}]}'
 

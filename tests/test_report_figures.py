@@ -133,7 +133,7 @@ def test_all_counts_add_up_to_the_segments_and_the_edits(chains: list[Chain]) ->
     assert sum(count for stage in result.flow.stages for _, count in stage.edits) == len(edits)
     for marked in (stage for marks in result.marks for stage in marks.stages):
         assert marked.error_free <= marked.marked <= marked.rated <= marked.segments <= len(chains)
-        assert sum(marked.by_severity().values()) == sum(sum(each.values()) for each in marked.errors.values())
+        assert sum(marked.by_severity.values()) == sum(sum(each.values()) for each in marked.errors.values())
 
 
 def test_a_stage_that_did_not_run_is_idle_and_one_that_ran_nowhere_is_left_out() -> None:
@@ -180,7 +180,7 @@ def test_what_makes_a_text_wrong(rated: Rating, expected: tuple[Any, ...]) -> No
     """Errors of the source and neutral ones do not; of an evaluator without spans only the score is known."""
     (marks,) = figures([chain(step("postedit", "unchanged", "x", ratings=(rated,)))]).marks
     first = marks.stages[0]
-    counts = (first.marked, first.error_free, sum(first.by_severity().values()), first.source_errors)
+    counts = (first.marked, first.error_free, sum(first.by_severity.values()), first.source_errors)
     assert (marks.spans, *counts, first.mean) == (*expected, rated.score)
 
 

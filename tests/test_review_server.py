@@ -24,7 +24,7 @@ from tests.report_runs import edited, error, save, segment, varied
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
-from mtagent.chain.decided_run import DecidedRun
+from mtagent.chain.decided_text import DecidedRun
 from mtagent.review.queue import ReviewQueue
 from mtagent.review.review_app import PageAccess, make_app
 

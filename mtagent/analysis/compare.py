@@ -36,6 +36,7 @@ from mtagent.metrics.significance import FEW, Interval, Resampling, statistics_o
 from mtagent.records import Score, Segment, Usage
 from mtagent.store.store import Store, open_existing
 from mtagent.text import amounts, scripts
+from mtagent.text.foreign import Flag
 
 NOISE = 1e-9
 """Differences of scores that are smaller are the noise of binary numbers."""
@@ -93,6 +94,8 @@ class ComparedTexts:
     outcomes: Outcomes | None = None
     cost: Cost | None = None
     """For ``final``, the cost of the whole run."""
+    flags: tuple[tuple[Flag, ...], ...] = ()
+    """What is wrong with each text as a whole."""
 
 
 class PartScores(NamedTuple):
@@ -359,7 +362,7 @@ def _with_scores(
             difference = None if former is None else score.value - former.cells[metric].score.value
             cells.append(Cell(score.model_copy(update={"metric": label}), difference, interval, p_value))
             signatures[f"{label}|{score.signature}"] = None
-        row = replace(row, cells=tuple(cells))
+        row = replace(row, cells=tuple(cells), flags=report.flags[row.name])
         gain = 0.0
         if former is not None:
             if place is not None:

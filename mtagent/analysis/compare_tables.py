@@ -43,9 +43,8 @@ def tables(comparison: RunComparison, width: int | None = None) -> list[Table]:
         _edits(comparison, widths, ter_width),
         _outcomes(comparison),
         _costs(comparison),
+        *review_tables(comparison),
     ]
-    for run, run_review in (comparison.reviews or {}).items():
-        all_tables.append(review_table(run, run_review))
     for grouping in comparison.parts or {}:
         all_tables.append(_parts(comparison, grouping, widths))
     return [table for table in all_tables if table.rows and len(table.head) > table.labels]
@@ -175,19 +174,23 @@ def _costs(comparison: RunComparison) -> Table:
     return Table("costs: tokens (input with cached, output with reasoning) and dollars", head, tuple(rows), note)
 
 
-def review_table(run: str, run_review: ReviewSummary) -> Table:
-    """How far people agree with the machine, edit by edit."""
+def review_tables(comparison: RunComparison) -> list[Table]:
+    """For each reviewed run, how far people agree with the machine, edit by edit."""
+    return [_review_table(run, review) for run, review in (comparison.reviews or {}).items()]
+
+
+def _review_table(run: str, review: ReviewSummary) -> Table:
     rows = []
-    for group in run_review.agreements:
+    for group in review.agreements:
         grouping = "" if group.grouping == "all" else group.grouping
         kept = f"{group.kept_wanted} of {group.kept}" if group.kept else NOTHING
         refused = f"{group.refused_wanted} of {group.refused}" if group.refused else NOTHING
         rows.append((grouping, group.name, str(group.edits), _share(group.share), kept, refused))
-    note = f"{counted(run_review.segments, 'segment')} decided on, {run_review.approved} completely"
-    note += f", {run_review.own} with an own text; {run_review.characters:,} characters changed"
-    if run_review.timed:
-        mean = seconds(run_review.seconds / run_review.timed)
-        note += f"; {mean} a decision ({counted(run_review.timed, 'decision')} timed)"
+    note = f"{counted(review.segments, 'segment')} decided on, {review.approved} completely"
+    note += f", {review.own} with an own text; {review.characters:,} characters changed"
+    if review.timed:
+        mean = seconds(review.seconds / review.timed)
+        note += f"; {mean} a decision ({counted(review.timed, 'decision')} timed)"
     head = ("by", "", "edits", "agree", "kept and wanted", "refused and wanted")
     return Table(f"review of {run}: how often people agree with the machine", head, tuple(rows), note, labels=2)
 
@@ -216,36 +219,37 @@ def as_json(comparison: RunComparison) -> str:
 
 
 def as_data(comparison: RunComparison) -> dict[str, Any]:
-    """The object of :func:`as_json`."""
+    """The object of :func:`as_json`, in which records are not plain data yet."""
+    rows = []
+    for row in comparison.rows:
+        rows.append(
+            {
+                "name": row.name,
+                "run": row.run,
+                "stage": row.stage,
+                "former": row.former,
+                "scores": [_cell_data(cell) for cell in row.cells],
+                "moved": row.moved,
+                "outcomes": row.outcomes,
+                "cost": _cost(row),
+            }
+        )
     parts = {}
     for grouping, parts_of_grouping in (comparison.parts or {}).items():
         parts[grouping] = [_part_data(part, comparison) for part in parts_of_grouping]
     return {
-        "segments": list(comparison.segments),
+        "segments": comparison.segments,
         "source_lang": comparison.source_lang,
         "target_lang": comparison.target_lang,
-        "metrics": list(comparison.metrics),
+        "metrics": comparison.metrics,
         "deciding": comparison.deciding,
-        "resampling": comparison.resampling and comparison.resampling._asdict(),
-        "rows": [_row_data(row) for row in comparison.rows],
+        "resampling": comparison.resampling,
+        "rows": rows,
         "parts": parts,
         "prices": comparison.prices,
-        "signatures": list(comparison.signatures),
-        "warnings": list(comparison.warnings),
-        "reviews": {run: asdict(run_review) for run, run_review in (comparison.reviews or {}).items()},
-    }
-
-
-def _row_data(row: ComparedTexts) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "run": row.run,
-        "stage": row.stage,
-        "former": row.former,
-        "scores": [_cell_data(cell) for cell in row.cells],
-        "moved": row.moved and asdict(row.moved),
-        "outcomes": row.outcomes and asdict(row.outcomes),
-        "cost": _cost(row),
+        "signatures": comparison.signatures,
+        "warnings": comparison.warnings,
+        "reviews": comparison.reviews or {},
     }
 
 
@@ -254,12 +258,12 @@ def _cell_data(cell: Cell) -> dict[str, Any]:
         "metric": cell.score.metric,
         "score": cell.score.value,
         "difference": cell.difference,
-        "interval": cell.interval and cell.interval._asdict(),
+        "interval": cell.interval,
         "p_value": cell.p_value,
         "higher_is_better": cell.score.higher_is_better,
         "signature": cell.score.signature,
         "segment_signature": cell.score.segment_signature or cell.score.signature,
-        "segments": list(cell.score.segments),
+        "segments": cell.score.segments,
     }
 
 
@@ -273,8 +277,8 @@ def _part_data(part: PartScores, comparison: RunComparison) -> dict[str, Any]:
 def _cost(row: ComparedTexts) -> dict[str, Any] | None:
     if row.cost is None:
         return None
-    return {
-        **{name: getattr(row.cost.usage, name) for name in USAGE_COUNTS},
+    counts = {name: getattr(row.cost.usage, name) for name in USAGE_COUNTS}
+    return counts | {
         "dollars": row.cost.usage.cost,
         "dollars_per_kept_edit": row.cost.per_kept_edit,
         "dollars_per_point": row.cost.per_point,
@@ -288,7 +292,8 @@ def flat(comparison: RunComparison, delimiter: str = ",") -> str:
     An empty cell means that there is no value; unknown dollars are ``unknown``. Formulas are guarded as in
     :func:`mtagent.text.table.as_csv`.
     """
-    lines = [_flat_row(row, len(comparison.segments)) for row in comparison.rows]
+    number = len(comparison.segments)
+    lines = [_flat_row(row, number) for row in comparison.rows]
     for grouping, parts in (comparison.parts or {}).items():
         for part in parts:
             for row, scores in zip(comparison.rows, part.scores, strict=True):
@@ -296,8 +301,11 @@ def flat(comparison: RunComparison, delimiter: str = ",") -> str:
                 line |= {"run": row.run, "stage": row.stage}
                 line |= dict(zip(comparison.metrics, scores, strict=True))
                 lines.append(line)
-    columns = [*dict.fromkeys(column for line in lines for column in line), "guarded"]
-    return "".join(table.as_csv(columns, lines, delimiter)).rstrip("\n")
+    columns: dict[str, None] = {}
+    for line in lines:
+        columns |= dict.fromkeys(line)
+    columns["guarded"] = None
+    return "".join(table.as_csv([*columns], lines, delimiter)).rstrip("\n")
 
 
 def _flat_row(row: ComparedTexts, segments: int) -> dict[str, Any]:
@@ -325,7 +333,5 @@ def _flat_row(row: ComparedTexts, segments: int) -> dict[str, Any]:
     if cost is not None:
         line |= cost
         if cost["dollars"] is None:
-            for name in cost:
-                if name.startswith("dollars"):
-                    line[name] = UNKNOWN
+            line |= {"dollars": UNKNOWN, "dollars_per_kept_edit": UNKNOWN, "dollars_per_point": UNKNOWN}
     return line

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import lru_cache
 from itertools import pairwise
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import regex
@@ -321,20 +321,31 @@ def _character_counts(gold: Spans, predicted: Spans) -> Counts:
     """
     matched = 0.0
     for field in {span.field for span in gold}:
-        sides = [[span for span in side if span.field == field and span.start >= 0] for side in (gold, predicted)]
-        edges = sorted({edge for side in sides for span in side for edge in (span.start, span.end)})
-        for start, end in pairwise(edges):
-            depths = []
-            for side in sides:
-                over = [span.severity >= _MAJOR_RANK for span in side if span.start <= start < span.end]
-                depths.append((len(over) - sum(over), sum(over)))
-            (minor, major), (their_minor, their_major) = depths
-            same = min(minor, their_minor) + min(major, their_major)
-            other = min(minor + major, their_minor + their_major) - same
+        edges: set[int] = set()
+        for span in (*gold, *predicted):
+            if span.field == field and span.start >= 0:
+                edges |= {span.start, span.end}
+        for start, end in pairwise(sorted(edges)):
+            minor, major = _depths(gold, field, start)
+            predicted_minor, predicted_major = _depths(predicted, field, start)
+            same = min(minor, predicted_minor) + min(major, predicted_major)
+            other = min(minor + major, predicted_minor + predicted_major) - same
             matched += (same + _CREDIT * other) * (end - start)
     marked = sum(span.length for span in predicted)
     marked_by_people = sum(span.length for span in gold)
     return matched, marked, matched, marked_by_people
+
+
+def _depths(spans: Spans, field: Field, place: int) -> tuple[int, int]:
+    """How many minor spans, and how many major or critical ones, lie over a character."""
+    minor = major = 0
+    for span in spans:
+        if span.field == field and span.start <= place < span.end:
+            if span.severity >= _MAJOR_RANK:
+                major += 1
+            else:
+                minor += 1
+    return minor, major
 
 
 CHARACTERS = Measure(f"char-f1|credit:{_CREDIT:g}", "characters", _character_counts)
@@ -502,13 +513,15 @@ def score(pairs: SpanPairs, measure: Measure) -> SpanScore:
 
 def by_group(pairs: SpanPairs, grouping: SpanGrouping, measure: Measure = CHARACTERS) -> dict[str, SpanScore]:
     """The score of each severity (from harmless to worst) or category (by name), of its spans on both sides."""
-    groups = {getattr(span, grouping) for side in (*pairs.gold, *pairs.predicted) for span in side}
+    groups: set[Any] = set()
+    for spans in (*pairs.gold, *pairs.predicted):
+        groups.update(getattr(span, grouping) for span in spans)
     scores = {}
     for group in sorted(groups):
-        gold, predicted = (
-            tuple(tuple(span for span in spans if getattr(span, grouping) == group) for spans in side)
-            for side in (pairs.gold, pairs.predicted)
-        )
+        sides = []
+        for side in (pairs.gold, pairs.predicted):
+            sides.append(tuple(tuple(span for span in spans if getattr(span, grouping) == group) for spans in side))
+        gold, predicted = sides
         name = SEVERITIES[group] if grouping == "severity" else group
         whole = score(replace(pairs, gold=gold, predicted=predicted), measure)
         scores[name] = replace(whole, group=name, signature=f"{whole.signature}|group:{name}|against:same")

@@ -100,6 +100,34 @@ class Match(NamedTuple):
         for key in dict.fromkeys([*self.human.segments, *self.evaluator.segments]):
             yield key, self.evaluator.segments.get(key, NO_SCORE), self.human.segments.get(key, NO_SCORE)
 
+    @property
+    def marked(self) -> bool:
+        """Whether both sides marked errors, in texts that a file holds."""
+        if not (self.evaluator.marks and self.human.marks):
+            return False
+        for _, rating, human_rating in self.translations():
+            if rating.translation is not None or human_rating.translation is not None:
+                return True
+        return False
+
+    @property
+    def same_scores(self) -> bool:
+        """Whether all scores of the evaluator equal people's."""
+        return bool(self.rows) and all(row.evaluator == row.human for row in self.rows)
+
+    @property
+    def same_spans(self) -> bool:
+        """Whether all error spans of the evaluator equal people's, and there are some."""
+        has_spans = False
+        for key, rating in self.evaluator.segments.items():
+            human_rating = self.human.segments.get(key)
+            if human_rating is None or not rating.errors:
+                continue
+            if rating.errors != human_rating.errors:
+                return False
+            has_spans = True
+        return has_spans
+
 
 def _systems_with_given_score(side: Side) -> set[str]:
     return {name for name, given in side.systems.items() if given.score is not None}
@@ -170,8 +198,8 @@ def _refuse_other_systems(evaluator: Side, human: Side) -> None:
         for name in side.names():
             if name in other_names:
                 continue
-            places = [score.where for key, score in side.segments.items() if key.system == name]
-            where = places[0] if places else side.systems[name].where
+            keys = side.of_system(name)
+            where = side.segments[keys[0]].where if keys else side.systems[name].where
             raise InputError(
                 f"{where}: system {name!r} has scores of {side.name}, but none of {other.name} in {other.origin}"
                 f"{alternatives(name, other_names)}. --drop-systems {name} leaves it out"
@@ -380,7 +408,9 @@ def gather(inputs: Inputs, *, missing: Policy = "refuse", drop: Sequence[str] = 
         if human.name in inputs.lower:
             human = human.negated()
         evaluators = [side.negated() if side.name in inputs.lower else side for side in evaluators]
-        systems = {name for side in (human, *evaluators) for name in side.names()}
+        systems: set[str] = set()
+        for side in (human, *evaluators):
+            systems.update(side.names())
         for name in drop:
             if name not in systems:
                 raise ConfigError(f"--drop-systems {name}: no such system{alternatives(name, sorted(systems))}")
@@ -423,13 +453,12 @@ def read_sides(inputs: Inputs) -> tuple[Side, list[Side]]:
     tables: dict[Path, ScoreTable] = {}
     human: Side | None = None
     evaluators: list[Side] = []
-    evaluator_names: set[str] = set()
+    names: set[str] = set()
 
-    def add(sides: Sequence[Side], chosen: Sequence[str]) -> None:
-        for side in sides:
-            evaluator_names.add(side.name)
-            if not inputs.metrics or side.name in chosen:
-                evaluators.append(side)
+    def add(side: Side) -> None:
+        names.add(side.name)
+        if not inputs.metrics or side.name in inputs.metrics:
+            evaluators.append(side)
 
     if inputs.folder is not None:
         if not inputs.folder.is_dir():
@@ -437,31 +466,33 @@ def read_sides(inputs: Inputs) -> tuple[Side, list[Side]]:
         metrics = () if inputs.files or inputs.runs else inputs.metrics
         human_name = inputs.human if human_file is None else None
         human, sides = read_folder(inputs.folder, inputs.lp, human_name, metrics, any_human=human_file is not None)
-        # The folder's names may end with a reference that the user left out.
-        add(sides, [side.name for side in sides for metric in inputs.metrics if is_metric(side.name, metric)])
+        for side in sides:
+            names.add(side.name)
+            # The folder's names may end with a reference that the user left out.
+            if not inputs.metrics or any(is_metric(side.name, metric) for metric in inputs.metrics):
+                evaluators.append(side)
     for given_name, file in map(_named_file, inputs.files):
         if file.is_dir():
             raise InputError(f"{file}: is a folder; --mtme reads those of mt-metrics-eval")
         if is_table(file):
             tables[file] = tables.get(file) or ScoreTable(read_table(file), inputs.item, lp)
-            sides, names = tables[file].evaluators(given_name, inputs.metrics, human_column)
-            add(sides, [side.name for side in sides])
-            evaluator_names |= names
+            sides, table_names = tables[file].evaluators(given_name, inputs.metrics, human_column)
+            evaluators += sides
+            names |= table_names
         else:
-            add([read_list(file, given_name)], inputs.metrics)
+            add(read_list(file, given_name))
     if inputs.runs:
         with open_existing(inputs.store) as store:
             stored = {run.name for run in store.runs()}
             for spec in inputs.runs:
                 name, equals, run = spec.partition("=")
                 if equals and spec not in stored:
-                    add([read_run(store, run, name, lp)], inputs.metrics)
+                    add(read_run(store, run, name, lp))
                 else:
-                    add([read_run(store, spec, None, lp)], inputs.metrics)
+                    add(read_run(store, spec, None, lp))
     for metric in inputs.metrics:
-        if metric not in evaluator_names and not any(is_metric(side.name, metric) for side in evaluators):
-            hint = alternatives(metric, sorted(evaluator_names))
-            raise InputError(f"{inputs.chosen_by} {metric}: no such evaluator{hint}")
+        if metric not in names and not any(is_metric(side.name, metric) for side in evaluators):
+            raise InputError(f"{inputs.chosen_by} {metric}: no such evaluator{alternatives(metric, sorted(names))}")
     if not evaluators:
         raise ConfigError("no evaluator is left to compare")
     by_name: dict[str, list[Side]] = {}
@@ -481,9 +512,13 @@ def _read_people(inputs: Inputs, tables: Mapping[Path, ScoreTable], lp: tuple[st
         return (tables.get(path) or ScoreTable(read_table(path), inputs.item, lp)).people(name)
     if inputs.human is None:
         raise ConfigError("whose judgement to compare with? --human FILE, NAME=FILE, or a column of the scores")
-    sides = [table.people(inputs.human) for table in tables.values() if inputs.human in table.names]
+    sides = []
+    columns: dict[str, None] = {}
+    for table in tables.values():
+        columns |= dict.fromkeys(table.names)
+        if inputs.human in table.names:
+            sides.append(table.people(inputs.human))
     if not sides:
-        columns = dict.fromkeys(name for table in tables.values() for name in table.names)
         raise InputError(
             f"--human {inputs.human}: neither a file nor a column of the scores{alternatives(inputs.human, columns)}"
         )

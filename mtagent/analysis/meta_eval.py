@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import groupby
+from dataclasses import dataclass, replace
+from itertools import chain, groupby
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -49,8 +48,9 @@ from mtagent.analysis.error_spans import (
 )
 from mtagent.analysis.matching import LEAVE_OUT, Match
 from mtagent.analysis.permutation import PERMUTATIONS, Contest, Test, Unit, contest
-from mtagent.analysis.scores import SegmentInfo, joined_about
+from mtagent.analysis.scores import SegmentInfo, Side, joined_about
 from mtagent.errors import ConfigError, InputError
+from mtagent.formats.files import dumped
 from mtagent.metrics.significance import SEED
 from mtagent.records import comparable
 from mtagent.text.mqm import SEVERITIES
@@ -148,7 +148,7 @@ def agreement(matches: Sequence[Match], settings: MetaEvalSettings) -> MetaEvalu
     if not results and settings.levels != ("span",):
         raise InputError(f"{human.origin}: no translation has both a score of an evaluator and one of people")
     contests = tuple(_contests(matches, settings))
-    marking = marking_both(matches)
+    marking = [match for match in matches if match.marked]
     spans = None
     if marking and "span" in settings.levels:
         spans = _span_level(marking, settings)
@@ -173,11 +173,12 @@ def averagings(matches: Sequence[Match], settings: MetaEvalSettings) -> tuple[Av
 
 
 def _results(matches: Sequence[Match], settings: MetaEvalSettings) -> Iterator[LevelResult]:
-    tables: list[tuple[Level, Averaging]] = []
+    levels: list[tuple[Level, Averaging]] = []
     if "sys" in settings.levels:
-        tables.append(("sys", "none"))
+        levels.append(("sys", "none"))
     if "seg" in settings.levels:
-        tables += [("seg", averaging) for averaging in averagings(matches, settings)]
+        for averaging in averagings(matches, settings):
+            levels.append(("seg", averaging))
     groupings = sorted({*GROUPINGS} & {*settings.by}, key=settings.by.index)
     for grouping in (None, *groupings):
         matches_by_part: list[tuple[str | None, Match]] = []
@@ -186,13 +187,12 @@ def _results(matches: Sequence[Match], settings: MetaEvalSettings) -> Iterator[L
         else:
             for name, items in _parts(matches, grouping):
                 matches_by_part += [(name, match.of_items(items)) for match in matches]
-        for level, averaging in tables:
+        for level, averaging in levels:
             for part, match in matches_by_part:
+                given = level == "sys" and match.given_systems
                 if level == "sys":
-                    given = match.given_systems
                     statistics = _system_statistics(match)
                 else:
-                    given = False
                     statistics = _segment_statistics(match, averaging, settings.distance)
                 if statistics:
                     yield LevelResult(match.name, level, averaging, grouping, part, given, tuple(statistics))
@@ -234,11 +234,14 @@ def _segment_statistics(match: Match, averaging: Averaging, distance: Scale | No
 
 def _parts(matches: Sequence[Match], grouping: Grouping) -> list[tuple[str, list[str]]]:
     """The names of the parts, each with its items."""
-    read = joined_about(side for match in matches for side in (match.human, match.evaluator))
+    sides: list[Side] = []
+    for match in matches:
+        sides += (match.human, match.evaluator)
+    known = joined_about(sides)
     infos: dict[str, SegmentInfo] = {}
     for match in matches:
         for row in match.rows:
-            infos[row.item] = read.get(row.item, SegmentInfo())
+            infos[row.item] = known.get(row.item, SegmentInfo())
     if grouping == "length":
         for item, info in infos.items():
             if info.source is None:
@@ -248,11 +251,10 @@ def _parts(matches: Sequence[Match], grouping: Grouping) -> list[tuple[str, list
                 raise InputError(f"--by length: no file has the {missing} of segment {item!r}")
     elif not any(getattr(info, grouping) for info in infos.values()):
         raise InputError(f"--by {grouping}: no file has a column with the {grouping} of segments")
-    items = list(infos)
     segments = [info.segment(item) for item, info in infos.items()]
     parts = []
     for name, places in grouped(grouping, segments):
-        parts.append((name, [items[place] for place in places]))
+        parts.append((name, [segments[place].id for place in places]))
     return parts
 
 
@@ -269,7 +271,10 @@ def _contests(matches: Sequence[Match], settings: MetaEvalSettings) -> Iterator[
             what = "systems" if level == "sys" else "segments"
             raise InputError(f"--test {name}: no {what} have scores of both an evaluator and people")
         unscored = [match.name for match in matches if match.name not in scores]
-        for averaging in averagings(matches, settings) if level == "seg" else ("none",):
+        ways: tuple[Averaging, ...] = ("none",)
+        if level == "seg":
+            ways = averagings(matches, settings)
+        for averaging in ways:
             tested = contest(scores, Test(name, averaging, settings.unit, settings.permutations, settings.seed))
             yield replace(tested, left_out=(*unscored, *tested.left_out))
 
@@ -296,7 +301,9 @@ def in_common(scores: Mapping[str, PairedScores]) -> dict[str, PairedScores]:
     """
     if not scores:
         return {}
-    keys = {evaluator: [row[:2] for row in paired_scores.rows()] for evaluator, paired_scores in scores.items()}
+    keys = {}
+    for evaluator, paired_scores in scores.items():
+        keys[evaluator] = [(row.system, row.item) for row in paired_scores.rows()]
     shared = set.intersection(*map(set, keys.values()))
     if not shared:
         raise InputError(f"--test: {', '.join(scores)} have no translation in common that all of them rated")
@@ -316,17 +323,6 @@ def in_common(scores: Mapping[str, PairedScores]) -> dict[str, PairedScores]:
 
 
 # --- error spans
-
-
-def marking_both(matches: Sequence[Match]) -> list[Match]:
-    """The matches in which both sides marked errors, in texts that a file holds."""
-    marking = []
-    for match in matches:
-        if not (match.evaluator.marks and match.human.marks):
-            continue
-        if any(score.translation is not None for _, *scores in match.translations() for score in scores):
-            marking.append(match)
-    return marking
 
 
 def _span_level(matches: Sequence[Match], settings: MetaEvalSettings) -> SpanLevel:
@@ -384,25 +380,27 @@ def _span_pairs(match: Match, settings: MetaEvalSettings) -> SpanPairs:
 
 def _warnings(matches: Sequence[Match], results: Sequence[LevelResult]) -> Iterator[str]:
     """All that a reader should know before believing the tables; ``results`` are for all segments, without parts."""
-    yield from _warnings_about_systems(matches, [result for result in results if result.level == "sys"])
+    yield from _warnings_about_systems(matches, results)
     yield from _warnings_about_raters(matches)
     yield from _warnings_about_signs(matches, results)
 
 
 def _warnings_about_systems(matches: Sequence[Match], results: Sequence[LevelResult]) -> Iterator[str]:
     """Few systems, systems left out, and means of systems over different segments."""
-    number = max((result.statistics[0].scores for result in results), default=FEW)
-    if number < FEW:
-        yield f"level of systems: there are {number}, and below {FEW} its statistics mean little"
+    system_results = [result for result in results if result.level == "sys"]
+    if system_results:
+        number = max(result.statistics[0].scores for result in system_results)
+        if number < FEW:
+            yield f"level of systems: there are {number}, and below {FEW} its statistics mean little"
     for match in matches:
         if match.others:
             yield (
                 f"{match.name}: {len(match.others)} systems that it or people did not score are left out: "
                 f"{_first(match.others)}"
             )
-    if not results:
+    if not system_results:
         return
-    given = {result.evaluator for result in results if result.given}
+    given = {result.evaluator for result in system_results if result.given}
     for match in matches:
         by_system = Counter(row.system for row in match.scored_rows)
         if match.name not in given and len(set(by_system.values())) > 1:
@@ -428,13 +426,14 @@ def _warnings_about_raters(matches: Sequence[Match]) -> Iterator[str]:
             "other; -l takes one of them"
         )
     for match in matches:
-        raters = list(dict.fromkeys(comparable(signature) for signature in match.evaluator.signatures if signature))
+        signatures = filter(None, match.evaluator.signatures)
+        raters = list(dict.fromkeys(map(comparable, signatures)))
         if len(raters) > 1:
             yield f"{match.name}: its scores are from {len(raters)} evaluators, taken for one: {_first(raters, '; ')}"
     for match in matches:
-        if same_scores(match):
+        if match.same_scores:
             yield f"{match.name}: its scores are people's own ({match.human.name}), every one"
-        elif match.evaluator.marks and _same_spans(match):
+        elif match.same_spans:
             yield f"{match.name}: its error spans are people's own ({match.human.name}), every one"
     for match in matches:
         reference = match.evaluator.reference
@@ -459,24 +458,6 @@ def _warnings_about_signs(matches: Sequence[Match], results: Sequence[LevelResul
             yield f"{name}: correlates negatively; if its lower scores are the better ones, say --lower {name}"
 
 
-def same_scores(match: Match) -> bool:
-    """Whether all scores of the evaluator equal people's."""
-    return bool(match.rows) and all(row.evaluator == row.human for row in match.rows)
-
-
-def _same_spans(match: Match) -> bool:
-    """Whether all error spans of the evaluator equal people's, and there are some."""
-    is_marked = False
-    for key, rating in match.evaluator.segments.items():
-        human_rating = match.human.segments.get(key)
-        if human_rating is None or not rating.errors:
-            continue
-        if rating.errors != human_rating.errors:
-            return False
-        is_marked = True
-    return is_marked
-
-
 def _first(names: Sequence[str], between: str = ", ", number: int = 3) -> str:
     shown = list(names[:number])
     if len(names) > number:
@@ -498,19 +479,17 @@ _SPANS = "level of error spans"
 
 def tables(agreement: MetaEvaluation, width: int = 3) -> list[Table]:
     """All tables: whole levels, error spans, tests, and parts; ``width`` is the digits after the point."""
-    whole_tables, part_tables = [], []
+    tables, part_tables = [], []
     by_table = groupby(agreement.results, key=lambda result: (result.grouping, result.level, result.averaging))
     for (grouping, _, _), group in by_table:
-        results = list(group)
         if grouping is None:
-            whole_tables.append(_whole_table(results, width))
+            tables.append(_whole_table(list(group), width))
         else:
-            part_tables.append(_part_table(results, width))
-    span_tables: list[Table] = []
+            part_tables.append(_part_table(list(group), width))
     if agreement.spans:
-        span_tables = _span_tables(agreement.spans, width)
-    contest_tables = [_contest_table(contest, width) for contest in agreement.contests]
-    return [*whole_tables, *span_tables, *contest_tables, *part_tables]
+        tables += _span_tables(agreement.spans, width)
+    tables += [_contest_table(contest, width) for contest in agreement.contests]
+    return tables + part_tables
 
 
 def below(agreement: MetaEvaluation) -> list[str]:
@@ -539,11 +518,15 @@ def below(agreement: MetaEvaluation) -> list[str]:
         lines.append(f"{where}: no {undefined} in {shown} by {reason}")
     lines.append(f"people: {agreement.human.name}: {agreement.human.signature}")
     lines += [f"{evaluator.name}: {evaluator.signature}" for evaluator in agreement.evaluators]
-    signatures = [statistic.signature for result in agreement.results for statistic in result.statistics]
-    signatures += [contest.signature for contest in agreement.contests]
+    signatures: dict[str, None] = {}
+    for result in agreement.results:
+        for statistic in result.statistics:
+            signatures[statistic.signature] = None
+    signatures |= dict.fromkeys(contest.signature for contest in agreement.contests)
     if agreement.spans:
-        signatures += [measure.score.signature for measure in agreement.spans.measures]
-    return [*lines, *dict.fromkeys(signatures)]
+        for measure in agreement.spans.measures:
+            signatures[measure.score.signature] = None
+    return [*lines, *signatures]
 
 
 def _title(result: LevelResult) -> str:
@@ -553,30 +536,34 @@ def _title(result: LevelResult) -> str:
 
 
 def _whole_table(results: Sequence[LevelResult], width: int) -> Table:
-    head, *rows = _cells(results, width)
+    head, *numbers = _cells(results, width)
+    rows = []
+    for result, row in zip(results, numbers, strict=True):
+        rows.append((result.evaluator, *row))
     given = [result.evaluator for result in results if result.given]
     note = f"scores of systems as given: {', '.join(given)}" if given else ""
-    body = tuple((result.evaluator, *row) for result, row in zip(results, rows, strict=True))
-    return Table(_title(results[0]), ("evaluator", *head), body, note)
+    return Table(_title(results[0]), ("evaluator", *head), tuple(rows), note)
 
 
 def _part_table(results: Sequence[LevelResult], width: int) -> Table:
     """A table of parts; of many only the largest."""
     parts = [list(part_results) for _, part_results in groupby(results, key=lambda result: result.part)]
     note = ""
-    shown = parts
     if len(parts) > MOST_PARTS:
-        shown = sorted(parts, key=lambda part: -max(result.statistics[0].scores for result in part))[:MOST_PARTS]
         note = f"{len(parts) - MOST_PARTS} more, the smaller ones, are not shown: -f json has all"
-    head, *rows = _cells([result for part in shown for result in part], width)
-    # Only the first row of a part names it.
-    names = []
-    for part in shown:
-        for place, result in enumerate(part):
-            names.append((str(result.part) if place == 0 else "", result.evaluator))
-    body = tuple((*name, *row) for name, row in zip(names, rows, strict=True))
+        parts.sort(key=lambda part: -max(result.statistics[0].scores for result in part))
+        parts = parts[:MOST_PARTS]
+    results = list(chain.from_iterable(parts))
+    head, *numbers = _cells(results, width)
+    rows = []
+    former = None
+    for result, row in zip(results, numbers, strict=True):
+        name = str(result.part) if result.part != former else ""  # only the first row of a part names it
+        rows.append((name, result.evaluator, *row))
+        former = result.part
     grouping = str(results[0].grouping)
-    return Table(f"by {grouping}: {_title(results[0])}", (grouping, "evaluator", *head), body, note, labels=2)
+    head = (grouping, "evaluator", *head)
+    return Table(f"by {grouping}: {_title(results[0])}", head, tuple(rows), note, labels=2)
 
 
 def _cells(results: Sequence[LevelResult], width: int) -> Iterator[tuple[str, ...]]:
@@ -667,19 +654,29 @@ def as_json(agreement: MetaEvaluation) -> str:
     """
     levels = []
     for result in agreement.results:
-        statistics = {}
-        for statistic in result.statistics:
-            statistics[statistic.name] = asdict(statistic) | {"missing": statistic.missing._asdict()}
+        statistics = {statistic.name: statistic for statistic in result.statistics}
         levels.append(result._asdict() | {"statistics": statistics})
+    spans = None
+    if agreement.spans is not None:
+        spans = {
+            "measures": _span_data(agreement.spans.measures, "measure"),
+            "thresholds": _span_data(agreement.spans.thresholds, "threshold"),
+        }
+        for grouping, results in agreement.spans.groups.items():
+            spans[grouping] = _span_data(results, grouping)
     data = {
-        "human": agreement.human._asdict(),
-        "evaluators": [evaluator._asdict() for evaluator in agreement.evaluators],
+        "human": agreement.human,
+        "evaluators": agreement.evaluators,
         "levels": levels,
-        "spans": None if agreement.spans is None else _span_level_data(agreement.spans),
+        "spans": spans,
         "tests": [_contest_data(contest) for contest in agreement.contests],
         "warnings": agreement.warnings,
     }
-    return json.dumps(data, indent=1, ensure_ascii=False, allow_nan=False)
+    return dumped(data, indent=1)
+
+
+def _span_data(results: Sequence[SpanResult], kind: str) -> list[dict[str, Any]]:
+    return [{"evaluator": result.evaluator, kind: result.kind, **vars(result.score)} for result in results]
 
 
 def _contest_data(contest: Contest) -> dict[str, Any]:
@@ -691,27 +688,8 @@ def _contest_data(contest: Contest) -> dict[str, Any]:
         "level": contest.level,
         "averaging": contest.test.averaging,
         "scores": contest.scores,
-        "ranked": [evaluator._asdict() for evaluator in contest.ranked],
+        "ranked": contest.ranked,
         "p_values": p_values,
-        "left_out": list(contest.left_out),
+        "left_out": contest.left_out,
         "signature": contest.signature,
     }
-
-
-def _span_level_data(spans: SpanLevel) -> dict[str, list[dict[str, Any]]]:
-    data = {
-        "measures": [_span_data(result, "measure") for result in spans.measures],
-        "thresholds": [_span_data(result, "threshold") for result in spans.thresholds],
-    }
-    for grouping, results in spans.groups.items():
-        data[grouping] = [_span_data(result, grouping) for result in results]
-    return data
-
-
-def _span_data(result: SpanResult, kind: str) -> dict[str, Any]:
-    data = {"evaluator": result.evaluator, kind: result.kind, **asdict(result.score)}
-    # asdict keeps named tuples as they are, which JSON would write as lists.
-    for name, value in vars(result.score).items():
-        if name.endswith("left_out"):
-            data[name] = value._asdict()
-    return data

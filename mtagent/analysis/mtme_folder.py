@@ -29,6 +29,7 @@ from mtagent.formats.exports import RunTexts, SegmentTexts, has_break, mapped, p
 from mtagent.formats.files import lines_of, replacing
 from mtagent.formats.mtme import MTME, rating_line, text_file, write_scores
 from mtagent.jobs.export import Target
+from mtagent.records import Segment
 from mtagent.text import languages
 from mtagent.text.foreign import UNKNOWN
 
@@ -179,21 +180,28 @@ class _Writer:
         self._human = replace(people[0], segments=human_segments, systems=human_systems)
         self._metrics = evaluators
         sides = [self._human, *evaluators]
+        systems: dict[str, None] = {}
         items: dict[str, None] = {}
         self._texts: dict[TranslationKey, str] = {}
         for side in sides:
+            systems |= dict.fromkeys(side.names())
             for key, score in side.segments.items():
                 items[key.item] = None
                 if score.translation is not None:
                     self._texts[key] = score.translation
         self._items = list(items)
-        self.systems = mapped(list(dict.fromkeys(name for side in sides for name in side.names())), strict_name, path)
+        self.systems = mapped(list(systems), strict_name, path)
         self.evaluators = mapped([side.name for side in evaluators], _file_name, path)
         about = joined_about(sides)
-        only_languages = SegmentInfo(None, *(languages.parse_pair(lp) if lp else ()))
-        infos = {item: about.get(item, only_languages).or_else(only_languages) for item in self._items}
-        self._segments = [info.segment(item) for item, info in infos.items()]
-        self._sources = [info.source for info in infos.values()]
+        only_languages = SegmentInfo()
+        if lp:
+            only_languages = SegmentInfo(None, *languages.parse_pair(lp))
+        self._segments: list[Segment] = []
+        self._sources: list[str | None] = []
+        for item in self._items:
+            info = about.get(item, only_languages).or_else(only_languages)
+            self._segments.append(info.segment(item))
+            self._sources.append(info.source)
         pairs = list(dict.fromkeys(map(pair_name, self._segments)))
         if len(pairs) != 1:
             raise OutputError(f"{path}: the scores are of {len(pairs)} language pairs; name one with -l, e.g. -l en-de")
@@ -203,8 +211,10 @@ class _Writer:
 
     def write(self, folder: Path) -> list[str]:
         """Write all files, and return remarks. Texts are written only if all are known and none has a line break."""
-        texts = [self._texts.get(TranslationKey(system, item)) for system in self.systems for item in self._items]
-        if any(text is None or has_break(text) for text in (*texts, *self._sources)):
+        texts = list(self._sources)
+        for system in self.systems:
+            texts += [self._texts.get(TranslationKey(system, item)) for item in self._items]
+        if any(text is None or has_break(text) for text in texts):
             remarks = [
                 "sources, translations and documents are not written: not all are known, or one has a line break"
             ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -170,9 +171,9 @@ def score_run(
     texts = [line.text for line in lines_of(reference)]
     if len(texts) != len(corpus.segments):
         raise InputError(f"{reference}: has {len(texts)} lines, and run {name!r} has {len(corpus.segments)} segments")
-    segments = [
-        segment.model_copy(update={"reference": text}) for segment, text in zip(corpus.segments, texts, strict=True)
-    ]
+    segments = []
+    for segment, text in zip(corpus.segments, texts, strict=True):
+        segments.append(segment.model_copy(update={"reference": text}))
     return score_corpus(Corpus(segments, corpus.systems), scoring)
 
 
@@ -190,11 +191,13 @@ def _numbered(
     references: Sequence[str | None], source_lang: str, target_lang: str, sources: Sequence[str] | None = None
 ) -> list[Segment]:
     """A segment for each reference, with its number as id."""
-    pairs = zip(sources or [""] * len(references), references, strict=True)
-    return [
-        Segment(id=str(i), source=source, source_lang=source_lang, target_lang=target_lang, reference=reference)
-        for i, (source, reference) in enumerate(pairs, start=1)
-    ]
+    segments: list[Segment] = []
+    for source, reference in zip(sources or [""] * len(references), references, strict=True):
+        number = str(len(segments) + 1)
+        segments.append(
+            Segment(id=number, source=source, source_lang=source_lang, target_lang=target_lang, reference=reference)
+        )
+    return segments
 
 
 def score_corpus(corpus: Corpus, scoring: ScoreOptions = ScoreOptions()) -> ScoreReport:
@@ -272,17 +275,16 @@ def _scored(
             metric.release()
     if scoring.resampling is None:
         return groups
-    tests: list[list[Significance]] = []
+    tests: Iterator[Significance]
     if scoring.paired:
-        tests = paired_tests(counts, scoring.resampling)
+        tests = chain.from_iterable(paired_tests(counts, scoring.resampling))
     else:
-        all_intervals = iter(intervals([system for group in counts for system in group], scoring.resampling))
-        for group_counts in counts:
-            tests.append([Significance(next(all_intervals), None) for _ in group_counts])
+        all_counts = list(chain.from_iterable(counts))
+        tests = (Significance(interval, None) for interval in intervals(all_counts, scoring.resampling))
     tested_groups = []
-    for group, group_tests in zip(groups, tests, strict=True):
+    for group in groups:
         tested_group = []
-        for entry, test in zip(group, group_tests, strict=True):
+        for entry, test in zip(group, tests, strict=False):
             signature = scoring.resampling.signed(entry.score.signature)
             score = entry.score.model_copy(update={"signature": signature})
             tested_group.append(SystemScore(entry.system, score, test.interval, test.p_value))

@@ -19,8 +19,7 @@ from pydantic import ValidationError
 from mtagent import formats
 from mtagent.analysis.review_summary import ReviewCount, ReviewSummary
 from mtagent.chain.chain import with_rules_step
-from mtagent.chain.decided_run import DecidedRun
-from mtagent.chain.decided_text import Decided
+from mtagent.chain.decided_text import Decided, DecidedRun
 from mtagent.chain.fates import SegmentOutcome, run_outcome, stage_outcome
 from mtagent.config import Config, Role
 from mtagent.errors import ConfigError, InputError
@@ -295,14 +294,15 @@ def _staged(
         steps = [step for step in chain.steps if step.stage == stage]
         if not steps:
             continue
-        edits = Counter[str](edit.outcome for step in steps for edit in step.edits)
-        calls = [_shared_usage(call.model, call.usage, shared) for step in steps for call in step.calls]
-        results[stage] = StageResult(
-            outcome=stage_outcome(steps, before),
-            edits=_counts(*edits.items()),
-            calls=tuple(calls),
-            seconds=sum(step.seconds for step in steps),
-        )
+        edits = Counter[str]()
+        calls: list[CallUsage] = []
+        seconds = 0.0
+        for step in steps:
+            edits.update(edit.outcome for edit in step.edits)
+            calls += [_shared_usage(call.model, call.usage, shared) for call in step.calls]
+            seconds += step.seconds
+        outcome = stage_outcome(steps, before)
+        results[stage] = StageResult(outcome, _counts(*edits.items()), tuple(calls), seconds)
         all_edits += edits
         all_calls += calls
         before = steps[-1].text

@@ -291,10 +291,6 @@ def read(path: Path) -> Calibration:
         data = whole_file(path)
     except InputError as error:
         raise ConfigError(f"{error}; `mtagent gate calibrate -o FILE` writes calibrations") from None
-    if isinstance(data, dict) and "margin" in data:
-        raise ConfigError(
-            f"{path}: has a margin, which gates no longer use: calibrate again with `mtagent gate calibrate -o FILE`"
-        )
     try:
         return Calibration.model_validate(data)
     except ValidationError as error:

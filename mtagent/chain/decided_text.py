@@ -1,6 +1,7 @@
 """The text that people's decisions make of a chain: a pure function of the machine's steps and the decisions.
 
-:func:`checked` refuses decisions that cannot be made, :func:`decided` applies the others. Each step's edits are applied
+:func:`checked` refuses decisions that cannot be made, :func:`decided` applies the others, :class:`DecidedRun` does both
+for a stored run. Each step's edits are applied
 again to the text so far. Where that text differs from the one the machine edited, an edit is still applied if nothing
 has changed at its place. An edit that covers a changed place, such as a reworded sentence, is applied word by word
 where it still fits.
@@ -9,15 +10,19 @@ where it still fits.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from mtagent.chain.guards import Damage, damages
 from mtagent.errors import ConfigError
+from mtagent.formats.segments import Result
 from mtagent.records import Chain, Edit, Stage, Step
 from mtagent.records.decisions import Decision, fingerprint, latest, not_withdrawn, text_hash
 from mtagent.text import alignment, edits, markup, scripts
 from mtagent.text.paragraphs import line_breaks
+
+if TYPE_CHECKING:
+    from mtagent.store.store import Store
 
 MOST_CHARACTERS = 100_000
 """The maximum length of a person's text, and of a reason."""
@@ -77,7 +82,9 @@ class Decided(NamedTuple):
     @property
     def reviewed_chain(self) -> Chain:
         """The chain, with the decided text if anything was decided."""
-        return self.chain.model_copy(update={"reviewed": self.text}) if self.reviewed else self.chain
+        if not self.reviewed:
+            return self.chain
+        return self.chain.model_copy(update={"reviewed": self.text})
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -87,8 +94,11 @@ class Decided(NamedTuple):
 
 def numbered(chain: Chain) -> list[tuple[int, Step, Edit]]:
     """All edits of ``chain`` with the number by which people decide on them, and their step."""
-    pairs = [(step, edit) for step in chain.steps for edit in step.edits]
-    return [(number, step, edit) for number, (step, edit) in enumerate(pairs, 1)]
+    edits_of_chain = list[tuple[int, Step, Edit]]()
+    for step in chain.steps:
+        for edit in step.edits:
+            edits_of_chain.append((len(edits_of_chain) + 1, step, edit))
+    return edits_of_chain
 
 
 def _explained(chain: Chain) -> list[bool]:
@@ -131,8 +141,8 @@ def _decidable_edit(chain: Chain, decision: Decision, number: int) -> DecidedEdi
         raise ConfigError(f"segment {chain.segment.id} has no edit {number}; {count}")
     row = rows[number - 1]
     # A verdict that leaves the text as the machine left it is always possible.
-    changing = ("reject", "text") if row.edit.outcome == "applied" else ("accept", "text")
-    if row.alone or decision.verdict not in changing:
+    changing = "reject" if row.edit.outcome == "applied" else "accept"
+    if row.alone or decision.verdict not in (changing, "text"):
         return row
     if row.edit.start is None and row.edit.outcome != "applied":
         raise ConfigError(
@@ -198,7 +208,8 @@ def decided(chain: Chain, history: Iterable[Decision], *, skip: Collection[str] 
             alone = is_explained and edit.start is not None
             step_rows.append(DecidedEdit(number, step.stage, edit, alone, by_edit.get(number)))
         if not by_edit:
-            rows += [row._replace(stands="whole") if row.edit.outcome == "applied" else row for row in step_rows]
+            for row in step_rows:
+                rows.append(row._replace(stands="whole" if row.edit.outcome == "applied" else "no"))
         elif step.stage == "translate" and chain.segment.translation is None:
             texts = _Texts(step.text)
             rows += step_rows
@@ -239,6 +250,56 @@ def _unpaired_quote_styles(text: str) -> list[str | None]:
     return [style for style, count in counts.items() if count % 2]
 
 
+class DecidedRun:
+    """A chain run and the decisions about it. While this object exists, the run cannot be deleted."""
+
+    def __init__(self, store: Store, name: str) -> None:
+        self._hold = store.hold(name)
+        self.run, self.log = store.read(name), store.decisions(name)
+        if self.run.kind != "chain":
+            raise ConfigError(f"run {name!r}: expected a run with edits to decide on, found one with ratings")
+        settings = store.settings(name) or {}
+        self.skip = frozenset(settings.get("skip_guards") or ())
+        """The guards that the run left out."""
+
+    def segments(self, *, only_decided: bool = False) -> Iterator[tuple[int, Decided]]:
+        """The segments by position, with their decisions applied; ``only_decided``: those with decisions."""
+        histories = self.log.histories()
+        if only_decided:
+            for position, history in histories.items():
+                yield position, decided(self.run.chain_at(position), history, skip=self.skip)
+            return
+        for position, chain in self.run.placed_chains():
+            yield position, decided(chain, histories.get(position, ()), skip=self.skip)
+
+    def segment(self, position: int) -> Decided:
+        """The segment at ``position``, which must exist, with its decisions applied."""
+        return decided(self.run.chain_at(position), self.log.history(position), skip=self.skip)
+
+    def checked(self, chain: Chain, decision: Decision, history: Iterable[Decision]) -> Decision:
+        """A new ``decision`` on a segment with this ``history``: see :func:`checked`."""
+        return checked(chain, decision, history, skip=self.skip)
+
+    def chains(self) -> Iterator[Chain]:
+        """The chains by position; a chain with decisions has the decided text as its ``reviewed`` text."""
+        for _, chain in self.placed_chains():
+            yield chain
+
+    def results(self) -> Iterator[Result]:
+        """The segments by position, each with the text to write: the decided one, or the text of its chain."""
+        histories = self.log.histories()
+        for position, segment, text in self.run.final_texts():
+            history = histories.get(position)
+            if history:
+                text = decided(self.run.chain_at(position), history, skip=self.skip).text
+            yield Result(segment=segment, text=text)
+
+    def placed_chains(self) -> Iterator[tuple[int, Chain]]:
+        """The same chains, each with its position."""
+        for position, result in self.segments():
+            yield position, result.reviewed_chain
+
+
 class _StepChoice:
     """The edits of one step that belong in the decided text.
 
@@ -248,13 +309,16 @@ class _StepChoice:
 
     def __init__(self, chain: Chain, before: str, rows: Sequence[DecidedEdit], skip: Collection[str]) -> None:
         self._chain, self._before, self._rows, self._skip = chain, before, rows, skip
-        self._located = [index for index, row in enumerate(rows) if row.edit.start is not None]
-        self._applied = {index for index in self._located if rows[index].edit.outcome == "applied"}
+        self._located, self._applied = set[int](), set[int]()
         self._verdicts = dict[int, str]()
-        for index in self._located:
-            decision = rows[index].decision
-            if decision is not None:
-                self._verdicts[index] = decision.verdict
+        for index, row in enumerate(rows):
+            if row.edit.start is None:
+                continue
+            self._located.add(index)
+            if row.edit.outcome == "applied":
+                self._applied.add(index)
+            if row.decision is not None:
+                self._verdicts[index] = row.decision.verdict
         self._chosen = set[int]()
         self._remarks = dict[int, str]()
 
@@ -297,7 +361,7 @@ class _StepChoice:
         """Accept the edit without which the accepted edit ``index`` does damage, if nobody decided on it."""
         if not self._do_damage([index]):
             return
-        for other in self._nearest(index, set(self._located) - {index}):
+        for other in self._nearest(index, self._located - {index}):
             if other in self._applied or self._do_damage([index, other]):
                 continue
             if other not in self._verdicts:
@@ -404,23 +468,25 @@ class _Texts:
         taken = [other.in_machine for other in changes]
         if change in taken:
             return "whole"
-        place = self._place(change)
-        if place is not None and not any(_overlap(change, other) for other in taken):
-            changes.append(_PlacedChange(change, place))
+        placed = self._placed(change, taken)
+        if placed is not None:
+            changes.append(placed)
             return "whole"
         pieces = _pieces(old, change)
         fitting = list[_PlacedChange]()
         for piece in pieces:
-            place = self._place(piece)
-            if place is not None and not any(_overlap(piece, other) for other in taken):
-                fitting.append(_PlacedChange(piece, place))
+            placed = self._placed(piece, taken)
+            if placed is not None:
+                fitting.append(placed)
         changes += fitting
         if not fitting:
             return "no"
         return "whole" if len(fitting) == len(pieces) else "part"
 
-    def _place(self, change: _Change) -> _Change | None:
-        """The ``change`` in people's text; ``None`` where that differs from the machine's text."""
+    def _placed(self, change: _Change, taken: Iterable[_Change]) -> _PlacedChange | None:
+        """The ``change`` in both texts; ``None`` where these differ or another change has ``taken`` its place."""
+        if any(_overlap(change, other) for other in taken):
+            return None
         shift = 0
         for region in self._regions:
             if _overlap(change, region):
@@ -428,7 +494,7 @@ class _Texts:
             if region.end > change.start:
                 break
             shift = region.to - region.end
-        return _Change(change.start + shift, change.end + shift, change.new)
+        return _PlacedChange(change, _Change(change.start + shift, change.end + shift, change.new))
 
 
 def _change(edit: Edit, new_words: str | None = None) -> _Change:

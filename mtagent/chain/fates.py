@@ -100,7 +100,9 @@ def run_outcome(chain: Chain) -> SegmentOutcome:
             return "triaged"
     if any(edit.outcome == "reverted" for step in chain.steps for edit in step.edits):
         return "reverted"
-    return "rejected" if chain.state == "rejected" else "unchanged"
+    if chain.state == "rejected":
+        return "rejected"
+    return "unchanged"
 
 
 class Fate(NamedTuple):
@@ -118,8 +120,9 @@ def fate(step: Step) -> Fate:
         case "kept" if cause.kind == "blank":
             return Fate("untouched", cause.sentence)
         case "kept" if step.stage == "translate":
-            is_lossy = not {"max_length"}.issuperset(guards_of(cause))
-            return Fate("changed", "translated; something of the source is missing" if is_lossy else "translated")
+            if set(guards_of(cause)) <= {"max_length"}:
+                return Fate("changed", "translated")
+            return Fate("changed", "translated; something of the source is missing")
         case "kept" if "reverted" in outcomes:
             if "applied" in outcomes:
                 return Fate("changed", "in part: the user took edits back")
@@ -128,19 +131,25 @@ def fate(step: Step) -> Fate:
             return Fate("changed", f"candidate {cause.chosen}")
         case "kept" if "refused" in outcomes:
             return Fate("changed", "in part: a guard refused some edits")
+        case "kept" if "rejected" in outcomes:
+            return Fate("changed", "in part: the gate rejected some edits")
         case "kept":
-            return Fate("changed", "in part: the gate rejected some edits" if "rejected" in outcomes else "edited")
+            return Fate("changed", "edited")
         case "unchanged" if not outcomes:
             return Fate("untouched", _UNTOUCHED.get(cause.kind, "nothing to change"))
         case "unchanged" if len(outcomes) > 1:
             return Fate("unplaced", "several of these reasons")
+        case "unchanged" if outcomes == {"applied"}:
+            return Fate("unplaced", "the edits change nothing")
         case "unchanged":
             (outcome,) = outcomes
-            return Fate("unplaced", "the edits change nothing" if outcome == "applied" else OUTCOMES[outcome])
+            return Fate("unplaced", OUTCOMES[outcome])
         case "failed" if isinstance(cause, ErrorCause):
             return Fate("failed", _ERRORS.get(cause.error, cause.error))
+        case "failed" if cause.kind == "no-translation":
+            return Fate("failed", "no translation")
         case "failed":
-            return Fate("failed", "no translation" if cause.kind == "no-translation" else "other")
+            return Fate("failed", "other")
         case "rejected":
             return _rejected(step)
 
@@ -156,8 +165,9 @@ def _rejected(step: Step) -> Fate:
     if cause.kind == "lines":
         return Fate("guard", "lines")
     if isinstance(cause, GainCause):
-        is_gain = cause.gain is not None and cause.gain > 0
-        return Fate("gate", "the gain is not sure enough" if is_gain else "no gain expected")
+        if cause.gain is not None and cause.gain > 0:
+            return Fate("gate", "the gain is not sure enough")
+        return Fate("gate", "no gain expected")
     if isinstance(cause, DecidedCause):
         return Fate("gate", _why_not_kept(cause))
     return Fate("gate", "other")
@@ -171,14 +181,18 @@ def _why_not_kept(cause: DecidedCause) -> str:
         gain = judgement.gain or 0.0
         if gain < 0:
             return "rated worse"
-        return "rated the same" if gain == 0 else "rated better, but below the margin"
+        if gain == 0:
+            return "rated the same"
+        return "rated better, but below the margin"
     if cause.kind == "choices":
         choices = set(judgement.choices)
         if choices == {"before"}:
             return "the judge prefers the earlier text"
         if choices == {"tie"}:
             return "the judge sees a tie"
-        return "the judge contradicts itself" if judgement.contradicts_itself else "the judge is not sure"
+        if judgement.contradicts_itself:
+            return "the judge contradicts itself"
+        return "the judge is not sure"
     return "other"
 
 
@@ -209,12 +223,15 @@ def final_fate(chain: Chain) -> Fate:
     """What became of the segment from first to last."""
     if chain.given is None:
         return Fate("failed", "without a translation")
+    if chain.failed is not None and chain.changed:
+        return Fate("failed", "changed before a stage failed")
     if chain.failed is not None:
-        return Fate("failed", "changed before a stage failed" if chain.changed else "a stage failed")
+        return Fate("failed", "a stage failed")
     if chain.changed:
         return Fate("changed", "edited")
-    rejected = any(step.verdict == "rejected" for step in chain.steps)
-    return Fate("untouched", "changes were rejected" if rejected else "as given or first translated")
+    if any(step.verdict == "rejected" for step in chain.steps):
+        return Fate("untouched", "changes were rejected")
+    return Fate("untouched", "as given or first translated")
 
 
 def edit_fate(edit: Edit) -> str:

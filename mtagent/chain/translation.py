@@ -39,12 +39,11 @@ def refusals(segment: Segment, text: str, *, skip: Collection[str] = ()) -> tupl
         return (Damage(guard="size", detail=detail),)
     if _is_wordless(segment.source, text):
         return (Damage(guard="words", detail="the source has words, and the text has none"),)
-    return tuple(
-        Damage(guard=name, detail=detail)
-        for name, check in TRANSLATION_GUARDS.items()
-        if name not in skip
-        for detail in check(segment, text)
-    )
+    damages = list[Damage]()
+    for name, check in TRANSLATION_GUARDS.items():
+        if name not in skip:
+            damages += [Damage(guard=name, detail=detail) for detail in check(segment, text)]
+    return tuple(damages)
 
 
 def lost_numbers(segment: Segment, text: str, *, skip: Collection[str] = ()) -> tuple[Damage, ...]:
@@ -60,8 +59,12 @@ def lost_numbers(segment: Segment, text: str, *, skip: Collection[str] = ()) -> 
     if not missing:
         return ()
     words = readings(translation, segment.target_lang).possible.copy()
-    lost = [source[number.start : number.end] for number in missing if not number_faults.take(words, number)]
-    return tuple(Damage(guard="numbers", detail=f"number {written} is missing") for written in lost)
+    damages = list[Damage]()
+    for number in missing:
+        if not number_faults.take(words, number):
+            written = source[number.start : number.end]
+            damages.append(Damage(guard="numbers", detail=f"number {written} is missing"))
+    return tuple(damages)
 
 
 def read_revision(reply: str, segment: Segment, before: str, *, skip: Collection[str] = ()) -> str:
@@ -92,7 +95,9 @@ def _is_wordless(source: str, text: str) -> bool:
     source, text = markup.prose(source), markup.prose(text)
     if scripts.LETTER.search(text) or not _HAS_WORDS.search(source):
         return False
-    words = [1 / 3 if scripts.UNSPACED_LETTER.match(word) else 1 for word in scripts.words(source)]
+    words = list[float]()
+    for word in scripts.words(source):
+        words.append(1 / 3 if scripts.UNSPACED_LETTER.match(word) else 1)
     if min(words, default=0) == 1 and len(words) <= 5 and _LONG_NUMBER.search(text) and text.strip(" .%") != "100":
         return False  # a number in words
     return sum(words) > 2 or not _SAYS_SOMETHING.search(text)

@@ -47,17 +47,17 @@ class SettingsGroup(SectionedCommand, click.Group):
         self.format_commands(ctx, formatter)
 
 
-@click.command("trust", epilog=TRUST_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("trust", epilog=TRUST_EXAMPLES)
 @click.argument("file", type=FILE, default=CONFIG_NAME)
 @click.option("--remove", is_flag=True, help="Stop trusting the file.")
 def trust_file(file: Path, remove: bool) -> None:
-    """Trust FILE until it changes, and print the lines that need trust.  [default: mtagent.toml]
+    """Trust FILE until it changes, and print the settings that need trust.  [default: mtagent.toml]
 
-    The command doesn't ask before it stores the trust. To see the lines first, run `mtagent config`.
+    The command doesn't ask before it stores the trust. To see the settings first, run `mtagent config`.
 
-    mtagent reads mtagent.toml from the working folder, which may come from anyone. It accepts lines that can send texts
-    or keys elsewhere, run code, use a store, or read files outside the folder only after this command, or if --config
-    names the file.
+    mtagent reads mtagent.toml from the working folder, which may come from anyone. It accepts settings that can send
+    texts or keys elsewhere, run code, use a store, or read files outside the folder only after this command, or if
+    --config names the file.
     """
     path = trust.absolute(file)
     if remove:
@@ -124,7 +124,7 @@ def _refuse_options(context: click.Context) -> None:
 
 
 def _tell_trust(file: SettingsFile, *, is_named: bool) -> None:
-    """Print to standard error whether the file is trusted, and which lines need trust."""
+    """Print to standard error whether the file is trusted, and which settings need trust."""
     if not trust.needs_trust(file):
         say("mtagent: that file needs no trust: it sends nothing elsewhere and runs nothing")
     elif is_named:
@@ -133,7 +133,7 @@ def _tell_trust(file: SettingsFile, *, is_named: bool) -> None:
         say("mtagent: that file is trusted until it changes; `mtagent config trust --remove` removes the trust")
     else:
         state = "has changed since you trusted it" if trust.has_changed(file) else "is not trusted"
-        say(f"mtagent: that file {state}; other commands refuse it because of these lines:")
+        say(f"mtagent: that file {state}; other commands refuse it because of these settings:")
         for line in trust.sensitive_lines(file):
             say(line)
         say("mtagent: `mtagent config trust` trusts the file until it changes, and doesn't ask for confirmation")

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from mtagent.jobs.decisions import DecidedSegment
     from mtagent.records.decisions import DecisionVerdict
 
-_HELP = {"help_option_names": ["-h", "--help"]}
 _MOST_REMARKS = 20
 ACCEPT_EXAMPLES = """\b
 Examples:
@@ -88,7 +87,7 @@ def _on_edits(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@click.command("accept", epilog=ACCEPT_EXAMPLES, context_settings=_HELP)
+@click.command("accept", epilog=ACCEPT_EXAMPLES)
 @_on_edits
 def accept(**options: Any) -> None:
     """Accept edits of a stored RUN, including edits that a guard or the gate refused, and print the texts.
@@ -99,7 +98,7 @@ def accept(**options: Any) -> None:
     _decide("accept", **options)
 
 
-@click.command("revert", epilog=REVERT_EXAMPLES, context_settings=_HELP)
+@click.command("revert", epilog=REVERT_EXAMPLES)
 @_on_edits
 def revert(**options: Any) -> None:
     """Take back edits of a stored RUN, or all edits of a SEGMENT, and print the resulting texts.
@@ -182,7 +181,7 @@ def _say_remarks(results: Sequence[DecidedSegment]) -> None:
         say(f"mtagent: {len(remarks) - _MOST_REMARKS} more remarks; `mtagent runs show RUN SEGMENT` prints them")
 
 
-@click.command("decide", epilog=DECIDE_EXAMPLES, context_settings=_HELP)
+@click.command("decide", epilog=DECIDE_EXAMPLES)
 @click.argument("run")
 @click.argument("table", type=FILE, required=False, metavar="[FILE.csv]")
 @click.option(
@@ -228,7 +227,7 @@ def decide(run: str, table: Path | None, export: Path | None, force: bool, who: 
     say(f"mtagent: {summary}")
 
 
-@click.command("review", epilog=REVIEW_EXAMPLES, context_settings=_HELP)
+@click.command("review", epilog=REVIEW_EXAMPLES)
 @click.argument("runs", nargs=-1, required=True, metavar="RUN…")
 @click.option(
     "--port",
@@ -239,6 +238,7 @@ def decide(run: str, table: Path | None, export: Path | None, force: bool, who: 
 @click.option("--idle", type=Duration(), metavar="DURATION", help="End after this time without a request, as in 2h.")
 @WHO
 @with_options(STORE_OPTION)
+@ended_at_once()
 def review(
     runs: tuple[str, ...],
     port: int | None,
@@ -253,13 +253,6 @@ def review(
     `mtagent accept` and `mtagent revert`. Only people on this machine who have the address can open the page. Ctrl-C
     stops the server.
     """
-    with ended_at_once():
-        _review(runs, port, no_browser, idle, user() if who is None else who, store)
-
-
-def _review(
-    runs: tuple[str, ...], port: int | None, no_browser: bool, idle: float | None, who: str, store: Path | None
-) -> None:
     try:
         from mtagent.review.queue import ReviewQueue
         from mtagent.review.review_app import review_socket, run_server
@@ -276,7 +269,7 @@ def _review(
             threading.Thread(target=webbrowser.open, args=(address_for_once,), daemon=True).start()
 
     with existing_store(store) as opened, review_socket(port) as listening:
-        queue = ReviewQueue(opened, runs, who)
+        queue = ReviewQueue(opened, runs, user() if who is None else who)
         obstacle = queue.obstacle()
         if obstacle:
             say(f"mtagent: cannot store decisions now, so they wait in the browser: {obstacle}")

@@ -27,7 +27,7 @@ Example:
 """
 
 
-@click.command("demo", epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("demo", epilog=EXAMPLES)
 def command() -> None:
     """Show Translate, Postedit, Proofread on a small English-Spanish sample.
 

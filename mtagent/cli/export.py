@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mtagent.cli.options import FILE, METRIC_OPTIONS, existing_store, named_translation, print_licences, with_options
+from mtagent.cli.options import (
+    COMPARISON_OPTIONS,
+    FILE,
+    existing_store,
+    named_translation,
+    print_licences,
+    with_options,
+)
 from mtagent.cli.runs import STORE
 from mtagent.cli.terminal import say
 from mtagent.errors import ConfigError
@@ -41,7 +48,7 @@ Examples:
 FORMS = ("html", "markdown", "csv", "json")
 
 
-@click.command("export", epilog=EXPORT_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("export", epilog=EXPORT_EXAMPLES)
 @click.argument("run")
 @click.option(
     "-o", "--output", type=FILE, default=STANDARD, metavar="FILE|DIR",
@@ -126,24 +133,13 @@ def export(
         sys.exit(3)
 
 
-@click.command("report", epilog=REPORT_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("report", epilog=REPORT_EXAMPLES)
 @click.argument("run")
 @click.option("-o", "--output", type=FILE, default=STANDARD, help="File for the report.  [default: standard output]")
 @click.option(
     "--format", "form", type=click.Choice(FORMS), help="Format of the report.  [default: by the name of -o, else html]"
 )
-@click.option("-r", "--reference", type=FILE, help="File of references, line-aligned, to use instead of the run's own.")
-@with_options(METRIC_OPTIONS)
-@click.option(
-    "--deciding", metavar="NAME", help="Metric that decides whether a text got better or worse.  [default: chrF2]"
-)
-@click.option(
-    "--baseline",
-    "baselines",
-    multiple=True,
-    metavar="[NAME=]FILE",
-    help="File of another system's translations to compare with; repeatable.",
-)
+@with_options(COMPARISON_OPTIONS)
 @click.option("--force", is_flag=True, help="Replace an existing file.")
 @STORE
 def report(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterator
-from typing import Any, Literal
+from collections.abc import Collection, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -32,8 +32,10 @@ from mtagent.cli.terminal import display, notices, say
 from mtagent.config import Config
 from mtagent.formats import Lines, by_path
 from mtagent.jobs.improve import improve_file
-from mtagent.jobs.inputs import Files
 from mtagent.jobs.parts import OwnParts, effective, judges_by_the_editor
+
+if TYPE_CHECKING:
+    from mtagent.jobs.estimate import Rendered
 
 TRANSLATE_EXAMPLES = """\b
 Examples:
@@ -124,8 +126,11 @@ def _improve(command: str, options: dict[str, Any]) -> None:
         for warning in idle_options(config, given_options):
             say(warning)
     if dry_run:
+        from mtagent.jobs.estimate import rendered_requests
+
+        uses_judge = config.effective().gate not in ("none", "guards")
         with notices(quiet):
-            _print_prompts(config, files)
+            print_requests(rendered_requests(config, files), "the gate's requests" if uses_judge else "")
         return
     with notices(quiet), Progress(verbose=verbose, quiet=quiet) as progress:
 
@@ -140,17 +145,16 @@ def _improve(command: str, options: dict[str, Any]) -> None:
     sys.exit(3 if summary.counts.failed else 0)
 
 
-def _print_prompts(config: Config, files: Files) -> None:
-    from mtagent.jobs.estimate import rendered_requests
-
-    tokens = requests = 0
-    for request in rendered_requests(config, files):
+def print_requests(requests: Iterable[Rendered], not_included: str = "") -> None:
+    """Print the requests of a dry run, and how many input tokens they have."""
+    tokens = count = 0
+    for request in requests:
         display(request.shown)
         tokens += request.tokens
-        requests += request.requests
-    estimate = f"{requests} requests, about {tokens} input tokens, estimated from the length"
-    if config.effective().gate not in ("none", "guards"):
-        estimate += "; the gate's requests are not included"
+        count += request.requests
+    estimate = f"{count} requests, about {tokens} input tokens, estimated from the length"
+    if not_included:
+        estimate += f"; {not_included} are not included"
     say(f"{estimate}. Nothing was sent.")
 
 

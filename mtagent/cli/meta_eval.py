@@ -19,7 +19,6 @@ from mtagent.analysis.meta_eval import (
     as_json,
     averagings,
     below,
-    marking_both,
     tables,
 )
 from mtagent.analysis.mtme_folder import write_folder
@@ -79,9 +78,7 @@ def inputs_of(options: Mapping[str, Any], **more: Any) -> Inputs:
     return Inputs(**fields, item=options["item"], **more)
 
 
-@click.command(
-    "meta-eval", cls=SeveralScores, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]}
-)
+@click.command("meta-eval", cls=SeveralScores, epilog=EXAMPLES)
 @score_inputs
 @click.option(
     "--system-scores", type=FILE, metavar="FILE.tsv",
@@ -183,7 +180,7 @@ def _refuse_misuse(options: dict[str, Any]) -> None:
 
 
 def _settings(options: dict[str, Any], matches: Sequence[Match]) -> MetaEvalSettings:
-    if not marking_both(matches):
+    if not any(match.marked for match in matches):
         no_spans = "needs an evaluator and people who both marked errors in known translations"
         if "span" in options["levels"]:
             raise click.UsageError(f"--level span: {no_spans}")

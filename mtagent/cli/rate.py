@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from mtagent.cli import run_async
-from mtagent.cli.improve import idle_options
+from mtagent.cli.improve import idle_options, print_requests
 from mtagent.cli.options import (
     CONFIG_NAME,
     EVALUATOR_OPTIONS,
@@ -151,7 +151,10 @@ def command(**options: Any) -> None:
             say(warning)
     with notices(quiet):
         if dry_run:
-            run_async(_print_requests(config, texts, systems))
+            from mtagent.jobs.estimate import first_requests
+
+            with _candidates(config, texts, systems) as candidates:
+                print_requests(first_requests(config, candidates), "requests after the first replies")
             return
         with Progress(verbose=verbose, quiet=quiet, states=("rated", "failed")) as progress:
             report = run_async(_rate(config, texts, output, systems, progress))
@@ -187,19 +190,6 @@ async def _rate(
     return await rate_run(
         config, texts, output, systems=systems, on_start=progress.start, on_rated=progress.advance_rated
     )
-
-
-async def _print_requests(config: Config, texts: RatingInputs | str, systems: tuple[str, ...]) -> None:
-    from mtagent.jobs.estimate import first_requests
-
-    tokens = requests = 0
-    with _candidates(config, texts, systems) as candidates:
-        async for request in first_requests(config, candidates):
-            display(request.shown)
-            tokens += request.tokens
-            requests += request.requests
-    estimate = f"{requests} requests, about {tokens} input tokens, estimated from the length"
-    say(f"{estimate}; requests after the first replies are not included. Nothing was sent.")
 
 
 @contextmanager

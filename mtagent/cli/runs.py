@@ -11,8 +11,7 @@ from typing import Any
 
 import click
 
-from mtagent.chain.decided_run import DecidedRun
-from mtagent.chain.decided_text import Decided
+from mtagent.chain.decided_text import Decided, DecidedRun
 from mtagent.cli.options import STORE_OPTION, existing_store, with_options
 from mtagent.cli.progress import uncounted
 from mtagent.cli.terminal import display, say
@@ -35,7 +34,7 @@ Examples:
 """
 
 
-@click.group("runs", epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group("runs", epilog=EXAMPLES)
 def command() -> None:
     """List, show and delete stored runs. `mtagent export` writes their texts and ratings."""
 

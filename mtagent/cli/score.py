@@ -10,6 +10,7 @@ from mtagent.analysis import compare_tables
 from mtagent.analysis.compare import GROUPINGS, compare_runs
 from mtagent.analysis.score import ScoreOptions, as_json, score_files, score_run, sentences, shown
 from mtagent.cli.options import (
+    COMPARISON_OPTIONS,
     FILE,
     LANGUAGE_OPTIONS,
     METRIC_OPTIONS,
@@ -105,7 +106,6 @@ class SeveralFilesAndMetrics(SeveralFiles):
     "score",
     cls=SeveralFilesAndMetrics,
     epilog=SCORE_EXAMPLES,
-    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option(
     "-s", "--source", type=FILE, help="File of source texts, to flag copies; or a table that has translations, too."
@@ -176,20 +176,9 @@ def score(**options: Any) -> None:
         display(shown(report, form, width))
 
 
-@click.command("compare", epilog=COMPARE_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.command("compare", epilog=COMPARE_EXAMPLES)
 @click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN…")
-@click.option(
-    "--baseline", "baselines", multiple=True, metavar="[NAME=]FILE",
-    help="File of another system's translations, line-aligned; the system is called NAME, or like the file. "
-    "Repeatable.",
-)  # fmt: skip
-@click.option("-r", "--reference", type=FILE, help="File of references, line-aligned, to use instead of the run's own.")
-@with_options(METRIC_OPTIONS)
-@click.option(
-    "--deciding",
-    metavar="METRIC",
-    help="Metric that decides whether a text got better or worse.  [default: chrF2, else the first]",
-)
+@with_options(COMPARISON_OPTIONS)
 @name_list("--by", choices=GROUPINGS, help="Also score groups of segments; repeatable.")
 @click.option("--shared", is_flag=True, help="Compare only the segments that all runs have.")
 @click.option("--prices", type=FILE, metavar="FILE.toml", help="File of your own prices, to recompute the dollars.")

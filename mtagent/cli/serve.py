@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from mtagent.cli import run_async
-from mtagent.cli.improve import offline
+from mtagent.cli.improve import idle_options, offline
 from mtagent.cli.options import (
     FILE,
     RUN_OPTIONS,
@@ -21,6 +21,7 @@ from mtagent.cli.options import (
     NameList,
     command,
     option,
+    options_on_command_line,
     read_config,
     with_options,
 )
@@ -98,12 +99,6 @@ SERVER_OPTIONS = [
     ),
 ]  # fmt: skip
 
-SERVER_PARAMETERS = (
-    *("host", "port", "host_names", "pairs", "late_after", "grace", "state", "kept", "log_texts", "keys", "add_key"),
-    *("allow_origins", "max_texts", "max_text", "max_body", "max_requests"),
-)
-"""The parameters that aren't settings of the chain."""
-
 
 @command("serve", EXAMPLES)
 @with_options(SERVER_OPTIONS, WORK_OPTIONS, SPENDING_OPTIONS, RUN_OPTIONS)
@@ -113,7 +108,6 @@ def serve(**options: Any) -> None:
     The server translates texts with --translator, improves them as `mtagent translate` does, and doesn't keep them.
     POST /v1/improve returns the whole chain; /openapi.json describes the API, /healthz and /metrics the server's state.
     """
-    server_options = {name: options.pop(name) for name in SERVER_PARAMETERS}
     try:
         from mtagent.serve.access import new_key
         from mtagent.serve.app import LOCAL_HOSTS, event_loop, make_app, run_server
@@ -123,18 +117,21 @@ def serve(**options: Any) -> None:
         if (cause.name or "").startswith("mtagent"):
             raise
         raise MissingExtra("mtagent serve", "serve") from cause
-    keys: Path | None = server_options["keys"]
-    if server_options["add_key"] is not None:
+    keys: Path | None = options["keys"]
+    if options["add_key"] is not None:
         if keys is None:
             raise click.UsageError("--add-key needs a file for the key's hash; name it with --keys FILE")
-        display(new_key(keys, server_options["add_key"]))
+        display(new_key(keys, options["add_key"]))
         return
-    if keys is None and not _is_loopback(server_options["host"]):
+    if keys is None and not _is_loopback(options["host"]):
         raise ConfigError(
-            f"--host {server_options['host']}: without keys, others could spend your money; make one with --keys FILE "
+            f"--host {options['host']}: without keys, others could spend your money; make one with --keys FILE "
             "--add-key NAME"
         )
+    given_options = options_on_command_line(options.keys())
     config = read_config(options)
+    for warning in idle_options(config, given_options):
+        say(warning)
     if config.offline and config.evaluator is None and not config.judges:
         say(offline(config))
     if "translate" not in (config.effective().stages or ()):
@@ -145,24 +142,22 @@ def serve(**options: Any) -> None:
     service = Service(
         config,
         keys=keys,
-        pairs=[languages.parse_pair(pair) for pair in server_options["pairs"]],
+        pairs=[languages.parse_pair(pair) for pair in options["pairs"]],
         limits=Limits(
-            texts=server_options["max_texts"],
-            text=server_options["max_text"],
-            body=server_options["max_body"],
-            in_flight=server_options["max_requests"],
-            deadline=server_options["late_after"],
-            grace=server_options["grace"],
+            texts=options["max_texts"],
+            text=options["max_text"],
+            body=options["max_body"],
+            in_flight=options["max_requests"],
+            deadline=options["late_after"],
+            grace=options["grace"],
         ),
-        state=server_options["state"] or (config.store or default_path()).parent / "serve.db",
-        keep=server_options["kept"],
-        log_texts=server_options["log_texts"],
+        state=options["state"] or (config.store or default_path()).parent / "serve.db",
+        keep=options["kept"],
+        log_texts=options["log_texts"],
     )
-    app = make_app(
-        service, host_names=[*LOCAL_HOSTS, *server_options["host_names"]], allow_origins=server_options["allow_origins"]
-    )
-    host = server_options["host"]
-    with listening_socket(host, server_options["port"]) as listening:
+    app = make_app(service, host_names=[*LOCAL_HOSTS, *options["host_names"]], allow_origins=options["allow_origins"])
+    host = options["host"]
+    with listening_socket(host, options["port"]) as listening:
         host_in_url = f"[{host}]" if ":" in host else host  # an IPv6 address has colons
         address = f"http://{host_in_url}:{listening.getsockname()[1]}"
         run_async(run_server(app, service, listening, lambda: say(f"mtagent: serving at {address}")), event_loop)

@@ -1,4 +1,4 @@
-"""Which settings of a file that was found, and not named, can do harm; and which such files the user has trusted.
+"""Which settings of a file that was found and not named can do harm, and which such files the user has trusted.
 
 ``mtagent.toml`` is read from the working folder, and a folder may come from anyone. This module alone decides what in
 it needs trust. It imports the settings, the evaluators' names and what reads, locks and masks; no command.
@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -30,18 +29,10 @@ from mtagent.text.escaping import visible
 from mtagent.text.masking import MASK, key_in, masked
 
 LOCK_SECONDS = 10.0
-LONGEST_LINE = 1000
-"""Characters of a line to show; the end of the line counts the hidden ones."""
-MOST_LINES = 20
-"""Lines of one setting that are shown."""
-LONGEST_STATEMENT = 200
-"""Lines. Behind a longer statement no lines are shown, since each further line means parsing all of them again."""
-LARGEST_FILE = 64 * 2**10
-"""Bytes of a file whose lines are shown. Of a larger one only the settings are shown, with their values."""
-MOST_PARSED = 2**20
-"""Characters that may be parsed to find the lines. A file can be written so that this takes very long."""
+LONGEST_VALUE = 1000
+"""Characters of a value to show; the number of the hidden ones is added."""
 MOST_SETTINGS = 100
-"""Settings to show without their lines; one more line counts the others."""
+"""Settings to show; one more line counts the others."""
 
 HARMLESS = frozenset(
     {
@@ -136,7 +127,7 @@ def _sensitive(full_name: str, name: str, value: Any, folder: Path) -> Iterator[
 
 
 def _effect(name: str, value: Any, folder: Path) -> str | None:
-    """What the setting can do that needs trust; ``None`` where it is harmless."""
+    """What the setting can do that needs trust; ``None`` if it is harmless."""
     if name in HARMLESS:
         return None
     if name == "base_url":
@@ -161,7 +152,7 @@ def _effect(name: str, value: Any, folder: Path) -> str | None:
 
 
 def _effect_of_spec(spec: str, folder: Path) -> str | None:
-    """What the evaluator, with its options, can do that needs trust; ``None`` where all of it is harmless."""
+    """What the evaluator, with its options, can do that needs trust; ``None`` if all of it is harmless."""
     try:
         name, options = parse_spec(spec)
     except ConfigError:
@@ -227,125 +218,27 @@ def _holds_a_prompt_that_leaves(folder: Path, value: Any) -> bool:
     return any(_leaves(folder, str(prompts.absolute() / name)) for name in names)
 
 
-# The lines of a file that need trust
-
-
-@dataclass(frozen=True)
-class _Statement:
-    """A setting with its value, or the head of a table: its lines, the first of which has the number ``first``."""
-
-    first: int
-    lines: tuple[str, ...]
-
-
-class _ParsedEnough(Exception):
-    """So much was parsed that the rest is left."""
-
-
-class _Parser:
-    """Parses pieces of a file, up to ``MOST_PARSED`` characters in all."""
-
-    def __init__(self) -> None:
-        self._left = MOST_PARSED
-
-    def parse(self, text: str) -> dict[str, Any] | None:
-        """The settings in ``text``; ``None`` if it isn't TOML. Raises :class:`_ParsedEnough`."""
-        self._left -= len(text)
-        if self._left < 0:
-            raise _ParsedEnough
-        try:
-            return tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError):
-            return None
-
-
 def sensitive_lines(file: SettingsFile) -> tuple[str, ...]:
-    """The lines of ``file`` that need trust, as ``FILE:LINE: the line``, each with what it does. Keys are masked.
+    """The settings of ``file`` that need trust, a line each: ``FILE: NAME = VALUE: what it does``.
 
-    What needs trust is read from the parsed file; the lines only show where it is written. Settings whose lines are
-    not found, or not looked for in a large file, are shown with their values. Raises :class:`ConfigError` for a file
-    that isn't TOML.
+    The values are shown as they are read, not as they are written, so that no spelling hides one. Keys are masked.
+    Raises :class:`ConfigError` for a file that isn't TOML.
     """
-    left = {_key(setting): setting for setting in sensitive_settings(file.written(), file.folder)}
-    shown: list[str] = []
-    if left and len(file.content) <= LARGEST_FILE:
-        try:
-            for statement, settings in _placed(file):
-                here = [setting for setting in settings if left.pop(_key(setting), None) is not None]
-                if here:
-                    shown += _shown(file.path, statement, here)
-        except _ParsedEnough:
-            pass
-    for setting in list(left.values())[:MOST_SETTINGS]:
-        shown.append(f"{file.path}: {_described(setting)}")
-    if len(left) > MOST_SETTINGS:
-        shown.append(f"{file.path}: … ({len(left) - MOST_SETTINGS:,} more settings)")
-    return tuple(shown)
-
-
-def _key(setting: SensitiveSetting) -> tuple[str, str]:
-    """What tells ``setting`` from the other settings of its file."""
-    return setting.name, repr(setting.value)
-
-
-def _placed(file: SettingsFile) -> Iterator[tuple[_Statement, list[SensitiveSetting]]]:
-    """The statements of ``file``, each with its settings that need trust. Raises :class:`_ParsedEnough`."""
-    parser = _Parser()
-    head = ""
-    for statement in _statements(file.text(), parser):
-        text = "\n".join(statement.lines)
-        if text.lstrip().startswith("["):
-            head = text
-            continue
-        written = parser.parse(f"{head}\n{text}")
-        if written is not None:
-            yield statement, sensitive_settings(written, file.folder)
-
-
-def _statements(text: str, parser: _Parser) -> Iterator[_Statement]:
-    """The statements of a TOML file, up to one that is too long. Each is the fewest lines that are TOML by themselves.
-
-    Raises :class:`_ParsedEnough`.
-    """
-    lines = text.split("\n")
-    first = 0
-    while first < len(lines):
-        end = first + 1
-        while parser.parse("\n".join(lines[first:end])) is None:
-            if end == len(lines) or end - first == LONGEST_STATEMENT:
-                return
-            end += 1
-        if lines[first].strip() and not lines[first].lstrip().startswith("#"):
-            yield _Statement(first + 1, tuple(lines[first:end]))
-        first = end
-
-
-def _shown(path: Path, statement: _Statement, settings: list[SensitiveSetting]) -> Iterator[str]:
-    """The lines of ``statement``, and after the last one what its settings do."""
-    holds_key = any(key_in(str(setting.value)) for setting in settings)
-    lines = statement.lines[:MOST_LINES]
-    for number, line in enumerate(lines, statement.first):
-        yield f"{path}:{number}: {MASK if holds_key else _one_line(line)}"
-    hidden = len(statement.lines) - len(lines)
-    if hidden:
-        yield f"{path}:{statement.first + len(lines)}: … ({hidden} more lines of the same setting)"
-    for setting in settings:
-        yield f"    {_described(setting, ''.join(lines))}"
-
-
-def _described(setting: SensitiveSetting, written: str = "") -> str:
-    """What ``setting`` does, with its value where that doesn't appear as it is in what is ``written``."""
-    if str(setting.value) in written:
-        return f"{setting.name}: {setting.effect}"
-    value = MASK if key_in(str(setting.value)) else json.dumps(setting.value, ensure_ascii=False, default=str)
-    return f"{setting.name} = {_one_line(value)}: {setting.effect}"
+    settings = sensitive_settings(file.written(), file.folder)
+    lines = []
+    for setting in settings[:MOST_SETTINGS]:
+        value = MASK if key_in(str(setting.value)) else json.dumps(setting.value, ensure_ascii=False, default=str)
+        lines.append(f"{file.path}: {setting.name} = {_one_line(value)}: {setting.effect}")
+    if len(settings) > MOST_SETTINGS:
+        lines.append(f"{file.path}: … ({len(settings) - MOST_SETTINGS:,} more settings)")
+    return tuple(lines)
 
 
 def _one_line(text: str) -> str:
-    """``text`` for a terminal, with keys masked and cut where it is long."""
+    """``text`` for a terminal, with keys masked and cut if it is long."""
     text = masked(visible(text.strip(), one_line=True))
-    hidden = len(text) - LONGEST_LINE
-    return text if hidden <= 0 else f"{text[:LONGEST_LINE]}… ({hidden:,} more characters)"
+    hidden = len(text) - LONGEST_VALUE
+    return text if hidden <= 0 else f"{text[:LONGEST_VALUE]}… ({hidden:,} more characters)"
 
 
 # Which files are trusted
@@ -357,12 +250,12 @@ def check(file: SettingsFile) -> None:
         return
     state = "is not trusted: it has changed since you trusted it" if has_changed(file) else "is not trusted"
     raise UntrustedSettings(
-        f"{absolute(file.path)}: was found in the working folder and {state}. These lines can send texts or keys "
+        f"{absolute(file.path)}: was found in the working folder and {state}. These settings can send texts or keys "
         "elsewhere, run code, use a store, or read files outside the folder:",
         (
             *sensitive_lines(file),
             "mtagent: nothing was sent or run. If you want these settings, `mtagent config trust` trusts the file "
-            f"until it changes, and `--config {file.path}` trusts it for one command. Otherwise remove the lines.",
+            f"until it changes, and `--config {file.path}` trusts it for one command. Otherwise remove the settings.",
         ),
     )
 

@@ -85,7 +85,8 @@ def with_marks(line: str, quotable: QuotableTexts) -> MarkedLine:
     quoted: list[Quoted] = []
     at = begin = 0
     for _ in range(_MOST_QUOTES):
-        opening = _next_opening(line, begin)
+        marks = _QUOTE.finditer(line, begin)
+        opening = next((mark for mark in marks if _opens(line, mark.start(), mark.group())), None)
         if opening is None:
             return MarkedLine("".join([*pieces, line[at:]]), tuple(quoted))
         quote, begin = opening.group(), opening.end()
@@ -107,19 +108,10 @@ def with_marks(line: str, quotable: QuotableTexts) -> MarkedLine:
     return MarkedLine("".join([*pieces, line[at:]]), tuple(quoted), _QUOTE.search(line, at) is not None)
 
 
-def _next_opening(line: str, begin: int) -> regex.Match[str] | None:
-    for mark in _QUOTE.finditer(line, begin):
-        if _opens(line, mark.start(), mark.group()):
-            return mark
-    return None
-
-
 def _end_of_span(line: str, at: int, quote: str, quotable: QuotableTexts) -> int | None:
-    """Where the span from ``at`` on ends: the longest one that the texts hold, or else where its quotes balance."""
+    """Where the span from ``at`` on ends: the longest one that the texts hold, or else the first one."""
     closers = _CLOSERS.get(quote, quote)
     ends: list[int] = []
-    balanced: int | None = None
-    depth = 1
     for match in islice(_QUOTE.finditer(line, at), _MOST_QUOTES):
         place, mark = match.start(), match.group()
         if line[place - 1] == "\\":
@@ -128,17 +120,12 @@ def _end_of_span(line: str, at: int, quote: str, quotable: QuotableTexts) -> int
         word_goes_on = mark not in "”»›」』" and after and _in_word(after)
         if mark in closers and not word_goes_on:
             ends.append(place)
-            depth -= 1
-            if depth == 0 and balanced is None:
-                balanced = place
             if len(ends) == _MOST_ENDS:
                 break
-        elif mark == quote:
-            depth += _opens(line, place, mark)
     for end in reversed(ends):
         if quotable.quotes(line[at:end]):
             return end
-    return balanced
+    return ends[0] if ends else None
 
 
 def _opens(line: str, at: int, quote: str) -> bool:
@@ -462,7 +449,7 @@ _SEVERITY = r"(critical|major|minor|neutral)"
 _NAMES = regex.compile(rf"\b{_SEVERITY}\b", regex.IGNORECASE)
 _ERRORS = r"(?:[\s-](?:severity|level))?(?:\s(?:translation\s)?(?:errors?|issues?|problems?|mistakes?))?"
 _HEADING = regex.compile(
-    rf"[\[<(]?{_SEVERITY}{_ERRORS}[\])>]?(?:\s?\([^(){MARK}]{{0,80}}\))?\s?(?:[:：]|(?P<dash>[-–—]\s)|$)\*?\s*+",
+    rf"[\[<(]?{_SEVERITY}{_ERRORS}[\])>]?(?:\s?\([^(){MARK}]{{0,80}}\))?\s?(?:[:：]|[-–—]\s|$)\*?\s*+",
     regex.IGNORECASE,
 )
 # "x" is a minor fluency/grammar error: a list without headings
@@ -516,13 +503,16 @@ def read_headed(reply: str, translation: str, *, source: str = "") -> tuple[Erro
     is neither an error, nor "no-error", nor a remark at its end.
     """
     answer = without_thoughts(whole_characters(reply)).strip().removeprefix("\ufeff")
-    quotable = QuotableTexts(translation, source)
     text = _FENCE.sub("", answer).strip().replace(MARK, "\ufffd").replace("\r\n", "\n")
-    sections, remarks, stated = ([], [], set[Severity]()) if _JSON.match(text) else _sections(text, quotable)
+    lists = _Lists(QuotableTexts(translation, source))
+    if not _JSON.match(text):
+        for line in text.split("\n"):
+            lists.read(line)
+    sections, stated = lists.sections, lists.stated
     if not sections and not stated:
         if _JSON.search(answer):
             return errors_in(read_answer(answer), translation)
-        if _says_only_none(text, quotable):
+        if _says_only_none(text, lists.quotable):
             return ()
         refuse("it has no heading (Critical, Major, Minor)", answer)
     _refuse_several_lists(sections)
@@ -536,85 +526,88 @@ def read_headed(reply: str, translation: str, *, source: str = "") -> tuple[Erro
         refuse("nothing stands under the last heading: neither an error nor no-error", sections[-1].severity)
     if not errors and not stated.issuperset(REQUIRED):
         refuse("it names no error, but does not say no-error under each heading", ", ".join(sorted(stated)))
-    _refuse_errors_in_remarks(remarks, quotable, {error.text for error in errors})
+    _refuse_errors_in_remarks(lists.remarks, lists.quotable, {error.text for error in errors})
     return located(errors, translation)
 
 
-def _sections(
-    text: str, quotable: QuotableTexts
-) -> tuple[list[_Section], list[tuple[MarkedLine, bool]], set[Severity]]:
-    """What is under each heading, the remarks (each with whether it comes after the first heading), and the severities
-    that a line calls error-free.
-    """
-    sections: list[_Section] = []
-    remarks: list[tuple[MarkedLine, bool]] = []
-    stated = set[Severity]()
-    after_blank = in_remark = False
-    group = ""
-    for written in text.split("\n"):
-        whole = plain(with_marks(written, quotable))
+@dataclass
+class _Lists:
+    """The lists of a reply, as far as its lines were read."""
+
+    quotable: QuotableTexts
+    sections: list[_Section] = field(default_factory=list)
+    remarks: list[tuple[MarkedLine, bool]] = field(default_factory=list)
+    """Each with whether it comes after the first heading."""
+    stated: set[Severity] = field(default_factory=set)
+    """The severities that a line calls error-free."""
+    group: str = ""
+    after_blank: bool = False
+    in_remark: bool = False
+
+    def read(self, written: str) -> None:
+        """Read the next line."""
+        whole = plain(with_marks(written, self.quotable))
         sentence = _SENTENCE_OF_ERROR.fullmatch(whole.text)
         if sentence and is_category(sentence[2]):
             error = Item(category_of(sentence[2]), whole.quoted[0].text)
             severity_of_error = cast(Severity, sentence[1].casefold())
             fields = {**error._asdict(), "severity": severity_of_error}
-            sections.append(_Section(severity_of_error, group, [fields]))
-            continue
-        group, rest = _after_group(whole, group)
+            self.sections.append(_Section(severity_of_error, self.group, [fields]))
+            return
+        self.group, rest = _after_group(whole, self.group)
         for severity, line in _pieces(rest):
             if severity:
-                sections.append(_Section(severity, group))
-                in_remark = False
-            if not line.text:
-                continue
-            is_none = says_none(line)
-            named = set[Severity]()
-            if is_none:
-                named.update(cast(Severity, name.casefold()) for name in _NAMES.findall(line.text))
-            stated |= named
-            if not sections:
-                if not named:
-                    remarks.append((line, False))
-                continue
-            section = sections[-1]
-            if is_none:  # "no minor errors" under Major says nothing about major ones
-                section.states_none |= not named or section.severity in named
-            elif not after_blank and _explains_last(line, section):
-                pass
-            elif (section.errors or section.states_none) and (
-                in_remark
-                or _REMARK.match(line.text.lstrip("(["))
-                or (after_blank and _ABOUT_ALL.match(line.text.lstrip("([")))
-            ):
-                remarks.append((line, True))
-                in_remark = True
-            else:
-                # A quotation mark without a partner must stand in the texts, or the line is unreadable.
-                items = read_listed(MarkedLine(line.written()) if line.open else line, quotable)
-                if line.open and (items is None or any(item.explanation for item in items)):
-                    refuse("a quotation does not end: it is cut off, or quotes stand inside of it", line.written())
-                if items is None and after_blank and _praises(line, sections):
-                    remarks.append((line, True))
-                    in_remark = True
-                    continue
-                if items is None:
-                    refuse(
-                        "a line is neither an error with its category and its span in quotes, nor no-error",
-                        line.written(),
-                    )
+                self.sections.append(_Section(severity, self.group))
+                self.in_remark = False
+            if line.text:
+                self._read_piece(line)
+        self.after_blank = not whole.text
+        self.in_remark = self.in_remark and not self.after_blank
+
+    def _read_piece(self, line: MarkedLine) -> None:
+        """Read a line, or the part of one, that is no heading."""
+        is_none = says_none(line)
+        named = set[Severity]()
+        if is_none:
+            named.update(cast(Severity, name.casefold()) for name in _NAMES.findall(line.text))
+            self.stated |= named
+        if not self.sections:
+            if not named:
+                self.remarks.append((line, False))
+            return
+        section = self.sections[-1]
+        if is_none:  # "no minor errors" under Major says nothing about major ones
+            section.states_none |= not named or section.severity in named
+        elif not self.after_blank and _explains_last(line, section):
+            return
+        elif (section.errors or section.states_none) and self._begins_remark(line):
+            self._remark(line)
+        else:
+            # A quotation mark without a partner must stand in the texts, or the line is unreadable.
+            items = read_listed(MarkedLine(line.written()) if line.open else line, self.quotable)
+            if line.open and (items is None or any(item.explanation for item in items)):
+                refuse("a quotation does not end: it is cut off, or quotes stand inside of it", line.written())
+            if items is not None:
                 section.errors += [{**item._asdict(), "severity": section.severity} for item in items]
-        after_blank = not whole.text
-        in_remark = in_remark and not after_blank
-    return sections, remarks, stated
+            elif self.after_blank and _praises(line, self.sections):
+                self._remark(line)
+            else:
+                problem = "a line is neither an error with its category and its span in quotes, nor no-error"
+                refuse(problem, line.written())
+
+    def _begins_remark(self, line: MarkedLine) -> bool:
+        words = line.text.lstrip("([")
+        is_about_all = self.after_blank and _ABOUT_ALL.match(words) is not None
+        return self.in_remark or is_about_all or _REMARK.match(words) is not None
+
+    def _remark(self, line: MarkedLine) -> None:
+        self.remarks.append((line, True))
+        self.in_remark = True
 
 
 def _pieces(line: MarkedLine) -> Iterator[tuple[Severity | None, MarkedLine]]:
     """A line cut at the headings in it: the severity of the section that each piece opens, if any, and its text."""
     heading = _HEADING.match(line.text)
-    if heading and heading["dash"]:
-        rest = line.part(heading.end())
-        if not rest.text or not (says_none(rest) or MARK in rest.text or "/" in rest.text):
-            heading = None
     at, severity = (heading.end(), heading[1].casefold()) if heading else (0, None)
     for within in _WITHIN.finditer(line.text, at):
         before = line.part(at, within.start())

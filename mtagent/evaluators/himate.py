@@ -659,8 +659,6 @@ _VERDICTS: dict[Verdict, regex.Pattern[str]] = {
 _ANOTHER_VERDICT = regex.compile(
     r"(?:\b(?:or|and|but)\b|[/|])\W*(?:(?!the )\w+ )?(?:worse|no difference|corrected|not corrected)\b"
 )
-
-
 _NUMBER = regex.compile(r"(?<![\w.,/-])(-?\d+(?:[.,]\d+)?)(?:\s*/\s*100)?(?![\w/–-])")
 
 

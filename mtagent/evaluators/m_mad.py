@@ -34,8 +34,6 @@ DIMENSIONS = {
     "style": ("awkward",),
 }
 """The dimensions in the order of the typology, with their subcategories (M-MAD paper, §2.2 and Table 13)."""
-
-
 Topic = Literal["severity", "category", "entirety"]
 Strategy = Literal["consensus", "deliberation", "interactive-review", "consultancy-review"]
 _ROLES = {"A": "supporter", "B": "opponent"}

@@ -9,7 +9,7 @@ some, and the judge is asked in both orders. A judge that chooses the same place
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Iterable, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -129,38 +129,11 @@ class MqmApe:
                 suggested = await self._fixes.suggest(dialogue, segment, translation, suggested)
             mendings = dict(zip(checked, mended(translation, suggested), strict=True))
             choices = await self._compare(dialogue, segment, translation, mendings.values())
-        kept: list[ErrorSpan] = []
-        story: list[str] = []
-        warnings: list[str] = []
-        for place, error in enumerate(errors):
-            mending = mendings.get(place)
-            if mending is None:
-                kept.append(error)
-                continue
-            unchecked = ""
-            if mending.text is None:
-                unchecked = f"it cannot be mended: {mending.why}"
-            elif contradict(choices[mending.text]):
-                unchecked = "the judge contradicts itself: in both orders it chooses the same place"
-            if unchecked:
-                line = f"{shown(mending.error)}: not checked, since {unchecked}"
-                if self._unmended == "keep":
-                    kept.append(mending.error)
-                    warnings.append(line)
-                else:
-                    story.append(f"dropped: {line}")
-                continue
-            assert mending.text is not None
-            if choices[mending.text] == ("after", "after"):
-                kept.append(mending.error)
-            else:
-                preferred = ", ".join(_WORDS[choice] for choice in choices[mending.text])
-                story.append(f"dropped: {shown(mending.error)}: mending it does not make the text better ({preferred})")
-        beyond_most = len(weights) - len(checked)
-        if beyond_most:
-            warnings.append(f"{beyond_most} of {len(weights)} errors are not checked: most={self._most}")
-        if rating.explanation:
-            story.insert(0, rating.explanation)
+        kept, dropped, warnings = self._verdicts(errors, mendings, choices)
+        if len(weights) > len(checked):
+            unchecked = len(weights) - len(checked)
+            warnings.append(f"{unchecked} of {len(weights)} errors are not checked: most={self._most}")
+        story = [rating.explanation, *dropped] if rating.explanation else dropped
         return rating.model_copy(
             update={
                 "evaluator": self.name,
@@ -174,6 +147,38 @@ class MqmApe:
                 "seconds": dialogue.seconds,
             }
         )
+
+    def _verdicts(
+        self, errors: Sequence[ErrorSpan], mendings: Mapping[int, Mending], choices: Mapping[str, tuple[Choice, ...]]
+    ) -> tuple[list[ErrorSpan], list[str], list[str]]:
+        """The errors that are kept, the reasons why others are dropped, and warnings about unchecked ones."""
+        kept: list[ErrorSpan] = []
+        dropped: list[str] = []
+        warnings: list[str] = []
+        for place, error in enumerate(errors):
+            mending = mendings.get(place)
+            if mending is None:
+                kept.append(error)
+                continue
+            line = shown(mending.error)
+            if mending.text is None:
+                unchecked = f"{line}: not checked, since it cannot be mended: {mending.why}"
+            elif contradict(choices[mending.text]):
+                contradiction = "the judge contradicts itself: in both orders it chooses the same place"
+                unchecked = f"{line}: not checked, since {contradiction}"
+            elif choices[mending.text] == ("after", "after"):
+                kept.append(mending.error)
+                continue
+            else:
+                preferred = ", ".join(_WORDS[choice] for choice in choices[mending.text])
+                dropped.append(f"dropped: {line}: mending it does not make the text better ({preferred})")
+                continue
+            if self._unmended == "keep":
+                kept.append(mending.error)
+                warnings.append(unchecked)
+            else:
+                dropped.append(f"dropped: {unchecked}")
+        return kept, dropped, warnings
 
     async def _compare(
         self, dialogue: Dialogue, segment: Segment, translation: str, mendings: Iterable[Mending]

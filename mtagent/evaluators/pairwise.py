@@ -104,8 +104,6 @@ class Pairwise:
 
 _SIDES: dict[str, Choice] = {"a": "before", "b": "after", "tie": "tie"}
 _SIDES_SWAPPED: dict[str, Choice] = {"a": "after", "b": "before", "tie": "tie"}
-
-
 _FIELDS = ("better", "winner", "preferred", "preference", "choice", "best", "verdict", "answer")
 _NAMED = regex.compile(r"(?:translation|text|version|option|candidate)?\s?(a|b|tie)", regex.IGNORECASE)
 _STATED = regex.compile(

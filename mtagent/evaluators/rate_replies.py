@@ -32,14 +32,12 @@ EVALUATE = _tool(
     instruction=("string", "What to look at in particular, for instance the tone, or one idiom."),
 )
 
-
 SEARCH = _tool(
     "search",
     "Look up what you or the assessor do not know for sure, such as slang, an allusion or a name.",
     ("query",),
     query=("string", "What you want to know, in full."),
 )
-
 
 COMPARE = _tool(
     "compare",
@@ -51,7 +49,6 @@ COMPARE = _tool(
     high_anchor=("string", "An excellent translation of the source that deserves 4. Only while there are no anchors."),
 )
 
-
 FINISH = _tool(
     "finish",
     "Give the final score. Call it alone, after you have read the answers of the other tools.",
@@ -60,9 +57,7 @@ FINISH = _tool(
     rationale=("string", "Why, in two to four sentences."),
 )
 
-
 TOOLS = {tool.name: tool for tool in (EVALUATE, SEARCH, COMPARE, FINISH)}
-
 
 PAPER_TOOLS = {
     "general_evaluation_agent": "evaluate",
@@ -70,7 +65,6 @@ PAPER_TOOLS = {
     "comparison_agent": "compare",
     "finish_evaluation": "finish",
 }
-
 
 PAPER_ARGUMENTS = {
     "context_notes": "notes",
@@ -80,7 +74,6 @@ PAPER_ARGUMENTS = {
     "final_score": "score",
     "final_rationale": "rationale",
 }
-
 
 PAPER_FIELDS = {
     "error spans": "errors",
@@ -125,14 +118,8 @@ class Assessment(NamedTuple):
 
 
 _NUMBER = regex.compile(r"\s*([+-]?\d{1,6}(?:[.,]\d{1,9})?)\s*(%|/\s*4(?:\.0)?)?\s*")
-
-
 _NOTHING = frozenset({"", "none", "null", "n/a", "na", "nil", "-", "missing", "omitted", "omission", "no errors"})
-
-
 _BRACKETS = " \t\r\n()[]<>{}.*"
-
-
 _WINNER = regex.compile(
     r"\W*(?:the\s+)?(?:(?:winner|better|candidate|translation|option)\W+)*(a|b|tie|tied|draw|equal|neither|both)\W*"
 )
@@ -330,8 +317,6 @@ def text_of(arguments: Mapping[str, Any], name: str, *, required: bool = False) 
 
 
 _LAST_LETTER = regex.compile(r"(?r)\w")
-
-
 _CALL_TAG = regex.compile(r"<tool_call>(.*?)(?:</tool_call>|(?=<tool_call>)|\Z)", regex.DOTALL | regex.IGNORECASE)
 
 
@@ -343,13 +328,8 @@ _XML_CALL = regex.compile(
     regex.DOTALL | regex.IGNORECASE,
 )
 
-
 _NAMES = ("tool", "name", "function", "tool_name", "action")
-
-
 _ARGUMENTS = ("arguments", "args", "parameters", "input", "action_input", "tool_input")
-
-
 _BESIDES = frozenset({"id", "type", "thought", "thoughts", "reasoning", *_NAMES})
 
 

@@ -41,8 +41,6 @@ EVALUATORS = {
 }
 """Name: module and class. Another package adds one through the entry-point group ``mtagent.evaluators``: a callable
 that takes the configuration, the model (or ``None``) and, by name, the options, and gives an evaluator."""
-
-
 PAIRWISE = "pairwise"
 """The judge that compares two texts and rates none."""
 _DEFAULT_INNER = "gemba-mqm"

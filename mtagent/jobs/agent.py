@@ -392,50 +392,56 @@ class AgentRun:
     async def aimprove(self, segments: Iterable[Segment]) -> list[Chain]:
         """Improve segments like :meth:`improve`, in async code."""
         config = self._config
-        segments = list(with_terms(segments, self._terms))
+        segments = self._with_details(segments)
         digest = hashlib.sha256()
-        numbers: dict[str, int] = {}  # of the segments, by id
-        for index, segment in enumerate(segments):
-            if segment.domain is None:
-                segment = segments[index] = segment.model_copy(update={"domain": config.domain})
-            first_number = numbers.setdefault(segment.id, index + 1)
-            if first_number != index + 1:
-                raise ConfigError(
-                    f"segments {first_number} and {index + 1} share the id {segment.id!r}; ids must be unique because "
-                    "decisions and labels refer to them: use segment.model_copy(update={'id': …})"
-                )
+        for segment in segments:
             digest.update(segment.model_dump_json(exclude_defaults=True).encode())
+        decided = effective(config, self._own)
+        started = asyncio.Event()
         with Store(config.store or default_path()) as store:
             models = RunModels(config, store, self._budget)
             async with assembled(config, self._own, wrap_llm=models.wrap) as plan:
+
+                async def work(run: Run, position: int, place: Placed) -> Chain:
+                    segment = place.in_context(lambda neighbour, _: run.text_at(neighbour))
+                    return await improve(segment, plan, on_step=self._on_step)
+
                 job = Job(
                     command="agent",
-                    settings=settings_for_results(effective(config, self._own)),
+                    settings=settings_for_results(decided),
                     inputs={"segments": digest.hexdigest(), **content_hashes({}, config)},
                     total=len(segments),
                     items=placed(segments, config.context),
-                    work=lambda run, position, place: improve(
-                        place.in_context(lambda at, _: run.text_at(at)), plan, on_step=self._on_step
-                    ),
+                    work=work,
                     lane=(lambda place: place.document) if config.context else None,
                     save=Run.save,
                     outcome=outcome_of_chain,
                     signatures=plan.signatures,
-                    installed=installed(effective(config, self._own)),
+                    installed=installed(decided),
                 )
-                has_started = False
-
-                def note_start(*_: object) -> None:
-                    nonlocal has_started
-                    has_started = True
-
                 try:
-                    run = await run_job(job, config, store, models, on_start=note_start, on_result=_ignore)
+                    run = await run_job(job, config, store, models, on_start=lambda *_: started.set())
                 except MtagentError as error:
-                    if has_started:  # otherwise the run of this name may belong to another job
+                    if started.is_set():  # otherwise the run of this name may belong to another job
                         error.chains = tuple(store.read(self.name).chains())
                     raise
                 return list(run.chains())
+
+    def _with_details(self, segments: Iterable[Segment]) -> list[Segment]:
+        """The segments with the agent's terms and domain. Raises :class:`ConfigError` for ids that aren't unique."""
+        numbers: dict[str, int] = {}  # of the segments, by id
+        detailed = []
+        for number, segment in enumerate(with_terms(segments, self._terms), start=1):
+            if segment.domain is None:
+                segment = segment.model_copy(update={"domain": self._config.domain})
+            first_number = numbers.setdefault(segment.id, number)
+            if first_number != number:
+                raise ConfigError(
+                    f"segments {first_number} and {number} share the id {segment.id!r}; ids must be unique because "
+                    "decisions and labels refer to them: use segment.model_copy(update={'id': …})"
+                )
+            detailed.append(segment)
+        return detailed
 
     def chains(self) -> list[Chain]:
         """The chains that are stored so far, in order."""
@@ -447,10 +453,6 @@ class AgentRun:
         """The number of finished segments, and their cost."""
         with open_existing(self._config.store) as store:
             return store.run(self.name)
-
-
-def _ignore(*_: object) -> None:
-    """Do nothing with a result, which is already stored."""
 
 
 class _Parts(NamedTuple):

@@ -13,9 +13,9 @@ from mtagent.text.names import KeptNames, stands_in
 
 
 class Document:
-    """The segments of a document that are behind, each with its text as it is now.
+    """The finished segments of a document, each with its current text.
 
-    ``size`` of them are shown. Names and glossary terms are remembered from the beginning.
+    The last ``size`` of them are shown. Names and glossary terms are kept from the beginning on.
     """
 
     def __init__(self, size: int) -> None:
@@ -43,7 +43,7 @@ class Document:
                         self._terms[term.source.casefold()] = term.source, term.target
 
     def around(self, segment: Segment, following: str | None) -> str | None:
-        """What to show beside ``segment``."""
+        """The context to show with ``segment``."""
         sources = dict.fromkeys(term.source.casefold() for term in segment.terms)
         return described(
             self._behind,
@@ -63,7 +63,7 @@ class Placed:
     following: str | None
 
     def in_context(self, text_at: Callable[[int, Segment], str | None]) -> Segment:
-        """The segment with what is around it, unless it has a context of its own or none is wanted."""
+        """The segment with its context, unless it already has one or no context is set."""
         if not self.document.size:
             return self.segment
         self.document.advance(self.position, text_at)
@@ -72,10 +72,10 @@ class Placed:
 
 
 def placed(segments: Iterable[Segment], size: int, limit: int | None = None) -> Iterator[Placed]:
-    """The first ``limit`` of ``segments`` in their documents, with ``size`` of what came before.
+    """The first ``limit`` of ``segments`` in their documents, which show the ``size`` segments before.
 
-    A document is a run of segments with the same ``document``, also without one. The segment after the last is looked
-    at, so that what is shown does not depend on the limit.
+    A document is a row of segments with the same ``document``, which may be ``None``. The segment after the last is
+    read, too, so that the context doesn't depend on the limit.
     """
     document, last = Document(size), None
     position = -1
@@ -97,8 +97,8 @@ def with_context(
     limit: int | None = None,
     text_of: Callable[[Segment], str | None] = lambda segment: segment.translation,
 ) -> Iterator[Segment]:
-    """The first ``limit`` of ``segments`` with what is around them, where nothing is translated meanwhile.
+    """The first ``limit`` of ``segments`` with their context; ``text_of`` returns their translations.
 
-    ``text_of`` returns their translations.
+    For jobs that don't translate meanwhile.
     """
     return (place.in_context(lambda _, segment: text_of(segment)) for place in placed(segments, size, limit))

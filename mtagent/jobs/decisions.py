@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, get_args
 
-from mtagent.chain.decided_run import DecidedRun
-from mtagent.chain.decided_text import Decided, decided, numbered
+from mtagent.chain.decided_text import Decided, DecidedRun, decided, numbered
 from mtagent.errors import ConfigError, InputError, StoreError
 from mtagent.formats.files import write_pieces
 from mtagent.formats.tables import open_table

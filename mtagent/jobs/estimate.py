@@ -1,7 +1,7 @@
-"""What a run would take, before anything is sent: its first requests, and a range of calls, tokens and dollars.
+"""The cost of a run before anything is sent: its first requests, and a range of calls, tokens and dollars.
 
-A run is estimated with its own parts, which ask a model that only listens: their first requests are the real ones. What
-follows on replies is a range: each evaluator says how many calls a rating takes.
+A run is estimated with its own parts and a model that only listens, so the first requests are the real ones. What
+follows on replies is a range: each evaluator knows how many calls a rating takes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import math
 import unicodedata
 import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from importlib.util import find_spec
@@ -29,7 +29,6 @@ from mtagent.formats.ratings import Candidates
 from mtagent.jobs.inputs import Files
 from mtagent.jobs.parts import (
     OwnParts,
-    assembled_evaluator,
     effective,
     instructed,
     judge_settings,
@@ -119,14 +118,14 @@ def rendered_terms(segment: Segment) -> Iterator[Rendered]:
 
 
 class Listener:
-    """A model that notes what it is asked, and answers nothing."""
+    """A model that notes the requests and doesn't answer."""
 
     def __init__(self, config: Config) -> None:
         self.model = config.model or DEFAULT_MODEL
         self.requests: list[UnsentRequest] = []
 
     async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
-        """Note the request, and fail when all that are made at the same time were noted."""
+        """Note the request, and fail after all requests made at the same time were noted."""
         schema, tools = options.get("schema"), tuple(options.get("tools", ()))
         self.requests.append(UnsentRequest(options.get("purpose", ""), tuple(messages), schema, tools))
         await asyncio.sleep(0)
@@ -190,16 +189,17 @@ def rendered_requests(config: Config, files: Files) -> Iterator[Rendered]:
                     yield request.rendered(f"segment {segment.id}, {stage}")
 
 
-async def first_requests(config: Config, candidates: Iterable[Candidates]) -> AsyncIterator[Rendered]:
-    """What is asked first about each segment; what follows depends on the replies. None where no model is asked."""
+def first_requests(config: Config, candidates: Iterable[Candidates]) -> Iterator[Rendered]:
+    """The first requests about each segment; later ones depend on the replies. None if no model is used."""
+    config = config.effective().model_copy(update={"forced": False})
     listener = Listener(config)
-    async with assembled_evaluator(config, OwnParts() if config.offline else OwnParts(llm=listener)) as evaluator:
-        for candidate in candidates:
-            for terms in rendered_terms(candidate.segment):
-                yield terms
-            rating = rate_segment(candidate, evaluator, published=config.preset == "paper")
-            for request in await listener.requests_of(rating):
-                yield request.rendered(f"segment {candidate.segment.id}")
+    llm = None if config.offline else instructed(listener, config)
+    evaluator = named_evaluator(config, config.evaluator or "rules", llm)
+    for candidate in candidates:
+        yield from rendered_terms(candidate.segment)
+        rating = rate_segment(candidate, evaluator, published=config.preset == "paper")
+        for request in asyncio.run(listener.requests_of(rating)):
+            yield request.rendered(f"segment {candidate.segment.id}")
 
 
 RESERVE = "reserve"
@@ -223,7 +223,7 @@ class Range(NamedTuple):
         return Range(Usage.total([self.low] * number), Usage.total([self.high] * number))
 
     def at_most(self) -> Range:
-        """The same, where none of it is needed if no error is found."""
+        """The same, but nothing of it is needed if no error is found."""
         return Range(Usage(), self.high)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mtagent import formats
-from mtagent.chain.decided_run import DecidedRun
+from mtagent.chain.decided_text import DecidedRun
 from mtagent.config import Config
 from mtagent.errors import ConfigError, OutputError
 from mtagent.formats import Export
@@ -26,6 +26,7 @@ from mtagent.jobs.inputs import content_hashes
 from mtagent.jobs.outputs import (
     RatingOutput,
     belongs_to,
+    refuse_existing,
     refuse_overwriting,
     refuse_unwritable,
     refuse_unwritable_texts,
@@ -101,9 +102,9 @@ class Target:
         refuse_unwritable(self.path)
         if belongs_to(self.path, self.store):
             raise OutputError(f"{self.path}: is the store; give -o another name")
+        if not self.force:
+            refuse_existing([self.path])
         if self.path != STANDARD and self.path.is_file():
-            if not self.force:
-                raise OutputError(f"{self.path}: is there already; --force replaces it")
             self._refuse_input(self.path)
 
     def refuse_taken_folder(self) -> None:

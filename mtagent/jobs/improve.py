@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from mtagent.chain.calibration import read
 from mtagent.chain.chain import improve
-from mtagent.chain.decided_run import DecidedRun
+from mtagent.chain.decided_text import DecidedRun
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details
@@ -45,7 +45,8 @@ async def improve_file(
     settings = settings_for_results(decided)
     with files.opened(config, writes=True) as inputs:
         config = inputs.config
-        contents = _contents(inputs, translates="translate" in (decided.stages or ()))
+        identifies = bool(installed(decided))  # the guard language loads the identifier anyway
+        contents = _contents(inputs, translates="translate" in (decided.stages or ()), identifies=identifies)
         if contents.swapped:
             pair, *_ = contents.pairs
             logger.warning("%s: the languages of %s seem to be swapped; check -l", inputs.files.source, pair)
@@ -111,8 +112,11 @@ class _Contents(NamedTuple):
     domains: tuple[str, ...]
 
 
-def _contents(inputs: OpenFiles, *, translates: bool) -> _Contents:
-    """Read the whole input once, so that a defect in its last line is found before anything is paid for."""
+def _contents(inputs: OpenFiles, *, translates: bool, identifies: bool) -> _Contents:
+    """Read the whole input once, so that a defect in its last line is found before anything is paid for.
+
+    ``identifies``: look whether the languages are swapped.
+    """
     total = with_words = workable = swapped = 0
     has_candidates = False
     pairs, domains = dict[str, None](), dict[str, None]()
@@ -121,7 +125,7 @@ def _contents(inputs: OpenFiles, *, translates: bool) -> _Contents:
         total += 1
         has_candidates = has_candidates or any(segment.candidates)
         pairs[languages.pair_of(segment.source_lang, segment.target_lang)] = None
-        if total <= _LANGUAGE_SAMPLE:
+        if identifies and total <= _LANGUAGE_SAMPLE:
             swapped += _is_swapped(segment)
         if segment.domain:
             domains[segment.domain] = None

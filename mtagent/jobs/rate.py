@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mtagent.chain.decided_run import DecidedRun
+from mtagent.chain.decided_text import DecidedRun
 from mtagent.config import Config, ModelSettings
 from mtagent.errors import ConfigError, calls_of
 from mtagent.evaluators.protocol import (

@@ -72,8 +72,8 @@ async def run_job(
     store: Store,
     models: RunModels,
     *,
-    on_start: OnStart,
-    on_result: Callable[[Result], None],
+    on_start: OnStart = lambda *_: None,
+    on_result: Callable[[Result], None] = lambda _: None,
 ) -> Run:
     """Do ``job`` in a stored run, or continue the run where it was stopped.
 

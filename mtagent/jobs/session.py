@@ -1,8 +1,8 @@
 """The session of an agent: its parts, opened once, for calls from any task and any thread.
 
-Parts belong to one event loop. Calls that are not async work in a loop of the session's own, in a thread; so do async
-ones once that is there. Inside ``async with`` everything works in the loop of that block; otherwise an async call works
-in the loop that it is made in, and its parts are closed when that loop ends.
+Parts belong to one event loop. Synchronous calls work in the session's own loop, in a thread; once that loop exists, so
+do async calls. Inside ``async with`` everything works in the loop of that block; otherwise an async call works in the
+loop in which it is made, and its parts are closed when that loop ends.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Session(Generic[Parts]):
         self._lock = threading.Lock()
 
     async def run(self, work: Callable[[Parts], Awaitable[Result]]) -> Result:
-        """The result of ``work`` on the parts, in the loop where they are."""
+        """The result of ``work`` on the parts, in their loop."""
         home = self._home
         if home is None or home is asyncio.get_running_loop():
             return await self._here(work)
@@ -102,7 +102,7 @@ class Session(Generic[Parts]):
         return await work(parts)
 
     async def _open(self, loop: asyncio.AbstractEventLoop) -> Parts:
-        # Where nobody closes it, the loop does: it ends the async generators that were begun in it, and this is one.
+        # If nobody closes it, the loop does: it ends the async generators that began in it, and this is one of them.
         manager = self._open_parts()
         if self._own is not None and self._own.loop is loop:
             self._own.opened = manager
@@ -111,7 +111,7 @@ class Session(Generic[Parts]):
         return await manager.__aenter__()
 
     def _loop_for_waiting(self) -> asyncio.AbstractEventLoop:
-        """The loop to work in for a thread that waits: never one that runs in that very thread."""
+        """The loop for a thread that waits for the result: never a loop that runs in this thread."""
         try:
             here: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
         except RuntimeError:
@@ -129,10 +129,7 @@ class Session(Generic[Parts]):
 
 
 class OwnLoop:
-    """An event loop that runs in a thread of its own, which does not keep Python from ending.
-
-    ``opened`` is what it closes at its end.
-    """
+    """An event loop in its own thread, which doesn't keep Python from ending. At its end it closes ``opened``."""
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
@@ -149,7 +146,7 @@ class OwnLoop:
             self.loop.close()
 
     def stop(self) -> None:
-        """End the loop, after the work in it was cancelled and what is open was closed."""
+        """Cancel the work in the loop, close what is open, and end the loop."""
         if self.loop.is_closed():
             return
         asyncio.run_coroutine_threadsafe(self._stop(), self.loop)

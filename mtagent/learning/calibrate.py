@@ -22,7 +22,6 @@ from mtagent.chain.calibration import (
     Labels,
     LearningPoint,
     Point,
-    Source,
     TriagePoint,
 )
 from mtagent.errors import ConfigError, InputError
@@ -43,7 +42,7 @@ from mtagent.learning.gain import (
 )
 from mtagent.learning.pairs import Definition, JudgedData, group_of
 from mtagent.metrics.significance import SEED, GroupResampling
-from mtagent.records import Record, same_rater
+from mtagent.records import same_rater
 from mtagent.version import __version__
 
 PRECISION = 0.9
@@ -205,7 +204,7 @@ def complete_pairs(data: JudgedData) -> tuple[JudgedPairs | None, Ints]:
     return pairs, groups
 
 
-class Labelled(NamedTuple):
+class LabelledTexts(NamedTuple):
     """Rated texts as arrays."""
 
     scores: Floats
@@ -215,12 +214,12 @@ class Labelled(NamedTuple):
     groups: Ints
     """Equal numbers for texts that belong together (a document), from 0 without gaps."""
 
-    def chosen(self, which: Truths) -> Labelled:
+    def chosen(self, which: Truths) -> LabelledTexts:
         """Some of the texts."""
-        return Labelled(self.scores[which], self.error_free[which], numbered(self.groups[which]))
+        return LabelledTexts(self.scores[which], self.error_free[which], numbered(self.groups[which]))
 
 
-def labelled_texts(data: JudgedData, definition: Definition) -> tuple[Labelled | None, Ints]:
+def labelled_texts(data: JudgedData, definition: Definition) -> tuple[LabelledTexts | None, Ints]:
     """The texts that the scoring judge scored and people labelled, and the number of each text's group."""
     scores, labels, groups = list[float](), list[bool](), list[int]()
     for text in data.texts:
@@ -232,7 +231,7 @@ def labelled_texts(data: JudgedData, definition: Definition) -> tuple[Labelled |
     numbers = np.array(groups, dtype=np.int64)
     if not scores:
         return None, numbers
-    return Labelled(np.array(scores), np.array(labels), numbered(numbers)), numbers
+    return LabelledTexts(np.array(scores), np.array(labels), numbered(numbers)), numbers
 
 
 # What a gate does to pairs
@@ -400,7 +399,7 @@ def expected_lead(data: JudgedData, resampling: GroupResampling = USUAL) -> Lead
 
 
 def error_free_of(
-    texts: Labelled,
+    texts: LabelledTexts,
     half: Truths,
     definition: str,
     precision: float = PRECISION,
@@ -447,7 +446,7 @@ class Curve(NamedTuple):
     """The share of all error-free texts that reach it; NaN where no text is error-free."""
 
 
-def curve(texts: Labelled) -> Curve:
+def curve(texts: LabelledTexts) -> Curve:
     """The whole curve, exactly."""
     rising, place = np.unique(texts.scores, return_inverse=True)
     reached = np.cumsum(np.bincount(place)[::-1])
@@ -465,7 +464,7 @@ def thinned(points: Curve, most: int = 50) -> Curve:
     return Curve(*(values[places] for values in points))
 
 
-def best_threshold(texts: Labelled, precision: float = PRECISION, fewest: int = FEWEST) -> float | None:
+def best_threshold(texts: LabelledTexts, precision: float = PRECISION, fewest: int = FEWEST) -> float | None:
     """The lowest threshold at which the share of error-free texts is at least ``precision``; ``None``: there is none.
 
     Thresholds that fewer than ``fewest`` texts reach are not considered.
@@ -482,7 +481,7 @@ def best_threshold(texts: Labelled, precision: float = PRECISION, fewest: int = 
 
 
 def threshold_interval(
-    texts: Labelled, precision: float = PRECISION, fewest: int = FEWEST, resampling: GroupResampling = USUAL
+    texts: LabelledTexts, precision: float = PRECISION, fewest: int = FEWEST, resampling: GroupResampling = USUAL
 ) -> tuple[float | None, float | None, float]:
     """The 95 % bounds of the threshold in resamples, and the share of resamples that have a threshold.
 
@@ -508,7 +507,7 @@ def threshold_interval(
     return low, high, len(existing) / len(values)
 
 
-def labels(texts: Labelled, threshold: float, resampling: GroupResampling = USUAL) -> Labels:
+def labels(texts: LabelledTexts, threshold: float, resampling: GroupResampling = USUAL) -> Labels:
     """What ``threshold`` does to ``texts``, with confidence intervals over the groups."""
     reached = (texts.scores >= threshold).astype(np.float64)
     free = texts.error_free.astype(np.float64)
@@ -529,20 +528,24 @@ def labels(texts: Labelled, threshold: float, resampling: GroupResampling = USUA
 # A calibration on other data
 
 
-class GateCheck(Record):
+class GateCheck(NamedTuple):
     """What the gate of a calibration does to other edits."""
 
-    data: tuple[Source, ...]
-    pairs: tuple[str, ...]
-    domains: tuple[str, ...]
-    left_out: dict[str, int]
+    data: JudgedData
+    effect: Effect
     remarks: tuple[str, ...]
     """Warnings: what makes the figures doubtful."""
-    effect: Effect
 
     def plain(self) -> dict[str, Any]:
-        """As plain data, with the figures of the effect at the top."""
-        return self.effect.model_dump() | self.model_dump(exclude={"effect"})
+        """As plain data."""
+        about = {
+            "data": [source.model_dump() for source in self.data.sources],
+            "pairs": self.data.language_pairs,
+            "domains": self.data.domains,
+            "left_out": dict(self.data.left_out),
+            "remarks": self.remarks,
+        }
+        return self.effect.model_dump() | about
 
 
 def check(calibration: Calibration, data: JudgedData, resampling: GroupResampling = USUAL) -> GateCheck:
@@ -566,11 +569,4 @@ def check(calibration: Calibration, data: JudgedData, resampling: GroupResamplin
         if judge.before_weight and np.isnan(pairs.scores_before[:, place]).all():
             raise InputError(f"{judge.judge}: gave scores in calibration, and only compares here")
     remarks += calibration.foreign(data.language_pairs, data.domains)
-    return GateCheck(
-        data=data.sources,
-        pairs=data.language_pairs,
-        domains=data.domains,
-        left_out=dict(data.left_out),
-        remarks=tuple(remarks),
-        effect=effect(pairs, predictions(gain, pairs) > 0, resampling),
-    )
+    return GateCheck(data, effect(pairs, predictions(gain, pairs) > 0, resampling), tuple(remarks))

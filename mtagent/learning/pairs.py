@@ -96,6 +96,13 @@ class Label(NamedTuple):
     where: str = ""
     """File and line, or run and segment."""
 
+    @classmethod
+    def of(cls, judgement: Judgement, where: str = "") -> Label:
+        """The same as the judgement of one who scores both texts, or who compares them."""
+        if judgement.choices:
+            return cls(0.0, judgement.difference, where=where)
+        return cls(judgement.before, judgement.after, has_scores=True, where=where)
+
     @property
     def gain(self) -> float | None:
         """What people gain by the edit; ``None`` where they did not judge both texts."""
@@ -241,6 +248,6 @@ class JudgedData:
                 )
 
 
-def counted(reasons: Mapping[str, int]) -> dict[str, int]:
+def without_zeros(reasons: Mapping[str, int]) -> dict[str, int]:
     """The reasons for which something was left out."""
     return {reason: number for reason, number in reasons.items() if number}

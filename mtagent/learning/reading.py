@@ -10,7 +10,6 @@ from pathlib import Path
 
 from mtagent.analysis.matching import Inputs as ScoreInputs
 from mtagent.analysis.matching import Match, match, read_sides
-from mtagent.analysis.meta_eval import same_scores
 from mtagent.analysis.mtme_folder import is_metric
 from mtagent.analysis.scores import (
     ScoreFile,
@@ -28,7 +27,7 @@ from mtagent.errors import ConfigError, InputError
 from mtagent.formats.exports import plain_name
 from mtagent.formats.files import lines_of, sha256, spooled_copies
 from mtagent.formats.ratings import FINAL, GIVEN
-from mtagent.learning.pairs import JudgedData, JudgedPair, Label, RatedText, counted, group_of
+from mtagent.learning.pairs import JudgedData, JudgedPair, Label, RatedText, group_of, without_zeros
 from mtagent.records import Choice, Judgement, Segment, comparable
 from mtagent.store.store import default_path
 
@@ -36,8 +35,6 @@ LABELS = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0"
 """What a column ``error_free`` may hold."""
 PREFERENCES: dict[str, Choice] = {"before": "before", "after": "after", "same": "tie", "tie": "tie"}
 """What people or a judge that compares may prefer."""
-GAINS: dict[Choice, float] = {"before": -1.0, "after": 1.0, "tie": 0.0}
-"""A preference as a gain."""
 _INCOMPLETE = "edits without all scores"
 
 
@@ -183,7 +180,7 @@ def side_by_side(judges: Sequence[Side], human: Side, documents: Path | None = N
         signatures=tuple(map(signed, judges)),
         language_pairs=tuple(dict.fromkeys(info.pair for info in about.values() if info.pair)),
         domains=tuple(dict.fromkeys(info.domain for info in about.values() if info.domain)),
-        left_out=counted(left_out),
+        left_out=without_zeros(left_out),
         remarks=tuple(remarks),
     )
 
@@ -225,7 +222,7 @@ def with_edits(data: JudgedData, before: Sequence[str], after: Sequence[str]) ->
             pair = JudgedPair(old.segment, group_of(old.segment), judgements=tuple(judgements), label=label)
             pairs.append(pair)
             incomplete += not pair.is_complete
-    return replace(data, pairs=tuple(pairs), left_out=counted({**data.left_out, _INCOMPLETE: incomplete}))
+    return replace(data, pairs=tuple(pairs), left_out=without_zeros({**data.left_out, _INCOMPLETE: incomplete}))
 
 
 def _unscored(texts: Sequence[RatedText], place: int) -> int:
@@ -284,7 +281,7 @@ def _remarks(matched: Match) -> Iterator[str]:
         yield f"{judge.signatures['']}: not signed, and taken for a rating of the evaluator that signed others"
     of_judge = {comparable(signature) for signature in judge.signatures if signature}
     of_people = {comparable(signature) for signature in matched.human.signatures if signature}
-    if of_judge & of_people or same_scores(matched):
+    if of_judge & of_people or matched.same_scores:
         yield f"{judge.name}: the human scores are its own: a judge compared with itself looks better than it is"
 
 
@@ -339,7 +336,7 @@ def read_pairs(path: Path, judges: Sequence[str] = ()) -> JudgedData:
         texts=tuple(texts),
         pairs=tuple(pairs) if pairs else None,
         signatures=signatures,
-        left_out=counted(left_out),
+        left_out=without_zeros(left_out),
         people="preferences" if has_preferences else "",
     )
 
@@ -392,44 +389,31 @@ def _pair_in(row: TableRow, columns: Sequence[str], segment: Segment) -> JudgedP
         if name not in row.values and not _has_scores(row, name):
             raise _neither(row, name)
     label = label_in(row, "human")
-    judgements = []
-    for column in columns:
-        if _has_scores(row, column):
-            before, after = _scores_in(row, column)
-            judgements.append(Judgement(judge=column, before=before, after=after))
-        else:
-            preference = _preference_in(row, column)
-            choices = () if preference is None else (preference,)
-            judgements.append(Judgement(judge=column, choices=choices))
-    texts = (text_in(row, "before") or "", text_in(row, "after") or "")
-    return JudgedPair(segment, group_of(segment), *texts, tuple(judgements), label=label)
+    judgements = tuple(_judgement_in(row, column) for column in columns)
+    before, after = text_in(row, "before") or "", text_in(row, "after") or ""
+    return JudgedPair(segment, group_of(segment), before, after, judgements, label=label)
 
 
 def label_in(row: TableRow, name: str) -> Label:
     """People's scores before and after, or the preference in column ``name``. Raises :class:`InputError`."""
-    if _has_scores(row, name):
-        return Label(*_scores_in(row, name), has_scores=True, where=row.where)
-    preference = _preference_in(row, name)
-    if preference is None:
-        return Label(where=row.where)
-    return Label(0.0, GAINS[preference], where=row.where)
+    label = Label.of(_judgement_in(row, name), row.where)
+    return label._replace(has_scores=_has_scores(row, name))
 
 
 def _has_scores(row: TableRow, name: str) -> bool:
     return f"{name}_before" in row.values and f"{name}_after" in row.values
 
 
-def _scores_in(row: TableRow, name: str) -> tuple[float | None, float | None]:
-    return score_in(row, f"{name}_before"), score_in(row, f"{name}_after")
-
-
-def _preference_in(row: TableRow, name: str) -> Choice | None:
+def _judgement_in(row: TableRow, name: str) -> Judgement:
+    """Scores before and after, or the preference in the column ``name``; neither where the cells are empty."""
+    if _has_scores(row, name):
+        return Judgement(judge=name, before=score_in(row, f"{name}_before"), after=score_in(row, f"{name}_after"))
     preference = text_in(row, name)
     if preference is None:
-        return None
+        return Judgement(judge=name)
     if preference not in PREFERENCES:
         raise InputError(f"{row.where}: {name} is {preference[:20]!r}; of a pair write before, after or same")
-    return PREFERENCES[preference]
+    return Judgement(judge=name, choices=(PREFERENCES[preference],))
 
 
 def _neither(row: TableRow, name: str) -> InputError:

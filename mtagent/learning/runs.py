@@ -11,7 +11,6 @@ import asyncio
 import hashlib
 import random
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -24,22 +23,20 @@ from mtagent.analysis.review_summary import is_wanted
 from mtagent.analysis.scores import TableRow, read_table, text_in
 from mtagent.chain import hints
 from mtagent.chain.calibration import Source
-from mtagent.chain.decided_run import DecidedRun
-from mtagent.chain.decided_text import Decided
+from mtagent.chain.decided_text import Decided, DecidedRun
 from mtagent.chain.gate import Judge, Opinion, asks_model
 from mtagent.config import Config, ModelSettings
 from mtagent.errors import ConfigError, InputError, calls_of
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.evaluators.rating import rating_by
 from mtagent.formats.files import sha256
-from mtagent.jobs.estimate import Counter as TokenCounter
-from mtagent.jobs.estimate import Estimator, Range
+from mtagent.jobs.estimate import Counter, Estimator, Range
 from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import content_hashes
 from mtagent.jobs.parts import OwnParts, Panel, assembled_panel, effective, judge_specs
 from mtagent.jobs.run import Job, OnStart, RunModels, run_job
 from mtagent.learning.gain import FEWEST_PAIRS
-from mtagent.learning.pairs import Group, JudgedData, JudgedPair, Label, RatedText, counted, group_of
+from mtagent.learning.pairs import Group, JudgedData, JudgedPair, Label, RatedText, group_of, without_zeros
 from mtagent.learning.reading import label_in
 from mtagent.llm.gathering import answered
 from mtagent.records import (
@@ -57,9 +54,10 @@ from mtagent.records import (
     comparable,
     judgements_of,
 )
-from mtagent.store.runs import Run, RunSummary, StoredRun
+from mtagent.store.runs import Run, RunSummary
 from mtagent.store.store import Store, open_existing
-from mtagent.text import amounts, edits, languages
+from mtagent.text import edits, languages
+from mtagent.text.amounts import counted
 
 SAMPLE = 200
 """How many edits a teacher labels, unless the user names a number."""
@@ -132,42 +130,65 @@ class RunEdits(NamedTuple):
     labels: EditLabels | None = None
 
 
-def read_edits(
-    run: StoredRun,
+def edits_to_judge(
+    config: Config,
+    name: str,
     labels: EditLabels | None = None,
     *,
     sample: int | None = None,
     seed: int = 0,
     lp: str | None = None,
 ) -> RunEdits:
-    """The edits in ``run`` that people labelled or, without ``labels``, a sample of them; ``lp`` names a language pair.
+    """The edits of a run that people labelled or, without ``labels``, a sample; of one language pair if named.
 
-    Raises :class:`ConfigError` for a run that holds no chains, and :class:`InputError` for labels that contradict each
-    other.
+    Raises :class:`mtagent.errors.MtagentError` where nothing can be learnt, before any judge is asked.
     """
-    if run.kind != "chain":
-        raise ConfigError(f"run {run.name!r}: holds ratings and no edits: name a run of postedit or translate")
+    if labels is None:
+        _require_judges(config)
     only = languages.parse_pair(lp) if lp else None
     pairs, sizes, places = list[JudgedPair](), list[int](), list[tuple[int, int]]()
     total, refused = 0, 0
-    for position, chain in run.placed_chains():
-        refused += sum(_is_refused(step) for step in chain.steps)
-        # People saw what the gate kept; a teacher is shown what was proposed.
-        in_chain = list(pairs_in(chain, as_kept=labels is not None))
-        total += len(in_chain)
-        if only is not None and only != (chain.segment.source_lang, chain.segment.target_lang):
-            continue
-        if labels is not None:
-            pairs += labels.labelled(in_chain)
-            continue
-        for number, pair in enumerate(in_chain):
-            sizes.append(Levenshtein.distance(pair.before, pair.after))
-            places.append((position, number))
-    # A large run is read again rather than kept in memory.
-    for index in sampled(sizes, sample or SAMPLE, seed):
-        position, number = places[index]
-        pairs.append(list(pairs_in(run.chain_at(position)))[number])
-    return RunEdits(run.name, pairs, total, refused, labels)
+    with open_existing(config.store) as store:
+        run = store.read(name)
+        if run.kind != "chain":
+            raise ConfigError(f"run {name!r}: holds ratings and no edits: name a run of postedit or translate")
+        for position, chain in run.placed_chains():
+            refused += sum(_is_refused(step) for step in chain.steps)
+            # People saw what the gate kept; a teacher is shown what was proposed.
+            in_chain = list(pairs_in(chain, as_kept=labels is not None))
+            total += len(in_chain)
+            if only is not None and only != (chain.segment.source_lang, chain.segment.target_lang):
+                continue
+            if labels is not None:
+                pairs += labels.labelled(in_chain)
+                continue
+            for number, pair in enumerate(in_chain):
+                sizes.append(Levenshtein.distance(pair.before, pair.after))
+                places.append((position, number))
+        # A large run is read again rather than kept in memory.
+        for index in sampled(sizes, sample or SAMPLE, seed):
+            position, number = places[index]
+            pairs.append(list(pairs_in(run.chain_at(position)))[number])
+    run_edits = RunEdits(name, pairs, total, refused, labels)
+    if len(pairs) < FEWEST_PAIRS:
+        raise InputError(_too_few(run_edits, config))
+    return run_edits
+
+
+def _too_few(run_edits: RunEdits, config: Config) -> str:
+    """Why there is too little to learn from."""
+    content = f"{counted(run_edits.total, 'edit')} that a gate decides on"
+    if run_edits.refused:
+        content += f" (and {run_edits.refused} that the guards refused)"
+    if run_edits.labels is not None:
+        content += f", of which {len(run_edits.pairs)} are labelled in {run_edits.labels.where}"
+    elif run_edits.total >= FEWEST_PAIRS:
+        content += f"; the sample is of {len(run_edits.pairs)}"
+    message = f"run {run_edits.run!r}: has {content}: at least {FEWEST_PAIRS} are needed to learn from"
+    is_judged = any(pair.judgements for pair in run_edits.pairs)
+    if run_edits.pairs and not config.judges and not is_judged:
+        message += f"; and {_NO_JUDGE}"
+    return message
 
 
 def sampled(sizes: Sequence[int], number: int, seed: int) -> list[int]:
@@ -188,39 +209,6 @@ def sampled(sizes: Sequence[int], number: int, seed: int) -> list[int]:
             if turn < len(members):
                 places.append(members[turn])
     return sorted(places[:number])
-
-
-def edits_to_judge(
-    config: Config,
-    name: str,
-    labels: EditLabels | None = None,
-    *,
-    sample: int | None = None,
-    seed: int = 0,
-    lp: str | None = None,
-) -> RunEdits:
-    """The edits of the run ``name`` to learn from, as :func:`read_edits` chooses them.
-
-    Raises :class:`mtagent.errors.MtagentError` where nothing can be learnt, before any judge is asked.
-    """
-    if labels is None:
-        _require_judges(config)
-    with open_existing(config.store) as store:
-        found = read_edits(store.read(name), labels, sample=sample, seed=seed, lp=lp)
-    if len(found.pairs) >= FEWEST_PAIRS:
-        return found
-    content = f"{amounts.counted(found.total, 'edit')} that a gate decides on"
-    if found.refused:
-        content += f" (and {found.refused} that the guards refused)"
-    if labels is not None:
-        content += f", of which {len(found.pairs)} are labelled in {labels.where}"
-    elif found.total >= FEWEST_PAIRS:
-        content += f"; the sample is of {len(found.pairs)}"
-    message = f"run {name!r}: has {content}: at least {FEWEST_PAIRS} are needed to learn from"
-    is_judged = any(pair.judgements for pair in found.pairs)
-    if found.pairs and not config.judges and not is_judged:
-        message += f"; and {_NO_JUDGE}"
-    raise InputError(message)
 
 
 # People's labels of the edits
@@ -361,70 +349,69 @@ def decided_edits(store: Store, name: str) -> JudgedData:
     return of_own_gate(RunEdits(name, pairs, len(pairs), labels=labels))
 
 
-def of_own_gate(found: RunEdits) -> JudgedData:
+def of_own_gate(run_edits: RunEdits) -> JudgedData:
     """Labelled edits with the judgements of the gate of their own run.
 
     Raises :class:`ConfigError` where there was no judge, or more than one panel.
     """
-    judged = [pair for pair in found.pairs if pair.judgements]
-    panels = Counter(
-        tuple(comparable(judgement.signature) or judgement.judge for judgement in pair.judgements) for pair in judged
-    )
+    judged = [pair for pair in run_edits.pairs if pair.judgements]
+    panels = dict[tuple[str, ...], None]()
+    for pair in judged:
+        panels[tuple(comparable(judgement.signature) or judgement.judge for judgement in pair.judgements)] = None
     if not panels:
-        raise ConfigError(f"run {found.run!r}: {_NO_JUDGE}")
+        raise ConfigError(f"run {run_edits.run!r}: {_NO_JUDGE}")
     if len(panels) > 1:
         shown = "; ".join(" + ".join(panel) for panel in panels)
         raise ConfigError(
-            f"run {found.run!r}: its edits were judged by different panels ({shown}): name one with --judge"
+            f"run {run_edits.run!r}: its edits were judged by different panels ({shown}): name one with --judge"
         )
-    return _data_of(judged, found, {"edits that no judge was asked about": len(found.pairs) - len(judged)})
+    return _data_of(judged, run_edits, {"edits that no judge was asked about": len(run_edits.pairs) - len(judged)})
 
 
-def of_chains(found: RunEdits, chains: Iterable[Chain]) -> JudgedData:
+def of_chains(run_edits: RunEdits, chains: Iterable[Chain]) -> JudgedData:
     """The edits as :func:`judge_edits` stored them; those without people's labels have their teacher's.
 
     Edits that a judge failed for are counted and named.
     """
-    labels = {(pair.segment.id, pair.stage): pair.label for pair in found.pairs}
+    by_edit = {(pair.segment.id, pair.stage, pair.before, pair.after): pair for pair in run_edits.pairs}
     pairs, people = list[JudgedPair](), ""
     failed: dict[str, list[str]] = {}
     for chain in chains:
         (step,) = chain.steps
-        cause, segment = step.cause, chain.segment
+        cause = step.cause
         if not isinstance(cause, UndecidedCause):
             judge = cause.by if isinstance(cause, ErrorCause) else None
-            failed.setdefault(judge or "a judge", []).append(segment.id)
+            failed.setdefault(judge or "a judge", []).append(chain.segment.id)
             continue
-        label = labels[segment.id, step.stage]
-        teacher = cause.teacher
-        if found.labels is None and teacher is not None:
-            people = f"teacher {teacher.signature or teacher.judge}"
-            label = Label(0.0, teacher.difference) if teacher.choices else Label(teacher.before, teacher.after, True)
-        if label.gain is not None:
-            after = step.proposed or ""
-            pairs.append(JudgedPair(segment, group_of(segment), step.text, after, cause.judgements, step.stage, label))
+        edit = chain.segment.id, step.stage, step.text, step.proposed or ""
+        pair = replace(by_edit[edit], judgements=cause.judgements)
+        if cause.teacher is not None:
+            people = f"teacher {cause.teacher.signature or cause.teacher.judge}"
+            pair = replace(pair, label=Label.of(cause.teacher))
+        if pair.label.gain is not None:
+            pairs.append(pair)
     left_out, remarks = {}, []
     for judge, segments in failed.items():
         left_out[f"edits for which {judge} failed"] = len(segments)
         remarks.append(f"{judge} failed for {_listed(segments)}: left out")
     if not pairs:
         raise InputError("no edit has the judgements of all judges: " + "; ".join(remarks))
-    return _data_of(pairs, found, left_out, remarks, people)
+    return _data_of(pairs, run_edits, left_out, remarks, people)
 
 
 def _data_of(
     pairs: Sequence[JudgedPair],
-    found: RunEdits,
+    run_edits: RunEdits,
     left_out: Mapping[str, int],
     remarks: Sequence[str] = (),
     people: str = "",
 ) -> JudgedData:
     """Labelled pairs, with what is known about all of them."""
-    sources, remarks, left_out = [Source(option="--run", name=found.run)], list(remarks), dict(left_out)
-    if found.labels is not None:
-        sources.append(found.labels.source)
-        people = found.labels.people
-        segments = found.labels.without_edit
+    sources, remarks, left_out = [Source(option="--run", name=run_edits.run)], list(remarks), dict(left_out)
+    if run_edits.labels is not None:
+        sources.append(run_edits.labels.source)
+        people = run_edits.labels.people
+        segments = run_edits.labels.without_edit
         if segments:
             left_out["labels of no edit in the run"] = len(segments)
             remarks.append(f"labels of no edit in the run: {_listed(segments)}")
@@ -449,7 +436,7 @@ def _data_of(
         sources=tuple(sources),
         language_pairs=tuple(language_pairs),
         domains=tuple(domains),
-        left_out=counted(left_out),
+        left_out=without_zeros(left_out),
         remarks=tuple(remarks),
         people=people,
     )
@@ -493,7 +480,7 @@ def _require_judges(config: Config) -> None:
 
 async def judge_edits(
     config: Config,
-    found: RunEdits,
+    run_edits: RunEdits,
     *,
     teacher: str | None = None,
     own: OwnParts = OwnParts(),
@@ -521,9 +508,9 @@ async def judge_edits(
             job = Job(
                 command="calibrate",
                 settings=settings,
-                inputs={"run": found.run, "pairs": _digest(found.pairs, panel), **prompts},
-                total=len(found.pairs),
-                items=found.pairs,
+                inputs={"run": run_edits.run, "pairs": _digest(run_edits.pairs, panel), **prompts},
+                total=len(run_edits.pairs),
+                items=run_edits.pairs,
                 work=lambda run, position, pair: judged(pair, panel),
                 save=Run.save,
                 outcome=outcome_of_chain,
@@ -597,7 +584,7 @@ async def _opinion(judge: Judge, pair: JudgedPair) -> Opinion:
     return await judge.judge(segment, pair.before, pair.after, rate)
 
 
-def estimate_edits(config: Config, found: RunEdits, teacher: str | None, tokens: TokenCounter) -> dict[str, Range]:
+def estimate_edits(config: Config, run_edits: RunEdits, teacher: str | None, tokens: Counter) -> dict[str, Range]:
     """What judging would take: rows for the judges of ``config``, the ``teacher`` and the reserve."""
     _require_judges(config)
     config = effective(config, OwnParts())
@@ -611,7 +598,7 @@ def estimate_edits(config: Config, found: RunEdits, teacher: str | None, tokens:
 
     async def total_of_each() -> dict[str, Range]:
         totals = {name: Range() for name, *_ in judges}
-        for pair in found.pairs:
+        for pair in run_edits.pairs:
             texts = (pair.before, pair.after)
             for name, settings, judge, samples in judges:
                 needed = await estimator.judgement(settings, judge, pair.segment, texts, samples)

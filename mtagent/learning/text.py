@@ -32,7 +32,7 @@ def text(calibration: Calibration) -> str:
     else:
         for judge in calibration.gain.judges:
             lines.append(f"judge       {judge.judge}: {judge.signature or 'no signature'}")
-    lines += _data(calibration.data)
+    lines += _sources(calibration.data)
     who, label, score = "human", calibration.human, "human score"
     if calibration.is_taught:
         who, _, label = calibration.human.partition(" ")
@@ -49,11 +49,12 @@ def text(calibration: Calibration) -> str:
 
 def check_text(name: str, check: GateCheck) -> str:
     """What a gate is worth on other data."""
-    lines = [f"gate        {name}", *_data(check.data)]
-    kinds = [*check.pairs, *check.domains]
+    data = check.data
+    lines = [f"gate        {name}", *_sources(data.sources)]
+    kinds = [*data.language_pairs, *data.domains]
     if kinds:
         lines.append(f"texts       {', '.join(kinds)}")
-    lines += [*_left_out(check.left_out), ""]
+    lines += [*_left_out(data.left_out), ""]
     effect = check.effect
     lines.append(f"{effect.items} edits of {effect.groups} documents or segments, human score with 95 % interval")
     return "\n".join([*lines, *effect_lines(effect)])
@@ -117,11 +118,11 @@ def worth(effect: Effect) -> str:
     """What a gate is worth, in a line."""
     lead = figure(effect.lead, signed=True)
     share = figure(effect.headroom, percent=True)
-    told = "; ".join(verdict(effect))
-    return f"{lead} over the better of never and always, {share} of what an oracle gains; {told}"
+    verdicts = "; ".join(verdict(effect))
+    return f"{lead} over the better of never and always, {share} of what an oracle gains; {verdicts}"
 
 
-def _data(sources: Sequence[Source]) -> Iterator[str]:
+def _sources(sources: Sequence[Source]) -> Iterator[str]:
     for source in sources:
         content = f" sha256:{source.sha256[:12]}" if source.sha256 else ""
         yield f"data        {source.option} {source.name}{content}"

@@ -16,8 +16,6 @@ from mtagent.llm.reading import whole_characters
 from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
 
 T = TypeVar("T")
-
-
 AGAIN = (
     "That reply could not be used: {reason}. Please give the whole reply again, exactly in the form that was asked "
     "for, and nothing else."

@@ -1,17 +1,19 @@
-"""Reading replies: the plain text in one, and the JSON in one."""
+"""Reading replies: the plain text in one, the JSON in one, and reports of failures in either."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
 import json_repair
 import regex
 
 from mtagent.errors import EmptyReply, RatingParseError, UnreadableReply
-from mtagent.llm.failures import failure_in, failure_in_text, finds_nothing, refuses
+from mtagent.text.shop_talk import declines
+from mtagent.text.word_lists import word_lists
 
 _THOUGHTS = regex.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", regex.IGNORECASE)
 _TAGGED = regex.compile(r"\A<(source|translation)(?:-\w++)?+>(.*)</\1(?:-\w++)?+>\Z", regex.DOTALL)
@@ -441,3 +443,186 @@ _DECODER = json.JSONDecoder(
 def _fail(problem: str, answer: str) -> NoReturn:
     excerpt = answer if len(answer) <= EXCERPT else f"{answer[: EXCERPT // 2]} … {answer[-EXCERPT // 2 :]}"
     raise RatingParseError(f"{problem}: {excerpt!r}") from None
+
+
+# Reports of failures: JSON or prose with which a model or a server reports one, instead of an answer or beside it.
+# ``{"errors": [], "error": "context length exceeded"}`` lists no error of the translation, but isn't a verdict.
+# ``text/data/failures.toml`` says what each list of words and names is for.
+
+_LISTS = word_lists("failures")
+_NAMES = {name: frozenset(entries) for name, entries in _LISTS.items()}
+_REFUSALS = tuple(f"{cannot} {task}" for cannot in _LISTS["cannot"] for task in _LISTS["tasks"])
+_TASK_PHRASES = (*_REFUSALS, *_LISTS["task_phrases"])
+_PHRASES = (*_TASK_PHRASES, *_LISTS["phrases"])
+_FINDINGS = ("annotations", "errors", "exists", "views")  # empty or false if the judge found nothing
+_FAILED = regex.compile(r"(?:error(?! free\b)|fail(?:ed|ure)?)\b")
+_TEXT = r"(?:source|text|translation)\b"
+_OF_WRITER = r"(?:^|[,:;] |\b(?:and|but|i|so|we)(?:'m| am| are| was| were)? )"
+_NO_TEXT = regex.compile(
+    rf"\bno {_TEXT} (?:given|provided|was (?:found|given|provided))\b"
+    rf"|\bno translation to (?:{'|'.join(_LISTS['tasks'])})\b"
+    rf"|\b{_TEXT} (?:is|was) not provided\b"
+    rf"|\bprovide (?:a|both|the|your) (?:(?:and|original|source|target|the|translated) )*{_TEXT}"
+    rf"|{_OF_WRITER}(?:{'|'.join(_LISTS['cannot'])}) (?:access|open|parse|read|see) the {_TEXT}"
+)
+"""Said where a text did not arrive. Beside errors it may be about a part of the text."""
+_TELLS_CONTENT = regex.compile(r"\b(?:ask|instruct|mean|say|state|tell)(?:s|ing)?\b")
+_SENTENCE_END = regex.compile(r"[.!?]++ ")
+_ERROR_WORD = rf"(?:{'|'.join(_LISTS['error_words'])})"
+_NONE_ABROAD = rf"(?:{'|'.join(_LISTS['foreign_none_words'])})"
+_ERROR_LINE = regex.compile(
+    rf"^[^\w\n>]*+\p{{Latin}}*?{_ERROR_WORD}(?: \d{{3}})?(?:[ *_\])]*+[:：]|\])[ *_]*+"
+    rf"(?!(?:{'|'.join(_LISTS['none_words'])})\b|no[ .]*$|{_NONE_ABROAD}[ .。]*$"
+    r"|(?:there (?:are|is|was|were) )?no (?:\w+ )?(?:errors?|issues?|mistakes?)\b"
+    rf"|(?:\w+ ){{0,3}}{_NONE_ABROAD} ?(?:\w+ )?{_ERROR_WORD})(?:\w|\W*(?:json)?\W*\Z)",
+    regex.IGNORECASE | regex.MULTILINE,
+)
+"""Not a line that is marked as quoted. With nothing after the colon it is a report if it ends the text."""
+_SHORT_REPORT = 4  # words of a reply's prose that is nothing but a report
+_HTTP_FAILURE = regex.compile(r"[45]\d\d")
+_QUOTED = regex.compile(r"""(?<!\w)["'“„«‘].{0,200}?["'”“»’](?!\w)""", regex.DOTALL)
+_CAMEL = regex.compile(r"(?<=[a-z])(?=[A-Z])")
+_SPACING = regex.compile(r"[\s_-]++")
+_LONGEST_REPORT = 60  # characters of a report that are shown
+
+
+def failure_in(value: Any) -> str | None:
+    """The failure that ``value``, the JSON of a reply, reports, as ``name: text``; ``None`` for no failure.
+
+    Looks into lists and into objects inside of objects, except errors in the translation.
+    """
+    for fields in _objects_in(value):
+        for name, content in fields:
+            if _reports_failure(name, content, fields):
+                shown = content if isinstance(content, str) else json.dumps(content, ensure_ascii=False, default=str)
+                return f"{name}: {shown[:_LONGEST_REPORT]}"
+    return None
+
+
+def failure_in_text(text: str) -> str | None:
+    """The same of a reply in plain text, if all of it is JSON."""
+    if not text.startswith(("{", "[")):
+        return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return failure_in(value)
+
+
+def finds_nothing(value: Any) -> bool:
+    """Whether ``value``, the JSON of a reply, is empty or lists no error, and holds no other verdict."""
+    if not value:
+        return True
+    return isinstance(value, dict) and _finds_nothing([(_plain(str(name)), content) for name, content in value.items()])
+
+
+def refuses(prose: str) -> bool:
+    """Whether ``prose`` next to JSON that finds nothing reports an error, or that its writer cannot do the task.
+
+    Quoted words don't count.
+    """
+    said = _unified(prose)
+    reports_error = _ERROR_LINE.search(_QUOTED.sub("", prose)) is not None
+    is_report = len(said.split()) <= _SHORT_REPORT and _holds(_TASK_PHRASES, said)
+    return reports_error or is_report or _holds(_REFUSALS, said) or _lacks_text(said) or declines("", prose)
+
+
+def _objects_in(value: Any) -> Iterator[list[tuple[str, Any]]]:
+    """The objects in ``value`` that are not errors in the translation, as lists of name and content."""
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if not isinstance(item, dict | list):
+            continue
+        if isinstance(item, list) and not isinstance(item, RepeatedKeys):
+            waiting += reversed(item)
+            continue
+        pairs = item.items() if isinstance(item, dict) else item
+        fields = [(_plain(str(name)), content) for name, content in pairs]
+        if any(name in _NAMES["error_fields"] for name, _ in fields):
+            continue
+        yield fields
+        for name, content in reversed(fields):
+            if name not in _FINDINGS or not isinstance(content, dict):
+                waiting.append(content)
+                continue
+            for span, found in reversed(content.items()):
+                # {"errors": {"Haus": {"error": "wrong word"}}} describes the error in a span.
+                if not isinstance(found, dict) or "error" not in found or _plain(span) in _NAMES["reports"]:
+                    waiting.append(found)
+
+
+@lru_cache(1000)  # replies use the same names again and again
+def _plain(name: str) -> str:
+    """``name`` in lower case with spaces between its words: ``finishReason`` and ``finish_reason`` are the same."""
+    words = _SPACING.sub(" ", _CAMEL.sub(" ", name)).strip().casefold()
+    return words.removeprefix("is ").removeprefix("was ")
+
+
+def _reports_failure(name: str, content: Any, fields: list[tuple[str, Any]]) -> bool:
+    """Whether the field ``name`` of an object with these ``fields`` reports a failure by its ``content``."""
+    text = _unified(content) if isinstance(content, str) else ""
+    if name in _NAMES["reports"]:
+        if content is True or text in ("true", "yes"):  # it may answer whether there is an error in the translation
+            return not any(findings for other, findings in fields if other in _FINDINGS)
+        if isinstance(content, dict | list) and _describes_errors(content):
+            return False
+        return bool(content) and text not in _NAMES["answers"]
+    if name in _NAMES["flags"]:
+        return content is True or text in ("true", "yes")
+    if name in _NAMES["success"]:
+        return content is False or text in ("false", "no")
+    if name in _NAMES["states"]:
+        is_number = isinstance(content, int) and not isinstance(content, bool)
+        if (is_number and 400 <= content <= 599) or _HTTP_FAILURE.fullmatch(text):
+            return True
+        if text in _NAMES["state_words"] or text in _NAMES["flags"]:
+            return True
+    if name in _NAMES["kinds"] and (name != "type" or _finds_nothing(fields)):  # the type of an error may be anything
+        return _FAILED.match(text) is not None or _holds(_TASK_PHRASES, text)
+    if name in _NAMES["endings"]:
+        return content is not None and text not in _NAMES["regular_endings"]
+    if name in _NAMES["messages"]:
+        if _has_verdict(fields):
+            return _holds(_TASK_PHRASES, text)
+        return _holds(_PHRASES, text) or _lacks_text(text)
+    if name in _NAMES["remarks"]:
+        return _finds_nothing(fields) and (_holds(_TASK_PHRASES, text) or _lacks_text(text) or declines("", text))
+    return False
+
+
+def _unified(text: str) -> str:
+    """``text`` in lower case, with straight apostrophes, and with single spaces for white space, ``_`` and ``-``."""
+    return _SPACING.sub(" ", text).strip().casefold().replace("’", "'")
+
+
+def _holds(phrases: tuple[str, ...], text: str) -> bool:
+    """Whether ``text`` contains one of the ``phrases``, except in quotes, which come from source or translation."""
+    said = _QUOTED.sub("", text)
+    return any(phrase in said for phrase in phrases)
+
+
+def _lacks_text(text: str) -> bool:
+    """Whether ``text`` says that its writer got no source or no translation."""
+    for sentence in _SENTENCE_END.split(_QUOTED.sub("", text)):
+        # "The source asks to provide the text" tells what is translated.
+        if _NO_TEXT.search(sentence) and not _TELLS_CONTENT.search(sentence):
+            return True
+    return False
+
+
+def _has_verdict(fields: list[tuple[str, Any]]) -> bool:
+    return any(name in _NAMES["verdicts"] or (name in _FINDINGS and content) for name, content in fields)
+
+
+def _finds_nothing(fields: list[tuple[str, Any]]) -> bool:
+    return not _has_verdict(fields) and any(name in _FINDINGS for name, _ in fields)
+
+
+def _describes_errors(content: dict[str, Any] | list[Any]) -> bool:
+    """Whether the content of a field is an error in the translation, or a list of them: its name is a span then."""
+    for item in content if isinstance(content, list) else [content]:
+        if isinstance(item, dict) and not _NAMES["error_fields"].isdisjoint(_plain(str(name)) for name in item):
+            return True
+    return False

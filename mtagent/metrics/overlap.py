@@ -420,6 +420,9 @@ def _with_shifts(translation: Sequence[str], reference: Sequence[str]) -> int:
     letters: defaultdict[str, str] = defaultdict(map(chr, count(1)).__next__)
     text = "".join(letters[word] for word in translation)
     reference = "".join(letters[word] for word in reference)
+    distance = Levenshtein.distance(text, reference, score_cutoff=1)
+    if distance <= 1:
+        return distance  # a shift would be an edit, too
     tried = shifts = 0
     rows = _rows(text, reference, [])
     while True:

@@ -66,7 +66,7 @@ class Tool(Record):
 
 
 class ToolCall(Record):
-    """A model's wish to have a :class:`Tool` called. ``arguments`` is JSON as the model wrote it, maybe broken."""
+    """A model's request to call a :class:`Tool`. ``arguments`` is JSON as the model wrote it; it may be broken."""
 
     id: str
     name: str
@@ -90,9 +90,9 @@ class TokenLogprob(Record):
 
 
 class Call(Record):
-    """One request to a model as it is accounted for; ``error`` is set where no usable reply came.
+    """One request to a model with its cost; ``error`` is set if no usable reply came.
 
-    ``purpose`` says what the request was for: ``translate``, ``rate``, ``judge``, ``proofread`` …
+    ``purpose`` is what the request was for: ``translate``, ``rate``, ``judge``, ``proofread`` …
     """
 
     purpose: str

@@ -77,12 +77,12 @@ class BaseCause(Record):
     """What all causes have in common."""
 
     kind: str
-    # Where a rejected text was tried in parts: how many of its edits were tried, and how many were kept.
+    # If a rejected text was tried in parts: how many of its edits were tried, and how many were kept.
     edits_kept: int = 0
     edits_tried: int = 0
     # The questions that the judges were shown beside the texts (mtagent.chain.hints).
     hints: tuple[str, ...] = ()
-    # Where a step had several texts to choose from: the cause of each, and the number of the text that was kept, from 1
+    # If a step had several texts to choose from: the cause of each, and the number of the text that was kept, from 1
     # (None: the text stayed).
     candidates: tuple[Cause, ...] = ()
     chosen: int | None = None
@@ -192,7 +192,7 @@ class TriageCause(BaseCause):
 
 
 class GuardsCause(BaseCause):
-    """The ``guards`` refused the text for the damage in ``detail``; where there are none, the guards let it pass."""
+    """The ``guards`` refused the text for the damage in ``detail``; without ``guards`` they found none."""
 
     kind: Literal["guards"] = "guards"
     guards: tuple[str, ...] = ()
@@ -355,10 +355,10 @@ Verdict = Literal["kept", "unchanged", "rejected", "failed"]
 
 
 class Edit(Record):
-    """A change to a text: ``text[start:end] == old`` becomes ``new``; ``outcome`` says what became of it.
+    """A change to a text: ``text[start:end] == old`` becomes ``new``; ``outcome`` tells what happened to it.
 
-    ``start`` and ``end`` are ``None`` where the edit was not located. ``detail`` says why, for people, where the
-    outcome is not ``applied``; ``guards`` names the guards that refused it.
+    ``start`` and ``end`` are ``None`` if the edit was not located. ``detail`` is the reason, for people, if it wasn't
+    applied; ``guards`` names the guards that refused it.
     """
 
     old: str
@@ -374,7 +374,7 @@ class Edit(Record):
 class Step(Record):
     """One stage's attempt on a text. ``text`` is the accepted text after the step, ``proposed`` what the stage wanted.
 
-    ``ratings`` holds the ratings that the stage and its gate went by, each with its role. A text as ``cause`` is one
+    ``ratings`` holds the ratings that the stage and its gate used, each with its role. A text as ``cause`` is one
     of kind ``other``.
     """
 
@@ -465,7 +465,7 @@ class Chain(Record):
 
     @property
     def text(self) -> str:
-        """The last accepted text; empty only where there was never any translation (see :attr:`failed`)."""
+        """The last accepted text; empty only if there was never a translation (see :attr:`failed`)."""
         return self.steps[-1].text if self.steps else (self.segment.translation or "")
 
     @property

@@ -3,7 +3,7 @@
 From the record to the decided text::
 
     with store.open_existing() as opened:                     # mtagent.store.store
-        run = DecidedRun(opened, "postedit-1a2b3c4d")         # mtagent.chain.decided_run
+        run = DecidedRun(opened, "postedit-1a2b3c4d")         # mtagent.chain.decided_text
         position, chain = run.run.chain("17")
         version, history = run.log.version(position), run.log.history(position)   # show them, and send the version back
         decision = run.checked(chain, Decision(segment="17", edit=2, verdict="accept", who="ana"), history)

@@ -1,4 +1,4 @@
-"""Texts and what is thought of them: segments, error spans, ratings of evaluators, scores of metrics, signatures."""
+"""Texts and their quality: segments, error spans, ratings of evaluators, scores of metrics, signatures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mtagent.records.calls import Call, Record, Usage
 class Term(Record):
     """A glossary entry. ``target=None`` means: do not translate, keep the source term as it is.
 
-    Several targets of one source are its senses, and ``note`` says which is meant where; any of them is right.
+    Several targets of one source are its senses, and any of them is right; ``note`` tells when to use which.
     """
 
     source: str = Field(min_length=1)
@@ -53,7 +53,7 @@ class Segment(Record):
 
 
 class Found(Record):
-    """A piece of knowledge that a search brought: a note, a glossary entry, a page."""
+    """A result of a search for knowledge: a note, a glossary entry, a page."""
 
     title: str
     text: str
@@ -105,7 +105,7 @@ step that was tried in parts.
 
 
 class Rating(Record):
-    """What an evaluator says about one translation. Higher scores are better; MQM scores are ≤ 0.
+    """An evaluator's rating of one translation. Higher scores are better; MQM scores are ≤ 0.
 
     ``role`` is set in the chain alone. ``errors=()`` means judged error-free; ``errors=None`` means that this evaluator
     marks no spans. ``correction`` is the whole text as the evaluator would have it, ``confidence`` its trust in itself
@@ -133,7 +133,7 @@ class Rating(Record):
 
     @property
     def signed(self) -> str:
-        """The signature, for people; where there is none, who rated."""
+        """The signature, for people; without one, the evaluator's name."""
         return self.signature or f"{self.evaluator} (no signature)"
 
 
@@ -162,11 +162,11 @@ UNIT_DIGITS = 4
 
 
 class Score(Record):
-    """What a metric says about a list of translations: ``value`` for all of them, ``segments`` for each.
+    """A metric's score of a list of translations: ``value`` for all of them, ``segments`` for each.
 
-    ``metric`` is the name that is printed (``chrF2``). ``segment_signature`` is the signature of ``segments``, where it
-    is another one (BLEU's is), ``detail`` what else the metric has to say of the whole, in its own words. ``digits``
-    after the point tell scores apart on the metric's scale: 2 up to 100, more where all lies between 0 and 1.
+    ``metric`` is the name that is printed (``chrF2``). ``segment_signature`` is the signature of ``segments`` if it
+    differs (BLEU's does), ``detail`` what else the metric reports about the whole, in its own words. ``digits`` after
+    the point tell scores apart on the metric's scale: 2 up to 100, more if all scores lie between 0 and 1.
     """
 
     metric: str
@@ -194,9 +194,9 @@ _CALIBRATED = re.compile(r"threshold:(calibrated|none\(.*\)|.*\(.*,n=\d+\))")
 def comparable(signature: str) -> str:
     """The parts of a signature in which two evaluators must agree: name, model, prompts, sampling settings, options.
 
-    Left aside are the version of mtagent, and what a signature says about a single rating: the place among the ratings
-    of a source (``order``), in how many ``paragraphs`` a long text was rated, and of himate that a model gave no
-    log-probabilities and the calibrated threshold of a language pair.
+    Left out are the version of mtagent and the parts about a single rating: the place among the ratings of a source
+    (``order``), the number of ``paragraphs`` in which a long text was rated, and for himate the calibrated threshold of
+    a language pair and the note that a model gave no log-probabilities.
     """
     parts = _without(signature, *_OF_ONE_RATING).split("|")
     parts = ["confidence:logprobs" if part == _FELL_BACK else part for part in parts]
@@ -206,7 +206,7 @@ def comparable(signature: str) -> str:
 def same_rater(signature: str, other: str) -> bool:
     """Whether two signatures are of the same evaluator.
 
-    The revision of a model on the hub counts where both know it: an evaluator does so once the model is loaded.
+    The revision of a model on the hub counts if both know it: an evaluator knows it once the model is loaded.
     """
     first, second = comparable(signature), comparable(other)
     if (_REVISION in first) != (_REVISION in second):

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -87,6 +88,7 @@ class StageMarks:
     """Errors by category, then by severity; without errors in the source."""
     source_errors: int = 0
 
+    @cached_property
     def by_severity(self) -> dict[Severity, int]:
         """The number of errors of each severity, most severe first."""
         totals: dict[Severity, int] = {}
@@ -111,22 +113,20 @@ class Marks:
     """Whether it marks error spans at all."""
     stages: tuple[StageMarks, ...]
 
-    def rated(self, stage: StageMarks) -> int:
-        """How many texts of ``stage`` the numbers are based on."""
-        return stage.marked if self.spans else stage.rated
+    @cached_property
+    def rated(self) -> dict[str, int]:
+        """By stage, how many texts the numbers are based on."""
+        return {stage.stage: stage.marked if self.spans else stage.rated for stage in self.stages}
 
+    @cached_property
     def comparable(self) -> list[StageMarks]:
         """The stages with at least as many rated texts as the first rated stage.
 
         Where a gate's judge does not rate new texts, only the texts that a later stage left alone are rated: their
         error rate depends on which texts were left alone, not on the stage.
         """
-        first = 0
-        for stage in self.stages:
-            first = self.rated(stage)
-            if first:
-                break
-        return [stage for stage in self.stages if self.rated(stage) >= max(first, 1)]
+        first = next(filter(None, self.rated.values()), 1)
+        return [stage for stage in self.stages if self.rated[stage.stage] >= first]
 
 
 @dataclass

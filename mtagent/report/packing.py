@@ -14,7 +14,7 @@ import regex
 from mtagent.records import Chain, Edit, ErrorSpan, Rating, Step
 from mtagent.text import alignment, edits, scripts
 from mtagent.text.amounts import counted, dollars, seconds
-from mtagent.text.foreign import flags
+from mtagent.text.foreign import Flag, flags
 
 Packed = dict[str, Any]
 
@@ -38,17 +38,24 @@ def script_json(value: object) -> str:
     return _UNSAFE.sub(lambda match: _IN_SCRIPT.get(match[0], f"\\u{ord(match[0]):04x}"), text)
 
 
-def packed(chain: Chain, scores: Sequence[Sequence[float]] = (), gain: float | None = None) -> Packed:
+def packed(
+    chain: Chain,
+    scores: Sequence[Sequence[float]] = (),
+    gain: float | None = None,
+    known_flags: Sequence[Flag] | None = None,
+) -> Packed:
     """One segment with its steps, without empty fields.
 
     ``scores`` holds, for each metric, the score of the segment in each row of the comparison; ``gain`` is how much its
-    score by the deciding metric improved from first to last. ``change`` is what :func:`changes` finds between the
-    first and the last text.
+    score by the deciding metric improved from first to last; ``known_flags`` are those of its last text, where these
+    were computed before. ``change`` is what :func:`changes` finds between the first and the last text.
     """
     segment = chain.segment
     usage = chain.usage
     language = segment.target_lang
     first = chain.given or ""
+    if chain.given is None or known_flags is None:
+        known_flags = flags(segment, None if chain.given is None else chain.text)
     change = None
     is_short = max(units(first), units(chain.text)) <= _EXCERPT
     if chain.changed and is_short:
@@ -64,7 +71,7 @@ def packed(chain: Chain, scores: Sequence[Sequence[float]] = (), gain: float | N
         "steps": list(_steps(chain)),
         "scores": [[_rounded(value) for value in row] for row in scores],
         "gain": None if gain is None else _rounded(gain),
-        "flags": list(flags(segment, None if chain.given is None else chain.text)),
+        "flags": list(known_flags),
         "failed": chain.failed is not None,
         "changed": chain.changed,
         "spent": [usage.cost, usage.tokens, round(seconds_spent, 2)],

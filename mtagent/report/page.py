@@ -9,25 +9,24 @@ import re
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import IO, Any, NamedTuple
 
 from mtagent.analysis.compare import NOISE, Cell, ComparedTexts, Moved, RunComparison, gains_of
-from mtagent.analysis.compare_tables import review_table
+from mtagent.analysis.compare_tables import review_tables
 from mtagent.analysis.staged_run import Cost, Outcomes
 from mtagent.chain.fates import OUTCOMES
 from mtagent.errors import ConfigError, MissingExtra, OutputError
 from mtagent.formats.ratings import REVIEWED
 from mtagent.metrics.significance import FEW, SIGNIFICANT
 from mtagent.records import Chain, Usage
-from mtagent.report.figures import Figures, FiguresCount, Flow
+from mtagent.report.figures import FiguresCount, Flow
 from mtagent.report.packing import packed, script_json
 from mtagent.report.tables import gallery, stage_name
 from mtagent.store.runs import RunSummary
 from mtagent.text import languages
 from mtagent.text.amounts import counted, dollars
-from mtagent.text.table import Table
 from mtagent.version import __version__
 
 MOST_CHARACTERS = 300_000_000
@@ -78,12 +77,13 @@ def sentence(flow: Flow, way: Way | None, usage: Usage, total: int | None = None
     work = [_WORK[stage] for stage in stages if stage in _WORK]
     parts = []
     if "translate" in stages:
-        number_translated = "" if flow.translated == whole else f"{flow.translated:,} of "
-        parts.append(f"{number_translated}{counted(whole, 'segment')} translated")
+        share = "" if flow.translated == whole else f"{flow.translated:,} of "
+        parts.append(f"{share}{counted(whole, 'segment')} translated")
     if work:
         parts.append(f"{' and '.join(work)} changed {flow.changed:,} of {counted(flow.segments, 'segment')}")
     elif "translate" not in stages:
-        parts.append(f"nothing was done to {'0 of ' if whole else ''}{counted(whole, 'segment')}")
+        share = "0 of " if whole else ""
+        parts.append(f"nothing was done to {share}{counted(whole, 'segment')}")
     is_scored = way is not None and way.place is not None
     if way is not None and is_scored:
         parts.append(_quality(way, edited=bool(work)))
@@ -171,7 +171,9 @@ def row_name(row: ComparedTexts) -> str:
 
 
 def heads(comparison: RunComparison) -> list[tuple[str, str]]:
-    """The columns of the summary and what they mean: scores, changes, outcomes, costs."""
+    """The columns of the summary and what they mean: scores, changes, outcomes, costs; none without a row."""
+    if not comparison.rows:
+        return []
     columns = []
     for cell in comparison.rows[0].cells:
         arrow = "↑" if cell.score.higher_is_better else "↓"
@@ -193,11 +195,11 @@ def heads(comparison: RunComparison) -> list[tuple[str, str]]:
 
 def lines(comparison: RunComparison) -> list[tuple[str, list[SummaryCell]]]:
     """The rows of the summary."""
-    first = comparison.rows[0].name
     segments = len(comparison.segments)
     rows = []
     for row in comparison.rows:
-        cells = [_score(cell, tested=row.former == first) for cell in row.cells]
+        is_tested = row.former == comparison.rows[0].name
+        cells = [_score(cell, tested=is_tested) for cell in row.cells]
         cells += _change_cells(row.moved, segments)
         cells += _outcome_cells(row.outcomes)
         cells += _cost_cells(row.cost)
@@ -219,11 +221,9 @@ def _outcome_cells(outcomes: Outcomes | None) -> list[SummaryCell]:
         return [_EMPTY] * 4
     cells = [SummaryCell(f"{count:,}") for count in (outcomes.kept, outcomes.rejected, outcomes.failed)]
     edits = outcomes.edits or {}
-    proposed = sum(edits.values())
-    if proposed:
-        cells.append(SummaryCell(f"{edits.get('applied', 0):,}", f"of {proposed:,}"))
-    else:
-        cells.append(_EMPTY)
+    cells.append(_EMPTY)
+    if any(edits.values()):
+        cells[-1] = SummaryCell(f"{edits.get('applied', 0):,}", f"of {sum(edits.values()):,}")
     return cells
 
 
@@ -242,17 +242,21 @@ def _score(cell: Cell, *, tested: bool) -> SummaryCell:
     """A score and its difference to the row before, with the p-value if the test is against that row."""
     digits = 4 if abs(cell.score.value) < 2 else 2
     text = number(cell.score.value, digits)
+    note = tone = ""
     if cell.difference is None:
-        return SummaryCell(text, f"± {number(cell.interval.half_width, digits)}" if cell.interval else "")
-    sign = "+" if cell.difference > 0 else ""
-    test = f" ({p_text(cell.p_value)})" if tested and cell.p_value is not None else ""
+        if cell.interval:
+            note = f"± {number(cell.interval.half_width, digits)}"
+        return SummaryCell(text, note)
     gain = cell.difference if cell.score.higher_is_better else -cell.difference
-    tone = ""
     if gain > 0:
         tone = "better"
     elif gain < 0:
         tone = "worse"
-    return SummaryCell(text, f"{sign}{number(cell.difference, digits)}{test}", tone)
+    sign = "+" if cell.difference > 0 else ""
+    note = f"{sign}{number(cell.difference, digits)}"
+    if tested and cell.p_value is not None:
+        note += f" ({p_text(cell.p_value)})"
+    return SummaryCell(text, note, tone)
 
 
 def _share(share: float, segments: int) -> SummaryCell:
@@ -313,6 +317,41 @@ def pieces(
     :class:`mtagent.errors.MissingExtra` without jinja2, and :class:`OutputError` if there is no room for the temporary
     file.
     """
+    template = _template()
+    if comparison is None:
+        comparison = RunComparison(segments=(), rows=())
+    run_way = way(comparison, summary.name) if comparison.rows else None
+    with _temporary() as file:
+        segments = _write_segments(file, chains, comparison, run_way, most)
+        figures = segments.count.figures(comparison)
+        summary_lines = lines(comparison)
+        script = _asset("elements.js") + _asset("page.js")
+        whole = template.render(
+            summary=summary,
+            sentence=sentence(figures.flow, run_way, summary.usage, summary.counts.total),
+            remarks=list(_remarks(summary, comparison, segments, figures.flow.segments)),
+            facts=[(name, value) for name, value in facts(summary, list(segments.pairs)) if value],
+            settings=json.dumps(summary.settings, ensure_ascii=False, indent=2),
+            heads=heads(comparison),
+            lines=summary_lines,
+            signatures=[*comparison.signatures, *segments.signatures],
+            tables=gallery(figures, figures.whole_way(summary.name, comparison)) + review_tables(comparison),
+            segments=figures.flow.segments,
+            data_goes_here=_DATA_GOES_HERE,
+            script=script,
+            # The page's policy allows this script, and no other that a text might bring.
+            script_hash="sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+            style=_asset("colours.css") + _asset("page.css"),
+            version=__version__,
+        )
+        before, after = _NOT_IN_HTML.sub("\ufffd", whole).split(_DATA_GOES_HERE)
+        yield before
+        yield from _data(summary, file, comparison, run_way, [name for name, _ in summary_lines])
+        yield after
+
+
+def _template() -> Any:
+    """The template of the page. Raises :class:`mtagent.errors.MissingExtra` without jinja2."""
     try:
         from jinja2 import Environment, FunctionLoader, StrictUndefined
     except ImportError:
@@ -324,67 +363,56 @@ def pieces(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    run_way = None if comparison is None else way(comparison, summary.name)
-    count = FiguresCount()
-    shown = characters = 0
-    pairs, signatures = dict[tuple[str, str], None](), dict[str, None]()
-    with _temporary() as file:
-        for place, chain in enumerate(chains):
-            count.add(chain)
-            pairs[chain.segment.source_lang, chain.segment.target_lang] = None
-            for step in chain.steps:
-                signatures |= dict.fromkeys(rating.signed for rating in step.ratings)
-            # Once a segment does not fit, no later one is shown, even if it is shorter.
-            if shown == place:
-                gain = run_way.gains[place] if run_way and run_way.gains else None
-                segment = script_json(packed(chain, _segment_scores(comparison, place), gain))
-                characters += len(segment) + 1
-                if characters <= most:
-                    file.write(f"{',' if shown else ''}{segment}")
-                    shown += 1
-        figures = count.figures(comparison)
-        remarks = _remarks(summary, comparison, figures.flow.segments, shown, several=len(pairs) > 1)
-        script = _asset("elements.js") + _asset("page.js")
-        whole = environment.get_template("page.html.jinja").render(
-            summary=summary,
-            sentence=sentence(figures.flow, run_way, summary.usage, summary.counts.total),
-            remarks=list(remarks),
-            facts=[(name, value) for name, value in facts(summary, list(pairs)) if value],
-            settings=json.dumps(summary.settings, ensure_ascii=False, indent=2),
-            heads=heads(comparison) if comparison else (),
-            lines=lines(comparison) if comparison else (),
-            signatures=[*(comparison.signatures if comparison else ()), *signatures],
-            tables=_tables(summary.name, figures, comparison),
-            segments=figures.flow.segments,
-            data_goes_here=_DATA_GOES_HERE,
-            script=script,
-            # The page's policy allows this script, and no other that a text might bring.
-            script_hash="sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-            style=_asset("colours.css") + _asset("page.css"),
-            version=__version__,
-        )
-        before, after = _NOT_IN_HTML.sub("\ufffd", whole).split(_DATA_GOES_HERE)
-        yield before
-        yield from _data(summary, file, comparison, run_way)
-        yield after
+    return environment.get_template("page.html.jinja")
 
 
-def _segment_scores(comparison: RunComparison | None, place: int) -> list[list[float]]:
+@dataclass
+class _Segments:
+    """What the page states about the segments that were written to the temporary file."""
+
+    count: FiguresCount = field(default_factory=FiguresCount)
+    shown: int = 0
+    """How many segments the page shows."""
+    pairs: dict[tuple[str, str], None] = field(default_factory=dict)
+    """The pairs of languages, in order."""
+    signatures: dict[str, None] = field(default_factory=dict)
+    """The signatures of the ratings, in order."""
+
+
+def _write_segments(
+    file: IO[str], chains: Iterable[Chain], comparison: RunComparison, run_way: Way | None, most: int
+) -> _Segments:
+    """Write the segments to ``file``, up to ``most`` characters."""
+    segments = _Segments()
+    characters = 0
+    for place, chain in enumerate(chains):
+        segments.count.add(chain)
+        segments.pairs[chain.segment.source_lang, chain.segment.target_lang] = None
+        for step in chain.steps:
+            segments.signatures |= dict.fromkeys(rating.signed for rating in step.ratings)
+        # Once a segment does not fit, no later one is shown, even if it is shorter.
+        if segments.shown < place:
+            continue
+        gain = flags = None
+        if run_way is not None and run_way.gains:
+            gain = run_way.gains[place]
+        if run_way is not None and run_way.last.flags:
+            flags = run_way.last.flags[place]
+        segment = script_json(packed(chain, _segment_scores(comparison, place), gain, flags))
+        characters += len(segment) + 1
+        if characters <= most:
+            separator = "," if segments.shown else ""
+            file.write(separator + segment)
+            segments.shown += 1
+    return segments
+
+
+def _segment_scores(comparison: RunComparison, place: int) -> list[list[float]]:
     """The scores of one segment: a list for each metric, with the score in each row."""
-    if comparison is None:
-        return []
     scores = []
     for metric in range(len(comparison.metrics)):
         scores.append([row.cells[metric].score.segments[place] for row in comparison.rows])
     return scores
-
-
-def _tables(run: str, figures: Figures, comparison: RunComparison | None) -> list[Table]:
-    tables = gallery(figures, figures.whole_way(run, comparison))
-    if comparison is not None:
-        for reviewed_run, run_review in (comparison.reviews or {}).items():
-            tables.append(review_table(reviewed_run, run_review))
-    return tables
 
 
 @contextmanager
@@ -403,9 +431,7 @@ def _asset(name: str) -> str:
     return files("mtagent.report").joinpath("page", name).read_text(encoding="utf-8")
 
 
-def _remarks(
-    summary: RunSummary, comparison: RunComparison | None, segments: int, shown: int, *, several: bool
-) -> Iterator[str]:
+def _remarks(summary: RunSummary, comparison: RunComparison, segments: _Segments, number: int) -> Iterator[str]:
     counts = summary.counts
     tried = counts.done + counts.failed
     if counts.total is not None and tried < counts.total:
@@ -413,31 +439,32 @@ def _remarks(
             f"The run is not complete: {tried:,} of {counts.total:,} segments were tried ({summary.state}). "
             "The command that began it goes on with it."
         )
-    if shown < segments:
+    if segments.shown < number:
         yield (
-            f"The page shows the first {shown:,} of {segments:,} segments: no browser holds more. All "
+            f"The page shows the first {segments.shown:,} of {number:,} segments: no browser holds more. All "
             "numbers are about all of them; `--format csv` and `--format json` hold every segment."
         )
-    if comparison is None and several:
+    if not comparison.rows and len(segments.pairs) > 1:
         yield "The segments are in several languages, and are not scored: run each target language by itself."
-    yield from comparison.warnings if comparison else ()
+    yield from comparison.warnings
 
 
 def _data(
-    summary: RunSummary, segments: IO[str], comparison: RunComparison | None, run_way: Way | None
+    summary: RunSummary, segments: IO[str], comparison: RunComparison, run_way: Way | None, row_names: Sequence[str]
 ) -> Iterator[str]:
     """The data of the page's script, as JSON in pieces."""
-    rows = comparison.rows if comparison else ()
     metrics = []
-    if rows:
-        for cell in rows[0].cells:
-            metrics.append({"name": cell.score.metric, "higher": cell.score.higher_is_better})
+    for cell in comparison.rows[0].cells if comparison.rows else ():
+        metrics.append({"name": cell.score.metric, "higher": cell.score.higher_is_better})
+    first = last = 0
+    if run_way is not None:
+        first, last = comparison.rows.index(run_way.first), comparison.rows.index(run_way.last)
     head = {
         "run": summary.name,
-        "rows": [row_name(row) for row in rows],
+        "rows": row_names,
         "metrics": metrics,
-        "first": rows.index(run_way.first) if run_way else 0,
-        "last": rows.index(run_way.last) if run_way else 0,
+        "first": first,
+        "last": last,
         "deciding": run_way.place if run_way else None,
         "outcomes": OUTCOMES,
     }

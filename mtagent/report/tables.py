@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mtagent.chain.fates import KINDS, OUTCOMES
 from mtagent.records import Severity
-from mtagent.report.figures import Costly, FailedSegment, Figures, Flow, Marks, Spread, StageMarks
+from mtagent.report.figures import Costly, FailedSegment, Figures, Flow, Marks, Spread
 from mtagent.text.amounts import UNKNOWN, dollars, score, share, signed
 from mtagent.text.mqm import SEVERITIES
 from mtagent.text.table import Bar, Table
@@ -105,20 +105,19 @@ def edits_table(flow: Flow) -> Table:
 
 def few_rated(marks: Marks) -> dict[str, str]:
     """A remark by stage with too few rated texts: ``only 36 of 63 texts were rated after post-editing``."""
-    comparable = marks.comparable()
     remarks = {}
     for stage in marks.stages:
-        rated = marks.rated(stage)
-        if rated and stage not in comparable:
+        rated = marks.rated[stage.stage]
+        if rated and stage not in marks.comparable:
             after = _AFTER.get(stage.stage, stage.stage)
             remarks[stage.stage] = f"only {rated:,} of {stage.segments:,} texts were rated {after}"
     return remarks
 
 
-def _note(marks: Marks, stages: Sequence[StageMarks]) -> str:
+def _note(marks: Marks) -> str:
     """A remark if the rates of the stages are based on different texts."""
     notes = [f"{words}: not comparable" for words in few_rated(marks).values()]
-    if len({stage.marked for stage in stages if stage.marked}) > 1:
+    if len({stage.marked for stage in marks.comparable if stage.marked}) > 1:
         notes.append("not all stages have the same texts rated")
     return "; ".join(notes)
 
@@ -128,19 +127,20 @@ def marks_table(marks: Marks) -> Table:
 
     A stage with fewer rated texts than the first one has no numbers, since these could not be compared.
     """
-    incomparable, comparable = few_rated(marks), marks.comparable()
+    incomparable = few_rated(marks)
     # The longest bar is the highest number of errors per text.
     most = 0.0
-    for stage in comparable:
-        if stage.marked:
-            most = max(most, *(number / stage.marked for number in stage.by_severity().values()))
+    for stage in marks.comparable:
+        for number in stage.by_severity.values():
+            if stage.marked:
+                most = max(most, number / stage.marked)
     rows: list[Sequence[Cell]] = []
     for stage in marks.stages:
         is_comparable = stage.stage not in incomparable
         cells: list[Cell] = [stage_name(stage.stage), f"{stage.segments:,}", f"{stage.rated:,}"]
         cells.append(score(stage.mean, 3) if stage.rated and is_comparable else "")
         if stage.marked and is_comparable:
-            severities = stage.by_severity()
+            severities = stage.by_severity
             cells.append(f"{stage.error_free:,}")
             for severity, number in severities.items():
                 text = f"{number:,}"
@@ -150,12 +150,12 @@ def marks_table(marks: Marks) -> Table:
             cells += [""] * (len(_WORST_FIRST) + 2)
         rows.append(cells)
     head = ("texts", "segments", "rated", "mean score", "error-free", *_WORST_FIRST, "per 100 texts")
-    return _table(f"Errors marked by {marks.evaluator}", head, rows, _note(marks, comparable))
+    return _table(f"Errors marked by {marks.evaluator}", head, rows, _note(marks))
 
 
 def categories_table(marks: Marks) -> Table:
     """Errors per 100 texts by category and stage, most frequent first, for the stages that can be compared."""
-    stages = marks.comparable()
+    stages = marks.comparable
     frequency: dict[str, int] = {}
     for stage in stages:
         for name, severities in stage.errors.items():
@@ -171,7 +171,7 @@ def categories_table(marks: Marks) -> Table:
         rows.append(cells)
     head = ("category", *(stage_name(stage.stage) for stage in stages))
     title = f"Errors per 100 texts, by category, marked by {marks.evaluator}"
-    return _table(title, head, rows, _note(marks, stages))
+    return _table(title, head, rows, _note(marks))
 
 
 def spread_table(spread: Spread) -> Table:

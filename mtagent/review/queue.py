@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mtagent.chain.decided_run import DecidedRun
-from mtagent.chain.decided_text import Decided, findings
+from mtagent.chain.decided_text import Decided, DecidedRun, findings
 from mtagent.chain.guards import Damage
 from mtagent.errors import ConfigError, DecidedElsewhere, InputError, NotStored, StoreError
 from mtagent.learning.calibrate import expected_lead

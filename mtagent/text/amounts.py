@@ -1,4 +1,4 @@
-"""Numbers as people read them: dollars, counts, shares, differences, scores. They are spelt here and nowhere else."""
+"""Numbers as people read them: dollars, counts, shares, differences, scores."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import math
 
 UNKNOWN = "unknown"
 NOTHING = "-"
-"""What stands in a table where there is no number."""
+"""Shown in a table in place of a missing number."""
 
 
 def dollars(cost: float | None, unknown: str = UNKNOWN) -> str:
-    """``$0.0123``, ``$1,234.5000``; small ones with two digits that say something: ``$0.00021``.
+    """``$0.0123``, ``$1,234.5000``; small ones with two significant digits: ``$0.00021``.
 
-    Only what costs nothing is ``$0.0000``. ``unknown`` stands for a price that nobody knows.
+    Only what costs nothing is ``$0.0000``. ``unknown`` is shown for ``None``.
     """
     if cost is None:
         return unknown
@@ -33,7 +33,7 @@ def rounded_up(cost: float) -> float:
 
 
 def _decimals(cost: float) -> int:
-    """Four decimals, or those with two digits that say something."""
+    """Four decimals, or enough for two significant digits."""
     return 4 if cost >= 0.001 else 1 - math.floor(math.log10(cost))
 
 
@@ -64,7 +64,7 @@ def share(count: float, total: float) -> str:
 
 
 def score(value: float | None, digits: int = 2) -> str:
-    """A score; ``unknown`` where there is none."""
+    """A score; ``unknown`` for ``None``."""
     return UNKNOWN if value is None or not math.isfinite(value) else f"{value:,.{digits}f}"
 
 

@@ -28,7 +28,7 @@ def keys(marks: Marks) -> Counter[str]:
     return Counter(mark.key for mark in marks)
 
 
-def difference(source: Counter[str], text: Counter[str], what: str = "") -> list[str]:
+def _difference(source: Counter[str], text: Counter[str], what: str = "") -> list[str]:
     """The faults of a text that must have the marks of its source: those that it lacks, and those that it adds."""
     if source == text:
         return []
@@ -63,13 +63,15 @@ def form_faults(source: icu.Message, text: str, lang: str, before: icu.Message |
 
 @in_each_variant
 def placeholders(source: str, text: str) -> list[str]:
-    """The placeholders are those of the source, printf's in its order."""
-    in_source, in_text = map(keys, markup.placeholder_pair(source, text))
-    return difference(in_source, in_text)
+    """The text has the placeholders of the source, printf's in its order."""
+    in_source, in_text = markup.placeholder_pair(source, text)
+    if not in_source and not in_text:
+        return []
+    return _difference(keys(in_source), keys(in_text))
 
 
 def literals(segment: Segment, text: str) -> list[str]:
-    """File names, options, colours and the like stay; a shortcut or comparison becomes no other one."""
+    """File names, options, colours and the like stay; a shortcut or comparison does not become another."""
     runs_left = scripts.runs_right_to_left(segment.target_lang)
     check = in_each_variant(partial(_literal_faults, runs_left=runs_left))
     return list(check(segment, text))
@@ -114,7 +116,7 @@ MarkInText = tuple[str, markup.Literal]
 
 
 def _is_turned(source: MarkInText, text: MarkInText, *, runs_left: bool) -> bool:
-    """Whether a comparison says the same with its sides changed (``5 < x``, ``x > 5``).
+    """Whether a comparison means the same with its sides changed (``5 < x``, ``x > 5``).
 
     Or whether it is an arrow between the items of a menu, which points left where the script runs from right to left.
     """
@@ -159,16 +161,18 @@ def hotkeys(segment: Segment, text: str) -> list[str]:
         in_text = Counter({"&": in_text["&"]})
     elif in_source.total() > 1:
         return []
-    return difference(in_source, in_text, "hotkey ")
+    return _difference(in_source, in_text, "hotkey ")
 
 
 @in_each_variant
 def tags(source: str, text: str) -> list[str]:
-    """The multiset of tags is that of the source, and none is crossed, stray or left open.
+    """The text has the tags of the source, and none is crossed, stray or left open.
 
-    Where a remark in the form of a tag (``<laugh/>``) is missing, its translation is no further fault.
+    If a remark in the form of a tag (``<laugh/>``) is missing, its translation is not counted as a second fault.
     """
     in_source, in_text = markup.tags(source), markup.tags(text)
+    if not in_source and not in_text:
+        return []
     source_keys, text_keys = keys(in_source), keys(in_text)
     missing, added = source_keys - text_keys, text_keys - source_keys
     if missing and added:
@@ -176,32 +180,36 @@ def tags(source: str, text: str) -> list[str]:
         new_remarks = [key for key in added.elements() if markup.is_remark(key)]
         added -= Counter(new_remarks[: len(lost_remarks)])
     nesting_faults = Counter(markup.nesting_faults(in_text)) - Counter(markup.nesting_faults(in_source))
-    return difference(missing, added) + list(nesting_faults.elements())
+    return _difference(missing, added) + list(nesting_faults.elements())
 
 
 @in_each_variant
 def urls(source: str, text: str) -> list[str]:
-    """The URLs are those of the source. A URL with spaces in it may be mended."""
-    in_source, in_text = keys(markup.urls(source)), keys(markup.urls(text))
-    if in_source == in_text:
+    """The text has the URLs of the source. A URL with spaces in it may be mended."""
+    if not markup.urls(source) and not markup.urls(text):
         return []
-    if unspaced := markup.unspaced_urls(source):
+    in_source, in_text = keys(markup.urls(source)), keys(markup.urls(text))
+    unspaced = markup.unspaced_urls(source)
+    if unspaced:
         mended = Counter(url for url in (in_text - in_source).elements() if url in unspaced)
         parts = Counter[str]()
         for url, count in (in_source - in_text).items():
             if any(url in whole for whole in mended):
                 parts[url] = count
         in_source = in_source - parts + mended
-    return difference(in_source, in_text)
+    return _difference(in_source, in_text)
 
 
 def emails(segment: Segment, text: str) -> list[str]:
-    """The e-mail addresses are those of the source."""
-    return difference(keys(markup.emails(segment.source)), keys(markup.emails(text)))
+    """The text has the e-mail addresses of the source."""
+    in_source, in_text = markup.emails(segment.source), markup.emails(text)
+    if not in_source and not in_text:
+        return []
+    return _difference(keys(in_source), keys(in_text))
 
 
 def markdown(segment: Segment, text: str) -> list[str]:
-    """Headings, lists, links, code and emphasis are those of the source; how they are written is free."""
+    """The text has the headings, lists, links, code and emphasis of the source; their notation is free."""
     in_source, in_text = markup.markdown_marks(segment.source), markup.markdown_marks(text)
     if in_source == in_text:
         return []
@@ -434,7 +442,7 @@ CHECKS: dict[str, Check] = {
     "repetition": repetition,
     "max_length": max_length,
 }
-"""What the evaluator ``rules`` says in the words of the guards of the same names."""
+"""The checks that the evaluator ``rules`` shares with the guards of the same names."""
 
 # -- the end
 

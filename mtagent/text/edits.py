@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby, takewhile
 from typing import Literal
 
 from mtagent.records import Edit, ErrorSpan
@@ -19,7 +18,7 @@ from mtagent.text.scripts import is_spaced, without_stray_spaces, words
 from mtagent.text.spans import Location, TextRange, find_spans, normalise, normalised, occurrences, on_word_boundaries
 
 OnAmbiguous = Literal["skip", "spaced", "first", "all"]
-"""What becomes of a span that may mean several places."""
+"""What to do with a span that may mean several places."""
 _OPENING = "([{¿¡«“„\"'"
 _BINDING = _OPENING + "-/’@#"
 _RANK = {"critical": 0, "major": 1, "minor": 2, "neutral": 3}
@@ -31,21 +30,30 @@ def locate(
 ) -> tuple[Edit, ...]:
     """One edit or more for each error that suggests a change, with the outcome that :func:`apply` will give it.
 
-    ``on_ambiguous`` says what becomes of a span that may mean several places: ``skip`` reports it, ``spaced`` takes the
-    only one between spaces (the paper's rule), ``first`` and ``all`` do what they say; of several policies, the first
-    that finds a place decides. Errors without a suggestion, or that suggest what stands there already, give no edit.
+    ``on_ambiguous`` decides about a span that may mean several places: ``skip`` reports it, ``spaced`` takes the only
+    one between spaces (the paper's rule), ``first`` the first and ``all`` all of them. Of several policies, the first
+    that finds a place decides. Errors without a suggestion, or that suggest what is there already, give no edit.
     """
     policies: Sequence[OnAmbiguous] = (on_ambiguous,) if isinstance(on_ambiguous, str) else on_ambiguous
-    # An omitted name may be the same in both languages; a span in the text may not be its own correction.
-    errors = [_without_stray_spaces(text, error) for error in errors]
-    errors = [e for e in errors if e.suggestion is not None and (e.side == "omission" or e.suggestion != e.text)]
-    edits = [_insertion(text, error) for error in errors if error.side == "omission"]
-    edits += [_unlocated(e, "not-found", "the span marks the source") for e in errors if e.side == "source"]
-    marked = [error for error in errors if error.side == "translation"]
-    for error, location in zip(marked, _share_out(marked, find_spans(text, marked)), strict=True):
-        places = location.places
-        if not location.certain:
-            places = next(filter(None, (_chosen(text, places, policy) for policy in policies)), ())
+    insertions: list[Edit] = []
+    unlocated: list[Edit] = []
+    marked: list[ErrorSpan] = []
+    for error in errors:
+        if error.suggestion is None:
+            continue
+        error = _without_stray_spaces(text, error)
+        if error.side == "omission":  # an omitted name may be the same in both languages
+            insertions.append(_insertion(text, error))
+        elif error.suggestion == error.text:
+            continue
+        elif error.side == "source":
+            unlocated.append(_unlocated(error, "not-found", "the span marks the source"))
+        else:
+            marked.append(error)
+    edits = insertions + unlocated
+    locations = _share_out(marked, find_spans(text, marked))
+    for error, location in zip(marked, locations, strict=True):
+        places = location.places if location.certain else _chosen(text, location.places, policies)
         if places:
             edits += [_replacement(text, error, place) for place in places]
         else:
@@ -55,9 +63,7 @@ def locate(
 
 def _without_stray_spaces(text: str, error: ErrorSpan) -> ErrorSpan:
     """``error`` without the zero-width spaces that its suggestion would bring into ``text``."""
-    if error.suggestion is None:
-        return error
-    suggestion = without_stray_spaces(error.suggestion, text)
+    suggestion = without_stray_spaces(error.suggestion or "", text)
     return error if suggestion == error.suggestion else error.model_copy(update={"suggestion": suggestion})
 
 
@@ -66,19 +72,26 @@ def apply(text: str, edits: Sequence[Edit]) -> str:
 
     Raises ``ValueError`` where an edit does not fit the text or overlaps another; equal edits count once.
     """
-    pieces, done = [], 0
-    for start, end, old, new in sorted({(_start(e), _end(e), e.old, e.new) for e in edits if e.outcome == "applied"}):
+    pieces: list[str] = []
+    done = 0
+    for start, end, old, new in sorted(_changes(edits)):
         if start < done or text[start:end] != old:
             raise ValueError(f"the edit {old!r} -> {new!r} at {start} does not fit the text")
         pieces += [text[done:start], new]
         done = end
-    return "".join([*pieces, text[done:]])
+    pieces.append(text[done:])
+    return "".join(pieces)
+
+
+def _changes(edits: Iterable[Edit]) -> set[tuple[int, int, str, str]]:
+    """Start, end, old and new text of all edits that are applied."""
+    return {(_start(edit), _end(edit), edit.old, edit.new) for edit in edits if edit.outcome == "applied"}
 
 
 def between(before: str, after: str, lang: str = "") -> tuple[Edit, ...]:
     """The edits that turn ``before`` into ``after``: one per changed sentence, or for more where these belong together.
 
-    Where the paragraph breaks differ, it is one edit for all. ``lang`` says how sentences end. Zero-width spaces that
+    If the paragraph breaks differ, it is one edit for all. Sentences end as they do in ``lang``. Zero-width spaces that
     ``after`` would bring in are left out.
     """
     after = without_stray_spaces(after, before)
@@ -86,43 +99,67 @@ def between(before: str, after: str, lang: str = "") -> tuple[Edit, ...]:
     if old.separators != new.separators:
         whole = Edit(old=before, new=after, start=0, end=len(before), outcome="applied")
         return (whole,) if before != after else ()
-    changes, start = list[Edit](), 0
-    for separator, was, becomes in zip(old.separators, old.texts, new.texts, strict=False):
+    edits: list[Edit] = []
+    start = 0
+    for separator, old_paragraph, new_paragraph in zip(old.separators, old.texts, new.texts, strict=False):
         start += len(separator)
-        if was != becomes:
-            changes += _between_sentences(was, becomes, start, lang)
-        start += len(was)
-    return tuple(changes)
+        if old_paragraph != new_paragraph:
+            edits += _between_sentences(old_paragraph, new_paragraph, start, lang)
+        start += len(old_paragraph)
+    return tuple(edits)
 
 
 def _between_sentences(before: str, after: str, start: int, lang: str) -> Iterator[Edit]:
     """The edits of a paragraph that begins at ``start``.
 
-    The n-th sentence stands for the n-th. Where their number changed, that holds from each end to the last unchanged
-    sentence before they are no longer alike; what is between stands for what is between. Neighbours that are not alike
-    may have changed places, or share their content out anew: together they are one edit.
+    Neighbours that are not alike may have changed places, or share out their content in another way: together they are
+    one edit.
     """
-    old, new = paragraphs.sentences(before, lang), paragraphs.sentences(after, lang)
+    pairs = _paired(paragraphs.sentences(before, lang), paragraphs.sentences(after, lang))
+    are_alike = [_alike(old, new) for old, new in pairs]
+    old_run = new_run = ""
+    for number, (old, new) in enumerate(pairs):
+        old_run += old
+        new_run += new
+        is_last = number + 1 == len(pairs)
+        if not is_last and not are_alike[number] and not are_alike[number + 1]:
+            continue
+        if old_run != new_run:
+            # The space before the next sentence is no part of the edit, unless it changes.
+            space = _space_after(old_run)
+            kept = len(space) if space == _space_after(new_run) else 0
+            old_text = old_run[: len(old_run) - kept]
+            new_text = new_run[: len(new_run) - kept]
+            yield Edit(old=old_text, new=new_text, start=start, end=start + len(old_text), outcome="applied")
+        start += len(old_run)
+        old_run = new_run = ""
+
+
+def _paired(old: list[str], new: list[str]) -> list[tuple[str, str]]:
+    """The sentences of two texts in pairs: the n-th with the n-th.
+
+    If their number changed, they are paired from each end, up to the last unchanged sentence before they are no longer
+    alike. All that is between makes one pair.
+    """
     pairs = list(zip(old, new, strict=False))
-    if len(old) != len(new):
-        head = _agreeing(pairs)
-        tail = _agreeing(list(zip(reversed(old[head:]), reversed(new[head:]), strict=False)))
-        ends = list(zip(old[len(old) - tail :], new[len(new) - tail :], strict=True))
-        pairs = [*pairs[:head], ("".join(old[head : len(old) - tail]), "".join(new[head : len(new) - tail])), *ends]
-    for _, run in groupby(enumerate(pairs), lambda item: item[0] if _alike(*item[1]) else -1):
-        was, becomes = map("".join, zip(*(pair for _, pair in run), strict=True))
-        if was != becomes:
-            space = _space_after(was)  # before the next sentence: no part of the edit, unless it changes
-            kept = len(space) if space == _space_after(becomes) else 0
-            piece, reworded = was[: len(was) - kept], becomes[: len(becomes) - kept]
-            yield Edit(old=piece, new=reworded, start=start, end=start + len(piece), outcome="applied")
-        start += len(was)
+    if len(old) == len(new):
+        return pairs
+    head = _agreeing(pairs)
+    tail = _agreeing(list(zip(reversed(old[head:]), reversed(new[head:]), strict=False)))
+    old_end, new_end = len(old) - tail, len(new) - tail
+    middle = ("".join(old[head:old_end]), "".join(new[head:new_end]))
+    return [*pairs[:head], middle, *zip(old[old_end:], new[new_end:], strict=True)]
 
 
 def _agreeing(pairs: Sequence[tuple[str, str]]) -> int:
     """How many of the first ``pairs`` of sentences are alike, up to the last of them that is unchanged."""
-    alike = list(takewhile(lambda pair: _alike(*pair), pairs))
-    return max((number for number, (old, new) in enumerate(alike, 1) if old == new), default=0)
+    agreeing = 0
+    for number, (old, new) in enumerate(pairs, start=1):
+        if not _alike(old, new):
+            break
+        if old == new:
+            agreeing = number
+    return agreeing
 
 
 def _alike(old: str, new: str) -> bool:
@@ -138,9 +175,10 @@ def _space_after(text: str) -> str:
 
 def after_applying(edits: Sequence[Edit], edit: Edit) -> Edit:
     """``edit``, one of ``edits``, with its ``start`` and ``end`` in the text after all of them are applied."""
-    others = {(_start(e), _end(e), e.old, e.new) for e in edits if e.outcome == "applied"}
-    shift = sum(len(new) - len(old) for start, end, old, new in others if (start, end) < (_start(edit), _end(edit)))
-    start = _start(edit) + shift
+    start = _start(edit)
+    for other_start, other_end, old, new in _changes(edits):
+        if (other_start, other_end) < (_start(edit), _end(edit)):
+            start += len(new) - len(old)
     return edit.model_copy(update={"start": start, "end": start + len(edit.new)})
 
 
@@ -155,27 +193,36 @@ def _end(edit: Edit) -> int:
 
 
 def _share_out(errors: Sequence[ErrorSpan], locations: list[Location]) -> list[Location]:
-    """Give the n places of a span to n errors that say exactly the same; then nothing is left to be ambiguous."""
+    """Give the n places of a span to n equal errors, which are then no longer ambiguous."""
     alike: dict[tuple[str, str | None, tuple[TextRange, ...]], list[int]] = {}
-    for i, (error, location) in enumerate(zip(errors, locations, strict=True)):
+    for index, (error, location) in enumerate(zip(errors, locations, strict=True)):
         if not location.certain and len(location.places) > 1:
-            alike.setdefault((error.text, error.suggestion, location.places), []).append(i)
+            alike.setdefault((error.text, error.suggestion, location.places), []).append(index)
     for (_, _, places), indices in alike.items():
         if len(places) == len(indices):
-            for i, place in zip(indices, places, strict=True):
-                locations[i] = Location((place,), True)
+            for index, place in zip(indices, places, strict=True):
+                locations[index] = Location((place,), True)
     return locations
 
 
-def _chosen(text: str, places: tuple[TextRange, ...], policy: OnAmbiguous) -> tuple[TextRange, ...]:
-    """The places of an uncertain span that ``policy`` takes; never one inside a word."""
-    whole = tuple(place for place in places if on_word_boundaries(text, place))
-    if policy == "skip":
-        return ()
-    if policy == "spaced":
-        spaced = tuple(p for p in whole if f" {text} "[p.start] == " " == f" {text} "[p.end + 1])
-        return spaced if len(spaced) == 1 else ()
-    return whole[:1] if policy == "first" else whole
+def _chosen(text: str, places: tuple[TextRange, ...], policies: Sequence[OnAmbiguous]) -> Sequence[TextRange]:
+    """The places of an uncertain span that the first fitting one of ``policies`` takes; never one inside a word."""
+    whole_words = [place for place in places if on_word_boundaries(text, place)]
+    for policy in policies:
+        if policy == "first" and whole_words:
+            return whole_words[:1]
+        if policy == "all" and whole_words:
+            return whole_words
+        if policy == "spaced":
+            spaced = [place for place in whole_words if _is_between_spaces(text, place)]
+            if len(spaced) == 1:
+                return spaced
+    return ()
+
+
+def _is_between_spaces(text: str, place: TextRange) -> bool:
+    """Whether a space or an end of the text is on both sides of ``place``."""
+    return text[max(0, place.start - 1) : place.start] in ("", " ") and text[place.end : place.end + 1] in ("", " ")
 
 
 def _replacement(text: str, error: ErrorSpan, place: TextRange) -> Edit:
@@ -216,19 +263,24 @@ def _insertion(text: str, error: ErrorSpan) -> Edit:
 
 def _gaps(text: str, before: str, after: str) -> list[int]:
     """Offsets where ``before`` ends and ``after`` begins; where only one of them is there, its own edge."""
-    joined = [(before + glue + after, len(before)) for glue in ("", " ")] if before and after else []
+    joined: dict[str, int] = {}
+    if before and after:
+        joined = {before + after: len(before), f"{before} {after}": len(before)}
     single = [(before, len(before)), (after, 0)]
-    starts = occurrences(text, [needle for needle, _ in joined + single])
-    for needles in (joined, single):
-        points = sorted({at + shift for needle, shift in needles if needle for at in starts[needle]})
-        points = [at for at in points if on_word_boundaries(text, TextRange(at, at))]
-        if points:
-            return points
+    starts = occurrences(text, [*joined, before, after])
+    for needles in (joined.items(), single):
+        points = set[int]()
+        for needle, shift in needles:
+            if needle:
+                points.update(start + shift for start in starts[needle])
+        on_boundaries = [point for point in sorted(points) if on_word_boundaries(text, TextRange(point, point))]
+        if on_boundaries:
+            return on_boundaries
     return []
 
 
 def _space_between(left: str, right: str) -> str:
-    """The space that belongs between two characters that come to stand side by side."""
+    """The space that belongs between two characters that come together."""
     if not left.strip() or not right.strip() or left in _BINDING or not (right.isalnum() or right in _OPENING):
         return ""
     return " " if is_spaced(left) and is_spaced(right) else ""
@@ -239,24 +291,26 @@ def _unlocated(error: ErrorSpan, outcome: Literal["not-found", "ambiguous", "unc
 
 
 def _without_overlaps(edits: list[Edit]) -> tuple[Edit, ...]:
-    """Of edits that overlap the more severe stays, then the longer, then the first in the text; the others say so.
+    """Of edits that overlap the more severe stays, then the longer, then the first in the text.
 
-    Two insertions at one point overlap, neighbours do not.
+    The others become ``overlapping``. Two insertions at one point overlap, neighbours do not.
     """
 
     def strength(index: int) -> tuple[int, int, int, str]:
         edit = edits[index]
-        return _RANK[edit.span.severity if edit.span else "minor"], -len(edit.old), _start(edit), edit.new
+        severity = edit.span.severity if edit.span else "minor"
+        return _RANK[severity], -len(edit.old), _start(edit), edit.new
 
     taken: list[tuple[int, int]] = []
     made: set[tuple[int, int, str]] = set()
-    for index in sorted((i for i, edit in enumerate(edits) if edit.outcome == "applied"), key=strength):
+    applied = [index for index, edit in enumerate(edits) if edit.outcome == "applied"]
+    for index in sorted(applied, key=strength):
         start, end = _start(edits[index]), _end(edits[index])
         at = bisect_left(taken, (start, end))
         neighbours = taken[max(0, at - 1) : at + 1]
         if any((start, end) == other or (start < other[1] and other[0] < end) for other in neighbours):
-            repeated = (start, end, edits[index].new) in made
-            why = "another edit does the same" if repeated else "another edit covers this place"
+            is_repeated = (start, end, edits[index].new) in made
+            why = "another edit does the same" if is_repeated else "another edit covers this place"
             edits[index] = edits[index].model_copy(update={"outcome": "overlapping", "detail": why})
         else:
             taken.insert(at, (start, end))

@@ -1,4 +1,4 @@
-"""Text made harmless for XML and HTML, a terminal, a spreadsheet. It is escaped here and nowhere else."""
+"""Text made harmless for XML and HTML, a terminal, a spreadsheet."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]
 
 
 def plain(text: str) -> str:
-    """``text`` for XML: escaped, and without what XML has no place for."""
+    """``text`` for XML: escaped, and without characters that XML does not allow."""
     return escape(_NOT_IN_XML.sub("\ufffd", text), quote=True)
 
 
 def element(tag: str, content: str = "", /, **attributes: str | float | None) -> str:
     """``<tag …>content</tag>``; ``content`` is markup. ``text_anchor`` becomes ``text-anchor``."""
-    fields = "".join(
-        f' {name.rstrip("_").replace("_", "-")}="{plain(value) if isinstance(value, str) else f"{value:.6g}"}"'
-        for name, value in attributes.items()
-        if value is not None
-    )
-    return f"<{tag}{fields}>{content}</{tag}>" if content else f"<{tag}{fields}/>"
+    opening = tag
+    for name, value in attributes.items():
+        if value is not None:
+            written = plain(value) if isinstance(value, str) else f"{value:.6g}"
+            opening += f' {name.rstrip("_").replace("_", "-")}="{written}"'
+    return f"<{opening}>{content}</{tag}>" if content else f"<{opening}/>"
 
 
 def visible(text: str, *, one_line: bool = False) -> str:
     """``text`` for a terminal: what would act there is shown instead, as ``\\u001b``.
 
-    That is control characters, but for line feed and tab unless all is ``one_line``, changes of direction, and half
-    characters. Marks of direction (U+200E, U+200F) stay: they move nothing but their neighbours.
+    That is control characters (with ``one_line`` also line feed and tab), changes of direction, and half characters.
+    Marks of direction (U+200E, U+200F) stay: they move only their neighbours.
     """
     acting = _NOT_ON_A_LINE if one_line else _NOT_SHOWN
     return acting.sub(lambda match: _SHORT.get(match[0], f"\\u{ord(match[0]):04x}"), text)

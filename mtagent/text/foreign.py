@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Literal, get_args
 
 import regex
@@ -94,26 +94,31 @@ def share_in_script(segment: Segment, text: str) -> float | None:
     inside, latin = len(pattern.findall(text)), 0
     if scripts.LATIN.search(text):
         in_source = set(_LATIN_WORD.findall(segment.source))
-        known = {word.lower() for word in in_source}
+        in_source_lowered = {word.lower() for word in in_source}
         for run in _LATIN_RUN.findall(language_words(text)):
             words = [word for word in _WORD_BREAK.split(run) if len(word) > 1]
-            plain = [word for word in words if word not in in_source or word == word.lower()]
-            are_names = len(words) > 1 and all(word[0].isupper() for word in words)
-            are_terms = len(plain) <= _TERMS.get(script, 0) and known.issuperset(map(str.lower, plain))
-            latin += 0 if are_names or are_terms else sum(map(len, plain))
+            if len(words) > 1 and all(word[0].isupper() for word in words):  # names
+                continue
+            words = [word for word in words if word not in in_source or word == word.lower()]
+            are_terms = len(words) <= _TERMS.get(script, 0) and in_source_lowered.issuperset(map(str.lower, words))
+            if not are_terms:
+                latin += sum(map(len, words))
     return inside / (inside + latin) if inside + latin >= _ENOUGH_LETTERS else None
 
 
 def script_drop(segment: Segment, before: str, after: str) -> tuple[float, float] | None:
     """The shares in the script of the target language, before and after, if it drops by a quarter of all letters."""
-    had, has = share_in_script(segment, before), share_in_script(segment, after)
-    return (had, has) if has is not None and had is not None and had - has >= _SHARE_DROP else None
+    share_before, share_after = share_in_script(segment, before), share_in_script(segment, after)
+    if share_before is None or share_after is None or share_before - share_after < _SHARE_DROP:
+        return None
+    return share_before, share_after
 
 
 # -- source text
 
 _COPIED_WORDS = 6
 _COPIED_CHARACTERS = 14
+_SHORTEST_RUN = 3  # of a source with fewer words
 _SHORTEST_COPY = 3  # letters; "Oh" is a word of many languages
 
 Run = tuple[str, ...]
@@ -127,38 +132,46 @@ def runs_of(words: Run, size: int) -> list[Run]:
 
 def is_name(run: Run) -> bool:
     """Whether a run is a name, a title or a token of a user interface, which are rightly copied: few small words."""
-    return any(word != word.swapcase() for word in run) and 2 * sum(word[0].islower() for word in run) < len(run)
+    small_words = sum(word[0].islower() for word in run)
+    has_case = any(word != word.swapcase() for word in run)
+    return has_case and 2 * small_words < len(run)
 
 
 def copied_runs(segment: Segment, text: str) -> list[tuple[int, Run]]:
-    """The runs of source words in ``text`` that are no names, with the number of their first word.
+    """The runs of source words in ``text``, except names, each with the index of its first word.
 
     All of a short source make a run, six words of a longer one, fourteen characters where words have no spaces. Between
     variants of a language nothing is copied.
     """
     if is_within_language(segment) or not _runs(markup.prose(segment.source), markup.prose(text)):
         return []
+    source_words, words = language_words(segment.source), language_words(text)
     pattern = scripts.foreign_words_of(scripts.script_of(segment.source_lang))
     quoted = set(_quoted_words(segment))
+    if pattern and quoted:
 
-    def plain(side: str) -> str:
-        words = language_words(side)
-        if pattern is None or not quoted:
-            return words
-        return pattern.sub(lambda match: " " if match.group() in quoted else match.group(), words)
+        def blanked(match: regex.Match[str]) -> str:
+            return " " if match[0] in quoted else match[0]
 
-    return _runs(plain(segment.source), plain(text))
+        source_words, words = pattern.sub(blanked, source_words), pattern.sub(blanked, words)
+    return _runs(source_words, words)
 
 
 def _runs(source_text: str, text: str) -> list[tuple[int, Run]]:
     source, words = scripts.words(source_text), scripts.words(text)
-    unspaced = sum(scripts.UNSPACED_LETTER.match(word) is not None for word in source) > len(source) / 2
-    size = min(len(source), _COPIED_CHARACTERS if unspaced else _COPIED_WORDS)
-    common = set(source)
-    if size < 3 or sum(word in common for word in words) < size:
+    shared = sum(map(set(source).__contains__, words))
+    if shared < _SHORTEST_RUN:
         return []
-    known = set(runs_of(source, size))
-    return [(at, run) for at, run in enumerate(runs_of(words, size)) if run in known and not is_name(run)]
+    unspaced = sum(scripts.UNSPACED_LETTER.match(word) is not None for word in source)
+    size = min(len(source), _COPIED_CHARACTERS if 2 * unspaced > len(source) else _COPIED_WORDS)
+    if size < _SHORTEST_RUN or shared < size:
+        return []
+    runs_of_source = set(runs_of(source, size))
+    copied = []
+    for index, run in enumerate(runs_of(words, size)):
+        if run in runs_of_source and not is_name(run):
+            copied.append((index, run))
+    return copied
 
 
 def copied_paragraphs(segment: Segment, before: str, after: str) -> list[str]:
@@ -168,16 +181,17 @@ def copied_paragraphs(segment: Segment, before: str, after: str) -> list[str]:
     """
     if is_within_language(segment):
         return []
-    new = set(paragraphs.split(after).texts) - set(paragraphs.split(before).texts)
-    copies = [text for text in new & set(paragraphs.split(segment.source).texts) if text not in before]
-    words_before = set(scripts.words(language_words(before))) if copies else set()
-
-    def may_stay(words: Run) -> bool:
-        if sum(map(len, words)) < _SHORTEST_COPY:
-            return True
-        return is_name(words) and 2 * sum(word in words_before for word in words) >= len(words)
-
-    return [text for text in copies if not may_stay(scripts.words(language_words(text)))]
+    new = set(paragraphs.split(after).texts).difference(paragraphs.split(before).texts)
+    copies = []
+    for text in new.intersection(paragraphs.split(segment.source).texts):
+        if text in before:
+            continue
+        words = scripts.words(language_words(text))
+        words_before = set(scripts.words(language_words(before)))
+        is_known_name = is_name(words) and 2 * sum(word in words_before for word in words) >= len(words)
+        if sum(map(len, words)) >= _SHORTEST_COPY and not is_known_name:
+            copies.append(text)
+    return copies
 
 
 def copied_share(segment: Segment, text: str) -> float:
@@ -189,15 +203,18 @@ def copied_share(segment: Segment, text: str) -> float:
     if is_within_language(segment):
         return 0.0
     source, words = scripts.words(markup.prose(segment.source)), scripts.words(markup.prose(text))
-    if [word.casefold() for word in words] == [word.casefold() for word in source]:
-        wordless = not scripts.LETTER.search(language_words(segment.source))
-        return 0.0 if wordless or (len(words) < _COPIED_WORDS and is_name(words)) else 1.0
-    copies = (range(at, at + len(run)) for at, run in copied_runs(segment, text))
-    return len(set(chain.from_iterable(copies))) / max(len(words), 1)
+    if list(map(str.casefold, words)) == list(map(str.casefold, source)):
+        has_words = scripts.LETTER.search(language_words(segment.source)) is not None
+        is_short_name = len(words) < _COPIED_WORDS and is_name(words)
+        return 1.0 if has_words and not is_short_name else 0.0
+    copied = set[int]()
+    for start, run in copied_runs(segment, text):
+        copied.update(range(start, start + len(run)))
+    return len(copied) / max(len(words), 1)
 
 
 def is_within_language(segment: Segment) -> bool:
-    """Whether source and target are variants of one language, so that equal words are no copies."""
+    """Whether source and target are variants of one language, so that equal words are not copies."""
     return scripts.language_of(segment.source_lang) == scripts.language_of(segment.target_lang)
 
 
@@ -208,7 +225,7 @@ _SMALL_WORDS = words_by_language(_LEFT_OVER["small_words"])
 _SMALL_WORDS["no"] = _SMALL_WORDS["nb"]
 _FOREIGN_SPELLINGS = {lang: regex.compile(pattern) for lang, pattern in _LEFT_OVER["foreign_spellings"].items()}
 _LOANS = frozenset(pair for line in _LEFT_OVER["taken_over"]["en"].split("\n") for pair in pairwise(line.split()))
-"""Pairs of words that other languages took over from English. Some of the pairs are no loans, and do no harm."""
+"""Pairs of words that other languages took over from English, and some harmless other pairs."""
 _SMALL = regex.compile(r"\p{Ll}[\p{Ll}\p{M}]*+")
 _GAP = regex.compile(r"[ \u00a0]++")
 _OPENED = regex.compile(r"(?:\p{Ps}[ \u00a0]?|[\p{Pi}\"'`„*_<])\Z")
@@ -220,7 +237,7 @@ _ANY_LATIN_WORD = regex.compile(r"\p{Latin}[\p{Latin}\p{M}]*+")
 
 
 def left_over(segment: Segment, before: str, after: str) -> Iterator[str]:
-    """The runs of source words, two or more, that stand untranslated in ``after`` and did not in ``before``.
+    """The runs of two or more source words that ``after`` leaves untranslated and ``before`` did not.
 
     Only sources in Latin script are compared. Names, quotations, words in brackets, the segment's terms, phrases that
     many languages took over from English, and words that the target language may share are left out.
@@ -245,7 +262,7 @@ def left_over(segment: Segment, before: str, after: str) -> Iterator[str]:
 
 
 def _is_word(word: str, lang: str) -> bool:
-    """Whether ``word`` may be left over: it is no name. In German, nouns have capitals."""
+    """Whether ``word`` may be left over, because it isn't a name. In German, nouns have capitals."""
     return _SMALL.fullmatch(word) is not None or (lang == "de" and len(word) > 1 and word[1:].islower())
 
 
@@ -256,7 +273,7 @@ def _pairs(text: str, lang: str) -> Iterator[tuple[str, str]]:
 
 
 def _is_pair(text: str, first: regex.Match[str], second: regex.Match[str], lang: str) -> bool:
-    """Whether two words follow each other, are no names, and are not both capitalised."""
+    """Whether two words follow each other, neither is a name, and they are not both capitalised."""
     if not _GAP.fullmatch(text, first.end(), second.start()):
         return False
     words = first.group(), second.group()
@@ -324,15 +341,21 @@ def flags(segment: Segment, translation: str | None) -> tuple[Flag, ...]:
     lang, reference = segment.target_lang, segment.reference or ""
     if not translation.strip():
         return ("empty",) if segment.source.strip() or reference.strip() else ()
-    copied = len(copied_runs(segment, translation)) > len(copied_runs(segment, reference))
-    copied = copied or bool(reference and copied_paragraphs(segment, reference, translation))
-    strange = foreign_share(lang, translation) - foreign_share(lang, reference) >= _FOREIGN_SHARE
+    is_copied = len(copied_runs(segment, translation)) > len(copied_runs(segment, reference))
+    if reference and copied_paragraphs(segment, reference, translation):
+        is_copied = True
+    is_strange = foreign_share(lang, translation) - foreign_share(lang, reference) >= _FOREIGN_SHARE
+    share = share_in_script(segment, translation)
     if reference.strip():
-        strange = strange or script_drop(segment, reference, translation) is not None
-    else:
-        share = share_in_script(segment, translation)
-        strange = strange or (share is not None and share < _LEAST_SHARE)
-    return (*(("copied",) if copied else ()), *(("script",) if strange else ()))
+        is_strange = is_strange or script_drop(segment, reference, translation) is not None
+    elif share is not None and share < _LEAST_SHARE:
+        is_strange = True
+    flags: list[Flag] = []
+    if is_copied:
+        flags.append("copied")
+    if is_strange:
+        flags.append("script")
+    return tuple(flags)
 
 
 def translated_share(segment: Segment, translation: str) -> float:
@@ -341,6 +364,6 @@ def translated_share(segment: Segment, translation: str) -> float:
     Looks at no reference. A text in a script other than Latin may be half in Latin letters before that takes anything
     away, some names not counted. One language in Latin script is not told from another.
     """
-    inside = share_in_script(segment, translation)
-    own = 1.0 if inside is None else min(1.0, inside / _LEAST_SHARE)
-    return min(own, 1 - copied_share(segment, translation), 1 - foreign_share(segment.target_lang, translation))
+    share = share_in_script(segment, translation)
+    in_script = 1.0 if share is None else min(1.0, share / _LEAST_SHARE)
+    return min(in_script, 1 - copied_share(segment, translation), 1 - foreign_share(segment.target_lang, translation))

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import NamedTuple
 
 import regex
 
 from mtagent.text.scripts import language_of, remembered
+from mtagent.text.word_lists import word_lists
 
 KINDS = frozenset({"plural", "select", "selectordinal"})
 _DEEPEST = 30
@@ -122,7 +123,7 @@ def _message(text: str, at: int, plural: str, depth: int) -> tuple[Message, int]
 
 
 def _argument(text: str, at: int, depth: int) -> tuple[Argument, int]:
-    """The argument whose opening brace stands before ``at``, and where it ends."""
+    """The argument whose opening brace is before ``at``, and where it ends."""
     named = _NAME.match(text, at)
     if not named:
         raise IcuError(f"no name of an argument at character {at + 1}")
@@ -168,8 +169,10 @@ def _in_order(style: str) -> str:
 
 def _branches(text: str, at: int, name: str, kind: str, depth: int) -> tuple[Argument, int]:
     """An argument that chooses among branches."""
-    offset = _OFFSET.match(text, at) if kind != "select" else None
-    at = offset.end() if offset else at
+    style = ""
+    offset = _OFFSET.match(text, at)
+    if offset and kind != "select":
+        style, at = offset[1], offset.end()
     branches: dict[str, Message] = {}
     closing = _CLOSING.match(text, at)
     while not closing:
@@ -183,7 +186,7 @@ def _branches(text: str, at: int, name: str, kind: str, depth: int) -> tuple[Arg
         closing = _CLOSING.match(text, at)
     if not branches:
         raise IcuError(f"{name!r} has no branches")
-    return Argument(name, kind, offset.group(1) if offset else "", tuple(branches.items())), closing.end()
+    return Argument(name, kind, style, tuple(branches.items())), closing.end()
 
 
 def arguments(message: Message) -> Iterator[Argument]:
@@ -198,12 +201,10 @@ def arguments(message: Message) -> Iterator[Argument]:
 # -- variants
 
 Choice = Mapping[str, str]
-"""The keyword that each argument chooses; ``other`` where it says nothing."""
+"""The keyword that each argument chooses; ``other`` for arguments that it lacks."""
 
 _FEW = frozenset({"zero", "one", "two", "=0", "=1", "=2"})
 """Keywords whose branch may spell the number out ("one file")."""
-_ONE_IS_ALSO_21 = frozenset(["be", "bs", "hr", "is", "lt", "lv", "mk", "ru", "sh", "sl", "sr", "uk"])
-"""Languages in which ``one`` is said of 21 or 101 too, so that its branch needs the number."""
 
 
 class Variant(NamedTuple):
@@ -215,10 +216,10 @@ class Variant(NamedTuple):
 
 
 def variants(source: Message, text: Message, lang: str = "") -> Iterator[Variant]:
-    """What the two messages say for each choice that one of them knows.
+    """Both messages as they are shown for each choice that one of them has.
 
     The number sign is ``{name}``, like the argument itself. Where few are counted, the text may always have the number,
-    and need not have it where another word stands for it or, in a form that the source does not know, another form.
+    and need not have it where another word replaces it or, in a form that the source does not know, another form.
     """
     if is_one_only_1(lang):
         source, text = _with_one_for_1(source), _with_one_for_1(text)
@@ -226,23 +227,24 @@ def variants(source: Message, text: Message, lang: str = "") -> Iterator[Variant
     few = _FEW - {"one"} if language_of(lang) in _ONE_IS_ALSO_21 else _FEW
     explicit = {(argument.name, keyword) for argument in arguments(source) for keyword, _ in argument.branches}
     for choice in _shown_choices(source, text):
-        shown = [_shown(side, choice, numbers) for side in (source, text)]
+        shown_source, shown_text = _shown(source, choice, numbers), _shown(text, choice, numbers)
         for name, keyword in choice.items():
             sign = f"{_APART}{{{name}}}"
-            counts = [side.count(sign) for side in shown]
-            if name in numbers and keyword in few and counts[0] != counts[1]:
-                many = _shown(text, {**choice, name: "other"}, numbers)
-                words, many_words = (side.replace(sign, "").split() for side in (shown[1], many))
-                another_word = len(words) > len(many_words)  # "one book" for "3 books"
-                another_form = words != many_words and (name, keyword) not in explicit  # a dual
-                if counts[0] < counts[1] or another_word or another_form:
-                    shown = [side.replace(sign, "") for side in shown]
+            in_source, in_text = shown_source.count(sign), shown_text.count(sign)
+            if name not in numbers or keyword not in few or in_source == in_text:
+                continue
+            many = _shown(text, {**choice, name: "other"}, numbers)
+            words, many_words = shown_text.replace(sign, "").split(), many.replace(sign, "").split()
+            is_another_word = len(words) > len(many_words)  # "one book" for "3 books"
+            is_another_form = words != many_words and (name, keyword) not in explicit  # a dual
+            if in_source < in_text or is_another_word or is_another_form:
+                shown_source, shown_text = shown_source.replace(sign, ""), shown_text.replace(sign, "")
         label = ", ".join(f"{name} = {keyword.removeprefix('=')}" for name, keyword in choice.items())
-        yield Variant(label, *shown)
+        yield Variant(label, shown_source, shown_text)
 
 
 def side_by_side(*messages: Message) -> Iterator[tuple[str, ...]]:
-    """What the messages say for the same choices, as few of them as show every branch."""
+    """All messages as they are shown for the same choices, as few of them as show every branch."""
     numbers = _counted(*messages)
     for choice in _shown_choices(*messages, few=True):
         yield tuple(_shown(message, choice, numbers) for message in messages)
@@ -255,22 +257,28 @@ def _counted(*messages: Message) -> set[str]:
 
 def _shown_choices(*messages: Message, few: bool = False) -> Sequence[Choice]:
     """The choices that lead to each branch of ``messages``; if these would show too much, several of them at once."""
-    paths = (choice for message in messages for choice in _choices(message, {}))
-    choices: list[dict[str, str]] = list(
-        {frozenset(choice.items()): dict(choice) for choice in islice(paths, _MOST_CHOICES)}.values()
-    ) or [{}]
+    paths = chain.from_iterable(_choices(message, {}) for message in messages)
+    distinct = {frozenset(choice.items()): dict(choice) for choice in islice(paths, _MOST_CHOICES)}
+    choices = list(distinct.values()) or [{}]
     size = 1 + sum(map(_size, messages))
     most = max(1, _MOST_CHARACTERS // size)
     if few or len(choices) * size > _MOST_CHARACTERS:
-        together: list[dict[str, str]] = []
-        for choice in choices:
-            fitting = (other for other in together if all(other.get(n, k) == k for n, k in choice.items()))
-            if merged := next(fitting, None):
-                merged.update(choice)
-            elif len(together) < most:
-                together.append(choice)
-        choices = together
+        choices = _merged(choices, most)
     return choices[:most]
+
+
+def _merged(choices: Sequence[dict[str, str]], most: int) -> list[dict[str, str]]:
+    """The ``choices``, as many of them in one as do not contradict each other; at most ``most``."""
+    merged: list[dict[str, str]] = []
+    for choice in choices:
+        for other in merged:
+            if all(other.get(name, keyword) == keyword for name, keyword in choice.items()):
+                other.update(choice)
+                break
+        else:
+            if len(merged) < most:
+                merged.append(choice)
+    return merged
 
 
 def _size(message: Message) -> int:
@@ -328,37 +336,11 @@ def _shown(message: Message, choice: Choice, numbers: set[str]) -> str:
 
 # -- form
 
-_CARDINALS = {
-    "other": "bm bo dz id ig ii in ja jv jw kea km ko lkt lo ms my nqo sah ses sg su th to vi wo yo yue zh",
-    "one two other": "he iw iu naq sat se sma smi smj smn sms",
-    "zero one other": "ksh lag lv prg",
-    "one few other": "bs hr mo ro sh shi sr",
-    "one many other": "ca es fr it pt scn vec",
-    "one two few other": "dsb gd hsb sl",
-    "one few many other": "be cs lt pl ru sk uk",
-    "one two few many other": "br ga gv kw mt",
-    "zero one two few many other": "ar ars cy",
-}
-"""The plural forms of languages (CLDR 46); those of all others are ``one other``."""
-_ORDINALS = {
-    "one other": "bal fil fr ga hu hy lo mo ms ne ro sv tl vi",
-    "few other": "be tk uk",
-    "many other": "it kk lij lld sc scn vec",
-    "one many other": "ka kw sq",
-    "one two few other": "ca en gd mr",
-    "one two many other": "mk",
-    "one few many other": "az",
-    "one two few many other": "as bn gu hi or",
-    "zero one two few many other": "cy",
-}
-"""Those of ``selectordinal``; those of all others are ``other``."""
+_FORMS = word_lists("plural_forms")
 _ALL_FORMS = frozenset({"zero", "one", "two", "few", "many", "other"})
-_ONE_IS_MORE = _ONE_IS_ALSO_21.union(
-    ["ak", "am", "as", "bho", "bn", "br", "ceb", "doi", "dsb", "fa", "ff", "fil", "fr", "gd", "gu", "guw", "gv", "hi"],
-    ["hsb", "hy", "kab", "kn", "ksh", "lag", "ln", "mg", "nso", "pa", "pcm", "prg", "pt", "si", "ti", "tl", "tzm"],
-    ["wa", "zu"],
-)
-"""Languages in which ``one`` is said of other whole numbers than 1 too, such as 0 or 21."""
+_ONE_IS_ALSO_21 = frozenset(_FORMS["one"]["also_21"].split())
+_ONE_IS_MORE = _ONE_IS_ALSO_21.union(_FORMS["one"]["also_others"].split())
+"""Languages in which ``one`` stands for other whole numbers than 1 too, such as 0 or 21."""
 
 
 @lru_cache(maxsize=256)
@@ -367,11 +349,11 @@ def plural_forms(lang: str, kind: str = "plural") -> frozenset[str]:
     language = language_of(lang)
     if not language or language == "und":
         return _ALL_FORMS
-    table, usual_forms = (_CARDINALS, "one other") if kind == "plural" else (_ORDINALS, "other")
+    table = _FORMS["cardinals"] if kind == "plural" else _FORMS["ordinals"]
     for forms, languages in table.items():
         if language in languages.split():
             return frozenset(forms.split())
-    return frozenset(usual_forms.split())
+    return frozenset(["one", "other"] if kind == "plural" else ["other"])
 
 
 def is_one_only_1(lang: str) -> bool:
@@ -392,10 +374,10 @@ def form_faults(source: Message, text: Message, lang: str, before: Message | Non
     if is_one_only_1(lang):
         source, text, before = _with_one_for_1(source), _with_one_for_1(text), _with_one_for_1(before or ())
     in_source, in_text, in_before = _by_argument(source), _by_argument(text), _by_argument(before or ())
-    yield from (f"argument {{{name}, {kind}}} is missing" for name, kind, _ in in_source.keys() - in_text.keys())
-    yield from (
-        f"argument {{{name}, {kind}}} is not in the source" for name, kind, _ in in_text.keys() - in_source.keys()
-    )
+    for name, kind, _ in in_source.keys() - in_text.keys():
+        yield f"argument {{{name}, {kind}}} is missing"
+    for name, kind, _ in in_text.keys() - in_source.keys():
+        yield f"argument {{{name}, {kind}}} is not in the source"
     for argument, occurrences in in_text.items():
         name, kind, _ = argument
         expected = frozenset[str]().union(*in_source.get(argument, ()))
@@ -413,7 +395,8 @@ def form_faults(source: Message, text: Message, lang: str, before: Message | Non
             needed = expected | {"other"}
             if one_replaces_1 and "one" in keywords:
                 needed -= {"=1"}
-            yield from (f"{keyword!r} of {name!r} is missing" for keyword in sorted(needed - keywords))
+            for keyword in sorted(needed - keywords):
+                yield f"{keyword!r} of {name!r} is missing"
             for keyword in sorted(keywords - expected - {"other"}):
                 if kind == "select":
                     yield f"{keyword!r} of {name!r} is not in the source"

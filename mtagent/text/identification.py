@@ -14,46 +14,20 @@ import regex
 
 from mtagent.records import Segment
 from mtagent.text import foreign, paragraphs, scripts
+from mtagent.text.word_lists import word_lists
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
 
 # With these, none of 4,471 sentences of 19 languages was taken for another language.
-_FEWEST_LETTERS, _LEAST_TEXT = 10, 15  # the latter in Latin letters: a Chinese one says as much as three
+_FEWEST_LETTERS, _LEAST_TEXT = 10, 15  # the latter in Latin letters: a Chinese one counts as three
 _LIKELY, _TIMES_LIKELIER = 0.7, 10
 _CERTAIN = 0.99
 _SHORTEST_ROW = 6  # words; fewer may be a name and what is beside it
 _CODES = {"nb": "no", "fil": "tl", "cmn": "zh", "arb": "ar"}
-_ALIKE = (
-    {"no", "nn", "da"},
-    {"hr", "bs", "sr", "sh", "cnr"},
-    {"id", "ms"},
-    {"cs", "sk"},
-    {"pt", "gl"},
-    {"en", "pcm"},
-    {"fr", "gcf", "gcr", "ht"},
-    {"he", "hbo"},
-    {"el", "grc"},
-    {"mk", "bg"},
-    {"zh", "yue", "wuu"},
-    {"ar", "ary", "arz", "apc", "ajp", "acm", "afb"},
-    {"fa", "prs", "tg"},
-    {"hi", "bho", "mai", "awa"},
-    {"xh", "zu"},
-    {"st", "nso", "tn"},
-    {"tr", "az"},
-)
-"""Languages that are not told from each other."""
-_KIN = (
-    ({"be", "ru", "uk"}, regex.compile(
-        r"\b(?:что|чтобы|это|этот|эта|он|она|они|его|был|была|были|если|ещё|еще|уже|когда|котор\w+|очень|щоб|який|яка)\b"
-    )),
-    ({"bg", "mk", "sr"}, regex.compile(
-        r"ъ(?![еёюя])|\b(?:ако|беше|бяха|вече|ви|ги|као|като|ко[йј]\w{0,2}|което|които|която|още|се|си|са|съм|сум"
-        r"|су|сме|сте|тази|този|това|тоа|ова|ще|че|ќе|ће|през)\b"
-    )),
-)  # fmt: skip
-"""Languages that are much alike within their group, and words and spellings that the other group does not have."""
+_LISTS = word_lists("like_languages")
+_ALIKE = [set(languages.split()) for languages in _LISTS["alike"]]
+_KIN = [(set(group["languages"].split()), regex.compile(group["words"])) for group in _LISTS["kin"]]
 _TIMES_LIKELIER_IF_TOLD = 2
 _QUOTED = regex.compile(r"[\"“”„‟«»＂][^\"“”„‟«»＂]*+[\"“”„‟«»＂]")
 _NOUNS_IN_CAPITALS = frozenset({"de", "lb", "gsw"})
@@ -78,12 +52,15 @@ def _probabilities(text: str) -> dict[str, float]:
 
 def identified(text: str) -> dict[str, float]:
     """How likely ``text`` is in each language, by code, the likeliest first; nothing without the extra."""
-    codes = {identifier: code for code, identifier in _CODES.items() if len(code) == 2}
-    return {codes.get(code, code): share for code, share in _probabilities(text).items() if code != "zxx"}
+    probabilities = {}
+    for code, probability in _probabilities(text).items():
+        if code != "zxx":
+            probabilities["nb" if code == "no" else code] = probability
+    return probabilities
 
 
 def forget() -> None:
-    """Look for the identifier again, and forget what it said."""
+    """Look for the identifier again, and forget its answers."""
     _identifier.cache_clear()
     _probabilities.cache_clear()
 

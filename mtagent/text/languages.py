@@ -44,8 +44,10 @@ def parse_pair(pair: str) -> tuple[str, str]:
     """
     halves: list[tuple[str, str]] = []
     for separator in _SEPARATORS:
-        if not halves:
-            halves = [(pair[: mark.start()].strip(), pair[mark.end() :].strip()) for mark in separator.finditer(pair)]
+        for mark in separator.finditer(pair):
+            halves.append((pair[: mark.start()].strip(), pair[mark.end() :].strip()))
+        if halves:
+            break
     readings: dict[tuple[str, str], tuple[str, str]] = {}
     for left, right in halves:
         source, target = _code(left), _code(right)
@@ -84,19 +86,24 @@ _ANOTHER_REGION = 9  # in langcodes' distances
 
 
 def closest(lang: str, offered: Sequence[str]) -> str | None:
-    """The one of ``offered`` codes that stands for ``lang``: itself, or the same language and script elsewhere."""
+    """The one of ``offered`` codes that fits ``lang``: itself, or the same language and script elsewhere."""
     from langcodes import tag_distance
 
     def kind(code: str) -> tuple[str, str]:
         return language_of(code), script_of(code)
 
-    near = [(tag_distance(lang, code), code) for code in offered if known_language(code) and kind(code) == kind(lang)]
-    return min((pair for pair in near if pair[0] <= _ANOTHER_REGION), default=(0, None))[1]
+    near = []
+    for code in offered:
+        if known_language(code) and kind(code) == kind(lang):
+            distance = tag_distance(lang, code)
+            if distance <= _ANOTHER_REGION:
+                near.append((distance, code))
+    return min(near)[1] if near else None
 
 
 @lru_cache(maxsize=1024)
 def name(code: str) -> str:
-    """The English name for prompts, with script or region only where they say more than the language itself.
+    """The English name for prompts, with script or region only where they add something to the language.
 
     ``cs-CZ`` → ``Czech``, ``pt-BR`` → ``Brazilian Portuguese``, ``ar-EG`` → ``Egyptian Arabic``, ``zh-TW`` → ``Chinese
     (Traditional)``, ``sr-Latn`` → ``Serbian (Latin script)``. A bare ``zh`` or ``sr`` names no script, because the code
@@ -107,8 +114,9 @@ def name(code: str) -> str:
     language = known_language(normalise(code))
     assert language is not None
     bare, script, region = str(language.language), language.script, language.territory
-    if not script and f"{bare}-{region}" in _CUSTOMARY:
-        return _CUSTOMARY[f"{bare}-{region}"]
+    customary = _CUSTOMARY.get(f"{bare}-{region}")
+    if customary and not script:
+        return customary
     qualifiers = []
     if bare == "zh":
         script = script or (script_of(language.to_tag()) if region else None)
@@ -119,8 +127,9 @@ def name(code: str) -> str:
     at_home = script_of(bare) and home and home.maximize().territory == region
     if region and not at_home:
         qualifiers.append(str(language.territory_name()).removesuffix(" SAR China"))
-    qualifiers = [qualifier for qualifier in (*qualifiers, *(language.variants or ())) if qualifier]
-    return f"{language.language_name()} ({', '.join(qualifiers)})" if qualifiers else str(language.language_name())
+    qualifiers += language.variants or ()
+    details = ", ".join(filter(None, qualifiers))
+    return f"{language.language_name()} ({details})" if details else str(language.language_name())
 
 
 @lru_cache(maxsize=1024)
@@ -145,7 +154,9 @@ def _code_of_name(written: str) -> str | None:
         return None
     language = known_language(tag)
     assert language is not None
-    for qualifier in qualifiers.split(",") if qualifiers and not whole else ():
+    if whole or not qualifiers:
+        return str(language.to_tag())
+    for qualifier in qualifiers.split(","):
         plain = qualifier.strip().removesuffix(" script")
         script = _look_up("script", plain) or _look_up("script", f"{plain} Han")
         if script:
@@ -175,7 +186,7 @@ def _look_up(kind: str, written: str) -> str | None:
 
 
 def _suggestion(written: str) -> str:
-    """The language that was probably meant: that of a country code such as ``jp``, or the closest name."""
+    """The language that was probably meant: for a country code such as ``jp`` its language, or the closest name."""
     from langcodes.data_dicts import LIKELY_SUBTAGS
 
     if likely := LIKELY_SUBTAGS.get(f"und-{written.upper()}"):

@@ -29,7 +29,7 @@ _PLAIN = regex.compile(
     """,
     flags=regex.VERBOSE,
 )
-# These stand for a character that languages and editors choose differently; to lose one breaks no program.
+# Languages and editors choose these characters differently; to lose one breaks no program.
 _TYPOGRAPHIC = regex.compile(
     r"&(?:nbsp|quot|apos|[lr][ds]quo|[bs]dquo|[lr]aquo|[nm]dash|hellip|thinsp|\#39|\#34|\#160);"
 )
@@ -76,8 +76,10 @@ def _brace_marks(text: str) -> list[Mark]:
             inside = pairs[index + 1 : bisect_right(pairs, (end,))]
             marks.append(Mark(_icu_key(text, opening, pairs[index], inside), start, end))
         elif simple := _SIMPLE.fullmatch(text, start, end):
-            start -= start > 0 and text[start - 1] in "$%#"
-            marks.append(Mark(f"{{{{{simple['chooser']}|}}}}" if simple["chooser"] else text[start:end], start, end))
+            if start > 0 and text[start - 1] in "$%#":
+                start -= 1
+            key = f"{{{{{simple['chooser']}|}}}}" if simple["chooser"] else text[start:end]
+            marks.append(Mark(key, start, end))
     return marks
 
 
@@ -88,14 +90,16 @@ def _icu_key(text: str, opening: regex.Match[str], block: _Pair, inside: list[_P
     forms depend on the language.
     """
     name, kind = opening.groups()
-    shared = {_SPACES.sub("", text[pair.start : pair.end]) for pair in inside if pair.depth == block.depth + 2}
-    if kind == "select":
-        edge = opening.end()
-        for pair in inside:
-            if pair.depth == block.depth + 1:
-                if choice := _SELECTOR.search(text[edge : pair.start + 1]):
-                    shared.add(choice.group(1))
-                edge = pair.end
+    shared = set()
+    edge = opening.end()
+    for pair in inside:
+        if pair.depth == block.depth + 2:
+            shared.add(_SPACES.sub("", text[pair.start : pair.end]))
+        elif pair.depth == block.depth + 1:
+            choice = _SELECTOR.search(text[edge : pair.start + 1])
+            if choice and kind == "select":
+                shared.add(choice[1])
+            edge = pair.end
     return f"{{{name}, {kind}, {' '.join(sorted(shared))}}}"
 
 
@@ -111,9 +115,9 @@ def placeholders(text: str) -> tuple[Mark, ...]:
     spans = [(mark.start, mark.end) for mark in marks]
     for match in _PLAIN.finditer(text):
         place = bisect_right(spans, (match.start(), len(text)))
-        if (place and spans[place - 1][1] > match.start()) or _TYPOGRAPHIC.fullmatch(match.group()):
-            continue
-        marks.append(Mark(match.group(), match.start(), match.end()))
+        is_inside = place > 0 and match.start() < spans[place - 1][1]
+        if not is_inside and not _TYPOGRAPHIC.fullmatch(match.group()):
+            marks.append(Mark(match.group(), *match.span()))
     return tuple(sorted(marks, key=lambda mark: mark.start))
 
 
@@ -127,24 +131,33 @@ def placeholder_pair(source: str, text: str) -> tuple[list[Mark], list[Mark]]:
     If one side has several printf conversions or positions, the second ``%s`` in a row is ``%2$s``, so that order
     counts. In HTML ``&amp;`` and ``&`` are the same, and count inside words only (R&D): between words "and" will do.
     """
-    html = bool(tags(source))
-    numbered = any(map(_has_several_conversions, (source, text)))
-    sides = []
+    is_html = bool(tags(source))
+    pair = []
+    is_numbered = _has_several_conversions(source) or _has_several_conversions(text)
     for side in (source, text):
-        marks, position = [], 0
-        for mark in placeholders(side):
-            key = mark.key
-            if html and key == "&amp;":
-                continue
-            conversion = _CONVERSION.fullmatch(key) if numbered and not key.endswith("%") else None
-            if conversion:
-                position += conversion[1] is None
-                key = f"%{conversion[1] or position}${conversion[2]}"
-            marks.append(mark._replace(key=key))
-        if html:
+        marks = list(placeholders(side))
+        if is_html:
+            marks = [mark for mark in marks if mark.key != "&amp;"]
+        if is_numbered:
+            marks = _with_positions(marks)
+        if is_html:
             marks += [Mark("&", *match.span()) for match in _AMPERSAND.finditer(side)]
-        sides.append(marks)
-    return sides[0], sides[1]
+        pair.append(marks)
+    return pair[0], pair[1]
+
+
+def _with_positions(marks: list[Mark]) -> list[Mark]:
+    """``marks`` with printf conversions spelt with their position: ``%2$s``."""
+    with_positions = []
+    position = 0
+    for mark in marks:
+        conversion = _CONVERSION.fullmatch(mark.key)
+        if conversion and not mark.key.endswith("%"):
+            if conversion[1] is None:
+                position += 1
+            mark = mark._replace(key=f"%{conversion[1] or position}${conversion[2]}")
+        with_positions.append(mark)
+    return with_positions
 
 
 def _has_several_conversions(text: str) -> bool:
@@ -188,17 +201,15 @@ _LITERAL = regex.compile(
     """,
     flags=regex.VERBOSE,
 )
+# What every literal but a shortcut has: most texts have none of it, and are not searched for the rest.
+_PART_OF_LITERAL = regex.compile(r"[/\\#@%<>=≤≥≠＜＞]|\.[A-Za-z0-9]|--[a-z]|[:!][A-Za-z_]")
 _COMPARISONS = {"≤": "<=", "≥": ">=", "≠": "!=", "＜": "<", "＞": ">"}
 _MODIFIERS = {
-    name: key
-    for key, names in {
-        "Ctrl": "ctrl control ctl strg ctr ⌃ контрол",
-        "Shift": "shift umschalt umsch maj mayús mayus maiusc skift vaihto ⇧",
-        "Alt": "alt altgr option opt ⌥",
-        "Cmd": "cmd command ⌘ befehl commande comando",
-        "Win": "win windows super meta",
-    }.items()
-    for name in names.split()
+    **dict.fromkeys(["ctrl", "control", "ctl", "strg", "ctr", "⌃", "контрол"], "Ctrl"),
+    **dict.fromkeys(["shift", "umschalt", "umsch", "maj", "mayús", "mayus", "maiusc", "skift", "vaihto", "⇧"], "Shift"),
+    **dict.fromkeys(["alt", "altgr", "option", "opt", "⌥"], "Alt"),
+    **dict.fromkeys(["cmd", "command", "⌘", "befehl", "commande", "comando"], "Cmd"),
+    **dict.fromkeys(["win", "windows", "super", "meta"], "Win"),
 }
 _SHORTCUT = regex.compile(
     rf"(?<![\p{{L}}\p{{N}}+＋-])(?i:(?:{'|'.join(_MODIFIERS)})(?![\p{{L}}\p{{N}}]))[ ]?+[+＋-][ ]?+"
@@ -223,19 +234,18 @@ def literals(text: str) -> tuple[Literal, ...]:
     """Paths and names of files, options (``--all``), colours (``#ff0000``) and six digits that may be one, names with a
     sign (``:name``, ``@name``), comparisons and shortcuts, the latter with the usual names of their keys (Strg+S is
     Ctrl+S)."""
-    characters = alphabet(text)
-    found: list[Literal] = []
-    if not characters.isdisjoint("./\\-#:@%!<>=≤≥≠＜＞"):
+    literals: list[Literal] = []
+    if _PART_OF_LITERAL.search(text):
         for match in _LITERAL.finditer(prose(text)):
             key, kind = match.group(), match.lastgroup or ""
             key = key.casefold() if kind == "colour" else _COMPARISONS.get(key, key)
-            found.append(Literal(kind, key, *match.span()))
-    if not characters.isdisjoint("+＋-"):
+            literals.append(Literal(kind, key, *match.span()))
+    if not alphabet(text).isdisjoint("+＋-"):
         for match in _SHORTCUT.finditer(text):
-            *modifiers, last = _KEYS.findall(match.group())
-            held = sorted(_MODIFIERS.get(name.casefold(), name) for name in modifiers)
-            found.append(Literal("shortcut", "+".join([*held, last]), *match.span()))
-    return tuple(found)
+            *names, last = _KEYS.findall(match.group())
+            modifiers = sorted(_MODIFIERS.get(name.casefold(), name) for name in names)
+            literals.append(Literal("shortcut", "+".join([*modifiers, last]), *match.span()))
+    return tuple(literals)
 
 
 # A hotkey is marked before a word or, behind a capital or small letter, before a small one: &File, E&xit; not R&D, and
@@ -304,14 +314,15 @@ def tags(text: str) -> tuple[Tag, ...]:
             tags.append(Tag(match.group(), *match.span(), match.group(), "empty"))
             continue
         attributes = _SPACES.sub(" ", match["attributes"]).strip()
-        self_closed, void = attributes.endswith("/"), name.lower() in _VOID
+        is_self_closed, is_void = attributes.endswith("/"), name.lower() in _VOID
         attributes = _TRANSLATABLE.sub(r"\1", attributes.rstrip("/ ")).strip()
-        ends = "/" if self_closed and not void else ""
-        key = f"<{match['close']}{name}{' ' if attributes else ''}{attributes}{ends}>"
+        content = f"{name} {attributes}" if attributes else name
+        end = "/" if is_self_closed and not is_void else ""
+        key = f"<{match['close']}{content}{end}>"
         kind = "open"
         if match["close"]:
             kind = "close"
-        elif self_closed or void:
+        elif is_self_closed or is_void:
             kind = "empty"
         tags.append(Tag(key, *match.span(), name, kind))
     return tuple(tags)
@@ -371,7 +382,8 @@ def urls(text: str) -> tuple[Mark, ...]:
         url, end = match.group(), len(match.group())
         surplus = url.count(")") - url.count("(")
         while end and (url[end - 1] in _TRAILING or (url[end - 1] == ")" and surplus > 0)):
-            surplus -= url[end - 1] == ")"
+            if url[end - 1] == ")":
+                surplus -= 1
             end -= 1
         urls.append(Mark(url[:end], match.start(), match.start() + end))
     return tuple(urls)
@@ -391,8 +403,11 @@ def emails(text: str) -> tuple[Mark, ...]:
     """E-mail addresses, in order."""
     if "@" not in text:
         return ()
-    addresses = ((match.group().rstrip(".-"), match.start()) for match in _EMAIL.finditer(text))
-    return tuple(Mark(address, start, start + len(address)) for address, start in addresses)
+    addresses = []
+    for match in _EMAIL.finditer(text):
+        address = match.group().rstrip(".-")
+        addresses.append(Mark(address, match.start(), match.start() + len(address)))
+    return tuple(addresses)
 
 
 # -- Markdown
@@ -405,7 +420,7 @@ _BLOCK = regex.compile(
     flags=regex.VERBOSE | regex.MULTILINE,
 )
 _BLOCK_START = regex.compile(r"\s*+[\#>|~`+*\d-]")
-# What stands at the start of a line like the sign of a list item, in any style: — Yes, ※注意, 1、, 2)Tap, (3), ④.
+# What looks like the sign of a list item at the start of a line, in any style: — Yes, ※注意, 1、, 2)Tap, (3), ④.
 _ITEM = regex.compile(
     r"""
     ^[ \t\u3000]*+ (?: (?P<bullet>(?:[-‐‒–—―−*+•‣⁃◦·・●○■□▪▫◆◇►※])(?!\d))
@@ -455,7 +470,7 @@ def markdown_marks(text: str) -> Counter[str]:
         marks.update(span.key for span in code_spans(text))
     if not characters.isdisjoint("*_"):
         sizes = Counter(len(match.group()) for match in _EMPHASIS.finditer(text))
-        for size, count in sizes.items():  # in pairs: an odd mark (a footnote's star) is none
+        for size, count in sizes.items():  # in pairs: an odd mark (a footnote's star) is not emphasis
             marks[_EMPHASES[size]] += count // 2
     return +marks
 
@@ -471,7 +486,7 @@ def _plain_number(text: str) -> str:
 
 
 def likely_marks(text: str, other: str, *, is_source: bool, said: Collection[str] = ()) -> Counter[str]:
-    """What stands for Markdown in ``text`` where ``other``, its source or translation, has the Markdown itself.
+    """What may replace Markdown in ``text`` where ``other``, its source or translation, has the Markdown itself.
 
     List numbers in any style, quotation marks for italics, code between quotes that begin with a backtick; in a source
     also dashes and other signs before a line ("— Yes"), and any number that begins a line of the translation (1. Mai),
@@ -479,9 +494,9 @@ def likely_marks(text: str, other: str, *, is_source: bool, said: Collection[str
     """
     marks = Counter(match.lastgroup or "" for match in _ITEM.finditer(text))
     if is_source:
-        begin = (_plain_number(match.group()) for match in _BLOCK.finditer(other) if match["ordered"])
         numbers = {*map(_plain_number, _NUMBER.findall(text)), *said}
-        marks["ordered"] = max(marks["ordered"], sum(number in numbers for number in begin))
+        items = [match.group() for match in _BLOCK.finditer(other) if match["ordered"]]
+        marks["ordered"] = max(marks["ordered"], sum(_plain_number(item) in numbers for item in items))
     else:
         del marks["bullet"]
     quoted = len(_TITLE_QUOTES.findall(text)) - len(_TITLE_QUOTES.findall(other))
@@ -504,8 +519,8 @@ _GERSHAYIM = regex.compile(r"""(?<=[א-ת])["״](?=[א-ת](?![א-ת]))""")
 
 @remembered
 def unpaired_brackets(text: str) -> tuple[Mark, ...]:
-    """Brackets without a partner, in order; the key of a full-width bracket is that of the plain one."""
-    if alphabet(text).isdisjoint(_CLOSING) and alphabet(text).isdisjoint(_OPENING):
+    """Brackets without a partner, in order; a full-width bracket has the key of the plain one."""
+    if not _BRACKET.search(text):
         return ()
     opened: dict[str, list[int]] = {}
     alone: list[int] = []
@@ -526,11 +541,8 @@ def double_quotes(text: str) -> tuple[Mark, ...]:
     """All double quotation marks of any style, in order. Single ones are left out: they may be apostrophes."""
     if alphabet(text).isdisjoint("\"“”„‟«»＂〝〞״'‘’`"):
         return ()
-    return tuple(
-        Mark(match.group(), match.start(), match.end())
-        for match in _QUOTE.finditer(text)
-        if not is_gershayim(text, match.start())
-    )
+    quotes = (Mark(match.group(), *match.span()) for match in _QUOTE.finditer(text))
+    return tuple(quote for quote in quotes if not is_gershayim(text, quote.start))
 
 
 def is_gershayim(text: str, start: int) -> bool:
@@ -549,7 +561,8 @@ def prose(text: str) -> str:
     """``text`` with placeholders, tags, URLs and e-mail addresses blanked out; offsets stay as they are."""
     if alphabet(text).isdisjoint("%{$&\\<@:w|#"):
         return text
-    spans = [(mark.start, mark.end) for find in (placeholders, tags, urls, emails) for mark in find(text)]
+    spans = [(mark.start, mark.end) for mark in (*placeholders(text), *urls(text), *emails(text))]
+    spans += [(tag.start, tag.end) for tag in tags(text)]
     if "{" in text and "''" in text:
         spans += [match.span() for match in _ESCAPED_APOSTROPHE.finditer(text)]
     spans.sort()
@@ -558,6 +571,7 @@ def prose(text: str) -> str:
     pieces, done = [], 0
     for start, end in spans:
         if end > done:
-            pieces.append(text[done : max(start, done)] + " " * (end - max(start, done)))
+            start = max(start, done)
+            pieces += [text[done:start], " " * (end - start)]
             done = end
     return "".join(pieces) + text[done:]

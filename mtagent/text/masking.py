@@ -1,4 +1,4 @@
-"""Keys are never shown or stored: they are masked in what servers say, and refused in addresses and other settings."""
+"""Keys are never shown or stored: they are masked in servers' messages, and refused in addresses and other settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import regex
 
 MASK = "[key]"
 SHORT = 8
-"""A configured key of fewer characters is masked only where it stands as a word: ``key`` also stands in ``monkey``."""
+"""A configured key of fewer characters is masked only as a whole word: ``key`` is also part of ``monkey``."""
 LONGEST_MESSAGE = 400
 
 _DEEPEST = 50
@@ -82,9 +82,9 @@ def clean(text: str, key: str) -> str:
 
 
 def redirected(location: str, key: str, way_out: str) -> str:
-    """What to say of a redirect to ``location``, of which only host and path are shown.
+    """The message about a redirect to ``location``, which shows only its host and path.
 
-    None is followed: key and texts would go to whoever is there.
+    No redirect is followed: key and texts would go to another server.
     """
     try:
         parts = urlsplit(location)
@@ -158,14 +158,14 @@ def _masked_except(fields: dict[str, Any], written: tuple[str, ...], key: str) -
 
 @lru_cache(maxsize=16)
 def _forms(key: str) -> regex.Pattern[str]:
-    """``key``, each letter of it in any writing, or all of it in hexadecimal or Base64, wherever it stands in that."""
+    """``key``, each letter of it in any writing, or all of it in hexadecimal or Base64, at any place in that."""
     if len(key) < SHORT:
         return regex.compile(rf"(?<![\w\-]){regex.escape(key)}(?![\w\-])")
     letters = regex.sub(r"\\+", r"\\", key)
     written = r"(?<!\\)" + _UNSEEN.join(map(_writings, letters))
     raw = key.encode()
     encoded = set[str]()
-    for before in range(3):  # what stands before the key shifts its Base64 by as many bytes
+    for before in range(3):  # what is before the key shifts its Base64 by as many bytes
         base = base64.b64encode(bytes(before) + raw).decode()
         inner = base[-(-before * 8 // 6) : (before + len(raw)) * 8 // 6]
         encoded |= {inner, inner.replace("+", "-").replace("/", "_")}
@@ -201,19 +201,21 @@ def _writings(letter: str) -> str:
 
 
 def key_in(setting: str) -> str:
-    """What in a setting looks like a key, in words; ``""`` where nothing does. ``{key}`` and ``$KEY`` are none."""
+    """What in a setting looks like a key, in words; ``""`` if nothing does. ``{key}`` and ``$KEY`` do not."""
     for address in _ADDRESS.findall(setting):
         try:
             parts = urlsplit(address)
         except ValueError:
-            continue  # whoever opens it will say so
+            continue  # opening it will fail
         if "@" in parts.netloc:
             return "a user name or password"
         for name, value in parse_qsl(parts.query):
             if _SECRET_FIELD.search(name) and value != "{key}":
                 return f"a key in its query ({masked(name)}=)"
-    shapes = (match[0] for match in _SHAPES.finditer(setting))
-    return "what looks like a key" if any("$" not in shape and "{" not in shape for shape in shapes) else ""
+    for match in _SHAPES.finditer(setting):
+        if "$" not in match[0] and "{" not in match[0]:
+            return "what looks like a key"
+    return ""
 
 
 @dataclass(frozen=True)

@@ -90,12 +90,12 @@ def is_punctuation(category: str) -> bool:
 
 
 def is_non_translation(category: str) -> bool:
-    """Whether a category says that the text is no translation at all."""
+    """Whether a category means that the text isn't a translation at all."""
     return _plain(category).replace(" ", "-").rstrip("!").startswith("non-translation")
 
 
 def is_source_error(category: str) -> bool:
-    """Whether a category says that the error is one of the source: ``Source error``, ``source issue`` …"""
+    """Whether a category means that the error is in the source: ``Source error``, ``source issue`` …"""
     return _plain(category).replace("-", " ").startswith(("source error", "source issue"))
 
 

@@ -1,4 +1,4 @@
-"""Names that stand in a text as they do in its source: what is certain about them without a model."""
+"""Names that a translation has as its source has them: what is certain about them without a model."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def small(text: str) -> set[str]:
 
 
 def stands_in(word: str, text: str) -> bool:
-    """Whether ``word`` stands in ``text`` letter by letter, as a word; characters without case are no part of one."""
+    """Whether ``text`` has ``word`` letter by letter, as a word; characters without case do not belong to words."""
     return word in text and regex.search(rf"(?<![{_CASED}]){regex.escape(word)}(?![{_CASED}])", text) is not None
 
 
@@ -38,7 +38,7 @@ class KeptNames:
     """The names of a document that its translation has as the source has them.
 
     A name is written with a capital inside a sentence, and never with a small letter in the document so far; it counts
-    as kept while the last translation of a source that has it holds it letter by letter. Nothing is said of names that
+    as kept while the last translation of a source that has it holds it letter by letter. Nothing is known of names that
     are translated, transliterated or inflected, nor of those in scripts without capitals: that would be a guess.
     """
 
@@ -58,7 +58,11 @@ class KeptNames:
     def kept_in(self, source: str, lang: str = "") -> list[str]:
         """Those that ``source`` has again, in its order."""
         words = list(capitalised(source, lang))
-        inside = self._inside | {word for word, begins in words if not begins}
-        kept = (word for word in dict.fromkeys(word for word, _ in words) if self._kept.get(word) and word in inside)
-        here = small(source)
-        return [word for word in kept if word.casefold() not in here and word.casefold() not in self._small]
+        inside = self._inside.union(word for word, begins in words if not begins)
+        small_words = self._small | small(source)
+        kept = []
+        for word in dict.fromkeys(word for word, _ in words):
+            is_name = word in inside and word.casefold() not in small_words
+            if is_name and self._kept.get(word):
+                kept.append(word)
+        return kept

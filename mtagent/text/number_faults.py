@@ -42,13 +42,13 @@ def _with_split_fractions(numbers: list[Number]) -> list[Number]:
 
 
 def _whole_again(numbers: list[Number], unpaired: list[Number]) -> list[Number]:
-    """What is ``unpaired`` of the ``numbers`` with split fractions: fractions none of whose parts have a partner become
-    one number again.
-    """
-    parts_left = Counter(number.start for number in unpaired)
-    whole = [number for number in numbers if number.fraction and parts_left[number.start] == len(number.parts)]
-    starts = {number.start for number in whole}
-    return whole + [number for number in unpaired if number.start not in starts]
+    """What is ``unpaired`` of the ``numbers``; fractions none of whose parts have a partner are one number again."""
+    unpaired_parts = Counter(number.start for number in unpaired)
+    fractions = {}
+    for number in numbers:
+        if number.fraction and unpaired_parts[number.start] == len(number.parts):
+            fractions[number.start] = number
+    return [*fractions.values(), *(number for number in unpaired if number.start not in fractions)]
 
 
 def _unpaired(source: Sequence[Number], translation: Sequence[Number]) -> tuple[list[Number], list[Number]]:
@@ -170,7 +170,10 @@ def faults(source: str, text: str, source_lang: str, target_lang: str) -> Faults
         other += [f"the minus sign of {value} is missing" for value in lost_signs]
         other += [f"{value} has no minus sign in the source" for value in new_signs]
     if any(number.precise for number in (*in_source, *in_text)):
-        other += _changed_zeros(in_source, in_text, source, text)
+        lost_spellings = _other_spellings(in_source, source, in_text, text)
+        new_spellings = _other_spellings(in_text, text, in_source, source)
+        other += [f"{spelling} is missing" for spelling in lost_spellings]
+        other += [f"{spelling} is not in the source" for spelling in new_spellings]
     return Faults(tuple(missing), tuple(extra), tuple(other))
 
 
@@ -198,15 +201,8 @@ def _unsigned(numbers: Sequence[Number], others: Sequence[Number], text: str, la
     return unsigned
 
 
-def _changed_zeros(in_source: Sequence[Number], in_text: Sequence[Number], source: str, text: str) -> list[str]:
-    """Version 2.10 that became 2.1, or the other way round."""
-    lost = _other_spellings(in_source, source, in_text, text)
-    added = _other_spellings(in_text, text, in_source, source)
-    return [f"{spelling} is missing" for spelling in lost] + [f"{spelling} is not in the source" for spelling in added]
-
-
 def _other_spellings(numbers: Sequence[Number], text: str, others: Sequence[Number], other_text: str) -> list[str]:
-    """How ``text`` spells its precise numbers, where the other text has the same value but not this spelling."""
+    """How ``text`` spells its precise numbers, where the other text has the same value in another way: 2.10, 2.1."""
     spellings_of_others = {_spelling(number, other_text) for number in others}
     values_of_others = {value for number in others for value in number.values}
     spellings = []

@@ -1,7 +1,7 @@
 """Numbers in words, by language: what "six", "fifteenth", "सात हजार", "a dozen" and 六 are in digits; names of months.
 
 The words are data. ``number_words.json``, made from ICU's tables by ``scripts/make_number_words.py``, has those that
-:func:`compose` cannot put together itself. ``data/number_phrases.toml`` has numbers in one word or phrase that are no
+:func:`compose` cannot put together itself. ``data/number_phrases.toml`` has numbers in one word or phrase that are not
 number words: double, ढाई (two and a half), hora e meia (an hour and a half).
 """
 
@@ -77,7 +77,7 @@ class NumberPhrases:
             self._words[form].append(value)
 
     def values(self, text: str) -> list[PhraseValue]:
-        """What the phrases of ``text`` say."""
+        """The values of the phrases in ``text``."""
         values: list[PhraseValue] = []
         if self._anywhere:
             for word, word_values in self._words.items():
@@ -160,7 +160,7 @@ class Language:
         self.code = code
         self.conjunctions = frozenset(map(fold, data.get("and", "").split()))
         self.values: dict[str, int] = {}
-        """Number words, folded, and what they say."""
+        """The values of number words, which are folded."""
         for value, phrases_of_value in data.get("words", {}).items():
             for phrase in phrases_of_value.split("|"):
                 self.values[" ".join(_TOKEN.findall(fold(phrase)))] = int(value)
@@ -186,7 +186,7 @@ class Language:
         """The words of the longest phrase."""
 
     def count(self, name: str, folded: str) -> int:
-        """How often one of the phrases ``name`` (half, noon) stands in a folded text."""
+        """How often one of the phrases ``name`` (half, noon) is in a folded text."""
         pattern = self._phrase_patterns.get(name)
         return len(pattern.findall(folded)) if pattern else 0
 
@@ -418,7 +418,7 @@ def _is_power(value: int | str) -> bool:
 
 
 def compose(parts: Iterable[int | str]) -> list[int]:
-    """The numbers that a run of number words says: 2, 100, 20, 5 is 225; 5, "and", 20 is 25; 7, 8 are two numbers."""
+    """The numbers of a run of number words: 2, 100, 20, 5 is 225; 5, "and", 20 is 25; 7, 8 are two numbers."""
     numbers: list[int] = []
     total = current = 0
     begun = linked = False
@@ -568,7 +568,7 @@ def readings(text: str, lang: str) -> Readings:
 
 
 def _read_phrases(words: Language, folded: str, certain: Counter[str], possible: Counter[str]) -> None:
-    """Add what a text says in phrases beside its number words: half, noon, halb neun (8:30), seven in the evening."""
+    """Add the values of phrases beside the number words: half, noon, halb neun (8:30), seven in the evening."""
     in_words = [int(value) for value in possible if value.isdecimal()]
     for name, values in _VALUES.items():
         if count := words.count(name, folded):
@@ -600,7 +600,7 @@ def _read_phrases(words: Language, folded: str, certain: Counter[str], possible:
 
 
 def _read_number_phrases(phrases: Sequence[PhraseValue], in_words: Sequence[int], possible: Counter[str]) -> None:
-    """Add what ``phrases`` say (double), and those that are added to a number ``in_words``: साढ़े तीन is 3.5."""
+    """Add the values of ``phrases`` (double), and of those that are added to a number ``in_words``: साढ़े तीन is 3.5."""
     spelled = Counter(f"{number:g}" for is_added, number in phrases if not is_added)
     possible |= spelled
     for is_added, part in phrases:
@@ -631,7 +631,7 @@ def _multiply_magnitudes(
 
 
 def _multiples_of_dozens(words: Language, folded: str) -> list[str]:
-    """What each dozen of a text says with the number word before it: two dozen, half a dozen."""
+    """The value of each dozen in a text with the number word before it: two dozen, half a dozen."""
     multiples: list[str] = []
     for start, end in words.number_phrases.places_of(_DOZEN, folded):
         before = folded[max(0, start - _LONGEST_WORD) : start].rstrip(" -")

@@ -41,7 +41,7 @@ class Number(NamedTuple):
     negative: bool | None = False
     """Whether it has a minus sign; ``None`` = perhaps (a dash that begins a line)."""
     precise: bool = False
-    """Whether it is no quantity, but a version or a section, so that 2.10 is not 2.1."""
+    """Whether it is a version or a section instead of a quantity, so that 2.10 is not 2.1."""
     digits: str = ""
     """All its digits as they are written."""
     fraction: bool = False
@@ -140,7 +140,7 @@ class _Magnitude(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def _power_of(word: str, lang: str) -> int:
-    """The zeros of the power of ten that ``word`` says in ``lang`` or English; 0 = none."""
+    """The zeros of the power of ten that ``word`` means in ``lang`` or English; 0 = none."""
     for words in (language(lang), language("en")):
         if words is None:
             continue
@@ -413,7 +413,7 @@ def _distinct(*values: str) -> tuple[str, ...]:
 
 
 _HALF_MORE = regex.compile(r"(?:時間|小[时時]|年|[かヶカヵ]月|[个個](?:月)?|倍|日|시간|년|달|개월)[间間]?[ ]?[半반]")
-"""What stands between a number and the half that is added to it: 1時間半, 两个半."""
+"""What is between a number and the half that is added to it: 1時間半, 两个半."""
 _FRACTION = regex.compile(
     r"(?:(?<![\d/.,:])(?P<whole>\d{1,3})[ \u00a0\u202f]?)?(?P<sign>[¼-¾⅐-⅞])"
     r"|(?<![\d/.,:\u2044]|\p{Pd})(?:(?P<whole>\d{1,3})[ \u00a0\u202f])?"
@@ -505,13 +505,13 @@ _SMALL_NUMERAL = regex.compile(r"[IVX]{2,7}")
 
 
 def _roman_value(numeral: str) -> str:
-    digits = [_ROMAN_DIGITS[letter] for letter in numeral]
-    value = 0
-    for digit, following in zip(digits, [*digits[1:], 0], strict=True):
-        if digit < following:
-            value -= digit
-        else:
-            value += digit
+    value = before = 0
+    for letter in numeral:
+        digit = _ROMAN_DIGITS[letter]
+        value += digit
+        if before < digit:  # IV
+            value -= 2 * before
+        before = digit
     return str(value)
 
 

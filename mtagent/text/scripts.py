@@ -73,7 +73,7 @@ _ALSO_IN_ANOTHER_SCRIPT = frozenset([
 
 
 def known_language(lang: str) -> Language | None:
-    """What langcodes makes of ``lang``; ``None`` where it is no code."""
+    """``lang`` as langcodes reads it; ``None`` if it isn't a code."""
     # Imported where it is used: its tables take longer to load than the rest of the package.
     from langcodes import Language
     from langcodes.tag_parser import LanguageTagError
@@ -130,37 +130,34 @@ def _characters_of(script: str) -> str:
     return "".join(rf"\p{{{part}}}" for part in _MIXED_SCRIPTS.get(script, (script,))) + long_vowel
 
 
+def _pattern_of(script: str, pattern: str) -> regex.Pattern[str] | None:
+    """``pattern``, which names the characters of ``script``, or ``None`` for a script that is not known."""
+    try:
+        return regex.compile(pattern, flags=regex.V1) if script else None
+    except regex.error:
+        return None
+
+
 @lru_cache(maxsize=256)
 def letters_of(script: str) -> regex.Pattern[str] | None:
     """A pattern of one letter of ``script`` (ISO 15924), or ``None`` for a script that is not known."""
-    try:
-        return regex.compile(rf"[[{_characters_of(script)}]&&\p{{L}}]", flags=regex.V1) if script else None
-    except regex.error:
-        return None
+    return _pattern_of(script, rf"[[{_characters_of(script)}]&&\p{{L}}]")
 
 
 @lru_cache(maxsize=256)
 def foreign_words_of(script: str) -> regex.Pattern[str] | None:
     """A pattern of a run of two or more letters that are neither of ``script`` nor Latin; ``None`` = not known."""
-    own = rf"[{_characters_of(script)}\p{{Latin}}\p{{Common}}\p{{Inherited}}]"
-    try:
-        return regex.compile(rf"[\p{{L}}--{own}]{{2,}}+", flags=regex.V1) if script else None
-    except regex.error:
-        return None
+    return _pattern_of(script, rf"[\p{{L}}--[{_characters_of(script)}\p{{Latin}}\p{{Common}}\p{{Inherited}}]]{{2,}}+")
 
 
 @lru_cache(maxsize=256)
 def foreign_letters_of(script: str) -> regex.Pattern[str] | None:
-    """A pattern of one letter that is neither of ``script`` nor Latin or Greek, and stands beside no other such letter.
+    """A pattern of one letter that is neither of ``script`` nor Latin or Greek, and is beside no other such letter.
 
     Greek letters are symbols in any language.
     """
-    own = rf"[{_characters_of(script)}\p{{Latin}}\p{{Greek}}\p{{Common}}\p{{Inherited}}]"
-    letter = rf"[\p{{L}}--{own}]"
-    try:
-        return regex.compile(rf"{letter}(?<!{letter}{{2}})(?!{letter})", flags=regex.V1) if script else None
-    except regex.error:
-        return None
+    letter = rf"[\p{{L}}--[{_characters_of(script)}\p{{Latin}}\p{{Greek}}\p{{Common}}\p{{Inherited}}]]"
+    return _pattern_of(script, rf"{letter}(?<!{letter}{{2}})(?!{letter})")
 
 
 _CYRILLIC_ALPHABETS = {
@@ -188,12 +185,13 @@ def other_han(lang: str, text: str) -> list[str]:
     encodings = {"Hant": ("big5hkscs", "gb2312"), "Hans": ("gb2312", "big5")}.get(script_of(lang))
     if not encodings:
         return []
-    own, other = encodings
-    return [
-        char
-        for char in sorted(alphabet(text))
-        if "一" <= char <= "鿿" and _is_in(other, char) and not _is_in(own, char)
-    ]
+    encoding, other_encoding = encodings
+    others = []
+    for char in sorted(alphabet(text)):
+        is_han = "一" <= char <= "鿿"
+        if is_han and _is_in(other_encoding, char) and not _is_in(encoding, char):
+            others.append(char)
+    return others
 
 
 @lru_cache(maxsize=20_000)
@@ -220,8 +218,13 @@ def mixed_words(text: str, source: str = "") -> list[str]:
     if not _CYRILLIC_OR_GREEK.search(characters) or not LATIN.search(characters):
         return []
     known = set(_LETTERS.findall(source))
-    words = (word for word in _LETTERS.findall(text) if word not in known and _LATIN_BESIDE_OTHER.search(word))
-    return [word for word in words if not _is_name_with_ending(word, known)]
+    mixed = []
+    for word in _LETTERS.findall(text):
+        if word in known or not _LATIN_BESIDE_OTHER.search(word):
+            continue
+        if not _is_name_with_ending(word, known):
+            mixed.append(word)
+    return mixed
 
 
 def _is_name_with_ending(word: str, names: set[str]) -> bool:
@@ -256,8 +259,7 @@ def words(text: str) -> tuple[str, ...]:
     return tuple(word_pattern(text).findall(text))
 
 
-_VISIBLE = regex.compile(r"\S++")
-# How many Latin letters say as much as one character of the script.
+# How many Latin letters one character of the script is worth.
 _LETTERS_PER_CHARACTER = (
     (regex.compile(r"\p{Han}"), 3.2),
     (regex.compile(r"[\p{Hiragana}\p{Katakana}]"), 1.8),
@@ -268,8 +270,8 @@ _LETTERS_PER_CHARACTER = (
 
 @remembered
 def letters(text: str) -> float:
-    """The amount of ``text`` in Latin letters: a Chinese character says as much as about three. At least 1."""
-    size = float(sum(map(len, _VISIBLE.findall(text))))
+    """The amount of ``text`` in Latin letters: a Chinese character counts as about three. At least 1."""
+    size = float(sum(map(len, text.split())))
     if not text.isascii():
         size += sum((weight - 1) * len(script.findall(text)) for script, weight in _LETTERS_PER_CHARACTER)
     return max(size, 1.0)
@@ -285,7 +287,7 @@ def unaccented(text: str) -> str:
 
 
 def is_spaced(char: str) -> bool:
-    """Whether a space may stand beside ``char``: not beside letters and marks of scripts without spaces."""
+    """Whether a space may be beside ``char``: not beside letters and marks of scripts without spaces."""
     return not _NO_SPACE_BESIDE.match(char)
 
 
@@ -297,9 +299,7 @@ _ODD = regex.compile(
 )
 _DIRECTION = regex.compile(r"[\u200e\u200f]")
 # Letters of Persian, Hindi and many others are joined or kept apart; emoji are joined.
-_UNJOINED = "".join(
-    rf"\p{{{script}}}" for script in ("Latn", "Cyrl", "Grek", "Hani", "Hira", "Kana", "Hang", "Thai", "Laoo")
-)
+_UNJOINED = r"\p{Latn}\p{Cyrl}\p{Grek}\p{Hani}\p{Hira}\p{Kana}\p{Hang}\p{Thai}\p{Laoo}"
 _JOINED = rf"[[\p{{L}}\p{{M}}]--[{_UNJOINED}]]"
 # UTF-8 read as Latin-1 or Windows-1252: TÃ¼r, donâ€™t, ÐŸÑ€.
 _MISREAD = regex.compile(r"[ÂÃ][\u0080-\u00bf]|â€[\u0080-\u00bf\u0152-\u2122]|(?:[ÐÑ][\u0080-\u00bf\u0152-\u2122]){2}")

@@ -1,8 +1,8 @@
-"""Where a span stands in a text: the one place it must mean, or a reason why that cannot be told.
+"""Where a span is in a text: the one place it must mean, or a reason why that is not known.
 
 Rules, in this order, first on the text itself and then on a normalised view of it: given offsets that match; the span
 with its context; the only occurrence; the only occurrence on word boundaries. An occurrence inside a word never counts
-without context, but for the only one before a Korean particle, or after an Arabic or Hebrew clitic. Nothing is guessed.
+without context, except the only one before a Korean particle, or after an Arabic or Hebrew clitic. Nothing is guessed.
 """
 
 from __future__ import annotations
@@ -42,31 +42,27 @@ def find_spans(text: str, errors: Iterable[ErrorSpan]) -> list[Location]:
     """Locate each error's ``text`` in ``text``, in time linear in the text and the number of errors."""
     errors = list(errors)
     locations = View(text).find(errors)
-    unsure = [i for i, location in enumerate(locations) if not location.certain]
+    unsure = [index for index, location in enumerate(locations) if not location.certain]
     if not unsure:
         return locations
     view = normalised(text)
-    alike_errors = [
-        errors[i].model_copy(
-            update={
-                "text": normalise(errors[i].text),
-                "before": normalise(errors[i].before or ""),
-                "after": normalise(errors[i].after or ""),
-                "start": None,  # offsets do not survive
-                "end": None,
-            }
-        )
-        for i in unsure
-    ]
-    for i, alike in zip(unsure, view.find(alike_errors), strict=True):
-        # A span that stands only inside words as it is written may be one word in another case; but not one or two
+    normalised_errors = [_normalised_error(errors[index]) for index in unsure]
+    for index, alike in zip(unsure, view.find(normalised_errors), strict=True):
+        # A span that occurs only inside words as it is written may be one word in another case; but not one or two
         # letters: "t" in "ist" does not mean the T of "T-Shirt".
-        exact = locations[i].places
+        exact = locations[index].places
         inside_words = not any(on_word_boundaries(text, place) for place in exact)
-        is_whole_word = alike.certain and inside_words and len(errors[i].text) > 2
+        is_whole_word = alike.certain and inside_words and len(errors[index].text) > 2
         if not exact or alike.by_context or is_whole_word:
-            locations[i] = alike._replace(places=tuple(view.original(place) for place in alike.places))
+            places = tuple(view.original(place) for place in alike.places)
+            locations[index] = alike._replace(places=places)
     return locations
+
+
+def _normalised_error(error: ErrorSpan) -> ErrorSpan:
+    """``error`` to be looked for in a normalised view, where its offsets mean nothing."""
+    texts = {name: normalise(getattr(error, name) or "") for name in ("text", "before", "after")}
+    return error.model_copy(update={**texts, "start": None, "end": None})
 
 
 class View:
@@ -105,16 +101,16 @@ class View:
         if len(hinted) == 1:
             return Location(tuple(hinted), True, by_context=True)
         if hinted:
-            everywhere, whole = hinted, [place for place in hinted if on_word_boundaries(self.text, place)]
+            everywhere = hinted
+            whole = [place for place in hinted if on_word_boundaries(self.text, place)]
         if len(whole) == 1 and len(starts[span]) < MOST_PLACES:
             return Location(tuple(whole), True)
-        if not whole and len(everywhere) == 1 and _is_stem(self.text, everywhere[0], error.suggestion):
+        if whole:
+            return Location(tuple(whole), False, f"the span stands in {len(whole)} places")
+        if len(everywhere) == 1 and _is_stem(self.text, everywhere[0], error.suggestion):
             return Location(tuple(everywhere), True)
-        if not whole:
-            return Location(
-                tuple(everywhere), False, "the span stands only inside words, and no context says it is meant"
-            )
-        return Location(tuple(whole), False, f"the span stands in {len(whole)} places")
+        why = "the span stands only inside words, and no context says it is meant"
+        return Location(tuple(everywhere), False, why)
 
     def _by_context(self, span: str, context: list[tuple[str, int]], starts: dict[str, list[int]]) -> list[TextRange]:
         """The places with the context on both sides; if there are none, with the context on either.
@@ -123,14 +119,18 @@ class View:
         """
         both, either = set[TextRange](), set[TextRange]()
         for needle, shift in context:
-            left, right = shift > 0, len(needle) - shift > len(span)
-            for at in starts[needle]:
-                place = TextRange(at + shift, at + shift + len(span))
-                torn = (not left and inside_word(self.text, place.start)) or (
-                    not right and inside_word(self.text, place.end)
-                )
-                if not torn and self._is_aligned(place):
-                    (both if left and right else either).add(place)
+            has_left = shift > 0
+            has_right = shift + len(span) < len(needle)
+            places = both if has_left and has_right else either
+            for needle_start in starts[needle]:
+                start = needle_start + shift
+                place = TextRange(start, start + len(span))
+                if not has_left and inside_word(self.text, place.start):
+                    continue
+                if not has_right and inside_word(self.text, place.end):
+                    continue
+                if self._is_aligned(place):
+                    places.add(place)
         return sorted(both or either)
 
     def _is_aligned(self, place: TextRange) -> bool:
@@ -237,14 +237,14 @@ def _is_stem(text: str, place: TextRange, suggestion: str | None) -> bool:
         particle = _PARTICLES.match(text, end)
         if particle is None:
             return False
-        beginnings = {particle.group()[: i + 1] for i in range(len(particle.group()))}
-        return not suggestion.endswith(tuple(beginnings))
+        beginnings = tuple(particle[0][:size] for size in range(1, len(particle[0]) + 1))
+        return not suggestion.endswith(beginnings)
     if regex.fullmatch(r"[\p{Arabic}\p{Hebrew}]{3,}", text[start:end]) and not inside_word(text, end):
         clitics = _CLITICS.search(text, max(0, start - 8), start)
-        if clitics is None or not clitics.group():
+        if clitics is None:
             return False
-        endings = {clitics.group()[i:] for i in range(len(clitics.group()))}
-        return not suggestion.startswith(tuple(endings))
+        endings = tuple(clitics[0][start:] for start in range(len(clitics[0])))
+        return not suggestion.startswith(endings)
     return False
 
 

@@ -1,4 +1,4 @@
-"""Where the terms of a glossary stand in a text, as they are written and inflected, and what is wrong with them.
+"""Where a text has the terms of a glossary, as they are written or inflected, and what is wrong with them.
 
 Two words are forms of one if Snowball gives them the same stem, the term loses no more than its last two letters, and
 what the word takes on is an ending of nouns. In a translation more is accepted: a verb, what both may be made of.
@@ -18,17 +18,22 @@ from rapidfuzz.distance import Levenshtein, Prefix
 
 from mtagent.records import Segment, Term
 from mtagent.text.scripts import SPACED_LETTER, UNSPACED, Mark, language_of, remembered
+from mtagent.text.word_lists import word_lists
 
 # -- forms of a word
 
-_SNOWBALL = {
-    "ar": "arabic", "bs": "serbian", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
-    "en": "english", "eo": "esperanto", "es": "spanish", "et": "estonian", "eu": "basque", "fa": "persian",
-    "fi": "finnish", "fr": "french", "hi": "hindi", "hr": "serbian", "hu": "hungarian", "hy": "armenian",
-    "id": "indonesian", "it": "italian", "lt": "lithuanian", "nb": "norwegian", "ne": "nepali", "nl": "dutch",
-    "nn": "norwegian", "no": "norwegian", "pl": "polish", "pt": "portuguese", "ro": "romanian", "ru": "russian",
-    "sr": "serbian", "sv": "swedish", "ta": "tamil", "tr": "turkish",
-}  # fmt: skip
+_LISTS = word_lists("inflection")
+
+
+def _by_language(table: dict[str, str]) -> dict[str, str]:
+    """A table of which a line may be for several languages, by language."""
+    entries = {}
+    for languages, entry in table.items():
+        entries.update(dict.fromkeys(languages.split(), entry))
+    return entries
+
+
+_SNOWBALL: dict[str, str] = _LISTS["stemmers"]
 _SLAVIC = frozenset(["be", "bg", "bs", "cs", "hr", "hsb", "mk", "pl", "ru", "sk", "sl", "sr", "uk"])
 _GERMANIC = frozenset(["af", "da", "de", "fy", "is", "lb", "nb", "nl", "nn", "no", "sv"])
 _FUSED = _SLAVIC | frozenset([
@@ -38,58 +43,25 @@ _FUSED = _SLAVIC | frozenset([
 _COMPOUNDING = _GERMANIC | frozenset(["et", "fi", "hu"])
 _CHAINING = frozenset(["et", "fi", "hu", "ta", "tr"])
 _UNINFLECTED = frozenset(["km", "lo", "my", "th", "vi", "zh", "yue"])
-_IRREGULAR = {"children": "child", "feet": "foot", "men": "man", "mice": "mouse", "teeth": "tooth"}
-_PROCLITICS = {
-    "ar": ("ال", "و", "ف", "ب", "ك", "ل", "وال", "بال", "كال", "فال", "لل", "ولل", "وب", "ول", "فب"),
-    "he": ("ה", "ו", "ב", "כ", "ל", "מ", "ש", "וה", "שה", "מה", "כש", "וב", "ול", "ומ", "וש", "בה", "שב", "של"),
-}
+_IRREGULAR: dict[str, str] = _LISTS["irregular"]
+_PROCLITICS = {lang: proclitics.split() for lang, proclitics in _LISTS["proclitics"].items()}
 _WORD = regex.compile(rf"[[\w\p{{M}}]--[{UNSPACED}]]++", regex.V1)
 _LETTERS = regex.compile(r"[\p{L}\p{M}]++")
 _FINAL_FORMS = str.maketrans("ךםןףץ", "כמנפצ")
 _ACCENTS = regex.compile(r"[\u0300-\u036f]++")
 _VOWEL = "aeiouyаеєиіїоуюяыэьъйαεηιουω"
 _SLAVIC_ENDING = f"(?:[{_VOWEL}]{{1,2}}(?:ch|mi?|ми?|[hwхйьu]|v[ie]|[гh]о|[gh]o|mu|му)?|[oeоеі][vв]|mi|ми)?"
-_CHANGES = {
-    lang: regex.compile(change)
-    for lang, change in {
-        "ar": "ة?>(?:ات|ان|ين|ون|ا|ي|[كه]م?|ها|نا|ت[كهي]|تها|تنا|تهم|تين|تان)",
-        "bg": "[аяоеуий]?>(?:[аоуие]|ът|ят|[аяо]?т[аое]|[ие]те|ове(?:те)?)",
-        "da": ">(?:s|ts?|(?:en|et|er|erne|ne)s?)|[oa]>i",
-        "de": ">s|>e[ns]?|(?:o|um|us|a|on)>(?:en|i)",
-        "en": "fe?>ves|an>en",
-        "es": ">e?s|z>ces",
-        "fr": ">[sx]|i?l>ux",
-        "hi": "ा>(?:े|ों|ो)|ी>(?:ियाँ|ियां|ियों)|>(?:ें|ों|ओं|एँ)",
-        "it": "[oea]>h?[ei]|io>i",
-        "nb": ">(?:s|t|a|(?:en|er|ene|ne)s?)",
-        "pt": ">e?s|ao>[oa]es|m>ns|l>is",
-        "ro": ">(?:ul|ului|uri|urile|urilor)",
-        "sv": ">(?:ts?|ns?|nas?|s)",
-        "he": ">(?:ימ|ות|י|ו|ה|כ|נו|כמ|יו|יה|יהמ|ותי?.?)|ה>(?:ות.?.?|ת.?)",
-        "nl": "s>zen|f>ven",
-        **dict.fromkeys(_SLAVIC - {"bg"}, f"[{_VOWEL}]{{0,2}}>{_SLAVIC_ENDING}|ka?>c[ei]|[hg]a>d?ze|ка>ці|га>зі|ха>сі"),
-    }.items()
-}
+_SLAVIC_CHANGE = regex.compile(f"[{_VOWEL}]{{0,2}}>{_SLAVIC_ENDING}|ka?>c[ei]|[hg]a>d?ze|ка>ці|га>зі|ха>сі")
+_CHANGES = dict.fromkeys(_SLAVIC, _SLAVIC_CHANGE)
+_CHANGES |= {lang: regex.compile(change) for lang, change in _LISTS["changes"].items()}
 """What a word may lose and take on though Snowball gives it another stem; accents aside."""
 _NOT_KNOWN = regex.compile(f"(?:[{_VOWEL}].?|s)?>(?:[{_VOWEL}].{{0,2}}|s)|>.{{1,3}}")
 """The same where Snowball does not know the language."""
-_ENDINGS = {
-    **dict.fromkeys(["ca", "es", "fr", "gl", "it", "pt"], regex.compile("e?s?")),
-    "en": regex.compile("[bdfglmnprt]?e?[sd]?|y|ies|ied"),
-    **dict.fromkeys(["af", "de", "fy", "lb", "nl"], regex.compile("n?e?[mnrs]?|er[ns]|ens")),
-    **dict.fromkeys(
-        ["da", "is", "nb", "nn", "no", "sv"], regex.compile("[aeo]?[nrt]?[ns]?s?|e?r?nes?|[aeo]rnas?|nas?")
-    ),
-    **dict.fromkeys(_SLAVIC, regex.compile(_SLAVIC_ENDING)),
-}
+_ENDINGS = dict.fromkeys(_SLAVIC, regex.compile(_SLAVIC_ENDING))
+_ENDINGS |= {lang: regex.compile(ending) for lang, ending in _by_language(_LISTS["endings"]).items()}
 """What a word of the same stem may end with where it is to be the same word, and no verb or adjective made of it."""
-_ALTERNATIONS = {
-    **dict.fromkeys(["pl"], "ó>o ą>ę ł>l ń>n ć>t ś>s dz>g ź>z ż>g cz>k c>k rz>r"),
-    **dict.fromkeys(["cs", "sk"], "ů>o í>e c>k z>h ž>h č>k ř>r"),
-    **dict.fromkeys(["uk"], "і>о ц>к з>г ж>г с>х ь>"),
-    **dict.fromkeys(["ru", "be"], "ё>е ь>"),
-}
-"""Letters that change within the words of a language: the stems of forms are alike once they are replaced."""
+_ALTERNATIONS = _by_language(_LISTS["alternations"])
+"""Letters that change within the words of a language."""
 _FLEETING = regex.compile(r"(?:ie|[eoеоё])(?=[^aeiouyąęóůíýаеиіїоуыэюя]$)")
 _VOWELS_WITH_ACCENTS = f"{_VOWEL}ąęóěéíýáů"
 _INFLECTION = regex.compile(
@@ -121,7 +93,9 @@ _one_at_a_time = Lock()  # a stemmer keeps the word that it works on
 def _stemmer(lang: str) -> _Stemmer | None:
     import snowballstemmer
 
-    stemmer: _Stemmer | None = snowballstemmer.stemmer(_SNOWBALL[lang]) if lang in _SNOWBALL else None
+    if lang not in _SNOWBALL:
+        return None
+    stemmer: _Stemmer = snowballstemmer.stemmer(_SNOWBALL[lang])
     return stemmer
 
 
@@ -142,7 +116,9 @@ def _folded(word: str) -> str:
 @lru_cache(maxsize=16_384)
 def _plain(word: str) -> str:
     """A folded word without accents (not the signs of Indic scripts): inflection changes them (Haus, Häuser)."""
-    return word if word.isascii() else _ACCENTS.sub("", unicodedata.normalize("NFD", word)).translate(_FINAL_FORMS)
+    if word.isascii():
+        return word
+    return _ACCENTS.sub("", unicodedata.normalize("NFD", word)).translate(_FINAL_FORMS)
 
 
 def _variants(word: str, lang: str) -> Iterator[str]:
@@ -273,14 +249,20 @@ def roots(word: str, lang: str) -> set[str]:
     folded = _folded(word)
     if lang in _UNINFLECTED or not lang or not _LETTERS.fullmatch(folded):
         return set()
-    plain = (_plain(variant) for variant in _variants(folded, lang))
-    return {variant[: max(_SHORTEST, len(variant) - _LOST)] for variant in plain}
+    roots = set[str]()
+    for variant in _variants(folded, lang):
+        plain = _plain(variant)
+        roots.add(plain[: max(_SHORTEST, len(plain) - _LOST)])
+    return roots
 
 
 def beginnings(word: str, lang: str, lengths: Iterable[int]) -> set[str]:
     """Of which :func:`roots`, each of one of these ``lengths``, ``word`` may be a form."""
-    plain = [_plain(variant) for variant in _variants(_folded(word), lang)]
-    return {variant[:length] for variant in plain for length in lengths if length <= len(variant)}
+    beginnings = set[str]()
+    for variant in _variants(_folded(word), lang):
+        plain = _plain(variant)
+        beginnings.update(plain[:length] for length in lengths if length <= len(plain))
+    return beginnings
 
 
 # -- terms in a text
@@ -304,7 +286,8 @@ def words_of(text: str) -> tuple[Word, ...]:
     words, done = [], 0
     for match in _WORD.finditer(text):
         gap = text[done : match.start()]
-        words.append(Word(match.group(), *match.span(), " " if gap.isspace() else gap.translate(_SPELT_ALIKE)))
+        gap = " " if gap.isspace() else gap.translate(_SPELT_ALIKE)
+        words.append(Word(match.group(), *match.span(), gap))
         done = match.end()
     return tuple(words)
 
@@ -344,11 +327,10 @@ def stands_at(
 
 
 def _same_case(term: str, word: str) -> bool:
-    """Whether ``word`` has the capitals of ``term`` as far as both go; what it adds is no capital."""
-    pairs = zip(term, word, strict=False)
-    return all(one.isupper() == other.isupper() for one, other in pairs) and not any(
-        map(str.isupper, word[len(term) :])
-    )
+    """Whether ``word`` has the capitals of ``term`` as far as both go, and adds none."""
+    if any(letter.isupper() for letter in word[len(term) :]):
+        return False
+    return all(letter.isupper() == other.isupper() for letter, other in zip(term, word, strict=False))
 
 
 def _any_spelling(word: str) -> str:
@@ -359,11 +341,16 @@ def _any_spelling(word: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _as_written(term: str, case_sensitive: bool, suffixes: bool) -> regex.Pattern[str]:
-    going_on = r"\w*+" if suffixes else ""
-    parts = [_any_spelling(word) + (going_on if SPACED_LETTER.match(word[-1]) else "") for word in term.split()]
-    left = r"(?<![\p{L}\p{N}])" if SPACED_LETTER.match(term) else ""
-    right = r"(?![\p{L}\p{M}\p{N}])" if SPACED_LETTER.match(term[-1]) and not suffixes else ""
-    return regex.compile(left + r"\s++".join(parts) + right, 0 if case_sensitive else regex.IGNORECASE)
+    parts = []
+    for word in term.split():
+        may_go_on = suffixes and SPACED_LETTER.match(word[-1])
+        parts.append(_any_spelling(word) + (r"\w*+" if may_go_on else ""))
+    pattern = r"\s++".join(parts)
+    if SPACED_LETTER.match(term):
+        pattern = r"(?<![\p{L}\p{N}])" + pattern
+    if SPACED_LETTER.match(term[-1]) and not suffixes:
+        pattern += r"(?![\p{L}\p{M}\p{N}])"
+    return regex.compile(pattern, 0 if case_sensitive else regex.IGNORECASE)
 
 
 def occurrences(
@@ -377,7 +364,7 @@ def occurrences(
 ) -> list[Mark]:
     """Where ``term`` occurs in ``text``: as a word, or anywhere in scripts without spaces.
 
-    With ``lang`` its words may be inflected (``loose``: as :func:`same_word` has it), but nothing may stand between
+    With ``lang`` its words may be inflected (``loose``: as :func:`same_word` has it), but nothing may come between
     them. ``suffixes``: the word may go on (Googles, iPhone-ում).
     """
     term = term.strip()
@@ -419,11 +406,13 @@ def _verb_forms(term: str, lang: str) -> regex.Pattern[str] | None:
     return None
 
 
-_INFLECTED_ENDING = {
-    **dict.fromkeys(["de", "lb"], "e[nmrs]?|ern|ens|[nst]|te[nrs]?|st"),
-    **dict.fromkeys(["nl", "af", "fy"], "e[nr]?|[st]|ers?|jes?"),
-    **dict.fromkeys(["sv", "da", "nb", "nn", "no", "is"], "(?:e[nrt]?|[aont]|[ao]r|[ae]?rne|[ao]rna|ene|na)?s?"),
-}
+_INFLECTED_ENDING = _by_language(
+    {
+        "de lb": "e[nmrs]?|ern|ens|[nst]|te[nrs]?|st",
+        "nl af fy": "e[nr]?|[st]|ers?|jes?",
+        "sv da nb nn no is": "(?:e[nrt]?|[aont]|[ao]r|[ae]?rne|[ao]rna|ene|na)?s?",
+    }
+)
 _CONSONANT = "[^aeiouyäöüåæø]"
 _ENDINGS_OF_OTHERS = {
     lang: (regex.compile(ending), regex.compile(f"{_CONSONANT}(?:{ending})?"))
@@ -470,19 +459,20 @@ def mentions(target: str, text: str, lang: str, *, case_sensitive: bool = False)
         return Mentions(len(going_on), len(going_on))
     inflected = {mark.start for mark in plain}
     going_on = [mark for mark in going_on if mark.start in inflected or not _is_other_word(target, mark.key, lang)]
-    count, wanted = len(going_on), words_of_term(target)
-    if len(wanted) == 1 and len(target) >= _SHORTEST_COMPOUND:
+    count = len(going_on)
+    if len(words_of_term(target)) == 1 and len(target) >= _SHORTEST_COMPOUND:
         places = {mark.start for mark in going_on}
-        longest = len(target) + _MOST_ADDED
-        count += sum(
-            any(
-                same_word(target, word.text[start:], lang, loose=True)
-                for start in range(max(_SHORTEST, len(word.text) - longest), len(word.text) - len(target) + _LOST + 1)
-            )
-            for word in _words_of_text(text)
-            if word.start not in places
-        )
+        for word in _words_of_text(text):
+            if word.start not in places and _ends_compound(target, word.text, lang):
+                count += 1
     return Mentions(len(plain), count)
+
+
+def _ends_compound(target: str, word: str, lang: str) -> bool:
+    """Whether ``word`` is a compound that ends with a form of ``target``."""
+    first = max(_SHORTEST, len(word) - len(target) - _MOST_ADDED)
+    last = len(word) - len(target) + _LOST
+    return any(same_word(target, word[start:], lang, loose=True) for start in range(first, last + 1))
 
 
 def has_target(target: str, text: str, lang: str, *, case_sensitive: bool = False) -> bool:
@@ -496,7 +486,7 @@ def has_target(target: str, text: str, lang: str, *, case_sensitive: bool = Fals
 class TermFault(NamedTuple):
     """A term that a translation does not have as the glossary wants it.
 
-    ``forbidden``: its forbidden word stands at ``mark``. ``untranslatable``: it must be kept, and is not. ``missing``:
+    ``forbidden``: its forbidden word is at ``mark``. ``untranslatable``: it must be kept, and is not. ``missing``:
     none of ``targets`` is there.
     """
 
@@ -517,47 +507,63 @@ def targets_of(segment: Segment) -> dict[str, list[Term]]:
 
 def term_faults(segment: Segment, text: str) -> Iterator[TermFault]:
     """What is wrong with the terms of ``text``. Of several targets of one source term any is right."""
-    source_lang, target_lang = language_of(segment.source_lang), language_of(segment.target_lang)
+    source_lang = language_of(segment.source_lang)
     targets = targets_of(segment)
     for term in segment.terms:
-        exact, rivals = term.case_sensitive, targets.get(term.source.casefold(), [])
+        exact = term.case_sensitive
         if term.target is None and not term.forbidden:
-            wanted = len(occurrences(term.source, segment.source, case_sensitive=exact))
-            kept = len(occurrences(term.source, text, case_sensitive=True, suffixes=True)) if wanted else 0
-            yield from [TermFault("untranslatable", term)] * (wanted - kept)
-        elif not occurrences(term.source, segment.source, source_lang, case_sensitive=exact):
+            expected = len(occurrences(term.source, segment.source, case_sensitive=exact))
+            kept = len(occurrences(term.source, text, case_sensitive=True, suffixes=True)) if expected else 0
+            yield from [TermFault("untranslatable", term)] * (expected - kept)
             continue
-        elif term.forbidden:
-            word = term.target or term.source
-            right = [
-                mark
-                for rival in rivals
-                for mark in occurrences(rival.target or "", text, target_lang, case_sensitive=rival.case_sensitive)
-            ]
-            for mark in occurrences(word, text, target_lang, case_sensitive=exact):
-                written = mark.key.casefold() == word.casefold()
-                if written or not any(mark.start < other.end and other.start < mark.end for other in right):
-                    yield TermFault("forbidden", term, mark=mark)
-        elif term is rivals[0] and not any(
-            has_target(rival.target or "", text, target_lang, case_sensitive=rival.case_sensitive) for rival in rivals
-        ):
-            yield TermFault("missing", term, tuple(rival.target or "" for rival in rivals))
+        if not occurrences(term.source, segment.source, source_lang, case_sensitive=exact):
+            continue
+        rivals = targets.get(term.source.casefold(), [])
+        if term.forbidden:
+            yield from _forbidden_words(term, rivals, text, language_of(segment.target_lang))
+        elif term is rivals[0] and not _has_any_target(rivals, text, language_of(segment.target_lang)):
+            yield TermFault("missing", term, _targets(rivals))
+
+
+def _forbidden_words(term: Term, rivals: Sequence[Term], text: str, lang: str) -> Iterator[TermFault]:
+    """Where ``text`` has the forbidden word of ``term``. A form of it may be a form of a right target as well."""
+    word = term.target or term.source
+    right: list[Mark] = []
+    for rival in rivals:
+        right += occurrences(rival.target or "", text, lang, case_sensitive=rival.case_sensitive)
+    for mark in occurrences(word, text, lang, case_sensitive=term.case_sensitive):
+        is_as_written = mark.key.casefold() == word.casefold()
+        if is_as_written or not any(mark.start < other.end and other.start < mark.end for other in right):
+            yield TermFault("forbidden", term, mark=mark)
+
+
+def _has_any_target(terms: Sequence[Term], text: str, lang: str) -> bool:
+    return any(has_target(term.target or "", text, lang, case_sensitive=term.case_sensitive) for term in terms)
+
+
+def _targets(terms: Sequence[Term]) -> tuple[str, ...]:
+    return tuple(term.target or "" for term in terms)
 
 
 def lost_targets(segment: Segment, before: str, after: str) -> list[tuple[str, ...]]:
     """The targets, by source term, that a change loses though a compound with one of them is left."""
     source_lang, target_lang = language_of(segment.source_lang), language_of(segment.target_lang)
+    if target_lang not in _COMPOUNDING:
+        return []
     lost = []
     for terms in targets_of(segment).values():
-        exact = terms[0].case_sensitive
-        if target_lang in _COMPOUNDING and occurrences(
-            terms[0].source, segment.source, source_lang, case_sensitive=exact
-        ):
-            counts = [
-                [mentions(term.target or "", text, target_lang, case_sensitive=term.case_sensitive) for term in terms]
-                for text in (before, after)
-            ]
-            old, new = (Mentions(sum(c.words for c in of), sum(c.all for c in of)) for of in counts)
-            if new.all and old.lost(new):
-                lost.append(tuple(term.target or "" for term in terms))
+        if not occurrences(terms[0].source, segment.source, source_lang, case_sensitive=terms[0].case_sensitive):
+            continue
+        old, new = _mentions_of_any(terms, before, target_lang), _mentions_of_any(terms, after, target_lang)
+        if new.all and old.lost(new):
+            lost.append(_targets(terms))
     return lost
+
+
+def _mentions_of_any(terms: Sequence[Term], text: str, lang: str) -> Mentions:
+    words = in_all = 0
+    for term in terms:
+        counts = mentions(term.target or "", text, lang, case_sensitive=term.case_sensitive)
+        words += counts.words
+        in_all += counts.all
+    return Mentions(words, in_all)

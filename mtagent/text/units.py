@@ -1,8 +1,9 @@
-"""Units of measurement and currencies that stand beside a number."""
+"""Units of measurement and currencies beside a number."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -12,7 +13,7 @@ from mtagent.text.scripts import UNSPACED, UNSPACED_OR_HANGUL, language_of, reme
 from mtagent.text.word_lists import word_lists
 
 _LISTS = word_lists("units")
-"""``data/units.toml`` says how its tables are written."""
+"""``data/units.toml`` explains how its tables are written."""
 _LENGTHS = frozenset(["km", "m", "dm", "cm", "mm", "µm", "nm", "mi", "ft", "in", "yd"])
 
 
@@ -34,8 +35,12 @@ _STEMS: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
 _KINDS = {
     "10km": "space", "century": "time", "decade": "time", "fl oz": "space", "fortnight": "time",
 }  # fmt: skip
+_PHRASES: list[str] = []
 _PHRASE_UNITS: dict[str, str] = {}
+"""The units of the phrases, by phrase without its spaces."""
 _POWER_FORMS: dict[str, str] = {}
+"""The power that each word for one means."""
+_POWER_PATTERNS: list[str] = []
 _LONGEST_STEM = 14
 
 
@@ -46,79 +51,84 @@ def _lines(name: str) -> list[str]:
 
 def _read_tables() -> None:
     """Fill the tables by form from those by unit."""
-    for line in (*_lines("units"), *_lines("units_of")):
-        head, _, entries = line.partition(": ")
-        kind, _, unit = head.partition(" ")
-        lang = ""
-        if unit:
-            _KINDS[unit], entries = kind, f"{unit} {entries}"
-        else:
-            lang = f"{head} "
-        for entry in entries.split(";"):
-            name, *its_forms = entry.split()
-            for form in its_forms:
-                _add_form(form, lang, name)
+    for line in _lines("units"):
+        kind_and_unit, _, forms = line.partition(": ")
+        kind, unit = kind_and_unit.split(" ", 1)
+        _KINDS[unit] = kind
+        for form in forms.split():
+            _add_form(form, "", unit)
+    for line in _lines("units_of"):
+        lang, _, units = line.partition(": ")
+        for entry in units.split(";"):
+            unit, *forms_of_unit = entry.split()
+            for form in forms_of_unit:
+                _add_form(form, f"{lang} ", unit)
     for line in _lines("phrases"):
         unit, _, phrases = line.partition(": ")
-        _PHRASE_UNITS.update(dict.fromkeys((phrase.replace(" ", "") for phrase in phrases.split("|")), unit))
-    for power, forms in _LISTS["powers"].items():
-        _POWER_FORMS.update((form.rstrip("*"), power) for form in forms.split())
+        for phrase in phrases.split("|"):
+            _PHRASE_UNITS[phrase.replace(" ", "")] = unit
+            _PHRASES.append(phrase)
+    for power, powers in _LISTS["powers"].items():
+        for form in powers.split():
+            _POWER_FORMS[form.rstrip("*")] = power
+            _POWER_PATTERNS.append(form.replace("*", r"[\p{L}\p{M}]{0,5}+"))
 
 
 def _add_form(form: str, lang: str, unit: str) -> None:
-    known = (unit, _KINDS[unit])
+    with_kind = (unit, _KINDS[unit])
     if form.endswith("*"):
-        _STEMS[lang + form[:-1].casefold()].append(known)
+        _STEMS[lang + form[:-1].casefold()].append(with_kind)
         if not form.isascii():
-            _EXACT[lang + form[:-1]].append(known)
+            _EXACT[lang + form[:-1]].append(with_kind)
     else:
         plain = form.casefold() if lang or len(form) > 4 else form
-        _EXACT[lang + plain].append(known)
+        _EXACT[lang + plain].append(with_kind)
 
 
 _read_tables()
-_IS_UNSPACED = regex.compile(rf"[{UNSPACED_OR_HANGUL}℃℉％￥㎡㎥]")
-_UNSPACED = "|".join(map(regex.escape, sorted(filter(_IS_UNSPACED.match, _EXACT), key=len, reverse=True)))
 
 
-def _phrases() -> str:
-    """A pattern of the units of several words, whatever space is in them."""
-    patterns = []
-    for line in _lines("phrases"):
-        for phrase in line.partition(": ")[2].split("|"):
-            patterns.append(r"[ \u00a0\u202f]?+".join(map(regex.escape, phrase.split(" "))))
+def _longest_first(patterns: Iterable[str]) -> str:
     return "|".join(sorted(patterns, key=len, reverse=True))
 
 
-def _power_words() -> str:
-    """A pattern of the words for the square and the cube."""
-    forms = []
-    for words in _LISTS["powers"].values():
-        forms += [form.replace("*", r"[\p{L}\p{M}]{0,5}+") for form in words.split()]
-    return "|".join(sorted(forms, key=len, reverse=True))
-
-
 _SPACE = r"[ \u00a0\u202f]"
-_POWER_BEHIND = rf"[²³]|\^?[23](?![\d\p{{L}}]|[.,]\d)|{_SPACE}(?i:{_power_words()})(?![\p{{L}}\p{{M}}])"
-_WORD = rf"(?:(?![{UNSPACED_OR_HANGUL}])[\p{{L}}\p{{M}}])++"
 _HAN_NUMERAL = "一二三四五六七八九十百千万亿萬億两兩几半数"
+_IS_UNSPACED = regex.compile(rf"[{UNSPACED_OR_HANGUL}℃℉％￥㎡㎥]")
+_UNSPACED = _longest_first(regex.escape(form) for form in _EXACT if _IS_UNSPACED.match(form))
+_ANY_PHRASE = _longest_first(rf"{_SPACE}?+".join(map(regex.escape, phrase.split(" "))) for phrase in _PHRASES)
+"""A pattern of the units of several words, whatever space is in them."""
+_POWER = _longest_first(_POWER_PATTERNS)
+"""A pattern of the words for the square and the cube."""
+_POWER_BEFORE = rf"(?P<power>(?i:{_POWER}))\.?{_SPACE}*+(?=\p{{L}})"
+_POWER_BEHIND = rf"[²³]|\^?[23](?![\d\p{{L}}]|[.,]\d)|{_SPACE}(?i:{_POWER})(?![\p{{L}}\p{{M}}])"
+_WORD = rf"(?:(?![{UNSPACED_OR_HANGUL}])[\p{{L}}\p{{M}}])++"
+_DOLLARS = "(?:A|AU|C|CA|NZ|S|HK|NT|MX|R|US)"
 _BEHIND = regex.compile(
     rf"""
     (?:\d(?:{_SPACE}|-)?+ (?:[万亿萬億만억천]++)?+ | (?<=[{_HAN_NUMERAL}])(?=[{UNSPACED}]))
-    (?:(?P<power>(?i:{_power_words()}))\.?{_SPACE}*+(?=\p{{L}}))?
-    (?P<unit> km/h | m/s | км/ч | км/год | (?:A|AU|C|CA|NZ|S|HK|NT|MX|R|US)\$ | [%％٪‰℃℉$€£¥￥₹₴₽₩₺₪฿₫₱Ω]
-      | [°º]{_SPACE}?[CF]\b | (?i:{_phrases()})(?![\p{{L}}\p{{M}}]) | {_UNSPACED} | {_WORD} )
+    (?:{_POWER_BEFORE})?
+    (?P<unit> km/h | m/s | км/ч | км/год | {_DOLLARS}\$ | [%％٪‰℃℉$€£¥￥₹₴₽₩₺₪฿₫₱Ω]
+      | [°º]{_SPACE}?[CF]\b | (?i:{_ANY_PHRASE})(?![\p{{L}}\p{{M}}]) | {_UNSPACED} | {_WORD} )
     (?:(?P<behind>{_POWER_BEHIND}))?
-    (?:(?P<slash>/)(?P<per>{_WORD}))?
+    (?:/(?P<per>{_WORD}))?
     """,
     flags=regex.VERBOSE,
 )
-_CODES = sorted(
-    (form for form, units in _EXACT.items() if units[0][1] == "money" and form.isupper() and len(form) == 3), key=str
-)
+
+
+def _currency_codes() -> list[str]:
+    codes = []
+    for form, units in _EXACT.items():
+        is_money = units[0][1] == "money"
+        if is_money and len(form) == 3 and form.isupper():
+            codes.append(form)
+    return codes
+
+
 _BEFORE = regex.compile(
-    r"(?P<unit>(?<![\p{L}\p{N}])(?:(?:A|AU|C|CA|NZ|S|HK|NT|MX|R|US)\$|"
-    rf"(?:{'|'.join(_CODES)}|SFr\.?|Fr\.|Rp|RM|kr\.?|TL|zł|Kč|Ft))(?={_SPACE}?\d)|[$€£¥￥₹₴₽₩₺₪฿₫₱](?={_SPACE}?\d))"
+    rf"(?P<unit>(?<![\p{{L}}\p{{N}}])(?:{_DOLLARS}\$|"
+    rf"(?:{'|'.join(_currency_codes())}|SFr\.?|Fr\.|Rp|RM|kr\.?|TL|zł|Kč|Ft))(?={_SPACE}?\d)|[$€£¥￥₹₴₽₩₺₪฿₫₱](?={_SPACE}?\d))"
     rf"|(?P<spoon>[大小](?:さじ|匙))(?={_SPACE}?[\d{_HAN_NUMERAL}])"
     r"|(?P<share>(?<!\S)[%٪])(?=\d)"
 )
@@ -126,7 +136,7 @@ _BEFORE = regex.compile(
 
 @remembered
 def quantities(text: str, lang: str = "", named: frozenset[str] = frozenset()) -> tuple[Quantity, ...]:
-    """Units and currencies that stand beside a number, by their canonical symbol: 5 km, 5 kilometres, 5 км.
+    """Units and currencies beside a number, by their canonical symbol: 5 km, 5 kilometres, 5 км.
 
     What is ambiguous is the one of the units ``named``, or the likeliest. What a unit is divided by is one of its own:
     mg and /dl.
@@ -145,14 +155,18 @@ def quantities(text: str, lang: str = "", named: frozenset[str] = frozenset()) -
             quantities[start] = Quantity(f"/{unit}", f"/{kind}", start, end)
     for match in _BEFORE.finditer(text):
         start, end = match.span()
-        if units := units_of(match.group().rstrip("."), lang):
+        units = units_of(match.group().rstrip("."), lang)
+        if units:
             quantities[start] = Quantity(*_likeliest(units, named), start, end)
     return tuple(quantities[start] for start in sorted(quantities))
 
 
 def _likeliest(units: Units, named: frozenset[str]) -> tuple[str, str]:
     """The one of ambiguous ``units`` that is ``named``, or the first."""
-    return next((unit for unit in units if unit[0] in named), units[0])
+    for unit in units:
+        if unit[0] in named:
+            return unit
+    return units[0]
 
 
 def _units_at(match: regex.Match[str], lang: str) -> Units:
@@ -164,12 +178,16 @@ def _units_at(match: regex.Match[str], lang: str) -> Units:
     before, behind = match["power"], match["behind"]
     if not before and not behind:
         return units
-    lengths = tuple(unit for unit in units if unit[0] in _LENGTHS)
-    if lengths:
-        power = _power_of(before or behind)
-        return tuple((unit + power, kind) for unit, kind in lengths)
+    raised = _raised(units, _power_of(before or behind))
+    if raised or units or not before:
+        return raised or units
     # The word for a power was none: 5 quadrants, 5 cubes.
-    return units or (units_of(before + form, lang) if before else ())
+    return units_of(before + form, lang)
+
+
+def _raised(units: Units, power: str) -> Units:
+    """The lengths among ``units``, to a power."""
+    return tuple((unit + power, kind) for unit, kind in units if unit in _LENGTHS)
 
 
 @lru_cache(maxsize=1024)
@@ -180,8 +198,10 @@ def _power_of(form: str) -> str:
         return "²"
     if folded in ("³", "3"):
         return "³"
-    sizes = range(len(folded), 0, -1)
-    return next((_POWER_FORMS[folded[:size]] for size in sizes if folded[:size] in _POWER_FORMS), "")
+    for size in range(len(folded), 0, -1):
+        if folded[:size] in _POWER_FORMS:
+            return _POWER_FORMS[folded[:size]]
+    return ""
 
 
 @lru_cache(maxsize=65_536)
@@ -192,26 +212,26 @@ def units_of(form: str, lang: str = "") -> Units:
         if phrase:
             return ((phrase, _KINDS[phrase]),)
         form = "".join(form.split())
-    folded, prefix = form.casefold(), f"{language_of(lang)} " if lang else ""
+    folded = form.casefold()
+    prefix = f"{language_of(lang)} " if lang else ""
     exact = _EXACT.get(prefix + folded) if lang else None
-    exact = exact or _EXACT.get(form) or _EXACT.get(folded if len(form) > 4 or len(form) == 3 else form)
+    if exact is None:
+        # Case tells short units apart: Mm, mm.
+        has_case = len(form) <= 4 and len(form) != 3
+        exact = _EXACT.get(form) or _EXACT.get(form if has_case else folded)
     if exact or len(form) < 3:
         return tuple(exact or ())
-    places = (prefix, "") if lang else ("",)
+    prefixes = [prefix] if lang else []
+    if len(form) > 3:
+        prefixes.append("")
     for size in range(min(len(folded), _LONGEST_STEM), 2, -1):
-        for place in places if len(form) > 3 else places[:-1]:
-            if place + folded[:size] in _STEMS:
-                return tuple(_STEMS[place + folded[:size]])
-    return _raised_length(folded, lang)
-
-
-def _raised_length(folded: str, lang: str) -> Units:
-    """The area or volume that a length with a power before it is: Quadratmeter, 平方メートル."""
+        for prefix in prefixes:
+            if prefix + folded[:size] in _STEMS:
+                return tuple(_STEMS[prefix + folded[:size]])
+    # A power may be before a length: Quadratmeter, 平方メートル.
     for size in range(min(len(folded) - 1, _LONGEST_STEM), 1, -1):
-        power = _POWER_FORMS.get(folded[:size])
-        if power:
-            lengths = [unit for unit in units_of(folded[size:], lang) if unit[0] in _LENGTHS]
-            return tuple((unit + power, kind) for unit, kind in lengths)
+        if folded[:size] in _POWER_FORMS:
+            return _raised(units_of(folded[size:], lang), _POWER_FORMS[folded[:size]])
     return ()
 
 
@@ -220,45 +240,43 @@ _LANGUAGES = frozenset(
 )
 _NAMED = regex.compile(
     rf"""
-    (?:(?P<power>(?<![\p{{L}}\p{{M}}])(?i:{_power_words()}))\.?{_SPACE}*+(?=\p{{L}}))?
-    (?P<unit> [%％٪‰℃℉€£¥￥₹₴₽₩₺₪฿₫₱Ω] | (?:(?:A|AU|C|CA|NZ|S|HK|NT|MX|R|US)(?=\$))?\$ | [°º]{_SPACE}?[CF]\b
-      | (?<![\p{{L}}\p{{M}}])(?i:{_phrases()})(?![\p{{L}}\p{{M}}]) | {_UNSPACED} | {_WORD} )
+    (?:(?<![\p{{L}}\p{{M}}]){_POWER_BEFORE})?
+    (?P<unit> [%％٪‰℃℉€£¥￥₹₴₽₩₺₪฿₫₱Ω] | (?:{_DOLLARS}(?=\$))?\$ | [°º]{_SPACE}?[CF]\b
+      | (?<![\p{{L}}\p{{M}}])(?i:{_ANY_PHRASE})(?![\p{{L}}\p{{M}}]) | {_UNSPACED} | {_WORD} )
     (?:(?P<behind>{_POWER_BEHIND}))?
-    (?:(?P<slash>/)(?P<per>{_WORD}))?
+    (?:/(?P<per>{_WORD}))?
     """,
     flags=regex.VERBOSE,
 )
-
-
 _DIGIT = regex.compile(r"\d")
 _PLAIN_WORD = regex.compile(rf"[[\p{{L}}\p{{M}}]--[{UNSPACED_OR_HANGUL}]]++", flags=regex.V1)
 _SIGN = regex.compile(rf"[%％٪‰℃℉$€£¥￥₹₴₽₩₺₪฿₫₱Ω°º㎡㎥²³]|{_UNSPACED}")
-_FIRST_OF_PHRASES = frozenset(
-    _PLAIN_WORD.findall(phrase)[0]
-    for line in _lines("phrases")
-    for phrase in line.partition(": ")[2].casefold().split("|")
-)
+_FIRST_OF_PHRASES = frozenset(_PLAIN_WORD.findall(phrase.casefold())[0] for phrase in _PHRASES)
 
 
 def _may_name_units(text: str, lang: str) -> bool:
     """Whether a word or sign of ``text`` may be a unit: the cheapest question that rules most texts out."""
-    words = set(_PLAIN_WORD.findall(text))
+    if _SIGN.search(text):
+        return True
     has_digits = _DIGIT.search(text) is not None
-    if any(units_of(word, lang) for word in words if len(word) > 1 or has_digits):
-        return True
-    if not _FIRST_OF_PHRASES.isdisjoint(map(str.casefold, words)):
-        return True
-    return _SIGN.search(text) is not None
+    for word in set(_PLAIN_WORD.findall(text)):
+        if word.casefold() in _FIRST_OF_PHRASES:
+            return True
+        may_be_unit = has_digits or len(word) > 1
+        if may_be_unit and units_of(word, lang):
+            return True
+    return False
 
 
 def _is_stray_letter(match: regex.Match[str]) -> bool:
-    """Whether a single letter is no unit, as no number stands before it: A lamp, I'm."""
+    """Whether a single letter isn't a unit, because no number is before it: A lamp, I'm."""
     form, start = match["unit"], match.start()
     if len(form) > 1 or not form.isalpha() or _IS_UNSPACED.match(form):
         return False
     return not match.string[max(0, start - 2) : start].strip(" \u00a0\u202f-").isdecimal()
 
 
+@remembered
 def units_named(text: str, lang: str) -> Counter[str] | None:
     """How often ``text`` names each unit, beside a number or not; ``None``: their words in ``lang`` are not known.
 
@@ -300,10 +318,9 @@ def units_in_words(text: str, lang: str, named: frozenset[str]) -> list[NamedUni
     spelled = []
     for match in _NAMED.finditer(text):
         form = match["unit"]
-        unspaced = _IS_UNSPACED.match(form) is not None
-        if len(form) >= (_FEWEST_SIGNS if unspaced else _FEWEST_LETTERS):
-            units = _units_at(match, lang)
-            if units:
-                before = _LAST_WORD.search(text, max(0, match.start() - _LONGEST_WORD_BEFORE), match.start())
-                spelled.append(NamedUnit(*_likeliest(units, named), before[1].casefold() if before else ""))
+        shortest = _FEWEST_SIGNS if _IS_UNSPACED.match(form) else _FEWEST_LETTERS
+        units = _units_at(match, lang) if len(form) >= shortest else ()
+        if units:
+            before = _LAST_WORD.search(text, max(0, match.start() - _LONGEST_WORD_BEFORE), match.start())
+            spelled.append(NamedUnit(*_likeliest(units, named), before[1].casefold() if before else ""))
     return spelled

@@ -14,7 +14,7 @@ from mtagent.text.scripts import has_spaces, language_of
 
 @cache
 def word_lists(name: str) -> dict[str, Any]:
-    """The lists in the file ``data/NAME.toml``, which says what each of them holds."""
+    """The lists in the file ``data/NAME.toml``, whose comments explain them."""
     path = files("mtagent.text").joinpath("data", f"{name}.toml")
     return tomllib.loads(path.read_text(encoding="utf-8"))
 

@@ -81,9 +81,6 @@ class LLMTranslator:
         replies = count()
         paragraph = segment.model_copy(update={"source": source})
 
-        def read(reply: str) -> str:
-            return usable(reply, again=next(replies) > 0)
-
         def usable(reply: str, *, again: bool) -> str:
             try:
                 text = plain_text(reply, source)
@@ -100,9 +97,10 @@ class LLMTranslator:
                 raise UnreadableReply("it repeats the instructions")
             return text
 
-        text, completion = await dialogue.ask_fully(self._prompt, values, "translate", read)
-        was_repeated = next(replies) > 1
-        if was_repeated:
+        text, completion = await dialogue.ask_fully(
+            self._prompt, values, "translate", lambda reply: usable(reply, again=next(replies) > 0)
+        )
+        if next(replies) > 1:  # it was requested once more already
             return text
         lost = why_incomplete(paragraph, text)
         if not lost:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mtagent.config import load
 from mtagent.errors import ConfigError, ModelError, StoreError
 from mtagent.jobs.parts import OwnParts
-from mtagent.learning.runs import STRATA, JudgedRun, judge_edits, pairs_in, read_edits, sampled
+from mtagent.learning.runs import STRATA, JudgedRun, edits_to_judge, judge_edits, pairs_in, sampled
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import (
     Chain,
@@ -29,7 +29,6 @@ from mtagent.records import (
     read_cause,
 )
 from mtagent.store import Store
-from mtagent.store.store import open_existing
 from tests import jobs, stored
 from tests.commands import Shell
 from tests.simulator import taught
@@ -174,8 +173,7 @@ def edits_of(shell: Shell, number: int = 40, **more: Any) -> list[Segment]:
 def judge(llm: ScriptedLLM, name: str = "first", **more: Any) -> JudgedRun:
     settings = {"model": "small", "judge": {"evaluator": more.pop("judges", "gemba-da")}, **more.pop("settings", {})}
     config, teacher = load(None, settings), more.pop("teacher", None)
-    with open_existing(config.store) as store:
-        edits = read_edits(store.read(name), **more)
+    edits = edits_to_judge(config, name, **more)
     return asyncio.run(judge_edits(config, edits, teacher=teacher, own=OwnParts(llm=llm)))
 
 
@@ -203,15 +201,15 @@ def reviews(llm: ScriptedLLM) -> list[Any]:
 
 
 def test_the_rating_that_an_edit_was_made_by_is_not_taken_for_the_judges_or_the_teachers(shell: Shell) -> None:
-    lines = [f"The cat sat here {number}." for number in range(40)]
+    lines = [f"The cat sat here {number}." for number in range(60)]
     shell.write("source.txt", *lines)
     llm = jobs.improving()
     jobs.improve("source.txt", llm=llm, store=shell.folder / "store.db", run="first", gate="none", stages="tp")
     reviewed = len(reviews(llm))
     with Store(shell.folder / "store.db") as store:
-        pairs = read_edits(store.read("first")).pairs
+        pairs = [pair for chain in store.read("first").chains() for pair in pairs_in(chain)]
     judge(llm, judges="rubric-mqm", teacher="pairwise", settings={"model": llm.model})
-    assert (reviewed, len(reviews(llm))) == (40, 40 + 2 * len(pairs))
+    assert (reviewed, len(reviews(llm))) == (60, 60 + 2 * len(pairs))
 
 
 def test_the_same_again_pays_nothing_and_a_larger_sample_only_for_what_is_new(shell: Shell) -> None:
