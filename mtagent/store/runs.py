@@ -302,7 +302,9 @@ class DecisionLog:
     """The decisions about one run. They can be written while a process works on the run."""
 
     def __init__(self, database: Database, run_id: int, name: str) -> None:
-        self._database, self._run_id, self._name = database, run_id, name
+        self._database = database
+        self._run_id = run_id
+        self._name = name
 
     def __bool__(self) -> bool:
         return bool(self._database.query("SELECT 1 FROM decisions WHERE run_id = ? LIMIT 1", (self._run_id,)))
