@@ -289,7 +289,10 @@ class _Reader:
         self._parser.SkippedEntityHandler = self._undeclared
         self._open: list[tuple[str, str]] = []
         self._text: list[str] = []
-        self._lang, self._term, self._status, self._line = "", "", "", 0
+        self._lang = ""  # of the open langSet
+        self._term = ""  # in the open element of a term, with its administrative status
+        self._status = ""
+        self._line = 0  # where the term is
 
     def read(self) -> list[_Entry]:
         """The entries of the file. Raises :class:`InputError`, beginning with ``file:line``."""
@@ -328,7 +331,8 @@ class _Reader:
                 raise InputError(f"{self._where}: a {name} without xml:lang")
             self._lang = lang.strip()
         elif name in _TERM:
-            self._term, self._status, self._line = "", "", self._parser.CurrentLineNumber
+            self._term = self._status = ""
+            self._line = self._parser.CurrentLineNumber
         if len(self._open) == _DEEPEST:
             raise InputError(f"{self._where}: more than {_DEEPEST} elements within each other; no TBX is so deep")
         # DCT writes <min:administrativeStatus>, DCA <termNote type="administrativeStatus">

@@ -180,14 +180,16 @@ def replaced(raw: str, key: str, text: str) -> str:
     for member in members:
         if member.key == key:
             return raw[: member.value_start] + value + raw[member.value_end :]
-    comma, colon, last = "", ": ", raw.index("{") + 1
-    if members:
-        _, start, end, value_start, last = members[-1]
-        colon = raw[end:value_start]
-        comma = "," if colon == ":" else ", "
-        if len(members) > 1:  # as between the last two members
-            comma = raw[members[-2].value_end : start]
-    return raw[:last] + comma + json.dumps(key, ensure_ascii=escapes) + colon + value + raw[last:]
+    written_key = json.dumps(key, ensure_ascii=escapes)
+    if not members:
+        start = raw.index("{") + 1
+        return f"{raw[:start]}{written_key}: {value}{raw[start:]}"
+    last = members[-1]
+    colon = raw[last.end : last.value_start]
+    comma = "," if colon == ":" else ", "
+    if len(members) > 1:  # as between the last two members
+        comma = raw[members[-2].value_end : last.start]
+    return raw[: last.value_end] + comma + written_key + colon + value + raw[last.value_end :]
 
 
 class _Member(NamedTuple):

@@ -7,7 +7,7 @@ under their hash: a step holds its calls as JSON with hashes in the place of tex
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import groupby
@@ -64,20 +64,22 @@ _json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode  # ma
 def insert_chain(connection: Connection, run_id: int, position: int, chain: Chain) -> None:
     """Add the rows of a chain: its segment, its steps with their edits and ratings, and the texts of their calls."""
     texts: dict[str, str] = {}
-    steps, edits, ratings = list[Row](), list[Row](), list[Row]()
+    steps: list[Row] = []
+    edits: list[Row] = []
+    ratings: list[Row] = []
     for number, step in enumerate(chain.steps):
-        place = (run_id, position, number)
+        step_key = (run_id, position, number)
         whose = (chain.segment.id, step.stage)
         result = (step.verdict, step.reason, step.text, step.proposed, step.seconds)
         cause = _json(step.cause.model_dump(exclude_defaults=True))
-        steps.append((*place, *whose, *result, pack_calls(step.calls, texts), cause))
+        steps.append((*step_key, *whose, *result, pack_calls(step.calls, texts), cause))
         for index, edit in enumerate(step.edits):
             span = edit.span
             error = (span.category, span.severity, _json(span.model_dump())) if span else (None, None, None)
             change = (edit.outcome, edit.old, edit.new, edit.start, edit.end)
-            edits.append((*place, index, *whose, *change, *error, edit.detail, _json(edit.guards)))
+            edits.append((*step_key, index, *whose, *change, *error, edit.detail, _json(edit.guards)))
         for index, rating in enumerate(step.ratings):
-            ratings.append((*place, index, *whose, *_rating_values(rating, texts), rating.role))
+            ratings.append((*step_key, index, *whose, *_rating_values(rating, texts), rating.role))
     _insert(connection, "segments", [_segment_row(run_id, position, chain.segment, chain.state, chain.text)])
     _insert(connection, "steps", steps)
     _insert(connection, "edits", edits)
@@ -92,19 +94,13 @@ def read_final_texts(
 
     Reading whole chains takes twenty times as long.
     """
-    rows = connection.execute(
-        f"SELECT {_COLUMNS['segments']} FROM segments WHERE run_id = ? AND {condition} ORDER BY position LIMIT ?",
-        (run_id, value, limit),
-    )
+    rows = _segment_rows(connection, run_id, condition, value, limit)
     return [(row[1], _read_segment(row), row[14]) for row in rows]
 
 
 def read_chains(connection: Connection, run_id: int, condition: str, value: int, limit: int) -> list[tuple[int, Chain]]:
     """Position and chain of up to ``limit`` segments that a ``condition`` on their positions chooses, in order."""
-    segments = connection.execute(
-        f"SELECT {_COLUMNS['segments']} FROM segments WHERE run_id = ? AND {condition} ORDER BY position LIMIT ?",
-        (run_id, value, limit),
-    ).fetchall()
+    segments = _segment_rows(connection, run_id, condition, value, limit)
     if not segments:
         return []
 
@@ -117,11 +113,9 @@ def read_chains(connection: Connection, run_id: int, condition: str, value: int,
     steps = select("steps", "position, step")
     ratings = select("ratings", "position, step, number")
     texts = read_texts(connection, [row[10] for row in steps] + [row[11] for row in ratings])
-    edits_of, ratings_of = (
-        {step: list(rows) for step, rows in groupby(table, itemgetter(1, 2))}
-        for table in (select("edits", "position, step, number"), ratings)
-    )
-    steps_of = {position: list(rows) for position, rows in groupby(steps, itemgetter(1))}
+    steps_of = _grouped(steps, itemgetter(1))
+    edits_of = _grouped(select("edits", "position, step, number"), itemgetter(1, 2))
+    ratings_of = _grouped(ratings, itemgetter(1, 2))
 
     def read_step(row: Row) -> Step:
         return Step(
@@ -136,10 +130,23 @@ def read_chains(connection: Connection, run_id: int, condition: str, value: int,
             calls=unpack_calls(row[10], texts),
         )
 
-    return [
-        (row[1], Chain(segment=_read_segment(row), steps=tuple(map(read_step, steps_of.get(row[1], ())))))
-        for row in segments
-    ]
+    chains = []
+    for row in segments:
+        steps_of_segment = tuple(map(read_step, steps_of.get(row[1], ())))
+        chains.append((row[1], Chain(segment=_read_segment(row), steps=steps_of_segment)))
+    return chains
+
+
+def _segment_rows(connection: Connection, run_id: int, condition: str, value: int, limit: int) -> list[Row]:
+    return connection.execute(
+        f"SELECT {_COLUMNS['segments']} FROM segments WHERE run_id = ? AND {condition} ORDER BY position LIMIT ?",
+        (run_id, value, limit),
+    ).fetchall()
+
+
+def _grouped(rows: list[Row], key: Callable[[Row], Any]) -> dict[Any, list[Row]]:
+    """The rows by their ``key``, by which they are in order."""
+    return {value: list(group) for value, group in groupby(rows, key)}
 
 
 def _segment_row(run_id: int, position: int, segment: Segment, state: SegmentState, text: str) -> Row:
@@ -221,8 +228,8 @@ def insert_rated(connection: Connection, run_id: int, position: int, rated: Sequ
         rating = result.rating
         values = (None,) * 11 if rating is None else _rating_values(rating, texts)
         paid = None if rating is not None and rating.calls == result.calls else pack_calls(result.calls, texts)
-        place = (run_id, position, number, result.segment.id, result.system, result.translation)
-        rows.append((*place, *values, result.error, paid, result.seconds))
+        rated_text = (run_id, position, number, result.segment.id, result.system, result.translation)
+        rows.append((*rated_text, *values, result.error, paid, result.seconds))
     _insert(connection, "segments", [_segment_row(run_id, position, rated[0].segment, state, "")])
     _insert(connection, "rated", rows)
     insert_texts(connection, texts)
@@ -236,16 +243,12 @@ def read_rated(connection: Connection, run_id: int, condition: str, values: Sequ
     ).fetchall()
     if not rows:
         return
-    texts = read_texts(connection, [calls for row in rows for calls in (row[11], row[18]) if calls is not None])
-    span = (run_id, rows[0][1], rows[-1][1])
-    columns = _COLUMNS["segments"]
-    segment_rows = {
-        row[1]: row
-        for row in connection.execute(
-            f"SELECT {columns} FROM segments WHERE run_id = ? AND position BETWEEN ? AND ?", span
-        )
-    }
-    segments = dict[int, Segment]()  # only the segments of these rows are read: another one may be damaged
+    packed_calls = [row[11] for row in rows] + [row[18] for row in rows]
+    texts = read_texts(connection, [calls for calls in packed_calls if calls is not None])
+    sql = f"SELECT {_COLUMNS['segments']} FROM segments WHERE run_id = ? AND position BETWEEN ? AND ?"
+    found_rows = connection.execute(sql, (run_id, rows[0][1], rows[-1][1]))
+    segment_rows = {row[1]: row for row in found_rows}
+    segments: dict[int, Segment] = {}  # only the segments of these rows are read: another one may be damaged
     for row in rows:
         rating = None if row[6] is None else _read_rating(row, texts)
         if row[1] not in segment_rows:
@@ -265,8 +268,8 @@ def read_rated(connection: Connection, run_id: int, condition: str, values: Sequ
 
 def _insert(connection: Connection, table: str, rows: list[Row]) -> None:
     columns = _COLUMNS[table]
-    places = ", ".join("?" * (columns.count(",") + 1))
-    connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({places})", rows)
+    marks = ", ".join("?" * (columns.count(",") + 1))
+    connection.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", rows)
 
 
 # -- calls, and the texts in them
@@ -369,10 +372,11 @@ def unpack_calls(packed: str, texts: Texts) -> tuple[Call, ...]:
     """The calls that :func:`pack_calls` packed."""
     calls = []
     for call in json.loads(packed):
-        call["messages"] = tuple(
-            Message(role=role, content=texts[address], **(fields[0] if fields else {}))
-            for role, address, *fields in call["messages"]
-        )
+        messages = []
+        for role, address, *tool_fields in call["messages"]:
+            fields = tool_fields[0] if tool_fields else {}
+            messages.append(Message(role=role, content=texts[address], **fields))
+        call["messages"] = tuple(messages)
         call["reply"] = None if call["reply"] is None else texts[call["reply"]]
         calls.append(Call(**{**call, "usage": Usage(**call["usage"])}))
     return tuple(calls)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from sqlite3 import Connection
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from mtagent.errors import DecidedElsewhere, NotStored, StoreError
 from mtagent.records import Call, Chain, Rated, Record, Segment, Usage
@@ -15,6 +15,8 @@ from mtagent.store.rows import SEGMENT_TABLES, insert_chain, insert_rated, read_
 
 RunState = Literal["running", "interrupted", "stopped", "finished"]
 RunKind = Literal["chain", "rating"]
+Placed = TypeVar("Placed", bound=tuple[Any, ...])
+"""What is stored of a segment, after the segment's position."""
 _PAGE = 50  # segments held in memory at once while a run is read
 
 
@@ -73,7 +75,7 @@ class StoredRun:
 
     def done(self, position: int) -> bool:
         """Whether the segment at ``position`` was tried to the end; a failed one was not."""
-        return self._state(position) not in (None, "failed")
+        return self._column("state", position) not in (None, "failed")
 
     def chains(self) -> Iterator[Chain]:
         """All chains by position, read page by page, also chains that are saved meanwhile at later positions."""
@@ -81,17 +83,17 @@ class StoredRun:
 
     def placed_chains(self) -> Iterator[tuple[int, Chain]]:
         """The same, each with its position: a run that is not complete has gaps."""
-        last = -1
-        while page := self._page("position > ?", last):
-            yield from page
-            last = page[-1][0]
+        return self._pages(read_chains)
 
     def final_texts(self) -> Iterator[tuple[int, Segment, str]]:
         """Position, segment and text after the last step, for all segments by position."""
+        return self._pages(read_final_texts)
+
+    def _pages(self, read: Callable[[Connection, int, str, int, int], list[Placed]]) -> Iterator[Placed]:
         last = -1
         while True:
             with self._database.reading(f"run {self.name!r}") as connection:
-                page = read_final_texts(connection, self.id, "position > ?", last, _PAGE)
+                page = read(connection, self.id, "position > ?", last, _PAGE)
             if not page:
                 return
             yield from page
@@ -133,13 +135,18 @@ class StoredRun:
 
     def chain_at(self, position: int) -> Chain:
         """The chain of the segment at ``position``. Raises :class:`NotStored` for a missing one."""
-        for _, chain in self._page("position = ?", position):
-            return chain
+        with self._database.reading(f"run {self.name!r}") as connection:
+            for _, chain in read_chains(connection, self.id, "position = ?", position, 1):
+                return chain
         raise NotStored(f"run {self.name!r}: has no segment at position {position}, or was deleted")
 
     def text_at(self, position: int) -> str | None:
         """The last accepted text of the segment at ``position``; ``None`` for a missing segment."""
-        rows = self._database.query("SELECT text FROM segments WHERE run_id = ? AND position = ?", (self.id, position))
+        return self._column("text", position)
+
+    def _column(self, column: Literal["state", "text"], position: int) -> str | None:
+        sql = f"SELECT {column} FROM segments WHERE run_id = ? AND position = ?"
+        rows = self._database.query(sql, (self.id, position))
         return rows[0][0] if rows else None
 
     def ratings(self, system: str | None = None, *, limit: int | None = None) -> Iterator[Rated]:
@@ -147,16 +154,14 @@ class StoredRun:
 
         ``limit`` is the number of segments to read.
         """
-        last, end = -1, 2**62
-        if limit is not None:
-            end = limit
-        choice, names = "", tuple[str, ...]()
-        if system is not None:
-            choice, names = " AND system = ?", (system,)
+        last = -1
+        end = 2**62 if limit is None else limit
         while positions := self._positions(last, end):
-            page = f"position BETWEEN ? AND ?{choice}"
-            yield from self._ratings(page, positions[0], positions[-1], *names)
-            last = positions[-1]
+            first, last = positions[0], positions[-1]
+            if system is None:
+                yield from self._ratings("position BETWEEN ? AND ?", first, last)
+            else:
+                yield from self._ratings("position BETWEEN ? AND ? AND system = ?", first, last, system)
 
     def ratings_of(self, segment_id: str) -> list[Rated]:
         """The ratings of one segment, in order of systems; empty if the run has no segment of that id."""
@@ -206,20 +211,12 @@ class StoredRun:
             done = sum(counts.values()) - counts.get("failed", 0)
             return Counts(done=done, failed_changed=failed_changed, total=total, **counts)
 
-    def _state(self, position: int) -> str | None:
-        rows = self._database.query("SELECT state FROM segments WHERE run_id = ? AND position = ?", (self.id, position))
-        return rows[0][0] if rows else None
-
     def _positions(self, last: int, end: int) -> list[int]:
         """The positions of the next page after ``last``, before ``end``."""
         sql = (
             "SELECT position FROM segments WHERE run_id = ? AND position > ? AND position < ? ORDER BY position LIMIT ?"
         )
         return [position for (position,) in self._database.query(sql, (self.id, last, end, _PAGE))]
-
-    def _page(self, condition: str, position: int) -> list[tuple[int, Chain]]:
-        with self._database.reading(f"run {self.name!r}") as connection:
-            return read_chains(connection, self.id, condition, position, _PAGE)
 
 
 class Run(StoredRun):
@@ -305,7 +302,9 @@ class DecisionLog:
     """The decisions about one run. They can be written while a process works on the run."""
 
     def __init__(self, database: Database, run_id: int, name: str) -> None:
-        self._database, self._run_id, self._name = database, run_id, name
+        self._database = database
+        self._run_id = run_id
+        self._name = name
 
     def __bool__(self) -> bool:
         return bool(self._database.query("SELECT 1 FROM decisions WHERE run_id = ? LIMIT 1", (self._run_id,)))
