@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from mtagent.records import Chain, Segment, Term
 from mtagent.serve.errors import ServiceError
 from mtagent.serve.service import REQUEST_ACCOUNT, Service, is_late, with_matching_terms
-from mtagent.translators.tags import Markup
+from mtagent.translators.protocol import Markup
 from mtagent.web import request_key
 
 NDJSON = "application/x-ndjson"

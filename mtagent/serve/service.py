@@ -28,7 +28,7 @@ from mtagent.serve.errors import QuotaExceeded, ServiceError
 from mtagent.serve.state import Keep, State
 from mtagent.text import identification, languages
 from mtagent.translators import aclose, wrap
-from mtagent.translators.tags import BetweenTags, Markup
+from mtagent.translators.protocol import BetweenTags, Markup
 from mtagent.web import field_problem
 
 logger = logging.getLogger("mtagent.serve")
