@@ -88,14 +88,14 @@ def counts_calls(evaluator: object) -> bool:
     return isinstance(evaluator, CountsCalls) and evaluator.calls[1] > 0
 
 
-def asks_no_model(evaluator: object) -> bool:
-    """Whether ``evaluator`` is known to ask no model, as the rules."""
-    return getattr(evaluator, "calls", None) == (0, 0)
-
-
 def suggests_edits(evaluator: Evaluator) -> bool:
     """Whether ``evaluator`` itself suggests every edit, so that a span without a suggestion stays as it is."""
     return bool(getattr(evaluator, "suggests", False))
+
+
+def asks_no_model(evaluator: object) -> bool:
+    """Whether ``evaluator`` is known to ask no model, as the rules."""
+    return getattr(evaluator, "calls", None) == (0, 0)
 
 
 def signed(name: str, llm: LLM, prompts: Iterable[Prompt | str], *parts: str, **options: object) -> str:
