@@ -121,15 +121,16 @@ Answer = TypeVar("Answer", Call, Completion)
 
 def _storable(answer: Answer) -> Answer:
     """``answer`` without halves of characters and impossible counts, which cannot be stored."""
-    changes: dict[str, Any] = {
-        name: whole_characters(value)
-        for name in ("text", "reply", "model", "finish_reason", "error")
-        if isinstance(value := getattr(answer, name, None), str)
-    }
-    changes["tool_calls"] = tuple(
-        ToolCall(**{name: whole_characters(value) for name, value in call.model_dump().items()})
-        for call in answer.tool_calls
-    )
+    changes: dict[str, Any] = {}
+    for name in ("text", "reply", "model", "finish_reason", "error"):
+        value = getattr(answer, name, None)
+        if isinstance(value, str):
+            changes[name] = whole_characters(value)
+    tool_calls = []
+    for call in answer.tool_calls:
+        texts = {name: whole_characters(text) for name, text in call.model_dump().items()}
+        tool_calls.append(ToolCall(**texts))
+    changes["tool_calls"] = tuple(tool_calls)
     counts = answer.usage.model_dump(exclude={"cost"}).values()
     if not all(0 <= count < LARGEST_COUNT for count in counts):
         changes["usage"] = Usage(calls=1, cost=None)

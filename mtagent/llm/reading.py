@@ -407,9 +407,15 @@ def _depth_above(value: Any, most: int) -> bool:
     """Whether lists and objects are nested more than ``most`` deep."""
     level = [value]
     for _ in range(most):
-        nested = [list(item.values()) if isinstance(item, dict) else item for item in level]
-        nested = [[pair[1] for pair in item] if isinstance(item, RepeatedKeys) else item for item in nested]
-        level = [child for item in nested if isinstance(item, list) for child in item]
+        next_level: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                next_level += item.values()
+            elif isinstance(item, RepeatedKeys):
+                next_level += [content for _, content in item]
+            elif isinstance(item, list):
+                next_level += item
+        level = next_level
     return any(isinstance(item, dict | list) for item in level)
 
 
