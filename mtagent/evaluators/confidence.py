@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 from urllib.parse import quote
 
 from pydantic import Field, ValidationError
@@ -110,8 +110,12 @@ def read(folder: Path, model: str, pair: str, kind: Kind = "logprobs") -> Confid
 
     ``None`` where there is none. Raises :class:`ConfigError`.
     """
-    paths = [file_of(folder, model, pair, each) for each in sorted(get_args(Kind), key=lambda each: each != kind)]
-    return next((_read(path) for path in paths if path.is_file()), None)
+    other: Kind = "verbal" if kind == "logprobs" else "logprobs"
+    for preferred in (kind, other):
+        path = file_of(folder, model, pair, preferred)
+        if path.is_file():
+            return _read(path)
+    return None
 
 
 def keep(calibration: ConfidenceThreshold, folder: Path) -> Path:

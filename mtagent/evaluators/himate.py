@@ -37,7 +37,7 @@ from mtagent.llm.prompts import Values
 from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import read_answer, read_json
 from mtagent.records import Completion, Edit, ErrorSpan, Rating, Segment, Severity
-from mtagent.text import commentary, edits, languages, mqm, omission
+from mtagent.text import alignment, commentary, edits, languages, mqm, omission
 from mtagent.text.scripts import UNSPACED
 
 T = TypeVar("T")
@@ -518,13 +518,7 @@ def _differences(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, 
                 run = list(group)
                 yield run[0].src_start, run[-1].src_end, run[0].dest_start, run[-1].dest_end
     elif old != new:
-        shorter = min(len(old), len(new))
-        at_start = 0
-        while at_start < shorter and old[at_start] == new[at_start]:
-            at_start += 1
-        at_end = 0
-        while at_end < shorter - at_start and old[-1 - at_end] == new[-1 - at_end]:
-            at_end += 1
+        at_start, at_end = alignment.shared_ends(old, new)
         yield at_start, len(old) - at_end, at_start, len(new) - at_end
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import InitVar, dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -168,32 +169,24 @@ class Debater:
         self.talk: list[tuple[str, Values]] = []
 
 
+@dataclass
 class Debate:
-    """What the participants of a debate share: the ``values`` of all prompts, and all ``turns`` so far.
+    """What the participants of a debate share. A reviewer and a judge read all turns so far as a transcript."""
 
-    ``prompts`` are the prompts of its strategy by name. A reviewer and a judge read all turns as a transcript.
-    """
+    dialogue: Dialogue
+    prompts: Mapping[str, Prompt]
+    """The prompts of its strategy by name."""
+    values: Values
+    """Of all prompts."""
+    dimension: str
+    translation: str
+    initial: Errors
+    opposed: InitVar[Errors]
+    rounds: int
 
-    def __init__(
-        self,
-        dialogue: Dialogue,
-        prompts: Mapping[str, Prompt],
-        values: Values,
-        dimension: str,
-        translation: str,
-        initial: Errors,
-        opposed: Errors,
-        rounds: int,
-    ) -> None:
-        self.dialogue = dialogue
-        self.prompts = prompts
-        self.values = values
-        self.dimension = dimension
-        self.translation = translation
-        self.initial = initial
-        self.rounds = rounds
-        self.supporter = Debater("A", initial)
-        self.opponent = Debater("B", opposed, words=DENIAL if _has_non_translation(initial) else None)
+    def __post_init__(self, opposed: Errors) -> None:
+        self.supporter = Debater("A", self.initial)
+        self.opponent = Debater("B", opposed, words=DENIAL if _has_non_translation(self.initial) else None)
         self.turns = [self.supporter.last_turn]
 
     async def statements(self, number: int, questions: str | None = None) -> tuple[Errors, Errors]:

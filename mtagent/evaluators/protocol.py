@@ -51,13 +51,6 @@ class RatesSystems(Evaluator, Protocol):
 
 
 @runtime_checkable
-class Suggests(Evaluator, Protocol):
-    """An evaluator that suggests corrections. If ``suggests`` is true, a span without a suggestion stays as it is."""
-
-    suggests: bool
-
-
-@runtime_checkable
 class HasBestScore(Evaluator, Protocol):
     """An evaluator whose ``best_score`` means that a text is free of errors."""
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from mtagent.errors import EvaluationError
-from mtagent.evaluators.protocol import Evaluator, HasWeights, RatesTogether, counts_calls
+from mtagent.evaluators.protocol import Evaluator, HasWeights, RatesTogether, asks_no_model
 from mtagent.llm.gathering import finished
 from mtagent.llm.prompts import described
 from mtagent.records import Call, ErrorSpan, Rating, Segment
@@ -52,7 +52,8 @@ async def rating_as_given(
 
 def reviewed_paragraphs(evaluator: Evaluator, segment: Segment, translation: str) -> list[Paragraph]:
     """The paragraphs that ``evaluator`` rates one by one; none if it rates the text at once."""
-    if counts_calls(evaluator) and getattr(evaluator, "weights", None) is not None:
+    asks_model = hasattr(evaluator, "calls") and not asks_no_model(evaluator)
+    if asks_model and getattr(evaluator, "weights", None) is not None:
         return paragraphs_of(segment, translation)
     return []
 

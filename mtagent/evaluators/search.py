@@ -188,15 +188,6 @@ def parse(address: str) -> HTTPSearch:
     return HTTPSearch(template, key=key)
 
 
-def searxng(url: str) -> HTTPSearch:
-    """The SearXNG server at ``url``."""
-    return HTTPSearch(
-        f"{url.rstrip('/').removesuffix('/search')}/search?q={{query}}&format=json",
-        name="searxng",
-        hint="allow JSON on the server: search.formats: [html, json] in its settings.yml",
-    )
-
-
 def open_search(spec: str, knowledge: Sequence[Path] = ()) -> Search | None:
     """The search that ``spec`` names, ``None`` for none; ``knowledge`` are the files of the user's notes.
 
@@ -212,7 +203,11 @@ def open_search(spec: str, knowledge: Sequence[Path] = ()) -> Search | None:
     if spec.strip() == "none":
         return None
     if kind == "searxng":
-        return searxng(address)
+        return HTTPSearch(
+            f"{address.rstrip('/').removesuffix('/search')}/search?q={{query}}&format=json",
+            name="searxng",
+            hint="allow JSON on the server: search.formats: [html, json] in its settings.yml",
+        )
     if kind == "endpoint":
         return parse(address)
     raise ConfigError(f"no search {spec!r}; write one of none, local, searxng:URL, endpoint:URL")

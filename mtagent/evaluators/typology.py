@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import NamedTuple
 
 
@@ -63,10 +62,7 @@ order.
 locale convention/telephone format: A telephone number is not in the form of the locale.
 locale convention/time format: A time of day is not in the form of the locale, such as 24 hours where readers expect \
 12."""
-SUBTYPES = tuple(
-    Subtype(core, name, definition)
-    for core, name, definition in (line.replace(": ", "/", 1).split("/", 2) for line in _TABLE.split("\n"))
-)
+SUBTYPES = tuple(Subtype(*line.replace(": ", "/", 1).split("/", 2)) for line in _TABLE.split("\n"))
 """All 19, core type by core type."""
 
 _SEPARATOR = re.compile(r"(?:/|::?|>|→|\s[-–—]\s|[(\[])\s*")
@@ -99,15 +95,16 @@ def subtype_of(category: str) -> Subtype | None:
 
     ``None`` where it names a core type alone, or nothing of this typology.
     """
-    parts = [
-        " ".join(part.strip().strip(" )]*`'\".").replace("_", " ").replace("-", " ").casefold().split())
-        for part in _SEPARATOR.split(category)
-    ]
-    names = [
-        _OTHER_NAMES.get(f"{core}/{part}") or _OTHER_NAMES.get(part, part) for core, part in pairwise(["", *parts])
-    ]
     by_name = {subtype.name: subtype for subtype in SUBTYPES}
-    return next((by_name[name] for name in reversed(names) if name in by_name), None)
+    last_named = None
+    core = ""
+    for written in _SEPARATOR.split(category):
+        part = written.strip().strip(" )]*`'\".").replace("_", " ").replace("-", " ").casefold()
+        part = " ".join(part.split())
+        name = _OTHER_NAMES.get(f"{core}/{part}") or _OTHER_NAMES.get(part, part)
+        last_named = by_name.get(name, last_named)
+        core = part
+    return last_named
 
 
 def category_of(written: str) -> str:

@@ -18,7 +18,7 @@ from math import inf
 from typing import Unpack
 
 from mtagent.errors import BudgetSpent, ConfigError, calls_of
-from mtagent.llm.protocol import LLM, KeyedLLM, PricedLLM, RequestOptions, SampledLLM
+from mtagent.llm.protocol import LLM, KeyedLLM, PricedLLM, RequestOptions, sampling_of
 from mtagent.llm.request import room_of
 from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
 from mtagent.store.calls import is_uncounted
@@ -198,7 +198,7 @@ class Budgeted:
 
     def __init__(self, llm: LLM, budget: Budget) -> None:
         self.model = llm.model
-        self.sampling = llm.sampling if isinstance(llm, SampledLLM) else None
+        self.sampling = sampling_of(llm)
         if isinstance(llm, KeyedLLM):
             self.key = llm.key
         self._llm, self._budget = llm, budget

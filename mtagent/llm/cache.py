@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar, Unpack
 
 from mtagent.errors import ModelError, MtagentError, StoreError
-from mtagent.llm.protocol import KeyedLLM, RequestOptions, SampledLLM
+from mtagent.llm.protocol import KeyedLLM, RequestOptions, sampling_of
 from mtagent.llm.reading import says_nothing, whole_characters
 from mtagent.records import Call, Completion, Message, Schema, Tool, ToolCall, Usage
 from mtagent.store.calls import OUTSIDE
@@ -29,7 +29,7 @@ class Cached:
 
     def __init__(self, llm: KeyedLLM, store: Store, run_id: int = OUTSIDE) -> None:
         self.model = llm.model
-        self.sampling = llm.sampling if isinstance(llm, SampledLLM) else None
+        self.sampling = sampling_of(llm)
         self._llm = llm
         self._store = store
         self.run_id = run_id
@@ -99,7 +99,7 @@ class Redrawn:
 
     def __init__(self, llm: KeyedLLM, draw: str) -> None:
         self._llm, self._draw, self.model = llm, draw, llm.model
-        self.sampling = llm.sampling if isinstance(llm, SampledLLM) else None
+        self.sampling = sampling_of(llm)
         for name in ("price", "limiter"):  # set only if the model has them: others check that
             if hasattr(llm, name):
                 setattr(self, name, getattr(llm, name))
@@ -121,15 +121,16 @@ Answer = TypeVar("Answer", Call, Completion)
 
 def _storable(answer: Answer) -> Answer:
     """``answer`` without halves of characters and impossible counts, which cannot be stored."""
-    changes: dict[str, Any] = {
-        name: whole_characters(value)
-        for name in ("text", "reply", "model", "finish_reason", "error")
-        if isinstance(value := getattr(answer, name, None), str)
-    }
-    changes["tool_calls"] = tuple(
-        ToolCall(**{name: whole_characters(value) for name, value in call.model_dump().items()})
-        for call in answer.tool_calls
-    )
+    changes: dict[str, Any] = {}
+    for name in ("text", "reply", "model", "finish_reason", "error"):
+        value = getattr(answer, name, None)
+        if isinstance(value, str):
+            changes[name] = whole_characters(value)
+    tool_calls = []
+    for call in answer.tool_calls:
+        texts = {name: whole_characters(text) for name, text in call.model_dump().items()}
+        tool_calls.append(ToolCall(**texts))
+    changes["tool_calls"] = tuple(tool_calls)
     counts = answer.usage.model_dump(exclude={"cost"}).values()
     if not all(0 <= count < LARGEST_COUNT for count in counts):
         changes["usage"] = Usage(calls=1, cost=None)

@@ -27,7 +27,7 @@ from typing import Any, Unpack
 from pydantic import Field, ValidationError
 
 from mtagent.errors import InputError, PromptError
-from mtagent.llm.protocol import LLM, RequestOptions, SampledLLM
+from mtagent.llm.protocol import LLM, RequestOptions, sampling_of
 from mtagent.records import Completion, Message, Record, Schema, Segment
 from mtagent.text import languages, scripts
 
@@ -128,20 +128,16 @@ class Prompt(Record):
         return tuple(sorted(names))
 
     @cached_property
-    def _prefixes(self) -> dict[tuple[str | None, ...], tuple[Message, ...]]:
+    def _prefixes(self) -> dict[tuple[str | None, ...], tuple[tuple[Message, ...], tuple[str, ...]]]:
         return {}
 
-    @cached_property
-    def _flat_prefixes(self) -> dict[tuple[str | None, ...], tuple[str, ...]]:
-        return {}
+    def _prefix(self, values: Values) -> tuple[tuple[Message, ...], tuple[str, ...]]:
+        """System message and examples, and their texts with single spaces.
 
-    def render(self, values: Values, talk: Talk = ()) -> tuple[Message, ...]:
-        """System message, examples, the user's message, and the ``talk`` that followed.
-
-        Raises :class:`PromptError` for a missing variable.
+        They are made once for a language pair, also so that providers can cache them.
         """
         key = tuple(values.get(name) for name in self._prefix_names)
-        if key not in self._prefixes:  # the same for a language pair, so that providers can cache it
+        if key not in self._prefixes:
             shared = dict(zip(self._prefix_names, key, strict=True))
             messages = [Message(role="system", content=self._join(self.system, shared))]
             pair = shared["lp"]
@@ -156,8 +152,16 @@ class Prompt(Record):
                 if is_shown and _applies(example, shared):
                     content = self._join(self.user, {**shared, **example.values})
                     messages += Message(role="user", content=content), Message(role="assistant", content=example.reply)
-            self._prefixes[key] = tuple(messages)
-        messages = [*self._prefixes[key], Message(role="user", content=self._join(self.user, values))]
+            self._prefixes[key] = tuple(messages), tuple(_flat(message.content) for message in messages)
+        return self._prefixes[key]
+
+    def render(self, values: Values, talk: Talk = ()) -> tuple[Message, ...]:
+        """System message, examples, the user's message, and the ``talk`` that followed.
+
+        Raises :class:`PromptError` for a missing variable.
+        """
+        prefix, _ = self._prefix(values)
+        messages = [*prefix, Message(role="user", content=self._join(self.user, values))]
         for reply, turn_values in talk:
             turn = self._join(self.turn, {**values, **turn_values})
             messages += Message(role="assistant", content=reply), Message(role="user", content=turn)
@@ -175,7 +179,7 @@ class Prompt(Record):
             return False
         if any(value and text in _flat(value) for value in values.values()):
             return False
-        prefix = self._flat_prefix(values)
+        _, prefix = self._prefix(values)
         if request is None:
             request = self._join(self.user, values)
         request = _flat(request)
@@ -193,13 +197,6 @@ class Prompt(Record):
                     words_of_values.update(scripts.words(_flat(value or "")))
                 return not words <= words_of_values
         return False
-
-    def _flat_prefix(self, values: Values) -> tuple[str, ...]:
-        """The system message and the examples, with single spaces; kept as :meth:`render` keeps them."""
-        key = tuple(values.get(name) for name in self._prefix_names)
-        if key not in self._flat_prefixes:
-            self._flat_prefixes[key] = tuple(_flat(message.content) for message in self.render(values)[:-1])
-        return self._flat_prefixes[key]
 
     @cached_property
     def _flat_examples(self) -> tuple[tuple[str, set[str]], ...]:
@@ -437,7 +434,7 @@ class Instructed:
 
     def __init__(self, llm: LLM, instructions: str) -> None:
         self.model = llm.model
-        self.sampling = llm.sampling if isinstance(llm, SampledLLM) else None
+        self.sampling = sampling_of(llm)
         self.instructions = hashlib.sha256(instructions.encode()).hexdigest()[:8]
         """Their hash, for signatures."""
         self._llm = llm

@@ -87,6 +87,11 @@ class SampledLLM(LLM, Protocol):
     sampling: Sampling | None
 
 
+def sampling_of(llm: LLM) -> Sampling | None:
+    """The sampling settings of ``llm``; ``None`` if they are not known."""
+    return llm.sampling if isinstance(llm, SampledLLM) else None
+
+
 @runtime_checkable
 class InstructedLLM(LLM, Protocol):
     """A model that adds the user's instructions to each request; ``instructions`` is their hash, for signatures."""

@@ -96,7 +96,9 @@ def _without_fence(text: str) -> str:
     if _BARE_FENCE.fullmatch(text):
         return ""
     fenced = _FENCED.match(text)
-    return (fenced[1] or "").strip() if fenced else text
+    if fenced:
+        return (fenced[1] or "").strip()
+    return text
 
 
 def _after_thoughts(reply: str, like: str) -> str:
@@ -384,14 +386,18 @@ def _read(source: str, scanned: Scan, answer: str) -> Any:
         json.dumps(value, allow_nan=False)
     except (ValueError, RecursionError):
         _fail("the JSON in the reply is broken", answer)
-    return value if value and isinstance(value, dict | list) else _fail("the JSON in the reply is broken", answer)
+    if not value or not isinstance(value, dict | list):
+        _fail("the JSON in the reply is broken", answer)
+    return value
 
 
 def _substance(value: Any) -> int:
     """0 for nothing, 2 for objects, 1 for a list of anything else."""
     if not value:
         return 0
-    return 2 if any(isinstance(part, dict | RepeatedKeys) for part in [value, *value]) else 1
+    if any(isinstance(part, dict | RepeatedKeys) for part in [value, *value]):
+        return 2
+    return 1
 
 
 def without_thoughts(answer: str) -> str:
@@ -400,16 +406,24 @@ def without_thoughts(answer: str) -> str:
     if tags and not tags[-1].group(1) and not answer[: tags[-1].start()].strip():
         _fail("the reply is cut off while thinking", answer)
     closed = [tag for tag in tags if tag.group(1)]
-    return answer[closed[-1].end() :].strip() if closed else answer
+    if closed:
+        return answer[closed[-1].end() :].strip()
+    return answer
 
 
 def _depth_above(value: Any, most: int) -> bool:
     """Whether lists and objects are nested more than ``most`` deep."""
     level = [value]
     for _ in range(most):
-        nested = [list(item.values()) if isinstance(item, dict) else item for item in level]
-        nested = [[pair[1] for pair in item] if isinstance(item, RepeatedKeys) else item for item in nested]
-        level = [child for item in nested if isinstance(item, list) for child in item]
+        next_level: list[Any] = []
+        for item in level:
+            if isinstance(item, dict):
+                next_level += item.values()
+            elif isinstance(item, RepeatedKeys):
+                next_level += [content for _, content in item]
+            elif isinstance(item, list):
+                next_level += item
+        level = next_level
     return any(isinstance(item, dict | list) for item in level)
 
 
@@ -423,12 +437,16 @@ def _refuse_constant(name: str) -> NoReturn:
 
 def _finite(digits: str) -> float:
     number = float(digits)
-    return number if math.isfinite(number) else _refuse_constant(digits)
+    if not math.isfinite(number):
+        _refuse_constant(digits)
+    return number
 
 
 def _integer(digits: str) -> int:
     """A number that also fits a float; Python refuses to convert thousands of digits."""
-    return int(digits) if len(digits) <= LONGEST_NUMBER else _refuse_constant(f"{digits[:20]}…")
+    if len(digits) > LONGEST_NUMBER:
+        _refuse_constant(f"{digits[:20]}…")
+    return int(digits)
 
 
 _DECODER = json.JSONDecoder(

@@ -10,7 +10,7 @@ from typing import Any
 
 import regex
 
-from mtagent.llm.protocol import LLM, InstructedLLM, SampledLLM
+from mtagent.llm.protocol import LLM, InstructedLLM, sampling_of
 from mtagent.llm.reply import RequestFailure
 from mtagent.llm.server import OPENAI
 from mtagent.records import Message, Schema, Tool
@@ -25,9 +25,13 @@ LIMITS = ("max_completion_tokens", "max_tokens")
 
 def settings_of(llm: LLM) -> list[str]:
     """The settings of each request to ``llm``, for a signature: ``temperature:0.0`` …, ``instructions:#0a1b2c3d``."""
-    sampling = llm.sampling if isinstance(llm, SampledLLM) else None
-    settings = [f"{name}:{value}" for name, value in sampling.parameters().items()] if sampling else []
-    return [*settings, f"instructions:#{llm.instructions}"] if isinstance(llm, InstructedLLM) else settings
+    sampling = sampling_of(llm)
+    settings = []
+    if sampling is not None:
+        settings = [f"{name}:{value}" for name, value in sampling.parameters().items()]
+    if isinstance(llm, InstructedLLM):
+        settings.append(f"instructions:#{llm.instructions}")
+    return settings
 
 
 def sent_tool(tool: Tool) -> dict[str, Any]:

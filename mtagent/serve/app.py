@@ -33,7 +33,7 @@ from mtagent.records import Chain, Segment, Term
 from mtagent.serve import deepl, libretranslate
 from mtagent.serve.access import ServiceError, error_response
 from mtagent.serve.service import REQUEST_ACCOUNT, RequestAccount, Service, is_late, logger, with_matching_terms
-from mtagent.translators.tags import Markup
+from mtagent.translators.protocol import Markup
 from mtagent.version import __version__
 from mtagent.web import FOREIGN_PAGE, field_problem, is_foreign, server_config
 

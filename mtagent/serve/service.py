@@ -27,7 +27,7 @@ from mtagent.serve.access import ANYBODY, Access, ApiKey, QuotaExceeded, Service
 from mtagent.serve.state import Keep, Pair, State
 from mtagent.text import identification, languages
 from mtagent.translators import aclose, wrap
-from mtagent.translators.tags import BetweenTags, Markup
+from mtagent.translators.protocol import BetweenTags, Markup
 from mtagent.web import field_problem, request_key
 
 logger = logging.getLogger("mtagent.serve")

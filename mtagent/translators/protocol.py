@@ -1,15 +1,18 @@
-"""What an MT system is, and how its replies are checked."""
+"""What an MT system is, how its replies are checked, and how texts are cut for systems that break lines or markup."""
 
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Awaitable, Callable
-from typing import Protocol, runtime_checkable
+import html
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Literal, Protocol, runtime_checkable
+
+import regex
 
 from mtagent.errors import UnusableTranslation
+from mtagent.llm.gathering import finished
 from mtagent.llm.reading import whole_characters
-from mtagent.records import Draft, Segment
+from mtagent.records import Call, Draft, Segment
 
 
 @runtime_checkable
@@ -45,7 +48,7 @@ async def line_by_line(text: str, translate: Callable[[str], Awaitable[str]]) ->
 
     ``translate`` never gets line breaks, blank lines or the white space around a line.
     """
-    parts = re.split(r"(\r\n|\r|\n)", text)
+    parts = regex.split(r"(\r\n|\r|\n)", text)
     for i, line in enumerate(parts):
         stripped = line.strip()
         if stripped:
@@ -70,3 +73,74 @@ def checked(reply: object, name: str) -> str:
     if whole_characters(reply) != reply:
         raise UnusableTranslation(f"{name}: the translation contains half of a character (a lone surrogate)")
     return reply
+
+
+# Texts with markup
+
+Markup = Literal["html", "xml"]
+_TAG = regex.compile(r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<[/!?]?[A-Za-z_](?:[^<>\"']|\"[^\"<]*+\"|'[^'<]*+')*+>", regex.S)
+_NAME = regex.compile(r"</?([A-Za-z_][\w:.-]*)")
+_UNTRANSLATED = regex.compile(r"""(?i)\btranslate\s*=\s*["']?no\b|\bclass\s*=\s*["'][^"']*\bnotranslate\b""")
+_RAW = frozenset({"script", "style", "code", "pre"})
+_VOID = frozenset({"br", "hr", "img", "input", "meta", "link", "wbr", "area", "base", "col", "embed", "source"})
+
+
+class BetweenTags:
+    """``translator`` for texts with markup: it gets each text between two tags alone, without entities.
+
+    ``markup()`` returns the kind of the current text, and the tags whose content is kept; ``None``: it is plain text.
+    In HTML, ``script``, ``style``, ``code``, ``pre`` and ``translate="no"`` are kept, too.
+    """
+
+    def __init__(self, translator: Translator, markup: Callable[[], tuple[Markup, frozenset[str]] | None]) -> None:
+        self.name = translator.name
+        self._translator, self._markup = translator, markup
+
+    async def draft(self, segment: Segment) -> Draft:
+        """Translate the source of ``segment``, and put every tag back where it was."""
+        markup = self._markup()
+        if markup is None or not (_TAG.search(segment.source) or "&" in segment.source):
+            return await self._translator.draft(segment)
+
+        async def translated(text: str, stays: bool) -> Draft:
+            words = html.unescape(text).strip()
+            if stays or not any(map(str.isalnum, words)):
+                return Draft(text=text)
+            draft = await self._translator.draft(segment.model_copy(update={"source": words}))
+            before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
+            return draft.model_copy(update={"text": before + html.escape(draft.text.strip(), quote=False) + after})
+
+        drafts = await finished(*(translated(*part) for part in _parts(segment.source, *markup)))
+        calls = list[Call]()
+        for draft in drafts:
+            calls += draft.calls
+        return Draft(text="".join(draft.text for draft in drafts), calls=tuple(calls))
+
+
+def _parts(text: str, markup: Markup, ignored: frozenset[str]) -> Iterator[tuple[str, bool]]:
+    """Tags and the texts between them, and whether each is kept as it is."""
+    is_html = markup == "html"
+    kept = ignored
+    if is_html:
+        kept = ignored | _RAW
+    inside: list[str] = []  # the open tags, from the first with content that is kept
+    end = 0
+    for tag in _TAG.finditer(text):
+        yield text[end : tag.start()], bool(inside)
+        yield tag[0], True
+        end = tag.end()
+        match = _NAME.match(tag[0])
+        if match is None:  # a comment or a CDATA section
+            continue
+        name = match[1]
+        if is_html:
+            name = name.lower()
+        if tag[0].startswith("</"):
+            if name in inside:
+                del inside[len(inside) - 1 - inside[::-1].index(name) :]
+            continue
+        if tag[0].endswith("/>") or (is_html and name in _VOID):
+            continue
+        if inside or name in kept or (is_html and _UNTRANSLATED.search(tag[0])):
+            inside.append(name)
+    yield text[end:], bool(inside)
