@@ -13,9 +13,9 @@ from mtagent.analysis.matching import Match, match, read_sides
 from mtagent.analysis.mtme_folder import is_metric
 from mtagent.analysis.scores import (
     ScoreFile,
+    ScoreRow,
     SegmentInfo,
     Side,
-    TableRow,
     TranslationKey,
     joined_about,
     read_table,
@@ -429,7 +429,7 @@ def _signatures_in(table: ScoreFile, columns: Sequence[str]) -> tuple[str, ...]:
     return tuple(signatures)
 
 
-def _text_in(row: TableRow, columns: Sequence[str], segment: Segment) -> RatedText:
+def _text_in(row: ScoreRow, columns: Sequence[str], segment: Segment) -> RatedText:
     """A row with one text: a score of each judge, and people's score or label."""
     for column in columns:
         if column not in row.values:
@@ -444,7 +444,7 @@ def _text_in(row: TableRow, columns: Sequence[str], segment: Segment) -> RatedTe
     return RatedText("", segment, scores, score_in(row, "human"), label=label)
 
 
-def _pair_in(row: TableRow, columns: Sequence[str], segment: Segment) -> JudgedPair:
+def _pair_in(row: ScoreRow, columns: Sequence[str], segment: Segment) -> JudgedPair:
     """A row with an edit: scores of each judge before and after, or its preference; and people's, likewise."""
     for name in ("human", *columns):
         if name not in row.values and not _has_scores(row, name):
@@ -455,11 +455,11 @@ def _pair_in(row: TableRow, columns: Sequence[str], segment: Segment) -> JudgedP
     return JudgedPair(segment, group_of(segment), before, after, judgements, label=label)
 
 
-def _has_scores(row: TableRow, name: str) -> bool:
+def _has_scores(row: ScoreRow, name: str) -> bool:
     return f"{name}_before" in row.values and f"{name}_after" in row.values
 
 
-def label_in(row: TableRow, name: str) -> Label:
+def label_in(row: ScoreRow, name: str) -> Label:
     """People's scores before and after, or the preference in column ``name``. Raises :class:`InputError`."""
     if _has_scores(row, name):
         before, after = score_in(row, f"{name}_before"), score_in(row, f"{name}_after")
@@ -470,7 +470,7 @@ def label_in(row: TableRow, name: str) -> Label:
     return Label(0.0, GAINS[preference], where=row.where)
 
 
-def _judgement_in(row: TableRow, name: str) -> Judgement:
+def _judgement_in(row: ScoreRow, name: str) -> Judgement:
     """A judge's scores before and after, or its preference."""
     if _has_scores(row, name):
         before, after = score_in(row, f"{name}_before"), score_in(row, f"{name}_after")
@@ -479,7 +479,7 @@ def _judgement_in(row: TableRow, name: str) -> Judgement:
     return Judgement(judge=name, choices=() if preference is None else (preference,))
 
 
-def _preference_in(row: TableRow, name: str) -> Choice | None:
+def _preference_in(row: ScoreRow, name: str) -> Choice | None:
     preference = text_in(row, name)
     if preference is None:
         return None
@@ -488,7 +488,7 @@ def _preference_in(row: TableRow, name: str) -> Choice | None:
     return PREFERENCES[preference]
 
 
-def _neither(row: TableRow, name: str) -> InputError:
+def _neither(row: ScoreRow, name: str) -> InputError:
     edit = f"{name}_before and {name}_after (or {name}: before, after or same)"
     return InputError(
         f"{row.where}: has {', '.join(row.values) or 'nothing'}; an edit has {edit}, for judges and human alike; a "
