@@ -24,6 +24,7 @@ from mtagent.analysis.ties import (
     uncalibrated,
 )
 from mtagent.errors import ConfigError, InputError
+from mtagent.metrics.significance import NOISE
 from mtagent.version import __version__
 
 Level = Literal["sys", "seg"]
@@ -433,7 +434,6 @@ PERMUTATIONS = 1_000
 SPA_SEED = 4
 """As in the authors' program."""
 _CELLS = 2**22
-_NOISE = 1e-9
 
 
 def soft_pairwise_accuracy(scores: PairedScores, permutations: int = PERMUTATIONS, seed: int = SPA_SEED) -> Statistic:
@@ -491,7 +491,7 @@ def p_values(scores: Floats, permutations: int = PERMUTATIONS, seed: int = SPA_S
     size, segments = scores.shape
     apart = scores - scores.mean(axis=0)
     real = apart.sum(axis=1)
-    noise = _NOISE * float(np.abs(apart).sum(axis=1).max())
+    noise = NOISE * float(np.abs(apart).sum(axis=1).max())
     first, second = np.triu_indices(size, 1)
     hits = np.zeros(len(first))
     random = np.random.default_rng(seed)

@@ -32,14 +32,12 @@ from mtagent.errors import ConfigError
 from mtagent.formats.ratings import FINAL, GIVEN
 from mtagent.metrics.overlap import MOST_CHANGES, MOST_WORDS, NO_SHIFTS, REPLACED, Overlap, characters_to, ter_to
 from mtagent.metrics.protocol import HeavyMetric, Metric, for_systems, make_metrics
-from mtagent.metrics.significance import FEW, Interval, Resampling, statistics_of
+from mtagent.metrics.significance import FEW, NOISE, Interval, Resampling, statistics_of
 from mtagent.records import Score, Segment, Usage
 from mtagent.store.store import Store, open_existing
 from mtagent.text import amounts, scripts
 from mtagent.text.foreign import Flag
 
-NOISE = 1e-9
-"""Differences of scores that are smaller are the noise of binary numbers."""
 _PREFERRED = "chrF2"
 _SHOWN = 5
 Baseline = tuple[str, Path]

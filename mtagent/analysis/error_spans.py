@@ -16,8 +16,9 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 import regex
-from numpy.typing import NDArray
 
+from mtagent.analysis.agreement import Policy
+from mtagent.analysis.ties import Floats
 from mtagent.errors import ConfigError, InputError
 from mtagent.records import ErrorSpan
 from mtagent.text.mqm import SEVERITIES
@@ -25,8 +26,6 @@ from mtagent.text.scripts import UNSPACED
 from mtagent.text.spans import find_spans
 from mtagent.version import __version__
 
-Floats = NDArray[np.float64]
-Unrated = Literal["refuse", "leave-out"]
 Unlocated = Literal["refuse", "leave-out", "locate", "miss"]
 Outside = Literal["leave-out", "source", "segment"]
 Field = Literal["translation", "source", "omission", "source error"]
@@ -104,12 +103,12 @@ class SpanRules:
     same segment, a source error any source error; each counts as one character.
     """
 
-    unrated: Unrated = "refuse"
+    unrated: Policy = "refuse"
     unlocated: Unlocated = "refuse"
     outside: Outside = "leave-out"
 
     def __post_init__(self) -> None:
-        for name, choices in (("unrated", Unrated), ("unlocated", Unlocated), ("outside", Outside)):
+        for name, choices in (("unrated", Policy), ("unlocated", Unlocated), ("outside", Outside)):
             if getattr(self, name) not in get_args(choices):
                 raise ConfigError(f"{name}: one of {', '.join(get_args(choices))}, not {getattr(self, name)!r}")
 
@@ -576,7 +575,7 @@ def is_error_free(
 
 
 def detection(
-    gold: Sequence[bool | None], predicted: Sequence[bool | None], *, unrated: Unrated = "refuse"
+    gold: Sequence[bool | None], predicted: Sequence[bool | None], *, unrated: Policy = "refuse"
 ) -> Detection:
     """Compare an evaluator's labels with people's: ``True`` is error-free, ``None`` is unlabelled.
 

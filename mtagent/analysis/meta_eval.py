@@ -11,6 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from mtagent.analysis.agreement import (
+    PERMUTATIONS,
     STATISTICS,
     Averaging,
     Level,
@@ -47,7 +48,7 @@ from mtagent.analysis.error_spans import (
     span_pairs,
 )
 from mtagent.analysis.matching import LEAVE_OUT, Match
-from mtagent.analysis.permutation import PERMUTATIONS, Contest, Test, Unit, contest
+from mtagent.analysis.permutation import Contest, Test, Unit, contest
 from mtagent.analysis.scores import SegmentInfo, Side, joined_about
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import dumped

@@ -17,6 +17,7 @@ import numpy as np
 
 from mtagent.analysis.agreement import (
     CORRELATIONS,
+    PERMUTATIONS,
     STATISTICS,
     Averaging,
     Level,
@@ -29,13 +30,11 @@ from mtagent.analysis.agreement import (
 )
 from mtagent.analysis.ties import Floats, Groups, calibrate, uncalibrated
 from mtagent.errors import ConfigError, InputError
-from mtagent.metrics.significance import SEED
+from mtagent.metrics.significance import NOISE, SEED
 
 Unit = Literal["score", "item", "system"]
-PERMUTATIONS = 1_000
 ALPHA = 0.05
 _CELLS = 2**20
-_NOISE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ def difference(first: PairedScores, second: PairedScores, test: Test) -> Differe
         other_side = np.where(swapped, first_scores, second_scores)
         statistics = np.nan_to_num(values(side, first.human, groups, test.statistic))
         other_statistics = np.nan_to_num(values(other_side, first.human, groups, test.statistic))
-        hits += int(np.count_nonzero(statistics - other_statistics >= ahead - _NOISE))
+        hits += int(np.count_nonzero(statistics - other_statistics >= ahead - NOISE))
     return Difference(test.statistic, test.averaging, ahead, hits / test.permutations, signature)
 
 

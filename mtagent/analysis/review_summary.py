@@ -12,14 +12,14 @@ from rapidfuzz.distance import Levenshtein
 from mtagent.chain.decided_text import Decided, DecidedEdit
 from mtagent.records import Step, judgements_of
 
-Grouping = Literal["all", "stage", "guard", "category", "judge"]
-_GROUPING_ORDER: tuple[Grouping, ...] = ("all", "stage", "guard", "category", "judge")
+DecisionGrouping = Literal["all", "stage", "guard", "category", "judge"]
+_GROUPING_ORDER: tuple[DecisionGrouping, ...] = ("all", "stage", "guard", "category", "judge")
 
 
 class DecidedGroup(NamedTuple):
     """Edits of one group that people decided on."""
 
-    grouping: Grouping
+    grouping: DecisionGrouping
     name: str
     kept: int
     """Edits that the machine kept."""
@@ -86,7 +86,7 @@ class ReviewCount:
     def __init__(self) -> None:
         self._segments = self._approved = self._own = self._characters = self._timed = self._stale = 0
         self._seconds = 0.0
-        self._groups = dict[tuple[Grouping, str], Counter[str]]()
+        self._groups = dict[tuple[DecisionGrouping, str], Counter[str]]()
 
     def add(self, result: Decided) -> None:
         """Count the decisions on one segment."""
@@ -133,7 +133,7 @@ class ReviewCount:
         )
 
 
-def _groups(row: DecidedEdit, step: Step) -> Iterator[tuple[Grouping, str]]:
+def _groups(row: DecidedEdit, step: Step) -> Iterator[tuple[DecisionGrouping, str]]:
     """The groups to which an edit belongs."""
     yield "all", "all"
     yield "stage", row.stage

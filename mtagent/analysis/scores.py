@@ -348,9 +348,10 @@ def read_run(store: Store, run: str, name: str | None = None, lp: tuple[str, str
         if not info.is_of(lp):
             continue
         where = f"run {run!r}, segment {segment.id!r}, system {rated.system!r}"
-        score, errors = (rating.score, rating.errors) if rating else (None, None)
-        key = TranslationKey(rated.system, segment.id)
-        add_score(segments, key, SegmentScore(score, where, rated.translation, errors, rated.error or ""))
+        score = SegmentScore(None, where, rated.translation, why=rated.error or "")
+        if rating:
+            score = score._replace(score=rating.score, errors=rating.errors)
+        add_score(segments, TranslationKey(rated.system, segment.id), score)
         about[segment.id] = info
         if rating:
             name = name or rating.evaluator
@@ -379,7 +380,7 @@ _LIST_ENDS = re.compile(r"none|score: \S+")
 _DECIMAL_COMMA = re.compile(r"\A([+-]?\d*),(\d+(?:[eE][+-]?\d+)?)\Z")
 
 
-class TableRow(NamedTuple):
+class ScoreRow(NamedTuple):
     """A row of a table."""
 
     where: str
@@ -394,7 +395,7 @@ class ScoreFile(NamedTuple):
     path: Path
     names: tuple[str, ...]
     """The columns in order."""
-    rows: list[TableRow]
+    rows: list[ScoreRow]
     head: str
     """The file and the line with the names of the columns, for messages."""
 
@@ -421,7 +422,7 @@ def read_table(path: Path) -> ScoreFile:
     ending = path.suffix.casefold()
     first = next((line.text for line in lines_of(path)), "")
     if ending in _JSON_LINES or (ending not in _DELIMITERS and first.lstrip().startswith("{")):
-        cells = [TableRow(f"{path}:{number}", values) for number, values in parsed_lines(path)]
+        cells = [ScoreRow(f"{path}:{number}", values) for number, values in parsed_lines(path)]
         names = tuple(dict.fromkeys(name for row in cells for name in row.values))
     else:
         names, cells = _read_columns(path, _DELIMITERS.get(ending, "\t"))
@@ -430,7 +431,7 @@ def read_table(path: Path) -> ScoreFile:
     return ScoreFile(path, names, cells, f"{path}:1")
 
 
-def _read_columns(path: Path, delimiter: str) -> tuple[tuple[str, ...], list[TableRow]]:
+def _read_columns(path: Path, delimiter: str) -> tuple[tuple[str, ...], list[ScoreRow]]:
     header = next(lines_of(path), None)
     if header is None or not header.text.strip():
         raise InputError(f"{path}:1: is empty; the first line must name the columns")
@@ -441,11 +442,11 @@ def _read_columns(path: Path, delimiter: str) -> tuple[tuple[str, ...], list[Tab
     for where, values in table.records():
         if table.dialect.delimiter == ";":
             values = {name: _DECIMAL_COMMA.sub(r"\1.\2", cell) for name, cell in values.items()}
-        cells.append(TableRow(where, values))
+        cells.append(ScoreRow(where, values))
     return table.names, cells
 
 
-def score_in(row: TableRow, column: str) -> float | None:
+def score_in(row: ScoreRow, column: str) -> float | None:
     """The score in ``column``; ``None``, ``null``, ``NA`` and an empty cell are missing ones.
 
     Raises :class:`InputError` for anything but a finite number.
@@ -461,7 +462,7 @@ def score_in(row: TableRow, column: str) -> float | None:
     return number
 
 
-def text_in(row: TableRow, column: str | None) -> str | None:
+def text_in(row: ScoreRow, column: str | None) -> str | None:
     """What ``column`` holds as text; ``None`` where it is missing."""
     if column is None:
         return None
@@ -505,7 +506,7 @@ class ScoreTable:
             pair = "-".join(lp or ())
             raise InputError(f"{table.path}: no row is of the language pair {pair}{alternatives(pair, pairs)}")
 
-    def _about(self, row: TableRow, lp: tuple[str, str] | None) -> SegmentInfo:
+    def _about(self, row: ScoreRow, lp: tuple[str, str] | None) -> SegmentInfo:
         about = SegmentInfo(*(text_in(row, self._fields.get(name)) for name in SegmentInfo._fields))
         if lp and not {"source_lang", "target_lang", PAIR} & set(self._fields):
             about = about._replace(source_lang=lp[0], target_lang=lp[1])
@@ -582,8 +583,8 @@ class ScoreTable:
 
     def _score_columns(self, human_column: str | None, chosen: Sequence[str]) -> list[str]:
         """Columns of numbers that are not known to hold something else, and the chosen ones."""
-        taken = {*self._taken, human_column}
-        return [name for name in self.names if name in chosen or (name in self._numeric and name not in taken)]
+        numeric = self._numeric - {*self._taken, human_column}
+        return [name for name in self.names if name in chosen or name in numeric]
 
     @cached_property
     def _numeric(self) -> set[str]:
@@ -616,10 +617,7 @@ class ScoreTable:
             system = self._system_of(row) if names_systems else UNNAMED
             counts[system] += 1
             key = TranslationKey(system, self._item_of(row) or str(counts[system]))
-            marks = row.values.get("errors")
-            errors = own_spans(marks, row.where) if is_only_score and isinstance(marks, list) else None
-            text = text_in(row, self._fields.get("translation"))
-            score = SegmentScore(score_in(row, column), row.where, text, errors, str(row.values.get("error") or ""))
+            score = self._score_in(row, column, is_only_score)
             is_repeated = may_repeat and key in segments and segments[key].score == score.score
             if not is_repeated:
                 add_score(segments, key, score, self._way_out)
@@ -631,18 +629,33 @@ class ScoreTable:
                     "columns that tell segments apart with --item"
                 )
             known[key.item] = before.or_else(about)
-            if score.score is not None or errors is not None:
+            if score.score is not None or score.errors is not None:
                 signature = text_in(row, "signature") if is_only_score else None
                 signatures.setdefault(signature or "", row.where)
         path = self.table.path
-        signed = [signature for signature in signatures if signature]
-        side_signature = f"file:{path.name}|column:{called}|sha256:{digest(path)}"
-        if signed:
-            side_signature = summed_up(signed)
-        numbered = not self._item
-        return Side(called, str(path), side_signature, segments, {}, known, numbered, signatures=signatures)
+        signed = list(filter(None, signatures))
+        if not signed:
+            signed = [f"file:{path.name}|column:{called}|sha256:{digest(path)}"]
+        return Side(
+            name=called,
+            origin=str(path),
+            signature=summed_up(signed),
+            segments=segments,
+            about=known,
+            numbered=not self._item,
+            signatures=signatures,
+        )
 
-    def _rows_of(self, name: str) -> list[tuple[TableRow, SegmentInfo]]:
+    def _score_in(self, row: ScoreRow, column: str, is_only_score: bool) -> SegmentScore:
+        """The score in ``column`` with the translation and, if it is the only score of the row, its errors."""
+        errors = None
+        marks = row.values.get("errors")
+        if is_only_score and isinstance(marks, list):
+            errors = own_spans(marks, row.where)
+        text = text_in(row, self._fields.get("translation"))
+        return SegmentScore(score_in(row, column), row.where, text, errors, str(row.values.get("error") or ""))
+
+    def _rows_of(self, name: str) -> list[tuple[ScoreRow, SegmentInfo]]:
         """The rows of one rater, and those that name none (failed ratings) of translations that it did not rate."""
         shared = bool(self._item) and len(self._raters()) > 1
         rated_places = set()
@@ -658,13 +671,13 @@ class ScoreTable:
                 chosen.append((row, about))
         return chosen
 
-    def _system_of(self, row: TableRow) -> str:
+    def _system_of(self, row: ScoreRow) -> str:
         name = text_in(row, self._system)
         if name is None:
             raise InputError(f"{row.where}: {self._system!r} is empty; it names the system")
         return name
 
-    def _item_of(self, row: TableRow) -> str | None:
+    def _item_of(self, row: ScoreRow) -> str | None:
         parts = [text_in(row, column) for column in self._item]
         if None in parts:
             raise InputError(f"{row.where}: {self._item[parts.index(None)]!r} is empty; it names the segment")

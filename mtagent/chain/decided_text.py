@@ -296,8 +296,11 @@ class DecidedRun:
 
     def placed_chains(self) -> Iterator[tuple[int, Chain]]:
         """The same chains, each with its position."""
-        for position, result in self.segments():
-            yield position, result.reviewed_chain
+        histories = self.log.histories()
+        for position, chain in self.run.placed_chains():
+            if position in histories:
+                chain = decided(chain, histories[position], skip=self.skip).reviewed_chain
+            yield position, chain
 
 
 class _StepChoice:

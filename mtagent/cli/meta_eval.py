@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import click
 
-from mtagent.analysis.agreement import Averaging
+from mtagent.analysis.agreement import PERMUTATIONS, Averaging
 from mtagent.analysis.compare import GROUPINGS
 from mtagent.analysis.error_spans import Outside, Unlocated
 from mtagent.analysis.matching import Inputs, Match, gather
@@ -22,7 +22,7 @@ from mtagent.analysis.meta_eval import (
     tables,
 )
 from mtagent.analysis.mtme_folder import write_folder
-from mtagent.analysis.permutation import PERMUTATIONS, Unit
+from mtagent.analysis.permutation import Unit
 from mtagent.cli.options import FILE, STORE_OPTION, F, name_list, store_path, with_options
 from mtagent.cli.rate import SeveralFiles
 from mtagent.cli.terminal import display, say

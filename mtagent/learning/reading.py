@@ -13,9 +13,9 @@ from mtagent.analysis.matching import Match, match, read_sides
 from mtagent.analysis.mtme_folder import is_metric
 from mtagent.analysis.scores import (
     ScoreFile,
+    ScoreRow,
     SegmentInfo,
     Side,
-    TableRow,
     TranslationKey,
     joined_about,
     read_table,
@@ -368,7 +368,7 @@ def _signature_in(table: ScoreFile, column: str, *, alone: bool) -> str:
     return signed(Side(column, str(table.path), "", signatures=places))
 
 
-def _text_in(row: TableRow, columns: Sequence[str], segment: Segment) -> RatedText:
+def _text_in(row: ScoreRow, columns: Sequence[str], segment: Segment) -> RatedText:
     """A row with one text: a score of each judge, and people's score or label."""
     for column in columns:
         if column not in row.values:
@@ -383,7 +383,7 @@ def _text_in(row: TableRow, columns: Sequence[str], segment: Segment) -> RatedTe
     return RatedText("", segment, scores, score_in(row, "human"), label=label)
 
 
-def _pair_in(row: TableRow, columns: Sequence[str], segment: Segment) -> JudgedPair:
+def _pair_in(row: ScoreRow, columns: Sequence[str], segment: Segment) -> JudgedPair:
     """A row with an edit: scores of each judge before and after, or its preference; and people's, likewise."""
     for name in ("human", *columns):
         if name not in row.values and not _has_scores(row, name):
@@ -394,17 +394,17 @@ def _pair_in(row: TableRow, columns: Sequence[str], segment: Segment) -> JudgedP
     return JudgedPair(segment, group_of(segment), before, after, judgements, label=label)
 
 
-def label_in(row: TableRow, name: str) -> Label:
+def label_in(row: ScoreRow, name: str) -> Label:
     """People's scores before and after, or the preference in column ``name``. Raises :class:`InputError`."""
     label = Label.of(_judgement_in(row, name), row.where)
     return label._replace(has_scores=_has_scores(row, name))
 
 
-def _has_scores(row: TableRow, name: str) -> bool:
+def _has_scores(row: ScoreRow, name: str) -> bool:
     return f"{name}_before" in row.values and f"{name}_after" in row.values
 
 
-def _judgement_in(row: TableRow, name: str) -> Judgement:
+def _judgement_in(row: ScoreRow, name: str) -> Judgement:
     """Scores before and after, or the preference in the column ``name``; neither where the cells are empty."""
     if _has_scores(row, name):
         return Judgement(judge=name, before=score_in(row, f"{name}_before"), after=score_in(row, f"{name}_after"))
@@ -416,7 +416,7 @@ def _judgement_in(row: TableRow, name: str) -> Judgement:
     return Judgement(judge=name, choices=(PREFERENCES[preference],))
 
 
-def _neither(row: TableRow, name: str) -> InputError:
+def _neither(row: ScoreRow, name: str) -> InputError:
     edit = f"{name}_before and {name}_after (or {name}: before, after or same)"
     return InputError(
         f"{row.where}: has {', '.join(row.values) or 'nothing'}; an edit has {edit}, for judges and human alike; a "

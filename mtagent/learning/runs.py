@@ -20,7 +20,7 @@ from typing import NamedTuple, get_args
 from rapidfuzz.distance import Levenshtein
 
 from mtagent.analysis.review_summary import is_wanted
-from mtagent.analysis.scores import TableRow, read_table, text_in
+from mtagent.analysis.scores import ScoreRow, read_table, text_in
 from mtagent.chain import hints
 from mtagent.chain.calibration import Source
 from mtagent.chain.decided_text import Decided, DecidedRun
@@ -285,7 +285,7 @@ class EditLabels:
         return [segment for segment, stage in self._labels if (segment, stage) not in self._used]
 
 
-def _label_of_edit(row: TableRow) -> Label:
+def _label_of_edit(row: ScoreRow) -> Label:
     """People's scores or preference in a row of a table of labels."""
     if {"human_before", "human_after"} <= row.values.keys():
         return label_in(row, "human")

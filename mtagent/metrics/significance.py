@@ -31,7 +31,8 @@ FEW = 20
 """With fewer segments a p-value means little: only larger differences count, and with a single one all are small."""
 _CELLS = 2**22
 """Numbers in a matrix at a time: 32 MB."""
-_NOISE = 1e-9
+NOISE = 1e-9
+"""Differences of scores that are smaller are the noise of binary numbers."""
 
 
 class Resampling(NamedTuple):
@@ -216,7 +217,7 @@ def _p_value(differences: NDArray[np.float64], first: Statistics, other: Statist
     if np.array_equal(first.rows, other.rows):
         return None
     real = abs(_score_of(first) - _score_of(other))
-    return float((np.count_nonzero(differences > real + _NOISE) + 1) / (len(differences) + 1))
+    return float((np.count_nonzero(differences > real + NOISE) + 1) / (len(differences) + 1))
 
 
 def _score_of(system: Statistics) -> float:

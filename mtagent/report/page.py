@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import IO, Any, NamedTuple
 
-from mtagent.analysis.compare import NOISE, Cell, ComparedTexts, Moved, RunComparison, gains_of
+from mtagent.analysis.compare import Cell, ComparedTexts, Moved, RunComparison, gains_of
 from mtagent.analysis.compare_tables import review_tables
 from mtagent.analysis.staged_run import Cost, Outcomes
 from mtagent.chain.fates import OUTCOMES
 from mtagent.errors import ConfigError, MissingExtra, OutputError
 from mtagent.formats.ratings import REVIEWED
-from mtagent.metrics.significance import FEW, SIGNIFICANT
+from mtagent.metrics.significance import FEW, NOISE, SIGNIFICANT
 from mtagent.records import Chain, Usage
 from mtagent.report.figures import FiguresCount, Flow
 from mtagent.report.packing import packed, script_json
