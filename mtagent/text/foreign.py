@@ -254,10 +254,14 @@ def left_over(segment: Segment, before: str, after: str) -> Iterator[str]:
     if not pairs_of_source or pairs_of_source.isdisjoint(_pairs(text, source_lang)):
         return
     pairs_before = set(_pairs(language_words(before), source_lang))
-    terms = {word for term in segment.terms for word in (term.target or term.source).casefold().split()}
+    words_of_terms = set[str]()
+    for term in segment.terms:
+        words_of_terms.update((term.target or term.source).casefold().split())
     for run, start, end in _longest_runs(text, pairs_of_source - pairs_before, source_lang):
-        quoted = _OPENED.search(text, max(0, start - 2), start) or _CLOSED.match(text, end)
-        if not quoted and not terms.issuperset(run) and _is_foreign(run, source_lang, segment.target_lang):
+        is_quoted = _OPENED.search(text, max(0, start - 2), start) or _CLOSED.match(text, end)
+        if is_quoted or words_of_terms.issuperset(run):
+            continue
+        if _is_foreign(run, source_lang, segment.target_lang):
             yield " ".join(run)
 
 
@@ -285,15 +289,15 @@ def _longest_runs(text: str, pairs: set[tuple[str, str]], lang: str) -> Iterator
     run: list[str] = []
     start = end = 0
     for first, second in pairwise(_ANY_LATIN_WORD.finditer(text)):
-        fits = _is_pair(text, first, second, lang) and (first.group(), second.group()) in pairs
-        if fits and run and end == first.end():
+        if not _is_pair(text, first, second, lang) or (first.group(), second.group()) not in pairs:
+            continue
+        if run and end == first.end():
             run.append(second.group())
-        elif fits:
+        else:
             if run:
                 yield run, start, end
             run, start = [first.group(), second.group()], first.start()
-        if fits:
-            end = second.end()
+        end = second.end()
     if run:
         yield run, start, end
 

@@ -225,7 +225,9 @@ def variants(source: Message, text: Message, lang: str = "") -> Iterator[Variant
         source, text = _with_one_for_1(source), _with_one_for_1(text)
     numbers = _counted(source, text)
     few = _FEW - {"one"} if language_of(lang) in _ONE_IS_ALSO_21 else _FEW
-    explicit = {(argument.name, keyword) for argument in arguments(source) for keyword, _ in argument.branches}
+    explicit = set[tuple[str, str]]()
+    for argument in arguments(source):
+        explicit.update((argument.name, keyword) for keyword, _ in argument.branches)
     for choice in _shown_choices(source, text):
         shown_source, shown_text = _shown(source, choice, numbers), _shown(text, choice, numbers)
         for name, keyword in choice.items():
@@ -252,7 +254,10 @@ def side_by_side(*messages: Message) -> Iterator[tuple[str, ...]]:
 
 def _counted(*messages: Message) -> set[str]:
     """The names of the arguments that plurals count."""
-    return {argument.name for side in messages for argument in arguments(side) if argument.kind != "select"}
+    names = set[str]()
+    for message in messages:
+        names.update(argument.name for argument in arguments(message) if argument.kind != "select")
+    return names
 
 
 def _shown_choices(*messages: Message, few: bool = False) -> Sequence[Choice]:
@@ -368,9 +373,10 @@ def form_faults(source: Message, text: Message, lang: str, before: Message | Non
     The forms of the source may not be missing (of ordinals, those of the translation ``before``). ``=1`` replaces
     ``one``, and the reverse, in languages where both mean the same; where ``one`` also means 21, it needs the number.
     """
-    spelled_out = {
-        argument.name for argument in arguments(text) if not _has_number(argument.name, argument.branch("one"))
-    }
+    spelled_out = set[str]()
+    for argument in arguments(text):
+        if not _has_number(argument.name, argument.branch("one")):
+            spelled_out.add(argument.name)
     if is_one_only_1(lang):
         source, text, before = _with_one_for_1(source), _with_one_for_1(text), _with_one_for_1(before or ())
     in_source, in_text, in_before = _by_argument(source), _by_argument(text), _by_argument(before or ())
@@ -378,12 +384,12 @@ def form_faults(source: Message, text: Message, lang: str, before: Message | Non
         yield f"argument {{{name}, {kind}}} is missing"
     for name, kind, _ in in_text.keys() - in_source.keys():
         yield f"argument {{{name}, {kind}}} is not in the source"
-    for argument, occurrences in in_text.items():
-        name, kind, _ = argument
-        expected = frozenset[str]().union(*in_source.get(argument, ()))
+    for key, occurrences in in_text.items():
+        name, kind, _ = key
+        expected = frozenset[str]().union(*in_source.get(key, ()))
         forms = plural_forms(lang, kind)
         if kind != "select":
-            forms_before = frozenset[str]().union(*in_before.get(argument, ()))
+            forms_before = frozenset[str]().union(*in_before.get(key, ()))
             exact_numbers = {keyword for keyword in expected if keyword.startswith("=")}
             if kind == "plural":
                 expected = (forms_before | expected) & forms | exact_numbers

@@ -532,7 +532,8 @@ def unpaired_brackets(text: str) -> tuple[Mark, ...]:
             waiting.pop()
         else:
             alone.append(start)
-    alone += [start for waiting in opened.values() for start in waiting]
+    for waiting in opened.values():
+        alone += waiting
     return tuple(Mark(_PAIRS_PLAIN.get(text[start], text[start]), start, start + 1) for start in sorted(alone))
 
 

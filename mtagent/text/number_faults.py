@@ -185,14 +185,15 @@ _BELOW_ZERO = regex.compile(
 
 def _unsigned(numbers: Sequence[Number], others: Sequence[Number], text: str, lang: str) -> list[str]:
     """The values that are negative among ``numbers``, but not among ``others``, which are in ``text``."""
-    negative = Counter(number.values[0] for number in numbers if number.negative)
     signed, plain = set[str](), set[str]()
     for number in others:
         if number.negative is False:
             plain.update(number.values)
         else:
             signed.update(number.values)
-    unsigned = [value for value in negative if value in plain and value not in signed]
+    only_plain = plain - signed
+    negative = dict.fromkeys(number.values[0] for number in numbers if number.negative)
+    unsigned = [value for value in negative if value in only_plain]
     if not unsigned or _BELOW_ZERO.search(text):
         return []
     words = language(lang)
@@ -204,7 +205,7 @@ def _unsigned(numbers: Sequence[Number], others: Sequence[Number], text: str, la
 def _other_spellings(numbers: Sequence[Number], text: str, others: Sequence[Number], other_text: str) -> list[str]:
     """How ``text`` spells its precise numbers, where the other text has the same value in another way: 2.10, 2.1."""
     spellings_of_others = {_spelling(number, other_text) for number in others}
-    values_of_others = {value for number in others for value in number.values}
+    values_of_others = set[str]().union(*(number.values for number in others))
     spellings = []
     for number in numbers:
         if not number.precise or values_of_others.isdisjoint(number.values):

@@ -639,7 +639,7 @@ def _multiples_of_dozens(words: Language, folded: str) -> list[str]:
         numbers = {han_value(numeral) for numeral in _HAN_NUMERAL.findall(word)}
         for parts, _ in words.sequences(word):
             numbers.update(compose(parts))
-        counts = [number for number in numbers if 1 < number <= _MOST_DOZENS and number != _DOZEN]
+        counts = numbers.intersection(range(2, _MOST_DOZENS + 1)) - {_DOZEN}
         two_words = " ".join(before.split(" ")[-2:])
         if counts:
             multiples.append(f"{_DOZEN * max(counts)}")

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import zip_longest
 from typing import NamedTuple
 
 import regex
@@ -74,7 +73,10 @@ def join(texts: Sequence[str], separators: Sequence[str]) -> str:
     """The inverse of :func:`split`. Raises ``ValueError`` if there is not one separator more than texts."""
     if len(separators) != len(texts) + 1:
         raise ValueError(f"{len(texts)} paragraphs need {len(texts) + 1} separators, not {len(separators)}")
-    return "".join(piece for pair in zip_longest(separators, texts, fillvalue="") for piece in pair)
+    pieces = [separators[0]]
+    for text, separator in zip(texts, separators[1:], strict=True):
+        pieces += [text, separator]
+    return "".join(pieces)
 
 
 def like(text: str, model: str) -> str | None:

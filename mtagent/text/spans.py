@@ -80,7 +80,9 @@ class View:
     def find(self, errors: Sequence[ErrorSpan]) -> list[Location]:
         """What each of ``errors`` may mean in this text."""
         contexts = [_with_context(error) for error in errors]
-        needles = {needle for context in contexts for needle, _ in context} | {error.text for error in errors}
+        needles = {error.text for error in errors}
+        for context in contexts:
+            needles.update(needle for needle, _ in context)
         starts = occurrences(self.text, needles)
         return [self._location(error, context, starts) for error, context in zip(errors, contexts, strict=True)]
 
@@ -150,7 +152,9 @@ def _with_context(error: ErrorSpan) -> list[tuple[str, int]]:
         befores.append(befores[0] + " ")
     if afters and not (afters[0][0].isspace() or span[-1].isspace()):
         afters.append(" " + afters[0])
-    needles = [(before + span + after, len(before)) for before in befores for after in afters]
+    needles = []
+    for before in befores:
+        needles += [(before + span + after, len(before)) for after in afters]
     needles += [(before + span, len(before)) for before in befores]
     needles += [(span + after, 0) for after in afters]
     return needles

@@ -458,10 +458,12 @@ def mentions(target: str, text: str, lang: str, *, case_sensitive: bool = False)
     if lang not in _COMPOUNDING:
         return Mentions(len(going_on), len(going_on))
     inflected = {mark.start for mark in plain}
-    going_on = [mark for mark in going_on if mark.start in inflected or not _is_other_word(target, mark.key, lang)]
-    count = len(going_on)
+    places = set[int]()
+    for mark in going_on:
+        if mark.start in inflected or not _is_other_word(target, mark.key, lang):
+            places.add(mark.start)
+    count = len(places)
     if len(words_of_term(target)) == 1 and len(target) >= _SHORTEST_COMPOUND:
-        places = {mark.start for mark in going_on}
         for word in _words_of_text(text):
             if word.start not in places and _ends_compound(target, word.text, lang):
                 count += 1
