@@ -11,12 +11,12 @@ import click
 from mtagent.cli.options import (
     COMPARISON_OPTIONS,
     FILE,
+    STORE_OPTION,
     existing_store,
     named_translation,
     print_licences,
     with_options,
 )
-from mtagent.cli.runs import STORE
 from mtagent.cli.terminal import say
 from mtagent.errors import ConfigError
 from mtagent.formats import EXPORTS, UNSUPPORTED
@@ -77,7 +77,7 @@ FORMS = ("html", "markdown", "csv", "json")
 )  # fmt: skip
 @click.option("--partial", is_flag=True, help="Export the finished part of an incomplete run.")
 @click.option("--force", is_flag=True, help="Replace an existing file, or write into a folder that isn't empty.")
-@STORE
+@with_options(STORE_OPTION)
 def export(
     run: str,
     output: Path,
@@ -141,7 +141,7 @@ def export(
 )
 @with_options(COMPARISON_OPTIONS)
 @click.option("--force", is_flag=True, help="Replace an existing file.")
-@STORE
+@with_options(STORE_OPTION)
 def report(
     run: str,
     output: Path,

@@ -126,7 +126,10 @@ def _contents(inputs: OpenFiles, *, translates: bool, identifies: bool) -> _Cont
         has_candidates = has_candidates or any(segment.candidates)
         pairs[languages.pair_of(segment.source_lang, segment.target_lang)] = None
         if identifies and total <= _LANGUAGE_SAMPLE:
-            swapped += _is_swapped(segment)
+            try:
+                swapped += _is_swapped(segment)
+            except OSError:  # the identifier needs room for its model in the temporary folder
+                identifies = False
         if segment.domain:
             domains[segment.domain] = None
         if segment.source.strip():
