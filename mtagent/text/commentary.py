@@ -17,9 +17,10 @@ import regex
 from mtagent.text import scripts
 from mtagent.text.alignment import difference, grams
 from mtagent.text.checks import is_ended
-from mtagent.text.omission import LONG_ENOUGH, STEM, quoted
+from mtagent.text.omission import quoted
 from mtagent.text.paragraphs import line_breaks, sentences
 from mtagent.text.scripts import language_of, letters, words
+from mtagent.text.sentence_pairs import HALF_SAID, LONG_ENOUGH, STEM
 from mtagent.text.shop_talk import (
     asked_for,
     declines,
@@ -48,8 +49,6 @@ KEPT_OF_REMARK, KEPT_IN_PLACE = 0.5, 0.3
 text, and one that stands in its place."""
 COVERED = 0.85
 """Share of the text before that the pieces beside a remark have."""
-HALF_SAID = 0.6
-"""Share of the source's letters from which a text before is whole, if it has as many sentences."""
 SPEAKS = "the text speaks of translating"
 SUBJECTS = 2
 """Of how many things that remarks are about, and source and text before are not, a sentence too many must speak to be
@@ -377,6 +376,21 @@ def is_rid_of_remarks(source: str, before: str, after: str, lang: str = "") -> b
     )
 
 
+def _ends_with_talk(source: str, parts: Sequence[str]) -> bool:
+    """Whether the last of ``parts`` speaks of translating, and ``source``, which does so too, lacks that sentence.
+
+    The text then has more sentences than the source, and more of them speak of translating.
+    """
+    source_parts = pieces(source)
+    if len(parts) <= len(source_parts) or letters(parts[-1]) > LONGEST_REMARK or not on_translating(parts[-1]):
+        return False
+    return _count_talk(parts) > _count_talk(source_parts)
+
+
+def _count_talk(parts: Sequence[str]) -> int:
+    return sum(1 for part in parts if on_translating(part))
+
+
 def bare(source: str, text: str, lang: str = "") -> str:
     """``text`` without the remarks at its two ends, if what is left may be a whole translation of ``source``."""
     parts = pieces(text, lang)
@@ -392,6 +406,8 @@ def bare(source: str, text: str, lang: str = "") -> str:
         or len(subjects(part) - usual) >= SUBJECTS
         for index, part in enumerate(parts)
     ]
+    if not is_quiet and _ends_with_talk(source, parts):
+        are_remarks[-1] = True
     low = max((k + 1 for k, remark in enumerate(are_remarks[:MOST_REMARKS]) if remark), default=0)
     while low and not (
         2 * (known := are_remarks[:low].count(True)) > low or (known and parts[low - 1].rstrip()[-1:] in ":：")
