@@ -611,16 +611,17 @@ def missing_sentences(source: str, before: str, after: str, lang: str, blocks: i
     found = pairs(source, before, after, lang)
     if not found:
         return by_words
-    fewer = float(min(len(units[0]), len(units[1])) > len(units[2]))
+    source_units, units_before, units_after = map(len, units)
+    fewer = float(min(source_units, units_before) > units_after)
     whole = _clip(log(letters(source) / letters(after)), -0.5, 1)
     evidence = _clip(max((stretch.evidence for stretch in by_words), default=-inf), 2 * IMPLAUSIBLE, -IMPLAUSIBLE)
-    chances = CHANCES * log(max(1.0, blocks * len(units[0]) / FEW))
-    is_rewritten = len(units[1]) == 1 < len(units[0]) <= len(units[2]) and (
-        letters(after) >= HALF_SAID * letters(source)
-    )
+    chances = CHANCES * log(max(1.0, blocks * source_units / FEW))
+    # One long sentence may be split again as its source is.
+    is_split = units_before == 1 < source_units <= units_after and letters(after) >= HALF_SAID * letters(source)
     missing = []
     for pair in found:
-        short, shrunk = (_clip(log((size + 12) / (pair.after + 12)), -1, 2) for size in (pair.source, pair.before))
+        short = _clip(log((pair.source + 12) / (pair.after + 12)), -1, 2)
+        shrunk = _clip(log((pair.before + 12) / (pair.after + 12)), -1, 2)
         several = float(pair.sentences > 1)
         shortage = Shortage(
             short=short,
@@ -633,17 +634,17 @@ def missing_sentences(source: str, before: str, after: str, lang: str, blocks: i
             by_words=evidence,
         )
         weighed = sum(w * value for w, value in zip(SHORTAGE_WEIGHTS, shortage, strict=True))
-        here = [stretch for stretch in by_words if stretch.text in pair.text] or [Stretch(pair.text, -inf)]
-        by_its_words = max(here, key=lambda stretch: stretch.evidence)
         total = SHORTAGE_BIAS - chances + weighed
-        if total > 0 and is_rewritten:
+        if total > 0 and is_split:
             total = 0.0
-        elif total > 0 and len(units[0]) == 1:
+        elif total > 0 and source_units == 1:
             rewording = Rewording(pair, lang)
             if rewording.keeps_content:
                 total = 0.0
             elif rewording.is_another_text:
                 total = min(total, SURE)
+        stretches_here = [stretch for stretch in by_words if stretch.text in pair.text]
+        by_its_words = max(stretches_here, key=lambda stretch: stretch.evidence, default=Stretch(pair.text, -inf))
         is_cut = by_its_words.is_cut or pair.after <= REPLACED * pair.before
         missing.append((Stretch(by_its_words.text, total, is_cut), by_its_words.evidence))
     if not missing:

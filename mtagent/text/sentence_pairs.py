@@ -196,9 +196,11 @@ OVERLONG, LONG_ENOUGH = 1.25, 0.8
 """A text before that is so many times as long as its source has surplus to remove; so much must remain after."""
 WIDEST_GAP, NEW_WORDS = 0.25, 0.1
 """A sentence was reworded, not cut, if no gap in it is wider, by letters, and more of it is new."""
-CIRCLING, HALF_SAID = 0.25, 0.6
+CIRCLING, CIRCLE_KEPT = 0.25, 0.75
 """Share of repeated word pairs from which a text goes round in circles, and of its source's letters that it must have
 without them."""
+HALF_SAID = 0.6
+"""Share of the source's letters from which a text with as many sentences is whole."""
 PARTLY_NEW, MOSTLY_NEW, OTHER, ALL_NEW = 0.25, 0.5, 2 / 3, 0.9
 """Shares of new letters in a text after."""
 SHORT, SHORT_KEPT = 32, 0.55
@@ -249,7 +251,7 @@ class Rewording:
         source, before, after = self._pair.text_source, self._pair.text, self._pair.text_after
         neighbours = list(pairwise(self._old))
         is_circling = len(neighbours) - len(set(neighbours)) >= CIRCLING * max(1, len(neighbours))
-        is_circle_removed = is_circling and letters(after) >= HALF_SAID * letters(source)
+        is_circle_removed = is_circling and letters(after) >= CIRCLE_KEPT * letters(source)
         if not is_circle_removed and not had_surplus(source, before, after):
             return False
         if not self._is_ended or not self._begins_alike:
