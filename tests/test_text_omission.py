@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from mtagent.chain import guards
 from mtagent.records import Segment
+from mtagent.text.alignment import match
 from mtagent.text.commentary import grown
-from mtagent.text.omission import SURE, loss_evidence, losses, lost, match
+from mtagent.text.omission import SURE, loss_evidence, losses, lost
 from mtagent.text.paragraphs import sentences
 from tests.pages import section
 from wmt.omission import tables
