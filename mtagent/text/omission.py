@@ -209,6 +209,8 @@ _OPENING_QUOTE = regex.compile(r"(?<![\p{L}\p{N}])[\"'“”„«»‘‚「『]
 _CLOSING_QUOTE = regex.compile(r"[\"'“”’«»」』][\s,—–-]*+\Z")
 QUOTED_WORDS = 3
 """First words of a quotation by which it is found again."""
+QUOTE_NEARBY = 400
+"""Characters around a quotation that are looked at."""
 SPEAKER_KEPT = 0.33
 """Share of the letters of the words that follow a quotation which new words before it must have to say the same."""
 
@@ -220,12 +222,13 @@ def has_moved_before_quotation(stretch: str, before: str, after: str) -> bool:
     """
     stretch = stretch.lstrip("-–—, ")
     start = before.find(stretch)
-    if start < 0 or not _CLOSING_QUOTE.search(before[:start]):
+    nearby = before[max(0, start - QUOTE_NEARBY) : max(0, start)]
+    if not _CLOSING_QUOTE.search(nearby):
         return False
-    opening_quotes = list(_OPENING_QUOTE.finditer(before[:start]))
+    opening_quotes = list(_OPENING_QUOTE.finditer(nearby))
     if not opening_quotes:
         return False
-    quotation = before[opening_quotes[-1].end() : start]
+    quotation = nearby[opening_quotes[-1].end() :]
     first_words = stems(quotation)[:QUOTED_WORDS]
     words_elsewhere = set(stems(before[:start] + before[start + len(stretch) :]))
     letters_needed = SPEAKER_KEPT * sum(map(len, words(stretch)))
@@ -233,7 +236,7 @@ def has_moved_before_quotation(stretch: str, before: str, after: str) -> bool:
         if stems(after[quote.end() : quote.end() + len(quotation)])[:QUOTED_WORDS] != first_words:
             continue
         new_letters = 0
-        for word in reversed(words(after[: quote.start()].casefold())):
+        for word in reversed(words(after[max(0, quote.start() - QUOTE_NEARBY) : quote.start()].casefold())):
             if word[:STEM] in words_elsewhere:
                 break
             new_letters += len(word)

@@ -168,7 +168,8 @@ def _aligned(here: int, there: int, cost: Callable[[int, int, int, int], float])
     return path[::-1]
 
 
-_SEMICOLON = regex.compile(r"(?<!&#?\s?\w{1,8}\s?)[;；؛]\s*+")
+_SEMICOLON = regex.compile(r"[;；؛](?<!&#?\s?\w{1,8}\s?;)\s*+")
+_LONGEST_WORD = 60
 
 
 def without_joints(before: str, after: str, lang: str) -> str:
@@ -179,12 +180,12 @@ def without_joints(before: str, after: str, lang: str) -> str:
     semicolons = list(_SEMICOLON.finditer(after))
     if len(semicolons) <= len(_SEMICOLON.findall(before)):
         return after
-    first_words = {words(sentence.casefold())[:1] for sentence in sentences(before, lang)[1:]}
+    first_words = {words(sentence[:_LONGEST_WORD].casefold())[:1] for sentence in sentences(before, lang)[1:]}
     parts = []
     start = 0
     for semicolon in semicolons:
         end = semicolon.end()
-        if words(after[end:].casefold())[:1] in first_words:
+        if words(after[end : end + _LONGEST_WORD].casefold())[:1] in first_words:
             parts.append(after[start:end].rstrip() + "\n")
             start = end
     return "".join([*parts, after[start:]])
