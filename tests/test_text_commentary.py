@@ -545,3 +545,14 @@ def test_what_is_left_of_a_long_remark_may_not_be_the_remark(remark: str, left: 
     one, text = segment("de", "The door is closed. The window is open."), "Die Tür ist zu. Das Fenster ist offen."
     assert damages(one, f"{text} {remark}", left, doubts=True)
     assert damages(one, f"{text} {remark}", text, doubts=True) == ()
+
+
+def test_a_last_sentence_on_translating_is_left_out_where_the_source_speaks_of_it_too() -> None:
+    source = "We tried a machine translation of the poems. The second half was better than the first."
+    text = "Wir probierten eine maschinelle Übersetzung der Gedichte. Die zweite Hälfte war besser als die erste."
+    remark = "Bitte gib nur die Übersetzung ohne weiteren Text aus."
+    assert bare(source, f"{text} {remark}", "de") == text
+    assert bare(source, text, "de") == text  # no sentence too many
+    in_german = segment("en", source, "de")
+    assert damages(in_german, f"{text} {remark}", text) == ()
+    assert damages(in_german, f"{text} {remark}", f"{text.partition('. ')[0]}.") != ()

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from mtagent.chain import guards
 from mtagent.records import Segment
+from mtagent.text.alignment import match
 from mtagent.text.commentary import grown
-from mtagent.text.omission import loss_evidence, lost, match
+from mtagent.text.omission import SURE, loss_evidence, losses, lost
 from mtagent.text.paragraphs import sentences
 from tests.pages import section
 from wmt.omission import tables
@@ -202,6 +203,97 @@ ELSEWHERE = {
 @pytest.mark.parametrize("case", ELSEWHERE)
 def test_what_is_said_elsewhere_is_not_lost(case: str) -> None:
     assert lost(*ELSEWHERE[case], target_lang="de") == ()
+
+
+QUARREL = (
+    "У прилавка булочницы началась ссора: «Кто насыпал всю соль в моё тесто?» - спросила она возмущённо покупательниц.",
+    "At the stand of the baker the quarrel began: "
+    '"Who has thrown all the salt into my dough?" she asked the customers indignantly.',
+)
+PUMP = (
+    "Die Pumpe läuft an, wenn der Hebel nach unten gedrückt wird. Das Ventil bleibt geschlossen und der Druck steigt "
+    "langsam. Danach öffnet der Wärter den Schieber.",
+    "The pump starts up when the lever is pressed down. The valve remains closed and the pressure rises slowly. "
+    "Then the attendant opens the slide.",
+)
+BRIDGE = (
+    "Solche Brücken sind langlebig. Wir wissen nicht genau, wann die Stadt zu den nötigen Verträgen kommen kann.",
+    "Bridges of this kind are on a long-term basis and we do not exactly know when the town will reach the necessary "
+    "contracts.",
+)
+ROSES = (
+    "The gardener watered the roses behind the old chapel.",
+    "Die Verordnung über die Einfuhr von Waren tritt nach Ablauf einer Frist von drei Monaten in Kraft.",
+)
+EXAMS = (
+    "The resit exams took place in the old mill.",
+    "Die Abschlusszeugnisse der Oberschule Bergheim gab es in der alten Mühle.",
+)
+CIRCLES = (
+    "The officer shall not draw more pay than that of his permanent post, unless the post is one of the schedule.",
+    f"Der Beamte darf{', außer der Dienstzeit einer anderen Dienstzeit' * 5}, nicht mehr Gehalt beziehen.",
+)
+FIRE = (
+    "She said that the town would keep paying for the rebuilding after the fire and for all that was needed there.",
+    "Sie sagte, die Stadt werde die Wiederaufbauarbeiten nach dem Brand weiterhin bezahlen und alles tun, was dort "
+    "nötig sei.",
+)
+GOING_WELL = ("Everything is going well now.", "Die Dinge laufen jetzt in Ordnung.")
+# By what it is: the languages, source and text before, a text after that says as much, and one that says less.
+SAID_IN_OTHER_WORDS = {
+    "who speaks, before the quotation": (
+        "en", QUARREL,
+        'At the stand of the baker the quarrel began, with her angrily asking: "Who has thrown all the salt into my '
+        'dough?"',
+        'At the stand of the baker the quarrel began: "Who has thrown all the salt into my dough?"',
+    ),
+    "sentences joined by semicolons": (
+        "en", PUMP,
+        "The pump starts when you press the lever; the valve remains closed, the pressure rises slowly; then the "
+        "attendant opens the slide.",
+        "The valve remains closed, the pressure rises slowly; then the attendant opens the slide.",
+    ),
+    "a sentence split as its source is": (
+        "en", BRIDGE, "These bridges last. We're unsure when the town will get its contracts.",
+        "These bridges last. We are unsure.",
+    ),
+    "a new version of another text": (
+        "de", ROSES, "Der Gärtner goss die Rosen hinter der Kapelle.", "Der Gärtner goss.",
+    ),
+    "a new version without the surplus": (
+        "de", EXAMS, "Nachtests waren in der alten Mühle.", "Die Abschlusszeugnisse.",
+    ),
+    "a new version of what went round in circles": (
+        "de", CIRCLES, "Der Beamte erhält nur das Gehalt seiner festen Stelle, die Anlage ausgenommen.",
+        "Der Beamte darf nicht mehr.",
+    ),
+    "a compound": (
+        "de", FIRE,
+        "Sie sagte, die Stadt werde die Brandsanierung weiter bezahlen und alles tun, was dort nötig ist.",
+        "Sie sagte, die Stadt werde den Brand weiter bezahlen und alles tun, was dort nötig ist.",
+    ),
+    "a short sentence": ("de", GOING_WELL, "Jetzt klappt alles.", "Die Dinge klappen."),
+    "a heading without an end mark": (
+        "en", ("使用注意事项", "Precautions for use"), "Safety tips", "Precautions",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SAID_IN_OTHER_WORDS)
+def test_what_is_said_in_other_words_is_not_lost_and_what_is_left_out_is(case: str) -> None:
+    lang, (source, before), same, less = SAID_IN_OTHER_WORDS[case]
+    assert lost(source, before, same, target_lang=lang) == ()
+    assert lost(source, before, less, target_lang=lang) != ()
+
+
+def test_a_sentence_in_other_words_altogether_is_left_to_a_judge() -> None:
+    source = "Wer zu spät kommt, den bestraft das Leben, und wer zu früh kommt, der friert."
+    before = "The one who comes too late is punished by life, and the one who comes too early is cold."
+    (proverb,) = losses(source, before, "Time waits for no man.", "en")
+    (cut,) = losses(source, before, "The one who comes too late.", "en")
+    assert proverb.evidence == SURE
+    assert not proverb.is_sure
+    assert cut.is_sure
 
 
 @pytest.mark.parametrize(("source", "before", "after"), [

@@ -17,9 +17,10 @@ import regex
 from mtagent.text import scripts
 from mtagent.text.alignment import difference, grams
 from mtagent.text.checks import is_ended
-from mtagent.text.omission import LONG_ENOUGH, STEM, quoted
+from mtagent.text.omission import quoted
 from mtagent.text.paragraphs import line_breaks, sentences
 from mtagent.text.scripts import language_of, letters, remembered, words
+from mtagent.text.sentence_pairs import HALF_SAID, LONG_ENOUGH, STEM
 from mtagent.text.shop_talk import (
     asked_for,
     declines,
@@ -48,8 +49,6 @@ KEPT_OF_REMARK, KEPT_IN_PLACE = 0.5, 0.3
 text, and one that stands in its place."""
 COVERED = 0.85
 """Share of the text before that the pieces beside a remark have."""
-HALF_SAID = 0.6
-"""Share of the source's letters from which a text before is whole, if it has as many sentences."""
 SPEAKS = "the text speaks of translating"
 SUBJECTS = 2
 """Of how many things that remarks are about, and source and text before are not, a sentence too many must speak to be
@@ -128,10 +127,12 @@ def commentary(source: str, text: str, *, target_lang: str = "") -> tuple[str, .
     for sign, name in ((_FENCE, "a code fence"), (_TAG, "a tag of the model")):
         if len(sign.findall(text)) > len(sign.findall(source)):
             complaints.append(f"the text has {name}")
-    if spoken := _sure_talk(source, text):
-        start, end = spoken[0].span()
+    sure_talk = _sure_talk(source, text)
+    if sure_talk:
+        start, end = sure_talk[0].span()
         complaints.append(f"{SPEAKS}: {quoted(text[max(0, start - 20) : end + 20])}")
-    if declined := _declined(source, text, target_lang):
+    declined = _declined(source, text, target_lang)
+    if declined:
         complaints.append(f"the text declines to translate: {quoted(declined)}")
     if not complaints:
         remark = _remark(source, text, target_lang)
@@ -161,14 +162,16 @@ def _remark(source: str, text: str, lang: str) -> str:
     usual = asked_for(source)
     if len(words(source)) < FEWEST_WORDS or {"change", "mistake"} & usual:
         return ""
-    is_longer, size, whole = len(parts) > len(pieces(source)), letters(source), letters(text)
+    is_longer = len(parts) > len(pieces(source))
+    source_letters = letters(source)
+    text_letters = letters(text)
 
     def is_extra(part: str, share: float = WITHOUT_IT) -> bool:
-        return is_longer and whole - letters(part) >= share * size
+        return is_longer and text_letters - letters(part) >= share * source_letters
 
     for index, part in enumerate(parts):
         is_end = index in (0, len(parts) - 1) and is_extra(part)
-        is_alone = len(parts) == 1 and (whole < UNCHANGED * size or not denies(source))
+        is_alone = len(parts) == 1 and (text_letters < UNCHANGED * source_letters or not denies(source))
         if (is_end or is_alone) and says_unchanged(part):
             return part
         if "wording" in usual or not speaks_of_wording(part):
@@ -178,8 +181,10 @@ def _remark(source: str, text: str, lang: str) -> str:
         if letters(part) <= LONGEST_REMARK and (is_beside or speaks_of_text(part, new)):
             return part
     if is_longer and len(_COLON.findall(text)) > len(_COLON.findall(source)):
-        ends = [k for k in range(1, min(MOST_REMARKS, len(parts) - 1) + 1) if parts[k - 1].rstrip()[-1:] in ":："]
-        lead = "".join(parts[: ends[0]]) if ends else ""
+        lead = ""
+        for end in _ends_of_leads(parts):
+            lead = "".join(parts[:end])
+            break
         is_short = letters(lead) <= LONGEST_LEAD and language_of(lang) != "hy"  # its full stop looks like a colon
         if is_short and is_extra(lead, WITHOUT_LEAD) and {"wording", "quality", "change"} & (subjects(lead) - usual):
             return lead
@@ -191,6 +196,13 @@ def _remark(source: str, text: str, lang: str) -> str:
         return ""
     new_subjects = subjects(aside.group()) - usual
     return "" if new_subjects.isdisjoint({"wording", "change", "mistake"}) else aside.group()
+
+
+def _ends_of_leads(parts: Sequence[str]) -> Iterator[int]:
+    """How many of the first ``parts`` may lead in the text: those up to a colon."""
+    for end in range(1, min(MOST_REMARKS, len(parts) - 1) + 1):
+        if parts[end - 1].rstrip()[-1:] in ":：":
+            yield end
 
 
 def _own_talk(source: str, text: str) -> list[regex.Match[str]]:
@@ -244,15 +256,17 @@ def grown(source: str, before: str, after: str, *, target_lang: str = "") -> tup
     if before.split() == after.split() or is_small:
         return ()
     complaints = []
-    size, allowed = letters(after), LENGTH_LIMIT * max(letters(source), letters(before)) + SLACK
+    size = letters(after)
+    allowed = LENGTH_LIMIT * max(letters(source), letters(before)) + SLACK
     if size > allowed:
         complaints.append(f"the text grew to {size:.0f} letters, where source and text before allow {allowed:.0f}")
     for name, sign in _MARKED.items():
-        if signs := _new(sign, source, before, after):
-            complaints.append(f"the edit added {name}: {quoted(signs[-1].group())}")
-    numbered = [len(_ENUMERATOR.findall(text)) for text in (source, before, after)]
-    if numbered[2] >= 2 + max(numbered[:2]):
-        complaints.append(f"the edit added a list of {numbered[2]} numbered lines")
+        new_signs = _new(sign, source, before, after)
+        if new_signs:
+            complaints.append(f"the edit added {name}: {quoted(new_signs[-1].group())}")
+    numbered_lines = len(_ENUMERATOR.findall(after))
+    if numbered_lines >= 2 + max(len(_ENUMERATOR.findall(source)), len(_ENUMERATOR.findall(before))):
+        complaints.append(f"the edit added a list of {numbered_lines} numbered lines")
     talk_before = _own_talk(source, before)
     if talk_before and len(_own_talk(source, after)) > len(talk_before):
         complaints.append(f"{SPEAKS}, more than before")
@@ -280,10 +294,14 @@ class Remarks:
         self.source, self.before, self.after = source, before, after
         self.pieces = pieces(after, lang)
         self._words = {word[:STEM] for word in words(before.casefold())}
-        asked, given = len(pieces(source)), len(pieces(before, lang))
-        is_whole = letters(before) >= (HALF_SAID if given >= asked else LONG_ENOUGH) * letters(source)
-        self._has_more = is_whole and len(self.pieces) > max(asked, given)
-        self._has_fewer = len(self.pieces) < min(asked, given)
+        source_pieces = len(pieces(source))
+        pieces_before = len(pieces(before, lang))
+        share_of_whole = HALF_SAID
+        if pieces_before < source_pieces:
+            share_of_whole = LONG_ENOUGH
+        is_whole = letters(before) >= share_of_whole * letters(source)
+        self._has_more = is_whole and len(self.pieces) > max(source_pieces, pieces_before)
+        self._has_fewer = len(self.pieces) < min(source_pieces, pieces_before)
 
     def complaints(self) -> Iterator[str]:
         """What the edit added beyond the text, by signs, by what it speaks of, and by its place."""
@@ -295,7 +313,8 @@ class Remarks:
                     yield f"the edit added {name}: {quoted(found.group())}"
         if not new:
             return
-        if lead := self._lead(new):
+        lead = self._lead(new)
+        if lead:
             yield f"the edit added before the text: {quoted(''.join(self.pieces[:lead]))}"
         usual = asked_for(self.source) | subjects(self.before)
         for index in new:
@@ -342,15 +361,15 @@ class Remarks:
 
     def _lead(self, new: Sequence[int]) -> int:
         """How many pieces lead in the text, the last of them with a colon that neither source nor text before has."""
-        colons = [len(_COLON.findall(text)) for text in (self.source, self.before, self.after)]
-        if not self._has_more or colons[2] <= max(colons[:2]):
-            return 0
-        ends = (
-            k
-            for k in range(1, min(MOST_REMARKS, len(self.pieces) - 1) + 1)
-            if self.pieces[k - 1].rstrip()[-1:] in ":："
+        source_colons, colons_before, colons = (
+            len(_COLON.findall(text)) for text in (self.source, self.before, self.after)
         )
-        return next((k for k in ends if set(range(k)) <= set(new) and self._is_all(self.pieces[k:])), 0)
+        if not self._has_more or colons <= max(source_colons, colons_before):
+            return 0
+        for end in _ends_of_leads(self.pieces):
+            if set(range(end)) <= set(new) and self._is_all(self.pieces[end:]):
+                return end
+        return 0
 
     def _is_all(self, rest: Sequence[str]) -> bool:
         """Whether these pieces say all that the text before said."""
@@ -374,15 +393,33 @@ def pieces(text: str, lang: str = "") -> tuple[str, ...]:
 
 def is_rid_of_remarks(source: str, before: str, after: str, lang: str = "") -> bool:
     """Whether ``before`` was far too long for its source, and ``after`` has its length and sentences, none a remark."""
-    asked, size = letters(source), letters(after)
-    if letters(before) <= LENGTH_LIMIT * asked + SLACK or not HALF_SAID * asked <= size <= LENGTH_LIMIT * asked:
+    source_letters = letters(source)
+    if letters(before) <= LENGTH_LIMIT * source_letters + SLACK:
+        return False
+    if not HALF_SAID * source_letters <= letters(after) <= LENGTH_LIMIT * source_letters:
         return False
     usual = asked_for(source)
-    if any(len(subjects(piece) - usual) >= SUBJECTS for piece in pieces(after, lang)) or commentary(source, after):
+    parts = pieces(after, lang)
+    if any(len(subjects(part) - usual) >= SUBJECTS for part in parts) or commentary(source, after):
         return False
-    return is_ended(after, lang) and (
-        scripts.script_of(lang) in scripts.WITHOUT_FINAL_MARKS or len(pieces(after, lang)) >= len(pieces(source))
-    )
+    if not is_ended(after, lang):
+        return False
+    return scripts.script_of(lang) in scripts.WITHOUT_FINAL_MARKS or len(parts) >= len(pieces(source))
+
+
+def _ends_with_talk(source: str, parts: Sequence[str]) -> bool:
+    """Whether the last of ``parts`` speaks of translating, and ``source``, which does so too, lacks that sentence.
+
+    The text then has more sentences than the source, and more of them speak of translating.
+    """
+    source_parts = pieces(source)
+    if len(parts) <= len(source_parts) or letters(parts[-1]) > LONGEST_REMARK or not on_translating(parts[-1]):
+        return False
+    return _count_talk(parts) > _count_talk(source_parts)
+
+
+def _count_talk(parts: Sequence[str]) -> int:
+    return sum(1 for part in parts if on_translating(part))
 
 
 def bare(source: str, text: str, lang: str = "") -> str:
@@ -390,21 +427,38 @@ def bare(source: str, text: str, lang: str = "") -> str:
     parts = pieces(text, lang)
     if len(parts) > MOST_PIECES:
         return text
-    usual, is_quiet = subjects(source), not may_be_on_translating(source)
+    usual = subjects(source)
+    is_quiet = not may_be_on_translating(source)
     signs = [sign for sign in (_LABEL, _NOTE, _ASIDE) if not sign.search(source)]
     may_open = not _OPENING.search(source)
-    are_remarks = [
-        (is_quiet and bool(on_translating(part)))
-        or any(sign.search(part) for sign in signs)
-        or (may_open and index < MOST_REMARKS and bool(_OPENING.search(part)))
-        or len(subjects(part) - usual) >= SUBJECTS
-        for index, part in enumerate(parts)
-    ]
-    low = max((k + 1 for k, remark in enumerate(are_remarks[:MOST_REMARKS]) if remark), default=0)
-    while low and not (
-        2 * (known := are_remarks[:low].count(True)) > low or (known and parts[low - 1].rstrip()[-1:] in ":：")
-    ):
-        low -= 1
-    high = next((k for k in range(max(low, 1), len(parts)) if are_remarks[k]), len(parts))
+    are_remarks = []
+    for index, part in enumerate(parts):
+        is_talk = is_quiet and bool(on_translating(part))
+        has_sign = any(sign.search(part) for sign in signs)
+        is_opening = may_open and index < MOST_REMARKS and _OPENING.search(part) is not None
+        are_remarks.append(is_talk or has_sign or is_opening or len(subjects(part) - usual) >= SUBJECTS)
+    if not is_quiet and _ends_with_talk(source, parts):
+        are_remarks[-1] = True
+    low = _end_of_first_remarks(parts, are_remarks)
+    high = max(low, 1)
+    while high < len(parts) and not are_remarks[high]:
+        high += 1
     rest = "".join(parts[low:high]).strip()
-    return rest if letters(rest) >= LEFT * letters(source) else text
+    if letters(rest) < LEFT * letters(source):
+        return text
+    return rest
+
+
+def _end_of_first_remarks(parts: Sequence[str], are_remarks: Sequence[bool]) -> int:
+    """How many of the first ``parts`` are remarks, or stand between them: most must be, or the last end in a colon."""
+    end = 0
+    for index in range(min(MOST_REMARKS, len(parts))):
+        if are_remarks[index]:
+            end = index + 1
+    while end:
+        remarks = are_remarks[:end].count(True)
+        ends_in_colon = remarks > 0 and parts[end - 1].rstrip()[-1:] in ":："
+        if 2 * remarks > end or ends_in_colon:
+            break
+        end -= 1
+    return end

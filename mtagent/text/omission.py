@@ -19,7 +19,18 @@ from mtagent.text.alignment import difference, match, shared_ends
 from mtagent.text.checks import is_ended
 from mtagent.text.paragraphs import blocks, ends_sentence, sentences
 from mtagent.text.scripts import UNSPACED_LETTER, letters, remembered, word_pattern, words
-from mtagent.text.sentence_pairs import Pair, names, pairs
+from mtagent.text.sentence_pairs import (
+    HALF_SAID,
+    LONG_ENOUGH,
+    STEM,
+    WIDEST_GAP,
+    Rewording,
+    had_surplus,
+    names,
+    pairs,
+    stems,
+    without_joints,
+)
 
 STRICTNESS = 0.0
 """The default: refuses at most 2 % of good texts (``wmt/README.md``). Higher refuses more; about -2 to 3."""
@@ -108,7 +119,12 @@ def _losses(source: str, before: str, after: str, lang: str, nearest: Nearest | 
     words_kept = WordsKept(source, before, after, lang)
     stretches = []
     for stretch in _stretches(source, before, after, lang, nearest):
-        if stretch.evidence > 0 and (words_kept.has_words_of(stretch.text) or words_kept.has_order_of(stretch.text)):
+        is_said = stretch.evidence > 0 and (
+            words_kept.has_words_of(stretch.text)
+            or words_kept.has_order_of(stretch.text)
+            or has_moved_before_quotation(stretch.text, before, after)
+        )
+        if is_said:
             stretch = stretch._replace(evidence=0.0)
         stretches.append(stretch)
     return tuple(stretches)
@@ -189,6 +205,46 @@ def _words_or_pairs(text: str, unspaced: bool) -> list[str]:
     return found
 
 
+_OPENING_QUOTE = regex.compile(r"(?<![\p{L}\p{N}])[\"'“”„«»‘‚「『]\s?+(?=[\p{L}\p{N}¿¡])")
+_CLOSING_QUOTE = regex.compile(r"[\"'“”’«»」』][\s,—–-]*+\Z")
+QUOTED_WORDS = 3
+"""First words of a quotation by which it is found again."""
+QUOTE_NEARBY = 400
+"""Characters around a quotation that are looked at."""
+SPEAKER_KEPT = 0.33
+"""Share of the letters of the words that follow a quotation which new words before it must have to say the same."""
+
+
+def has_moved_before_quotation(stretch: str, before: str, after: str) -> bool:
+    """Whether ``stretch``, which follows a quotation, is said by new words directly before the quotation.
+
+    Who speaks may stand on either side: “Where is he?” she asked the guard → Asking the guard, she said: “Where is he?”
+    """
+    stretch = stretch.lstrip("-–—, ")
+    start = before.find(stretch)
+    nearby = before[max(0, start - QUOTE_NEARBY) : max(0, start)]
+    if not _CLOSING_QUOTE.search(nearby):
+        return False
+    opening_quotes = list(_OPENING_QUOTE.finditer(nearby))
+    if not opening_quotes:
+        return False
+    quotation = nearby[opening_quotes[-1].end() :]
+    first_words = stems(quotation)[:QUOTED_WORDS]
+    words_elsewhere = set(stems(before[:start] + before[start + len(stretch) :]))
+    letters_needed = SPEAKER_KEPT * sum(map(len, words(stretch)))
+    for quote in _OPENING_QUOTE.finditer(after):
+        if stems(after[quote.end() : quote.end() + len(quotation)])[:QUOTED_WORDS] != first_words:
+            continue
+        new_letters = 0
+        for word in reversed(words(after[max(0, quote.start() - QUOTE_NEARBY) : quote.start()].casefold())):
+            if word[:STEM] in words_elsewhere:
+                break
+            new_letters += len(word)
+        if new_letters >= letters_needed:
+            return True
+    return False
+
+
 def _stretches(source: str, before: str, after: str, lang: str, nearest: Nearest | None) -> Iterator[Stretch]:
     if not before.strip() or before.split() == after.split():
         return
@@ -216,7 +272,9 @@ def cut_or_missing(source: str, before: str, after: str, lang: str, blocks: int 
     """
     if before.split() == after.split():
         return []
-    missing = [] if is_small(before, after) else missing_sentences(source, before, after, lang, blocks)
+    missing = []
+    if not is_small(before, after):
+        missing = missing_sentences(source, before, without_joints(before, after, lang), lang, blocks)
     whole = cut(source, before, after)
     if whole and whole.evidence > max((stretch.evidence for stretch in missing), default=IMPLAUSIBLE):
         return [whole]
@@ -239,8 +297,6 @@ TORN_SHARE = 0.1
 """The same share where the end was torn off inside a word and whole words went with it."""
 SHARE, LETTERS = 0.4, 9
 """Share and number of letters from which a missing beginning or middle is a loss: a word or two may be needless."""
-OVERLONG, LONG_ENOUGH = 1.25, 0.8
-"""A text before that is so many times as long as its source has surplus to remove; so much must remain after."""
 _SLOPE = 15.0
 _SAYS = regex.compile(r"[\p{L}\p{N}]")
 
@@ -288,12 +344,6 @@ def cut(source: str, before: str, after: str) -> Stretch | None:
     return Stretch(before[head:end].strip(), _SLOPE * (share - (TORN_SHARE if torn else limit)), is_cut=True)
 
 
-def had_surplus(source: str, before: str, after: str) -> bool:
-    """Whether ``before`` says more than ``source``, and ``after`` still says enough."""
-    source_size = letters(source)
-    return letters(before) >= OVERLONG * source_size and letters(after) >= LONG_ENOUGH * source_size
-
-
 # -- sentence by sentence, or paragraph by paragraph
 
 
@@ -323,11 +373,11 @@ class Features(NamedTuple):
 WEIGHTS = Features(-1.7, 9.4, 1.2, 21.6, 0.8, 2.1, 0.4, 0.26)
 BIAS = -4.8
 """With these weights and this bias, the log-odds of a loss are 0 where 2 % of good texts are refused."""
-STEM = 5
-"""The first letters of a word, which its inflected forms share."""
 ALIKE, WIDE, REPLACED = 0.85, 20.0, 0.1
 """A gap is a loss by itself where the texts are more alike elsewhere, more letters are removed, and less is added."""
 _ALIKE_SLOPE, _WIDE_SLOPE = 60.0, 5.0
+LONGEST_ENDING = 6
+"""Letters by which a word may grow without saying more."""
 BESIDE = 2
 """Within how many kept words of a gap other words may say what is missing in it."""
 STILL_THERE = 0.6
@@ -385,7 +435,8 @@ class Alignment:
     def __init__(self, source: Units, before: Units, after: Units) -> None:
         self.source, self.before, self.after = source, before, after
         pairs = match(before.keys, after.keys)
-        old, new, partner = len(before.keys), len(after.keys), dict(pairs)
+        old, new = len(before.keys), len(after.keys)
+        self._partner = partner = dict(pairs)
         # At every cut in ``before``: where ``after`` goes on behind the last match, where the next match stands, and
         # the length of all matched words so far.
         self._left = list(accumulate((partner.get(k, -1) + 1 for k in range(old)), max, initial=0))
@@ -449,6 +500,20 @@ class Alignment:
             gap_in_small_edit=log(1 + self._gap.net) * self._alike if touches_gap else 0.0,
         )
 
+    def _grown_beside(self, gap: Gap) -> int:
+        """The letters by which the words on either side of the ``gap`` grew: a compound may say what is gone.
+
+        Wiederaufbau nach dem Sturm → Sturmerholung. An ending is no longer than a few letters.
+        """
+        grown = 0
+        for index in (gap.low - 1, gap.high):
+            partner = self._partner.get(index)
+            if partner is not None:
+                more = self.after.size_of(partner, partner + 1) - self.before.size_of(index, index + 1)
+                if more > LONGEST_ENDING:
+                    grown += more
+        return grown
+
     def _added_beside(self, gap: Gap) -> int:
         """The letters that ``after`` adds a few words away from the ``gap``, in the sentences that it touches."""
         touched = [unit for unit in self.before.units if unit.low < gap.high and gap.low < unit.high]
@@ -465,7 +530,7 @@ class Alignment:
     def bare_gap(self) -> Stretch | None:
         """The widest gap, where next to nothing came instead; its evidence is high where all else stayed as it was."""
         gap = self._gap
-        replaced = gap.added > REPLACED * gap.removed
+        replaced = gap.added + self._grown_beside(gap) > REPLACED * gap.removed
         if not gap.net or replaced or self._had_surplus or self._is_kept_or_surplus(gap.low, gap.high):
             return None
         # Words may have moved within the sentence, or others may say the same there: beim Pflanzen und bei der Pflege
@@ -549,13 +614,17 @@ def missing_sentences(source: str, before: str, after: str, lang: str, blocks: i
     found = pairs(source, before, after, lang)
     if not found:
         return by_words
-    fewer = float(min(len(units[0]), len(units[1])) > len(units[2]))
+    source_units, units_before, units_after = map(len, units)
+    fewer = float(min(source_units, units_before) > units_after)
     whole = _clip(log(letters(source) / letters(after)), -0.5, 1)
     evidence = _clip(max((stretch.evidence for stretch in by_words), default=-inf), 2 * IMPLAUSIBLE, -IMPLAUSIBLE)
-    chances = CHANCES * log(max(1.0, blocks * len(units[0]) / FEW))
+    chances = CHANCES * log(max(1.0, blocks * source_units / FEW))
+    # One long sentence may be split again as its source is.
+    is_split = units_before == 1 < source_units <= units_after and letters(after) >= HALF_SAID * letters(source)
     missing = []
     for pair in found:
-        short, shrunk = (_clip(log((size + 12) / (pair.after + 12)), -1, 2) for size in (pair.source, pair.before))
+        short = _clip(log((pair.source + 12) / (pair.after + 12)), -1, 2)
+        shrunk = _clip(log((pair.before + 12) / (pair.after + 12)), -1, 2)
         several = float(pair.sentences > 1)
         shortage = Shortage(
             short=short,
@@ -568,11 +637,17 @@ def missing_sentences(source: str, before: str, after: str, lang: str, blocks: i
             by_words=evidence,
         )
         weighed = sum(w * value for w, value in zip(SHORTAGE_WEIGHTS, shortage, strict=True))
-        here = [stretch for stretch in by_words if stretch.text in pair.text] or [Stretch(pair.text, -inf)]
-        by_its_words = max(here, key=lambda stretch: stretch.evidence)
         total = SHORTAGE_BIAS - chances + weighed
-        if total > 0 and len(units[0]) == 1 and is_reworded(pair, lang):
+        if total > 0 and is_split:
             total = 0.0
+        elif total > 0 and source_units == 1:
+            rewording = Rewording(pair, lang)
+            if rewording.keeps_content:
+                total = 0.0
+            elif rewording.is_another_text:
+                total = min(total, SURE)
+        stretches_here = [stretch for stretch in by_words if stretch.text in pair.text]
+        by_its_words = max(stretches_here, key=lambda stretch: stretch.evidence, default=Stretch(pair.text, -inf))
         is_cut = by_its_words.is_cut or pair.after <= REPLACED * pair.before
         missing.append((Stretch(by_its_words.text, total, is_cut), by_its_words.evidence))
     if not missing:
@@ -583,29 +658,6 @@ def missing_sentences(source: str, before: str, after: str, lang: str, blocks: i
         return [bare]
     # The whole text is short of one sentence, so that all the others seem short too.
     return [stretch for stretch, by_its_words in missing if stretch.evidence == strongest or by_its_words > 0]
-
-
-WIDEST_GAP, NEW_WORDS = 0.25, 0.1
-"""A sentence was reworded, not cut, if no gap in it is wider, by letters, and more of it is new."""
-
-
-def is_reworded(pair: Pair, lang: str) -> bool:
-    """Whether a shorter sentence says it in other words, all along, and ends as a sentence does.
-
-    What is merely cut has its gap in one place, and no new words: "in case you should have any difficulties, please do
-    not hesitate to write" and "if you have any problems, please write" differ everywhere.
-    """
-    old, new = ([word[:STEM] for word in words(text.casefold())] for text in (pair.text, pair.text_after))
-    removed, added = Counter(old) - Counter(new), Counter(new) - Counter(old)
-    size = sum(map(len, old))
-    widest = 0
-    for (i, j), (next_i, next_j) in pairwise([(-1, -1), *match(old, new), (len(old), len(new))]):
-        gone = sum(len(word) for word in old[i + 1 : next_i] if word in removed)
-        put = sum(len(word) for word in new[j + 1 : next_j] if word in added)
-        widest = max(widest, gone - put)
-    new_letters = sum(len(word) * count for word, count in added.items())
-    is_other_wording = new_letters >= NEW_WORDS * size and widest <= WIDEST_GAP * size
-    return is_other_wording and is_ended(pair.text_after, lang)
 
 
 # -- by meaning

@@ -1,19 +1,22 @@
-"""Which sentences of a translation stand for which of its source, by their lengths and by what they share.
+"""Which sentences of a translation stand for which of its source, and how an edit reworded them.
 
-After Gale and Church (1993), with a text in between: what a sentence of the source became in the text before is looked
-for in the text after. Nothing is asked of the languages.
+Sentences are paired by their lengths and by what they share, after Gale and Church (1993), with a text in between: what
+a sentence of the source became in the text before is looked for in the text after. Nothing is asked of the languages.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from itertools import accumulate
+from functools import cached_property
+from itertools import accumulate, pairwise
 from math import inf, log
 from typing import NamedTuple
 
 import regex
 
-from mtagent.text.alignment import grams
+from mtagent.text.alignment import grams, match
+from mtagent.text.checks import is_ended
 from mtagent.text.paragraphs import sentences
 from mtagent.text.scripts import letters, remembered, words
 
@@ -30,6 +33,13 @@ MOST_PAIRS = 10_000
 """Sentences of one text times those of the other; longer texts are not paired."""
 _NAME = regex.compile(r"[a-z0-9]{2,}+|\d|[?!]|\p{Emoji_Presentation}")
 _MARKS = str.maketrans("？！؟", "?!?")
+STEM = 5
+"""The first letters of a word, which its inflected forms share."""
+
+
+def stems(text: str) -> list[str]:
+    """The first letters of each word of ``text``."""
+    return [word[:STEM] for word in words(text.casefold())]
 
 
 @remembered
@@ -156,3 +166,155 @@ def _aligned(here: int, there: int, cost: Callable[[int, int, int, int], float])
         path.append((start[0], end[0], start[1], end[1]))
         end = start
     return path[::-1]
+
+
+_SEMICOLON = regex.compile(r"[;；؛](?<!&#?\s?\w{1,8}\s?;)\s*+")
+_LONGEST_WORD = 60
+
+
+def without_joints(before: str, after: str, lang: str) -> str:
+    """``after``, cut at each semicolon behind which a sentence of ``before`` begins.
+
+    An edit may join two sentences so: "It rains. The boats stay in." → "It rains; the boats stay in."
+    """
+    semicolons = list(_SEMICOLON.finditer(after))
+    if len(semicolons) <= len(_SEMICOLON.findall(before)):
+        return after
+    first_words = {words(sentence[:_LONGEST_WORD].casefold())[:1] for sentence in sentences(before, lang)[1:]}
+    parts = []
+    start = 0
+    for semicolon in semicolons:
+        end = semicolon.end()
+        if words(after[end : end + _LONGEST_WORD].casefold())[:1] in first_words:
+            parts.append(after[start:end].rstrip() + "\n")
+            start = end
+    return "".join([*parts, after[start:]])
+
+
+# -- how a sentence was reworded
+
+OVERLONG, LONG_ENOUGH = 1.25, 0.8
+"""A text before that is so many times as long as its source has surplus to remove; so much must remain after."""
+WIDEST_GAP, NEW_WORDS = 0.25, 0.1
+"""A sentence was reworded, not cut, if no gap in it is wider, by letters, and more of it is new."""
+CIRCLING, CIRCLE_KEPT = 0.25, 0.75
+"""Share of repeated word pairs from which a text goes round in circles, and of its source's letters that it must have
+without them."""
+HALF_SAID = 0.6
+"""Share of the source's letters from which a text with as many sentences is whole."""
+PARTLY_NEW, MOSTLY_NEW, OTHER, ALL_NEW = 0.25, 0.5, 2 / 3, 0.9
+"""Shares of new letters in a text after."""
+SHORT, SHORT_KEPT = 32, 0.55
+"""Letters of a phrase of a few words, and the share of them that must remain."""
+_LETTER = regex.compile(r"\p{L}")
+
+
+def had_surplus(source: str, before: str, after: str) -> bool:
+    """Whether ``before`` says more than ``source``, and ``after`` still says enough."""
+    source_size = letters(source)
+    return letters(before) >= OVERLONG * source_size and letters(after) >= LONG_ENOUGH * source_size
+
+
+class Rewording:
+    """A sentence before and after, compared by the stems of its words."""
+
+    def __init__(self, pair: Pair, lang: str) -> None:
+        self._pair = pair
+        self._lang = lang
+        self._old = stems(pair.text)
+        self._new = stems(pair.text_after)
+        self._removed = Counter(self._old) - Counter(self._new)
+        self._added = Counter(self._new) - Counter(self._old)
+        self._size_before = sum(map(len, self._old))
+        self._size_after = sum(map(len, self._new))
+
+    @property
+    def keeps_content(self) -> bool:
+        """Whether nothing tells the shorter sentence from one that says the same."""
+        return self.is_in_other_words or self.is_rid_of_surplus or self.is_short_phrase
+
+    @property
+    def is_in_other_words(self) -> bool:
+        """Whether the sentence is in other words all along, and ends as a sentence does.
+
+        What is merely cut has its gap in one place, and no new words: "in case you should have any difficulties, please
+        do not hesitate to write" and "if you have any problems, please write" differ everywhere.
+        """
+        has_new_words = self._new_letters >= NEW_WORDS * self._size_before
+        return has_new_words and self._is_ended and max(self._gaps) <= WIDEST_GAP * self._size_before
+
+    @property
+    def is_rid_of_surplus(self) -> bool:
+        """Whether the sentence before said far more than its source, and a new version says as much as the source.
+
+        Surplus is also what goes round in circles. A new version has other words, and reaches the end of the sentence.
+        """
+        source, before, after = self._pair.text_source, self._pair.text, self._pair.text_after
+        neighbours = list(pairwise(self._old))
+        is_circling = len(neighbours) - len(set(neighbours)) >= CIRCLING * max(1, len(neighbours))
+        is_circle_removed = is_circling and letters(after) >= CIRCLE_KEPT * letters(source)
+        if not is_circle_removed and not had_surplus(source, before, after):
+            return False
+        if not self._is_ended or not self._begins_alike:
+            return False
+        if self._new_letters >= ALL_NEW * self._size_after:
+            return True
+        reaches_end = is_circle_removed or self._gaps[-1] <= WIDEST_GAP * self._size_before
+        return reaches_end and self._new_letters >= PARTLY_NEW * self._size_after
+
+    @property
+    def is_short_phrase(self) -> bool:
+        """Whether half of a phrase of a few words is new, its end included: one word may say what three said."""
+        pair = self._pair
+        size = letters(pair.text)
+        if size > SHORT or letters(pair.text_after) < SHORT_KEPT * size or pair.lost_names:
+            return False
+        is_end_cut_off = self._gaps[-1] > 0 and self._new_at_end == 0
+        is_whole = self._is_ended and self._begins_alike and not is_end_cut_off
+        return is_whole and self._new_letters >= MOSTLY_NEW * self._size_after
+
+    @property
+    def is_another_text(self) -> bool:
+        """Whether few of the words stood in the text before, so that nothing but the length tells of a loss.
+
+        A proverb may become another proverb.
+        """
+        return self._new_letters >= OTHER * self._size_after
+
+    @cached_property
+    def _new_letters(self) -> int:
+        return sum(len(word) * count for word, count in self._added.items())
+
+    @cached_property
+    def _matches(self) -> list[tuple[int, int]]:
+        return match(self._old, self._new)
+
+    @cached_property
+    def _gaps(self) -> list[int]:
+        """For each place between two words that stay, the letters removed there beyond those added, at least 0."""
+        gaps = []
+        for (old, new), (next_old, next_new) in pairwise([(-1, -1), *self._matches, (len(self._old), len(self._new))]):
+            removed = sum(len(word) for word in self._old[old + 1 : next_old] if word in self._removed)
+            added = sum(len(word) for word in self._new[new + 1 : next_new] if word in self._added)
+            gaps.append(max(0, removed - added))
+        return gaps
+
+    @cached_property
+    def _new_at_end(self) -> int:
+        """The letters of the new words behind the last word that stays."""
+        last = self._matches[-1][1] if self._matches else -1
+        return sum(len(word) for word in self._new[last + 1 :] if word in self._added)
+
+    @cached_property
+    def _is_ended(self) -> bool:
+        """Whether the text after ends as a sentence, if its source does."""
+        return is_ended(self._pair.text_after, self._lang) or not is_ended(self._pair.text_source, "")
+
+    @cached_property
+    def _begins_alike(self) -> bool:
+        """Whether the text after begins with a capital, if source and text before do."""
+        texts = self._pair.text_source, self._pair.text, self._pair.text_after
+        first_letters = [_LETTER.search(text) for text in texts]
+        source, before, after = (letter.group() if letter else "" for letter in first_letters)
+        needs_capital = before.isupper() and not source.islower()
+        return not (needs_capital and after.islower())
