@@ -122,7 +122,7 @@ def _losses(source: str, before: str, after: str, lang: str, nearest: Nearest | 
         is_said = stretch.evidence > 0 and (
             words_kept.has_words_of(stretch.text)
             or words_kept.has_order_of(stretch.text)
-            or has_moved_before_quotation(stretch.text, before, after)
+            or words_kept.has_moved_before_quotation(stretch.text)
         )
         if is_said:
             stretch = stretch._replace(evidence=0.0)
@@ -173,6 +173,47 @@ class WordsKept:
                 widest = max(widest, gap)
         return kept > 0 and kept >= STILL_THERE * len(neighbours) and widest <= WIDEST_GAP * len(neighbours)
 
+    def has_moved_before_quotation(self, stretch: str) -> bool:
+        """Whether ``stretch``, which follows a quotation, is said by new words directly before the quotation.
+
+        Who speaks may stand on either side: “Where is he?” she asked me → Asking me, she said: “Where is he?”
+        """
+        stretch = stretch.lstrip("-–—, ")
+        start = max(0, self._before.find(stretch))
+        nearby = self._before[max(0, start - QUOTE_NEARBY) : start]
+        if not _CLOSING_QUOTE.search(nearby):
+            return False
+        opening_quotes = list(_OPENING_QUOTE.finditer(nearby))
+        if not opening_quotes:
+            return False
+        first_words = tuple(stems(nearby[opening_quotes[-1].end() :])[:QUOTED_WORDS])
+        words_of_stretch = Counter(stems(stretch))
+        letters_needed = SPEAKER_KEPT * sum(map(len, words(stretch)))
+        for quote_start in self._quotations.get(first_words, []):
+            new_letters = 0
+            for word in reversed(words(self._after[max(0, quote_start - QUOTE_NEARBY) : quote_start].casefold())):
+                if self._stems_before[word[:STEM]] > words_of_stretch[word[:STEM]]:
+                    break
+                new_letters += len(word)
+            if new_letters >= letters_needed:
+                return True
+        return False
+
+    @cached_property
+    def _quotations(self) -> dict[tuple[str, ...], list[int]]:
+        """Where the quotations of the text after begin, at most a few of each, by their first words."""
+        places: dict[tuple[str, ...], list[int]] = {}
+        for quote in _OPENING_QUOTE.finditer(self._after):
+            first_words = tuple(stems(self._after[quote.end() : quote.end() + QUOTE_NEARBY])[:QUOTED_WORDS])
+            starts = places.setdefault(first_words, [])
+            if len(starts) < MOST_ALIKE:
+                starts.append(quote.start())
+        return places
+
+    @cached_property
+    def _stems_before(self) -> Counter[str]:
+        return Counter(stems(self._before))
+
     @cached_property
     def _neighbours(self) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
         before, after = (words(text.casefold()) for text in (self._before, self._after))
@@ -211,38 +252,10 @@ QUOTED_WORDS = 3
 """First words of a quotation by which it is found again."""
 QUOTE_NEARBY = 400
 """Characters around a quotation that are looked at."""
+MOST_ALIKE = 5
+"""Quotations with the same first words that are looked at."""
 SPEAKER_KEPT = 0.33
 """Share of the letters of the words that follow a quotation which new words before it must have to say the same."""
-
-
-def has_moved_before_quotation(stretch: str, before: str, after: str) -> bool:
-    """Whether ``stretch``, which follows a quotation, is said by new words directly before the quotation.
-
-    Who speaks may stand on either side: “Where is he?” she asked the guard → Asking the guard, she said: “Where is he?”
-    """
-    stretch = stretch.lstrip("-–—, ")
-    start = before.find(stretch)
-    nearby = before[max(0, start - QUOTE_NEARBY) : max(0, start)]
-    if not _CLOSING_QUOTE.search(nearby):
-        return False
-    opening_quotes = list(_OPENING_QUOTE.finditer(nearby))
-    if not opening_quotes:
-        return False
-    quotation = nearby[opening_quotes[-1].end() :]
-    first_words = stems(quotation)[:QUOTED_WORDS]
-    words_elsewhere = set(stems(before[:start] + before[start + len(stretch) :]))
-    letters_needed = SPEAKER_KEPT * sum(map(len, words(stretch)))
-    for quote in _OPENING_QUOTE.finditer(after):
-        if stems(after[quote.end() : quote.end() + len(quotation)])[:QUOTED_WORDS] != first_words:
-            continue
-        new_letters = 0
-        for word in reversed(words(after[max(0, quote.start() - QUOTE_NEARBY) : quote.start()].casefold())):
-            if word[:STEM] in words_elsewhere:
-                break
-            new_letters += len(word)
-        if new_letters >= letters_needed:
-            return True
-    return False
 
 
 def _stretches(source: str, before: str, after: str, lang: str, nearest: Nearest | None) -> Iterator[Stretch]:
