@@ -119,6 +119,16 @@ def test_what_people_accepted_and_rejected_makes_the_same_gate(shell: Shell) -> 
     assert few in calibrated(shell, "--decisions -o none.json").last
 
 
+def test_a_sample_of_the_labelled_edits_is_learnt_from(shell: Shell) -> None:
+    run(shell)
+    preferences(shell, *[f"{number}\t{'before' if number % 2 else 'after'}" for number in range(50)])
+    done = calibrated(shell, "--sample 40")
+    assert (done.code, done.err.splitlines()[0]) == (0, "mtagent: 40 of 60 edits of first, labelled ones")
+    made = read(shell.folder / "gate.json")
+    assert made.gain is not None
+    assert made.gain.calibrated_on == 40
+
+
 def test_equal_texts_stay_together_where_a_gate_is_tried_on_texts_that_it_was_not_learnt_from(shell: Shell) -> None:
     """Sixty edits of ten texts are worth no more than ten."""
     run(shell, *[edited(number % 10, id=str(number), document=f"d{number}") for number in range(60)])

@@ -279,6 +279,13 @@ SAID_IN_OTHER_WORDS = {
 }  # fmt: skip
 
 
+def test_a_sentence_that_is_split_and_loses_a_part_is_lost() -> None:
+    source = "Close the tap. Then empty the boiler into a bucket and take off the lid."
+    before = "Schließen Sie den Hahn, leeren Sie dann den Kessel in einen Eimer und nehmen Sie den Deckel ab."
+    after = "Schließen Sie den Hahn. Leeren Sie dann den Kessel."
+    assert lost(source, before, after, target_lang="de")
+
+
 @pytest.mark.parametrize("case", SAID_IN_OTHER_WORDS)
 def test_what_is_said_in_other_words_is_not_lost_and_what_is_left_out_is(case: str) -> None:
     lang, (source, before), same, less = SAID_IN_OTHER_WORDS[case]

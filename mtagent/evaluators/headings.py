@@ -85,8 +85,7 @@ def with_marks(line: str, quotable: QuotableTexts) -> MarkedLine:
     quoted: list[Quoted] = []
     at = begin = 0
     for _ in range(_MOST_QUOTES):
-        marks = _QUOTE.finditer(line, begin)
-        opening = next((mark for mark in marks if _opens(line, mark.start(), mark.group())), None)
+        opening = _next_opening(line, begin)
         if opening is None:
             return MarkedLine("".join([*pieces, line[at:]]), tuple(quoted))
         quote, begin = opening.group(), opening.end()
@@ -108,10 +107,19 @@ def with_marks(line: str, quotable: QuotableTexts) -> MarkedLine:
     return MarkedLine("".join([*pieces, line[at:]]), tuple(quoted), _QUOTE.search(line, at) is not None)
 
 
+def _next_opening(line: str, begin: int) -> regex.Match[str] | None:
+    for mark in _QUOTE.finditer(line, begin):
+        if _opens(line, mark.start(), mark.group()):
+            return mark
+    return None
+
+
 def _end_of_span(line: str, at: int, quote: str, quotable: QuotableTexts) -> int | None:
-    """Where the span from ``at`` on ends: the longest one that the texts hold, or else the first one."""
+    """Where the span from ``at`` on ends: the longest one that the texts hold, or else where its quotes balance."""
     closers = _CLOSERS.get(quote, quote)
     ends: list[int] = []
+    balanced: int | None = None
+    depth = 1
     for match in islice(_QUOTE.finditer(line, at), _MOST_QUOTES):
         place, mark = match.start(), match.group()
         if line[place - 1] == "\\":
@@ -120,12 +128,17 @@ def _end_of_span(line: str, at: int, quote: str, quotable: QuotableTexts) -> int
         word_goes_on = mark not in "”»›」』" and after and _in_word(after)
         if mark in closers and not word_goes_on:
             ends.append(place)
+            depth -= 1
+            if depth == 0 and balanced is None:
+                balanced = place
             if len(ends) == _MOST_ENDS:
                 break
+        elif mark == quote:
+            depth += _opens(line, place, mark)
     for end in reversed(ends):
         if quotable.quotes(line[at:end]):
             return end
-    return ends[0] if ends else None
+    return balanced
 
 
 def _opens(line: str, at: int, quote: str) -> bool:
@@ -449,7 +462,7 @@ _SEVERITY = r"(critical|major|minor|neutral)"
 _NAMES = regex.compile(rf"\b{_SEVERITY}\b", regex.IGNORECASE)
 _ERRORS = r"(?:[\s-](?:severity|level))?(?:\s(?:translation\s)?(?:errors?|issues?|problems?|mistakes?))?"
 _HEADING = regex.compile(
-    rf"[\[<(]?{_SEVERITY}{_ERRORS}[\])>]?(?:\s?\([^(){MARK}]{{0,80}}\))?\s?(?:[:：]|[-–—]\s|$)\*?\s*+",
+    rf"[\[<(]?{_SEVERITY}{_ERRORS}[\])>]?(?:\s?\([^(){MARK}]{{0,80}}\))?\s?(?:[:：]|(?P<dash>[-–—]\s)|$)\*?\s*+",
     regex.IGNORECASE,
 )
 # "x" is a minor fluency/grammar error: a list without headings
@@ -608,6 +621,10 @@ class _Lists:
 def _pieces(line: MarkedLine) -> Iterator[tuple[Severity | None, MarkedLine]]:
     """A line cut at the headings in it: the severity of the section that each piece opens, if any, and its text."""
     heading = _HEADING.match(line.text)
+    if heading and heading["dash"]:
+        rest = line.part(heading.end())
+        if not rest.text or not (says_none(rest) or MARK in rest.text or "/" in rest.text):
+            heading = None
     at, severity = (heading.end(), heading[1].casefold()) if heading else (0, None)
     for within in _WITHIN.finditer(line.text, at):
         before = line.part(at, within.start())

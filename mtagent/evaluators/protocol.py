@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Iterable, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard, cast, runtime_checkable
 
@@ -101,8 +102,10 @@ def stated_calls(evaluator: object) -> tuple[int, int] | None:
 
 def counts_calls(evaluator: object) -> bool:
     """Whether ``evaluator`` is known to ask a model, and so to show a segment's notes to it."""
-    calls = stated_calls(evaluator)
-    return calls is not None and calls[1] > 0
+    match getattr(evaluator, "calls", None):
+        case (_, Real() as most):  # an evaluator of another package may state other numbers than int
+            return float(most) > 0
+    return False
 
 
 def asks_no_model(evaluator: object) -> bool:

@@ -217,8 +217,8 @@ class _Doubt:
         else:
             return
         raise MtagentError(
-            f"stopped: {failed}, the last one with {outcome.failure} "
-            "Nothing is lost: the same command again goes on from there (give_up_after=0: whatever fails)"
+            f"stopped: {failed}, the last one with {outcome.failure.rstrip('.')}. "
+            "Nothing is lost: the same command again goes on from there (with give_up_after=0 it never stops)"
         )
 
 

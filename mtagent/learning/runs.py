@@ -139,7 +139,8 @@ def edits_to_judge(
     seed: int = 0,
     lp: str | None = None,
 ) -> RunEdits:
-    """The edits of a run that people labelled or, without ``labels``, a sample; of one language pair if named.
+    """The edits of a run that people labelled, all or a ``sample``; without ``labels``, a sample of all its edits. Of
+    one language pair, if ``lp`` names one.
 
     Raises :class:`mtagent.errors.MtagentError` where nothing can be learnt, before any judge is asked.
     """
@@ -165,10 +166,14 @@ def edits_to_judge(
             for number, pair in enumerate(in_chain):
                 sizes.append(Levenshtein.distance(pair.before, pair.after))
                 places.append((position, number))
-        # A large run is read again rather than kept in memory.
-        for index in sampled(sizes, sample or SAMPLE, seed):
-            position, number = places[index]
-            pairs.append(list(pairs_in(run.chain_at(position)))[number])
+        if labels is None:
+            # A large run is read again rather than kept in memory.
+            for index in sampled(sizes, sample or SAMPLE, seed):
+                position, number = places[index]
+                pairs.append(list(pairs_in(run.chain_at(position)))[number])
+        elif sample is not None:
+            sizes = [Levenshtein.distance(pair.before, pair.after) for pair in pairs]
+            pairs = [pairs[index] for index in sampled(sizes, sample, seed)]
     run_edits = RunEdits(name, pairs, total, refused, labels)
     if len(pairs) < FEWEST_PAIRS:
         raise InputError(_too_few(run_edits, config))

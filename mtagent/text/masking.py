@@ -100,8 +100,15 @@ _masked_short = lru_cache(maxsize=1024)(masked)  # names of fields and models oc
 
 
 @lru_cache(maxsize=1024)
-def _is_key_name(name: str) -> bool:
+def _is_short_key_name(name: str) -> bool:
     return _KEY_NAME.fullmatch(name) is not None
+
+
+def _is_key_name(name: str) -> bool:
+    """Whether a field of this name holds a key. A server may send names of any length; only short ones are kept."""
+    if len(name) > _NAME_LENGTH:
+        return _KEY_NAME.fullmatch(name) is not None
+    return _is_short_key_name(name)
 
 
 def masked_data(value: Any, key: str = "", depth: int = 0) -> Any:

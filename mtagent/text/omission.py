@@ -22,6 +22,7 @@ from mtagent.text.scripts import UNSPACED_LETTER, letters, remembered, word_patt
 from mtagent.text.sentence_pairs import (
     HALF_SAID,
     LONG_ENOUGH,
+    SHORT_KEPT,
     STEM,
     WIDEST_GAP,
     Rewording,
@@ -632,7 +633,7 @@ def missing_sentences(source: str, before: str, after: str, lang: str, blocks: i
     whole = _clip(log(letters(source) / letters(after)), -0.5, 1)
     evidence = _clip(max((stretch.evidence for stretch in by_words), default=-inf), 2 * IMPLAUSIBLE, -IMPLAUSIBLE)
     chances = CHANCES * log(max(1.0, blocks * source_units / FEW))
-    # One long sentence may be split again as its source is.
+    # One long sentence may be split again as its source is. A part that is short, or lacks a name, is no such part.
     is_split = units_before == 1 < source_units <= units_after and letters(after) >= HALF_SAID * letters(source)
     missing = []
     for pair in found:
@@ -651,7 +652,7 @@ def missing_sentences(source: str, before: str, after: str, lang: str, blocks: i
         )
         weighed = sum(w * value for w, value in zip(SHORTAGE_WEIGHTS, shortage, strict=True))
         total = SHORTAGE_BIAS - chances + weighed
-        if total > 0 and is_split:
+        if total > 0 and is_split and pair.after >= SHORT_KEPT * pair.source and not pair.lost_names:
             total = 0.0
         elif total > 0 and source_units == 1:
             rewording = Rewording(pair, lang)
