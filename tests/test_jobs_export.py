@@ -488,6 +488,15 @@ def test_a_folder_that_is_not_empty_is_written_to_only_with_force(improved: Shel
     assert len(files(improved.folder / "empty")) == 3
 
 
+def test_the_output_of_a_run_that_changed_nothing_may_be_written_again(shell: Shell) -> None:
+    shell.write("one.txt", "The cat sat here.")
+    shell.write("uno.txt", "El gato estaba aquí.")
+    assert shell("postedit -s one.txt -t uno.txt -l en-es --name same -o out.txt -q").code == 0
+    assert shell.read("out.txt") == shell.read("uno.txt")
+    assert shell("export same -o out.txt --force").code == 0
+    refused(shell, "export same -o uno.txt --force", "uno.txt: the run was made from this file")
+
+
 def test_neither_the_files_of_the_run_nor_its_store_are_ever_replaced(improved: Shell) -> None:
     made_from = "es.txt: the run was made from this file"
     improved("rate -s en.txt -t es.txt -l en-es --name ratings -q -o x.jsonl")

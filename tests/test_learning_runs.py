@@ -122,7 +122,7 @@ def test_what_people_accepted_and_rejected_makes_the_same_gate(shell: Shell) -> 
 def test_a_sample_of_the_labelled_edits_is_learnt_from(shell: Shell) -> None:
     run(shell)
     preferences(shell, *[f"{number}\t{'before' if number % 2 else 'after'}" for number in range(50)])
-    done = calibrated(shell, "--sample 40")
+    done = calibrated(shell, "--human labels.tsv --sample 40 -o gate.json")
     assert (done.code, done.err.splitlines()[0]) == (0, "mtagent: 40 of 60 edits of first, labelled ones")
     made = read(shell.folder / "gate.json")
     assert made.gain is not None

