@@ -251,7 +251,8 @@ def test_words_of_failure_in_a_verdict_are_no_report(reply: str) -> None:
 @pytest.mark.parametrize(
     "report",
     [
-        "Fehler:", "Fehler: Zeitüberschreitung", "Fehler: nicht angemeldet", "**Fehler:** Modell überlastet", "Fehler: keine Verbindung", "Error:",
+        "Fehler:", "Fehler: Zeitüberschreitung", "Fehler: nicht angemeldet",
+        "**Fehler:** Modell überlastet", "Fehler: keine Verbindung", "Error:",
         "[Error]", "[ERROR] the request timed out", "[Error: overloaded]", "**[Error]**", "Erreur : délai dépassé",
         "错误：超时", "エラー：タイムアウト",
     ],
@@ -266,7 +267,8 @@ def test_a_report_before_an_empty_verdict_is_no_perfect_score(report: str, form:
 @pytest.mark.parametrize(
     "remark",
     [
-        "Errors:", "Errors: 0", "Error: none", "Fehler: keine", "Fehler: nicht vorhanden", "エラー: ありません", "Fehler: Es wurden keine Fehler gefunden.",
+        "Errors:", "Errors: 0", "Error: none", "Fehler: keine", "Fehler: nicht vorhanden", "エラー: ありません",
+        "Fehler: Es wurden keine Fehler gefunden.",
         "Mögliche Fehler:", "Fehler:\n- keine", "错误: 没有错误", "没有错误：", "Fehleranalyse:", "Error analysis:",
     ],
 )  # fmt: skip
