@@ -184,10 +184,12 @@ def _results(matches: Sequence[Match], settings: MetaEvalSettings) -> Iterator[L
     for grouping in (None, *groupings):
         matches_by_part: list[tuple[str | None, Match]] = []
         if grouping is None:
-            matches_by_part += [(None, match) for match in matches]
+            for match in matches:
+                matches_by_part.append((None, match))
         else:
             for name, items in _parts(matches, grouping):
-                matches_by_part += [(name, match.of_items(items)) for match in matches]
+                for match in matches:
+                    matches_by_part.append((name, match.of_items(items)))
         for level, averaging in levels:
             for part, match in matches_by_part:
                 given = level == "sys" and match.given_systems
@@ -388,25 +390,30 @@ def _warnings(matches: Sequence[Match], results: Sequence[LevelResult]) -> Itera
 
 def _warnings_about_systems(matches: Sequence[Match], results: Sequence[LevelResult]) -> Iterator[str]:
     """Few systems, systems left out, and means of systems over different segments."""
-    system_results = [result for result in results if result.level == "sys"]
-    if system_results:
-        number = max(result.statistics[0].scores for result in system_results)
-        if number < FEW:
-            yield f"level of systems: there are {number}, and below {FEW} its statistics mean little"
+    system_counts = []
+    given = set()
+    for result in results:
+        if result.level == "sys":
+            system_counts.append(result.statistics[0].scores)
+            if result.given:
+                given.add(result.evaluator)
+    if system_counts and max(system_counts) < FEW:
+        yield f"level of systems: there are {max(system_counts)}, and below {FEW} its statistics mean little"
     for match in matches:
         if match.others:
             yield (
                 f"{match.name}: {len(match.others)} systems that it or people did not score are left out: "
                 f"{_first(match.others)}"
             )
-    if not system_results:
+    if not system_counts:
         return
-    given = {result.evaluator for result in system_results if result.given}
     for match in matches:
         by_system = Counter(row.system for row in match.scored_rows)
         if match.name not in given and len(set(by_system.values())) > 1:
-            items = {row.item for row in match.rows}
-            systems = {row.system for row in match.rows}
+            items, systems = set(), set()
+            for row in match.rows:
+                items.add(row.item)
+                systems.add(row.system)
             left_out = len(items) * len(systems) - by_system.total()
             yield (
                 f"{match.name}: the means of systems are over different segments: {min(by_system.values())} to "
@@ -523,7 +530,8 @@ def below(agreement: MetaEvaluation) -> list[str]:
     for result in agreement.results:
         for statistic in result.statistics:
             signatures[statistic.signature] = None
-    signatures |= dict.fromkeys(contest.signature for contest in agreement.contests)
+    for tested in agreement.contests:
+        signatures[tested.signature] = None
     if agreement.spans:
         for measure in agreement.spans.measures:
             signatures[measure.score.signature] = None
@@ -541,8 +549,10 @@ def _whole_table(results: Sequence[LevelResult], width: int) -> Table:
     rows = []
     for result, row in zip(results, numbers, strict=True):
         rows.append((result.evaluator, *row))
+    note = ""
     given = [result.evaluator for result in results if result.given]
-    note = f"scores of systems as given: {', '.join(given)}" if given else ""
+    if given:
+        note = f"scores of systems as given: {', '.join(given)}"
     return Table(_title(results[0]), ("evaluator", *head), tuple(rows), note)
 
 
