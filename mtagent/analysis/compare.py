@@ -216,10 +216,8 @@ def compare_staged(
     target_lang = segments[0].target_lang
     metrics = make_metrics(scoring.metrics, target_lang, comet_python=scoring.comet_python)
     rows = _rows(runs, baselines, costs)
-    report = score_corpus(
-        Corpus(segments, {row.name: list(row.texts) for row in rows}),
-        replace(scoring, metrics=metrics, edits_from=None),
-    )
+    corpus = Corpus(segments, {row.name: list(row.texts) for row in rows})
+    report = score_corpus(corpus, replace(scoring, metrics=metrics, edits_from=None))
     printed = _distinct_names([entries[0].score.metric for entries in report.entries])
     place = _deciding(metrics, printed, deciding)
     rows, signatures = _with_scores(rows, report, printed, place, target_lang)
@@ -386,7 +384,8 @@ def _moved(
         return moved
     gains = gains_of(former, row, place)
     regressed = sum(segment_gain < -NOISE for segment_gain in gains)
-    return replace(moved, regressed=regressed / len(gains), gain_to_edit=gain / ter if ter > 0 else None)
+    gain_to_edit = gain / ter if ter > 0 else None
+    return replace(moved, regressed=regressed / len(gains), gain_to_edit=gain_to_edit)
 
 
 def _with_prices(row: ComparedTexts, former: ComparedTexts | None, gain: float) -> ComparedTexts:
@@ -426,7 +425,9 @@ def parts_by(
     are summed; other metrics score the part again.
     """
     groups = grouped(grouping, segments)
-    scores: list[list[list[float]]] = [[[] for _ in rows] for _ in groups]
+    scores: list[list[list[float]]] = []
+    for _ in groups:
+        scores.append([[] for _ in rows])
     for number, row in enumerate(rows):
         for cell, metrics_of_rows in enumerate(metrics):
             metric = metrics_of_rows[number]
@@ -434,8 +435,11 @@ def parts_by(
                 counts, combined = statistics_of(metric, segments, row.texts, row.cells[cell].score)
             except ConfigError:  # the counts do not add up
                 for part, (_, places) in zip(scores, groups, strict=True):
-                    texts = [row.texts[place] for place in places]
-                    part[number].append(metric.score([segments[place] for place in places], texts).value)
+                    part_segments, part_texts = [], []
+                    for place in places:
+                        part_segments.append(segments[place])
+                        part_texts.append(row.texts[place])
+                    part[number].append(metric.score(part_segments, part_texts).value)
                 continue
             for part, (_, places) in zip(scores, groups, strict=True):
                 part[number].append(float(combined(np.asarray(counts)[places].sum(axis=0, keepdims=True))[0]))
@@ -464,9 +468,11 @@ def grouped(grouping: Grouping, segments: Sequence[Segment]) -> list[tuple[str, 
             size = sum(not character.isspace() for character in segment.source)
             key = "characters", bisect_left(_LENGTHS["characters"], size)
         groups.setdefault(key, []).append(place)
-    if grouping != "length":
-        return [(f"no {grouping}" if name is None else name, places) for name, places in groups.items()]
     parts = []
+    if grouping != "length":
+        for name, places in groups.items():
+            parts.append((name or f"no {grouping}", places))
+        return parts
     for unit, number in sorted(groups, key=lambda size: (size[0] != "words", size[1])):
         bounds = (0, *_LENGTHS[unit])
         if number == len(bounds) - 1:
@@ -576,7 +582,7 @@ def _about_texts(rows: Sequence[ComparedTexts], report: ScoreReport, signatures:
         flagged = report.flagged(row.name)
         if flagged:
             yield f"{row.name}: {listed_flags(flagged, _SHOWN)}"
-    parts = {part for signature in signatures for part in signature.split("|")}
+    parts = "|".join(signatures).split("|")
     if NO_SHIFTS in parts:
         yield f"a text has more than {MOST_WORDS:,} words: TER counts no shifts of words there ({NO_SHIFTS})"
     if REPLACED in parts:
@@ -587,4 +593,7 @@ def _about_texts(rows: Sequence[ComparedTexts], report: ScoreReport, signatures:
 
 
 def _ids(ids: Sequence[str]) -> str:
-    return ", ".join(ids[:_SHOWN]) + (", …" if len(ids) > _SHOWN else "")
+    shown = list(ids[:_SHOWN])
+    if len(ids) > _SHOWN:
+        shown.append("…")
+    return ", ".join(shown)
