@@ -205,8 +205,9 @@ def compare_staged(
     """Compare runs that were read from the store; see :func:`compare_run`."""
     bills = Bills(prices)
     runs, warnings = aligned(runs, shared=shared)
-    costs = {run.name: bills.costs(run) for run in runs}
+    costs = {}
     for run in runs:
+        costs[run.name] = bills.costs(run)
         warnings += _about_run(run, costs[run.name].unaccounted)
     if reference is not None:
         references = texts_for(runs[0], reference, "reference")
