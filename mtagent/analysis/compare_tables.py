@@ -211,8 +211,10 @@ def _parts(comparison: RunComparison, grouping: str, widths: Sequence[int]) -> T
         name = " ".join(part.name.split())
         size = str(part.segments)
         for row, scores in zip(comparison.rows, part.scores, strict=True):
-            cells = (f"{score:.{width}f}" for score, width in zip(scores, widths, strict=True))
-            rows.append((name, row.name, size, *cells))
+            cells = [name, row.name, size]
+            for score, width in zip(scores, widths, strict=True):
+                cells.append(f"{score:.{width}f}")
+            rows.append(tuple(cells))
             name = size = ""  # only the first row of a part names it
     return Table(f"by {grouping}", (grouping, "row", "segments", *comparison.metrics), tuple(rows), note, labels=2)
 
