@@ -410,10 +410,8 @@ def _warnings_about_systems(matches: Sequence[Match], results: Sequence[LevelRes
     for match in matches:
         by_system = Counter(row.system for row in match.scored_rows)
         if match.name not in given and len(set(by_system.values())) > 1:
-            items, systems = set(), set()
-            for row in match.rows:
-                items.add(row.item)
-                systems.add(row.system)
+            items = {row.item for row in match.rows}
+            systems = {row.system for row in match.rows}
             left_out = len(items) * len(systems) - by_system.total()
             yield (
                 f"{match.name}: the means of systems are over different segments: {min(by_system.values())} to "
