@@ -124,10 +124,7 @@ class Side:
 
     def names(self) -> list[str]:
         """The systems, in the order of the file."""
-        names: dict[str, None] = {}
-        for key in self.segments:
-            names[key.system] = None
-        return list(names | dict.fromkeys(self.systems))
+        return list(dict.fromkeys(key.system for key in self.segments) | dict.fromkeys(self.systems))
 
     def of_system(self, system: str) -> list[TranslationKey]:
         """The translations of a system, in the order of the file."""
