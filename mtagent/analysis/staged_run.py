@@ -329,15 +329,19 @@ def _staged(
             if rating.role not in ("triage", "editor"):
                 judges.add(rating.evaluator)
     # Equal texts are one object, and so are languages.
-    texts = texts_of(chain, SYSTEMS)
+    texts_by_system = texts_of(chain, SYSTEMS)
     shared_texts = dict[str | None, str | None]()
+    texts = []
+    for system in SYSTEMS:
+        text = texts_by_system[system]
+        texts.append(shared_texts.setdefault(text, text))
     fields = dict(chain.segment)
     for name in ("source_lang", "target_lang"):
         fields[name] = sys.intern(fields[name])
     return StagedSegment(
         position=position,
         segment=Segment.model_construct(_fields_set=_SEGMENT_FIELDS, **fields),  # shares the set with all others
-        texts=tuple(shared_texts.setdefault(texts[system], texts[system]) for system in SYSTEMS),
+        texts=tuple(texts),
         results=tuple(map(results.get, SYSTEMS)),
         judges=_names(frozenset(judges)),
     )
