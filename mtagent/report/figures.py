@@ -91,9 +91,10 @@ class StageMarks:
     @cached_property
     def by_severity(self) -> dict[Severity, int]:
         """The number of errors of each severity, most severe first."""
-        totals: dict[Severity, int] = {}
-        for severity in reversed(SEVERITIES):
-            totals[severity] = sum(severities.get(severity, 0) for severities in self.errors.values())
+        totals: dict[Severity, int] = dict.fromkeys(reversed(SEVERITIES), 0)
+        for severities in self.errors.values():
+            for severity, count in severities.items():
+                totals[severity] += count
         return totals
 
     def per_hundred(self, category: str) -> float:
