@@ -210,8 +210,12 @@ def as_csv(
     columns += [*_EDITS, *USAGE_COUNTS, "dollars", "seconds"]
     if guarded:
         columns.append("guarded")
-    lines = (line for chain in chains for line in _lines(chain, scores))
-    return written_csv(columns, lines, guard=guarded)
+
+    def lines() -> Iterator[dict[str, Any]]:
+        for chain in chains:
+            yield from _lines(chain, scores)
+
+    return written_csv(columns, lines(), guard=guarded)
 
 
 def _lines(chain: Chain, scores: SegmentScores) -> Iterator[dict[str, Any]]:
