@@ -76,15 +76,17 @@ class JsonLines:
     def _objects(self, path: Path) -> Iterator[_Object]:
         for number, (line, values) in enumerate(object_lines(path), start=1):
             names = list(values)
-            keys = {name: name for name in names if name in _FIELDS}
+            keys: dict[str, str] = {}
             where = f"{path}:{line.number}"
+            for name in names:
+                if name in _FIELDS:
+                    keys[name] = name
+                elif not self.lenient:
+                    way_out = suggested(name) or "; --format jsonl-lenient carries unknown fields through"
+                    raise InputError(f"{where}: unknown field {name!r}{way_out}")
             if self.lenient:
                 for field, index in named_fields(names, where).items():
                     keys[field] = names[index]
-            for name in names:
-                if name not in _FIELDS and not self.lenient:
-                    way_out = suggested(name) or "; --format jsonl-lenient carries unknown fields through"
-                    raise InputError(f"{where}: unknown field {name!r}{way_out}")
             written_id = values[keys["id"]] if "id" in keys else None
             yield _Object(line, values, keys, str(number if written_id is None else written_id))
 
