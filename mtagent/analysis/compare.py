@@ -205,9 +205,12 @@ def compare_staged(
     """Compare runs that were read from the store; see :func:`compare_run`."""
     bills = Bills(prices)
     runs, warnings = aligned(runs, shared=shared)
-    costs = {}
+    costs: dict[str, RunCosts] = {}
+    reviews: dict[str, ReviewSummary] = {}
     for run in runs:
         costs[run.name] = bills.costs(run)
+        if run.review is not None:
+            reviews[run.name] = run.review
         warnings += _about_run(run, costs[run.name].unaccounted)
     if reference is not None:
         references = texts_for(runs[0], reference, "reference")
@@ -229,7 +232,6 @@ def compare_staged(
     for grouping in dict.fromkeys(by):
         system_metrics = [for_systems(metric, report.systems) for metric in metrics]
         parts[grouping] = parts_by(grouping, rows, segments, system_metrics)
-    reviews = {run.name: run.review for run in runs if run.review is not None}
     return RunComparison(
         segments=report.segments,
         rows=tuple(rows),
@@ -271,7 +273,7 @@ def _segments(runs: Sequence[StagedRun], warnings: list[str]) -> list[Segment]:
     if differing:
         warnings.append(
             f"the references of the runs differ for {amounts.counted(len(differing), 'segment')} "
-            f"({_ids(differing)}): those of the first run are used (-r FILE gives others)"
+            f"({amounts.first_of(differing, _SHOWN)}): those of the first run are used (-r FILE gives others)"
         )
     return segments
 
@@ -502,7 +504,8 @@ def _about_run(run: StagedRun, unaccounted: Usage | None) -> Iterator[str]:
     empty = [staged.segment.id for staged in run.segments if staged.text(FINAL) is None]
     if empty:
         number = amounts.counted(len(empty), "segment")
-        yield f"run {run.name!r}: {number} without any translation, scored as empty: {_ids(empty)}"
+        ids = amounts.first_of(empty, _SHOWN)
+        yield f"run {run.name!r}: {number} without any translation, scored as empty: {ids}"
     if unaccounted is not None:
         calls = amounts.counted(unaccounted.calls, "call")
         dollars = amounts.dollars(unaccounted.cost, "unknown dollars")
@@ -591,10 +594,3 @@ def _about_texts(rows: Sequence[ComparedTexts], report: ScoreReport, signatures:
             f"a very long text has more than {MOST_CHANGES:,} changes: all between the first and the last counts as "
             f"replaced, in TER and characters ({REPLACED})"
         )
-
-
-def _ids(ids: Sequence[str]) -> str:
-    shown = list(ids[:_SHOWN])
-    if len(ids) > _SHOWN:
-        shown.append("…")
-    return ", ".join(shown)

@@ -54,6 +54,7 @@ from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import dumped
 from mtagent.metrics.significance import SEED
 from mtagent.records import comparable
+from mtagent.text.amounts import first_of
 from mtagent.text.mqm import SEVERITIES
 from mtagent.text.table import Table
 
@@ -62,6 +63,8 @@ TESTED: tuple[Name, ...] = tuple(STATISTICS)
 SPAN_GROUPINGS: tuple[SpanGrouping, ...] = get_args(SpanGrouping)
 FEW = 5
 """Systems below which their level means little."""
+_SHOWN = 3
+"""How many names a warning lists."""
 
 
 @dataclass(frozen=True)
@@ -403,7 +406,7 @@ def _warnings_about_systems(matches: Sequence[Match], results: Sequence[LevelRes
         if match.others:
             yield (
                 f"{match.name}: {len(match.others)} systems that it or people did not score are left out: "
-                f"{_first(match.others)}"
+                f"{first_of(match.others, _SHOWN)}"
             )
     if not system_counts:
         return
@@ -427,15 +430,17 @@ def _warnings_about_raters(matches: Sequence[Match]) -> Iterator[str]:
             if info.source_lang and info.target_lang:
                 language_pairs[f"{info.source_lang}-{info.target_lang}"] = None
     if len(language_pairs) > 1:
+        pairs = first_of(list(language_pairs), _SHOWN)
         yield (
-            f"scores of {len(language_pairs)} language pairs ({_first(list(language_pairs))}) are compared with each "
-            "other; -l takes one of them"
+            f"scores of {len(language_pairs)} language pairs ({pairs}) are compared with each other; -l takes one of "
+            "them"
         )
     for match in matches:
         signatures = filter(None, match.evaluator.signatures)
         raters = list(dict.fromkeys(map(comparable, signatures)))
         if len(raters) > 1:
-            yield f"{match.name}: its scores are from {len(raters)} evaluators, taken for one: {_first(raters, '; ')}"
+            shown = first_of(raters, _SHOWN, "; ")
+            yield f"{match.name}: its scores are from {len(raters)} evaluators, taken for one: {shown}"
     for match in matches:
         if match.same_scores:
             yield f"{match.name}: its scores are people's own ({match.human.name}), every one"
@@ -462,13 +467,6 @@ def _warnings_about_signs(matches: Sequence[Match], results: Sequence[LevelResul
     for name, correlation in lowest.items():
         if correlation < 0:
             yield f"{name}: correlates negatively; if its lower scores are the better ones, say --lower {name}"
-
-
-def _first(names: Sequence[str], between: str = ", ", number: int = 3) -> str:
-    shown = list(names[:number])
-    if len(names) > number:
-        shown.append("…")
-    return between.join(shown)
 
 
 # --- tables for people, and JSON for programs

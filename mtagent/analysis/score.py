@@ -32,6 +32,7 @@ from mtagent.metrics.significance import (
 from mtagent.records import Score, Segment
 from mtagent.store.store import open_existing
 from mtagent.text import table
+from mtagent.text.amounts import first_of
 from mtagent.text.foreign import FLAGS, UNKNOWN, Flag, flags
 from mtagent.text.table import Table
 
@@ -142,7 +143,10 @@ def score_files(
         if names.count(name) > 1:
             raise ConfigError(f"two systems are called {name!r}: name them with -t NAME=FILE")
     names = [*chosen(names, scoring.systems, "-t")]
-    files = {f"-t {name}": path for name, path in translations if name in names}
+    files = {}
+    for name, path in translations:
+        if name in names:
+            files[f"-t {name}"] = path
     if reference:
         files["-r"] = reference
     texts: dict[str, list[str | None]] = {}
@@ -430,8 +434,5 @@ def listed_flags(flagged: Mapping[str, Sequence[str]], most: int) -> str:
     """``2 empty (4, 9), 1 copied (12)``, with the first ids."""
     parts = []
     for flag, ids in flagged.items():
-        shown_ids = ", ".join(ids[:most])
-        if len(ids) > most:
-            shown_ids += ", …"
-        parts.append(f"{len(ids)} {flag} ({shown_ids})")
+        parts.append(f"{len(ids)} {flag} ({first_of(ids, most)})")
     return ", ".join(parts)

@@ -30,6 +30,7 @@ from mtagent.metrics.scores_file import holds_objects, number_in, read_scores
 from mtagent.records import ErrorSpan, Segment
 from mtagent.store.store import Store
 from mtagent.text import languages
+from mtagent.text.amounts import first_of
 from mtagent.text.foreign import UNKNOWN
 
 UNNAMED = "system"
@@ -178,10 +179,7 @@ def alternatives(wrong: str, known: Iterable[str]) -> str:
     near = get_close_matches(wrong, names, n=1)
     if near:
         return f"; did you mean {near[0]!r}?"
-    shown = names[:_MOST_SHOWN]
-    if len(names) > _MOST_SHOWN:
-        shown.append("…")
-    return f"; there are: {', '.join(shown) or 'none'}"
+    return f"; there are: {first_of(names, _MOST_SHOWN) or 'none'}"
 
 
 def digest(path: Path) -> str:

@@ -39,6 +39,7 @@ from mtagent.formats.files import STANDARD, Sink, lines_of, parsed, replacing
 from mtagent.formats.ratings import Candidates, Ratings, SpanPlace, place_of
 from mtagent.records import ErrorSpan, Segment
 from mtagent.text import mqm
+from mtagent.text.amounts import first_of
 
 NOT_RATED = "None"
 REFERENCE = "refA"
@@ -373,9 +374,7 @@ class _Documents:
         """What was renamed."""
         if not self._renamed:
             return []
-        examples = ", ".join(list(self._renamed)[:3])
-        if len(self._renamed) > 3:
-            examples += ", …"
+        examples = first_of(list(self._renamed), 3)
         return [f"documents renamed, to be in one piece and without spaces: {len(self._renamed)} ({examples})"]
 
 
