@@ -369,19 +369,14 @@ def calibrated_accuracy(scores: PairedScores, averaging: Averaging = "none", *, 
 def _accuracy(
     name: str, scores: PairedScores, averaging: Averaging, groups: Groups, result: TieThreshold | None, epsilon: str
 ) -> Statistic:
-    return _statistic(
-        name,
-        scores,
-        f"avg:{averaging}",
-        epsilon,
-        value=result.accuracy if result else None,
-        averaging=averaging,
-        groups=result.groups if result else 0,
-        groups_left_out=groups.size - (result.groups if result else 0),
-        pairs=int(pairs_in(groups.counts()).sum()),
-        epsilon=result.epsilon if result else None,
-        undefined=None if result else ALONE,
-    )
+    fields: dict[str, Any] = {"averaging": averaging, "pairs": int(pairs_in(groups.counts()).sum())}
+    if result:
+        left_out = groups.size - result.groups
+        fields |= {"value": result.accuracy, "groups": result.groups, "groups_left_out": left_out}
+        fields |= {"epsilon": result.epsilon}
+    else:
+        fields |= {"value": None, "groups": 0, "groups_left_out": groups.size, "undefined": ALONE}
+    return _statistic(name, scores, f"avg:{averaging}", epsilon, **fields)
 
 
 Name = Literal["acc", "pearson", "spearman", "kendall", "acc-t"]
@@ -412,19 +407,16 @@ def _error(name: str, scores: PairedScores, scale: Scale, power: int) -> Statist
     if scale not in ("none", "minmax"):
         raise ConfigError(f"scale: 'none' or 'minmax', not {scale!r}")
     evaluator, human = scores.evaluator, scores.human
-    constant = scale == "minmax" and min(np.ptp(evaluator), np.ptp(human)) == 0
-    if scale == "minmax" and not constant:
-        evaluator, human = ((values - values.min()) / np.ptp(values) for values in (evaluator, human))
-    return _statistic(
-        name,
-        scores,
-        f"scale:{scale}",
-        value=None if constant else float(np.mean(np.abs(evaluator - human) ** power)),
-        groups=0 if constant else 1,
-        groups_left_out=1 if constant else 0,
-        undefined=EQUAL if constant else None,
-        higher_is_better=False,
-    )
+    fields: dict[str, Any] = {"higher_is_better": False}
+    if scale == "minmax" and min(np.ptp(evaluator), np.ptp(human)) == 0:
+        fields |= {"value": None, "groups": 0, "groups_left_out": 1, "undefined": EQUAL}
+    else:
+        if scale == "minmax":
+            evaluator = (evaluator - evaluator.min()) / np.ptp(evaluator)
+            human = (human - human.min()) / np.ptp(human)
+        error = float(np.mean(np.abs(evaluator - human) ** power))
+        fields |= {"value": error, "groups": 1, "groups_left_out": 0}
+    return _statistic(name, scores, f"scale:{scale}", **fields)
 
 
 # --- soft pairwise accuracy

@@ -205,8 +205,12 @@ def compare_staged(
     """Compare runs that were read from the store; see :func:`compare_run`."""
     bills = Bills(prices)
     runs, warnings = aligned(runs, shared=shared)
-    costs = {run.name: bills.costs(run) for run in runs}
+    costs: dict[str, RunCosts] = {}
+    reviews: dict[str, ReviewSummary] = {}
     for run in runs:
+        costs[run.name] = bills.costs(run)
+        if run.review is not None:
+            reviews[run.name] = run.review
         warnings += _about_run(run, costs[run.name].unaccounted)
     if reference is not None:
         references = texts_for(runs[0], reference, "reference")
@@ -216,10 +220,8 @@ def compare_staged(
     target_lang = segments[0].target_lang
     metrics = make_metrics(scoring.metrics, target_lang, comet_python=scoring.comet_python)
     rows = _rows(runs, baselines, costs)
-    report = score_corpus(
-        Corpus(segments, {row.name: list(row.texts) for row in rows}),
-        replace(scoring, metrics=metrics, edits_from=None),
-    )
+    corpus = Corpus(segments, {row.name: list(row.texts) for row in rows})
+    report = score_corpus(corpus, replace(scoring, metrics=metrics, edits_from=None))
     printed = _distinct_names([entries[0].score.metric for entries in report.entries])
     place = _deciding(metrics, printed, deciding)
     rows, signatures = _with_scores(rows, report, printed, place, target_lang)
@@ -230,7 +232,6 @@ def compare_staged(
     for grouping in dict.fromkeys(by):
         system_metrics = [for_systems(metric, report.systems) for metric in metrics]
         parts[grouping] = parts_by(grouping, rows, segments, system_metrics)
-    reviews = {run.name: run.review for run in runs if run.review is not None}
     return RunComparison(
         segments=report.segments,
         rows=tuple(rows),
@@ -272,7 +273,7 @@ def _segments(runs: Sequence[StagedRun], warnings: list[str]) -> list[Segment]:
     if differing:
         warnings.append(
             f"the references of the runs differ for {amounts.counted(len(differing), 'segment')} "
-            f"({_ids(differing)}): those of the first run are used (-r FILE gives others)"
+            f"({amounts.first_of(differing, _SHOWN)}): those of the first run are used (-r FILE gives others)"
         )
     return segments
 
@@ -386,7 +387,8 @@ def _moved(
         return moved
     gains = gains_of(former, row, place)
     regressed = sum(segment_gain < -NOISE for segment_gain in gains)
-    return replace(moved, regressed=regressed / len(gains), gain_to_edit=gain / ter if ter > 0 else None)
+    gain_to_edit = gain / ter if ter > 0 else None
+    return replace(moved, regressed=regressed / len(gains), gain_to_edit=gain_to_edit)
 
 
 def _with_prices(row: ComparedTexts, former: ComparedTexts | None, gain: float) -> ComparedTexts:
@@ -426,7 +428,9 @@ def parts_by(
     are summed; other metrics score the part again.
     """
     groups = grouped(grouping, segments)
-    scores: list[list[list[float]]] = [[[] for _ in rows] for _ in groups]
+    scores: list[list[list[float]]] = []
+    for _ in groups:
+        scores.append([[] for _ in rows])
     for number, row in enumerate(rows):
         for cell, metrics_of_rows in enumerate(metrics):
             metric = metrics_of_rows[number]
@@ -434,8 +438,11 @@ def parts_by(
                 counts, combined = statistics_of(metric, segments, row.texts, row.cells[cell].score)
             except ConfigError:  # the counts do not add up
                 for part, (_, places) in zip(scores, groups, strict=True):
-                    texts = [row.texts[place] for place in places]
-                    part[number].append(metric.score([segments[place] for place in places], texts).value)
+                    part_segments, part_texts = [], []
+                    for place in places:
+                        part_segments.append(segments[place])
+                        part_texts.append(row.texts[place])
+                    part[number].append(metric.score(part_segments, part_texts).value)
                 continue
             for part, (_, places) in zip(scores, groups, strict=True):
                 part[number].append(float(combined(np.asarray(counts)[places].sum(axis=0, keepdims=True))[0]))
@@ -464,9 +471,11 @@ def grouped(grouping: Grouping, segments: Sequence[Segment]) -> list[tuple[str, 
             size = sum(not character.isspace() for character in segment.source)
             key = "characters", bisect_left(_LENGTHS["characters"], size)
         groups.setdefault(key, []).append(place)
-    if grouping != "length":
-        return [(f"no {grouping}" if name is None else name, places) for name, places in groups.items()]
     parts = []
+    if grouping != "length":
+        for name, places in groups.items():
+            parts.append((name or f"no {grouping}", places))
+        return parts
     for unit, number in sorted(groups, key=lambda size: (size[0] != "words", size[1])):
         bounds = (0, *_LENGTHS[unit])
         if number == len(bounds) - 1:
@@ -495,7 +504,8 @@ def _about_run(run: StagedRun, unaccounted: Usage | None) -> Iterator[str]:
     empty = [staged.segment.id for staged in run.segments if staged.text(FINAL) is None]
     if empty:
         number = amounts.counted(len(empty), "segment")
-        yield f"run {run.name!r}: {number} without any translation, scored as empty: {_ids(empty)}"
+        ids = amounts.first_of(empty, _SHOWN)
+        yield f"run {run.name!r}: {number} without any translation, scored as empty: {ids}"
     if unaccounted is not None:
         calls = amounts.counted(unaccounted.calls, "call")
         dollars = amounts.dollars(unaccounted.cost, "unknown dollars")
@@ -576,7 +586,7 @@ def _about_texts(rows: Sequence[ComparedTexts], report: ScoreReport, signatures:
         flagged = report.flagged(row.name)
         if flagged:
             yield f"{row.name}: {listed_flags(flagged, _SHOWN)}"
-    parts = {part for signature in signatures for part in signature.split("|")}
+    parts = "|".join(signatures).split("|")
     if NO_SHIFTS in parts:
         yield f"a text has more than {MOST_WORDS:,} words: TER counts no shifts of words there ({NO_SHIFTS})"
     if REPLACED in parts:
@@ -584,7 +594,3 @@ def _about_texts(rows: Sequence[ComparedTexts], report: ScoreReport, signatures:
             f"a very long text has more than {MOST_CHANGES:,} changes: all between the first and the last counts as "
             f"replaced, in TER and characters ({REPLACED})"
         )
-
-
-def _ids(ids: Sequence[str]) -> str:
-    return ", ".join(ids[:_SHOWN]) + (", …" if len(ids) > _SHOWN else "")

@@ -61,8 +61,10 @@ def below(comparison: RunComparison) -> list[str]:
 
 def digits_of(comparison: RunComparison, width: int | None = None) -> list[int]:
     """The digits after the point for each metric: ``width``, or what suits it."""
-    columns = zip(*(row.cells for row in comparison.rows), strict=True)
-    return [digits((cell.score for cell in cells), width) for cells in columns]
+    widths = []
+    for cells in zip(*(row.cells for row in comparison.rows), strict=True):
+        widths.append(digits([cell.score for cell in cells], width))
+    return widths
 
 
 def _share(share: float) -> str:
@@ -124,9 +126,12 @@ def _edits(comparison: RunComparison, widths: Sequence[int], ter_width: int) -> 
 def _outcomes(comparison: RunComparison) -> Table:
     rows = [(row.name, row.outcomes) for row in comparison.rows if row.outcomes is not None]
     shown_outcomes = []
+    head = ["row"]
     for name in SEGMENT_OUTCOMES:
         if name not in _RARE_OUTCOMES or any(getattr(outcomes, name) for _, outcomes in rows):
             shown_outcomes.append(name)
+            head.append(_HEADS.get(name, name))
+    head.append("edits")
     notes = []
     if any(row.stage == FINAL for row in comparison.rows):
         notes.append("of final, kept: changed by any stage")
@@ -143,8 +148,7 @@ def _outcomes(comparison: RunComparison) -> Table:
             notes.append(
                 f"of the {outcomes.failed} failed of {row_name}, {outcomes.failed_changed} changed before they failed"
             )
-    head = ("row", *(_HEADS.get(name, name) for name in shown_outcomes), "edits")
-    return Table("outcomes: segments, and edits that stand", head, tuple(body), "; ".join(notes))
+    return Table("outcomes: segments, and edits that stand", tuple(head), tuple(body), "; ".join(notes))
 
 
 def _costs(comparison: RunComparison) -> Table:
@@ -207,8 +211,10 @@ def _parts(comparison: RunComparison, grouping: str, widths: Sequence[int]) -> T
         name = " ".join(part.name.split())
         size = str(part.segments)
         for row, scores in zip(comparison.rows, part.scores, strict=True):
-            cells = (f"{score:.{width}f}" for score, width in zip(scores, widths, strict=True))
-            rows.append((name, row.name, size, *cells))
+            cells = [name, row.name, size]
+            for score, width in zip(scores, widths, strict=True):
+                cells.append(f"{score:.{width}f}")
+            rows.append(tuple(cells))
             name = size = ""  # only the first row of a part names it
     return Table(f"by {grouping}", (grouping, "row", "segments", *comparison.metrics), tuple(rows), note, labels=2)
 

@@ -169,17 +169,18 @@ def _with_names_of(human: Side, evaluator: Side) -> Side:
     human_names, names = human.names(), evaluator.names()
     if len(human_names) == len(names) == 1 and UNNAMED in (*human_names, *names):
         return evaluator.with_names({names[0]: human_names[0]})
-    free_names = [name for name in human_names if name not in names]
-    candidates: dict[str, list[str]] = {}
-    claims: Counter[str] = Counter()
-    for name in names:
-        if name not in human_names:
-            candidates[name] = [free for free in free_names if plain_name(free) == plain_name(name)]
-            claims.update(candidates[name])
-    new_names = {name: name for name in names}
-    for name, human_candidates in candidates.items():
-        if len(human_candidates) == 1 and claims[human_candidates[0]] == 1:
-            new_names[name] = human_candidates[0]
+    # Names that only one side has, by the plain name that they share.
+    human_names_by_plain: dict[str, list[str]] = {}
+    for name in human_names:
+        if name not in names:
+            human_names_by_plain.setdefault(plain_name(name), []).append(name)
+    unmatched_names = [name for name in names if name not in human_names]
+    claims = Counter(map(plain_name, unmatched_names))
+    new_names = dict(zip(names, names, strict=True))
+    for name in unmatched_names:
+        candidates = human_names_by_plain.get(plain_name(name), [])
+        if len(candidates) == 1 and claims[plain_name(name)] == 1:
+            new_names[name] = candidates[0]
     return evaluator.with_names(new_names)
 
 
@@ -251,8 +252,8 @@ def _refuse_other_first(evaluator: Side, human: Side) -> None:
     items = {key.item for key in evaluator.segments}
     human_items = {key.item for key in human.segments}
     number = len(items)
-    from_0 = {str(place) for place in range(number)}
-    from_1 = {str(place) for place in range(1, number + 1)}
+    from_0 = set(map(str, range(number)))
+    from_1 = set(map(str, range(1, number + 1)))
     if number > 1 and (items, human_items) in ((from_0, from_1), (from_1, from_0)):
         raise InputError(
             f"{evaluator.origin}: counts its {number} segments from {min(map(int, items))}, and {human.origin} from "
@@ -270,8 +271,9 @@ def _rows(evaluator: Side, human: Side, missing: Policy) -> Iterator[ScorePair]:
         if missing == "refuse":
             _refuse_missing(key, evaluator, human, score, human_score)
             _refuse_missing(key, human, evaluator, human_score, score)
-        texts = [text for text in (score.translation, human_score.translation) if text is not None]
-        if len(texts) == 2 and texts[0].split() != texts[1].split():  # white space may differ
+        text, human_text = score.translation, human_score.translation
+        # White space may differ.
+        if text is not None and human_text is not None and text.split() != human_text.split():
             raise InputError(
                 f"{score.where}: segment {key.item!r} of system {key.system!r} has another translation than in "
                 f"{human_score.where}: both must have been rated on the same text"
@@ -287,7 +289,10 @@ def _refuse_missing(
     """Raise :class:`InputError` if ``side`` has no score of a translation."""
     name = f"segment {key.item!r} of system {key.system!r}"
     if score is NO_SCORE:
-        unmatched = [other.item for other in side.of_system(key.system) if other not in other_side.segments]
+        unmatched = []
+        for other in side.of_system(key.system):
+            if other not in other_side.segments:
+                unmatched.append(other.item)
         hint = alternatives(key.item, unmatched) if unmatched else ""
         raise InputError(f"{other_score.where}: {name} has no score of {side.name} in {side.origin}{hint}. {LEAVE_OUT}")
     if score.score is None:
@@ -297,8 +302,12 @@ def _refuse_missing(
 
 def _refuse_absent(keys: Mapping[TranslationKey, None], evaluator: Side, human: Side) -> None:
     """Raise :class:`InputError` for a segment that some systems have, and others lack on both sides."""
-    items = dict.fromkeys(key.item for key in keys)
-    for system in dict.fromkeys(key.system for key in keys):
+    systems: dict[str, None] = {}
+    items: dict[str, None] = {}
+    for key in keys:
+        systems[key.system] = None
+        items[key.item] = None
+    for system in systems:
         for item in items:
             if TranslationKey(system, item) not in keys:
                 raise InputError(
@@ -312,9 +321,12 @@ def _with_texts_of(human: Side, evaluator: Side) -> Side:
     segments = dict(evaluator.segments)
     for key, score in evaluator.segments.items():
         text = human.segments.get(key, NO_SCORE).translation
-        if text is not None and score.translation is not None and text != score.translation:
-            errors = None if score.errors is None else tuple(_respaced(score.errors, score.translation, text))
-            segments[key] = score._replace(translation=text, errors=errors)
+        if text is None or score.translation is None or text == score.translation:
+            continue
+        segments[key] = score._replace(translation=text)
+        if score.errors is not None:
+            errors = tuple(_respaced(score.errors, score.translation, text))
+            segments[key] = segments[key]._replace(errors=errors)
     return replace(evaluator, segments=segments)
 
 
@@ -322,8 +334,11 @@ def _respaced(errors: Sequence[ErrorSpan], old: str, new: str) -> Iterator[Error
     """``errors`` of ``old`` at their places in ``new``, which differs by white space alone."""
     # For each place in the old text: the letters before it. For each letter of the new text: where it starts and ends.
     letters = list(accumulate((not char.isspace() for char in old), initial=0))
-    starts = [place for place, char in enumerate(new) if not char.isspace()]
-    ends = [0, *(place + 1 for place in starts)]
+    starts, ends = [], [0]
+    for place, char in enumerate(new):
+        if not char.isspace():
+            starts.append(place)
+            ends.append(place + 1)
     starts.append(len(new))
     for error in errors:
         start, end = error.start, error.end
@@ -334,10 +349,12 @@ def _respaced(errors: Sequence[ErrorSpan], old: str, new: str) -> Iterator[Error
             yield error
             continue
         first, last = letters[start], letters[end]
-        # A span of white space only has no letter to begin with.
-        place = (starts[first], ends[last]) if first < last else (ends[first], starts[first])
-        text = new[slice(*place)] if error.text else ""
-        yield error.model_copy(update={"start": place[0], "end": place[1], "text": text})
+        if first < last:
+            new_start, new_end = starts[first], ends[last]
+        else:  # a span of white space only has no letter to begin with
+            new_start, new_end = ends[first], starts[first]
+        text = new[new_start:new_end] if error.text else ""
+        yield error.model_copy(update={"start": new_start, "end": new_end, "text": text})
 
 
 # --- all that a user names
@@ -405,12 +422,13 @@ def gather(inputs: Inputs, *, missing: Policy = "refuse", drop: Sequence[str] = 
         if inputs.system_scores is not None:
             human, *evaluators = _with_given_systems([human, *evaluators], inputs.system_scores)
         _refuse_unknown_lower(inputs.lower, human, evaluators)
-        if human.name in inputs.lower:
-            human = human.negated()
-        evaluators = [side.negated() if side.name in inputs.lower else side for side in evaluators]
+        sides = [human, *evaluators]
         systems: set[str] = set()
-        for side in (human, *evaluators):
+        for number, side in enumerate(sides):
             systems.update(side.names())
+            if side.name in inputs.lower:
+                sides[number] = side.negated()
+        human, *evaluators = sides
         for name in drop:
             if name not in systems:
                 raise ConfigError(f"--drop-systems {name}: no such system{alternatives(name, sorted(systems))}")

@@ -54,6 +54,7 @@ from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import dumped
 from mtagent.metrics.significance import SEED
 from mtagent.records import comparable
+from mtagent.text.amounts import first_of
 from mtagent.text.mqm import SEVERITIES
 from mtagent.text.table import Table
 
@@ -62,6 +63,8 @@ TESTED: tuple[Name, ...] = tuple(STATISTICS)
 SPAN_GROUPINGS: tuple[SpanGrouping, ...] = get_args(SpanGrouping)
 FEW = 5
 """Systems below which their level means little."""
+_SHOWN = 3
+"""How many names a warning lists."""
 
 
 @dataclass(frozen=True)
@@ -184,10 +187,12 @@ def _results(matches: Sequence[Match], settings: MetaEvalSettings) -> Iterator[L
     for grouping in (None, *groupings):
         matches_by_part: list[tuple[str | None, Match]] = []
         if grouping is None:
-            matches_by_part += [(None, match) for match in matches]
+            for match in matches:
+                matches_by_part.append((None, match))
         else:
             for name, items in _parts(matches, grouping):
-                matches_by_part += [(name, match.of_items(items)) for match in matches]
+                for match in matches:
+                    matches_by_part.append((name, match.of_items(items)))
         for level, averaging in levels:
             for part, match in matches_by_part:
                 given = level == "sys" and match.given_systems
@@ -388,20 +393,23 @@ def _warnings(matches: Sequence[Match], results: Sequence[LevelResult]) -> Itera
 
 def _warnings_about_systems(matches: Sequence[Match], results: Sequence[LevelResult]) -> Iterator[str]:
     """Few systems, systems left out, and means of systems over different segments."""
-    system_results = [result for result in results if result.level == "sys"]
-    if system_results:
-        number = max(result.statistics[0].scores for result in system_results)
-        if number < FEW:
-            yield f"level of systems: there are {number}, and below {FEW} its statistics mean little"
+    system_counts = []
+    given = set()
+    for result in results:
+        if result.level == "sys":
+            system_counts.append(result.statistics[0].scores)
+            if result.given:
+                given.add(result.evaluator)
+    if system_counts and max(system_counts) < FEW:
+        yield f"level of systems: there are {max(system_counts)}, and below {FEW} its statistics mean little"
     for match in matches:
         if match.others:
             yield (
                 f"{match.name}: {len(match.others)} systems that it or people did not score are left out: "
-                f"{_first(match.others)}"
+                f"{first_of(match.others, _SHOWN)}"
             )
-    if not system_results:
+    if not system_counts:
         return
-    given = {result.evaluator for result in system_results if result.given}
     for match in matches:
         by_system = Counter(row.system for row in match.scored_rows)
         if match.name not in given and len(set(by_system.values())) > 1:
@@ -422,15 +430,17 @@ def _warnings_about_raters(matches: Sequence[Match]) -> Iterator[str]:
             if info.source_lang and info.target_lang:
                 language_pairs[f"{info.source_lang}-{info.target_lang}"] = None
     if len(language_pairs) > 1:
+        pairs = first_of(list(language_pairs), _SHOWN)
         yield (
-            f"scores of {len(language_pairs)} language pairs ({_first(list(language_pairs))}) are compared with each "
-            "other; -l takes one of them"
+            f"scores of {len(language_pairs)} language pairs ({pairs}) are compared with each other; -l takes one of "
+            "them"
         )
     for match in matches:
         signatures = filter(None, match.evaluator.signatures)
         raters = list(dict.fromkeys(map(comparable, signatures)))
         if len(raters) > 1:
-            yield f"{match.name}: its scores are from {len(raters)} evaluators, taken for one: {_first(raters, '; ')}"
+            shown = first_of(raters, _SHOWN, "; ")
+            yield f"{match.name}: its scores are from {len(raters)} evaluators, taken for one: {shown}"
     for match in matches:
         if match.same_scores:
             yield f"{match.name}: its scores are people's own ({match.human.name}), every one"
@@ -457,13 +467,6 @@ def _warnings_about_signs(matches: Sequence[Match], results: Sequence[LevelResul
     for name, correlation in lowest.items():
         if correlation < 0:
             yield f"{name}: correlates negatively; if its lower scores are the better ones, say --lower {name}"
-
-
-def _first(names: Sequence[str], between: str = ", ", number: int = 3) -> str:
-    shown = list(names[:number])
-    if len(names) > number:
-        shown.append("…")
-    return between.join(shown)
 
 
 # --- tables for people, and JSON for programs
@@ -523,7 +526,8 @@ def below(agreement: MetaEvaluation) -> list[str]:
     for result in agreement.results:
         for statistic in result.statistics:
             signatures[statistic.signature] = None
-    signatures |= dict.fromkeys(contest.signature for contest in agreement.contests)
+    for tested in agreement.contests:
+        signatures[tested.signature] = None
     if agreement.spans:
         for measure in agreement.spans.measures:
             signatures[measure.score.signature] = None
@@ -541,8 +545,10 @@ def _whole_table(results: Sequence[LevelResult], width: int) -> Table:
     rows = []
     for result, row in zip(results, numbers, strict=True):
         rows.append((result.evaluator, *row))
+    note = ""
     given = [result.evaluator for result in results if result.given]
-    note = f"scores of systems as given: {', '.join(given)}" if given else ""
+    if given:
+        note = f"scores of systems as given: {', '.join(given)}"
     return Table(_title(results[0]), ("evaluator", *head), tuple(rows), note)
 
 

@@ -114,7 +114,7 @@ def _with_texts(side: Side, folder: Path, pair: str, about: dict[str, SegmentInf
     segments = dict(side.segments)
     for system, count in Counter(key.system for key in side.segments).items():
         translations = text_file(folder, pair, system)
-        texts = _lines(translations) if translations else []
+        texts = _lines(translations)
         if len(about) not in (0, count):
             raise InputError(f"{side.origin}: {count} scores of {system!r}, and there are {len(about)} segments")
         if len(texts) not in (0, count):
@@ -133,8 +133,10 @@ def _with_texts(side: Side, folder: Path, pair: str, about: dict[str, SegmentInf
     return replace(side, segments=segments, about=infos, reference=reference)
 
 
-def _lines(path: Path) -> list[str]:
-    return [line.text for line in lines_of(path)] if path.is_file() else []
+def _lines(path: Path | None) -> list[str]:
+    if path is None or not path.is_file():
+        return []
+    return [line.text for line in lines_of(path)]
 
 
 # --- writing
@@ -157,7 +159,8 @@ def write_folder(
         beside = []
         for scores in folder.rglob(f"*{SEGMENTS}"):
             stem = scores.name.removesuffix(SEGMENTS)
-            beside += [scores.with_name(stem + end).relative_to(folder) for end in (SYSTEMS, RATINGS)]
+            for end in (SYSTEMS, RATINGS):
+                beside.append(scores.with_name(stem + end).relative_to(folder))
         beside += [Path("sources", f"{writer.pair}.txt"), Path("documents", f"{writer.pair}.docs")]
         for name in writer.systems.values():
             beside.append(Path("system-outputs", writer.pair, f"{name}.txt"))
@@ -213,7 +216,8 @@ class _Writer:
         """Write all files, and return remarks. Texts are written only if all are known and none has a line break."""
         texts = list(self._sources)
         for system in self.systems:
-            texts += [self._texts.get(TranslationKey(system, item)) for item in self._items]
+            for item in self._items:
+                texts.append(self._texts.get(TranslationKey(system, item)))
         if any(text is None or has_break(text) for text in texts):
             remarks = [
                 "sources, translations and documents are not written: not all are known, or one has a line break"

@@ -32,6 +32,7 @@ from mtagent.metrics.significance import (
 from mtagent.records import Score, Segment
 from mtagent.store.store import open_existing
 from mtagent.text import table
+from mtagent.text.amounts import first_of
 from mtagent.text.foreign import FLAGS, UNKNOWN, Flag, flags
 from mtagent.text.table import Table
 
@@ -109,12 +110,11 @@ def score_texts(
     """
     systems = translations if isinstance(translations, Mapping) else {"translation": translations}
     # A list, since a system may be called "references".
-    sizes = [(name, len(texts)) for name, texts in systems.items()]
-    sizes.append(("references", len(references)))
+    lists: list[tuple[str, Sequence[str | None]]] = [*systems.items(), ("references", references)]
     if sources is not None:
-        sizes.append(("sources", len(sources)))
-    if len({size for _, size in sizes}) > 1:
-        listed = ", ".join(f"{name} {size}" for name, size in sizes)
+        lists.append(("sources", sources))
+    if len({len(texts) for _, texts in lists}) > 1:
+        listed = ", ".join(f"{name} {len(texts)}" for name, texts in lists)
         raise ConfigError(f"the lists have different lengths: {listed}")
     segments = _numbered(references, source_lang, target_lang, sources)
     return score_corpus(Corpus(segments, {name: list(texts) for name, texts in systems.items()}), scoring)
@@ -143,17 +143,21 @@ def score_files(
         if names.count(name) > 1:
             raise ConfigError(f"two systems are called {name!r}: name them with -t NAME=FILE")
     names = [*chosen(names, scoring.systems, "-t")]
-    files = {f"-t {name}": path for name, path in translations if name in names}
+    files = {}
+    for name, path in translations:
+        if name in names:
+            files[f"-t {name}"] = path
     if reference:
         files["-r"] = reference
+    texts: dict[str, list[str | None]] = {}
     with spooled_copies(files) as copies:
         check_counts(copies.values())
-        texts = {name: [line.text for line in lines_of(path)] for name, path in copies.items()}
+        for option, path in copies.items():
+            texts[option] = [line.text for line in lines_of(path)]
     number = len(next(iter(texts.values()), []))
-    references: Sequence[str | None] = texts.pop("-r") if reference else [None] * number
+    references = texts.pop("-r") if reference else [None] * number
     segments = _numbered(references, config.source_lang or UNKNOWN, config.target_lang or UNKNOWN)
-    systems: dict[str, list[str | None]] = dict(zip(names, map(list, texts.values()), strict=True))
-    return score_corpus(Corpus(segments, systems), scoring)
+    return score_corpus(Corpus(segments, dict(zip(names, texts.values(), strict=True))), scoring)
 
 
 def score_run(
@@ -214,7 +218,9 @@ def score_corpus(corpus: Corpus, scoring: ScoreOptions = ScoreOptions()) -> Scor
     languages = sorted({segment.target_lang for segment in segments})
     if len(languages) > 1:
         raise ConfigError(f"the segments are in {', '.join(languages)}: score each target language by itself")
-    texts = {name: [text or "" for text in translations] for name, translations in corpus.systems.items()}
+    texts: dict[str, list[str]] = {}
+    for name, translations in corpus.systems.items():
+        texts[name] = [text or "" for text in translations]
     metrics = make_metrics(scoring.metrics, languages[0], comet_python=scoring.comet_python)
     entries = _scored(metrics, segments, texts, scoring)
     if scoring.edits_from is not None:
@@ -249,8 +255,10 @@ def _flags(corpus: Corpus) -> dict[str, tuple[tuple[Flag, ...], ...]]:
     flagged: dict[str, list[tuple[Flag, ...]]] = {name: [] for name in corpus.systems}
     for segment, *translations in zip(corpus.segments, *corpus.systems.values(), strict=True):
         # Stages share most texts, and flags take time.
-        by_text = {text: flags(segment, text) for text in dict.fromkeys(translations)}
+        by_text: dict[str | None, tuple[Flag, ...]] = {}
         for system_flags, text in zip(flagged.values(), translations, strict=True):
+            if text not in by_text:
+                by_text[text] = flags(segment, text)
             system_flags.append(by_text[text])
     return {name: tuple(system_flags) for name, system_flags in flagged.items()}
 
@@ -262,8 +270,7 @@ def _scored(
     groups: list[tuple[SystemScore, ...]] = []
     counts: list[list[Statistics]] = []
     for metric in metrics:
-        system_metrics = for_systems(metric, tuple(texts))
-        pairs = list(zip(system_metrics, texts.values(), strict=True))
+        pairs = list(zip(for_systems(metric, tuple(texts)), texts.values(), strict=True))
         scores = [system_metric.score(segments, translations) for system_metric, translations in pairs]
         groups.append(tuple(map(SystemScore, texts, scores)))
         if scoring.resampling:
@@ -319,7 +326,7 @@ def shown(report: ScoreReport, form: str = "text", width: int | None = None) -> 
     signatures: dict[str, None] = {}
     for entries in report.entries:
         head.append(entries[0].score.metric)
-        metric_width = digits((entry.score for entry in entries), width)
+        metric_width = _entry_digits(entries, width)
         for row, entry in zip(rows, entries, strict=True):
             row.append(tested(entry.score.value, entry.interval, entry.p_value, metric_width))
             signatures[f"{entry.score.metric}|{entry.score.signature}"] = None
@@ -341,7 +348,7 @@ def as_json(report: ScoreReport, width: int | None = None) -> str:
     """An object with sacreBLEU's keys for each metric and system, in a list where there are several."""
     objects = []
     for entries in report.entries:
-        metric_width = digits((entry.score for entry in entries), width)
+        metric_width = _entry_digits(entries, width)
         for entry in entries:
             score = entry.score
             fields: dict[str, Any] = {
@@ -377,7 +384,7 @@ def sentences(report: ScoreReport, form: str = "text", width: int | None = None)
         for place, (segment, flagged) in enumerate(zip(report.segments, report.flags[system], strict=True)):
             for entries in report.entries:
                 score = entries[number].score
-                metric_width = digits((entry.score for entry in entries), width)
+                metric_width = _entry_digits(entries, width)
                 value = score.segments[place]
                 signature = score.segment_signature or score.signature
                 if form == "json":
@@ -398,7 +405,13 @@ def sentences(report: ScoreReport, form: str = "text", width: int | None = None)
 
 def digits(scores: Iterable[Score], width: int | None = None) -> int:
     """The digits after the point for ``scores`` of one metric: ``width``, or what suits all of them."""
-    return min((score.digits for score in scores), default=2) if width is None else width
+    if width is not None:
+        return width
+    return min((score.digits for score in scores), default=2)
+
+
+def _entry_digits(entries: Iterable[SystemScore], width: int | None) -> int:
+    return digits((entry.score for entry in entries), width)
 
 
 def tested(score: float, interval: Interval | None, p_value: float | None, width: int, *more: str) -> str:
@@ -421,8 +434,5 @@ def listed_flags(flagged: Mapping[str, Sequence[str]], most: int) -> str:
     """``2 empty (4, 9), 1 copied (12)``, with the first ids."""
     parts = []
     for flag, ids in flagged.items():
-        shown_ids = ", ".join(ids[:most])
-        if len(ids) > most:
-            shown_ids += ", …"
-        parts.append(f"{len(ids)} {flag} ({shown_ids})")
+        parts.append(f"{len(ids)} {flag} ({first_of(ids, most)})")
     return ", ".join(parts)

@@ -30,6 +30,7 @@ from mtagent.metrics.scores_file import holds_objects, number_in, read_scores
 from mtagent.records import ErrorSpan, Segment
 from mtagent.store.store import Store
 from mtagent.text import languages
+from mtagent.text.amounts import first_of
 from mtagent.text.foreign import UNKNOWN
 
 UNNAMED = "system"
@@ -124,7 +125,7 @@ class Side:
 
     def names(self) -> list[str]:
         """The systems, in the order of the file."""
-        return list(dict.fromkeys([*(key.system for key in self.segments), *self.systems]))
+        return list(dict.fromkeys(key.system for key in self.segments) | dict.fromkeys(self.systems))
 
     def of_system(self, system: str) -> list[TranslationKey]:
         """The translations of a system, in the order of the file."""
@@ -140,21 +141,22 @@ class Side:
         for key, score in self.segments.items():
             if key.system in names:
                 segments[TranslationKey(names[key.system], key.item)] = score
-        systems = {names[system]: score for system, score in self.systems.items() if system in names}
+        systems = {}
+        for system, score in self.systems.items():
+            if system in names:
+                systems[names[system]] = score
         return replace(self, segments=segments, systems=systems)
 
     def negated(self) -> Side:
         """The same for an evaluator whose lower scores are better."""
-
-        def turned(score: SegmentScore) -> SegmentScore:
-            return score._replace(score=None if score.score is None else -score.score)
-
-        return replace(
-            self,
-            signature=f"{self.signature}|negated:yes",
-            segments={key: turned(score) for key, score in self.segments.items()},
-            systems={name: turned(score) for name, score in self.systems.items()},
-        )
+        segments, systems = dict(self.segments), dict(self.systems)
+        for key, score in segments.items():
+            if score.score is not None:
+                segments[key] = score._replace(score=-score.score)
+        for name, score in systems.items():
+            if score.score is not None:
+                systems[name] = score._replace(score=-score.score)
+        return replace(self, signature=f"{self.signature}|negated:yes", segments=segments, systems=systems)
 
     @property
     def marks(self) -> bool:
@@ -177,10 +179,7 @@ def alternatives(wrong: str, known: Iterable[str]) -> str:
     near = get_close_matches(wrong, names, n=1)
     if near:
         return f"; did you mean {near[0]!r}?"
-    shown = names[:_MOST_SHOWN]
-    if len(names) > _MOST_SHOWN:
-        shown.append("…")
-    return f"; there are: {', '.join(shown) or 'none'}"
+    return f"; there are: {first_of(names, _MOST_SHOWN) or 'none'}"
 
 
 def digest(path: Path) -> str:
@@ -315,7 +314,8 @@ def _with_ratings(segments: dict[TranslationKey, SegmentScore], path: Path) -> d
         key = TranslationKey(rating.system or UNNAMED, rating.segment or "")
         rated[key] = SegmentScore(None, rating.where, rating.translation, rating.errors)
     score_counts = Counter(key.system for key in segments)
-    for system, number in Counter(key.system for key in rated).items():
+    rating_counts = Counter(key.system for key in rated)
+    for system, number in rating_counts.items():
         if score_counts[system] not in (0, number):
             raise InputError(
                 f"{path}: {number} ratings of system {system!r}, and {score_counts[system]} scores beside it; a line "
@@ -323,7 +323,7 @@ def _with_ratings(segments: dict[TranslationKey, SegmentScore], path: Path) -> d
             )
     joined = dict(rated)
     for key, score in segments.items():
-        joined[key] = score._replace(errors=rated[key].errors if key in rated else None)
+        joined[key] = score._replace(errors=rated.get(key, NO_SCORE).errors)
     return joined
 
 
@@ -422,8 +422,11 @@ def read_table(path: Path) -> ScoreFile:
     ending = path.suffix.casefold()
     first = next((line.text for line in lines_of(path)), "")
     if ending in _JSON_LINES or (ending not in _DELIMITERS and first.lstrip().startswith("{")):
-        cells = [ScoreRow(f"{path}:{number}", values) for number, values in parsed_lines(path)]
-        names = tuple(dict.fromkeys(name for row in cells for name in row.values))
+        cells, columns = [], dict[str, None]()
+        for number, values in parsed_lines(path):
+            cells.append(ScoreRow(f"{path}:{number}", values))
+            columns |= dict.fromkeys(values)
+        names = tuple(columns)
     else:
         names, cells = _read_columns(path, _DELIMITERS.get(ending, "\t"))
     if not cells:
@@ -441,7 +444,8 @@ def _read_columns(path: Path, delimiter: str) -> tuple[tuple[str, ...], list[Sco
     cells = []
     for where, values in table.records():
         if table.dialect.delimiter == ";":
-            values = {name: _DECIMAL_COMMA.sub(r"\1.\2", cell) for name, cell in values.items()}
+            for name, cell in values.items():
+                values[name] = _DECIMAL_COMMA.sub(r"\1.\2", cell)
         cells.append(ScoreRow(where, values))
     return table.names, cells
 
@@ -507,7 +511,8 @@ class ScoreTable:
             raise InputError(f"{table.path}: no row is of the language pair {pair}{alternatives(pair, pairs)}")
 
     def _about(self, row: ScoreRow, lp: tuple[str, str] | None) -> SegmentInfo:
-        about = SegmentInfo(*(text_in(row, self._fields.get(name)) for name in SegmentInfo._fields))
+        values = [text_in(row, self._fields.get(name)) for name in SegmentInfo._fields]
+        about = SegmentInfo(*values)
         if lp and not {"source_lang", "target_lang", PAIR} & set(self._fields):
             about = about._replace(source_lang=lp[0], target_lang=lp[1])
         pair = text_in(row, self._fields.get(PAIR))
@@ -526,7 +531,9 @@ class ScoreTable:
         """
         columns = self._raters() if self._rater else self._score_columns(human_column, chosen)
         if not columns:
-            exception = f" except {human_column!r}, which --human names" if human_column in self._numeric else ""
+            exception = ""
+            if human_column in self._numeric:
+                exception = f" except {human_column!r}, which --human names"
             raise InputError(f"{self.table.head}: no column has scores{exception}{alternatives('', self.names)}")
         if name is not None and len(columns) > 1:
             raise InputError(
@@ -622,8 +629,8 @@ class ScoreTable:
             if not is_repeated:
                 add_score(segments, key, score, self._way_out)
             before = known.get(key.item, about)
-            if before[1:3] != about[1:3]:
-                pairs = " and ".join("-".join(map(str, pair)) for pair in (before[1:3], about[1:3]))
+            if (before.source_lang, before.target_lang) != (about.source_lang, about.target_lang):
+                pairs = f"{before.source_lang}-{before.target_lang} and {about.source_lang}-{about.target_lang}"
                 raise InputError(
                     f"{row.where}: segment {key.item!r} has the language pairs {pairs}: take one with -l, or name all "
                     "columns that tell segments apart with --item"
@@ -678,10 +685,13 @@ class ScoreTable:
         return name
 
     def _item_of(self, row: ScoreRow) -> str | None:
-        parts = [text_in(row, column) for column in self._item]
-        if None in parts:
-            raise InputError(f"{row.where}: {self._item[parts.index(None)]!r} is empty; it names the segment")
-        return "/".join(map(str, parts)) if parts else None
+        parts = []
+        for column in self._item:
+            part = text_in(row, column)
+            if part is None:
+                raise InputError(f"{row.where}: {column!r} is empty; it names the segment")
+            parts.append(part)
+        return "/".join(parts) or None
 
     @cached_property
     def _way_out(self) -> str:

@@ -176,7 +176,10 @@ class StagedRun:
     @property
     def judges(self) -> set[str]:
         """The names of the evaluators that gates asked."""
-        return {judge for segment in self.segments for judge in segment.judges}
+        judges = set[str]()
+        for segment in self.segments:
+            judges |= segment.judges
+        return judges
 
     def texts(self, system: str) -> tuple[str, ...]:
         """The text of each segment after a stage; empty if there never was one."""
@@ -255,7 +258,9 @@ def read_run(store: Store, summary: RunSummary, name: str | None = None) -> Stag
         review.add(result)
         staged = _staged(position, result, stages, shared)
         segments.append(staged)
-        ran.update(system for system in SYSTEMS if staged.result(system) is not _IDLE)
+        for system, stage_result in zip(SYSTEMS, staged.results, strict=True):
+            if stage_result is not None:
+                ran.add(system)
         if staged.segment.translation is not None:
             ran.add(GIVEN)
     if not segments:
@@ -298,22 +303,24 @@ def _staged(
         calls: list[CallUsage] = []
         seconds = 0.0
         for step in steps:
-            edits.update(edit.outcome for edit in step.edits)
-            calls += [_shared_usage(call.model, call.usage, shared) for call in step.calls]
+            for edit in step.edits:
+                edits[edit.outcome] += 1
+            for call in step.calls:
+                calls.append(_shared_usage(call.model, call.usage, shared))
             seconds += step.seconds
         outcome = stage_outcome(steps, before)
         results[stage] = StageResult(outcome, _counts(*edits.items()), tuple(calls), seconds)
         all_edits += edits
         all_calls += calls
         before = steps[-1].text
-    whole = StageResult(
-        outcome=run_outcome(chain),
-        edits=_counts(*all_edits.items()),
-        calls=tuple(all_calls),
-        seconds=sum(stage_result.seconds for stage_result in results.values()),
-    )
+    all_seconds = sum(stage_result.seconds for stage_result in results.values())
+    whole = StageResult(run_outcome(chain), _counts(*all_edits.items()), tuple(all_calls), all_seconds)
     # A run of one stage did what the stage did: to save memory both share the record.
-    results[FINAL] = next((stage_result for stage_result in results.values() if stage_result == whole), whole)
+    results[FINAL] = whole
+    for stage_result in results.values():
+        if stage_result == whole:
+            results[FINAL] = stage_result
+            break
     if result.reviewed:
         results[REVIEWED] = _review_result(result, chain.text)
     judges = set()
@@ -322,15 +329,19 @@ def _staged(
             if rating.role not in ("triage", "editor"):
                 judges.add(rating.evaluator)
     # Equal texts are one object, and so are languages.
-    texts = texts_of(chain, SYSTEMS)
+    texts_by_system = texts_of(chain, SYSTEMS)
     shared_texts = dict[str | None, str | None]()
+    texts = []
+    for system in SYSTEMS:
+        text = texts_by_system[system]
+        texts.append(shared_texts.setdefault(text, text))
     fields = dict(chain.segment)
     for name in ("source_lang", "target_lang"):
         fields[name] = sys.intern(fields[name])
     return StagedSegment(
         position=position,
         segment=Segment.model_construct(_fields_set=_SEGMENT_FIELDS, **fields),  # shares the set with all others
-        texts=tuple(shared_texts.setdefault(texts[system], texts[system]) for system in SYSTEMS),
+        texts=tuple(texts),
         results=tuple(map(results.get, SYSTEMS)),
         judges=_names(frozenset(judges)),
     )
@@ -339,10 +350,13 @@ def _staged(
 def _review_result(result: Decided, final_text: str) -> StageResult:
     """What people did with a segment after the run."""
     seconds = 0.0
-    for decision in (result.decision, *(row.decision for row in result.edits)):
-        if decision is not None:
-            seconds += decision.seconds or 0.0
-    edits = Counter("applied" if row.stands != "no" else "reverted" for row in result.edits)
+    if result.decision is not None:
+        seconds += result.decision.seconds or 0.0
+    edits = Counter[str]()
+    for row in result.edits:
+        if row.decision is not None:
+            seconds += row.decision.seconds or 0.0
+        edits["reverted" if row.stands == "no" else "applied"] += 1
     outcome: SegmentOutcome = "kept" if result.text != final_text else "unchanged"
     return StageResult(outcome, _counts(*edits.items()), seconds=seconds)
 
@@ -367,19 +381,21 @@ def aligned(runs: Sequence[StagedRun], *, shared: bool = False) -> tuple[list[St
     if len(runs) == 1:
         return list(runs), []
     keys = [_keys(run) for run in runs]
-    for run, keys_of_run in zip(runs, keys, strict=True):
-        if keys_of_run != keys[0] and not shared:
-            raise InputError(f"{_difference(runs[0], run)}; --shared compares the segments that all runs have")
-    if all(keys_of_run == keys[0] for keys_of_run in keys):
+    different_runs = [run for run, keys_of_run in zip(runs, keys, strict=True) if keys_of_run != keys[0]]
+    if not different_runs:
         return list(runs), []
+    if not shared:
+        difference = _difference(runs[0], different_runs[0])
+        raise InputError(f"{difference}; --shared compares the segments that all runs have")
     common = set(keys[0]).intersection(*keys[1:])
     if not common:
-        raise InputError(f"runs {', '.join(run.name for run in runs)}: no segment is in all of them")
+        names = ", ".join(run.name for run in runs)
+        raise InputError(f"runs {names}: no segment is in all of them")
     order = [key for key in keys[0] if key in common]
     kept, left_out = [], []
     for run, keys_of_run in zip(runs, keys, strict=True):
-        places = {key: place for place, key in enumerate(keys_of_run)}
-        kept.append(replace(run, segments=tuple(run.segments[places[key]] for key in order)))
+        segments = dict(zip(keys_of_run, run.segments, strict=True))
+        kept.append(replace(run, segments=tuple(segments[key] for key in order)))
         left_out.append(f"{len(run.segments) - len(order)} of {len(run.segments)} of {run.name}")
     return kept, [f"{len(order)} segments are in all runs, and compared; left out: {', '.join(left_out)}"]
 
@@ -462,12 +478,16 @@ _ROLES: tuple[Role | None, ...] = (None, "translate", "postedit", "proofread", "
 def _servers(run: StagedRun) -> dict[str, str | None]:
     """The servers of the models that the run asked, by the requested name of the model."""
     settings = {name: value for name, value in run.summary.settings.items() if name in Config.model_fields}
+    servers: dict[str, str | None] = {}
     try:
         config = Config.model_validate(settings)
-        models = [config.model_for(role) for role in _ROLES]
+        for role in reversed(_ROLES):
+            model = config.model_for(role)
+            if model.model:
+                servers[model.model] = model.base_url
     except ValidationError:
         return {}
-    return {model.model: model.base_url for model in reversed(models) if model.model}
+    return servers
 
 
 class RunCosts(NamedTuple):

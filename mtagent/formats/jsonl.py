@@ -76,14 +76,17 @@ class JsonLines:
     def _objects(self, path: Path) -> Iterator[_Object]:
         for number, (line, values) in enumerate(object_lines(path), start=1):
             names = list(values)
-            keys = {name: name for name in names if name in _FIELDS}
+            keys: dict[str, str] = {}
             where = f"{path}:{line.number}"
-            if self.lenient:
-                keys |= {field: names[index] for field, index in named_fields(names, where).items()}
             for name in names:
-                if name not in _FIELDS and not self.lenient:
+                if name in _FIELDS:
+                    keys[name] = name
+                elif not self.lenient:
                     way_out = suggested(name) or "; --format jsonl-lenient carries unknown fields through"
                     raise InputError(f"{where}: unknown field {name!r}{way_out}")
+            if self.lenient:
+                for field, index in named_fields(names, where).items():
+                    keys[field] = names[index]
             written_id = values[keys["id"]] if "id" in keys else None
             yield _Object(line, values, keys, str(number if written_id is None else written_id))
 
@@ -150,7 +153,7 @@ class JsonLines:
 
     def write_ratings(self, ratings: Ratings, output: Path) -> tuple[str, ...]:
         """Write an object per rating, a failed one with its ``error``; all but the dialogues, which the store has."""
-        write_pieces(output, "", (_account_line(as_object(rated), output) for rated in ratings.read(None)))
+        write_pieces(output, "", _account_lines(map(as_object, ratings.read(None)), output))
         return ()
 
 
@@ -230,15 +233,18 @@ def write_details(path: Path, chains: Iterable[Chain], *, messages: bool = False
     ``messages`` adds the full requests and replies of all calls. The file appears when it is complete. Raises
     :class:`OutputError`.
     """
-    return write_pieces(path, "", (_account_line(details(chain, messages=messages), path) for chain in chains))
+    accounts = (details(chain, messages=messages) for chain in chains)
+    return write_pieces(path, "", _account_lines(accounts, path))
 
 
-def _account_line(account: dict[str, Any], path: Path) -> str:
-    """A segment's account as a line; a model's reply may hold a lone surrogate, on which it must not fail."""
-    try:
-        return encoded(account) + "\n"
-    except ValueError as error:
-        raise OutputError(f"{path}: segment {account['id']!r}: a number in its ratings is not finite") from error
+def _account_lines(accounts: Iterable[dict[str, Any]], path: Path) -> Iterator[str]:
+    """The accounts of segments as lines; a model's reply may hold a lone surrogate, on which it must not fail."""
+    for account in accounts:
+        try:
+            line = encoded(account)
+        except ValueError as error:
+            raise OutputError(f"{path}: segment {account['id']!r}: a number in its ratings is not finite") from error
+        yield line + "\n"
 
 
 def details(chain: Chain, *, messages: bool = False) -> dict[str, Any]:
@@ -275,10 +281,10 @@ def _stage(step: Step, messages: bool) -> dict[str, Any]:
 def _call(call: Call, messages: bool) -> dict[str, Any]:
     account = call.model_dump(exclude={"messages", "reply", "tool_calls"})
     if messages:
-        account["messages"] = [  # with the fields of tool calls only where there are any: few have
-            {"role": message.role, "content": message.content} | message.model_dump(exclude_defaults=True)
-            for message in call.messages
-        ]
+        account["messages"] = []
+        for message in call.messages:
+            fields = message.model_dump(exclude_defaults=True)  # few messages have the fields of tool calls
+            account["messages"].append({"role": message.role, "content": message.content} | fields)
         account |= {"reply": call.reply, "tool_calls": [tool_call.model_dump() for tool_call in call.tool_calls]}
     return account
 

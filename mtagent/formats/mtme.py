@@ -39,6 +39,7 @@ from mtagent.formats.files import STANDARD, Sink, lines_of, parsed, replacing
 from mtagent.formats.ratings import Candidates, Ratings, SpanPlace, place_of
 from mtagent.records import ErrorSpan, Segment
 from mtagent.text import mqm
+from mtagent.text.amounts import first_of
 
 NOT_RATED = "None"
 REFERENCE = "refA"
@@ -114,9 +115,14 @@ class Mtme:
 
     def texts_around(self, path: Path) -> list[Path]:
         """The files with sources and translations in the folders around ``path`` that exist."""
-        sources, files = _text_files(path, dict.fromkeys(line.text.split("\t")[0] for line in lines_of(path)))
-        texts = [sources] if sources.is_file() else []
-        return texts + [file for file in files.values() if file]
+        systems: dict[str, None] = {}
+        for line in lines_of(path):
+            systems[line.text.split("\t")[0]] = None
+        sources, files = _text_files(path, systems)
+        texts = list(filter(None, files.values()))
+        if sources.is_file():
+            texts.insert(0, sources)
+        return texts
 
     def paths(self, output: Path) -> tuple[Path, ...]:
         """``NAME.seg.score``, ``NAME.sys.score`` and ``NAME.seg.rating``, whichever of them is named."""
@@ -143,11 +149,13 @@ class Mtme:
                 values: list[float | None] = []
                 for rated in ratings.read(system):
                     rating = rated.rating
+                    score: float | None = None
                     line, line_unplaced = NOT_RATED, 0
                     if rating is not None:
+                        score = rating.score
                         texts = (rated.segment.source, rated.translation)
                         line, line_unplaced = rating_line(rating.errors, rating.evaluator, *texts)
-                    values.append(None if rating is None else rating.score)
+                    values.append(score)
                     spans.write(f"{name}\t{line}\n")
                     unplaced += line_unplaced
                 write_scores(name, values, scores, averages)
@@ -192,7 +200,8 @@ MTME = Mtme()
 
 
 def _errors(data: Any, where: str) -> Iterator[ErrorSpan]:
-    for error in objects_in(data.get("errors") if isinstance(data, dict) else None, '"errors"', where):
+    errors = data.get("errors") if isinstance(data, dict) else None
+    for error in objects_in(errors, '"errors"', where):
         start: int | None = offset(error.get("start"), where)
         end: int | None = offset(error.get("end"), where)
         if not end:  # this format writes an error without a place as an empty span at the start
@@ -222,7 +231,10 @@ def text_file(root: Path, lp: str, system: str) -> Path | None:
     if "/" in system:
         return None
     places = (root / "system-outputs" / lp / f"{system}.txt", root / "references" / f"{lp}.{system}.txt")
-    return next((place for place in places if isfile(place)), None)  # noqa: PTH113 Path's raises for long names
+    for place in places:
+        if isfile(place):  # noqa: PTH113 Path's raises for long names
+            return place
+    return None
 
 
 def write_scores(
@@ -301,7 +313,8 @@ class _PairFiles:
             if rating is None:
                 continue
             uses_reference = self._references_count and "reference:yes" in rating.signature.split("|")
-            metric = f"{self.raters.name(rating)}-{REFERENCE if uses_reference else 'src'}"
+            reference = REFERENCE if uses_reference else "src"
+            metric = f"{self.raters.name(rating)}-{reference}"
             if metric not in self._scores:  # a default that is made for every rating would be quadratic
                 self._scores[metric] = {system: [None] * self._count for system in self._names}
             scores[metric, rated.system] = rating.score
@@ -361,9 +374,7 @@ class _Documents:
         """What was renamed."""
         if not self._renamed:
             return []
-        examples = ", ".join(list(self._renamed)[:3])
-        if len(self._renamed) > 3:
-            examples += ", …"
+        examples = first_of(list(self._renamed), 3)
         return [f"documents renamed, to be in one piece and without spaces: {len(self._renamed)} ({examples})"]
 
 

@@ -58,7 +58,8 @@ class EditFilter(NamedTuple):
         """Read conditions as the user writes them. Raises :class:`ConfigError` for an unknown key."""
         conditions = []
         for spec in specs:
-            key, equals, value = (part.strip() for part in spec.partition("="))
+            key, equals, value = spec.partition("=")
+            key, value = key.strip(), value.strip()
             if not equals or not value or key not in _FILTER_KEYS:
                 raise ConfigError(f"--where {spec!r}: write KEY=VALUE, with a KEY of {', '.join(_FILTER_KEYS)}")
             conditions.append((key, value))
@@ -108,7 +109,9 @@ class DecidedSegment(NamedTuple):
 
 def edit_prefix(edit: int | None) -> str:
     """``edit 2`` and a space, before a sentence about the edit; empty for the segment as a whole."""
-    return "" if edit is None else f"edit {edit} "
+    if edit is None:
+        return ""
+    return f"edit {edit} "
 
 
 def replaced_decisions(before: Sequence[Decision], added: Sequence[Decision]) -> tuple[Decision, ...]:
@@ -161,14 +164,16 @@ def decide(
         else:
             drafts = [Decision(segment=chain.segment.id, edit=edit, verdict=verdict, text=text) for edit in edits]
         added = list[Decision]()
+        edit_count = 0
         for draft in drafts:
             signed = draft.model_copy(update={"who": who, "reason": reason})
-            added.append(run.checked(chain, signed, history))
-        decisions += [(position, decision) for decision in added]
+            decision = run.checked(chain, signed, history)
+            added.append(decision)
+            decisions.append((position, decision))
+            edit_count += decision.edit is not None
 
         after = decided(chain, [*history, *added], skip=run.skip)
         replaced = [old for old in replaced_decisions(history, added) if old.who != who]
-        edit_count = sum(decision.edit is not None for decision in added)
         results.append(DecidedSegment(chain.segment.id, current.text, after, edit_count, tuple(replaced)))
     if where.conditions and not decisions:
         raise ConfigError(_no_match(name, verdict, where, seen_values))
@@ -364,6 +369,7 @@ def import_decisions(store: Store, name: str, path: Path, who: str = "", *, forc
         history = _about(chain, run.log.history(position))
         _refuse_contradictions(segment_rows)
         added = list[Decision]()
+        edit_count = 0
         for row in sorted(segment_rows, key=_import_order):
             decision = _decision(run, chain, row, who, [*history, *added])
             if _is_known(decision, latest([*history, *added])):
@@ -372,14 +378,14 @@ def import_decisions(store: Store, name: str, path: Path, who: str = "", *, forc
             if not force:
                 _refuse_late(row, history, who)
             added.append(decision)
+            decisions.append((position, decision))
+            edit_count += decision.edit is not None
         after = decided(chain, [*history, *added], skip=run.skip)
         _refuse_other_texts(run, chain, segment_rows, history, after.text)
         if added:
             versions[position] = version
-            decisions += [(position, decision) for decision in added]
             before = decided(chain, history, skip=run.skip).text
-            edits = sum(decision.edit is not None for decision in added)
-            results.append(DecidedSegment(segment, before, after, edits, replaced_decisions(history, added)))
+            results.append(DecidedSegment(segment, before, after, edit_count, replaced_decisions(history, added)))
     run.log.append(decisions, expected=versions)
     return TableImport(results, len(decisions), known, empty, table.unknown)
 
@@ -434,7 +440,9 @@ def _last_decision(history: Sequence[Decision], edit: int | None) -> Decision | 
 
 def _signature(decision: Decision | None) -> str:
     """Who made a decision, and when, in a form that spreadsheets do not convert to a date."""
-    return "" if decision is None else f"{decision.who or 'nobody'} at {decision.at}"
+    if decision is None:
+        return ""
+    return f"{decision.who or 'nobody'} at {decision.at}"
 
 
 def _refuse_late(row: DecisionRow, history: Sequence[Decision], who: str) -> None:
@@ -476,12 +484,14 @@ def _refuse_other_texts(
 
 def _had_text(run: DecidedRun, chain: Chain, history: Sequence[Decision], text: str) -> bool:
     """Whether ``text`` was the decided text after any part of ``history``."""
-    states = (history[:end] for end in range(len(history), -1, -1))
-    return any(decided(chain, state, skip=run.skip).text == text for state in states)
+    ends = range(len(history), -1, -1)
+    return any(decided(chain, history[:end], skip=run.skip).text == text for end in ends)
 
 
 def _short(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN_CHARACTERS else f"{text[: _SHOWN_CHARACTERS - 1]}…")
+    if len(text) > _SHOWN_CHARACTERS:
+        text = f"{text[: _SHOWN_CHARACTERS - 1]}…"
+    return repr(text)
 
 
 # -- a table, written

@@ -52,8 +52,8 @@ def files_named(config: Config) -> dict[str, Path]:
         if name == "himate":
             unnamed = sorted((store.parent / FOLDER).glob("*.json"))
         elif name == "rate":
-            folders = [Path(part) for part in options.get("knowledge", "").split("+") if isdir(part)]  # noqa: PTH112
-            unnamed = list(files_of_notes(folders))
+            folders = filter(isdir, options.get("knowledge", "").split("+"))
+            unnamed = list(files_of_notes(map(Path, folders)))
         else:
             unnamed = _texts_around(name, options)
         for path in unnamed:
@@ -148,12 +148,13 @@ class Files:
             refuse_unwritable_texts(self.output, self.details)
         self._refuse_companions(form)
         with spooled_inputs(self.paths, config) as (copies, config):
+            candidates = [path for option, path in copies.items() if option.startswith("--candidate")]
             files = replace(
                 self,
                 source=copies["-s"],
                 translation=copies.get("-t"),
                 reference=copies.get("-r"),
-                candidates=tuple(path for option, path in copies.items() if option.startswith("--candidate")),
+                candidates=tuple(candidates),
                 format=form.name,
             )
             if isinstance(form, Lines):
@@ -171,7 +172,7 @@ class Files:
     def _refuse_companions(self, form: formats.Format) -> None:
         """Raise :class:`ConfigError` for line-aligned files with a source of another format, and for tables."""
         if isinstance(form, Lines):
-            refuse_tables({name: path for name, path in self.paths.items() if name != "-s"}, self.format)
+            refuse_tables(self.paths, self.format)
             return
         if self.candidates:
             raise ConfigError(
@@ -300,16 +301,13 @@ class RatingInputs:
         form = formats.by_path(self.source, self.format)
         available = self._available(form)
         with spooled_inputs(self.paths, config) as (copies, readable):
-            files = replace(
-                self,
-                source=copies["-s"],
-                translations=tuple((name, copies[f"-t {name}"]) for name, _ in self.translations),
-                reference=copies.get("-r"),
-            )
+            translations = tuple((name, copies[f"-t {name}"]) for name, _ in self.translations)
+            files = replace(self, source=copies["-s"], translations=translations, reference=copies.get("-r"))
             systems = chosen(available, self.systems, str(self.source))
             hashes = content_hashes({"source": files.source, "reference": files.reference}, readable)
             hashes_by_system = {name: sha256(path) for name, path in files.translations}
-            inputs: dict[str, Any] = {**hashes, "systems": [[name, hashes_by_system.get(name)] for name in systems]}
+            hashed_systems = [[name, hashes_by_system.get(name)] for name in systems]
+            inputs: dict[str, Any] = {**hashes, "systems": hashed_systems}
 
             def candidates() -> Iterator[Candidates]:
                 if isinstance(form, Lines):
@@ -328,7 +326,7 @@ class RatingInputs:
         if not isinstance(form, Lines):
             refuse_companions_of(self.source, form, self.paths)
             return (self.source.stem,)
-        refuse_tables({option: path for option, path in self.paths.items() if option != "-s"}, self.format)
+        refuse_tables(self.paths, self.format)
         if not names:
             raise ConfigError(f"{self.source}: give the translations with -t")
         return names
@@ -340,7 +338,7 @@ class RatingInputs:
         if len(files) == 1:
             [only] = files.values()
         segments = _segments_in_context(Lines(reference=self.reference, translation=only), self.source, config)
-        texts = zip(*(lines_of(path) for path in files.values()), strict=True)
+        texts = zip(*map(lines_of, files.values()), strict=True)
         for segment, lines in zip(segments, texts, strict=False):
             translations = {name: line.text for name, line in zip(files, lines, strict=True)}
             yield side_by_side(segment, translations)
@@ -399,7 +397,7 @@ def refuse_tables(companions: Mapping[str, Path | None], form: str | None) -> No
     if form is not None:
         return
     for option, path in companions.items():
-        if path is None:
+        if path is None or option == "-s":
             continue
         named_format = formats.by_suffix(path, formats.FORMATS)
         if named_format is not None and not isinstance(named_format, formats.Lines):

@@ -12,6 +12,7 @@ from mtagent.analysis.matching import Inputs as ScoreInputs
 from mtagent.analysis.matching import Match, match, read_sides
 from mtagent.analysis.mtme_folder import is_metric
 from mtagent.analysis.scores import (
+    NO_SCORE,
     ScoreFile,
     ScoreRow,
     SegmentInfo,
@@ -142,8 +143,10 @@ def side_by_side(judges: Sequence[Side], human: Side, documents: Path | None = N
     matches = [match(judge, human, missing="leave-out") for judge in judges]
     human_scores: dict[TranslationKey, float | None] = {}
     scores = list[dict[TranslationKey, float | None]]()
+    sides = list[Side]()
     rated, remarks, unknown = set[TranslationKey](), list[str](), 0
     for judge, matched in zip(judges, matches, strict=True):
+        sides += (matched.evaluator, matched.human)
         rated.update(matched.evaluator.segments)
         scores.append({})
         for row in matched.rows:
@@ -152,7 +155,7 @@ def side_by_side(judges: Sequence[Side], human: Side, documents: Path | None = N
             scores[-1][key] = row.evaluator
         remarks += _remarks(matched)
         unknown = max(unknown, len(judge.segments) - len(matched.evaluator.segments))
-    about = joined_about(side for matched in matches for side in (matched.evaluator, matched.human))
+    about = joined_about(sides)
     if documents is not None:
         for item, document in _documents(documents, matches[0].evaluator).items():
             about[item] = about.get(item, SegmentInfo())._replace(document=document)
@@ -163,8 +166,8 @@ def side_by_side(judges: Sequence[Side], human: Side, documents: Path | None = N
             continue
         if key.item not in segments:
             segments[key.item] = about.get(key.item, SegmentInfo()).segment(key.item)
-        marks = human.segments[key].errors if key in human.segments else None
         judge_scores = tuple(of_judge.get(key) for of_judge in scores)
+        marks = human.segments.get(key, NO_SCORE).errors
         marked = None if marks is None else bool(marks)
         texts.append(RatedText(key.system, segments[key.item], judge_scores, score, marked))
     left_out = {
@@ -174,12 +177,18 @@ def side_by_side(judges: Sequence[Side], human: Side, documents: Path | None = N
     for place, judge in enumerate(judges):
         left_out[f"texts without a score of {judge.name}"] = _unscored(texts, place)
     left_out["texts without a human score"] = sum(text.human is None for text in texts)
+    language_pairs, domains = dict[str, None](), dict[str, None]()
+    for info in about.values():
+        if info.pair:
+            language_pairs[info.pair] = None
+        if info.domain:
+            domains[info.domain] = None
     return JudgedData(
         judges=tuple(judge.name for judge in judges),
         texts=tuple(texts),
         signatures=tuple(map(signed, judges)),
-        language_pairs=tuple(dict.fromkeys(info.pair for info in about.values() if info.pair)),
-        domains=tuple(dict.fromkeys(info.domain for info in about.values() if info.domain)),
+        language_pairs=tuple(language_pairs),
+        domains=tuple(domains),
         left_out=without_zeros(left_out),
         remarks=tuple(remarks),
     )
@@ -279,9 +288,9 @@ def _remarks(matched: Match) -> Iterator[str]:
     judge = matched.evaluator
     if "" in judge.signatures and len(judge.signatures) > 1:
         yield f"{judge.signatures['']}: not signed, and taken for a rating of the evaluator that signed others"
-    of_judge = {comparable(signature) for signature in judge.signatures if signature}
-    of_people = {comparable(signature) for signature in matched.human.signatures if signature}
-    if of_judge & of_people or matched.same_scores:
+    signatures = set(map(comparable, filter(None, judge.signatures)))
+    human_signatures = set(map(comparable, filter(None, matched.human.signatures)))
+    if signatures & human_signatures or matched.same_scores:
         yield f"{judge.name}: the human scores are its own: a judge compared with itself looks better than it is"
 
 

@@ -91,9 +91,10 @@ class StageMarks:
     @cached_property
     def by_severity(self) -> dict[Severity, int]:
         """The number of errors of each severity, most severe first."""
-        totals: dict[Severity, int] = {}
-        for severity in reversed(SEVERITIES):
-            totals[severity] = sum(severities.get(severity, 0) for severities in self.errors.values())
+        totals: dict[Severity, int] = dict.fromkeys(reversed(SEVERITIES), 0)
+        for severities in self.errors.values():
+            for severity, count in severities.items():
+                totals[severity] += count
         return totals
 
     def per_hundred(self, category: str) -> float:
@@ -116,7 +117,10 @@ class Marks:
     @cached_property
     def rated(self) -> dict[str, int]:
         """By stage, how many texts the numbers are based on."""
-        return {stage.stage: stage.marked if self.spans else stage.rated for stage in self.stages}
+        rated = {}
+        for stage in self.stages:
+            rated[stage.stage] = stage.marked if self.spans else stage.rated
+        return rated
 
     @cached_property
     def comparable(self) -> list[StageMarks]:
@@ -144,12 +148,16 @@ class _StageCount:
         if rating.errors is None:
             return
         self.marked += 1
-        translation_errors = [error for error in rating.errors if error.side != "source"]
-        self.source_errors += len(rating.errors) - len(translation_errors)
-        self.error_free += all(error.severity == "neutral" for error in translation_errors)
-        for error in translation_errors:
+        is_error_free = True
+        for error in rating.errors:
+            if error.side == "source":
+                self.source_errors += 1
+                continue
+            if error.severity != "neutral":
+                is_error_free = False
             category = " ".join(error.category.casefold().replace("_", " ").split()) or "unnamed"
             self.errors.setdefault(category, Counter())[error.severity] += 1
+        self.error_free += is_error_free
 
     def figure(self, stage: str, segments: int) -> StageMarks:
         return StageMarks(
@@ -255,6 +263,11 @@ def _spread(segments: Sequence[str], row: ComparedTexts, former: ComparedTexts, 
         elif change == 0:
             equal += 1
             same_text += row.texts[number] == former.texts[number]
+    mean: float | None = None
+    quantiles: list[float] = []
+    if finite:
+        mean = math.fsum(finite) / len(finite)
+        quantiles = np.quantile(finite, QUANTILES).tolist()
     worst = []
     for _, number in heapq.nsmallest(SHOWN, losses):
         worst.append(Change(segments[number], before.segments[number], after.segments[number], changes[number]))
@@ -268,8 +281,8 @@ def _spread(segments: Sequence[str], row: ComparedTexts, former: ComparedTexts, 
         same_text=same_text,
         worse=len(losses),
         unknown=len(changes) - len(finite),
-        mean=math.fsum(finite) / len(finite) if finite else None,
-        quantiles=tuple(float(value) for value in np.quantile(finite, QUANTILES)) if finite else (),
+        mean=mean,
+        quantiles=tuple(quantiles),
         bins=histogram(finite),
         worst=tuple(worst),
         digits=digits((before, after)),
@@ -453,11 +466,12 @@ class FiguresCount:
             marks_spans = any(count.marked for count in counts.values())
             stages = [counts.get(stage, _StageCount()).figure(stage, self._with_text) for stage in ran]
             marks.append(Marks(evaluator, signature, marks_spans, tuple(stages)))
+        costly = self._by_tokens if self._unpriced else self._by_dollars
         return Figures(
             flow=Flow(self._segments, self._given, tuple(flows), self._translated, self._changed, self._failed),
             marks=tuple(marks),
             spreads=spreads(comparison) if comparison else (),
-            costly=tuple(self._by_tokens if self._unpriced else self._by_dollars),
+            costly=tuple(costly),
             failures=tuple(self._failures),
         )
 

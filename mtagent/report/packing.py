@@ -54,28 +54,40 @@ def packed(
     usage = chain.usage
     language = segment.target_lang
     first = chain.given or ""
-    if chain.given is None or known_flags is None:
-        known_flags = flags(segment, None if chain.given is None else chain.text)
+    if chain.given is None:
+        known_flags = flags(segment, None)
+    elif known_flags is None:
+        known_flags = flags(segment, chain.text)
     change = None
     is_short = max(units(first), units(chain.text)) <= _EXCERPT
     if chain.changed and is_short:
         change = changes(first, chain.text, language)
     names = ("source_lang", "target_lang", "reference", "document", "domain", "context", "notes")
     fields = {name: getattr(segment, name) for name in names}
+    terms = []
+    for term in segment.terms:
+        if not term.forbidden:
+            terms.append([term.source, term.target])
+    rounded_scores = []
+    for metric_scores in scores:
+        rounded_scores.append([_rounded(value) for value in metric_scores])
     seconds_spent = sum(step.seconds for step in chain.steps)
+    cost = None
+    if usage.calls:
+        cost = dollars(usage.cost, "price unknown")
     fields |= {
-        "terms": [[term.source, term.target] for term in segment.terms if not term.forbidden],
-        "given": chain.given if segment.translation is not None else None,
+        "terms": terms,
+        "given": segment.translation,
         "reviewed": chain.reviewed,
         "change": change,
         "steps": list(_steps(chain)),
-        "scores": [[_rounded(value) for value in row] for row in scores],
-        "gain": None if gain is None else _rounded(gain),
+        "scores": rounded_scores,
+        "gain": _rounded(gain),
         "flags": list(known_flags),
         "failed": chain.failed is not None,
         "changed": chain.changed,
         "spent": [usage.cost, usage.tokens, round(seconds_spent, 2)],
-        "cost": dollars(usage.cost, "price unknown") if usage.calls else None,
+        "cost": cost,
     }
     return {"id": segment.id, "source": segment.source} | _filled(fields)
 
@@ -93,7 +105,9 @@ def _steps(chain: Chain) -> Iterator[Packed]:
             if words is not None and not is_first:
                 changed_texts[name] = changes(before, words, chain.segment.target_lang)
         editor = step.rating("editor")
-        spans = (editor.errors if editor else None) or ()
+        spans: Sequence[ErrorSpan] = ()
+        if editor is not None and editor.errors is not None:
+            spans = editor.errors
         ratings = []
         for rating in step.ratings:
             if rating.role == "try":
@@ -143,15 +157,19 @@ def compared_text(step: Step, before: str) -> str:
     try:
         return edits.apply(before, passed)
     except ValueError:  # edits without a place (the paper's strategy): all that is known is what was proposed
-        return before if step.proposed is None else step.proposed
+        if step.proposed is None:
+            return before
+        return step.proposed
 
 
 def _took(step: Step) -> str:
     usage = step.usage
-    stored = f", {counted(usage.reused, 'reply', 'replies')} from the store" if usage.reused else ""
+    calls = counted(usage.calls, "call")
+    if usage.reused:
+        calls += f", {counted(usage.reused, 'reply', 'replies')} from the store"
     tokens = f"{usage.input_tokens:,} + {usage.output_tokens:,} tokens"
     cost = dollars(usage.cost, "price unknown")
-    return f"{counted(usage.calls, 'call')}{stored}, {tokens}, {cost}, {seconds(step.seconds)}"
+    return f"{calls}, {tokens}, {cost}, {seconds(step.seconds)}"
 
 
 def _rating(rating: Rating, text: str) -> Packed:
@@ -188,16 +206,16 @@ def _error(span: ErrorSpan, text: str) -> Packed:
 
 def _edit(edit: Edit, before: str, spans: Sequence[ErrorSpan]) -> Packed:
     """An edit; ``error`` is the number of the editor's error that it corrects, ``span`` one that has no number."""
-    number = None
-    for place, span in enumerate(spans):
-        if span == edit.span:
-            number = place
-            break
+    number = span = None
+    if edit.span in spans:
+        number = spans.index(edit.span)
+    elif edit.span is not None:
+        span = _error(edit.span, before)
     fields = {
         "at": _place(before, edit.start, edit.old),
         "detail": edit.detail,
         "error": number,
-        "span": _error(edit.span, before) if edit.span is not None and number is None else None,
+        "span": span,
     }
     return {"old": edit.old, "new": edit.new, "outcome": edit.outcome} | _filled(fields)
 
@@ -210,9 +228,11 @@ def _place(text: str, start: int | None, words: str) -> list[int] | None:
     return [begin, begin + units(words)]
 
 
-def _rounded(value: float) -> float | None:
+def _rounded(value: float | None) -> float | None:
     """JSON has no number for NaN and infinity."""
-    return round(value, _DIGITS) if math.isfinite(value) else None
+    if value is None or not math.isfinite(value):
+        return None
+    return round(value, _DIGITS)
 
 
 def _filled(fields: Packed) -> Packed:

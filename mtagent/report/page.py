@@ -77,13 +77,17 @@ def sentence(flow: Flow, way: Way | None, usage: Usage, total: int | None = None
     work = [_WORK[stage] for stage in stages if stage in _WORK]
     parts = []
     if "translate" in stages:
-        share = "" if flow.translated == whole else f"{flow.translated:,} of "
-        parts.append(f"{share}{counted(whole, 'segment')} translated")
+        translated = counted(whole, "segment")
+        if flow.translated != whole:
+            translated = f"{flow.translated:,} of {translated}"
+        parts.append(f"{translated} translated")
     if work:
         parts.append(f"{' and '.join(work)} changed {flow.changed:,} of {counted(flow.segments, 'segment')}")
     elif "translate" not in stages:
-        share = "0 of " if whole else ""
-        parts.append(f"nothing was done to {share}{counted(whole, 'segment')}")
+        untouched = counted(whole, "segment")
+        if whole:
+            untouched = f"0 of {untouched}"
+        parts.append(f"nothing was done to {untouched}")
     is_scored = way is not None and way.place is not None
     if way is not None and is_scored:
         parts.append(_quality(way, edited=bool(work)))
@@ -128,10 +132,13 @@ def _quality(way: Way, *, edited: bool) -> str:
     # A change that rounds to 0 gets one more digit.
     if not round(change, digits):
         digits = 3
-    amount = number(abs(change), digits) if round(change, digits) else "less than 0.001"
+    amount = "less than 0.001"
+    if round(change, digits):
+        amount = number(abs(change), digits)
     verb = "rose" if change > 0 else "fell"
-    direction = "" if after.score.higher_is_better else " (lower is better)"
-    test = ""
+    direction = test = ""
+    if not after.score.higher_is_better:
+        direction = " (lower is better)"
     if way.tested and after.p_value is not None:
         doubt = ""
         if len(way.gains) < FEW:
@@ -149,7 +156,9 @@ def number(value: float, digits: int = 2) -> str:
 
 def p_text(p: float) -> str:
     """``p = 0.004`` or ``p < 0.001``."""
-    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
+    if p < 0.001:
+        return "p < 0.001"
+    return f"p = {p:.3f}"
 
 
 class SummaryCell(NamedTuple):
@@ -167,7 +176,9 @@ _EMPTY = SummaryCell(_NONE)
 
 def row_name(row: ComparedTexts) -> str:
     """The row's stage in plain words, or its own name."""
-    return stage_name(row.name) if row.name == row.stage else row.name
+    if row.name == row.stage:
+        return stage_name(row.name)
+    return row.name
 
 
 def heads(comparison: RunComparison) -> list[tuple[str, str]]:
@@ -211,7 +222,9 @@ def _change_cells(moved: Moved | None, segments: int) -> list[SummaryCell]:
     """Changed segments, segments that got worse, and TER."""
     if moved is None:
         return [_EMPTY] * 3
-    regressed = _EMPTY if moved.regressed is None else _share(moved.regressed, segments)
+    regressed = _EMPTY
+    if moved.regressed is not None:
+        regressed = _share(moved.regressed, segments)
     return [_share(moved.changed, segments), regressed, SummaryCell(number(moved.ter))]
 
 
@@ -231,7 +244,9 @@ def _cost_cells(cost: Cost | None) -> list[SummaryCell]:
     """Tokens and dollars."""
     if cost is None:
         return [_EMPTY] * 2
-    per_edit = f"{dollars(cost.per_kept_edit)} an edit" if cost.per_kept_edit else ""
+    per_edit = ""
+    if cost.per_kept_edit:
+        per_edit = f"{dollars(cost.per_kept_edit)} an edit"
     return [
         SummaryCell(f"{cost.usage.tokens:,}", counted(cost.usage.calls, "call")),
         SummaryCell(dollars(cost.usage.cost, "price unknown"), per_edit),
@@ -268,7 +283,8 @@ def facts(summary: RunSummary, pairs: Sequence[tuple[str, str]]) -> Iterator[tup
     counts = summary.counts
     usage = summary.usage
     stages = summary.settings.get("stages") or ()
-    stages = [stages] if isinstance(stages, str) else [str(stage) for stage in stages]
+    if isinstance(stages, str):
+        stages = [stages]
     tried = counts.done + counts.failed
     segments = f"{tried:,}"
     if counts.total not in (None, tried):
@@ -277,15 +293,17 @@ def facts(summary: RunSummary, pairs: Sequence[tuple[str, str]]) -> Iterator[tup
     yield "State", summary.state
     yield "Segments", segments
     yield "Languages", ", ".join(language_pairs) or _NONE
-    yield "Stages", ", ".join(map(stage_name, stages))
+    yield "Stages", ", ".join(stage_name(str(stage)) for stage in stages)
     for name in _MODELS:
         if name == "translator" and "translate" not in stages:
             continue
         yield name.replace("_", " ").capitalize(), _setting(summary.settings.get(name))
     yield "Started", summary.started[:16].replace("T", " ") + " UTC"
-    tokens = f"{usage.input_tokens:,} + {usage.output_tokens:,} tokens"
-    reused = f", {usage.reused:,} replies from the store" if usage.reused else ""
-    yield "Paid", f"{dollars(usage.cost, 'price unknown')}, {counted(usage.calls, 'call')}, {tokens}{reused}"
+    paid = f"{dollars(usage.cost, 'price unknown')}, {counted(usage.calls, 'call')}"
+    paid += f", {usage.input_tokens:,} + {usage.output_tokens:,} tokens"
+    if usage.reused:
+        paid += f", {usage.reused:,} replies from the store"
+    yield "Paid", paid
 
 
 def _language(code: str) -> str:
@@ -298,9 +316,15 @@ def _language(code: str) -> str:
 def _setting(value: Any) -> str:
     """The value of a setting in words; empty for one that is not set."""
     if isinstance(value, dict):
-        words = {name: _setting(part) for name, part in value.items()}
-        return ", ".join(f"{name} {part}" for name, part in words.items() if part)
-    return str(value) if value not in (None, "", [], ()) else ""
+        parts = []
+        for name, part in value.items():
+            words = _setting(part)
+            if words:
+                parts.append(f"{name} {words}")
+        return ", ".join(parts)
+    if value in (None, "", [], ()):
+        return ""
+    return str(value)
 
 
 def pieces(
@@ -320,7 +344,9 @@ def pieces(
     template = _template()
     if comparison is None:
         comparison = RunComparison(segments=(), rows=())
-    run_way = way(comparison, summary.name) if comparison.rows else None
+    run_way = None
+    if comparison.rows:
+        run_way = way(comparison, summary.name)
     with _temporary() as file:
         segments = _write_segments(file, chains, comparison, run_way, most)
         figures = segments.count.figures(comparison)
@@ -389,7 +415,8 @@ def _write_segments(
         segments.count.add(chain)
         segments.pairs[chain.segment.source_lang, chain.segment.target_lang] = None
         for step in chain.steps:
-            segments.signatures |= dict.fromkeys(rating.signed for rating in step.ratings)
+            for rating in step.ratings:
+                segments.signatures[rating.signed] = None
         # Once a segment does not fit, no later one is shown, even if it is shorter.
         if segments.shown < place:
             continue
@@ -454,18 +481,21 @@ def _data(
 ) -> Iterator[str]:
     """The data of the page's script, as JSON in pieces."""
     metrics = []
-    for cell in comparison.rows[0].cells if comparison.rows else ():
-        metrics.append({"name": cell.score.metric, "higher": cell.score.higher_is_better})
+    for row in comparison.rows[:1]:
+        for cell in row.cells:
+            metrics.append({"name": cell.score.metric, "higher": cell.score.higher_is_better})
     first = last = 0
+    deciding = None
     if run_way is not None:
         first, last = comparison.rows.index(run_way.first), comparison.rows.index(run_way.last)
+        deciding = run_way.place
     head = {
         "run": summary.name,
         "rows": row_names,
         "metrics": metrics,
         "first": first,
         "last": last,
-        "deciding": run_way.place if run_way else None,
+        "deciding": deciding,
         "outcomes": OUTCOMES,
     }
     yield f'{script_json(head)[:-1]},"segments":['

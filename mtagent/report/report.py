@@ -55,8 +55,10 @@ class ReportOptions:
     @property
     def reads(self) -> dict[str, Path]:
         """The files that are read, by option."""
-        named = {f"--baseline {name}": path for name, path in self.baselines}
-        return named | ({"-r": self.reference} if self.reference else {})
+        files = {f"--baseline {name}": path for name, path in self.baselines}
+        if self.reference:
+            files["-r"] = self.reference
+        return files
 
     def reading(self, copies: Mapping[str, Path]) -> ReportOptions:
         """The same options with ``copies`` of the files in :attr:`reads`: standard input can be read only once."""
@@ -114,7 +116,8 @@ def _comparison(run: StagedRun, options: ReportOptions) -> RunComparison | None:
 
     A run with several target languages is compared only on request, which raises :class:`ConfigError`.
     """
-    if not options.asked_for and len({staged.segment.target_lang for staged in run.segments}) > 1:
+    target_langs = {staged.segment.target_lang for staged in run.segments}
+    if len(target_langs) > 1 and not options.asked_for:
         return None
     scorable = bool(options.metrics) or all(staged.segment.reference is not None for staged in run.segments)
     scoring = ScoreOptions(
@@ -137,10 +140,11 @@ class SegmentScores:
     """The scores of segments of ``run`` in ``comparison``; none if nothing was compared."""
 
     def __init__(self, run: str, comparison: RunComparison | None) -> None:
-        self.metrics = comparison.metrics if comparison else ()
+        self.metrics: tuple[str, ...] = ()
         self._rows: dict[str, ComparedTexts] = {}
         self._places: dict[str, int] = {}
         if comparison:
+            self.metrics = comparison.metrics
             self._rows = {row.name: row for row in comparison.rows}
             self._places = {segment: place for place, segment in enumerate(comparison.segments)}
         self._by_stage: dict[str, ComparedTexts] = {}
@@ -174,8 +178,10 @@ class SegmentScores:
         place = self._places.get(segment)
         if place is None:
             return {}
-        stages = {row.name for row in self._by_stage.values()}
-        return {name: row.texts[place] for name, row in self._rows.items() if name not in stages}
+        texts = {name: row.texts[place] for name, row in self._rows.items()}
+        for row in self._by_stage.values():
+            del texts[row.name]
+        return texts
 
     def _of_row(self, place: int, row: ComparedTexts) -> dict[str, float]:
         scores = {cell.score.metric: cell.score.segments[place] for cell in row.cells}
@@ -204,8 +210,12 @@ def as_csv(
     columns += [*_EDITS, *USAGE_COUNTS, "dollars", "seconds"]
     if guarded:
         columns.append("guarded")
-    lines = (line for chain in chains for line in _lines(chain, scores))
-    return written_csv(columns, lines, guard=guarded)
+
+    def lines() -> Iterator[dict[str, Any]]:
+        for chain in chains:
+            yield from _lines(chain, scores)
+
+    return written_csv(columns, lines(), guard=guarded)
 
 
 def _lines(chain: Chain, scores: SegmentScores) -> Iterator[dict[str, Any]]:
@@ -269,7 +279,9 @@ def as_markdown(run: str, figures: Figures, comparison: RunComparison | None = N
     # Each table with a line below it.
     sections = [(tables.flow_table(flow), ""), (tables.edits_table(flow), "")]
     for marks in figures.marks:
-        signature = f"Signature: {escaped(marks.signature)}" if marks.signature else ""
+        signature = ""
+        if marks.signature:
+            signature = f"Signature: {escaped(marks.signature)}"
         sections.append((tables.marks_table(marks), signature))
     spread = figures.whole_way(run, comparison)
     if spread is not None:
@@ -285,4 +297,6 @@ def as_markdown(run: str, figures: Figures, comparison: RunComparison | None = N
 
 
 def _more(count: int, shown: tuple[object, ...]) -> str:
-    return f"… and {count - len(shown):,} more." if count > len(shown) else ""
+    if count <= len(shown):
+        return ""
+    return f"… and {count - len(shown):,} more."

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mtagent.chain.decided_text import Decided, DecidedRun, findings
+from mtagent.chain.decided_text import Decided, DecidedRun, findings, numbered
 from mtagent.chain.guards import Damage
 from mtagent.errors import ConfigError, DecidedElsewhere, InputError, NotStored, StoreError
 from mtagent.learning.calibrate import expected_lead
@@ -64,7 +64,9 @@ def doubts(chain: Chain) -> list[Doubt]:
 def _step_doubts(step: Step) -> Iterator[Doubt]:
     """The doubts about a step that changed the text or tried to."""
     cause = step.cause
-    edit_guards = dict.fromkeys(guard for edit in step.edits for guard in edit.guards)
+    edit_guards: dict[str, None] = {}
+    for edit in step.edits:
+        edit_guards |= dict.fromkeys(edit.guards)
     guards = list(edit_guards or guards_of(cause))
     if guards:
         yield Doubt(f"refused by {', '.join(guards)}", _REFUSED_BY_GUARD)
@@ -256,8 +258,9 @@ def row_data(run: int, position: int, result: Decided) -> PlainData:
     stages: list[str] = []
     guards: list[str] = []
     spans: list[ErrorSpan] = []
-    edits = [edit for step in chain.steps for edit in step.edits]
-    for edit in edits:
+    proposed: list[str] = []
+    for _, _, edit in numbered(chain):
+        proposed.append(edit.new)
         guards += edit.guards
         if edit.span:
             spans.append(edit.span)
@@ -276,7 +279,7 @@ def row_data(run: int, position: int, result: Decided) -> PlainData:
         "target_lang": segment.target_lang,
         "source": segment.source,
         "given": chain.given,
-        "proposed": [edit.new for edit in edits],
+        "proposed": proposed,
         "state": _distinct([chain.state]),
         "guard": _distinct(guards),
         "category": _distinct(span.category for span in spans),
@@ -316,6 +319,9 @@ def segment_data(result: Decided) -> PlainData:
     """An open segment with its edits and decisions."""
     chain, language = result.chain, result.chain.segment.target_lang
     given = chain.given or ""
+    text_changes: Sequence[int] = []
+    if result.text != given:
+        text_changes = changes(given, result.text, language)
     edits = []
     for row in result.edits:
         edits.append({
@@ -331,7 +337,7 @@ def segment_data(result: Decided) -> PlainData:
         "chain": packed(chain),
         "left": [_uncorrected(step) for step in chain.steps],
         "terms": [term.shown for term in chain.segment.terms],
-        "changes": changes(given, result.text, language) if result.text != given else [],
+        "changes": text_changes,
         "edits": edits,
         "decision": _decision_data(result.decision),
         "only_whole": result.only_whole,
@@ -356,7 +362,10 @@ def _uncorrected(step: Step) -> list[int]:
     rating = step.rating("editor")
     if rating is None:
         return []
-    edited = {key(edit.span) for edit in step.edits if edit.span}
+    edited = set()
+    for edit in step.edits:
+        if edit.span:
+            edited.add(key(edit.span))
     numbers = []
     for number, error in enumerate(rating.errors or ()):
         is_fixed = not any(error is other for other in step.not_fixed)

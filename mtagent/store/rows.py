@@ -118,6 +118,8 @@ def read_chains(connection: Connection, run_id: int, condition: str, value: int,
     ratings_of = _grouped(ratings, itemgetter(1, 2))
 
     def read_step(row: Row) -> Step:
+        edits = map(_read_edit, edits_of.get(row[1:3], ()))
+        ratings = [_read_rating(rating, texts, role=rating[17]) for rating in ratings_of.get(row[1:3], ())]
         return Step(
             stage=row[4],
             verdict=row[5],
@@ -125,8 +127,8 @@ def read_chains(connection: Connection, run_id: int, condition: str, value: int,
             text=row[7],
             proposed=row[8],
             seconds=row[9],
-            edits=tuple(_read_edit(edit) for edit in edits_of.get(row[1:3], ())),
-            ratings=tuple(_read_rating(rating, texts, role=rating[17]) for rating in ratings_of.get(row[1:3], ())),
+            edits=tuple(edits),
+            ratings=tuple(ratings),
             calls=unpack_calls(row[10], texts),
         )
 
@@ -243,8 +245,12 @@ def read_rated(connection: Connection, run_id: int, condition: str, values: Sequ
     ).fetchall()
     if not rows:
         return
-    packed_calls = [row[11] for row in rows] + [row[18] for row in rows]
-    texts = read_texts(connection, [calls for calls in packed_calls if calls is not None])
+    packed_calls = list[str]()
+    for row in rows:
+        for calls in (row[11], row[18]):
+            if calls is not None:
+                packed_calls.append(calls)
+    texts = read_texts(connection, packed_calls)
     sql = f"SELECT {_COLUMNS['segments']} FROM segments WHERE run_id = ? AND position BETWEEN ? AND ?"
     found_rows = connection.execute(sql, (run_id, rows[0][1], rows[-1][1]))
     segment_rows = {row[1]: row for row in found_rows}
@@ -302,7 +308,8 @@ def read_texts(connection: Connection, packed: Iterable[str]) -> Texts:
     addresses = set[str]()
     for calls in packed:
         for call in json.loads(calls):
-            addresses.update(address for _, address, *_ in call["messages"])
+            for _, address, *_ in call["messages"]:
+                addresses.add(address)
             if call["reply"] is not None:
                 addresses.add(call["reply"])
     texts = dict(

@@ -1,8 +1,9 @@
-"""Numbers as people read them: dollars, counts, shares, differences, scores."""
+"""Numbers and lists as people read them: dollars, counts, shares, differences, scores, the first of many names."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 UNKNOWN = "unknown"
 NOTHING = "-"
@@ -35,6 +36,14 @@ def rounded_up(cost: float) -> float:
 def _decimals(cost: float) -> int:
     """Four decimals, or enough for two significant digits."""
     return 4 if cost >= 0.001 else 1 - math.floor(math.log10(cost))
+
+
+def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:
+    """The first ``most`` names, and ``…`` for the others."""
+    shown = list(names[:most])
+    if len(names) > most:
+        shown.append("…")
+    return between.join(shown)
 
 
 def seconds(time: float) -> str:
