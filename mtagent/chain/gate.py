@@ -269,8 +269,8 @@ class PanelGate:
         work = [judge.judge(segment, before, after, rate) for judge in self.judges]
         opinions = await _all_asked(*work, calls=lambda opinion: opinion.paid)
         judgements = tuple(opinion.judgement for opinion in opinions)
-        ratings: tuple[Rating, ...] = ()
-        calls: tuple[Call, ...] = ()
+        ratings: list[Rating] = []
+        calls: list[Call] = []
         for opinion in opinions:
             ratings += opinion.ratings
             calls += opinion.calls
@@ -281,13 +281,13 @@ class PanelGate:
             if self.cautious is not None and chance < self.cautious:
                 keep = False
             cause = GainCause(judgements=judgements, gain=gain, chance=chance, required_chance=self.cautious)
-            return GateDecision(keep, cause, ratings, calls)
+            return GateDecision(keep, cause, tuple(ratings), tuple(calls))
         votes = sum(_prefers_after(judgement, self.margin) for judgement in judgements)
         margin = None if math.isinf(self.margin) else self.margin
         kinds: dict[str, Literal["scores", "choices", "panel"]]
         kinds = {"rate": "scores", "pairwise": "choices", "panel": "panel"}
         decided = DecidedCause(kind=kinds[self.name], judgements=judgements, margin=margin, quorum=self.quorum)
-        return GateDecision(votes >= self.quorum, decided, ratings, calls)
+        return GateDecision(votes >= self.quorum, decided, tuple(ratings), tuple(calls))
 
 
 def _prefers_after(judgement: Judgement, margin: float) -> bool:
