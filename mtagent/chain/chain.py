@@ -631,10 +631,7 @@ class _SegmentWork:
         groups = guards.inseparable(self.segment, self.text, applied, skip=skip, instead=instead, doubts=doubts)
 
         def edits_of(numbers: Iterable[int]) -> list[Edit]:
-            edits_of_groups: list[Edit] = []
-            for number in numbers:
-                edits_of_groups += groups[number]
-            return edits_of_groups
+            return [edit for number in numbers for edit in groups[number]]
 
         async def decide(numbers: Sequence[int]) -> GateDecision:
             part = edits.apply(self.text, edits_of(numbers))
