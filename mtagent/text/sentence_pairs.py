@@ -325,9 +325,9 @@ class Rewording:
         return not (needs_capital and after.islower())
 
 
-def _letters_in(words: list[str], counted: Counter[str]) -> int:
-    """The letters of the ``words`` that are ``counted``."""
-    return sum(len(word) for word in words if word in counted)
+def _letters_in(stretch: list[str], counted: Counter[str]) -> int:
+    """The letters of the words of a ``stretch`` that are ``counted``."""
+    return sum(len(word) for word in stretch if word in counted)
 
 
 def _first_letter(text: str) -> str:
