@@ -141,7 +141,10 @@ class Plan:
 
     def threshold_of(self, evaluator: Evaluator) -> float | None:
         """The score from which a text is error-free, if it was calibrated for ``evaluator``."""
-        return next((score for rater, score in self.thresholds if rater is evaluator), None)
+        for rater, score in self.thresholds:
+            if rater is evaluator:
+                return score
+        return None
 
     @property
     def signatures(self) -> dict[str, str]:
@@ -418,9 +421,8 @@ class _SegmentWork:
         evaluator = self.plan.evaluator
         assert evaluator is not None
         proposers = (evaluator, *self.plan.proposers)
-        ratings = await finished(
-            *(self._rate(proposer, self.text, "editor", draw) for draw, proposer in enumerate(proposers, start=1))
-        )
+        work = [self._rate(proposer, self.text, "editor", draw) for draw, proposer in enumerate(proposers, start=1)]
+        ratings = await finished(*work)
         threshold = self.plan.threshold_of(evaluator)
         with_errors = []
         for rating, proposer in zip(ratings, proposers, strict=True):
@@ -590,12 +592,9 @@ class _SegmentWork:
                     role = "try"
                 ratings.append(rating.model_copy(update={"role": role}))
         best = proposals[numbers[choice.best] - 1]
-        cause = cause_of[best.text].model_copy(
-            update={
-                "candidates": tuple(proposal.cause or cause_of[proposal.text] for proposal in proposals),
-                "chosen": None if choice.kept is None else numbers[choice.kept],
-            }
-        )
+        causes = tuple(proposal.cause or cause_of[proposal.text] for proposal in proposals)
+        chosen = None if choice.kept is None else numbers[choice.kept]
+        cause = cause_of[best.text].model_copy(update={"candidates": causes, "chosen": chosen})
         return best, GateDecision(choice.kept is not None, cause, tuple(ratings))
 
     def _screen(
@@ -604,7 +603,7 @@ class _SegmentWork:
         """What the guards leave of ``changes``. Edits without a place (the paper's) are kept or refused together."""
         skip = self.plan.skip_guards
         instead = self.plan.own_guards
-        if all(edit.start is not None for edit in changes if edit.outcome == "applied"):
+        if all(edit.start is not None for edit in _applied(changes)):
             return guards.screen(self.segment, self.text, changes, skip=skip, instead=instead, doubts=doubts)
         damages = guards.damages(self.segment, self.text, proposed, skip=skip, instead=instead, doubts=doubts)
         if not damages:
@@ -625,14 +624,17 @@ class _SegmentWork:
         """The decision, the text and the edits, after the edits of a ``rejected`` text were tried in parts."""
         skip = self.plan.skip_guards
         instead = self.plan.own_guards
-        applied = [edit for edit in changes if edit.outcome == "applied"]
+        applied = _applied(changes)
         if any(edit.start is None for edit in applied):
             return rejected, text, changes
         doubts = not self.plan.judges_doubts
         groups = guards.inseparable(self.segment, self.text, applied, skip=skip, instead=instead, doubts=doubts)
 
+        def edits_of(numbers: Iterable[int]) -> list[Edit]:
+            return [edit for number in numbers for edit in groups[number]]
+
         async def decide(numbers: Sequence[int]) -> GateDecision:
-            part = edits.apply(self.text, [edit for number in numbers for edit in groups[number]])
+            part = edits.apply(self.text, edits_of(numbers))
             if part == self.text:
                 return GateDecision(False, PlainCause(kind="no-edit"))
             # All parts are judged with the hints of the whole text. No judge sees a doubt that is new in a part.
@@ -662,7 +664,7 @@ class _SegmentWork:
             if id(edit) in details:
                 edit = edit.model_copy(update={"outcome": "rejected", "detail": details[id(edit)]})
             changes_after.append(edit)
-        kept = [edit for number in result.kept for edit in groups[number]]
+        kept = edits_of(result.kept)
         final = result.decision or rejected
         cause = final.cause.model_copy(update={"edits_kept": len(kept), "edits_tried": len(applied)})
         ratings = parts.ratings_of_all((rejected, *result.tries), final)
@@ -699,9 +701,18 @@ class _SegmentWork:
         return False
 
 
+def _applied(changes: Sequence[Edit]) -> list[Edit]:
+    return [edit for edit in changes if edit.outcome == "applied"]
+
+
 def _without_applied(changes: Sequence[Edit], fields: Mapping[str, Any]) -> list[Edit]:
     """``changes``, where those that were applied get ``fields``."""
-    return [edit.model_copy(update=fields) if edit.outcome == "applied" else edit for edit in changes]
+    changed = []
+    for edit in changes:
+        if edit.outcome == "applied":
+            edit = edit.model_copy(update=fields)
+        changed.append(edit)
+    return changed
 
 
 def _adds_lines(before: str, after: str, source: str = "") -> bool:
@@ -713,5 +724,6 @@ def _adds_lines(before: str, after: str, source: str = "") -> bool:
     old = line_breaks(before)
     if "\n" in old:
         return False
-    allowed = Counter(line_break for line_break in line_breaks(source) if line_break != "\n")
+    allowed = Counter(line_breaks(source))
+    del allowed["\n"]
     return bool(Counter(line_breaks(after)) - Counter(old) - allowed)

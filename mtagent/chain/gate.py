@@ -11,7 +11,7 @@ rated badly are edited, so a second rating of the same text would be better by c
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
@@ -89,8 +89,7 @@ class Opinion(NamedTuple):
     @property
     def paid(self) -> tuple[Call, ...]:
         """All calls, first the calls of the ratings."""
-        of_ratings = [call for rating in self.ratings for call in rating.calls]
-        return (*of_ratings, *self.calls)
+        return (*_calls_of_ratings(self.ratings), *self.calls)
 
 
 class Judge(Protocol):
@@ -141,17 +140,19 @@ class RatingJudge:
 
     async def judge(self, segment: Segment, before: str, after: str, rate: Rate) -> Opinion:
         """Rate both texts once for each draw."""
-        pairs = await _all_asked(
-            *(self._rate_both(draw, segment, before, after, rate) for draw in self.draws),
-            calls=lambda pair: (call for rating in pair for call in rating.calls),
-        )
+        work = [self._rate_both(draw, segment, before, after, rate) for draw in self.draws]
+        pairs = await _all_asked(*work, calls=_calls_of_ratings)
+        ratings: list[Rating] = []
+        for pair in pairs:
+            ratings += pair
+        befores, afters = zip(*pairs, strict=True)
         judgement = Judgement(
             judge=self.name,
             signature=self.signature,
-            before=trimmed_mean([rating_before.score for rating_before, _ in pairs]),
-            after=trimmed_mean([rating_after.score for _, rating_after in pairs]),
+            before=trimmed_mean([rating.score for rating in befores]),
+            after=trimmed_mean([rating.score for rating in afters]),
         )
-        return Opinion(judgement, tuple(rating for pair in pairs for rating in pair))
+        return Opinion(judgement, tuple(ratings))
 
     async def _rate_both(
         self, evaluator: Evaluator, segment: Segment, before: str, after: str, rate: Rate
@@ -168,6 +169,11 @@ class RatingJudge:
             checked = with_absent_spans_noted(checked_rating(rating, evaluator), text)
             checked_ratings.append(checked.model_copy(update={"role": role}))
         return checked_ratings
+
+
+def _calls_of_ratings(ratings: Iterable[Rating]) -> Iterator[Call]:
+    for rating in ratings:
+        yield from rating.calls
 
 
 def _calls_of_rating(rating: object) -> Iterable[Call]:
@@ -260,12 +266,14 @@ class PanelGate:
 
     async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> GateDecision:
         """Ask the judges, and combine their judgements."""
-        opinions = await _all_asked(
-            *(judge.judge(segment, before, after, rate) for judge in self.judges), calls=lambda opinion: opinion.paid
-        )
+        work = [judge.judge(segment, before, after, rate) for judge in self.judges]
+        opinions = await _all_asked(*work, calls=lambda opinion: opinion.paid)
         judgements = tuple(opinion.judgement for opinion in opinions)
-        ratings = tuple(rating for opinion in opinions for rating in opinion.ratings)
-        calls = tuple(call for opinion in opinions for call in opinion.calls)
+        ratings: list[Rating] = []
+        calls: list[Call] = []
+        for opinion in opinions:
+            ratings += opinion.ratings
+            calls += opinion.calls
         if self.gain is not None:
             gain = self.gain.predict(judgements)
             chance = self.gain.chance(gain)
@@ -273,13 +281,13 @@ class PanelGate:
             if self.cautious is not None and chance < self.cautious:
                 keep = False
             cause = GainCause(judgements=judgements, gain=gain, chance=chance, required_chance=self.cautious)
-            return GateDecision(keep, cause, ratings, calls)
+            return GateDecision(keep, cause, tuple(ratings), tuple(calls))
         votes = sum(_prefers_after(judgement, self.margin) for judgement in judgements)
         margin = None if math.isinf(self.margin) else self.margin
         kinds: dict[str, Literal["scores", "choices", "panel"]]
         kinds = {"rate": "scores", "pairwise": "choices", "panel": "panel"}
         decided = DecidedCause(kind=kinds[self.name], judgements=judgements, margin=margin, quorum=self.quorum)
-        return GateDecision(votes >= self.quorum, decided, ratings, calls)
+        return GateDecision(votes >= self.quorum, decided, tuple(ratings), tuple(calls))
 
 
 def _prefers_after(judgement: Judgement, margin: float) -> bool:

@@ -18,11 +18,11 @@ import regex
 from mtagent.records import Edit, Record, Segment
 from mtagent.text import checks, foreign, icu, identification, languages, markup, scripts
 from mtagent.text.alignment import shared_ends
-from mtagent.text.checks import Check
+from mtagent.text.checks import Check, counted_units
 from mtagent.text.commentary import bare, commentary, grown, is_rid_of_remarks
 from mtagent.text.edits import apply
 from mtagent.text.foreign import left_over
-from mtagent.text.number_faults import faults, take
+from mtagent.text.number_faults import faults, not_in_words
 from mtagent.text.number_words import is_number_word, readings
 from mtagent.text.numbers import Number, roman_numerals
 from mtagent.text.numbers import numbers as numbers_in
@@ -134,14 +134,14 @@ _SAME_ORDER = frozenset([
 def numbers(segment: Segment, before: str, after: str) -> Sequence[str]:
     """The numbers are those of the source by value, in digits or words, as its language and the target's write them."""
     source_lang, target_lang = segment.source_lang, segment.target_lang
-    source, before, after = (markup.prose(text) for text in (segment.source, before, after))
+    source, before, after = map(markup.prose, (segment.source, before, after))
     faults_before = faults(source, before, source_lang, target_lang)
     faults_after = faults(source, after, source_lang, target_lang)
     missing = _added(faults_before.missing, faults_after.missing)
     extra = _added(faults_before.extra, faults_after.extra)
     if missing:
         new_words = readings(after, target_lang).possible - readings(before, target_lang).possible
-        missing = [number for number in missing if not take(new_words, number)]
+        missing = not_in_words(missing, new_words)
     complaints = [f"number {number.values[0]} is missing" for number in missing]
     complaints += [f"number {number.values[0]} is not in the source" for number in extra]
     complaints += (Counter(faults_after.other) - Counter(faults_before.other)).elements()
@@ -160,7 +160,12 @@ def _changed_roman_numerals(source: str, before: str, after: str) -> list[str]:
     in_source = roman_numerals(source)
     lost = [value for value in (old - new) if in_source[value] > new[value]]
     gained = [value for value in (new - old) if not in_source[value]]
-    return [f"Roman numeral {old_value} became {new_value}" for old_value, new_value in zip(lost, gained, strict=False)]
+    return _changes("Roman numeral", lost, gained)
+
+
+def _changes(kind: str, lost: Iterable[str], gained: Iterable[str]) -> list[str]:
+    """Complaints about values that became others, in the order of both."""
+    return [f"{kind} {old} became {new}" for old, new in zip(lost, gained, strict=False)]
 
 
 def swapped(source: str, before: str, after: str, source_lang: str, target_lang: str) -> list[str]:
@@ -168,7 +173,7 @@ def swapped(source: str, before: str, after: str, source_lang: str, target_lang:
 
     Not in a date or a fraction, and only between languages that put the parts of a phrase in the same order.
     """
-    if any(scripts.language_of(lang) not in _SAME_ORDER for lang in (source_lang, target_lang)):
+    if not _SAME_ORDER.issuperset(map(scripts.language_of, (source_lang, target_lang))):
         return []
     old, new = numbers_in(before, target_lang), numbers_in(after, target_lang)
     if len(old) != len(new):
@@ -231,14 +236,16 @@ def changed_number_words(segment: Segment, before: str, after: str) -> list[str]
     lost_of_source = [value for value in lost if source_values[value]]
     faults = []
     for kind in ("number", "month", "weekday"):
-        old_values, new_values = _values_of_kind(kind, lost_of_source), _values_of_kind(kind, gained)
-        faults += [f"{kind} {old} became {new}" for old, new in zip(old_values, new_values, strict=False)]
+        faults += _changes(kind, _values_of_kind(kind, lost_of_source), _values_of_kind(kind, gained))
     return faults
 
 
 def _values_in_digits(text: str, lang: str) -> Counter[str]:
     """How often each value may be in ``text`` in digits."""
-    return Counter(value for number in numbers_in(text, lang) for value in number.values)
+    values = Counter[str]()
+    for number in numbers_in(text, lang):
+        values.update(number.values)
+    return values
 
 
 def _values_of_kind(kind: str, values: Iterable[str]) -> list[str]:
@@ -272,8 +279,8 @@ def units(segment: Segment, before: str, after: str) -> Sequence[str]:
     if mentioned is not None and not mentioned:
         return []
     named = frozenset(mentioned or ())
-    in_source = _counted_units(source, segment.source_lang, named)
-    old, new = _counted_units(before, lang, named), _counted_units(after, lang, named)
+    in_source = counted_units(source, segment.source_lang, named)
+    old, new = counted_units(before, lang, named), counted_units(after, lang, named)
     removed, added = old - new, new - old
     faults = []
     for (kind, unit), count in added.items():
@@ -295,11 +302,6 @@ def units(segment: Segment, before: str, after: str) -> Sequence[str]:
     return faults or _swapped_unit_words(before, after, lang, named)
 
 
-def _counted_units(text: str, lang: str, named: frozenset[str]) -> Counter[tuple[str, str]]:
-    """How often each kind and unit is beside a number in ``text``."""
-    return Counter((quantity.kind, quantity.unit) for quantity in quantities(text, lang, named))
-
-
 def _is_named_less(units: Iterable[str], before: str, after: str, lang: str) -> bool:
     """Whether one of ``units`` is named less often after, beside a number or not: # ans → # jour de l'an."""
     old, new = units_named(before, lang), units_named(after, lang)
@@ -312,8 +314,12 @@ def _swapped_unit_words(before: str, after: str, lang: str, named: frozenset[str
         return []
     old, new = units_in_words(before, lang, named), units_in_words(after, lang, named)
     old_units = {spelled.unit for spelled in old}
-    new_units = {spelled.unit for spelled in new} | {quantity.unit for quantity in quantities(after, lang, named)}
-    lost = {_place(spelled): spelled.unit for spelled in old if spelled.unit in named and spelled.unit not in new_units}
+    new_units = {spelled.unit for spelled in new}
+    new_units.update(unit for _, unit in counted_units(after, lang, named))
+    lost = {}  # by place
+    for spelled in old:
+        if spelled.unit in named and spelled.unit not in new_units:
+            lost[_place(spelled)] = spelled.unit
     faults: list[str] = []
     for spelled in new:
         is_added = spelled.unit not in named and spelled.unit not in old_units
@@ -342,11 +348,14 @@ def _place(spelled: NamedUnit) -> tuple[str, str]:
 
 def _is_bare(places: Sequence[Quantity], before: str, after: str, lang: str) -> bool:
     """Whether a number that had a unit at one of ``places`` has no unit now, nor a new word that could spell it."""
-    edges = {place.start for place in places} | {place.end for place in places}
-    near_edges = {edge + shift for edge in edges for shift in range(-_NEAR, _NEAR + 1)}
-    values = {
-        number.values for number in numbers_in(before, lang) if number.start in near_edges or number.end in near_edges
-    }
+    near_edges = set[int]()
+    for place in places:
+        for edge in (place.start, place.end):
+            near_edges.update(range(edge - _NEAR, edge + _NEAR + 1))
+    values = set[tuple[str, ...]]()
+    for number in numbers_in(before, lang):
+        if number.start in near_edges or number.end in near_edges:
+            values.add(number.values)
     new_words = Counter(scripts.words(after)) - Counter(scripts.words(before))
     for number in numbers_in(after, lang):
         if number.values not in values:
@@ -415,7 +424,8 @@ class _Layout(NamedTuple):
 
 
 def _layout(text: str) -> _Layout:
-    return _Layout(tuple(len(line_breaks(match.group())) for match in _BREAKS.finditer(text.strip())))
+    breaks = map(line_breaks, _BREAKS.findall(text.strip()))
+    return _Layout(tuple(map(len, breaks)))
 
 
 def paragraphs(segment: Segment, before: str, after: str) -> list[str]:
@@ -439,9 +449,11 @@ def paragraphs(segment: Segment, before: str, after: str) -> list[str]:
 def whitespace(segment: Segment, before: str, after: str) -> list[str]:
     """White space at both ends and tabs inside stay as they were, or become as in the source."""
     old, new, source = _white_space(before), _white_space(after), _white_space(segment.source)
-    return [
-        f"{name} {new[name]!r} instead of {old[name]!r}" for name in new if new[name] not in (old[name], source[name])
-    ]
+    faults = []
+    for name in new:
+        if new[name] not in (old[name], source[name]):
+            faults.append(f"{name} {new[name]!r} instead of {old[name]!r}")
+    return faults
 
 
 def _white_space(text: str) -> dict[str, str | int]:
@@ -618,8 +630,10 @@ class Length:
         # A language may need more or fewer branches than the source has, so ICU messages are compared by branch.
         branches = _branches(source, before, after) if missing or additions else []
         if branches:
-            missing = [loss for texts in branches for loss in lost(*texts)]
-            additions = [addition for texts in branches for addition in grown(*texts, target_lang=lang)]
+            missing, additions = [], []
+            for texts in branches:
+                missing += lost(*texts)
+                additions += grown(*texts, target_lang=lang)
         return list(dict.fromkeys([*missing, *additions]))
 
 

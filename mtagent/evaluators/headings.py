@@ -59,8 +59,10 @@ class MarkedLine(NamedTuple):
 
     def written(self) -> str:
         """The line as the model wrote it."""
-        spans = [*(quoted.written for quoted in self.quoted), ""]
-        return "".join(f"{piece}{span}" for piece, span in zip(self.text.split(MARK), spans, strict=True)).strip()
+        written, *pieces = self.text.split(MARK)
+        for quoted, piece in zip(self.quoted, pieces, strict=True):
+            written += quoted.written + piece
+        return written.strip()
 
 
 class QuotableTexts:
@@ -300,11 +302,10 @@ def _span_first(entry: MarkedLine, quotable: QuotableTexts) -> list[Item] | None
     spans, tail = _spans_at_start(entry)
     span, suggestion, tail = _span_and_fix("", "", spans[-1], tail, quotable)
     fragments = [fragment.strip(_EDGES + "*`") for fragment in _FRAGMENTS.split(tail.text)]
-    parts = [fragment for fragment in fragments if fragment]
-    categories = [index for index, part in enumerate(parts) if is_category(part)]
+    parts = list(filter(None, fragments))
+    place = next((index for index, part in enumerate(parts) if is_category(part)), None)
     category, explanation = "", _words(tail)
-    if categories:
-        place = categories[0]
+    if place is not None:
         category = category_of(parts[place])
         parts_of_category = 1
         if len(parts) > place + 1:
@@ -531,10 +532,14 @@ def read_headed(reply: str, translation: str, *, source: str = "") -> tuple[Erro
     _refuse_several_lists(sections)
     errors: list[ErrorSpan] = []
     for section in sections:
-        read = [read_error(error, translation) for error in section.errors]
-        errors += [error for error in read if error]
-        if section.states_none or None in read:
+        if section.states_none:
             stated.add(section.severity)
+        for fields in section.errors:
+            error = read_error(fields, translation)
+            if error is None:  # an item that states no error
+                stated.add(section.severity)
+            else:
+                errors.append(error)
     if sections and not (sections[-1].errors or sections[-1].states_none):
         refuse("nothing stands under the last heading: neither an error nor no-error", sections[-1].severity)
     if not errors and not stated.issuperset(REQUIRED):
@@ -582,7 +587,8 @@ class _Lists:
         is_none = says_none(line)
         named = set[Severity]()
         if is_none:
-            named.update(cast(Severity, name.casefold()) for name in _NAMES.findall(line.text))
+            for name in _NAMES.findall(line.text):
+                named.add(cast(Severity, name.casefold()))
             self.stated |= named
         if not self.sections:
             if not named:
@@ -601,7 +607,8 @@ class _Lists:
             if line.open and (items is None or any(item.explanation for item in items)):
                 refuse("a quotation does not end: it is cut off, or quotes stand inside of it", line.written())
             if items is not None:
-                section.errors += [{**item._asdict(), "severity": section.severity} for item in items]
+                for item in items:
+                    section.errors.append({**item._asdict(), "severity": section.severity})
             elif self.after_blank and _praises(line, self.sections):
                 self._remark(line)
             else:
@@ -661,8 +668,11 @@ def _after_group(line: MarkedLine, group: str) -> tuple[str, MarkedLine]:
 
 def _says_only_none(text: str, quotable: QuotableTexts) -> bool:
     """Whether ``text`` says that there is no error, under a title or without one, and nothing else."""
-    lines = [plain(with_marks(written, quotable)) for written in text.split("\n")]
-    lines = [line for line in lines if line.text]
+    lines = []
+    for written in text.split("\n"):
+        line = plain(with_marks(written, quotable))
+        if line.text:
+            lines.append(line)
     stated = False
     for line in lines:
         group, rest = _after_group(line, "")
@@ -707,7 +717,9 @@ def _refuse_several_lists(sections: Sequence[_Section]) -> None:
         lists[-1].append(section)
     if len(lists) < 2:
         return
-    errors_by_list = [[section.errors for section in one_list] for one_list in lists]
+    errors_by_list = []
+    for sections_of_list in lists:
+        errors_by_list.append([section.errors for section in sections_of_list])
     are_alike = all(errors == errors_by_list[0] for errors in errors_by_list)
     if are_alike or any(section.states_none for section in sections):
         refuse("it has several lists", ", ".join(section.severity for section in sections))

@@ -319,9 +319,11 @@ def _search(answer: str, last: bool) -> Answer:
         groups.append(_Value(run[0].start, run[-1].end, parts[0] if alike else parts))
     if not groups:
         _fail("no JSON object or list in the reply" if answer else "the reply is empty", answer)
-    ends = [0, *(group.end for group in groups)]
-    starts = [*(group.start for group in groups), len(answer)]
-    gaps = [answer[end:start] for end, start in zip(ends, starts, strict=True)]
+    gaps, end = [], 0
+    for group in groups:
+        gaps.append(answer[end : group.start])
+        end = group.end
+    gaps.append(answer[end:])
 
     def rank(number: int) -> tuple[bool, int, int]:
         before, after = gaps[number], gaps[number + 1]
@@ -532,7 +534,7 @@ def finds_nothing(value: Any) -> bool:
     """Whether ``value``, the JSON of a reply, is empty or lists no error, and holds no other verdict."""
     if not value:
         return True
-    return isinstance(value, dict) and _finds_nothing([(_plain(str(name)), content) for name, content in value.items()])
+    return isinstance(value, dict) and _finds_nothing(_fields(value.items()))
 
 
 def refuses(prose: str) -> bool:
@@ -556,8 +558,7 @@ def _objects_in(value: Any) -> Iterator[list[tuple[str, Any]]]:
         if isinstance(item, list) and not isinstance(item, RepeatedKeys):
             waiting += reversed(item)
             continue
-        pairs = item.items() if isinstance(item, dict) else item
-        fields = [(_plain(str(name)), content) for name, content in pairs]
+        fields = _fields(item.items() if isinstance(item, dict) else item)
         if any(name in _NAMES["error_fields"] for name, _ in fields):
             continue
         yield fields
@@ -569,6 +570,11 @@ def _objects_in(value: Any) -> Iterator[list[tuple[str, Any]]]:
                 # {"errors": {"Haus": {"error": "wrong word"}}} describes the error in a span.
                 if not isinstance(found, dict) or "error" not in found or _plain(span) in _NAMES["reports"]:
                     waiting.append(found)
+
+
+def _fields(pairs: Iterable[tuple[Any, Any]]) -> list[tuple[str, Any]]:
+    """The names of an object in plain words, each with its content."""
+    return [(_plain(str(name)), content) for name, content in pairs]
 
 
 @lru_cache(1000)  # replies use the same names again and again
@@ -583,7 +589,7 @@ def _reports_failure(name: str, content: Any, fields: list[tuple[str, Any]]) -> 
     text = _unified(content) if isinstance(content, str) else ""
     if name in _NAMES["reports"]:
         if content is True or text in ("true", "yes"):  # it may answer whether there is an error in the translation
-            return not any(findings for other, findings in fields if other in _FINDINGS)
+            return not any(other in _FINDINGS and findings for other, findings in fields)
         if isinstance(content, dict | list) and _describes_errors(content):
             return False
         return bool(content) and text not in _NAMES["answers"]
@@ -641,6 +647,8 @@ def _finds_nothing(fields: list[tuple[str, Any]]) -> bool:
 def _describes_errors(content: dict[str, Any] | list[Any]) -> bool:
     """Whether the content of a field is an error in the translation, or a list of them: its name is a span then."""
     for item in content if isinstance(content, list) else [content]:
-        if isinstance(item, dict) and not _NAMES["error_fields"].isdisjoint(_plain(str(name)) for name in item):
-            return True
+        if isinstance(item, dict):
+            for name in item:
+                if _plain(str(name)) in _NAMES["error_fields"]:
+                    return True
     return False

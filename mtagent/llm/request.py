@@ -89,7 +89,10 @@ def key_of(body: Body, base_url: str | None = None) -> str:
 
 def room_of(parameters: Body) -> int | None:
     """The most tokens that a reply may have; ``None`` if the request sets no limit."""
-    return next((int(parameters[name]) for name in LIMITS if name in parameters), None)
+    for name in LIMITS:
+        if name in parameters:
+            return int(parameters[name])
+    return None
 
 
 def with_more_room(body: Body, output_tokens: int) -> Body:
@@ -103,9 +106,13 @@ def with_more_room(body: Body, output_tokens: int) -> Body:
 def estimated_tokens(body: Body) -> int:
     """The tokens that a request may take: a quarter of its characters, and the room for the reply."""
     tools = [body["tools"]] if "tools" in body else []
-    tools += [message["tool_calls"] for message in body["messages"] if message.get("tool_calls")]
-    characters = sum(len(message["content"] or "") for message in body["messages"])
-    characters += sum(len(json.dumps(part, ensure_ascii=False)) for part in tools)
+    characters = 0
+    for message in body["messages"]:
+        characters += len(message["content"] or "")
+        if message.get("tool_calls"):
+            tools.append(message["tool_calls"])
+    for part in tools:
+        characters += len(json.dumps(part, ensure_ascii=False))
     return characters // 4 + (room_of(body) or 0)
 
 
@@ -119,7 +126,10 @@ def tools_in_words(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
 
     Answers in a row become one turn of the user, since many chat templates want the roles to alternate.
     """
-    names = {call["id"]: call["function"]["name"] for message in messages for call in message.get("tool_calls", ())}
+    names = {}
+    for message in messages:
+        for call in message.get("tool_calls", ()):
+            names[call["id"]] = call["function"]["name"]
     plain: list[dict[str, Any]] = []
     answering = False
     for message in messages:
@@ -130,9 +140,9 @@ def tools_in_words(messages: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]
             else:
                 plain.append({"role": "user", "content": text})
         else:
-            functions = [call["function"] for call in message.get("tool_calls", ())]
             calls = []
-            for function in functions:
+            for call in message.get("tool_calls", ()):
+                function = call["function"]
                 calls.append(f'{{"tool": {json.dumps(function["name"])}, "arguments": {function["arguments"]}}}')
             content = "\n".join(filter(None, [message["content"], *calls])) if calls else str(message["content"])
             plain.append({"role": message["role"], "content": content})
@@ -241,12 +251,16 @@ class LearntParameters:
         """``body`` without refused parameters; ``body`` itself if nothing changes."""
         if not self._renamed and not self._formats:
             return body
-        adapted = {name: value for key, value in body.items() if (name := self._renamed.get(key, key)) is not None}
+        adapted = {}
+        for key, value in body.items():
+            name = self._renamed.get(key, key)
+            if name is not None:
+                adapted[name] = value
         if SYSTEM in self._renamed:
             adapted["messages"] = without_system(adapted["messages"])
         if "tools" in self._renamed:
-            for name in ("tools", "tool_choice", "parallel_tool_calls"):
-                adapted.pop(name, None)
+            for parameter in ("tools", "tool_choice", "parallel_tool_calls"):
+                adapted.pop(parameter, None)
             if uses_tools(adapted["messages"]):
                 adapted["messages"] = tools_in_words(adapted["messages"])
         if "response_format" in adapted:

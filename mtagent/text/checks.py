@@ -32,8 +32,9 @@ def _difference(source: Counter[str], text: Counter[str], what: str = "") -> lis
     """The faults of a text that must have the marks of its source: those that it lacks, and those that it adds."""
     if source == text:
         return []
-    missing = [f"{what}{mark} is missing" for mark in (source - text).elements()]
-    return missing + [f"{what}{mark} is not in the source" for mark in (text - source).elements()]
+    faults = [f"{what}{mark} is missing" for mark in (source - text).elements()]
+    faults += [f"{what}{mark} is not in the source" for mark in (text - source).elements()]
+    return faults
 
 
 def in_each_variant(check: Callable[[str, str], list[str]]) -> Check:
@@ -47,7 +48,8 @@ def in_each_variant(check: Callable[[str, str], list[str]]) -> Check:
         faults = []
         for variant in icu.variants(source, message, segment.target_lang):
             where = f" in {variant.choice}" if variant.choice else ""
-            faults += [f"{fault}{where}" for fault in check(variant.source, variant.text)]
+            for fault in check(variant.source, variant.text):
+                faults.append(fault + where)
         return faults
 
     return checked
@@ -176,8 +178,8 @@ def tags(source: str, text: str) -> list[str]:
     source_keys, text_keys = keys(in_source), keys(in_text)
     missing, added = source_keys - text_keys, text_keys - source_keys
     if missing and added:
-        lost_remarks = [key for key in missing.elements() if markup.is_remark(key)]
-        new_remarks = [key for key in added.elements() if markup.is_remark(key)]
+        lost_remarks = list(filter(markup.is_remark, missing.elements()))
+        new_remarks = list(filter(markup.is_remark, added.elements()))
         added -= Counter(new_remarks[: len(lost_remarks)])
     nesting_faults = Counter(markup.nesting_faults(in_text)) - Counter(markup.nesting_faults(in_source))
     return _difference(missing, added) + list(nesting_faults.elements())
@@ -191,8 +193,10 @@ def urls(source: str, text: str) -> list[str]:
     in_source, in_text = keys(markup.urls(source)), keys(markup.urls(text))
     unspaced = markup.unspaced_urls(source)
     if unspaced:
-        mended = Counter(url for url in (in_text - in_source).elements() if url in unspaced)
-        parts = Counter[str]()
+        mended, parts = Counter[str](), Counter[str]()
+        for url, count in (in_text - in_source).items():
+            if url in unspaced:
+                mended[url] = count
         for url, count in (in_source - in_text).items():
             if any(url in whole for whole in mended):
                 parts[url] = count
@@ -216,9 +220,7 @@ def markdown(segment: Segment, text: str) -> list[str]:
     missing = in_source - (in_text | markup.likely_marks(text, segment.source, is_source=False))
     said = readings(segment.source, segment.source_lang).possible
     added = in_text - (in_source | markup.likely_marks(segment.source, text, is_source=True, said=said))
-    faults = [f"Markdown: {mark} is missing" for mark in missing.elements()]
-    faults += [f"Markdown: {mark} is not in the source" for mark in added.elements()]
-    return faults
+    return _difference(missing, added, "Markdown: ")
 
 
 def brackets(segment: Segment, text: str) -> list[str]:
@@ -328,7 +330,8 @@ def width(segment: Segment, text: str) -> Iterator[str]:
     if text.isascii():
         return
     if scripts.script_of(segment.target_lang) in _EAST_ASIAN:
-        yield from (f"{mark!r} is not full-width" for mark in _NARROW_BESIDE_WIDE.findall(text))
+        for mark in _NARROW_BESIDE_WIDE.findall(text):
+            yield f"{mark!r} is not full-width"
         strange = [*_WIDE_LETTERS.findall(text), *_HALF_WIDTH_KANA.findall(text)]
     else:
         strange = [*_WIDE.findall(text), *_HALF_WIDTH_KANA.findall(text)]
@@ -336,7 +339,9 @@ def width(segment: Segment, text: str) -> Iterator[str]:
         return
     is_from_east_asia = scripts.script_of(segment.source_lang) in _EAST_ASIAN
     of_source = frozenset[str]() if is_from_east_asia else scripts.alphabet(segment.source)
-    yield from (f"{form!r} is of another width" for form in strange if not of_source.issuperset(form))
+    for form in strange:
+        if not of_source.issuperset(form):
+            yield f"{form!r} is of another width"
 
 
 _STUTTER = regex.compile(r"(\p{L}{1,6}?)\1{7,}+")
@@ -418,8 +423,8 @@ def max_length(segment: Segment, text: str) -> list[str]:
 def units(segment: Segment, text: str) -> list[str]:
     """No unit of the source has become another of its kind, where all numbers are the same (5 km → 5 mi)."""
     named = frozenset(units_named(segment.source, segment.source_lang) or ())
-    in_source = {(place.kind, place.unit) for place in quantities(segment.source, segment.source_lang, named)}
-    in_text = {(place.kind, place.unit) for place in quantities(text, segment.target_lang, named)}
+    in_source = counted_units(segment.source, segment.source_lang, named).keys()
+    in_text = counted_units(text, segment.target_lang, named).keys()
     if not in_source or not in_text:
         return []
     faults = []
@@ -432,6 +437,11 @@ def units(segment: Segment, text: str) -> list[str]:
         if of_numbers.missing or of_numbers.extra:
             return []
     return faults
+
+
+def counted_units(text: str, lang: str, named: frozenset[str]) -> Counter[tuple[str, str]]:
+    """How often each kind and unit is beside a number in ``text``."""
+    return Counter((quantity.kind, quantity.unit) for quantity in quantities(text, lang, named))
 
 
 CHECKS: dict[str, Check] = {
@@ -503,7 +513,7 @@ def endings(text: str, lang: str) -> Endings:
         asking, pattern = _ASKING | {";"}, _GREEK_MARK
     for match in pattern.finditer(text):
         sentence = text[max(0, match.start() - _BEFORE_MARK) : match.start()]
-        words = tuple(word.casefold() for word in scripts.word_pattern(sentence).findall(sentence)[-2:])
+        words = tuple(map(str.casefold, scripts.word_pattern(sentence).findall(sentence)[-2:]))
         last = ""
         if not asking.isdisjoint(match.group()):
             endings.questions.append(words)

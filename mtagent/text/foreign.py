@@ -57,7 +57,7 @@ def strange_words(segment: Segment, text: str) -> list[str]:
     letters = scripts.foreign_letters_of(scripts.script_of(segment.target_lang))
     other_alphabet = scripts.other_alphabet_of(segment.target_lang)
     if other_alphabet and other_alphabet.search("".join(scripts.alphabet(text))):
-        words += [match.group() for match in other_alphabet.finditer(text)]
+        words += other_alphabet.findall(text)
     if letters:
         in_source = scripts.alphabet(segment.source)
         words += [letter for letter in letters.findall(text) if letter not in in_source]
@@ -94,7 +94,7 @@ def share_in_script(segment: Segment, text: str) -> float | None:
     inside, latin = len(pattern.findall(text)), 0
     if scripts.LATIN.search(text):
         in_source = set(_LATIN_WORD.findall(segment.source))
-        in_source_lowered = {word.lower() for word in in_source}
+        in_source_lowered = set(map(str.lower, in_source))
         for run in _LATIN_RUN.findall(language_words(text)):
             words = [word for word in _WORD_BREAK.split(run) if len(word) > 1]
             if len(words) > 1 and all(word[0].isupper() for word in words):  # names
@@ -127,7 +127,7 @@ Run = tuple[str, ...]
 
 def runs_of(words: Run, size: int) -> list[Run]:
     """All runs of ``size`` words in ``words``."""
-    return list(zip(*(words[shift:] for shift in range(size)), strict=False))
+    return [words[start : start + size] for start in range(len(words) - size + 1)]
 
 
 def is_name(run: Run) -> bool:

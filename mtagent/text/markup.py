@@ -136,12 +136,12 @@ def placeholder_pair(source: str, text: str) -> tuple[list[Mark], list[Mark]]:
     is_numbered = _has_several_conversions(source) or _has_several_conversions(text)
     for side in (source, text):
         marks = list(placeholders(side))
-        if is_html:
-            marks = [mark for mark in marks if mark.key != "&amp;"]
         if is_numbered:
             marks = _with_positions(marks)
         if is_html:
-            marks += [Mark("&", *match.span()) for match in _AMPERSAND.finditer(side)]
+            marks = [mark for mark in marks if mark.key != "&amp;"]
+            for ampersand in _AMPERSAND.finditer(side):
+                marks.append(Mark("&", *ampersand.span()))
         pair.append(marks)
     return pair[0], pair[1]
 
@@ -265,7 +265,11 @@ def hotkeys(text: str) -> Counter[str]:
     """The signs before the letters that are keys of a user interface: ``&File``, ``_File``, ``~File``."""
     if alphabet(text).isdisjoint(_HOTKEYS):
         return Counter()
-    return +Counter({sign: len(pattern.findall(text)) for sign, pattern in _HOTKEYS.items() if sign in text})
+    signs = Counter[str]()
+    for sign, pattern in _HOTKEYS.items():
+        if sign in text:
+            signs[sign] = len(pattern.findall(text))
+    return +signs
 
 
 def is_label(text: str) -> bool:
@@ -463,13 +467,15 @@ def markdown_marks(text: str) -> Counter[str]:
             kind = match.lastgroup or ""
             marks[f"heading {match.group().strip()}" if kind == "heading" else kind] += 1
     if "](" in text:
-        marks.update(f"link to {match['target']}" for match in _LINK.finditer(text))
+        for match in _LINK.finditer(text):
+            marks[f"link to {match['target']}"] += 1
     if "[^" in text:
-        marks.update(f"footnote {match.group()}" for match in _FOOTNOTE.finditer(text))
+        for match in _FOOTNOTE.finditer(text):
+            marks[f"footnote {match.group()}"] += 1
     if "`" in characters:
         marks.update(span.key for span in code_spans(text))
     if not characters.isdisjoint("*_"):
-        sizes = Counter(len(match.group()) for match in _EMPHASIS.finditer(text))
+        sizes = Counter(map(len, _EMPHASIS.findall(text)))
         for size, count in sizes.items():  # in pairs: an odd mark (a footnote's star) is not emphasis
             marks[_EMPHASES[size]] += count // 2
     return +marks
@@ -495,14 +501,19 @@ def likely_marks(text: str, other: str, *, is_source: bool, said: Collection[str
     marks = Counter(match.lastgroup or "" for match in _ITEM.finditer(text))
     if is_source:
         numbers = {*map(_plain_number, _NUMBER.findall(text)), *said}
-        items = [match.group() for match in _BLOCK.finditer(other) if match["ordered"]]
-        marks["ordered"] = max(marks["ordered"], sum(_plain_number(item) in numbers for item in items))
+        likely_items = 0
+        for item in _BLOCK.finditer(other):
+            if item["ordered"] and _plain_number(item.group()) in numbers:
+                likely_items += 1
+        marks["ordered"] = max(marks["ordered"], likely_items)
     else:
         del marks["bullet"]
     quoted = len(_TITLE_QUOTES.findall(text)) - len(_TITLE_QUOTES.findall(other))
     marks["italic"] += max(0, quoted // 2) + markdown_marks(text)["italic"]
     if "`" in text:
-        marks.update(mark.key for mark in code_spans(other) if mark.key.strip("`") in text)
+        for code in code_spans(other):
+            if code.key.strip("`") in text:
+                marks[code.key] += 1
     return +marks
 
 
@@ -534,7 +545,11 @@ def unpaired_brackets(text: str) -> tuple[Mark, ...]:
             alone.append(start)
     for waiting in opened.values():
         alone += waiting
-    return tuple(Mark(_PAIRS_PLAIN.get(text[start], text[start]), start, start + 1) for start in sorted(alone))
+    marks = []
+    for start in sorted(alone):
+        plain_bracket = _PAIRS_PLAIN.get(text[start], text[start])
+        marks.append(Mark(plain_bracket, start, start + 1))
+    return tuple(marks)
 
 
 @remembered
@@ -542,8 +557,11 @@ def double_quotes(text: str) -> tuple[Mark, ...]:
     """All double quotation marks of any style, in order. Single ones are left out: they may be apostrophes."""
     if alphabet(text).isdisjoint("\"“”„‟«»＂〝〞״'‘’`"):
         return ()
-    quotes = (Mark(match.group(), *match.span()) for match in _QUOTE.finditer(text))
-    return tuple(quote for quote in quotes if not is_gershayim(text, quote.start))
+    quotes = []
+    for match in _QUOTE.finditer(text):
+        if not is_gershayim(text, match.start()):
+            quotes.append(Mark(match.group(), *match.span()))
+    return tuple(quotes)
 
 
 def is_gershayim(text: str, start: int) -> bool:
@@ -562,8 +580,8 @@ def prose(text: str) -> str:
     """``text`` with placeholders, tags, URLs and e-mail addresses blanked out; offsets stay as they are."""
     if alphabet(text).isdisjoint("%{$&\\<@:w|#"):
         return text
-    spans = [(mark.start, mark.end) for mark in (*placeholders(text), *urls(text), *emails(text))]
-    spans += [(tag.start, tag.end) for tag in tags(text)]
+    marks: tuple[Mark | Tag, ...] = (*placeholders(text), *urls(text), *emails(text), *tags(text))
+    spans = [(mark.start, mark.end) for mark in marks]
     if "{" in text and "''" in text:
         spans += [match.span() for match in _ESCAPED_APOSTROPHE.finditer(text)]
     spans.sort()

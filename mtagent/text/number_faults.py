@@ -48,7 +48,8 @@ def _whole_again(numbers: list[Number], unpaired: list[Number]) -> list[Number]:
     for number in numbers:
         if number.fraction and unpaired_parts[number.start] == len(number.parts):
             fractions[number.start] = number
-    return [*fractions.values(), *(number for number in unpaired if number.start not in fractions)]
+    others = [number for number in unpaired if number.start not in fractions]
+    return [*fractions.values(), *others]
 
 
 def _unpaired(source: Sequence[Number], translation: Sequence[Number]) -> tuple[list[Number], list[Number]]:
@@ -151,13 +152,9 @@ def faults(source: str, text: str, source_lang: str, target_lang: str) -> Faults
         if digits_missing and digits_missing == _in_row(extra, text):
             missing, extra = [], []
     if extra:
-        numerals = other_numerals(source)
-        extra = [number for number in extra if numerals.isdisjoint(number.values)]
-        words = readings(source, source_lang).possible.copy()
-        extra = [number for number in extra if not take(words, number)]
+        extra = not_in_words(_not_in_numerals(extra, source), readings(source, source_lang).possible)
     if missing:
-        numerals = other_numerals(text)
-        missing = [number for number in missing if numerals.isdisjoint(number.values)]
+        missing = _not_in_numerals(missing, text)
     # A name may be left out or added (COVID-19), but may not become another one.
     is_name_changed = any(number.name for number in missing) and any(number.name for number in extra)
     if not is_name_changed:
@@ -165,15 +162,15 @@ def faults(source: str, text: str, source_lang: str, target_lang: str) -> Faults
         extra = [number for number in extra if not number.name]
     other: list[str] = []
     if any(number.negative for number in (*in_source, *in_text)):
-        lost_signs = _unsigned(in_source, in_text, text, target_lang)
-        new_signs = _unsigned(in_text, in_source, source, source_lang)
-        other += [f"the minus sign of {value} is missing" for value in lost_signs]
-        other += [f"{value} has no minus sign in the source" for value in new_signs]
+        for value in _unsigned(in_source, in_text, text, target_lang):
+            other.append(f"the minus sign of {value} is missing")
+        for value in _unsigned(in_text, in_source, source, source_lang):
+            other.append(f"{value} has no minus sign in the source")
     if any(number.precise for number in (*in_source, *in_text)):
-        lost_spellings = _other_spellings(in_source, source, in_text, text)
-        new_spellings = _other_spellings(in_text, text, in_source, source)
-        other += [f"{spelling} is missing" for spelling in lost_spellings]
-        other += [f"{spelling} is not in the source" for spelling in new_spellings]
+        for spelling in _other_spellings(in_source, source, in_text, text):
+            other.append(f"{spelling} is missing")
+        for spelling in _other_spellings(in_text, text, in_source, source):
+            other.append(f"{spelling} is not in the source")
     return Faults(tuple(missing), tuple(extra), tuple(other))
 
 
@@ -192,8 +189,10 @@ def _unsigned(numbers: Sequence[Number], others: Sequence[Number], text: str, la
         else:
             signed.update(number.values)
     only_plain = plain - signed
-    negative = dict.fromkeys(number.values[0] for number in numbers if number.negative)
-    unsigned = [value for value in negative if value in only_plain]
+    unsigned: list[str] = []
+    for number in numbers:
+        if number.negative and number.values[0] in only_plain and number.values[0] not in unsigned:
+            unsigned.append(number.values[0])
     if not unsigned or _BELOW_ZERO.search(text):
         return []
     words = language(lang)
@@ -204,8 +203,10 @@ def _unsigned(numbers: Sequence[Number], others: Sequence[Number], text: str, la
 
 def _other_spellings(numbers: Sequence[Number], text: str, others: Sequence[Number], other_text: str) -> list[str]:
     """How ``text`` spells its precise numbers, where the other text has the same value in another way: 2.10, 2.1."""
-    spellings_of_others = {_spelling(number, other_text) for number in others}
-    values_of_others = set[str]().union(*(number.values for number in others))
+    spellings_of_others, values_of_others = set[str](), set[str]()
+    for number in others:
+        spellings_of_others.add(_spelling(number, other_text))
+        values_of_others.update(number.values)
     spellings = []
     for number in numbers:
         if not number.precise or values_of_others.isdisjoint(number.values):
@@ -229,10 +230,24 @@ def _in_row(numbers: Sequence[Number], text: str) -> str:
     for number, following in pairwise(numbers):
         if not _GAP.fullmatch(text, number.end, following.start):
             return ""
-    if any(number.values[0] not in number.parts for number in numbers):
-        return ""
-    digits = "".join(number.digits for number in numbers)
+    digits = ""
+    for number in numbers:
+        if number.values[0] not in number.parts:
+            return ""
+        digits += number.digits
     return digits if len(digits) >= _FEWEST_DIGITS else ""
+
+
+def _not_in_numerals(numbers: list[Number], text: str) -> list[Number]:
+    """The ``numbers`` that ``text`` doesn't have in numerals other than digits."""
+    numerals = other_numerals(text)
+    return [number for number in numbers if numerals.isdisjoint(number.values)]
+
+
+def not_in_words(numbers: Iterable[Number], values: Counter[str]) -> list[Number]:
+    """The ``numbers`` without a reading among the ``values`` of a text's words, each of which counts once."""
+    unused = values.copy()
+    return [number for number in numbers if not take(unused, number)]
 
 
 def take(values: Counter[str], number: Number) -> bool:

@@ -86,18 +86,23 @@ def lost(
     BCP-47 code; it says how sentences end in languages that mark them unlike others (Greek, Thai, Lao). ``strictness``
     is added to the evidence, in log-odds; what is then above 0 is a complaint. ``nearest`` is asked in doubtful cases.
     """
-    return tuple(
-        stretch.complaint
-        for stretch in losses(source, before, after, target_lang, nearest)
-        if stretch.evidence + strictness > 0
-    )
+    complaints = []
+    for stretch in losses(source, before, after, target_lang, nearest):
+        if stretch.evidence + strictness > 0:
+            complaints.append(stretch.complaint)
+    return tuple(complaints)
 
 
 def loss_evidence(
     source: str, before: str, after: str, *, target_lang: str = "", nearest: Nearest | None = None
 ) -> float:
     """The strongest evidence of a loss, in log-odds; minus infinity where ``after`` cannot have lost anything."""
-    return max((stretch.evidence for stretch in losses(source, before, after, target_lang, nearest)), default=-inf)
+    return _strongest(losses(source, before, after, target_lang, nearest))
+
+
+def _strongest(stretches: Iterable[Stretch]) -> float:
+    """The strongest evidence of a loss; minus infinity without any."""
+    return max((stretch.evidence for stretch in stretches), default=-inf)
 
 
 def losses(source: str, before: str, after: str, lang: str, nearest: Nearest | None = None) -> tuple[Stretch, ...]:
@@ -217,7 +222,7 @@ class WordsKept:
 
     @cached_property
     def _neighbours(self) -> tuple[Counter[tuple[str, str]], Counter[tuple[str, str]]]:
-        before, after = (words(text.casefold()) for text in (self._before, self._after))
+        before, after = words(self._before.casefold()), words(self._after.casefold())
         return Counter(pairwise(before)), Counter(pairwise(after))
 
     @cached_property
@@ -290,7 +295,7 @@ def cut_or_missing(source: str, before: str, after: str, lang: str, blocks: int 
     if not is_small(before, after):
         missing = missing_sentences(source, before, without_joints(before, after, lang), lang, blocks)
     whole = cut(source, before, after)
-    if whole and whole.evidence > max((stretch.evidence for stretch in missing), default=IMPLAUSIBLE):
+    if whole and whole.evidence > (_strongest(missing) if missing else IMPLAUSIBLE):
         return [whole]
     if is_mere_cut(*difference(before, after)):
         return [stretch._replace(is_cut=True) for stretch in missing]
@@ -453,21 +458,25 @@ class Alignment:
         self._partner = partner = dict(pairs)
         # At every cut in ``before``: where ``after`` goes on behind the last match, where the next match stands, and
         # the length of all matched words so far.
-        self._left = list(accumulate((partner.get(k, -1) + 1 for k in range(old)), max, initial=0))
-        self._right = list(accumulate((partner.get(k, new) for k in reversed(range(old))), min, initial=new))[::-1]
-        sizes = (before.size_of(k, k + 1) if k in partner else 0 for k in range(old))
-        self._matched = list(accumulate(sizes, initial=0))
-        self._gaps = [
-            Gap(i + 1, next_i, before.size_of(i + 1, next_i), after.size_of(j + 1, next_j))
-            for (i, j), (next_i, next_j) in pairwise([(-1, -1), *pairs, (old, new)])
-        ]
+        self._left, self._right, self._matched = [0], [new] * (old + 1), [0]
+        for index in range(old):
+            left, matched = self._left[-1], self._matched[-1]
+            if index in partner:
+                left = partner[index] + 1
+                matched += before.size_of(index, index + 1)
+            self._left.append(left)
+            self._matched.append(matched)
+        for index in reversed(range(old)):
+            self._right[index] = partner.get(index, self._right[index + 1])
+        self._gaps = []
+        for (i, j), (next_i, next_j) in pairwise([(-1, -1), *pairs, (old, new)]):
+            removed, added = before.size_of(i + 1, next_i), after.size_of(j + 1, next_j)
+            self._gaps.append(Gap(i + 1, next_i, removed, added))
         self._gap = max(self._gaps, key=lambda gap: gap.net)
         differs = before.size + after.size - 2 * self._matched[-1] - self._gap.removed - self._gap.added
         self._alike = _clip(1 - 2 * differs / max(1, before.size + after.size), 0, 1)
         self._shrunk = _clip(log(letters(source.text) / letters(after.text)), 0, 1)
-        in_source, in_before, in_after = (_names(units.text) for units in (source, before, after))
-        shared = in_source & in_before
-        self._lost_names = {name for name, count in shared.items() if in_after[name] < count}
+        self._lost_names = set((_names(source.text) & _names(before.text)) - _names(after.text))
         self._fewer = min(len(source), len(before)) > len(after)
         self._had_surplus = had_surplus(source.text, before.text, after.text)
         self._has_all_units = len(after) >= len(source)
@@ -572,7 +581,10 @@ class Alignment:
             return True
         old, new = self._word_pairs
         mine = list(pairwise(self.before.keys[low:high]))
-        kept = sum(new[pair] >= (1 if self._has_all_units else old[pair]) for pair in mine)
+        kept = 0
+        for pair in mine:
+            needed = 1 if self._has_all_units else old[pair]
+            kept += new[pair] >= needed
         return bool(mine) and kept >= STILL_THERE * len(mine)
 
 
@@ -631,7 +643,7 @@ def missing_sentences(source: str, before: str, after: str, lang: str, blocks: i
     source_units, units_before, units_after = map(len, units)
     fewer = float(min(source_units, units_before) > units_after)
     whole = _clip(log(letters(source) / letters(after)), -0.5, 1)
-    evidence = _clip(max((stretch.evidence for stretch in by_words), default=-inf), 2 * IMPLAUSIBLE, -IMPLAUSIBLE)
+    evidence = _clip(_strongest(by_words), 2 * IMPLAUSIBLE, -IMPLAUSIBLE)
     chances = CHANCES * log(max(1.0, blocks * source_units / FEW))
     # One long sentence may be split again as its source is. A part that is short, or lacks a name, is no such part.
     is_split = units_before == 1 < source_units <= units_after and letters(after) >= HALF_SAID * letters(source)
@@ -671,7 +683,11 @@ def missing_sentences(source: str, before: str, after: str, lang: str, blocks: i
     if bare and bare.evidence > max(0.0, strongest):
         return [bare]
     # The whole text is short of one sentence, so that all the others seem short too.
-    return [stretch for stretch, by_its_words in missing if stretch.evidence == strongest or by_its_words > 0]
+    stretches = []
+    for stretch, evidence_of_words in missing:
+        if stretch.evidence == strongest or evidence_of_words > 0:
+            stretches.append(stretch)
+    return stretches
 
 
 # -- by meaning
@@ -692,18 +708,19 @@ def weighed(
 
     A sentence of the source must have a sentence in ``after`` about as near to it as one in ``before``.
     """
-    strongest = max((stretch.evidence for stretch in stretches), default=-inf)
-    if nearest is None or abs(strongest) > DOUBT:
+    if nearest is None or abs(_strongest(stretches)) > DOUBT:
         return stretches
-    asked, old, new = (
-        [part.strip() for part in sentences(text, language) if words(part)]
-        for text, language in ((source, ""), (before, lang), (after, lang))
-    )
+    asked, old, new = _worded_sentences(source, ""), _worded_sentences(before, lang), _worded_sentences(after, lang)
     if not (asked and old and new) or max(map(len, (asked, old, new))) > MOST_SENTENCES:
         return stretches
     farther = max(was - now for was, now in zip(nearest(asked, old), nearest(asked, new), strict=True))
     shift = FARTHER_WEIGHT * (_clip(farther, 0, MOST_FARTHER) - FARTHER)
     return [stretch._replace(evidence=stretch.evidence + shift) for stretch in stretches]
+
+
+def _worded_sentences(text: str, lang: str) -> list[str]:
+    """The sentences of ``text`` that have words, without white space around them."""
+    return [sentence.strip() for sentence in sentences(text, lang) if words(sentence)]
 
 
 def quoted(text: str, width: int = 60) -> str:

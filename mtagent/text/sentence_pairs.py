@@ -75,9 +75,10 @@ class _Side:
 
     def grams(self, low: int, high: int) -> frozenset[str]:
         if (low, high) not in self._grams:
-            several = high - low != 1
-            found = (self.grams(k, k + 1) for k in range(low, high)) if several else (grams(self.parts[low]),)
-            self._grams[low, high] = frozenset().union(*found)
+            if high - low == 1:
+                self._grams[low, high] = frozenset(grams(self.parts[low]))
+            else:
+                self._grams[low, high] = frozenset().union(*(self.grams(k, k + 1) for k in range(low, high)))
         return self._grams[low, high]
 
     def names(self, low: int, high: int) -> frozenset[str]:
@@ -89,8 +90,8 @@ def pairs(source: str, before: str, after: str, lang: str = "") -> list[Pair]:
 
     Empty where a text has no words, and for texts of very many sentences.
     """
-    sides = original, old, new = _Side(source), _Side(before, lang), _Side(after, lang)
-    asked, given, kept = (len(side.parts) for side in sides)
+    original, old, new = _Side(source), _Side(before, lang), _Side(after, lang)
+    asked, given, kept = len(original.parts), len(old.parts), len(new.parts)
     if not (asked and given and kept) or asked * max(given, kept) > MOST_PAIRS:
         return []
     longer = min(1.5, max(0.67, old.sums[-1] / original.sums[-1]))
@@ -107,7 +108,8 @@ def pairs(source: str, before: str, after: str, lang: str = "") -> list[Pair]:
             spans[low:high] = [(left, right)] * (high - low)
 
     def span(low: int, high: int) -> tuple[int, int]:
-        return min(left for left, _ in spans[low:high]), max(right for _, right in spans[low:high])
+        lefts, rights = zip(*spans[low:high], strict=True)
+        return min(lefts), max(rights)
 
     def shared(low: int, high: int, left: int, right: int) -> float:
         """The share of what became of the sentences before that is in those after, or the other way round."""
@@ -180,15 +182,19 @@ def without_joints(before: str, after: str, lang: str) -> str:
     semicolons = list(_SEMICOLON.finditer(after))
     if len(semicolons) <= len(_SEMICOLON.findall(before)):
         return after
-    first_words = {words(sentence[:_LONGEST_WORD].casefold())[:1] for sentence in sentences(before, lang)[1:]}
+    first_words = set(map(_first_word, sentences(before, lang)[1:]))
     parts = []
     start = 0
     for semicolon in semicolons:
         end = semicolon.end()
-        if words(after[end : end + _LONGEST_WORD].casefold())[:1] in first_words:
+        if _first_word(after[end : end + _LONGEST_WORD]) in first_words:
             parts.append(after[start:end].rstrip() + "\n")
             start = end
     return "".join([*parts, after[start:]])
+
+
+def _first_word(text: str) -> tuple[str, ...]:
+    return words(text[:_LONGEST_WORD].casefold())[:1]
 
 
 # -- how a sentence was reworded
@@ -294,8 +300,8 @@ class Rewording:
         """For each place between two words that stay, the letters removed there beyond those added, at least 0."""
         gaps = []
         for (old, new), (next_old, next_new) in pairwise([(-1, -1), *self._matches, (len(self._old), len(self._new))]):
-            removed = sum(len(word) for word in self._old[old + 1 : next_old] if word in self._removed)
-            added = sum(len(word) for word in self._new[new + 1 : next_new] if word in self._added)
+            removed = _letters_in(self._old[old + 1 : next_old], self._removed)
+            added = _letters_in(self._new[new + 1 : next_new], self._added)
             gaps.append(max(0, removed - added))
         return gaps
 
@@ -303,7 +309,7 @@ class Rewording:
     def _new_at_end(self) -> int:
         """The letters of the new words behind the last word that stays."""
         last = self._matches[-1][1] if self._matches else -1
-        return sum(len(word) for word in self._new[last + 1 :] if word in self._added)
+        return _letters_in(self._new[last + 1 :], self._added)
 
     @cached_property
     def _is_ended(self) -> bool:
@@ -314,7 +320,16 @@ class Rewording:
     def _begins_alike(self) -> bool:
         """Whether the text after begins with a capital, if source and text before do."""
         texts = self._pair.text_source, self._pair.text, self._pair.text_after
-        first_letters = [_LETTER.search(text) for text in texts]
-        source, before, after = (letter.group() if letter else "" for letter in first_letters)
+        source, before, after = map(_first_letter, texts)
         needs_capital = before.isupper() and not source.islower()
         return not (needs_capital and after.islower())
+
+
+def _letters_in(stretch: list[str], counted: Counter[str]) -> int:
+    """The letters of the words of a ``stretch`` that are ``counted``."""
+    return sum(len(word) for word in stretch if word in counted)
+
+
+def _first_letter(text: str) -> str:
+    letter = _LETTER.search(text)
+    return letter.group() if letter else ""

@@ -54,15 +54,14 @@ def find_spans(text: str, errors: Iterable[ErrorSpan]) -> list[Location]:
         inside_words = not any(on_word_boundaries(text, place) for place in exact)
         is_whole_word = alike.certain and inside_words and len(errors[index].text) > 2
         if not exact or alike.by_context or is_whole_word:
-            places = tuple(view.original(place) for place in alike.places)
-            locations[index] = alike._replace(places=places)
+            locations[index] = alike._replace(places=tuple(map(view.original, alike.places)))
     return locations
 
 
 def _normalised_error(error: ErrorSpan) -> ErrorSpan:
     """``error`` to be looked for in a normalised view, where its offsets mean nothing."""
-    texts = {name: normalise(getattr(error, name) or "") for name in ("text", "before", "after")}
-    return error.model_copy(update={**texts, "start": None, "end": None})
+    text, before, after = map(normalise, (error.text, error.before or "", error.after or ""))
+    return error.model_copy(update={"text": text, "before": before, "after": after, "start": None, "end": None})
 
 
 class View:
@@ -93,9 +92,14 @@ class View:
         if not self._starts and error.start is not None and self.text[error.start : error.end] == span:
             return Location((TextRange(error.start, error.start + len(span)),), True)
         if span not in self._places:  # worked out once for spans that come again
-            candidates = [TextRange(start, start + len(span)) for start in starts[span]]
-            places = [place for place in candidates if self._is_aligned(place)]
-            self._places[span] = places, [place for place in places if on_word_boundaries(self.text, place)]
+            everywhere, whole = [], []
+            for start in starts[span]:
+                place = TextRange(start, start + len(span))
+                if self._is_aligned(place):
+                    everywhere.append(place)
+                    if on_word_boundaries(self.text, place):
+                        whole.append(place)
+            self._places[span] = everywhere, whole
         everywhere, whole = self._places[span]
         if not everywhere:
             return Location((), False, "the span is not in the text")
@@ -137,7 +141,11 @@ class View:
 
     def _is_aligned(self, place: TextRange) -> bool:
         """Whether ``place`` cuts no character of the original: "ß" is "ss" in a normalised view, and no half of it."""
-        return not self._starts or all(at == 0 or self._starts[at] != self._starts[at - 1] for at in place)
+        if self._starts:
+            for at in place:
+                if at > 0 and self._starts[at] == self._starts[at - 1]:
+                    return False
+        return True
 
 
 def _with_context(error: ErrorSpan) -> list[tuple[str, int]]:
@@ -154,9 +162,11 @@ def _with_context(error: ErrorSpan) -> list[tuple[str, int]]:
         afters.append(" " + afters[0])
     needles = []
     for before in befores:
-        needles += [(before + span + after, len(before)) for after in afters]
-    needles += [(before + span, len(before)) for before in befores]
-    needles += [(span + after, 0) for after in afters]
+        needles.append((before + span, len(before)))
+        for after in afters:
+            needles.append((before + span + after, len(before)))
+    for after in afters:
+        needles.append((span + after, 0))
     return needles
 
 
@@ -283,7 +293,7 @@ def normalised(text: str) -> View:
 
 def normalise(text: str) -> str:
     """``text`` as it reads in a normalised view."""
-    return "".join(_normal(cluster) for cluster in _CLUSTER.findall(text))
+    return "".join(map(_normal, _CLUSTER.findall(text)))
 
 
 def _normal(cluster: str) -> str:
