@@ -144,7 +144,8 @@ def number_in(value: object) -> float | None:
 def _number(value: object, where: str) -> float:
     number = number_in(value)
     if number is None or not math.isfinite(number):
-        raise InputError(f"{where}: {str(value)[:40]!r} isn't a score; every segment needs one")
+        shown = repr(value[:40]) if isinstance(value, str) else f"{value!r:.40}"
+        raise InputError(f"{where}: {shown} isn't a score; every segment needs one")
     return number
 
 
