@@ -141,6 +141,14 @@ def test_equal_texts_stay_together_where_a_gate_is_tried_on_texts_that_it_was_no
     assert (made.gain.held_out.items, made.gain.held_out.groups) == (60, 10)
 
 
+def test_equal_labels_are_refused_before_a_judge_is_paid_for(shell: Shell) -> None:
+    run(shell, *[edited(number, judged=None) for number in range(60)])
+    preferences(shell, *[f"{number}\tafter" for number in range(60)])
+    done = calibrated(shell, "--human labels.tsv --judge gemba-da -o gate.json")
+    assert "people see the same gain (1) in all 60 pairs" in done.last
+    assert list(shell.runs()) == ["first"]
+
+
 def test_too_few_decisions_on_a_run_without_judges_are_told_in_one_go(shell: Shell) -> None:
     run(shell, *[edited(number, judged=None) for number in range(60)])
     assert shell("accept first 2 4").code == 0
@@ -234,7 +242,7 @@ def test_a_preference_beside_scores_is_no_score_of_a_text(shell: Shell) -> None:
      "run 'first': has 60 edits that a gate decides on, of which 20 are labelled in labels.tsv: at least 30 are needed "
      "to learn from"),
     ([f"{number}\tafter" for number in range(60)], "id\tpreference",
-     "people see the same gain (1) in all 60 pairs: nothing can be learnt"),
+     "people see the same gain (1) in all 60 pairs: nothing can be learnt; label edits that are worse, too"),
 ])  # fmt: skip
 def test_labels_that_are_no_use_are_one_clear_line(rows: list[str], head: str, error: str, shell: Shell) -> None:
     run(shell)

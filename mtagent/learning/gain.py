@@ -291,6 +291,15 @@ def _best_model(pairs: JudgedPairs, tamed: Floats, seed: int) -> _Model:
     return larger if is_better else model
 
 
+def refuse_equal_gains(gains: Sequence[float]) -> None:
+    """Raise :class:`InputError` if people see the same gain in all pairs."""
+    if len(set(gains)) == 1:
+        raise InputError(
+            f"people see the same gain ({gains[0]:g}) in all {len(gains)} pairs: nothing can be learnt; label edits "
+            "that are worse, too"
+        )
+
+
 def learn(pairs: JudgedPairs, *, seed: int = SEED, fewest: int = FEWEST_PAIRS) -> ExpectedGain:
     """The expected gain that these pairs teach, by ridge regression of people's gains on the roots of differences.
 
@@ -301,8 +310,7 @@ def learn(pairs: JudgedPairs, *, seed: int = SEED, fewest: int = FEWEST_PAIRS) -
     gains = pairs.gains
     if len(pairs) < fewest:
         raise InputError(f"{len(pairs)} pairs with all scores: at least {fewest} are needed to learn from")
-    if (gains == gains[0]).all():
-        raise InputError(f"people see the same gain ({gains[0]:g}) in all {len(pairs)} pairs: nothing can be learnt")
+    refuse_equal_gains(gains.tolist())
     if pairs.groups.max() < 1:
         raise InputError(
             f"all {len(pairs)} pairs are of one document, or of one text: at least two are needed to learn from"

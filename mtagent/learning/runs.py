@@ -35,7 +35,7 @@ from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import content_hashes
 from mtagent.jobs.parts import OwnParts, Panel, assembled_panel, effective, judge_specs
 from mtagent.jobs.run import Job, OnStart, RunModels, run_job
-from mtagent.learning.gain import FEWEST_PAIRS
+from mtagent.learning.gain import FEWEST_PAIRS, refuse_equal_gains
 from mtagent.learning.pairs import Group, JudgedData, JudgedPair, Label, RatedText, group_of, without_zeros
 from mtagent.learning.reading import label_in
 from mtagent.llm.gathering import answered
@@ -177,6 +177,9 @@ def edits_to_judge(
     run_edits = RunEdits(name, pairs, total, refused, labels)
     if len(pairs) < FEWEST_PAIRS:
         raise InputError(_too_few(run_edits, config))
+    gains = [pair.label.gain for pair in pairs if pair.label.gain is not None]
+    if len(gains) == len(pairs):
+        refuse_equal_gains(gains)
     return run_edits
 
 
