@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from mtagent.chain.chain import with_rules_step
 from mtagent.chain.decided_text import Decided, DecidedRun
 from mtagent.cli.options import STORE_OPTION, existing_store, with_options
 from mtagent.cli.progress import uncounted
@@ -99,7 +100,8 @@ def _show_run(summary: RunSummary, stored: StoredRun) -> None:
     if summary.kind == "rating":
         display(system_table(summaries(stored.ratings())))
     else:
-        display(stage_table(stored.chains()))
+        stages = summary.settings.get("stages") or ()
+        display(stage_table(with_rules_step(chain, stages) for chain in stored.chains()))
     cost = dollars(summary.usage.cost, "price unknown")
     click.echo(f"paid: {summary.usage.calls} calls{uncounted(summary)}, {cost}")
     display("settings:")
