@@ -417,3 +417,13 @@ def test_a_judge_that_chooses_by_place_is_named_once(quiet: str, long: Shell) ->
     assert "contradicted itself in 20 of its last 20 comparisons" in done.err
     show = long("runs show mine 1")
     assert "before, after (the same place in both orders)" in show.out
+
+
+def test_runs_show_counts_the_rules_on_every_text_that_they_read(shell: Shell) -> None:
+    shell.write("two.txt", "There are {n} cats.", "There are {n} dogs.")
+    shell.write("dos.txt", "Hay {N} gatos.", "Hay {n} perros.")
+    with simulator("--behaviour", "tests.simulator.chain:improving", lifetime=60) as base_url:
+        options = f"--stages pe --gate rate --base-url {base_url} --name two -o out.txt -q"
+        assert shell(f"postedit -s two.txt -t dos.txt -l en-es {options}").code == 0
+    rows = [line.split() for line in shell("runs show two").lines]
+    assert [row[1:3] for row in rows if row[:1] == ["rules"]] == [["1", "1"]]
