@@ -419,11 +419,13 @@ def test_a_judge_that_chooses_by_place_is_named_once(quiet: str, long: Shell) ->
     assert "before, after (the same place in both orders)" in show.out
 
 
+@pytest.mark.loopback
 def test_runs_show_counts_the_rules_on_every_text_that_they_read(shell: Shell) -> None:
     shell.write("two.txt", "There are {n} cats.", "There are {n} dogs.")
     shell.write("dos.txt", "Hay {N} gatos.", "Hay {n} perros.")
     with simulator("--behaviour", "tests.simulator.chain:improving", lifetime=60) as base_url:
-        options = f"--stages pe --gate rate --base-url {base_url} --name two -o out.txt -q"
-        assert shell(f"postedit -s two.txt -t dos.txt -l en-es {options}").code == 0
+        options = f"--stages pe --gate rate --base-url {base_url} --name two -o out.txt"
+        done = shell(f"postedit -s two.txt -t dos.txt -l en-es {options}")
+    assert done.code == 0, done.err
     rows = [line.split() for line in shell("runs show two").lines]
     assert [row[1:3] for row in rows if row[:1] == ["rules"]] == [["1", "1"]]
