@@ -398,6 +398,22 @@ def test_edits_of_one_segment_are_paired_by_their_line_and_stay_in_one_half(shel
     assert found.over_always.value == found.over_never.value == 10
 
 
+def test_edits_that_are_all_in_one_half_of_the_documents_are_refused(shell: Shell) -> None:
+    """All edits are of one document; the other half of the documents has single texts only."""
+    lines = []
+    for number in range(40):
+        after = number % 7
+        edit = {"judge_before": 3, "judge_after": after, "human_before": 3, "human_after": after}
+        lines.append({"id": number, "document": "edited", "signature": "j|v:1", **edit})
+    for number in range(40, 80):
+        text = {"judge": number % 5, "human": number % 3, "signature": "j|v:1"}
+        lines.append({"id": number, "document": "other", **text})
+    shell.write("p.jsonl", *map(json.dumps, lines))
+    done = shell("gate calibrate --pairs p.jsonl --lp en-de --error-free 1 -o gate.json")
+    assert (done.code, "all 40 pairs with all scores are in one half of the documents" in done.last) == (1, True)
+    assert not (shell.folder / "gate.json").exists()
+
+
 def test_lines_of_pairs_are_texts_and_edits(shell: Shell) -> None:
     edit = {"judge_before": 1, "judge_after": 2, "human_before": 3, "human_after": 4}
     lines = [{"judge": 5, "error_free": "yes"}, {"id": 0, "document": 0, **edit}, {"judge": 5, "error_free": False}]
