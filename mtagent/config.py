@@ -30,6 +30,14 @@ from mtagent.text.masking import key_in, masked
 
 Strategy = Literal["located", "paper"]
 Fix = Literal["offered", "asked"]
+JUDGE_KINDS = {
+    **dict.fromkeys(("rubric-mqm", "gemba-mqm", "eaprompt", "single-agent", "m-mad", "himate", "mqm-ape"), "mqm"),
+    **dict.fromkeys(("gemba-da", "gemba-esa", "gemba-sqm", "rate"), "da"),
+    **dict.fromkeys(("cometkiwi", "xcomet"), "qe"),
+    "pairwise": "pairwise",
+}
+"""Kinds of judges by name: a model that marks errors (``mqm``), one that rates (``da``), a quality-estimation metric
+(``qe``), and a model that compares in both orders (``pairwise``). Judges of a kind share a shipped weight."""
 GateName = Literal["none", "guards", "rate", "pairwise", "panel", "gain", "qe"]
 
 _NEXT_OPTION = re.compile(r",(?=\s*[A-Za-z][\w-]*=)")
@@ -353,13 +361,23 @@ class Config(ModelSettings):
             return (self.judge.evaluator,)
         return self.judge.evaluator or ()
 
+    @property
+    def judges_differ(self) -> bool:
+        """Whether there are judges of two kinds, all with a shipped weight (:data:`JUDGE_KINDS`)."""
+        kinds = {JUDGE_KINDS.get(spec.partition(":")[0]) for spec in self.judges}
+        return len(kinds) > 1 and None not in kinds
+
     def _default_gate(self, offline: bool) -> GateName:
-        """By the judges that are named; otherwise ``pairwise``, or ``guards`` without a model to compare with.
+        """By the judges that are named: ``gain`` for judges of two kinds.
+
+        Without judges it is ``pairwise``, or ``guards`` if there is no model to compare with.
 
         Margin, samples and the calibration of a single judge need scores.
         """
         if self.judges:
             names = {spec.partition(":")[0] for spec in self.judges}
+            if self.calibration is None and not self.quorum and not self.margin and self.judges_differ:
+                return "gain"
             if names == {"spans-file"}:  # it rates only the given texts, not edited ones
                 return "guards"
             if names == {"pairwise"}:

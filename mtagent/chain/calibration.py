@@ -115,20 +115,34 @@ class TriagePoint(Record):
     """Its lead over a gate that sees every text."""
 
 
+class Pilot(Record):
+    """What the pilot of a run showed, where weights are shipped and not learnt (:mod:`mtagent.chain.shipped`)."""
+
+    agreement: float
+    """The mean correlation of the judges."""
+    trust: float
+    """How much the judges' answers about single edits count, from 0 to 1."""
+    drift: float
+    """The gain that is expected of an edit on average."""
+
+
 class ExpectedGain(Record):
     """The gain that people would see, predicted from judges' ratings of the texts before and after.
 
     It is learnt by ridge regression. The intercept has no penalty, so that the mean prediction is people's mean gain.
+    With shipped weights the unit is a standard deviation of people's gain.
     """
 
     intercept: float = Field(allow_inf_nan=False)
     judges: tuple[JudgeWeight, ...] = Field(min_length=1)
     spread: float = Field(ge=0, allow_inf_nan=False)
     """The standard deviation of people's gain around the predictions, for documents that were not learnt from."""
-    ridge: float = Field(gt=0, allow_inf_nan=False)
-    """The penalty on the weights, per pair."""
+    ridge: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    """The penalty on the weights, per pair; ``None`` for shipped weights."""
     calibrated_on: int
-    """The number of pairs."""
+    """The number of pairs; with shipped weights, of the edits in the pilot."""
+    pilot: Pilot | None = None
+    """``None`` for weights that were learnt from labels."""
     held_out: Effect | None = None
     """The effect on edits of other documents."""
     learning: tuple[LearningPoint, ...] = ()

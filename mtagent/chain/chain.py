@@ -22,6 +22,7 @@ from mtagent.chain.correct import Corrector, is_error_free
 from mtagent.chain.gate import Gate, GateDecision, OpenGate, PanelGate, Threshold, asks_model, choose, refuse_open
 from mtagent.chain.guards import Damage, listed, names
 from mtagent.chain.proofread import Proofreader
+from mtagent.chain.shipped import ShippedPanel
 from mtagent.errors import FATAL, ConfigError, OffScript, UnusableTranslation, calls_of
 from mtagent.evaluators.protocol import (
     Evaluator,
@@ -73,6 +74,10 @@ class Plan:
     """Marks the errors that post-editing corrects."""
     proofreader: Proofreader | None = None
     gate: Gate = field(default_factory=lambda: OpenGate("guards"))
+    gates: Mapping[Stage, Gate] = field(default_factory=dict)
+    """Gates that decide on the edits of single stages instead of ``gate``."""
+    unlabelled: ShippedPanel | None = None
+    """The judges of ``gate`` if their weights are shipped: a run settles a gate for each stage from its own edits."""
     corrector: Corrector = field(default_factory=Corrector)
     skip_guards: frozenset[str] = frozenset()
     own_guards: Mapping[str, guards.Guard] | None = None
@@ -197,6 +202,7 @@ async def improve(
         try:
             async with clock:
                 await turn()
+                work.gate = plan.gates.get(stage, plan.gate)
                 step = await work.triage(stage) or await take[stage]()
         except OffScript:
             raise
@@ -270,6 +276,7 @@ class _SegmentWork:
     def __init__(self, segment: Segment, plan: Plan) -> None:
         self.segment = segment
         self.plan = plan
+        self.gate = plan.gate  # that of the stage
         # What the models see; the guards read the whole segment.
         self.for_translator = self.for_proofreader = self.for_raters = segment
         if plan.published:
@@ -566,7 +573,7 @@ class _SegmentWork:
                 failures.append(error)
                 return GateDecision(False, ErrorCause.of(error))
 
-        choice = await choose(self.plan.gate, self.text, texts, decide)
+        choice = await choose(self.gate, self.text, texts, decide)
         # A text that could not be judged might have been kept: the step fails, and is tried again.
         if failures and choice.kept is None:
             raise failures[0]
@@ -613,7 +620,7 @@ class _SegmentWork:
 
     async def _decide(self, before: str, after: str) -> GateDecision:
         """The gate's decision on the two texts, with its calls counted."""
-        decision = await self.plan.gate.decide(self._judged, before, after, self._rate)
+        decision = await self.gate.decide(self._judged, before, after, self._rate)
         self.count(call for rating in decision.ratings for call in rating.calls)
         self.count(decision.calls)
         return decision

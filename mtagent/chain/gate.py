@@ -34,7 +34,9 @@ from mtagent.records import (
     Rating,
     RatingRole,
     Segment,
+    UndecidedCause,
     comparable,
+    judgements_of,
     same_rater,
 )
 
@@ -264,8 +266,8 @@ class PanelGate:
         """The evaluators among the judges that rate single texts."""
         return tuple(judge.evaluator for judge in self.judges if isinstance(judge, RatingJudge))
 
-    async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> GateDecision:
-        """Ask the judges, and combine their judgements."""
+    async def judged(self, segment: Segment, before: str, after: str, rate: Rate) -> GateDecision:
+        """The judgements of all judges; nothing is decided, and nothing kept."""
         work = [judge.judge(segment, before, after, rate) for judge in self.judges]
         opinions = await _all_asked(*work, calls=lambda opinion: opinion.paid)
         judgements = tuple(opinion.judgement for opinion in opinions)
@@ -274,6 +276,12 @@ class PanelGate:
         for opinion in opinions:
             ratings += opinion.ratings
             calls += opinion.calls
+        return GateDecision(False, UndecidedCause(judgements=judgements), tuple(ratings), tuple(calls))
+
+    async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> GateDecision:
+        """Ask the judges, and combine their judgements."""
+        undecided = await self.judged(segment, before, after, rate)
+        judgements = judgements_of(undecided.cause)
         if self.gain is not None:
             gain = self.gain.predict(judgements)
             chance = self.gain.chance(gain)
@@ -281,13 +289,35 @@ class PanelGate:
             if self.cautious is not None and chance < self.cautious:
                 keep = False
             cause = GainCause(judgements=judgements, gain=gain, chance=chance, required_chance=self.cautious)
-            return GateDecision(keep, cause, tuple(ratings), tuple(calls))
+            return undecided._replace(keep=keep, cause=cause)
         votes = sum(_prefers_after(judgement, self.margin) for judgement in judgements)
         margin = None if math.isinf(self.margin) else self.margin
         kinds: dict[str, Literal["scores", "choices", "panel"]]
         kinds = {"rate": "scores", "pairwise": "choices", "panel": "panel"}
         decided = DecidedCause(kind=kinds[self.name], judgements=judgements, margin=margin, quorum=self.quorum)
-        return GateDecision(votes >= self.quorum, decided, tuple(ratings), tuple(calls))
+        return undecided._replace(keep=votes >= self.quorum, cause=decided)
+
+
+class PilotGate:
+    """Asks the judges of ``panel`` and keeps nothing: a pilot shows what edits are like before the gate decides."""
+
+    def __init__(self, panel: PanelGate) -> None:
+        self.panel = panel
+        self.name = panel.name
+
+    @property
+    def signature(self) -> str:
+        """The panel's."""
+        return self.panel.signature
+
+    @property
+    def asks_model(self) -> bool:
+        """Whether one of the judges asks a model."""
+        return self.panel.asks_model
+
+    async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> GateDecision:
+        """Ask the judges."""
+        return await self.panel.judged(segment, before, after, rate)
 
 
 def _prefers_after(judgement: Judgement, margin: float) -> bool:

@@ -150,6 +150,7 @@ def notices(quiet: bool) -> Iterator[None]:
     """
     handler = _Once()
     file_loggers = [logging.getLogger("mtagent.formats"), logging.getLogger("mtagent.jobs.improve")]
+    file_loggers.append(logging.getLogger("mtagent.jobs.pilot"))
     for logger in file_loggers:
         logger.setLevel(logging.WARNING if quiet else logging.INFO)
     loggers = [*file_loggers, logging.getLogger(_CLIENT), logging.getLogger(_JUDGE)]

@@ -24,6 +24,7 @@ from mtagent.jobs.context import Document, Placed, placed
 from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import content_hashes
 from mtagent.jobs.parts import OwnParts, assembled, budget_of, effective, installed, settings_for_results, within
+from mtagent.jobs.pilot import with_settled_gates
 from mtagent.jobs.pool import GRACE, Outcome, work_all
 from mtagent.jobs.python_inputs import Terms, TextDetails, loaded, mapping_of, refuse_foreign, refuse_idle, segments_of
 from mtagent.jobs.run import Job, RunModels, run_job
@@ -398,9 +399,17 @@ class AgentRun:
             digest.update(segment.model_dump_json(exclude_defaults=True).encode())
         decided = effective(config, self._own)
         started = asyncio.Event()
+
+        def places() -> Iterator[Placed]:
+            return placed(segments, config.context)
+
         with Store(config.store or default_path()) as store:
             models = RunModels(config, store, self._budget)
             async with assembled(config, self._own, wrap_llm=models.wrap) as plan:
+
+                async def prepare(run: Run) -> None:
+                    nonlocal plan
+                    plan = await with_settled_gates(plan, run, places, len(segments), config, models.sleepers)
 
                 async def work(run: Run, position: int, place: Placed) -> Chain:
                     segment = place.in_context(lambda neighbour, _: run.text_at(neighbour))
@@ -411,7 +420,8 @@ class AgentRun:
                     settings=settings_for_results(decided),
                     inputs={"segments": digest.hexdigest(), **content_hashes({}, config)},
                     total=len(segments),
-                    items=placed(segments, config.context),
+                    items=places(),
+                    prepare=prepare,
                     work=work,
                     lane=(lambda place: place.document) if config.context else None,
                     save=Run.save,

@@ -16,6 +16,7 @@ from mtagent.formats.jsonl import write_details
 from mtagent.jobs.context import Placed
 from mtagent.jobs.inputs import Files, OpenFiles
 from mtagent.jobs.parts import OwnParts, assembled, effective, installed, settings_for_results
+from mtagent.jobs.pilot import with_settled_gates
 from mtagent.jobs.pool import Outcome
 from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
 from mtagent.records import Chain, Segment
@@ -57,6 +58,10 @@ async def improve_file(
             models = RunModels(config, store)
             async with assembled(config, own, wrap_llm=models.wrap, translates=contents.untranslated) as plan:
 
+                async def prepare(run: Run) -> None:
+                    nonlocal plan
+                    plan = await with_settled_gates(plan, run, inputs.placed, contents.total, config, models.sleepers)
+
                 async def work(run: Run, position: int, place: Placed) -> Chain:
                     segment = place.in_context(lambda neighbour, _: run.text_at(neighbour))
                     return await improve(segment, plan)
@@ -67,6 +72,7 @@ async def improve_file(
                     inputs=inputs.hashes(),
                     total=contents.total,
                     items=inputs.placed(),
+                    prepare=prepare,
                     work=work,
                     lane=(lambda place: place.document) if config.context else None,
                     save=Run.save,

@@ -7,6 +7,7 @@ come the models, the parts one after the other, and the settings of evaluators a
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -31,7 +32,8 @@ from mtagent.chain.gate import (
     calibrated,
 )
 from mtagent.chain.proofread import Proofreader
-from mtagent.config import DEFAULT_MODEL, Config, ModelSettings, Role, parse_spec, unforced
+from mtagent.chain.shipped import PanelMember, ShippedPanel, shipped_weights
+from mtagent.config import DEFAULT_MODEL, JUDGE_KINDS, Config, ModelSettings, Role, parse_spec, unforced
 from mtagent.errors import ConfigError
 from mtagent.evaluators.pairwise import Pairwise
 from mtagent.evaluators.protocol import Evaluator, checked_evaluator, signature_of, suggests_edits
@@ -41,7 +43,7 @@ from mtagent.llm.cache import Redrawn
 from mtagent.llm.prices import Prices
 from mtagent.llm.prompts import Instructed, read_instructions
 from mtagent.llm.protocol import LLM, KeyedLLM
-from mtagent.records import same_rater
+from mtagent.records import Stage, same_rater
 from mtagent.store.store import Store, default_path
 from mtagent.translators import CallableTranslator, check_spec, wrap
 from mtagent.translators.llm import LLMTranslator
@@ -155,6 +157,8 @@ def settings_for_results(config: Config) -> dict[str, Any]:
     settings = config.for_results()
     if config.calibration:
         settings["calibrated"] = read(config.calibration).settings()
+    elif config.gate == "gain":
+        settings["shipped"] = shipped_weights().model_dump()
     if config.embeddings:
         settings["embeddings"] = _embeddings().signature
     return settings
@@ -283,6 +287,7 @@ def _plan(
         ),
         proofreader=proofreader,
         gate=gate,
+        unlabelled=_unlabelled(config, own, gate),
         thresholds=thresholds,
         triage=_triage_threshold(config, triage, thresholds),
         skip_guards=_checked_guards(config.skip_guards),
@@ -464,11 +469,37 @@ def _refuse_other_rule(config: Config, gate: Gate) -> None:
         raise ConfigError(
             f"{config.calibration}: decides by an expected gain, and the gate is {config.gate}: leave gate out"
         )
-    if config.gate == "gain" and not by_gain:
+    if config.gate == "gain" and not by_gain and not config.judges_differ:
         raise ConfigError(
-            "the gate gain decides by an expected gain: set calibration to a file that `mtagent gate calibrate` makes "
-            "of these judges' scores of edits"
+            "the gate gain decides by an expected gain: name two judges of different kinds in judge, such as gemba-mqm "
+            "and cometkiwi, or set calibration to a file that `mtagent gate calibrate` makes of the judges' scores of "
+            "edits"
         )
+
+
+def _unlabelled(config: Config, own: OwnParts, gate: Gate) -> ShippedPanel | None:
+    """The judges of ``gate`` with their kinds, if the gate ``gain`` has no calibration."""
+    is_calibrated = isinstance(gate, PanelGate) and gate.gain is not None
+    if config.gate != "gain" or is_calibrated or own.gate is not None or not isinstance(gate, PanelGate):
+        return None
+    members = []
+    for spec, judge in zip(judge_specs(config), gate.judges, strict=True):
+        members.append(PanelMember(judge.name, judge.signature, JUDGE_KINDS[spec.partition(":")[0]]))
+    favours: dict[Stage, frozenset[int]] = {}
+    for stage in ("postedit", "proofread"):
+        editor = config.model_for(stage).model or ""
+        places = set[int]()
+        for place, spec in enumerate(judge_specs(config)):
+            name, settings, _ = judge_settings(config, spec)
+            if asks_model(name) and _family(settings.model or "") == _family(editor):
+                places.add(place)
+        favours[stage] = frozenset(places)
+    return ShippedPanel(tuple(members), favours)
+
+
+def _family(model: str) -> str:
+    """The first word of a model's name: models of one family prefer each other's texts."""
+    return re.split(r"[^a-z]", model.rpartition("/")[2].lower(), maxsplit=1)[0]
 
 
 def _judges(config: Config, models: _Models) -> tuple[Judge, ...]:

@@ -64,6 +64,8 @@ class Job(Generic[Item, Result]):
     """Work on finished items, too; the store answers requests that were paid for."""
     lane: Callable[[Item], Hashable] | None = None
     """Items of the same lane are worked on in order, each after the item before it was saved."""
+    prepare: Callable[[Run], Awaitable[None]] | None = None
+    """Done in the run before the first item, such as a pilot."""
 
 
 async def run_job(
@@ -108,6 +110,8 @@ async def run_job(
     try:
         with closing_files(job.items):
             on_start(name, job.total, min(job.total, done))
+            if job.prepare is not None:
+                await job.prepare(run)
             await work_all(
                 job.items,
                 lambda position, item: job.work(run, position, item),

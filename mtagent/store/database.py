@@ -45,6 +45,7 @@ _TABLES = (
     settings TEXT NOT NULL,
     inputs TEXT NOT NULL,
     outputs TEXT NOT NULL,
+    gates TEXT NOT NULL DEFAULT '{}',
     total INTEGER,
     pid INTEGER,
     started TEXT NOT NULL,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from sqlite3 import Connection
 from typing import Any, Literal, TypeVar, get_args
@@ -180,6 +181,14 @@ class StoredRun:
         first = "SELECT system FROM rated WHERE run_id = ? GROUP BY system ORDER BY min(number)"
         return tuple(system for (system,) in self._database.query(first, (self.id,)))
 
+    def gates(self) -> dict[str, Any]:
+        """The gates that the run settled from its own edits, by stage, as plain data."""
+        with self._database.intact(f"run {self.name!r}"):
+            gates: dict[str, Any] = json.loads(
+                self._database.query("SELECT gates FROM runs WHERE id = ?", (self.id,))[0][0]
+            )
+            return gates
+
     @property
     def kind(self) -> RunKind:
         """Whether the run holds chains, or ratings of given texts."""
@@ -245,6 +254,16 @@ class Run(StoredRun):
         self._refuse_finished(position, segment)
         calls = [call for result in rated for call in result.calls]
         self._put(position, segment, calls, lambda connection: insert_rated(connection, self.id, position, rated))
+
+    def note_gates(self, gates: Mapping[str, Any]) -> None:
+        """Store the gates that were settled, so that the run decides by the same ones when it is resumed."""
+        self._held()
+        with self._database.writing(f"run {self.name!r}") as connection:
+            connection.execute("UPDATE runs SET gates = ? WHERE id = ?", (json.dumps(gates), self.id))
+
+    def forget_tries(self, segment: str) -> None:
+        """Let the calls for ``segment`` count with the chain that will be saved: an earlier chain was only a try."""
+        self._calls.forget(self.id, segment)
 
     def finish(self, state: Literal["finished", "stopped"] = "finished") -> None:
         """Note how the run ended, and let go of it. It can be started again, to try failed segments."""

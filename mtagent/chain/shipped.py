@@ -1,0 +1,167 @@
+"""The gate for judges without labels: fixed weights, and an intercept from the judged edits of the run itself.
+
+Which weight an LLM's rating deserves beside a QE metric hardly differs between data sets, so the weights can be shipped
+(``shipped_weights.toml``). How good the edits of a run are on average does differ, and the judges know it: the mean of
+their rooted differences tells it better than a single edit's. So the gate judges some edits first, as a pilot:
+
+    gain = trust * sum(weight * (root / spread - mean)) + drift * (sum(weight * mean) - doubt)
+
+``root`` is the signed square root of a judge's difference; ``spread`` and ``mean`` are taken over the pilot.
+
+A mean of noise is a small number, not zero, and a judge may favour its own family's edits. Three limits follow:
+
+- ``trust`` is 0 if the judges agree no better than chance in the pilot, and 1 if they agree well. Judges that only make
+  noise then decide nothing.
+- ``doubt`` is two standard errors of the mean, less where there is trust: without trust all edits are kept only if
+  the judges certainly find them better on average, and otherwise none.
+- The mean is taken only from judges that are not of the editor's family.
+
+``docs/explanation/gate.md`` has the measured effect of each, ``wmt/shipped_weights.py`` makes the file.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from itertools import combinations
+from typing import NamedTuple
+
+from pydantic import Field
+
+from mtagent.chain.calibration import ExpectedGain, JudgeWeight, Pilot, signed_root
+from mtagent.errors import ConfigError
+from mtagent.records import Record, Stage
+
+FEWEST_EDITS = 30
+"""With fewer judged edits nothing is known about a run, and all judges must agree."""
+SURE_AGREEMENT = 0.2
+"""From this correlation on, judges are trusted fully. Judges of WMT23 and WMT25 reach .04 to .67."""
+_LEAST_ERRORS = 1.5
+"""Standard errors that are subtracted from the correlation: that of judges that only make noise is rarely above."""
+_DOUBT_ERRORS = 2.0
+"""Standard errors of the mean by which edits must be better on average, if the judges aren't trusted."""
+
+
+class ShippedWeights(Record):
+    """Weights that were learnt from public scores, in standard deviations of people's gain."""
+
+    weights: dict[str, float]
+    """The gain for one standard deviation of a judge's rooted difference, by kind of judge."""
+    drift: float = Field(gt=0)
+    """The mean gain of a run's edits for each point of the weighted means."""
+    spread: float = Field(gt=0)
+    """The standard deviation of people's gain around the prediction."""
+
+
+@cache
+def shipped_weights() -> ShippedWeights:
+    """The weights in ``shipped_weights.toml``."""
+    content = files("mtagent.chain").joinpath("shipped_weights.toml").read_text(encoding="utf-8")
+    return ShippedWeights.model_validate(tomllib.loads(content))
+
+
+class PanelMember(NamedTuple):
+    """A judge of a panel with shipped weights."""
+
+    judge: str
+    signature: str
+    kind: str
+    """Its kind: a key of :attr:`ShippedWeights.weights`."""
+
+
+class ShippedPanel(NamedTuple):
+    """The judges of a gate without labels."""
+
+    members: tuple[PanelMember, ...]
+    favours: Mapping[Stage, frozenset[int]] = {}
+    """By stage: the places of the judges that may favour its edits, because a model of their family makes them."""
+
+    def settled(self, differences: Sequence[Sequence[float]], stage: Stage | None = None) -> ExpectedGain:
+        """The expected gain for edits like these; ``differences`` has each judge's (after - before) for each edit.
+
+        Raises :class:`ConfigError` for fewer than :data:`FEWEST_EDITS`.
+        """
+        if len(differences) < FEWEST_EDITS:
+            raise ConfigError(
+                f"{len(differences)} judged edits: a gate without labels needs at least {FEWEST_EDITS} to know what "
+                "edits are like"
+            )
+        shipped = shipped_weights()
+        weights = [shipped.weights[member.kind] for member in self.members]
+        columns = [_scaled([signed_root(row[place]) for row in differences]) for place in range(len(self.members))]
+        means = [column.mean for column in columns]
+        agreement = _agreement(columns)
+        trust = min(1.0, max(0.0, (agreement - _LEAST_ERRORS / math.sqrt(len(differences))) / SURE_AGREEMENT))
+        drift = shipped.drift * self._mean_gain(weights, columns, trust, stage)
+        intercept = drift - trust * math.fsum(map(_product, weights, means))
+        judges = []
+        for member, weight, column in zip(self.members, weights, columns, strict=True):
+            judge = JudgeWeight(
+                judge=member.judge, signature=member.signature, scale=column.spread, weight=trust * weight
+            )
+            judges.append(judge)
+        return ExpectedGain(
+            intercept=intercept,
+            judges=tuple(judges),
+            spread=shipped.spread,
+            calibrated_on=len(differences),
+            pilot=Pilot(agreement=agreement, trust=trust, drift=drift),
+        )
+
+    def _mean_gain(
+        self, weights: Sequence[float], columns: Sequence[_Column], trust: float, stage: Stage | None
+    ) -> float:
+        """The weighted mean of the judges that do not favour the editor, less its doubt.
+
+        It counts for the whole panel: its weights are as large as all weights together.
+        """
+        partial = () if stage is None else self.favours.get(stage, frozenset())
+        neutral = [place for place in range(len(columns)) if place not in partial]
+        if not neutral:
+            return 0.0
+        whole = math.fsum(weights) / math.fsum(weights[place] for place in neutral)
+        mean = math.fsum(weights[place] * columns[place].mean for place in neutral)
+        edits = range(len(columns[0].values))
+        sums = [math.fsum(weights[place] * columns[place].values[edit] for place in neutral) for edit in edits]
+        error = _deviation(sums) / math.sqrt(len(sums))
+        return whole * (mean - _DOUBT_ERRORS * (1 - trust) * error)
+
+
+class _Column(NamedTuple):
+    """A judge's rooted differences in units of their spread."""
+
+    values: list[float]
+    mean: float
+    spread: float
+    """0 if they are all the same."""
+
+
+def _scaled(roots: list[float]) -> _Column:
+    spread = _deviation(roots)
+    if spread <= 1e-12 * max(map(abs, roots)):  # constant except for rounding
+        return _Column([0.0] * len(roots), 0.0, 0.0)
+    values = [root / spread for root in roots]
+    return _Column(values, math.fsum(values) / len(values), spread)
+
+
+def _deviation(values: Sequence[float]) -> float:
+    """The standard deviation of all ``values``."""
+    mean = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+
+
+def _agreement(columns: Sequence[_Column]) -> float:
+    """The mean correlation of each two judges; 0 with a judge whose differences are all the same."""
+    correlations = []
+    for one, other in combinations(columns, 2):
+        products = math.fsum(map(_product, one.values, other.values)) / len(one.values)
+        is_constant = not one.spread or not other.spread
+        correlations.append(0.0 if is_constant else products - one.mean * other.mean)
+    return math.fsum(correlations) / len(correlations)
+
+
+def _product(one: float, other: float) -> float:
+    return one * other
