@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -28,15 +29,12 @@ def prepare(shell: Shell, server: str, number: int) -> None:
 
 
 @pytest.mark.loopback
-def test_two_judges_without_a_calibration_decide_by_a_pilot_of_the_runs_own_edits(
-    shell: Shell, tmp_path: Path
-) -> None:
+def test_two_judges_without_a_calibration_decide_by_a_pilot_of_the_runs_own_edits(shell: Shell, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     with simulator("--behaviour", "tests.simulator.taught:answer", "--log", str(log)) as server:
         prepare(shell, server, 160)
         done = shell.postedit(f"{PANEL} --name first -o first.txt")
         assert done.code == 0, done.err
-        print(done.err)
         paid = len(read_journal(log))
         again = shell.postedit(f"{PANEL} --name second -o second.txt")
         assert again.code == 0, again.err
@@ -48,10 +46,77 @@ def test_two_judges_without_a_calibration_decide_by_a_pilot_of_the_runs_own_edit
         gain = ExpectedGain.model_validate(stored["postedit"])
         chains = list(store.read("first").chains())
         usage = store.run("first").usage
-    print(gain)
     assert sum(chain.usage.calls for chain in chains) == usage.calls == paid
     for chain in chains:
         for step in chain.steps:
             if isinstance(step.cause, GainCause):
                 assert step.cause.gain == pytest.approx(gain.predict(judgements_of(step.cause)))
     assert shell.read("first.txt") == shell.read("second.txt")
+
+
+@pytest.mark.loopback
+@pytest.mark.slow
+def test_a_run_that_is_stopped_in_its_pilot_and_after_it_decides_as_if_it_had_not_been(
+    shell: Shell, tmp_path: Path
+) -> None:
+    log = tmp_path / "log.jsonl"
+    with simulator("--behaviour", "tests.simulator.taught:answer", "--log", str(log)) as server:
+        prepare(shell, server, 240)
+        undisturbed = shell.postedit(f"{PANEL} --name first --store whole.db -o first.txt")
+        assert undisturbed.code == 0, undisturbed.err
+        needed = len(read_journal(log))
+        with Store(shell.folder / "whole.db") as store:
+            gates = store.read("first").gates()
+            tokens = store.run("first").usage.input_tokens + store.run("first").usage.output_tokens
+        log.write_text("")
+        settled = []
+        for share in (0.2, 0.5, 0.95):
+            stopped = shell.postedit(f"{PANEL} --name first --token-budget {int(share * tokens)} -o again.txt")
+            assert stopped.code == 4, stopped.err
+            with Store(shell.folder / "store.db") as store:
+                settled.append(store.read("first").gates())
+        assert settled[0] == {}
+        assert settled[2] == gates
+        done = shell.postedit(f"{PANEL} --name first -o again.txt")
+        assert done.code == 0, done.err
+        assert len(read_journal(log)) == needed
+    assert max(Counter(entry.sha256 for entry in read_journal(log)).values()) == 1
+    assert shell.read("again.txt") == shell.read("first.txt")
+
+
+@pytest.mark.loopback
+def test_with_few_edits_all_judges_must_agree(shell: Shell) -> None:
+    with simulator("--behaviour", "tests.simulator.taught:answer") as server:
+        prepare(shell, server, 12)
+        done = shell.postedit(f"{PANEL} --name first -o first.txt")
+        panel = shell.postedit(f"{PANEL} --gate panel --name second -o second.txt")
+        assert (done.code, panel.code) == (0, 0)
+    assert "postedit: all judges must agree, because a pilot needs 30 edits" in done.err
+    with Store(shell.folder / "store.db") as store:
+        assert store.read("first").gates() == {"postedit": None}
+    assert shell.read("first.txt") == shell.read("second.txt")
+
+
+def test_the_shipped_gate_is_checked_on_scores(shell: Shell) -> None:
+    rows = ["system,id,marks,metric,human"]
+    for number in range(60):
+        good = number % 3 - 1
+        rows.append(f"old,{number},-5,0.{number + 20},50")
+        rows.append(f"new,{number},{good - 5},0.{number + 20 + good},{50 + 10 * good}")
+    shell.write("scores.csv", *rows)
+    base = "gate check shipped -e scores.csv --human human --before old --after new"
+    done = shell(f"{base} --judge marks=mqm --judge metric=qe -f json")
+    assert done.code == 0, done.err
+    checked = json.loads(done.out)
+    assert checked["pilot"]["trust"] == 1
+    assert checked["good_kept"]["value"] == 1
+    assert checked["lead"]["value"] > 0
+    wrong = shell(f"{base} --judge marks=mqm --judge metric")
+    assert wrong.code == 2
+    assert "--judge metric: expected NAME=KIND, where KIND is one of mqm, da, qe, pairwise" in wrong.err
+    single = shell(f"{base} --judge marks=mqm")
+    assert single.code == 2
+    assert "the shipped gate needs two judges" in single.err
+    shown = shell("gate show shipped")
+    assert shown.code == 0
+    assert "mqm" in shown.out

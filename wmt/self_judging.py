@@ -19,7 +19,17 @@ from typing import NamedTuple
 import numpy as np
 
 from mtagent.chain.chain import Plan, improve
-from mtagent.chain.gate import Gate, GateDecision, OpenGate, PairwiseGate, PanelGate, Rate, RatingJudge
+from mtagent.chain.gate import (
+    Gate,
+    GateDecision,
+    OpenGate,
+    PairwiseGate,
+    PanelGate,
+    PilotGate,
+    Rate,
+    RatingJudge,
+)
+from mtagent.chain.shipped import PanelMember, ShippedPanel
 from mtagent.cli.terminal import display
 from mtagent.evaluators.protocol import Evaluator
 from mtagent.learning.gain import JudgedPairs, learn
@@ -31,6 +41,7 @@ NOISE = (0.2, 0.4, 0.6)
 FOUND = 0.9
 """The probability that an error is marked."""
 LEARNT_FROM, CAUTIOUS, EACH = 200, 0.8, 100
+PILOT = 100
 WRONG, RIGHT = "midnight", "noon"
 TASTES = ("begins", "starts")
 PEOPLE = {"needless": ((-1, 0.35), (0, 0.55), (1, 0.10)), "mending": ((-1, 0.05), (0, 0.15), (1, 0.80))}
@@ -40,14 +51,16 @@ PEOPLE = {"needless": ((-1, 0.35), (0, 0.55), (1, 0.10)), "mending": ((-1, 0.05)
 class Reviewer:
     """Marks what is wrong with probability :data:`FOUND`, and something needless with probability ``noise``.
 
+    With ``favours_edits`` it sees nothing needless in the words of the editing reviewer, like a model of its family.
     ``first`` holds the first rating of each text by segment and text, as former versions of the chain did.
     """
 
     suggests = True
     best_score = 0.0
 
-    def __init__(self, name: str, noise: float, rng: random.Random) -> None:
+    def __init__(self, name: str, noise: float, rng: random.Random, *, favours_edits: bool = False) -> None:
         self.name, self.noise, self._rng = name, noise, rng
+        self.favours_edits = favours_edits
         self.first: dict[tuple[str, str], Rating] = {}
         self.signature = f"{name}|noise:{noise:g}"
 
@@ -56,7 +69,8 @@ class Reviewer:
         marks = []
         if WRONG in translation and self._rng.random() < FOUND:
             marks.append((WRONG, RIGHT))
-        if self._rng.random() < self.noise:
+        is_edited = TASTES[1] in translation
+        if self._rng.random() < self.noise and not (is_edited and self.favours_edits):
             old, new = TASTES if TASTES[0] in translation else TASTES[::-1]
             marks.append((old, new))
         errors = [
@@ -175,6 +189,44 @@ async def calibrated(noise: float, flawed: float, judges: Sequence[Reviewer], rn
     return PanelGate(*panel, gain=learn(pairs))
 
 
+async def unlabelled(
+    noise: float, flawed: float, judges: Sequence[Reviewer], rng: random.Random, favours: frozenset[int] = frozenset()
+) -> PanelGate:
+    """A panel with shipped weights, after a pilot of :data:`PILOT` edits of other texts. Nobody labels them."""
+    panel = PanelGate(*map(RatingJudge, judges))
+    segments = texts(2 * int(PILOT / noise), flawed, rng)
+    differences = []
+    for _, step in await edited(segments, Reviewer("reviewer", noise, rng), PilotGate(panel), PILOT):
+        differences.append([judgement.difference or 0.0 for judgement in judgements_of(step.cause)])
+    members = []
+    for judge, kind in zip(panel.judges, ("mqm", "qe"), strict=True):
+        members.append(PanelMember(judge.name, judge.signature, kind))
+    gain = ShippedPanel(tuple(members), {"postedit": favours}).settled(differences, "postedit")
+    return PanelGate(*panel.judges, gain=gain)
+
+
+async def unlabelled_gates(noise: float, flawed: float, rng: random.Random) -> dict[str, tuple[Reviewer, Gate]]:
+    """The reviewer and the gate with shipped weights, also if a judge favours the edits."""
+
+    def reviewer(name: str, *, favours_edits: bool = False) -> Reviewer:
+        return Reviewer(name, noise, rng, favours_edits=favours_edits)
+
+    judges = [reviewer("judge 1"), reviewer("judge 2")]
+    partial = [reviewer("judge 1", favours_edits=True), judges[1]]
+    return {
+        "panel of two, shipped weights": (reviewer("reviewer"), await unlabelled(noise, flawed, judges, rng)),
+        "panel of two, one favours the edits: both must agree": (
+            reviewer("reviewer"), PanelGate(*map(RatingJudge, partial)),
+        ),
+        "panel of two, one favours the edits: shipped weights": (
+            reviewer("reviewer"), await unlabelled(noise, flawed, partial, rng, frozenset({0})),
+        ),
+        "panel of two, one favours the edits, which nobody knows: shipped weights": (
+            reviewer("reviewer"), await unlabelled(noise, flawed, partial, rng),
+        ),
+    }  # fmt: skip
+
+
 async def gates(noise: float, flawed: float, rng: random.Random) -> dict[str, tuple[Reviewer, Gate]]:
     """The reviewer and the gate, by what is shown of them."""
 
@@ -215,9 +267,11 @@ async def outcomes(number: int, flawed: float, seed: int) -> dict[str, list[Outc
     results: dict[str, list[Outcome]] = {}
     for place, noise in enumerate(NOISE):
         rng = random.Random(f"{seed} {noise} {flawed}")
+        other_rng = random.Random(f"{seed} {noise} {flawed} unlabelled")  # rows that are added change no other row
         segments = texts(number, flawed, rng)
         for first in range(0, number, EACH):
-            for name, (reviewer, gate) in (await gates(noise, flawed, rng)).items():
+            of_all = await gates(noise, flawed, rng) | await unlabelled_gates(noise, flawed, other_rng)
+            for name, (reviewer, gate) in of_all.items():
                 by_noise = results.setdefault(name, [Outcome({}, {}) for _ in NOISE])
                 for segment, step in await edited(segments[first : first + EACH], reviewer, gate):
                     kind = kind_of(step, segment)

@@ -79,17 +79,23 @@ class ShippedPanel(NamedTuple):
     favours: Mapping[Stage, frozenset[int]] = {}
     """By stage: the places of the judges that may favour its edits, because a model of their family makes them."""
 
-    def settled(self, differences: Sequence[Sequence[float]], stage: Stage | None = None) -> ExpectedGain:
+    def settled(
+        self,
+        differences: Sequence[Sequence[float]],
+        stage: Stage | None = None,
+        shipped: ShippedWeights | None = None,
+    ) -> ExpectedGain:
         """The expected gain for edits like these; ``differences`` has each judge's (after - before) for each edit.
 
-        Raises :class:`ConfigError` for fewer than :data:`FEWEST_EDITS`.
+        An experiment may give other weights than those that are shipped. Raises :class:`ConfigError` for fewer than
+        :data:`FEWEST_EDITS`.
         """
         if len(differences) < FEWEST_EDITS:
             raise ConfigError(
                 f"{len(differences)} judged edits: a gate without labels needs at least {FEWEST_EDITS} to know what "
                 "edits are like"
             )
-        shipped = shipped_weights()
+        shipped = shipped or shipped_weights()
         weights = [shipped.weights[member.kind] for member in self.members]
         columns = [_scaled([signed_root(row[place]) for row in differences]) for place in range(len(self.members))]
         means = [column.mean for column in columns]
@@ -151,6 +157,14 @@ def _deviation(values: Sequence[float]) -> float:
     """The standard deviation of all ``values``."""
     mean = math.fsum(values) / len(values)
     return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
+
+
+def shipped_worth() -> str:
+    """What the gate is worth on public data, and where it is weak, in a line."""
+    return (
+        "on public data better than all judges must agree in 9 of 10 pairs of systems; weak with judges that hardly "
+        "agree, and in runs with few edits"
+    )
 
 
 def _agreement(columns: Sequence[_Column]) -> float:

@@ -34,6 +34,7 @@ from mtagent.cli.terminal import display, notices, say
 from mtagent.config import Config
 
 if TYPE_CHECKING:
+    from mtagent.learning.calibrate import GateCheck
     from mtagent.learning.pairs import JudgedData
     from mtagent.learning.reading import JudgedInputs
     from mtagent.learning.runs import RunEdits
@@ -60,8 +61,11 @@ CHECK_EXAMPLES = """\b
 Examples:
   mtagent gate check gate.json -e other.jsonl --human other.seg.score --before online --after ours
   mtagent gate check gate.json -e scores.tsv --human xcomet --item document,paragraph --before A --after B -f json
+  mtagent gate check shipped -e scores.tsv --judge GEMBA-MQM=mqm --judge CometKiwi=qe --human mqm --before A --after B
 """
 _HELP = {"help_option_names": ["-h", "--help"]}
+SHIPPED = "shipped"
+"""Names the gate without labels where a calibration file could be named."""
 _SEED, _RESAMPLES = 12345, 1000
 _FORMAT_OPTION = click.option(
     "-f",
@@ -346,17 +350,51 @@ def _print_estimate(config: Config, edits: RunEdits, teacher: str | None) -> Non
 @click.argument("file", type=FILE)
 @score_inputs
 @_edit_options(
-    "Name of a judge in these scores; repeat for all judges, in the gate's order.  [default: their names in the gate]"
+    "Name of a judge in these scores; repeat for all judges, in the gate's order.  [default: their names in the gate] "
+    "With FILE shipped: NAME=KIND, where KIND is mqm, da, qe or pairwise."
 )
 def check(file: Path, **options: Any) -> None:
     """Measure a calibrated gate on other texts with human scores. Asks no model.
 
-    FILE is a calibration that `mtagent gate calibrate -o FILE` wrote.
+    FILE is a calibration that `mtagent gate calibrate -o FILE` wrote, or `shipped` for the gate without labels: its
+    weights are fixed, and the rest comes from the judges' scores of these edits.
     """
+    from mtagent.learning.text import check_text
+
+    checked = _checked_shipped(options) if str(file) == SHIPPED else _checked(file, options)
+    if options["format_name"] == "json":
+        display(json.dumps({"calibration": str(file), **checked.plain()}, indent=1, ensure_ascii=False))
+    else:
+        display(check_text(str(file), checked))
+    for remark in checked.remarks:
+        say(f"mtagent: {remark}")
+
+
+def _checked_shipped(options: Mapping[str, Any]) -> GateCheck:
+    """The gate without labels on the scores in ``options``."""
+    from mtagent.chain.shipped import shipped_weights
+    from mtagent.learning.calibrate import check_shipped
+    from mtagent.metrics.significance import GroupResampling
+
+    names, kinds = list[str](), list[str]()
+    for judge in options["judges"]:
+        name, _, kind = judge.rpartition("=")
+        if not name or kind not in shipped_weights().weights:
+            known = ", ".join(shipped_weights().weights)
+            raise click.UsageError(f"--judge {judge}: expected NAME=KIND, where KIND is one of {known}")
+        names.append(name)
+        kinds.append(kind)
+    if len(names) < 2:
+        raise click.UsageError("the shipped gate needs two judges: name each one with --judge NAME=KIND")
+    data = _inputs(options, names).read().with_details(options["signatures"], options["lp"])
+    return check_shipped(data, kinds, GroupResampling(options["resamples"], options["seed"]))
+
+
+def _checked(file: Path, options: Mapping[str, Any]) -> GateCheck:
+    """The calibration in ``file`` on the scores in ``options``."""
     from mtagent.chain.calibration import read
     from mtagent.errors import ConfigError
     from mtagent.learning.calibrate import check
-    from mtagent.learning.text import check_text
     from mtagent.metrics.significance import GroupResampling
 
     calibration = read(file)
@@ -370,13 +408,7 @@ def check(file: Path, **options: Any) -> None:
             "each one, in this order"
         )
     data = _inputs(options, judges).read().with_details(options["signatures"], options["lp"])
-    checked = check(calibration, data, GroupResampling(options["resamples"], options["seed"]))
-    if options["format_name"] == "json":
-        display(json.dumps({"calibration": str(file), **checked.plain()}, indent=1, ensure_ascii=False))
-    else:
-        display(check_text(str(file), checked))
-    for remark in checked.remarks:
-        say(f"mtagent: {remark}")
+    return check(calibration, data, GroupResampling(options["resamples"], options["seed"]))
 
 
 @command.command("show", short_help="Print a calibration and its quality.", context_settings=_HELP)
@@ -385,10 +417,15 @@ def check(file: Path, **options: Any) -> None:
 def show(file: Path, format_name: str) -> None:
     """Print a calibration: the expected gain, the threshold, their quality, and the judges they are for.
 
-    FILE is a calibration that `mtagent gate calibrate -o FILE` wrote.
+    FILE is a calibration that `mtagent gate calibrate -o FILE` wrote, or `shipped` for the gate without labels.
     """
     from mtagent.chain.calibration import read
-    from mtagent.learning.text import text
+    from mtagent.chain.shipped import shipped_weights
+    from mtagent.learning.text import shipped_text, text
 
+    if str(file) == SHIPPED:
+        weights = shipped_weights()
+        display(weights.model_dump_json(indent=1) if format_name == "json" else shipped_text(weights))
+        return
     calibration = read(file)
     display(calibration.model_dump_json(indent=1) if format_name == "json" else text(calibration))

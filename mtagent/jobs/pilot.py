@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 EDITS = 100
 """How many edits of a stage the pilot judges, if the run has as many."""
-WAVE = 100
+WAVE = 50
 """About how many segments are tried at a time, until there are enough edits."""
 _JUDGED_STAGES: tuple[Stage, ...] = ("rerank", "postedit", "proofread")
 

@@ -7,7 +7,7 @@ people are in ``text.py``; see ``docs/explanation/gate.md``.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -21,9 +21,11 @@ from mtagent.chain.calibration import (
     Figure,
     Labels,
     LearningPoint,
+    Pilot,
     Point,
     TriagePoint,
 )
+from mtagent.chain.shipped import PanelMember, ShippedPanel
 from mtagent.errors import ConfigError, InputError
 from mtagent.learning.gain import (
     FEWEST_PAIRS,
@@ -535,6 +537,8 @@ class GateCheck(NamedTuple):
     effect: Effect
     remarks: tuple[str, ...]
     """Warnings: what makes the figures doubtful."""
+    pilot: Pilot | None = None
+    """For shipped weights: what these edits show, without people's scores."""
 
     def plain(self) -> dict[str, Any]:
         """As plain data."""
@@ -545,6 +549,8 @@ class GateCheck(NamedTuple):
             "left_out": dict(self.data.left_out),
             "remarks": self.remarks,
         }
+        if self.pilot is not None:
+            about["pilot"] = self.pilot.model_dump()
         return self.effect.model_dump() | about
 
 
@@ -570,3 +576,20 @@ def check(calibration: Calibration, data: JudgedData, resampling: GroupResamplin
             raise InputError(f"{judge.judge}: gave scores in calibration, and only compares here")
     remarks += calibration.foreign(data.language_pairs, data.domains)
     return GateCheck(data, effect(pairs, predictions(gain, pairs) > 0, resampling), tuple(remarks))
+
+
+def check_shipped(data: JudgedData, kinds: Sequence[str], resampling: GroupResampling = USUAL) -> GateCheck:
+    """What shipped weights are worth on ``data``, whose judges are of these ``kinds``.
+
+    The edits themselves are the pilot; people's scores only measure the effect. Raises :class:`InputError` where there
+    are no pairs, and :class:`ConfigError` where they are too few.
+    """
+    pairs, _ = complete_pairs(data)
+    if pairs is None:
+        raise ConfigError("there is no edit to check the gate on: name the systems with --before and --after")
+    members = []
+    for name, signature, kind in zip(data.judges, data.signatures, kinds, strict=True):
+        members.append(PanelMember(name, signature, kind))
+    gain = ShippedPanel(tuple(members)).settled(pairs.differences.tolist())
+    keep = predictions(gain, pairs) > 0
+    return GateCheck(data, effect(pairs, keep, resampling), data.remarks, gain.pilot)

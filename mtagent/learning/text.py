@@ -16,6 +16,7 @@ from mtagent.chain.calibration import (
     Source,
     TriagePoint,
 )
+from mtagent.chain.shipped import ShippedWeights, shipped_worth
 from mtagent.learning.calibrate import GateCheck
 from mtagent.text.table import Table
 from mtagent.text.table import text as tables_as_text
@@ -55,9 +56,27 @@ def check_text(name: str, check: GateCheck) -> str:
     if kinds:
         lines.append(f"texts       {', '.join(kinds)}")
     lines += [*_left_out(data.left_out), ""]
+    if check.pilot is not None:
+        pilot = check.pilot
+        lines.append(
+            f"pilot       the judges correlate by {pilot.agreement:.2f} and are trusted by {pilot.trust:.0%}; an edit "
+            f"gains {pilot.drift:+.2f} of people's standard deviations on average"
+        )
     effect = check.effect
     lines.append(f"{effect.items} edits of {effect.groups} documents or segments, human score with 95 % interval")
     return "\n".join([*lines, *effect_lines(effect)])
+
+
+def shipped_text(shipped: ShippedWeights) -> str:
+    """The weights of the gate without labels, and what they are worth."""
+    rows = tuple((kind, f"{weight:.3f}") for kind, weight in shipped.weights.items())
+    table = Table("", ("kind of judge", "weight"), rows, shipped_worth())
+    lines = [
+        "gate        shipped: no labels; the rest is settled by a pilot of the run's own edits",
+        f"            drift {shipped.drift:g}, spread {shipped.spread:g}, in people's standard deviations",
+        *tables_as_text([table]).split("\n"),
+    ]
+    return "\n".join(lines)
 
 
 def figure(value: Figure, *, percent: bool = False, signed: bool = False) -> str:

@@ -1,0 +1,203 @@
+"""What a gate without labels is worth, beside gates with labels and a panel that must agree.
+
+    python -m wmt.gate_unlabelled [--data DIR] [--splits N] [--seed N]
+
+WMT23 en-de, people's MQM: weights are learnt on the pairs of half of the systems, and all rules are tried on the pairs
+of the other half. WMT25: the weights are WMT23's, of other judges; GEMBA-ESA by GPT-4.1, XCOMET and MetricX measure.
+Labels are taken from half of the segments (WMT23) or documents (WMT25), and all rules are tried on the other half. The
+gate without labels sees the judges' scores of the edits that it decides on, and no score of people. Asks no model.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterator, Sequence
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from mtagent.chain.shipped import PanelMember, ShippedPanel, ShippedWeights, shipped_weights
+from mtagent.cli.terminal import display
+from mtagent.learning.gain import Floats, JudgedPairs, Truths, learn, learnt_groups, predictions
+from mtagent.metrics.significance import SEED
+from wmt.data import DATA as FOLDER
+from wmt.data import refuse_absent, run
+from wmt.gate_data import Case, DataSet, wmt25
+from wmt.shipped_weights import METRIC, MODELS, fitted, scores
+
+LABELS = (50, 200)
+AGREE, UNLABELLED = "all judges agree", "shipped weights, no label"
+WHOLE = f"{UNLABELLED}, all edits at once"
+Rule = Callable[[JudgedPairs, JudgedPairs, int], Truths]
+"""Which pairs to keep, after learning from other pairs, for a seed."""
+
+
+def agrees(_: JudgedPairs, pairs: JudgedPairs, seed: int) -> Truths:
+    """Keep what all judges prefer."""
+    return np.asarray((pairs.differences > 0).all(axis=1))
+
+
+def calibrated(labels: int) -> Rule:
+    """Keep what a gate expects to be better that was learnt from so many labels."""
+
+    def keep(learnt_from: JudgedPairs, pairs: JudgedPairs, seed: int) -> Truths:
+        teaching = learnt_from.drawn(labels, seed)
+        if (teaching.gains == teaching.gains[0]).all():
+            return np.full(len(pairs), teaching.gains[0] > 0)
+        return predictions(learn(teaching, seed=seed), pairs) > 0
+
+    return keep
+
+
+def unlabelled(kinds: Sequence[str], shipped: ShippedWeights) -> Rule:
+    """Keep what shipped weights and the edits' own mean expect to be better."""
+
+    def keep(_: JudgedPairs, pairs: JudgedPairs, seed: int) -> Truths:
+        members = tuple(PanelMember(judge, "", kind) for judge, kind in zip(pairs.judges, kinds, strict=True))
+        gain = ShippedPanel(members).settled(pairs.differences.tolist(), shipped=shipped)
+        return predictions(gain, pairs) > 0
+
+    return keep
+
+
+def weights_of(by_scorer: dict[str, Floats], systems: Sequence[int]) -> ShippedWeights:
+    """The weights that pairs of some systems teach, as :mod:`wmt.shipped_weights` makes them."""
+    fits = [fitted(by_scorer, (judge, METRIC), systems) for judge in MODELS]
+    rating, metric = np.mean([fit.weights for fit in fits], axis=0).tolist()
+    return ShippedWeights(
+        weights={"mqm": rating, "da": rating, "qe": metric},
+        drift=float(np.mean([fit.drift for fit in fits])),
+        spread=float(np.mean([fit.spread for fit in fits])),
+    )
+
+
+class Leads:
+    """The leads of a rule over the better of always and never, and the leads of the oracle."""
+
+    def __init__(self) -> None:
+        self.leads: list[float] = []
+        self.rooms: list[float] = []
+
+    def add(self, keep: Truths, gains: Floats) -> None:
+        """Count a rule's choice of edits, of which people see the ``gains``."""
+        better = max(float(gains.mean()), 0.0)
+        self.leads.append(float(gains[keep].sum()) / len(gains) - better)
+        self.rooms.append(float(np.maximum(gains, 0).mean()) - better)
+
+    @property
+    def lead(self) -> float:
+        """The mean lead."""
+        return float(np.mean(self.leads))
+
+    @property
+    def share(self) -> float:
+        """The share of the oracle's lead."""
+        return self.lead / float(np.mean(self.rooms))
+
+    @property
+    def lost(self) -> float:
+        """The share of cells in which the rule is worse than the better of always and never."""
+        return float(np.mean(np.array(self.leads) < 0))
+
+
+def wmt23_table(folder: Path, splits: int, seed: int) -> Iterator[str]:
+    """Weights from half of the systems, rules tried on the others."""
+    by_scorer = scores(folder / "wmt23_en-de_seg_scores.tsv")
+    people = by_scorer["mqm"]
+    systems, segments = people.shape
+    yield "| WMT23 en-de, people's MQM: judges | rule | lead | lost in | share of headroom | better than agreeing in |"
+    yield "|---|---|---:|---:|---:|---:|"
+    for judge, kind in zip(("GEMBA-MQM", "GEMBA-DA"), ("mqm", "da"), strict=True):
+        found: dict[str, Leads] = {}
+        for split in range(splits):
+            order = np.random.default_rng(seed + split).permutation(systems)
+            learnt_from, tried_on = order[: systems // 2].tolist(), order[systems // 2 :].tolist()
+            half = learnt_groups(np.ones(segments, dtype=np.int64), seed=seed + split)
+            rules: dict[str, Rule] = {AGREE: agrees}
+            rules |= {f"{labels} labels": calibrated(labels) for labels in LABELS}
+            rules[UNLABELLED] = unlabelled((kind, "qe"), weights_of(by_scorer, learnt_from))
+            for before, after in combinations(tried_on, 2):
+                judged = np.stack([by_scorer[name][[before, after]] for name in (judge, METRIC)], axis=2)
+                pairs = JudgedPairs(
+                    (judge, METRIC),
+                    judged[1] - judged[0],
+                    people[before],
+                    people[after],
+                    np.arange(segments),
+                    judged[0],
+                )
+                others = pairs.chosen(~half)
+                for name, rule in rules.items():
+                    keep = rule(pairs.chosen(half), others, seed + split)
+                    found.setdefault(name, Leads()).add(keep, others.gains)
+                for name, rule in ((f"{AGREE}, all edits", agrees), (WHOLE, rules[UNLABELLED])):
+                    found.setdefault(name, Leads()).add(rule(pairs, pairs, seed), pairs.gains)
+        for name, leads in found.items():
+            rival = found[f"{AGREE}, all edits" if name == WHOLE else AGREE]
+            better = np.mean(np.array(leads.leads) > np.array(rival.leads))
+            shown = f"{leads.lead:+.3f} | {leads.lost:.0%} | {leads.share:.3f}"
+            yield f"| {judge} + {METRIC} | {name} | {shown} | {'' if name.startswith(AGREE) else f'{better:.0%}'} |"
+
+
+def wmt25_table(folder: Path, splits: int, seed: int) -> Iterator[str]:
+    """WMT23's weights on WMT25: cells of system and scorer in which the mean lead is above 0."""
+    (data,) = wmt25(folder)
+    rules: dict[str, Rule] = {AGREE: agrees}
+    rules |= {f"{labels} labels": calibrated(labels) for labels in LABELS}
+    rules[UNLABELLED] = unlabelled(("da", "qe"), shipped_weights())
+    yield (
+        "| WMT25, judges GEMBA-ESA-CMDA + CometKiwi-XL: rule | cells won | "
+        + " | ".join(f"share by {report}" for report in data.reports)
+        + " |"
+    )
+    yield "|---|---:|" + "---:|" * len(data.reports)
+    by_rule = {name: _cells(data, rule, splits, seed) for name, rule in rules.items()}
+    by_rule[WHOLE] = _cells(data, rules[UNLABELLED], 0, seed)
+    for name, cells in by_rule.items():
+        won = sum(leads.lead > 0 for leads in cells.values())
+        shares = []
+        for report in data.reports:
+            of_report = [leads for (_, by), leads in cells.items() if by == report]
+            share = sum(leads.lead for leads in of_report) / sum(float(np.mean(leads.rooms)) for leads in of_report)
+            shares.append(f"{share:.3f}")
+        yield f"| {name} | {won} of {len(cells)} | {' | '.join(shares)} |"
+
+
+def _cells(data: DataSet, rule: Rule, splits: int, seed: int) -> dict[tuple[Case, str], Leads]:
+    """The leads of a rule by case and scorer, over splits of the documents; on all of them without splits."""
+    cells: dict[tuple[Case, str], Leads] = {}
+    for case in data.cases:
+        by_report, groups = data.pairs(case), data.groups_of(case)
+        if not splits:
+            pairs = by_report[data.target]
+            keep = rule(pairs, pairs, seed)
+            for report in data.reports:
+                cells.setdefault((case, report), Leads()).add(keep, by_report[report].gains)
+        for split in range(splits):
+            half = learnt_groups(np.bincount(data.groups), seed=seed + split)[groups]
+            target = by_report[data.target]
+            keep = rule(target.chosen(half), target.chosen(~half), seed + split)
+            for report in data.reports:
+                cells.setdefault((case, report), Leads()).add(keep, by_report[report].chosen(~half).gains)
+    return cells
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=FOLDER, help="the folder with the research data")
+    parser.add_argument("--splits", type=int, default=20, help="random splits, over which all figures are means")
+    parser.add_argument("--seed", type=int, default=SEED)
+    options = parser.parse_args(arguments)
+    for name in ("wmt23_en-de_seg_scores.tsv", "wmt25_paragraph_scores.tsv"):
+        refuse_absent(options.data / name)
+    for line in wmt23_table(options.data, options.splits, options.seed):
+        display(line)
+    display("")
+    for line in wmt25_table(options.data, options.splits, options.seed):
+        display(line)
+
+
+if __name__ == "__main__":
+    run(main)
