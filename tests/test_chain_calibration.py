@@ -350,7 +350,7 @@ def test_the_gate_gain_is_refused_without_an_expected_gain(shell: Shell) -> None
     for options in ("", "--calibration gate.json"):
         done = shell.postedit(f"--evaluator rules --judge rules --gate gain -o out.txt {options}")
         assert done.code == 1
-        assert "the gate gain decides by an expected gain: set calibration to a file" in done.last
+        assert "the gate gain decides by an expected gain: name two judges of different kinds in judge" in done.last
 
 
 def test_a_gain_that_counts_scores_before_is_shown_with_whose_scores_it_was_held_against(shell: Shell) -> None:

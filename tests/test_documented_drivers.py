@@ -30,6 +30,7 @@ SMALL: dict[str, list[str]] = {
     "bench.walk": [""],
     "wmt.edit_table": [""],
     "wmt.gate_ablation": ["--splits 1 --resamples 20"],
+    "wmt.gate_unlabelled": ["--splits 1"],
     "wmt.guards": ["", "--translations"],
     "wmt.himate_table1": [""],
     "wmt.locating": [""],
@@ -43,6 +44,7 @@ SMALL: dict[str, list[str]] = {
     "wmt.rules": [""],
     "wmt.scores": [""],
     "wmt.self_judging": ["--texts 10"],
+    "wmt.shipped_weights": [""],
     "wmt.terms": [""],
 }
 """The options that make each command short. ``{folder}`` is a folder of the test's own."""
