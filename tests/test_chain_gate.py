@@ -272,6 +272,17 @@ async def test_a_calibrated_panel_keeps_what_promises_a_gain(
     assert decision.cause.sentence.startswith(f"expected gain {decision.cause.gain:+.3g}")
 
 
+@pytest.mark.parametrize(("differences", "keep"), [((-1, -1), False), ((-1, 0), True), ((0, 0), True)])
+async def test_a_calibrated_panel_never_keeps_what_every_judge_calls_worse(
+    differences: tuple[float, float], keep: bool
+) -> None:
+    gate = PanelGate(*votes(*differences), gain=gain(1, 1, intercept=5))
+    decision = await gate.decide(SEGMENT, "b", "a", ask)
+    assert decision.keep is keep
+    assert decision.cause.gain > 0
+    assert ("but every judge calls it worse" in decision.cause.sentence) is not keep
+
+
 def test_a_panel_that_cannot_decide_is_refused() -> None:
     with pytest.raises(ConfigError, match="a panel needs a judge"):
         PanelGate()

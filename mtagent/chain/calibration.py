@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import replacing, whole_file
-from mtagent.records import Judgement, Record, comparable, same_rater
+from mtagent.records import Judgement, Record, all_call_worse, comparable, same_rater
 
 KIND = "mtagent gate calibration"
 
@@ -157,6 +157,13 @@ class ExpectedGain(Record):
             if judge.before_weight and judgement.before is not None:
                 gain += judge.before_weight * (judgement.before - judge.before_mean) / judge.before_scale
         return gain
+
+    def keeps(self, judgements: Sequence[Judgement]) -> bool:
+        """Whether the gate keeps the edit: it expects a gain, and not every judge calls the edit worse.
+
+        ``mtagent.learning.gain.kept`` decides in the same way on arrays. Raises as :meth:`predict`.
+        """
+        return self.predict(judgements) > 0 and not all_call_worse(judgements)
 
     def chance(self, prediction: float) -> float:
         """The chance that people see a gain if ``prediction`` is expected: a normal distribution with the spread."""

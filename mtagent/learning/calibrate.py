@@ -34,10 +34,10 @@ from mtagent.learning.gain import (
     Truths,
     bounds,
     folds,
+    kept,
     learn,
     learnt_groups,
     numbered,
-    predictions,
     ratios,
 )
 from mtagent.learning.pairs import Definition, JudgedData, group_of
@@ -161,7 +161,7 @@ def _gain(
                 f"the documents of all {len(pairs)} are kept to report on"
             )
         gain = learn(teaching, seed=seed)
-        keep = keep_others = predictions(gain, others) > 0
+        keep = keep_others = kept(gain, others)
     points = list[TriagePoint]()
     for place in range(len(pairs.judges)):
         gives_scores = not np.isnan(pairs.scores_before[:, place]).all()
@@ -281,9 +281,9 @@ def _kept(learnt_from: JudgedPairs, others: JudgedPairs, seed: int, fewest: int 
     Pairs that cannot be learnt from (labels that are all the same) teach never or always.
     """
     try:
-        return predictions(learn(learnt_from, seed=seed, fewest=fewest), others) > 0
+        return kept(learn(learnt_from, seed=seed, fewest=fewest), others)
     except InputError:
-        return np.full(len(others), learnt_from.gains.sum() > 0)
+        return np.full(len(others), learnt_from.gains.sum() > 0) & ~others.all_call_worse
 
 
 def kept_crosswise(pairs: JudgedPairs, *, seed: int = SEED) -> Truths:
@@ -569,4 +569,4 @@ def check(calibration: Calibration, data: JudgedData, resampling: GroupResamplin
         if judge.before_weight and np.isnan(pairs.scores_before[:, place]).all():
             raise InputError(f"{judge.judge}: gave scores in calibration, and only compares here")
     remarks += calibration.foreign(data.language_pairs, data.domains)
-    return GateCheck(data, effect(pairs, predictions(gain, pairs) > 0, resampling), tuple(remarks))
+    return GateCheck(data, effect(pairs, kept(gain, pairs), resampling), tuple(remarks))

@@ -1,7 +1,8 @@
 """The gain that people would see in an edit, learnt from the differences between several judges' scores.
 
 :func:`learn` fits a ridge regression on pairs of a text before and after, :func:`predictions` applies it to other
-pairs. All figures of a calibration share the bootstrap at the top. See ``docs/explanation/gate.md``.
+pairs, and :func:`kept` decides as the gate does. All figures of a calibration share the bootstrap at the top. See
+``docs/explanation/gate.md``.
 """
 
 from __future__ import annotations
@@ -131,6 +132,11 @@ class JudgedPairs:
     def roots(self) -> Floats:
         """The signed square roots of the differences."""
         return np.asarray(np.copysign(np.sqrt(np.abs(self.differences)), self.differences))
+
+    @property
+    def all_call_worse(self) -> Truths:
+        """Whether every judge prefers the text before."""
+        return np.asarray((self.differences < 0).all(axis=1))
 
     @property
     def scores_before(self) -> Floats:
@@ -352,3 +358,8 @@ def predictions(gain: ExpectedGain, pairs: JudgedPairs) -> Floats:
             before = pairs.scores_before[:, place] - judge.before_mean
             predicted += judge.before_weight * before / judge.before_scale
     return predicted
+
+
+def kept(gain: ExpectedGain, pairs: JudgedPairs) -> Truths:
+    """Which pairs the gate keeps, as :meth:`ExpectedGain.keeps` decides on one."""
+    return np.asarray((predictions(gain, pairs) > 0) & ~pairs.all_call_worse)
