@@ -249,7 +249,7 @@ async def test_a_step_has_each_call_of_its_judges_once(judge: Judge) -> None:
 
 def gain(*weights: float, intercept: float = 0.0) -> ExpectedGain:
     judges = tuple(JudgeWeight(judge="judge", signature="", scale=2, weight=weight) for weight in weights)
-    return ExpectedGain(intercept=intercept, judges=judges, spread=1.0, ridge=0.3, calibrated_on=100)
+    return ExpectedGain(intercept=intercept, judges=judges, scale=1.0, tie_band=0.0, ridge=0.3, calibrated_on=100)
 
 
 @pytest.mark.parametrize(

@@ -138,10 +138,8 @@ def _gain_lines(gain: ExpectedGain, score: str) -> Iterator[str]:
     for judge in gain.judges:
         terms += _terms(judge)
     yield f"gain        {' '.join(terms)}"
-    yield (
-        f"            kept where above 0; learnt from {gain.calibrated_on} edits, ridge {gain.ridge:g}, spread "
-        f"{gain.spread:.3g}"
-    )
+    yield f"            kept where above 0; learnt from {gain.calibrated_on} edits, ridge {gain.ridge:g}"
+    yield f"chances     scale {gain.scale:.3g}, tie band {gain.tie_band:.3g}, bias {gain.bias:+.3g}"
     effect = gain.held_out
     if effect is not None:
         yield f"held out: {effect.items} edits of {effect.groups} documents or segments, {score} with 95 % interval"
