@@ -36,7 +36,7 @@ def expected_gain(*signatures: str, **fields: Any) -> ExpectedGain:
     """One that expects a gain where the judges' scores rise by 3 in sum."""
     judges = tuple(JudgeWeight(judge=s.partition("|")[0], signature=s, scale=2, weight=2) for s in signatures)
     return ExpectedGain(
-        **{"intercept": -3, "judges": judges, "spread": 4, "ridge": 0.3, "calibrated_on": 200, **fields}
+        **{"intercept": -3, "judges": judges, "scale": 4, "tie_band": 0, "ridge": 0.3, "calibrated_on": 200, **fields}
     )
 
 

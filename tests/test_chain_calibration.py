@@ -122,7 +122,7 @@ def test_what_does_not_go_with_a_calibration_is_refused(shell: Shell, line: str,
         ("gain.judges []", ("bad.json: isn't a calibration of a gate: gain.",)),
         ("gain.intercept NaN", ("bad.json: isn't a calibration of a gate: gain.intercept",)),
         ("gain.intercept Infinity", ("bad.json: isn't a calibration of a gate: gain.intercept",)),
-        ("gain.spread -1", ("bad.json: isn't a calibration of a gate: gain.spread",)),
+        ("gain.scale -1", ("bad.json: isn't a calibration of a gate: gain.scale",)),
         ("gain.ridge 1e999", ("bad.json: isn't a calibration of a gate: gain.ridge",)),
         ("margin.value 5", ("bad.json: isn't a calibration of a gate: margin: extra",)),
         ("error_free.threshold NaN", ("bad.json: isn't a calibration of a gate: error_free.threshold",)),
@@ -279,10 +279,12 @@ def test_the_expected_gain_adds_up_roots_by_hand() -> None:
     assert expected_gain("a", "b", judges=(silent, gain.judges[1])).predict(BOTH) == -2
 
 
-def test_the_chance_of_a_gain_is_that_of_the_spread() -> None:
+def test_the_chances_of_better_and_worse_leave_room_for_ties() -> None:
     gain = expected_gain("a")
     assert (gain.chance(0), gain.chance(4), gain.chance(-4)) == pytest.approx((0.5, 0.8413, 0.1587), abs=1e-4)
-    assert [expected_gain("a", spread=0).chance(value) for value in (1, 0, -1)] == [1, 0, 0]
+    assert (gain.chance_of_worse(0), gain.chance_of_worse(4)) == pytest.approx((0.5, 0.1587), abs=1e-4)
+    with_ties = expected_gain("a", tie_band=4, bias=2)
+    assert (with_ties.chance(2), with_ties.chance_of_worse(2)) == pytest.approx((0.5, 0.0228), abs=1e-4)
 
 
 @pytest.mark.parametrize(

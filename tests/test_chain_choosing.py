@@ -56,9 +56,9 @@ async def reranked(gate: Gate, *candidates: str, **fields: Any) -> Step:
     return step
 
 
-def gain_gate(judge: Judge, *, spread: float = 1.0, cautious: float | None = None) -> PanelGate:
+def gain_gate(judge: Judge, *, scale: float = 1.0, cautious: float | None = None) -> PanelGate:
     weight = JudgeWeight(judge="judge", signature="judge", scale=1, weight=2)
-    gain = ExpectedGain(intercept=-1, judges=(weight,), spread=spread, ridge=0.3, calibrated_on=200)
+    gain = ExpectedGain(intercept=-1, judges=(weight,), scale=scale, tie_band=0, ridge=0.3, calibrated_on=200)
     return PanelGate(RatingJudge(judge), gain=gain, cautious=cautious)
 
 
@@ -150,7 +150,7 @@ async def test_a_calibrated_gain_holds_all_against_the_text_before_and_says_each
         "candidate 2 of 3 kept: 1: expected gain +1: judge 0 -> 1 | 2: expected gain +5: judge 0 -> 9 | "
         "3: expected gain +3: judge 0 -> 4"
     )
-    unsure = await reranked(gain_gate(Judge(judge.scores), spread=10, cautious=0.9), BETTER, BEST)
+    unsure = await reranked(gain_gate(Judge(judge.scores), scale=10, cautious=0.9), BETTER, BEST)
     assert (unsure.verdict, unsure.text, unsure.cause.chosen, unsure.cause.gain) == ("rejected", BEFORE, None, 5)
     assert unsure.reason.startswith("none of 2 kept: 1: expected gain +1 (54% sure; 90% required)")
 

@@ -249,7 +249,7 @@ async def test_a_step_has_each_call_of_its_judges_once(judge: Judge) -> None:
 
 def gain(*weights: float, intercept: float = 0.0) -> ExpectedGain:
     judges = tuple(JudgeWeight(judge="judge", signature="", scale=2, weight=weight) for weight in weights)
-    return ExpectedGain(intercept=intercept, judges=judges, spread=1.0, ridge=0.3, calibrated_on=100)
+    return ExpectedGain(intercept=intercept, judges=judges, scale=1.0, tie_band=0.0, ridge=0.3, calibrated_on=100)
 
 
 @pytest.mark.parametrize(
@@ -270,6 +270,17 @@ async def test_a_calibrated_panel_keeps_what_promises_a_gain(
     assert (gate.name, decision.keep) == ("gain", keep)
     assert decision.cause.gain == pytest.approx(intercept + 2 * weights[0] - weights[1])
     assert decision.cause.sentence.startswith(f"expected gain {decision.cause.gain:+.3g}")
+
+
+@pytest.mark.parametrize(("differences", "keep"), [((-1, -1), False), ((-1, 0), True), ((0, 0), True)])
+async def test_a_calibrated_panel_never_keeps_what_every_judge_calls_worse(
+    differences: tuple[float, float], keep: bool
+) -> None:
+    gate = PanelGate(*votes(*differences), gain=gain(1, 1, intercept=5))
+    decision = await gate.decide(SEGMENT, "b", "a", ask)
+    assert decision.keep is keep
+    assert decision.cause.gain > 0
+    assert ("but every judge calls it worse" in decision.cause.sentence) is not keep
 
 
 def test_a_panel_that_cannot_decide_is_refused() -> None:

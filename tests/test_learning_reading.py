@@ -64,10 +64,10 @@ def test_pairs_become_a_table_and_a_file(shell: Shell) -> None:
     line = "gate calibrate --pairs pairs.tsv --error-free 80 --precision 0.8 --fewest 3 -l en-de -o"
     done = shell(f"{line} gate.json")
     assert done.code == 0, done.err
-    assert "kept where above 0; learnt from 36 edits" in done.out
+    assert "kept where above 0; learnt from 72 edits" in done.out
     assert "the gate beats leaving all as it was" in done.out
     whole, gain, effect = made(shell), gain_of(shell), held_out(shell)
-    assert (gain.calibrated_on, effect.items, whole.threshold) == (36, 36, 5)
+    assert (gain.calibrated_on, effect.items, whole.threshold) == (72, 72, 5)
     assert (whole.evaluator, whole.signature, whole.pairs) == ("rules", RULES, ("en-de",))
     assert [(judge.judge, judge.signature) for judge in gain.judges] == [("rules", RULES)]
     source = whole.data[0]
@@ -148,10 +148,12 @@ def test_a_sample_of_the_pairs_is_enough(shell: Shell) -> None:
     edits(shell, "a", size=200)
     done = shell(f"gate calibrate -e a.jsonl {SIDES} --sample 40 -o gate.json --force")
     assert done.code == 0, done.err
-    assert (gain_of(shell).calibrated_on, held_out(shell).items) == (40, 100)
+    assert (gain_of(shell).calibrated_on, held_out(shell).items) == (40, 200)
     assert [point.pairs for point in gain_of(shell).learning] == [50, 100]
     assert shell(f"gate calibrate -e a.jsonl {SIDES} --sample 150 -q -o gate.json --force").code == 0
-    assert (gain_of(shell).calibrated_on, held_out(shell).items) == (150, 50)
+    assert (gain_of(shell).calibrated_on, held_out(shell).items) == (150, 200)
+    many = shell(f"gate calibrate -e a.jsonl {SIDES} --sample 201")
+    assert (many.code, "--sample 201: there are 200 pairs with all scores" in many.err) == (1, True)
     few = shell(f"gate calibrate -e a.jsonl {SIDES} --sample 20")
     assert (few.code, "20 pairs with all scores: at least 30 are needed" in few.err) == (1, True)
 
@@ -221,7 +223,7 @@ def test_ratings_of_mtagent_and_human_scores_of_mtme_go_together(shell: Shell) -
     assert made(shell).left_out == {"texts without a human score": 1}
     assert (made(shell).signature, made(shell).pairs, made(shell).human) == (RULES, ("en-es",), "mqm")
     few = shell(f"{line} --before old --after ours")
-    assert (few.code, "1 pairs with all scores: at least 30 are needed" in few.err) == (1, True)
+    assert (few.code, "2 pairs with all scores: at least 30 are needed" in few.err) == (1, True)
 
 
 def test_a_stored_rating_run_and_a_score_file_give_the_same(shell: Shell) -> None:
@@ -266,7 +268,7 @@ def test_documents_keep_segments_together(shell: Shell) -> None:
     ):  # fmt: skip
         assert shell(f"gate calibrate {line} --before old --after new -q -o gate.json --force").code == 0
         groups.append(held_out(shell).groups)
-    assert groups == [36, 6, 6, 6]
+    assert groups == [72, 12, 12, 12]
 
 
 def test_texts_of_a_segment_share_the_document_that_one_of_them_names(shell: Shell) -> None:
@@ -336,7 +338,7 @@ def test_a_folder_of_mt_metrics_eval_is_calibrated_on_with_its_documents(shell: 
     shell.write("set/documents/en-es.docs", *[f"{'news' if n < 40 else 'talk'}\td{n // 4}" for n in range(80)])
     line = "gate calibrate --mtme set --judge judge --judge other --before old --after new -o gate.json -q"
     assert shell(f"{line} --signature judge-src=s --signature other-refA=t").code == 0
-    assert (made(shell).pairs, made(shell).domains, held_out(shell).groups) == (("en-es",), ("news", "talk"), 10)
+    assert (made(shell).pairs, made(shell).domains, held_out(shell).groups) == (("en-es",), ("news", "talk"), 20)
     assert [judge.judge for judge in gain_of(shell).judges] == ["judge-src", "other-refA"]
     assert [(source.option, source.name) for source in made(shell).data] == [
         ("--mtme", "judge-src.seg.score"), ("--mtme", "other-refA.seg.score"), ("--mtme", "en-es.mqm.seg.score")
@@ -352,7 +354,7 @@ def test_pairs_that_a_judge_could_not_rate_are_left_out_and_counted(shell: Shell
     assert done.code == 0
     assert made(shell).left_out == {"texts without a score of b": 4, "edits without all scores": 2}
     assert "left out    2 edits without all scores" in done.out
-    assert gain_of(shell).calibrated_on + held_out(shell).items == 98
+    assert (gain_of(shell).calibrated_on, held_out(shell).items) == (98, 98)
 
 
 def test_a_judge_that_never_differs_counts_nothing_and_is_told(shell: Shell) -> None:
@@ -394,7 +396,7 @@ def test_edits_of_one_segment_are_paired_by_their_line_and_stay_in_one_half(shel
     done = shell("gate calibrate --pairs pairs.jsonl -q -o gate.json --force")
     assert done.code == 0, done.err
     found = held_out(shell)
-    assert (gain_of(shell).calibrated_on, found.groups, found.items, found.always.value) == (40, 20, 40, 50)
+    assert (gain_of(shell).calibrated_on, found.groups, found.items, found.always.value) == (80, 40, 80, 50)
     assert found.over_always.value == found.over_never.value == 10
 
 
@@ -512,10 +514,10 @@ OTHER_SIGNATURE = rated("a", 9, 9, signature="t")
         ("--pairs p", {"p": [EDIT, "1\tA\tB\t1\t2\t3\t4", "1\tA\tB\t1\t2\t3\t1"]},
          ["p:3: the gain of segment 1 is -2, and in p:2 1: these labels contradict each other"]),
         ("--pairs p", {"p": [EDIT, "1\tA\tB\tnan\t2\t3\t4"]}, ["p:2: 'judge_before' must be a number, not 'nan'"]),
-        ("--pairs p", {"p": [EDIT, *[f"{n}\tA\tB\t{n}\t2\t3\t4" for n in range(58)]]},
+        ("--pairs p", {"p": [EDIT, *[f"{n}\tA\tB\t{n}\t2\t3\t4" for n in range(29)]]},
          ["29 pairs with all scores: at least 30 are needed to learn from"]),
         ("--pairs p", {"p": [EDIT, *[f"{n}\tA\tB\t{n}\t2\t3\t4" for n in range(80)]]},
-         ["people see the same gain (1) in all 40 pairs: nothing can be learnt"]),
+         ["people see the same gain (1) in all 80 pairs: nothing can be learnt"]),
         ("--pairs p", {"p": ["judge\terror_free", "1\tyes", "1\tperhaps"]}, ["p:3: error_free is 'perhaps'"]),
         ("--pairs p", {"p": ['{"judge": true, "human": 2}']}, ["p:1: 'judge' must be a number, not True"]),
         ("--pairs p --judge k", {"p": ["judge\terror_free\tevaluator", "1\tyes\tj"]},

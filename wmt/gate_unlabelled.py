@@ -19,7 +19,7 @@ import numpy as np
 
 from mtagent.chain.shipped import PanelMember, ShippedPanel, ShippedWeights, shipped_weights
 from mtagent.cli.terminal import display
-from mtagent.learning.gain import Floats, JudgedPairs, Truths, learn, learnt_groups, predictions
+from mtagent.learning.gain import Floats, JudgedPairs, Truths, kept, learn, learnt_groups
 from mtagent.metrics.significance import SEED
 from wmt.data import DATA as FOLDER
 from wmt.data import refuse_absent, run
@@ -41,24 +41,24 @@ def agrees(_: JudgedPairs, pairs: JudgedPairs, seed: int) -> Truths:
 def calibrated(labels: int) -> Rule:
     """Keep what a gate expects to be better that was learnt from so many labels."""
 
-    def keep(learnt_from: JudgedPairs, pairs: JudgedPairs, seed: int) -> Truths:
+    def keeps(learnt_from: JudgedPairs, pairs: JudgedPairs, seed: int) -> Truths:
         teaching = learnt_from.drawn(labels, seed)
         if (teaching.gains == teaching.gains[0]).all():
             return np.full(len(pairs), teaching.gains[0] > 0)
-        return predictions(learn(teaching, seed=seed), pairs) > 0
+        return kept(learn(teaching, seed=seed), pairs)
 
-    return keep
+    return keeps
 
 
 def unlabelled(kinds: Sequence[str], shipped: ShippedWeights) -> Rule:
     """Keep what shipped weights and the edits' own mean expect to be better."""
 
-    def keep(_: JudgedPairs, pairs: JudgedPairs, seed: int) -> Truths:
+    def keeps(_: JudgedPairs, pairs: JudgedPairs, seed: int) -> Truths:
         members = tuple(PanelMember(judge, "", kind) for judge, kind in zip(pairs.judges, kinds, strict=True))
         gain = ShippedPanel(members).settled(pairs.differences.tolist(), shipped=shipped)
-        return predictions(gain, pairs) > 0
+        return kept(gain, pairs)
 
-    return keep
+    return keeps
 
 
 def weights_of(by_scorer: dict[str, Floats], systems: Sequence[int]) -> ShippedWeights:
@@ -68,7 +68,8 @@ def weights_of(by_scorer: dict[str, Floats], systems: Sequence[int]) -> ShippedW
     return ShippedWeights(
         weights={"mqm": rating, "da": rating, "qe": metric},
         drift=float(np.mean([fit.drift for fit in fits])),
-        spread=float(np.mean([fit.spread for fit in fits])),
+        scale=float(np.mean([fit.scale for fit in fits])),
+        tie_band=float(np.mean([fit.tie_band for fit in fits])),
     )
 
 

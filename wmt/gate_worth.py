@@ -12,6 +12,7 @@ from mtagent.learning.gain import (
     Ints,
     JudgedPairs,
     Truths,
+    kept,
     learn,
     learnt_groups,
     predictions,
@@ -144,8 +145,8 @@ def joined(cases: Sequence[tuple[JudgedPairs, Ints]], half: Truths) -> JudgedPai
 def decided(learnt: JudgedPairs, others: JudgedPairs) -> Truths:
     """Which of ``others`` are kept by their expected gain; labels that are all the same teach never or always."""
     if (learnt.gains == learnt.gains[0]).all():
-        return np.full(len(others), learnt.gains[0] > 0)
-    return predictions(learn(learnt), others) > 0
+        return np.full(len(others), learnt.gains[0] > 0) & ~others.all_call_worse
+    return kept(learn(learnt), others)
 
 
 def candidate_systems(data: DataSet) -> tuple[str, ...]:
@@ -187,7 +188,7 @@ def candidates(data: DataSet, splits: int, seed: int) -> Worths:
             gain, expected = learn(calibration.of(*of)), np.zeros((len(reported), number_of_systems))
             for other in others:
                 proposals = edits(reported, given, np.full(len(reported), other))
-                expected[:, other] = predictions(gain, proposals.of(*of))
+                expected[:, other] = np.where(kept(gain, proposals.of(*of)), predictions(gain, proposals.of(*of)), 0)
             choices[gain_rule(panel)] = expected.argmax(axis=1)
         for report in data.reports:
             texts = scores[report][reported]

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mtagent.cli.terminal import display
-from mtagent.learning.gain import EXTREME, Floats
+from mtagent.learning.gain import EXTREME, Floats, fitted_chances
 from wmt.data import DATA as FOLDER
 from wmt.data import records, refuse_absent, rows, run
 
@@ -32,7 +32,8 @@ class Fit(NamedTuple):
 
     weights: Floats
     drift: float
-    spread: float
+    scale: float
+    tie_band: float
 
 
 def scores(path: Path) -> dict[str, Floats]:
@@ -50,7 +51,7 @@ def scores(path: Path) -> dict[str, Floats]:
 def fitted(by_scorer: dict[str, Floats], judges: Sequence[str], systems: Sequence[int] | None = None) -> Fit:
     """The regression on ``judges``, over all pairs of ``systems`` (all of them by default)."""
     people = by_scorer["mqm"]
-    centred_roots, centred_gains, mean_roots, mean_gains = [], [], [], []
+    centred_roots, centred_gains, mean_roots, mean_gains, all_gains = [], [], [], [], []
     for before, after in combinations(range(len(people)) if systems is None else systems, 2):
         differences = np.stack([by_scorer[judge][after] - by_scorer[judge][before] for judge in judges], axis=1)
         roots = np.copysign(np.sqrt(np.abs(differences)), differences)
@@ -62,11 +63,15 @@ def fitted(by_scorer: dict[str, Floats], judges: Sequence[str], systems: Sequenc
         centred_gains.append(tamed - tamed.mean())
         mean_roots.append(roots.mean(axis=0))
         mean_gains.append(gains.mean())
+        all_gains.append(gains)
     features, targets = np.concatenate(centred_roots), np.concatenate(centred_gains)
     weights = np.linalg.lstsq(features, targets, rcond=None)[0]
     weighted_means = np.array(mean_roots) @ weights
+    weighted_mean_of_each = [np.full(len(people[0]), mean) for mean in weighted_means]
     drift = float(weighted_means @ np.array(mean_gains) / (weighted_means @ weighted_means))
-    return Fit(weights, drift, float((targets - features @ weights).std()))
+    predicted = features @ weights + drift * np.concatenate(weighted_mean_of_each)
+    chances = fitted_chances(predicted, np.concatenate(all_gains))
+    return Fit(weights, drift, chances.scale, chances.tie_band)
 
 
 def of_comparisons(path: Path) -> float:
@@ -99,7 +104,8 @@ def shipped(folder: Path) -> Iterator[str]:
     yield "# Weights of judges for a gate without labels; made by `python -m wmt.shipped_weights`."
     yield "# Unit: standard deviations of people's gain for one of the judge's rooted differences."
     yield f"drift = {np.mean([fit.drift for fit in beside.values()]):.2f}"
-    yield f"spread = {np.mean([fit.spread for fit in beside.values()]):.3f}"
+    yield f"scale = {np.mean([fit.scale for fit in beside.values()]):.3f}"
+    yield f"tie_band = {np.mean([fit.tie_band for fit in beside.values()]):.3f}"
     yield ""
     yield "[weights]"
     for kind, weight in (("mqm", rating), ("da", rating), ("qe", metric), ("pairwise", comparing)):

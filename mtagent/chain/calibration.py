@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import replacing, whole_file
-from mtagent.records import Judgement, Record, comparable, same_rater
+from mtagent.records import Judgement, Record, all_call_worse, comparable, same_rater
 
 KIND = "mtagent gate calibration"
 
@@ -135,8 +135,12 @@ class ExpectedGain(Record):
 
     intercept: float = Field(allow_inf_nan=False)
     judges: tuple[JudgeWeight, ...] = Field(min_length=1)
-    spread: float = Field(ge=0, allow_inf_nan=False)
-    """The standard deviation of people's gain around the predictions, for documents that were not learnt from."""
+    scale: float = Field(gt=0, allow_inf_nan=False)
+    """Chances are by an ordered probit: what people see is the prediction + ``bias``, with a normal error of this
+    standard deviation."""
+    tie_band: float = Field(ge=0, allow_inf_nan=False)
+    """… and the two texts are equal to them where that is less than this away from 0."""
+    bias: float = Field(default=0.0, allow_inf_nan=False)
     ridge: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """The penalty on the weights, per pair; ``None`` for shipped weights."""
     calibrated_on: int
@@ -172,11 +176,20 @@ class ExpectedGain(Record):
                 gain += judge.before_weight * (judgement.before - judge.before_mean) / judge.before_scale
         return gain
 
+    def keeps(self, judgements: Sequence[Judgement]) -> bool:
+        """Whether the gate keeps the edit: it expects a gain, and not every judge calls the edit worse.
+
+        ``mtagent.learning.gain.kept`` decides in the same way on arrays. Raises as :meth:`predict`.
+        """
+        return self.predict(judgements) > 0 and not all_call_worse(judgements)
+
     def chance(self, prediction: float) -> float:
-        """The chance that people see a gain if ``prediction`` is expected: a normal distribution with the spread."""
-        if not self.spread:
-            return float(prediction > 0)
-        return NormalDist(sigma=self.spread).cdf(prediction)
+        """The chance that people see a gain if ``prediction`` is expected."""
+        return NormalDist().cdf((prediction + self.bias - self.tie_band) / self.scale)
+
+    def chance_of_worse(self, prediction: float) -> float:
+        """The chance that people find the text after worse."""
+        return NormalDist().cdf((-prediction - self.bias - self.tie_band) / self.scale)
 
 
 class Labels(Record):
@@ -288,7 +301,7 @@ class Calibration(Record):
         """What results depend on, as plain data: the values, and the signatures of the judges."""
         settings: dict[str, Any] = {"signature": comparable(self.signature)}
         if self.gain is not None:
-            weights = self.gain.model_dump(include={"intercept", "spread", "judges"})
+            weights = self.gain.model_dump(include={"intercept", "scale", "tie_band", "bias", "judges"})
             for judge in weights["judges"]:
                 judge["signature"] = comparable(judge["signature"])
             settings["gain"] = weights

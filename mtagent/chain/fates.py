@@ -165,6 +165,8 @@ def _rejected(step: Step) -> Fate:
     if cause.kind == "lines":
         return Fate("guard", "lines")
     if isinstance(cause, GainCause):
+        if cause.is_vetoed:
+            return Fate("gate", "every judge calls it worse")
         if cause.gain is not None and cause.gain > 0:
             return Fate("gate", "the gain is not sure enough")
         return Fate("gate", "no gain expected")

@@ -218,8 +218,9 @@ class PanelGate:
     """Asks all ``judges`` at once, and keeps a text that ``quorum`` of them prefer; by default, that all prefer.
 
     A judge prefers the later text if it scores it higher, by at least ``margin``, or chooses it in both orders. With
-    ``gain``, a calibration for these judges, a text is kept if it predicts that people see a gain; with ``cautious``,
-    only if the chance of a gain is at least that. Raises :class:`ConfigError` for a panel that cannot work.
+    ``gain``, a calibration for these judges, a text is kept if it predicts that people see a gain, unless every judge
+    calls the text worse; with ``cautious``, only if the chance of a gain is at least that. Raises :class:`ConfigError`
+    for a panel that cannot work.
     """
 
     def __init__(
@@ -285,7 +286,7 @@ class PanelGate:
         if self.gain is not None:
             gain = self.gain.predict(judgements)
             chance = self.gain.chance(gain)
-            keep = gain > 0
+            keep = self.gain.keeps(judgements)
             if self.cautious is not None and chance < self.cautious:
                 keep = False
             cause = GainCause(judgements=judgements, gain=gain, chance=chance, required_chance=self.cautious)
@@ -358,8 +359,9 @@ async def choose(
     if isinstance(gate, PanelGate) and gate.gain is not None:
         first = await decide(before, texts[0])  # alone, so that the text before is rated once
         decisions = [first, *await together(*(decide(before, text) for text in texts[1:]))]
-        gains = [_expected_gain(decision.cause) for decision in decisions]
-        best = gains.index(max(gains))
+        # A text that the gate would not keep comes after all texts that it would, whatever its gain.
+        ranks = [(decision.keep, _expected_gain(decision.cause)) for decision in decisions]
+        best = ranks.index(max(ranks))
         kept = best if decisions[best].keep else None
         return BestText(kept, best, tuple(decisions), (None,) * len(texts))
     kept = None

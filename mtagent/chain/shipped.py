@@ -52,8 +52,9 @@ class ShippedWeights(Record):
     """The gain for one standard deviation of a judge's rooted difference, by kind of judge."""
     drift: float = Field(gt=0)
     """The mean gain of a run's edits for each point of the weighted means."""
-    spread: float = Field(gt=0)
-    """The standard deviation of people's gain around the prediction."""
+    scale: float = Field(gt=0)
+    tie_band: float = Field(ge=0)
+    """The chances, as in :class:`ExpectedGain`."""
 
 
 @cache
@@ -112,7 +113,8 @@ class ShippedPanel(NamedTuple):
         return ExpectedGain(
             intercept=intercept,
             judges=tuple(judges),
-            spread=shipped.spread,
+            scale=shipped.scale,
+            tie_band=shipped.tie_band,
             calibrated_on=len(differences),
             pilot=Pilot(agreement=agreement, trust=trust, drift=drift),
         )

@@ -143,7 +143,7 @@ def _edit_options(judge: str) -> Callable[[F], F]:
     "--sample",
     type=click.IntRange(1),
     metavar="N",
-    help="Number of pairs to learn from.  [default: half of them; with --teacher 200]",
+    help="Number of pairs to learn from.  [default: all; with --teacher 200]",
 )
 @click.option(
     "--teacher", metavar=SPEC, help="Let a stronger judge label the edits of a chain run (--run): NAME:model=MODEL."
@@ -179,9 +179,10 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
     """Learn from people's scores which edits judges should let pass.
 
     A regression predicts the gain that people see from how much each judge's rating rises; the gate keeps edits with a
-    positive expected gain. The command learns from half of the documents (or segments, if the documents are unknown),
-    and tests the gate on the other half: against accepting every edit, accepting none, each judge alone, and an oracle.
-    With --kind or --error-free it also finds the score from which a text needs no work. It asks no model.
+    positive expected gain. The command learns from all edits, and tests such gates by cross-validation on documents (or
+    segments, if the documents are unknown) that they did not learn from: against accepting every edit, accepting none,
+    each judge alone, and an oracle. With --kind or --error-free it also finds the score from which a text needs no
+    work, on half of the documents. It asks no model.
 
     With a run of postedit or translate (--run), judges first rate the run's edits. The labels come from a stronger
     judge (--teacher) or from people: a file (--human: id, stage, preference), or what they accepted and rejected in the
@@ -206,7 +207,6 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
         data,
         error_free,
         sample=None if of_run else options["sample"],
-        crossed=of_run,
         precision=options["precision"],
         fewest=options["fewest"],
         resampling=resampling,

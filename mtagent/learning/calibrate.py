@@ -1,7 +1,8 @@
 """What the pairs and texts teach: a calibration of the gate, what it is worth, and what it is worth on other data.
 
-Half of the documents are learnt from, the others are reported on. The regression is in ``gain.py``, the tables for
-people are in ``text.py``; see ``docs/explanation/gate.md``.
+The gate is learnt from all pairs and reported by cross-validation; the threshold is chosen on half of the documents and
+reported on the others. The regression is in ``gain.py``, the tables for people are in ``text.py``; see
+``docs/explanation/gate.md``.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ from mtagent.learning.gain import (
     Truths,
     bounds,
     folds,
+    kept,
     learn,
     learnt_groups,
     numbered,
-    predictions,
     ratios,
 )
 from mtagent.learning.pairs import Definition, JudgedData, group_of
@@ -64,17 +65,16 @@ def calibrate(
     definition: Definition,
     *,
     sample: int | None = None,
-    crossed: bool = False,
     precision: float = PRECISION,
     fewest: int = FEWEST,
     resampling: GroupResampling = USUAL,
 ) -> Calibration:
     """The expected gain, where there are pairs, and the threshold, where people's scores or labels define error-free.
 
-    Both are learnt from half of the documents, the gain from ``sample`` pairs of these if given. ``crossed``: the gain
-    is learnt from all pairs, and reported from folds, where each pair meets a gate that was learnt from other
-    documents. Raises :class:`InputError` where there is too little to learn from, and :class:`ConfigError` where there
-    is nothing at all.
+    The gain is learnt from all pairs, or from a random ``sample``, and reported from folds, where each pair meets a
+    gate that was learnt from as many pairs of other documents. The threshold is chosen on half of the documents, and
+    reported on the others. Raises :class:`InputError` where there is too little to learn from, and
+    :class:`ConfigError` where there is nothing at all.
     """
     texts, text_groups = labelled_texts(data, definition)
     pairs, pair_groups = complete_pairs(data)
@@ -89,13 +89,15 @@ def calibrate(
     sizes = np.ones(len(data.groups), dtype=np.int64)
     if pairs is not None:
         sizes = np.bincount(pair_groups, minlength=len(data.groups))
-    learnt = learnt_groups(sizes, sample=sample, seed=resampling.seed)
+    learnt = learnt_groups(sizes, seed=resampling.seed)
     error_free, gain = None, None
     if texts is not None:
         error_free = error_free_of(texts, learnt[text_groups], str(definition), precision, fewest, resampling)
     if pairs is not None:
         threshold = None if error_free is None else error_free.threshold
-        gain = _gain(pairs, learnt[pair_groups], sample, crossed, {data.scoring_judge: threshold}, resampling)
+        if sample is not None and sample > len(pairs):
+            raise InputError(f"--sample {sample}: there are {len(pairs)} pairs with all scores; give a smaller number")
+        gain = _gain(pairs, learnt[pair_groups], sample, {data.scoring_judge: threshold}, resampling)
     return Calibration(
         evaluator=data.judges[data.scoring_judge],
         signature=data.signatures[data.scoring_judge],
@@ -132,14 +134,13 @@ def _gain(
     pairs: JudgedPairs,
     learnt: Truths,
     sample: int | None,
-    crossed: bool,
     thresholds: Mapping[int, float | None],
     resampling: GroupResampling,
 ) -> ExpectedGain:
-    """The expected gain that the ``learnt`` pairs teach, and what it does to the others.
+    """The expected gain that the pairs teach, all or a ``sample``, and what such gates do to documents not learnt from.
 
-    ``crossed``: all pairs teach it. Triage is reported on the others nevertheless, since the threshold for error-free
-    texts (``thresholds``, by the place of its judge) was chosen on the ``learnt`` ones.
+    The learning curve learns from the ``learnt`` pairs and reports on the others. So does triage, since the threshold
+    for error-free texts (``thresholds``, by the place of its judge) was chosen on the ``learnt`` ones.
     """
     if learnt.all() or not learnt.any():
         raise InputError(
@@ -148,34 +149,25 @@ def _gain(
         )
     seed = resampling.seed
     half, others = pairs.chosen(learnt), pairs.chosen(~learnt)
-    if crossed:
-        teaching, reported = pairs, pairs
-        gain = learn(teaching, seed=seed)
-        keep = kept_crosswise(pairs, seed=seed)
-        keep_others = keep[~learnt]
-    else:
-        teaching, reported = half, others
-        if sample is not None:
-            teaching = half.drawn(sample, seed)
-        if len(teaching) < FEWEST_PAIRS:
-            raise InputError(
-                f"{len(teaching)} pairs with all scores: at least {FEWEST_PAIRS} are needed to learn from, and half of "
-                f"the documents of all {len(pairs)} are kept to report on"
-            )
-        gain = learn(teaching, seed=seed)
-        keep = keep_others = predictions(gain, others) > 0
+    gain = learn(_sampled(pairs, sample, seed), seed=seed)
+    keep = kept_crosswise(pairs, sample=sample, seed=seed)
     points = list[TriagePoint]()
     for place in range(len(pairs.judges)):
         gives_scores = not np.isnan(pairs.scores_before[:, place]).all()
         if gives_scores:
             error_free = thresholds.get(place)
-            points += triage(others, keep_others, place, triage_thresholds(teaching, place, error_free), resampling)
+            points += triage(others, keep[~learnt], place, triage_thresholds(half, place, error_free), resampling)
     reports = {
-        "held_out": effect(reported, keep, resampling),
+        "held_out": effect(pairs, keep, resampling),
         "learning": learning_curve(half, others, seed=seed),
         "triage": tuple(points),
     }
     return gain.model_copy(update=reports)
+
+
+def _sampled(pairs: JudgedPairs, sample: int | None, seed: int | Sequence[int]) -> JudgedPairs:
+    """A random ``sample`` of the pairs; all of them without one, or where there are fewer."""
+    return pairs if sample is None else pairs.drawn(sample, seed)
 
 
 # The data as arrays
@@ -283,18 +275,22 @@ def _kept(learnt_from: JudgedPairs, others: JudgedPairs, seed: int, fewest: int 
     Pairs that cannot be learnt from (labels that are all the same) teach never or always.
     """
     try:
-        return predictions(learn(learnt_from, seed=seed, fewest=fewest), others) > 0
+        return kept(learn(learnt_from, seed=seed, fewest=fewest), others)
     except InputError:
-        return np.full(len(others), learnt_from.gains.sum() > 0)
+        return np.full(len(others), learnt_from.gains.sum() > 0) & ~others.all_call_worse
 
 
-def kept_crosswise(pairs: JudgedPairs, *, seed: int = SEED) -> Truths:
-    """Which pairs are kept by gates that were each learnt from the other documents, in five folds."""
+def kept_crosswise(pairs: JudgedPairs, *, sample: int | None = None, seed: int = SEED) -> Truths:
+    """Which pairs are kept by gates that were each learnt from the other documents, in five folds.
+
+    ``sample``: each of them learns from this many pairs, or from all of its documents if they have fewer.
+    """
     fold = folds(pairs, seed)
     keep = np.zeros(len(pairs), dtype=bool)
     for number in range(int(fold.max()) + 1):
         held_out = fold == number
-        keep[held_out] = _kept(pairs.chosen(~held_out), pairs.chosen(held_out), seed, fewest=2)
+        teaching = _sampled(pairs.chosen(~held_out), sample, (seed, number))
+        keep[held_out] = _kept(teaching, pairs.chosen(held_out), seed, fewest=2)
     return keep
 
 
@@ -575,7 +571,7 @@ def check(calibration: Calibration, data: JudgedData, resampling: GroupResamplin
         if judge.before_weight and np.isnan(pairs.scores_before[:, place]).all():
             raise InputError(f"{judge.judge}: gave scores in calibration, and only compares here")
     remarks += calibration.foreign(data.language_pairs, data.domains)
-    return GateCheck(data, effect(pairs, predictions(gain, pairs) > 0, resampling), tuple(remarks))
+    return GateCheck(data, effect(pairs, kept(gain, pairs), resampling), tuple(remarks))
 
 
 def check_shipped(data: JudgedData, kinds: Sequence[str], resampling: GroupResampling = USUAL) -> GateCheck:
@@ -591,5 +587,4 @@ def check_shipped(data: JudgedData, kinds: Sequence[str], resampling: GroupResam
     for name, signature, kind in zip(data.judges, data.signatures, kinds, strict=True):
         members.append(PanelMember(name, signature, kind))
     gain = ShippedPanel(tuple(members)).settled(pairs.differences.tolist())
-    keep = predictions(gain, pairs) > 0
-    return GateCheck(data, effect(pairs, keep, resampling), data.remarks, gain.pilot)
+    return GateCheck(data, effect(pairs, kept(gain, pairs), resampling), data.remarks, gain.pilot)

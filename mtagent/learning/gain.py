@@ -1,7 +1,8 @@
 """The gain that people would see in an edit, learnt from the differences between several judges' scores.
 
 :func:`learn` fits a ridge regression on pairs of a text before and after, :func:`predictions` applies it to other
-pairs. All figures of a calibration share the bootstrap at the top. See ``docs/explanation/gate.md``.
+pairs, and :func:`kept` decides as the gate does. All figures of a calibration share the bootstrap at the top. See
+``docs/explanation/gate.md``.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -133,6 +135,11 @@ class JudgedPairs:
         return np.asarray(np.copysign(np.sqrt(np.abs(self.differences)), self.differences))
 
     @property
+    def all_call_worse(self) -> Truths:
+        """Whether every judge prefers the text before."""
+        return np.asarray((self.differences < 0).all(axis=1))
+
+    @property
     def scores_before(self) -> Floats:
         """The judges' scores of the texts before; NaN for judges that compare."""
         assert self.before is not None
@@ -206,6 +213,10 @@ RIDGES = (0.03, 0.1, RIDGE, 1.0, 3.0, 10.0)
 EXTREME = 2.5
 """Per cent of people's gains at either end that count as the next less extreme gain when weights are fitted."""
 FOLDS = 5
+FLATTEST = 1e-3
+"""The least slope of the chances: in standard deviations of what people see, for one of the predictions."""
+_SMALL_STEP, _LEAST_CHANCE = 1e-8, 1e-300
+"""Where the fit of the chances ends, and what it takes a chance of 0 for."""
 
 
 class _Features(NamedTuple):
@@ -258,6 +269,86 @@ def _is_better(loss: Floats, other: Floats, groups: Ints) -> bool:
     lead = np.bincount(groups, other - loss)
     error = math.sqrt(len(lead) / max(len(lead) - 1, 1) * ((lead - lead.mean()) ** 2).sum())
     return bool(lead.sum() > error)
+
+
+class Chances(NamedTuple):
+    """The ordered probit of an :class:`ExpectedGain`."""
+
+    scale: float
+    tie_band: float
+    bias: float
+
+
+def fitted_chances(predicted: Floats, gains: Floats) -> Chances:
+    """The ordered probit of worse, same and better on out-of-fold predictions, by maximum likelihood.
+
+    Six pairs more, with the weight of one in all, keep it finite: each outcome, at the mean prediction less one
+    standard deviation and plus one.
+    """
+    mean, deviation = predicted.mean(), predicted.std()
+    if deviation <= 1e-12 * np.abs(predicted).max(initial=0):
+        deviation = 1.0  # constant except for rounding
+    standard = np.concatenate([(predicted - mean) / deviation, np.repeat([-1.0, 1.0], 3)])
+    outcomes = np.concatenate([np.sign(gains), np.tile([-1.0, 0.0, 1.0], 2)])
+    weights = np.concatenate([np.ones(len(gains)), np.full(6, 1 / 6)])
+    worse, better = (float(weights[outcomes == outcome].sum() / weights.sum()) for outcome in (-1, 1))
+    # Worse is below the first cut, better above the second; the slope is of the standardised prediction.
+    shares = np.array([NormalDist().inv_cdf(worse), NormalDist().inv_cdf(1 - better), 0.0])
+    fit = _probit(shares, standard, outcomes, weights)
+    step = np.linalg.lstsq(fit.information, fit.score, rcond=None)[0]
+    while np.abs(step).max() > _SMALL_STEP:
+        tried = _probit(fit.parameters + step, standard, outcomes, weights)
+        if tried.likelihood <= fit.likelihood:
+            step = step / 2
+            continue
+        fit = tried
+        step = np.linalg.lstsq(fit.information, fit.score, rcond=None)[0]
+    low, high, slope = fit.parameters.tolist()
+    if slope < FLATTEST:  # the predictions tell nothing: the chances are the shares
+        low, high, slope = float(shares[0]), float(shares[1]), FLATTEST
+    scale = float(deviation / slope)
+    return Chances(scale, scale * (high - low) / 2, float(-mean - scale * (high + low) / 2))
+
+
+class _Probit(NamedTuple):
+    """An ordered probit with some parameters: the log-likelihood, its gradient and the expected information."""
+
+    parameters: Floats
+    likelihood: float
+    score: Floats
+    information: Floats
+
+
+def _probit(parameters: Floats, standard: Floats, outcomes: Floats, weights: Floats) -> _Probit:
+    """How well two cuts and a slope (``parameters``) explain outcomes by standardised predictions."""
+    low, high, slope = parameters
+    if low >= high:
+        return _Probit(parameters, -math.inf, np.zeros(3), np.eye(3))
+    ends = np.stack([low - slope * standard, high - slope * standard])
+    below, above = _normal(ends), _normal(-ends)
+    densities = np.exp(-(ends**2) / 2) / math.sqrt(2 * math.pi)
+    zeros, ones = np.zeros_like(standard), np.ones_like(standard)
+    low_slopes = densities[0] * np.stack([ones, zeros, -standard])
+    high_slopes = densities[1] * np.stack([zeros, ones, -standard])
+    # On the side of 0 on which the two ends are small, so that their difference is exact.
+    same = np.where(ends[0] > 0, above[0] - above[1], below[1] - below[0])
+    likelihood, score, information = 0.0, np.zeros(3), np.zeros((3, 3))
+    by_outcome = ((-1, below[0], low_slopes), (0, same, high_slopes - low_slopes), (1, above[1], -high_slopes))
+    for outcome, chances, slopes in by_outcome:
+        possible = np.maximum(chances, _LEAST_CHANCE)
+        seen = weights * (outcomes == outcome)
+        likelihood += float(seen @ np.log(possible))
+        score += slopes @ (seen / possible)
+        information += (slopes * (weights / possible)) @ slopes.T
+    return _Probit(parameters, likelihood, score, information)
+
+
+_erfc = np.frompyfunc(math.erfc, 1, 1)
+
+
+def _normal(values: Floats) -> Floats:
+    """The cumulative normal distribution."""
+    return np.asarray(_erfc(-values / math.sqrt(2)) / 2, dtype=np.float64)
 
 
 class _Model(NamedTuple):
@@ -333,10 +424,13 @@ def learn(pairs: JudgedPairs, *, seed: int = SEED, fewest: int = FEWEST_PAIRS) -
             }
             weight = weight.model_copy(update=of_before)
         judges.append(weight)
+    chances = fitted_chances(model.predictions, gains)
     return ExpectedGain(
         intercept=intercept,
         judges=tuple(judges),
-        spread=float(np.sqrt(((gains - model.predictions) ** 2).mean())),
+        scale=chances.scale,
+        tie_band=chances.tie_band,
+        bias=chances.bias,
         ridge=model.ridge,
         calibrated_on=len(pairs),
     )
@@ -352,3 +446,8 @@ def predictions(gain: ExpectedGain, pairs: JudgedPairs) -> Floats:
             before = pairs.scores_before[:, place] - judge.before_mean
             predicted += judge.before_weight * before / judge.before_scale
     return predicted
+
+
+def kept(gain: ExpectedGain, pairs: JudgedPairs) -> Truths:
+    """Which pairs the gate keeps, as :meth:`ExpectedGain.keeps` decides on one."""
+    return np.asarray((predictions(gain, pairs) > 0) & ~pairs.all_call_worse)

@@ -73,7 +73,8 @@ def shipped_text(shipped: ShippedWeights) -> str:
     table = Table("", ("kind of judge", "weight"), rows, shipped_worth())
     lines = [
         "gate        shipped: no labels; the rest is settled by a pilot of the run's own edits",
-        f"            drift {shipped.drift:g}, spread {shipped.spread:g}, in people's standard deviations",
+        f"            drift {shipped.drift:g}; chances: scale {shipped.scale:g}, tie band {shipped.tie_band:g}",
+        "            unit: people's standard deviation",
         *tables_as_text([table]).split("\n"),
     ]
     return "\n".join(lines)
@@ -157,10 +158,8 @@ def _gain_lines(gain: ExpectedGain, score: str) -> Iterator[str]:
     for judge in gain.judges:
         terms += _terms(judge)
     yield f"gain        {' '.join(terms)}"
-    yield (
-        f"            kept where above 0; learnt from {gain.calibrated_on} edits, ridge {gain.ridge:g}, spread "
-        f"{gain.spread:.3g}"
-    )
+    yield f"            kept where above 0; learnt from {gain.calibrated_on} edits, ridge {gain.ridge:g}"
+    yield f"chances     scale {gain.scale:.3g}, tie band {gain.tie_band:.3g}, bias {gain.bias:+.3g}"
     effect = gain.held_out
     if effect is not None:
         yield f"held out: {effect.items} edits of {effect.groups} documents or segments, {score} with 95 % interval"

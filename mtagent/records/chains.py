@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -71,6 +71,11 @@ class Judgement(Record):
         if len(set(self.choices)) > 1:
             return 0.0
         return {"after": 1.0, "before": -1.0, "tie": 0.0}[self.choices[0]]
+
+
+def all_call_worse(judgements: Sequence[Judgement]) -> bool:
+    """Whether every judge prefers the text before."""
+    return all(judgement.difference is not None and judgement.difference < 0 for judgement in judgements)
 
 
 class BaseCause(Record):
@@ -251,11 +256,18 @@ class GainCause(BaseCause):
     required_chance: float | None = None
 
     @property
+    def is_vetoed(self) -> bool:
+        """Whether every judge calls the edit worse, though a gain is expected: it is not kept."""
+        if self.gain is None or self.gain <= 0:
+            return False
+        return all_call_worse(self.judgements)
+
+    @property
     def _decision(self) -> str:
         judgements = "; ".join(_in_words(judgement) for judgement in self.judgements)
         if self.gain is None:
             return judgements
-        chance = ""
+        chance = ", but every judge calls it worse" if self.is_vetoed else ""
         if self.required_chance:
             chance = f" ({self.chance or 0:.0%} sure; {self.required_chance:.0%} required)"
         return f"expected gain {self.gain:+.3g}{chance}: {judgements}"
