@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -38,11 +39,14 @@ def agrees(_: JudgedPairs, pairs: JudgedPairs, seed: int) -> Truths:
     return np.asarray((pairs.differences > 0).all(axis=1))
 
 
-def calibrated(labels: int) -> Rule:
-    """Keep what a gate expects to be better that was learnt from so many labels."""
+def calibrated(labels: int, evaluators: Sequence[str] = ("", "")) -> Rule:
+    """Keep what a gate expects to be better that was learnt from so many labels.
+
+    With the names of ``evaluators`` the judges have shipped weights, to which the gate shrinks.
+    """
 
     def keeps(learnt_from: JudgedPairs, pairs: JudgedPairs, seed: int) -> Truths:
-        teaching = learnt_from.drawn(labels, seed)
+        teaching = replace(learnt_from.drawn(labels, seed), signatures=tuple(evaluators))
         if (teaching.gains == teaching.gains[0]).all():
             return np.full(len(pairs), teaching.gains[0] > 0)
         return kept(learn(teaching, seed=seed), pairs)
@@ -109,14 +113,16 @@ def wmt23_table(folder: Path, splits: int, seed: int) -> Iterator[str]:
     systems, segments = people.shape
     yield "| WMT23 en-de, people's MQM: judges | rule | lead | lost in | share of headroom | better than agreeing in |"
     yield "|---|---|---:|---:|---:|---:|"
-    for judge, kind in zip(("GEMBA-MQM", "GEMBA-DA"), ("mqm", "da"), strict=True):
+    for judge, evaluator, kind in (("GEMBA-MQM", "gemba-mqm", "mqm"), ("GEMBA-DA", "gemba-da", "da")):
         found: dict[str, Leads] = {}
         for split in range(splits):
             order = np.random.default_rng(seed + split).permutation(systems)
             learnt_from, tried_on = order[: systems // 2].tolist(), order[systems // 2 :].tolist()
             half = learnt_groups(np.ones(segments, dtype=np.int64), seed=seed + split)
             rules: dict[str, Rule] = {AGREE: agrees}
-            rules |= {f"{labels} labels": calibrated(labels) for labels in LABELS}
+            for labels in LABELS:
+                rules[f"{labels} labels"] = calibrated(labels)
+                rules[f"{labels} labels, shrunk to shipped weights"] = calibrated(labels, (evaluator, "cometkiwi"))
             rules[UNLABELLED] = unlabelled((kind, "qe"), weights_of(by_scorer, learnt_from))
             for before, after in combinations(tried_on, 2):
                 judged = np.stack([by_scorer[name][[before, after]] for name in (judge, METRIC)], axis=2)
@@ -145,7 +151,9 @@ def wmt25_table(folder: Path, splits: int, seed: int) -> Iterator[str]:
     """WMT23's weights on WMT25: cells of system and scorer in which the mean lead is above 0."""
     (data,) = wmt25(folder)
     rules: dict[str, Rule] = {AGREE: agrees}
-    rules |= {f"{labels} labels": calibrated(labels) for labels in LABELS}
+    for labels in LABELS:
+        rules[f"{labels} labels"] = calibrated(labels)
+        rules[f"{labels} labels, shrunk to shipped weights"] = calibrated(labels, ("gemba-da", "cometkiwi"))
     rules[UNLABELLED] = unlabelled(("da", "qe"), shipped_weights())
     yield (
         "| WMT25, judges GEMBA-ESA-CMDA + CometKiwi-XL: rule | cells won | "

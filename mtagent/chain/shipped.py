@@ -32,6 +32,7 @@ from typing import NamedTuple
 from pydantic import Field
 
 from mtagent.chain.calibration import ExpectedGain, JudgeWeight, Pilot, signed_root
+from mtagent.config import JUDGE_KINDS
 from mtagent.errors import ConfigError
 from mtagent.records import Record, Stage
 
@@ -62,6 +63,15 @@ def shipped_weights() -> ShippedWeights:
     """The weights in ``shipped_weights.toml``."""
     content = files("mtagent.chain").joinpath("shipped_weights.toml").read_text(encoding="utf-8")
     return ShippedWeights.model_validate(tomllib.loads(content))
+
+
+def shipped_weights_of(signatures: Sequence[str]) -> tuple[float, ...] | None:
+    """The weights of the judges with these signatures; ``None`` unless they are of two kinds that have a weight."""
+    kinds = [JUDGE_KINDS.get(signature.partition("|")[0]) for signature in signatures]
+    known = [kind for kind in kinds if kind is not None]
+    if len(known) < len(kinds) or len(set(known)) < 2:
+        return None
+    return tuple(shipped_weights().weights[kind] for kind in known)
 
 
 class PanelMember(NamedTuple):

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtagent.chain.calibration import ExpectedGain, Figure, JudgeWeight
+from mtagent.chain.shipped import shipped_weights_of
 from mtagent.errors import InputError
 from mtagent.metrics.significance import SEED, GroupResampling
 from mtagent.records import GAIN_DIGITS
@@ -210,6 +211,8 @@ PAIRS_FOR_BEFORE = 400
 RIDGE = 0.3
 RIDGES = (0.03, 0.1, RIDGE, 1.0, 3.0, 10.0)
 """Penalties per pair: the fit minimises the mean squared error + ridge * the sum of the squared weights."""
+PRIOR_PAIRS = 150.0
+"""Shipped weights count as much as about this many pairs: the penalty is this number, divided by that of the pairs."""
 EXTREME = 2.5
 """Per cent of people's gains at either end that count as the next less extreme gain when weights are fitted."""
 FOLDS = 5
@@ -242,24 +245,34 @@ def _features(pairs: JudgedPairs, with_before: bool) -> _Features:
     return _Features(scaled, means, scales)
 
 
-def _fit(features: Floats, gains: Floats, tamed: Floats, ridge: float) -> tuple[float, Floats]:
+def _fit(features: Floats, gains: Floats, tamed: Floats, ridge: float, expected: Floats) -> tuple[float, Floats]:
     """The intercept and the weights with the least penalised mean squared error of the ``tamed`` gains.
 
-    The intercept makes the mean prediction the mean of ``gains``, extremes included.
+    The penalty is on how far the weights are from the ``expected`` ones. The intercept makes the mean prediction the
+    mean of ``gains``, extremes included.
     """
     means = features.mean(axis=0)
     centred = features - means
     moments = centred.T @ centred / len(gains) + ridge * np.eye(features.shape[1])
-    weights = np.linalg.solve(moments, centred.T @ (tamed - tamed.mean()) / len(gains))
+    weights = np.linalg.solve(moments, centred.T @ (tamed - tamed.mean()) / len(gains) + ridge * expected)
     return float(gains.mean() - means @ weights), weights
 
 
-def _out_of_fold(features: Floats, gains: Floats, tamed: Floats, fold: Ints, ridge: float) -> Floats:
+def _expected_weights(pairs: JudgedPairs, features: Floats, tamed: Floats) -> Floats:
+    """The weights to shrink to: shipped ones for judges of two kinds, in people's points, and otherwise 0."""
+    expected = np.zeros(features.shape[1])
+    shipped = shipped_weights_of(pairs.signatures)
+    if shipped is not None:
+        expected[: len(shipped)] = np.array(shipped) * tamed.std()
+    return expected
+
+
+def _out_of_fold(features: Floats, gains: Floats, tamed: Floats, fold: Ints, ridge: float, expected: Floats) -> Floats:
     """The prediction for each pair by weights that were fitted on the other folds."""
     predicted = np.empty(len(gains))
     for number in range(int(fold.max()) + 1):
         others = fold != number
-        intercept, weights = _fit(features[others], gains[others], tamed[others], ridge)
+        intercept, weights = _fit(features[others], gains[others], tamed[others], ridge, expected)
         predicted[~others] = intercept + features[~others] @ weights
     return predicted
 
@@ -360,14 +373,21 @@ class _Model(NamedTuple):
 
 
 def _best_ridge(pairs: JudgedPairs, tamed: Floats, fold: Ints, with_before: bool) -> _Model:
-    """The model with :data:`RIDGE`, unless cross-validation finds another penalty better by one standard error."""
+    """The model with the usual penalty, unless cross-validation finds another one better by one standard error.
+
+    That is :data:`RIDGE`, and with few pairs more if there are shipped weights to shrink to.
+    """
     features = _features(pairs, with_before).values
+    expected = _expected_weights(pairs, features, tamed)
+    usual = RIDGE
+    if expected.any():
+        usual = max(RIDGE, PRIOR_PAIRS / len(pairs))
     predicted, losses = dict[float, Floats](), dict[float, Floats]()
-    for ridge in RIDGES:
-        predicted[ridge] = _out_of_fold(features, pairs.gains, tamed, fold, ridge)
+    for ridge in (*RIDGES, usual):
+        predicted[ridge] = _out_of_fold(features, pairs.gains, tamed, fold, ridge, expected)
         losses[ridge] = (tamed - predicted[ridge]) ** 2
-    better = [ridge for ridge in RIDGES if _is_better(losses[ridge], losses[RIDGE], pairs.groups)]
-    best = min(better or [RIDGE], key=lambda ridge: losses[ridge].sum())
+    better = [ridge for ridge in RIDGES if _is_better(losses[ridge], losses[usual], pairs.groups)]
+    best = min(better or [usual], key=lambda ridge: losses[ridge].sum())
     return _Model(best, with_before, predicted[best])
 
 
@@ -394,7 +414,8 @@ def refuse_equal_gains(gains: Sequence[float]) -> None:
 def learn(pairs: JudgedPairs, *, seed: int = SEED, fewest: int = FEWEST_PAIRS) -> ExpectedGain:
     """The expected gain that these pairs teach, by ridge regression of people's gains on the roots of differences.
 
-    The penalty is :data:`RIDGE`, and the scores before are left out, unless cross-validation (by groups) finds
+    The weights are shrunk to the shipped ones where there are such. The penalty is :data:`RIDGE` (with few pairs and
+    shipped weights more), and the scores before are left out, unless cross-validation (by groups) finds
     something else better by more than one standard error. Raises :class:`InputError` for less than the ``fewest``
     pairs, for one group, and for labels that are all the same.
     """
@@ -409,7 +430,8 @@ def learn(pairs: JudgedPairs, *, seed: int = SEED, fewest: int = FEWEST_PAIRS) -
     tamed = np.clip(gains, *np.percentile(gains, [EXTREME, 100 - EXTREME]))
     model = _best_model(pairs, tamed, seed)
     features = _features(pairs, model.with_before)
-    intercept, weights = _fit(features.values, gains, tamed, model.ridge)
+    expected = _expected_weights(pairs, features.values, tamed)
+    intercept, weights = _fit(features.values, gains, tamed, model.ridge, expected)
     judges = []
     for place, (judge, signature) in enumerate(zip(pairs.judges, pairs.signatures, strict=True)):
         weight = JudgeWeight(
