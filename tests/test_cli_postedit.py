@@ -331,6 +331,15 @@ def test_a_model_that_is_gone_stops_the_run_at_its_first_refusal(long: Shell, tm
 
 
 @pytest.mark.loopback
+def test_an_address_without_v1_stops_the_run_at_its_first_refusal(long: Shell, server: str) -> None:
+    error = refused(long(f"{LONG} --base-url {server.removesuffix('/v1')}")).splitlines()[-1]
+    assert "HTTP 404" in error
+    assert error.endswith("check base_url and the model's name; base_url may lack /v1 at its end")
+    error = refused(long(f"{LONG} --name other --base-url {server}/chat")).splitlines()[-1]
+    assert error.endswith("check base_url and the model's name")
+
+
+@pytest.mark.loopback
 def test_a_model_that_has_answered_is_not_gone_for_one_refusal(long: Shell) -> None:
     faults = ["--fault-rate", "0.3", "--faults", "404"]  # the first is the fourth request
     with simulator("--behaviour", "tests.simulator.chain:improving", *faults) as server:
