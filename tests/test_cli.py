@@ -191,6 +191,11 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
         (f"{POSTEDIT} --config no.toml", 1, "no.toml"),
         (TRANSLATE, 1, "has no translations, and there is nothing to translate with"),
         ("translate -s gap.txt -l en-es", 1, "nothing to translate with"),
+        (
+            f"{TRANSLATE} --stages pe --model m",
+            1,
+            "the stages postedit make none: give a translation, or add translate",
+        ),
         ("translate -s empty.txt -l en-es --translator command:cat", 1, "has no segments"),
         ("runs show nothing", 1, "there is no store yet"),
         ("runs show mine --store other.db", 1, "other.db: there is no store yet"),
