@@ -190,6 +190,7 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
         (f"{POSTEDIT} --store en.txt", 1, "is not a SQLite database"),
         (f"{POSTEDIT} --store en.txt/store.db", 1, "en.txt/store.db: its folder cannot be made; choose another place"),
         (f"{POSTEDIT} --config no.toml", 1, "no.toml"),
+        (f"{POSTEDIT} --config stale.toml", 1, "gone.csv: no such file or directory; check glossary in stale.toml, or"),
         (TRANSLATE, 1, "has no translations, and there is nothing to translate with"),
         ("translate -s gap.txt -l en-es", 1, "nothing to translate with"),
         (
@@ -211,6 +212,7 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_is_stored(
     shell.write("empty.txt")
     shell.write("terms.csv", "source,target", "cat,gato")
     shell.write("keep.txt", "cat")
+    shell.write("stale.toml", 'glossary = "gone.csv"')
     shell.write("broken.toml", 'model = "m"', "gate = guards")
     shell.write("headless.csv", "cat,gato")
     shell.write("twice.csv", "source,target,forbidden", "account,Konto,", "account,Konto,yes")
