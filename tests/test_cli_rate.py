@@ -290,6 +290,14 @@ def test_a_failed_rating_is_a_line_with_an_error_and_the_same_command_retries_on
 
 
 @pytest.mark.loopback
+def test_a_run_in_which_every_rating_failed_is_finished(files: Shell, server: str) -> None:
+    done = files(f"{FILES} --base-url {server} --evaluator gemba-mqm --name r -o o.jsonl")
+    assert (done.code, "no segment succeeded" in done.last) == (1, True)
+    run = files.runs()["r"]
+    assert (run.state, run.counts.failed, run.counts.done) == ("finished", 3, 0)
+
+
+@pytest.mark.loopback
 @pytest.mark.parametrize(
     ("serving", "more", "message"),
     [
