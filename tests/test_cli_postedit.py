@@ -72,6 +72,15 @@ def test_a_segment_without_translation_fails_alone_where_nothing_translates(shel
     assert done.lines[1:] == [f"{SOURCES[0]},{IMPROVED[0]},en-es", "Hi,,en-es"]
 
 
+def test_the_summary_counts_segments_with_errors_that_were_not_fixed(shell: Shell) -> None:
+    shell.write("en.txt", "It costs 12 dollars.", "Hello big world.")
+    shell.write("es.txt", "Cuesta 13 dólares.", "Hola gran mundo.")
+    done = shell.postedit("--name r -o o.txt")
+    assert "segments with errors that were found and not fixed: 1; `mtagent runs show r SEGMENT` lists" in done.last
+    assert "not fixed: " in shell("runs show r 1").out
+    assert "not fixed" not in shell("runs show r 2").out
+
+
 def test_only_the_first_failures_are_printed_and_the_others_counted(shell: Shell) -> None:
     shell.write("t.csv", "source,translation,lp", "Hi.,Hola.,en-es", *["Hi,,en-es"] * 9)
     done = shell("postedit -s t.csv -o o.csv")
