@@ -133,6 +133,7 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
     [
         ("postedit -t es.txt -l en-es", 2, "'--source'"),
         ("postedit -s en.txt -l en-es", 2, "give them with -t"),
+        ("gate calibrate -o gate.json", 2, "give the judges' scores (-e, --run or --mtme)"),
         (
             f"{POSTEDIT} --gate maybe",
             1,

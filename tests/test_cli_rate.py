@@ -110,7 +110,7 @@ def test_what_is_written_is_read_back_as_a_rating(name: str, files: Shell) -> No
     ("line", "code", "message"),
     [
         ("", 2, "give the texts with -s and -t, or a stored run with --run"),
-        ("-s en.txt -l en-es", 1, "en.txt: give the translations with -t"),
+        ("-s en.txt -l en-es", 2, "en.txt: give the translations with -t"),
         ("-s en.txt -t es.txt", 1, "no source_lang"),
         ("-s en.txt -t no.txt -l en-es", 1, "no.txt: no such file"),
         ("-s en.txt -t short.txt -l en-es", 1, "different numbers of lines"),
