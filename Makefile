@@ -4,6 +4,8 @@ BIN = $(VENV)/bin
 CORE = $(VENV)/.core
 DEV = $(VENV)/.dev
 DOCS = $(VENV)/.docs
+# The tests start Python some hundred times: without bytecode each start compiles mtagent again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup demo test coverage test-slow test-extras comet test-comet check check-neighbours bench docs wheel clean
 
