@@ -231,25 +231,30 @@ def _features(pairs: JudgedPairs, with_before: bool) -> _Features:
     return _Features(scaled, means, scales)
 
 
-def _fit(features: Floats, gains: Floats, tamed: Floats, ridge: float) -> tuple[float, Floats]:
-    """The intercept and the weights with the least penalised mean squared error of the ``tamed`` gains.
+def _fits(features: Floats, gains: Floats, tamed: Floats, ridges: Sequence[float]) -> list[tuple[float, Floats]]:
+    """For each ridge the intercept and the weights with the least penalised mean squared error of the ``tamed`` gains.
 
     The intercept makes the mean prediction the mean of ``gains``, extremes included.
     """
     means = features.mean(axis=0)
     centred = features - means
-    moments = centred.T @ centred / len(gains) + ridge * np.eye(features.shape[1])
-    weights = np.linalg.solve(moments, centred.T @ (tamed - tamed.mean()) / len(gains))
-    return float(gains.mean() - means @ weights), weights
+    moments = centred.T @ centred / len(gains)
+    penalties = np.multiply.outer(ridges, np.eye(features.shape[1]))
+    products = centred.T @ (tamed - tamed.mean()) / len(gains)
+    weights = np.linalg.solve(moments + penalties, products[:, None])[..., 0]
+    mean_gain = gains.mean()
+    return [(float(mean_gain - means @ of_ridge), of_ridge) for of_ridge in weights]
 
 
-def _out_of_fold(features: Floats, gains: Floats, tamed: Floats, fold: Ints, ridge: float) -> Floats:
-    """The prediction for each pair by weights that were fitted on the other folds."""
-    predicted = np.empty(len(gains))
+def _out_of_fold(features: Floats, gains: Floats, tamed: Floats, fold: Ints) -> dict[float, Floats]:
+    """For each of :data:`RIDGES` the prediction for each pair by weights that were fitted on the other folds."""
+    predicted = {ridge: np.empty(len(gains)) for ridge in RIDGES}
     for number in range(int(fold.max()) + 1):
-        others = fold != number
-        intercept, weights = _fit(features[others], gains[others], tamed[others], ridge)
-        predicted[~others] = intercept + features[~others] @ weights
+        inside = fold == number
+        others = ~inside
+        fits = _fits(features[others], gains[others], tamed[others], RIDGES)
+        for ridge, (intercept, weights) in zip(RIDGES, fits, strict=True):
+            predicted[ridge][inside] = intercept + features[inside] @ weights
     return predicted
 
 
@@ -271,10 +276,8 @@ class _Model(NamedTuple):
 def _best_ridge(pairs: JudgedPairs, tamed: Floats, fold: Ints, with_before: bool) -> _Model:
     """The model with :data:`RIDGE`, unless cross-validation finds another penalty better by one standard error."""
     features = _features(pairs, with_before).values
-    predicted, losses = dict[float, Floats](), dict[float, Floats]()
-    for ridge in RIDGES:
-        predicted[ridge] = _out_of_fold(features, pairs.gains, tamed, fold, ridge)
-        losses[ridge] = (tamed - predicted[ridge]) ** 2
+    predicted = _out_of_fold(features, pairs.gains, tamed, fold)
+    losses = {ridge: (tamed - predictions) ** 2 for ridge, predictions in predicted.items()}
     better = [ridge for ridge in RIDGES if _is_better(losses[ridge], losses[RIDGE], pairs.groups)]
     best = min(better or [RIDGE], key=lambda ridge: losses[ridge].sum())
     return _Model(best, with_before, predicted[best])
@@ -318,7 +321,7 @@ def learn(pairs: JudgedPairs, *, seed: int = SEED, fewest: int = FEWEST_PAIRS) -
     tamed = np.clip(gains, *np.percentile(gains, [EXTREME, 100 - EXTREME]))
     model = _best_model(pairs, tamed, seed)
     features = _features(pairs, model.with_before)
-    intercept, weights = _fit(features.values, gains, tamed, model.ridge)
+    ((intercept, weights),) = _fits(features.values, gains, tamed, [model.ridge])
     judges = []
     for place, (judge, signature) in enumerate(zip(pairs.judges, pairs.signatures, strict=True)):
         weight = JudgeWeight(
