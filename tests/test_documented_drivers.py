@@ -26,7 +26,7 @@ SMALL: dict[str, list[str]] = {
     "bench.parts": ["--texts 5"],
     "bench.scores": ["--limit 8"],
     "bench.serve": ["--clients 2 --per-client 3 --long 0 --latency 0"],
-    "bench.tokens": ["", "--prompts"],
+    "bench.tokens": ["--prompts"],  # tests/test_package.py runs it without options
     "bench.walk": [""],
     "wmt.edit_table": [""],
     "wmt.gate_ablation": ["--splits 1 --resamples 20"],

@@ -479,23 +479,28 @@ def _judge_of(path: Path, signature: str, judges: Sequence[Judge]) -> Judge:
 def _made_for_another(
     path: Path, calibrated_for: str, editor: Evaluator | None, judges: Sequence[Judge], triage: Evaluator | None = None
 ) -> ConfigError:
-    """The error that names the signatures, and the parts in which they differ."""
-    raters: list[str] = []
-    parts_here: set[str] = set()
-
-    def add(who: str, signature: str) -> None:
-        raters.append(f"{who} asks {signature}")
-        parts_here.update(comparable(signature).split("|"))
-
+    """The error that names the rater that comes nearest, and what differs."""
+    raters = [("the gate", judge.signature) for judge in judges]
     if editor is not None:
-        add("the post-editor", signature_of(editor))
-    for judge in judges:
-        add("the gate", judge.signature)
+        raters.append(("the post-editor", signature_of(editor)))
     if triage is not None:
-        add("triage", signature_of(triage))
-    missing = [part for part in comparable(calibrated_for).split("|") if part not in parts_here]
-    hint = f" (without: {', '.join(missing)})" if missing else ""
+        raters.append(("triage", signature_of(triage)))
+    expected = comparable(calibrated_for).split("|")
+    way_out = (
+        f"set judge or evaluator to what `mtagent gate show {path}` prints, or calibrate again (mtagent gate calibrate)"
+    )
+    if not raters:
+        return ConfigError(f"{path}: was calibrated for {expected[0]}, but nobody rates here: {way_out}")
+    candidates = [(who, comparable(signature).split("|")) for who, signature in raters]
+    who, asked = min(candidates, key=lambda candidate: len(set(expected).symmetric_difference(candidate[1])))
+
+    def shown(parts: list[str], others: list[str]) -> str:
+        """The evaluator with the settings that ``others`` lack; of another evaluator only the model is comparable."""
+        differing = [part for part in parts[1:] if part not in others]
+        if parts[0] != others[0]:
+            differing = [part for part in differing if part.startswith("model:")]
+        return " ".join([parts[0], *differing])
+
     return ConfigError(
-        f"{path}: was calibrated for {calibrated_for}, but {' and '.join(raters) or 'nobody rates here'}{hint}; name "
-        "that evaluator in judge or evaluator, or calibrate for this one: mtagent gate calibrate"
+        f"{path}: was calibrated for {shown(expected, asked)}, but {who} asks {shown(asked, expected)}: {way_out}"
     )

@@ -264,6 +264,8 @@ def _read_scores(output: Path | None, force: bool, options: Mapping[str, Any]) -
         raise click.UsageError(
             f"{judging_options[0]}: needs a chain run (--run); from files of scores the gate is learned without a model"
         )
+    if not any(options[name] for name in ("files", "runs", "folder", "pairs")):
+        raise click.UsageError("give the judges' scores (-e, --run or --mtme) and people's (--human), or --pairs")
     inputs = _inputs(options, options["judges"])
     _refuse_output(output, force, inputs.kept)
     return inputs.read().with_details(options["signatures"], options["lp"])

@@ -144,6 +144,12 @@ def _contents(inputs: OpenFiles, *, translates: bool, identifies: bool) -> _Cont
     if not total:
         raise InputError(f"{inputs.files.source}: has no segments")
     if with_words and not workable and not translates:
+        stages = inputs.config.stages
+        if stages is not None:
+            raise ConfigError(
+                f"{inputs.files.source}: has no translations, and the stages {', '.join(stages)} make none: give a "
+                "translation, or add translate to stages"
+            )
         raise ConfigError(
             f"{inputs.files.source}: has no translations, and there is nothing to translate with: "
             "give a translation, or set OPENAI_API_KEY, base_url, llm=local or translator, so that the stage translate "

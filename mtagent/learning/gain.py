@@ -245,17 +245,22 @@ def _features(pairs: JudgedPairs, with_before: bool) -> _Features:
     return _Features(scaled, means, scales)
 
 
-def _fit(features: Floats, gains: Floats, tamed: Floats, ridge: float, expected: Floats) -> tuple[float, Floats]:
-    """The intercept and the weights with the least penalised mean squared error of the ``tamed`` gains.
+def _fits(
+    features: Floats, gains: Floats, tamed: Floats, ridges: Sequence[float], expected: Floats
+) -> list[tuple[float, Floats]]:
+    """For each ridge the intercept and the weights with the least penalised mean squared error of the ``tamed`` gains.
 
     The penalty is on how far the weights are from the ``expected`` ones. The intercept makes the mean prediction the
     mean of ``gains``, extremes included.
     """
     means = features.mean(axis=0)
     centred = features - means
-    moments = centred.T @ centred / len(gains) + ridge * np.eye(features.shape[1])
-    weights = np.linalg.solve(moments, centred.T @ (tamed - tamed.mean()) / len(gains) + ridge * expected)
-    return float(gains.mean() - means @ weights), weights
+    moments = centred.T @ centred / len(gains)
+    penalties = np.multiply.outer(ridges, np.eye(features.shape[1]))
+    products = centred.T @ (tamed - tamed.mean()) / len(gains) + np.multiply.outer(ridges, expected)
+    weights = np.linalg.solve(moments + penalties, products[..., None])[..., 0]
+    mean_gain = gains.mean()
+    return [(float(mean_gain - means @ of_ridge), of_ridge) for of_ridge in weights]
 
 
 def _expected_weights(pairs: JudgedPairs, features: Floats, tamed: Floats) -> Floats:
@@ -267,13 +272,17 @@ def _expected_weights(pairs: JudgedPairs, features: Floats, tamed: Floats) -> Fl
     return expected
 
 
-def _out_of_fold(features: Floats, gains: Floats, tamed: Floats, fold: Ints, ridge: float, expected: Floats) -> Floats:
-    """The prediction for each pair by weights that were fitted on the other folds."""
-    predicted = np.empty(len(gains))
+def _out_of_fold(
+    features: Floats, gains: Floats, tamed: Floats, fold: Ints, ridges: Sequence[float], expected: Floats
+) -> dict[float, Floats]:
+    """For each of the ``ridges`` the prediction for each pair by weights that were fitted on the other folds."""
+    predicted = {ridge: np.empty(len(gains)) for ridge in ridges}
     for number in range(int(fold.max()) + 1):
-        others = fold != number
-        intercept, weights = _fit(features[others], gains[others], tamed[others], ridge, expected)
-        predicted[~others] = intercept + features[~others] @ weights
+        inside = fold == number
+        others = ~inside
+        fits = _fits(features[others], gains[others], tamed[others], ridges, expected)
+        for ridge, (intercept, weights) in zip(ridges, fits, strict=True):
+            predicted[ridge][inside] = intercept + features[inside] @ weights
     return predicted
 
 
@@ -382,11 +391,10 @@ def _best_ridge(pairs: JudgedPairs, tamed: Floats, fold: Ints, with_before: bool
     usual = RIDGE
     if expected.any():
         usual = max(RIDGE, PRIOR_PAIRS / len(pairs))
-    predicted, losses = dict[float, Floats](), dict[float, Floats]()
-    for ridge in (*RIDGES, usual):
-        predicted[ridge] = _out_of_fold(features, pairs.gains, tamed, fold, ridge, expected)
-        losses[ridge] = (tamed - predicted[ridge]) ** 2
-    better = [ridge for ridge in RIDGES if _is_better(losses[ridge], losses[usual], pairs.groups)]
+    ridges = sorted({*RIDGES, usual})
+    predicted = _out_of_fold(features, pairs.gains, tamed, fold, ridges, expected)
+    losses = {ridge: (tamed - predictions) ** 2 for ridge, predictions in predicted.items()}
+    better = [ridge for ridge in ridges if _is_better(losses[ridge], losses[usual], pairs.groups)]
     best = min(better or [usual], key=lambda ridge: losses[ridge].sum())
     return _Model(best, with_before, predicted[best])
 
@@ -431,7 +439,7 @@ def learn(pairs: JudgedPairs, *, seed: int = SEED, fewest: int = FEWEST_PAIRS) -
     model = _best_model(pairs, tamed, seed)
     features = _features(pairs, model.with_before)
     expected = _expected_weights(pairs, features.values, tamed)
-    intercept, weights = _fit(features.values, gains, tamed, model.ridge, expected)
+    ((intercept, weights),) = _fits(features.values, gains, tamed, [model.ridge], expected)
     judges = []
     for place, (judge, signature) in enumerate(zip(pairs.judges, pairs.signatures, strict=True)):
         weight = JudgeWeight(
