@@ -431,3 +431,26 @@ def test_the_draws_of_a_run_are_kept_apart_in_the_store_and_recalled(shell: Shel
     improve_files("en.txt", "es.txt", "p.txt", llm=ScriptedLLM([]), on_chain=chains.append, run="again", **settings)
     assert [len(chain.steps[0].cause.candidates) for chain in chains] == [2]
     assert chains[0].usage.calls == 0
+
+
+async def test_of_many_candidates_a_comparing_gate_sees_the_two_that_agree_most() -> None:
+    odd = "Nadie sabe nada de eso."
+    close = ("El puente está cerrado hoy.", "El puente ya está cerrado.")
+    judge = Judge({BEFORE: 0, odd: 9, **dict.fromkeys(close, 1), BETTER: 2, OTHER: 3})
+    step = await reranked(RateGate(judge), odd, *close, BETTER)
+    assert (step.verdict, step.text) == ("kept", close[0])
+    assert odd not in judge.asked
+    kinds = [cause.kind for cause in step.cause.candidates]
+    assert kinds == ["unasked", "scores", "scores", "unasked"]
+    assert "1: no judge was asked: two other candidates agree more with all others" in step.reason
+
+
+async def test_a_gate_that_expects_a_gain_judges_all_candidates_each_by_its_own_gate() -> None:
+    judge = Judge({BEFORE: 0, BETTER: 1, BEST: 4, OTHER: 4, "Cerrado.": 0})
+    strict = gain_gate(judge)
+    assert strict.gain is not None
+    lenient = PanelGate(*strict.judges, gain=strict.gain.model_copy(update={"intercept": 50.0}))
+    plan = Plan(("rerank",), gate=strict, candidate_gates={1: lenient})
+    (step,) = (await improve(segment(BETTER, BEST, OTHER, "Cerrado."), plan)).steps
+    assert (step.text, step.cause.chosen) == (BETTER, 1)
+    assert len(set(judge.asked)) == 5

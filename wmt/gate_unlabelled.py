@@ -18,12 +18,14 @@ from pathlib import Path
 
 import numpy as np
 
+from mtagent.chain.chain import most_agreeing
 from mtagent.chain.shipped import PanelMember, ShippedPanel, ShippedWeights, shipped_weights
 from mtagent.cli.terminal import display
-from mtagent.learning.gain import Floats, JudgedPairs, Truths, kept, learn, learnt_groups
+from mtagent.learning.gain import Floats, JudgedPairs, Truths, kept, learn, learnt_groups, predictions
 from mtagent.metrics.significance import SEED
+from mtagent.records import Segment
 from wmt.data import DATA as FOLDER
-from wmt.data import refuse_absent, run
+from wmt.data import records, refuse_absent, run
 from wmt.gate_data import Case, DataSet, wmt25
 from wmt.shipped_weights import METRIC, MODELS, fitted, scores
 
@@ -192,6 +194,86 @@ def _cells(data: DataSet, rule: Rule, splits: int, seed: int) -> dict[tuple[Case
     return cells
 
 
+def candidates_table(folder: Path) -> Iterator[str]:
+    """The best of all systems for each segment, with each system in turn as the text given."""
+    by_scorer = scores(folder / "wmt23_en-de_seg_scores.tsv")
+    people, weights = by_scorer["mqm"], weights_of(by_scorer, range(len(by_scorer["mqm"])))
+    systems, segments = people.shape
+    best_system = float(people.mean(axis=1).max())
+    yield "| WMT23 en-de, best of 12 systems, people's MQM over the best single system | one mean | a mean for each |"
+    yield "|---|---:|---:|"
+    for judge in ("GEMBA-MQM", "GEMBA-DA"):
+        means: dict[bool, list[float]] = {False: [], True: []}
+        judged = np.stack([by_scorer[name] for name in (judge, METRIC)], axis=2)
+        panel = ShippedPanel((PanelMember(judge, "", "mqm"), PanelMember(METRIC, "", "qe")))
+        for given in range(systems):
+            differences = judged - judged[given]
+            others = [system for system in range(systems) if system != given]
+            pooled = panel.settled(np.concatenate(differences[others])[:: len(others)].tolist(), shipped=weights)
+            for own_mean, found in means.items():
+                gains = np.zeros((systems, segments))
+                for system in others:
+                    gain = pooled
+                    if own_mean:
+                        gain = panel.settled(differences[system].tolist(), shipped=weights)
+                    pairs = JudgedPairs(
+                        (judge, METRIC), differences[system], people[given], people[system], np.arange(segments)
+                    )
+                    gains[system] = predictions(gain, pairs)
+                chosen = gains.argmax(axis=0)
+                found.append(float(people[chosen, np.arange(segments)].mean()) - best_system)
+        one, own = (f"{np.mean(found):+.3f}" for found in means.values())
+        yield f"| {judge} + {METRIC} | {one} | {own} |"
+
+
+def agreement_table(folder: Path) -> Iterator[str]:
+    """A text is challenged by all other texts of its segment, or by the two that agree most; ties keep it."""
+    leads: dict[str, list[float]] = {"all others": [], "the two that agree most": []}
+    calls: dict[str, list[int]] = {name: [] for name in leads}
+    for record in records(folder / "real" / "wmt25_human_scores.jsonl", "human_scores", "hypotheses"):
+        verdicts, people, texts = record.get("pairwise_winloss"), record["human_scores"], record["hypotheses"]
+        if not verdicts:
+            continue
+        segment = Segment(id="1", source=record["source"], source_lang="en", target_lang=record["target_lang"])
+        mean = float(np.mean(people))
+        for given in range(len(texts)):
+            others = [place for place in range(len(texts)) if place != given]
+            ranked = most_agreeing(segment, [texts[place] for place in others], texts[given])
+            shortlist = [others[[texts[place] for place in others].index(text)] for text in ranked[:2]]
+            for name, challengers in zip(leads, (others, shortlist), strict=True):
+                kept = given
+                for place in challengers:
+                    if verdicts[place][kept] == 1 and verdicts[kept][place] == -1:
+                        kept = place
+                leads[name].append(people[kept] - mean)
+                calls[name].append(2 * len(challengers))
+    yield "| WMT25, 8 texts of 66 segments: compared in both orders | calls | people's ESA over a random text |"
+    yield "|---|---:|---:|"
+    for name, found in leads.items():
+        yield f"| {name} | {np.mean(calls[name]):.0f} | {np.mean(found):+.2f} |"
+
+
+def edits_table(folder: Path) -> Iterator[str]:
+    """Real edits of Ladder-7B: COMET-22's lead of CometKiwi alone, without and with the mean of each set of edits."""
+    sets: dict[str, list[tuple[float, float]]] = {}
+    for record in records(folder / "real" / "scored_refinements.jsonl", "model", "delta_comet22", "delta_cometkiwi"):
+        sets.setdefault(record["model"], []).append((record["delta_cometkiwi"], 100 * record["delta_comet22"]))
+    yield "| edits of | COMET-22 of all edits | lead of CometKiwi's rise | with the mean of the edits |"
+    yield "|---|---:|---:|---:|"
+    totals = []
+    for name, pairs in sets.items():
+        differences, gains = np.array(pairs).T
+        roots = np.copysign(np.sqrt(np.abs(differences)), differences)
+        roots /= roots.std()
+        shift = (shipped_weights().drift - 1) * roots.mean()
+        better = max(float(gains.mean()), 0.0)
+        leads = [float(gains[keep].sum()) / len(gains) - better for keep in (roots > 0, roots + shift > 0)]
+        totals.append((float(gains.mean()), *leads))
+        yield f"| {name} | {totals[-1][0]:+.2f} | {leads[0]:+.3f} | {leads[1]:+.3f} |"
+    mean = np.mean(totals, axis=0)
+    yield f"| mean | {mean[0]:+.2f} | {mean[1]:+.3f} | {mean[2]:+.3f} |"
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -206,6 +288,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     display("")
     for line in wmt25_table(options.data, options.splits, options.seed):
         display(line)
+    for table in (candidates_table, agreement_table, edits_table):
+        display("")
+        for line in table(options.data):
+            display(line)
 
 
 if __name__ == "__main__":

@@ -356,7 +356,7 @@ async def choose(
     the gate would keep it. Other gates only choose the better of two: the texts challenge the best so far, one after
     the other. The first of equal texts stays.
     """
-    if isinstance(gate, PanelGate) and gate.gain is not None:
+    if decides_by_gain(gate):
         first = await decide(before, texts[0])  # alone, so that the text before is rated once
         decisions = [first, *await together(*(decide(before, text) for text in texts[1:]))]
         # A text that the gate would not keep comes after all texts that it would, whatever its gain.
@@ -375,6 +375,11 @@ async def choose(
         if decision.keep:
             kept = place
     return BestText(kept, kept or 0, tuple(decisions), tuple(against))
+
+
+def decides_by_gain(gate: Gate) -> bool:
+    """Whether a gate has a measure of how much better a text is."""
+    return isinstance(gate, PanelGate) and gate.gain is not None
 
 
 def refuse_open(gate: Gate) -> None:

@@ -17,6 +17,7 @@ from functools import lru_cache, reduce
 from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple, Unpack
 
+from mtagent.chain.chain import MANY, SHORTLIST
 from mtagent.chain.correct import Corrector
 from mtagent.chain.proofread import Proofreader
 from mtagent.config import DEFAULT_MODEL, Config, ModelSettings
@@ -378,7 +379,10 @@ class Estimator:
             if "rerank" in stages and candidates:
                 has_candidates = True
                 others = [Text(candidate, self._count(candidate)) for candidate in candidates]
-                work = await self._gate(segment, text, *others)
+                judged = others
+                if self._config.gate != "gain" and len(others) >= MANY:
+                    judged = others[:SHORTLIST]
+                work = await self._gate(segment, text, *judged)
                 total["rerank"] = total["rerank"].plus(after_triage(work, triage))
                 lengths = [other.tokens / max(1, text.tokens) for other in others]
                 text = Text(text.text, text.tokens, min(text.shortest, *lengths), max(text.longest, *lengths))

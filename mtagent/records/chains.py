@@ -121,7 +121,7 @@ def _numbered(number: int, cause: Cause) -> str:
     return f"{number}{against}: {cause.sentence}"
 
 
-PlainKind = Literal["blank", "no-translation", "error-free", "no-edit", "missing", "unchecked", "lines"]
+PlainKind = Literal["blank", "no-translation", "error-free", "no-edit", "missing", "unchecked", "lines", "unasked"]
 _PLAIN_SENTENCES: dict[PlainKind, str] = {
     "blank": "nothing to translate",
     "no-translation": "there is no translation, and no translate stage to make one: name a model or a translator",
@@ -130,6 +130,7 @@ _PLAIN_SENTENCES: dict[PlainKind, str] = {
     "missing": "no text",
     "unchecked": "kept without a check",
     "lines": "several lines were made of one, which no setting allows",
+    "unasked": "no judge was asked: two other candidates agree more with all others",
 }
 
 
@@ -139,7 +140,7 @@ class PlainCause(BaseCause):
     ``blank``: the source has no words. ``no-translation``: there is none, and nothing to make one with.
     ``error-free``: the evaluator found nothing to correct. ``no-edit``: the stage wants the text as it is.
     ``missing``: there is no such candidate. ``unchecked``: kept without guards and gate. ``lines``: several lines were
-    made of one.
+    made of one. ``unasked``: no judge was asked, because other candidates agree more with each other.
     """
 
     kind: PlainKind
