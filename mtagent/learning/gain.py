@@ -448,6 +448,14 @@ def predictions(gain: ExpectedGain, pairs: JudgedPairs) -> Floats:
     return predicted
 
 
-def kept(gain: ExpectedGain, pairs: JudgedPairs) -> Truths:
+def kept(gain: ExpectedGain, pairs: JudgedPairs, cautious: float | None = None) -> Truths:
     """Which pairs the gate keeps, as :meth:`ExpectedGain.keeps` decides on one."""
-    return np.asarray((predictions(gain, pairs) > 0) & ~pairs.all_call_worse)
+    keep = np.asarray((predictions(gain, pairs) > 0) & ~pairs.all_call_worse)
+    if cautious is not None:
+        keep &= chances_of_worse(gain, pairs) <= gain.highest_chance_of_worse(cautious)
+    return keep
+
+
+def chances_of_worse(gain: ExpectedGain, pairs: JudgedPairs) -> Floats:
+    """The chance of each pair that people find the text after worse, as :meth:`ExpectedGain.chance_of_worse`."""
+    return _normal((-predictions(gain, pairs) - gain.bias - gain.tie_band) / gain.scale)
