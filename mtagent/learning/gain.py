@@ -68,6 +68,12 @@ def bounds(values: Floats) -> tuple[float, float]:
 
 # Pairs as arrays
 
+
+def signed_roots(differences: Floats) -> Floats:
+    """The square roots of differences, with their signs."""
+    return np.asarray(np.copysign(np.sqrt(np.abs(differences)), differences))
+
+
 LARGEST = 1e100
 """Larger scores are refused: their sums would overflow."""
 
@@ -132,7 +138,7 @@ class JudgedPairs:
     @property
     def roots(self) -> Floats:
         """The signed square roots of the differences."""
-        return np.asarray(np.copysign(np.sqrt(np.abs(self.differences)), self.differences))
+        return signed_roots(self.differences)
 
     @property
     def all_call_worse(self) -> Truths:

@@ -158,6 +158,8 @@ class JudgedPair:
     """One for each judge, always in the same order; empty: no judge was asked."""
     stage: Stage | None = None
     """The stage of a chain that made the edit."""
+    systems: tuple[str, str] | None = None
+    """The systems of the two texts, in files of scores."""
     label: Label = NO_LABEL
 
     @property

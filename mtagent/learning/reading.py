@@ -237,7 +237,13 @@ def with_edits(data: JudgedData, before: Sequence[str], after: Sequence[str]) ->
             for judge, score_before, score_after in zip(data.judges, old.scores, new.scores, strict=True):
                 judgements.append(Judgement(judge=judge, before=score_before, after=score_after))
             label = Label(old.human, new.human, has_scores=True)
-            pair = JudgedPair(old.segment, group_of(old.segment), judgements=tuple(judgements), label=label)
+            pair = JudgedPair(
+                old.segment,
+                group_of(old.segment),
+                judgements=tuple(judgements),
+                systems=(system_before, system_after),
+                label=label,
+            )
             pairs.append(pair)
             incomplete += not pair.is_complete
     return replace(data, pairs=tuple(pairs), left_out=without_zeros({**data.left_out, _INCOMPLETE: incomplete}))

@@ -369,6 +369,28 @@ def decided_edits(store: Store, name: str) -> JudgedData:
     return of_own_gate(RunEdits(name, pairs, len(pairs), labels=labels))
 
 
+def all_edits(config: Config, name: str, labels: EditLabels | None, *, lp: str | None = None) -> JudgedData:
+    """All edits of a run that its own gate judged, those in ``labels`` with their labels; of one language pair, if
+    ``lp`` names one.
+
+    Raises as :func:`of_own_gate`.
+    """
+    only = languages.parse_pair(lp) if lp else None
+    pairs = list[JudgedPair]()
+    with open_existing(config.store) as store:
+        run = store.read(name)
+        if run.kind != "chain":
+            raise ConfigError(f"run {name!r}: holds ratings and no edits: name a run of postedit or translate")
+        for _, chain in run.placed_chains():
+            if only is not None and only != (chain.segment.source_lang, chain.segment.target_lang):
+                continue
+            in_chain = list(pairs_in(chain, as_kept=True))
+            labelled = labels.labelled(in_chain) if labels is not None else []
+            stages = {pair.stage for pair in labelled}
+            pairs += [*labelled, *(pair for pair in in_chain if pair.stage not in stages)]
+    return of_own_gate(RunEdits(name, pairs, len(pairs), labels=labels))
+
+
 def of_own_gate(run_edits: RunEdits) -> JudgedData:
     """Labelled edits with the judgements of the gate of their own run.
 
