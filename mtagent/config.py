@@ -601,7 +601,7 @@ def _refuse_unfit_gate(config: Config) -> None:
     if config.quorum and config.gate not in (None, "panel", "rate", "pairwise"):
         raise ConfigError(f"quorum: the gate {config.gate} does not count judges' votes: leave quorum or gate out")
     if config.cautious and config.calibration is None:
-        raise ConfigError("cautious: only a calibrated gate knows the chance of a gain: set calibration")
+        raise ConfigError("cautious: only a calibrated gate knows the chance that an edit is worse: set calibration")
     if config.calibration is not None and config.margin:
         raise ConfigError(
             f"margin: {config.margin:g} is set beside the calibration {config.calibration}: give one of the two"

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtagent import Agent
-from mtagent.chain.calibration import ExpectedGain, JudgeWeight
+from mtagent.chain.calibration import CautiousPoint, ExpectedGain, JudgeWeight
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import Gate, OpenGate, PairwiseJudge, PanelGate, RateGate, RatingJudge
 from mtagent.errors import ConfigError, EvaluationError, ServerError
@@ -58,7 +58,10 @@ async def reranked(gate: Gate, *candidates: str, **fields: Any) -> Step:
 
 def gain_gate(judge: Judge, *, scale: float = 1.0, cautious: float | None = None) -> PanelGate:
     weight = JudgeWeight(judge="judge", signature="judge", scale=1, weight=2)
-    gain = ExpectedGain(intercept=-1, judges=(weight,), scale=scale, tie_band=0, ridge=0.3, calibrated_on=200)
+    points = (CautiousPoint(chance_of_worse=0.25, worse=0.2, kept=0.3),)
+    gain = ExpectedGain(
+        intercept=-1, judges=(weight,), scale=scale, tie_band=0, ridge=0.3, calibrated_on=200, cautious=points
+    )
     return PanelGate(RatingJudge(judge), gain=gain, cautious=cautious)
 
 
@@ -150,9 +153,9 @@ async def test_a_calibrated_gain_holds_all_against_the_text_before_and_says_each
         "candidate 2 of 3 kept: 1: expected gain +1: judge 0 -> 1 | 2: expected gain +5: judge 0 -> 9 | "
         "3: expected gain +3: judge 0 -> 4"
     )
-    unsure = await reranked(gain_gate(Judge(judge.scores), scale=10, cautious=0.9), BETTER, BEST)
+    unsure = await reranked(gain_gate(Judge(judge.scores), scale=10, cautious=0.2), BETTER, BEST)
     assert (unsure.verdict, unsure.text, unsure.cause.chosen, unsure.cause.gain) == ("rejected", BEFORE, None, 5)
-    assert unsure.reason.startswith("none of 2 kept: 1: expected gain +1 (54% sure; 90% required)")
+    assert unsure.reason.startswith("none of 2 kept: 1: expected gain +1 (46% likely worse; 25% allowed)")
 
 
 async def test_the_step_has_the_difference_as_edits_and_each_rating_with_its_role() -> None:

@@ -31,6 +31,7 @@ SMALL: dict[str, list[str]] = {
     "wmt.edit_table": [""],
     "wmt.gate_ablation": ["--splits 1 --resamples 20"],
     "wmt.gate_unlabelled": ["--splits 1"],
+    "wmt.gate_chances": ["--splits 2 --resamples 20"],
     "wmt.guards": ["", "--translations"],
     "wmt.himate_table1": [""],
     "wmt.locating": [""],

@@ -14,8 +14,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.errors import InputError
-from mtagent.learning.calibrate import effect, learning_curve, triage, triage_thresholds
+from mtagent.chain.calibration import CautiousPoint
+from mtagent.errors import ConfigError, InputError
+from mtagent.learning.calibrate import (
+    Decided,
+    cautious_points,
+    decided_crosswise,
+    effect,
+    learning_curve,
+    triage,
+    triage_thresholds,
+)
 from mtagent.learning.gain import Floats, JudgedPairs, kept, learn, learnt_groups, predictions
 from mtagent.metrics.significance import GroupResampling
 from mtagent.records import Judgement
@@ -158,6 +167,10 @@ def test_one_edit_is_decided_as_many_are(mean: float) -> None:
     gain = learn(pairs)
     verdicts = kept(gain, pairs)
     assert [gain.keeps(judgements(pairs, place)) for place in range(len(pairs))] == list(verdicts)
+    careful = gain.model_copy(update={"cautious": (CautiousPoint(chance_of_worse=0.15, worse=0.2, kept=0.1),)})
+    cautious = kept(careful, pairs, 0.2)
+    assert [careful.keeps(judgements(pairs, place), 0.2) for place in range(len(pairs))] == list(cautious)
+    assert 0 < cautious.sum() < verdicts.sum()
     assert 0 < verdicts.sum() < len(pairs)
 
 
@@ -234,6 +247,50 @@ def test_what_cannot_be_learnt_from_is_said_in_a_line() -> None:
 def test_pairs_that_are_none_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         world(30, **changes)
+
+
+# --- promises
+
+
+def test_promises_are_kept_on_other_documents_and_broken_by_one_gate_in_ten_at_most() -> None:
+    given, broken = 0, 0
+    for seed in range(40):
+        learnt, others = world(240, 2 * seed, mean=0.5), world(3000, 2 * seed + 1, mean=0.5)
+        points = cautious_points(learnt, decided_crosswise(learnt, seed=seed), GroupResampling(300, seed))
+        gain = learn(learnt, seed=seed).model_copy(update={"cautious": points})
+        try:
+            keep = kept(gain, others, 0.15)
+        except ConfigError:
+            continue
+        given += 1
+        broken += (others.gains[keep] < 0).mean() > 0.15
+        assert 0 < keep.sum() < kept(gain, others).sum()
+    assert given >= 20
+    assert broken <= 4
+
+
+def test_few_kept_edits_promise_nothing_and_many_good_ones_not_everything() -> None:
+    pairs = world(120)
+    nothing = np.zeros(120)
+    few = Decided(np.arange(120) < 19, nothing)
+    assert cautious_points(pairs, few) == ()
+    good = world(120, human_before=nothing, human_after=nothing + 1)
+    (point,) = cautious_points(good, Decided(np.ones(120, dtype=bool), nothing))
+    assert (point.kept, point.chance_of_worse) == (1, 0)
+    assert 0 < point.worse < 0.05
+    (few_good,) = cautious_points(good, Decided(np.arange(120) < 20, nothing))
+    assert few_good.worse > point.worse
+
+
+def test_edits_of_one_document_are_worth_less_to_a_promise() -> None:
+    """Half of the documents are good throughout, the others bad."""
+    whole = np.repeat([1.0, -1.0], 60)
+    everything = Decided(np.ones(120, dtype=bool), np.zeros(120))
+    bounds = []
+    for groups in (np.arange(120), np.arange(120) // 20):
+        pairs = world(120, human_before=np.zeros(120), human_after=whole, groups=groups)
+        bounds.append(cautious_points(pairs, everything)[-1].worse)
+    assert 0.5 < bounds[0] < bounds[1]
 
 
 # --- halves

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mtagent.chain.calibration import Figure
+from mtagent.chain.calibration import ExpectedGain, Figure
+from mtagent.learning.calibrate import cautious_points, decided_crosswise
 from mtagent.learning.gain import (
     Floats,
     Ints,
@@ -147,6 +148,12 @@ def decided(learnt: JudgedPairs, others: JudgedPairs) -> Truths:
     if (learnt.gains == learnt.gains[0]).all():
         return np.full(len(others), learnt.gains[0] > 0) & ~others.all_call_worse
     return kept(learn(learnt), others)
+
+
+def learnt_gain(pairs: JudgedPairs, resampling: GroupResampling) -> ExpectedGain:
+    """The expected gain that pairs teach, with what ``--cautious`` can promise of it."""
+    points = cautious_points(pairs, decided_crosswise(pairs, seed=resampling.seed), resampling)
+    return learn(pairs, seed=resampling.seed).model_copy(update={"cautious": points})
 
 
 def candidate_systems(data: DataSet) -> tuple[str, ...]:

@@ -126,6 +126,17 @@ class Pilot(Record):
     """The gain that is expected of an edit on average."""
 
 
+class CautiousPoint(Record):
+    """What it does to keep an edit only up to a chance of being worse."""
+
+    chance_of_worse: float
+    """The highest chance of an edit that is kept."""
+    worse: float
+    """The share of worse edits among the kept ones is at most this, at 90 % confidence."""
+    kept: float
+    """The share of all edits that are kept."""
+
+
 class ExpectedGain(Record):
     """The gain that people would see, predicted from judges' ratings of the texts before and after.
 
@@ -153,6 +164,8 @@ class ExpectedGain(Record):
     """The effect after learning from fewer pairs."""
     triage: tuple[TriagePoint, ...] = ()
     """The effect of leaving texts alone that a judge scores well."""
+    cautious: tuple[CautiousPoint, ...] = ()
+    """What ``--cautious`` can promise, on edits of other documents; few edits kept first, all that are kept last."""
 
     def predict(self, judgements: Sequence[Judgement]) -> float:
         """The expected gain in people's points; ``judgements`` in the order of :attr:`judges`.
@@ -176,12 +189,41 @@ class ExpectedGain(Record):
                 gain += judge.before_weight * (judgement.before - judge.before_mean) / judge.before_scale
         return gain
 
-    def keeps(self, judgements: Sequence[Judgement]) -> bool:
+    def keeps(self, judgements: Sequence[Judgement], cautious: float | None = None) -> bool:
         """Whether the gate keeps the edit: it expects a gain, and not every judge calls the edit worse.
 
+        ``cautious``: of the kept edits, at most this share is worse; see :meth:`highest_chance_of_worse`.
         ``mtagent.learning.gain.kept`` decides in the same way on arrays. Raises as :meth:`predict`.
         """
-        return self.predict(judgements) > 0 and not all_call_worse(judgements)
+        prediction = self.predict(judgements)
+        if prediction <= 0 or all_call_worse(judgements):
+            return False
+        return cautious is None or self.chance_of_worse(prediction) <= self.highest_chance_of_worse(cautious)
+
+    def highest_chance_of_worse(self, cautious: float) -> float:
+        """Up to which chance of being worse edits are kept, so that at most the share ``cautious`` of them is worse.
+
+        The confidence is 90 %: no point is used beyond the first that breaks the promise, since one of many points
+        keeps it by chance. Raises :class:`ConfigError` for a promise that this gate cannot keep.
+        """
+        highest = None
+        for point in self.cautious:
+            if point.worse <= cautious:
+                highest = point.chance_of_worse
+            elif highest is not None:
+                break
+        if highest is not None:
+            return highest
+        if not self.cautious:
+            raise ConfigError(
+                f"cautious {cautious:g}: this gate can promise nothing: of the edits in its calibration it keeps too "
+                "few to tell how many are worse; calibrate on more labels, or leave cautious out"
+            )
+        least = math.ceil(100 * min(point.worse for point in self.cautious)) / 100
+        raise ConfigError(
+            f"cautious {cautious:g}: this gate cannot promise that: the least share of worse edits that it can "
+            f"promise at 90 % confidence is {least:g}; give that, calibrate on more labels, or leave cautious out"
+        )
 
     def chance(self, prediction: float) -> float:
         """The chance that people see a gain if ``prediction`` is expected."""
@@ -301,7 +343,8 @@ class Calibration(Record):
         """What results depend on, as plain data: the values, and the signatures of the judges."""
         settings: dict[str, Any] = {"signature": comparable(self.signature)}
         if self.gain is not None:
-            weights = self.gain.model_dump(include={"intercept", "scale", "tie_band", "bias", "judges"})
+            fields = {"intercept", "scale", "tie_band", "bias", "judges", "cautious"}
+            weights = self.gain.model_dump(include=fields)
             for judge in weights["judges"]:
                 judge["signature"] = comparable(judge["signature"])
             settings["gain"] = weights

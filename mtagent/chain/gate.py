@@ -219,8 +219,8 @@ class PanelGate:
 
     A judge prefers the later text if it scores it higher, by at least ``margin``, or chooses it in both orders. With
     ``gain``, a calibration for these judges, a text is kept if it predicts that people see a gain, unless every judge
-    calls the text worse; with ``cautious``, only if the chance of a gain is at least that. Raises :class:`ConfigError`
-    for a panel that cannot work.
+    calls the text worse; with ``cautious``, so that at most this share of the kept texts is worse. Raises
+    :class:`ConfigError` for a panel that cannot work, and for a promise that cannot be kept.
     """
 
     def __init__(
@@ -235,6 +235,8 @@ class PanelGate:
             raise ConfigError("a panel needs a judge: set judge")
         if quorum is not None and not 1 <= quorum <= len(judges):
             raise ConfigError(f"quorum {quorum}: needs as many judges, and there are {len(judges)}: name more in judge")
+        if gain is not None and cautious is not None:
+            gain.highest_chance_of_worse(cautious)
         self.judges = judges
         self.margin = margin
         self.quorum = quorum or len(judges)
@@ -285,11 +287,16 @@ class PanelGate:
         judgements = judgements_of(undecided.cause)
         if self.gain is not None:
             gain = self.gain.predict(judgements)
-            chance = self.gain.chance(gain)
-            keep = self.gain.keeps(judgements)
-            if self.cautious is not None and chance < self.cautious:
-                keep = False
-            cause = GainCause(judgements=judgements, gain=gain, chance=chance, required_chance=self.cautious)
+            cause = GainCause(
+                judgements=judgements,
+                gain=gain,
+                chance=self.gain.chance(gain),
+                chance_of_worse=self.gain.chance_of_worse(gain),
+            )
+            if self.cautious is not None:
+                highest = self.gain.highest_chance_of_worse(self.cautious)
+                cause = cause.model_copy(update={"highest_chance_of_worse": highest})
+            keep = self.gain.keeps(judgements, self.cautious)
             return undecided._replace(keep=keep, cause=cause)
         votes = sum(_prefers_after(judgement, self.margin) for judgement in judgements)
         margin = None if math.isinf(self.margin) else self.margin
@@ -428,7 +435,9 @@ def calibrated(
     calibration = read(path)
     judges = gate.judges if isinstance(gate, PanelGate) else ()
     if cautious is not None and calibration.gain is None:
-        raise ConfigError(f"{path}: has no expected gain, so the gate cannot know its chance: leave cautious out")
+        raise ConfigError(
+            f"{path}: has no expected gain, so the gate cannot know which edits may be worse: leave cautious out"
+        )
     if calibration.gain is not None:
         if type(gate) not in (PanelGate, RateGate):
             raise ConfigError(f"{path}: calibrates a gate that asks judges, and the gate is {gate.name}: set judge")

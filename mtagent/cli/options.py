@@ -315,7 +315,12 @@ GATE_OPTIONS = [
     ),
     *JUDGE_MODEL_OPTIONS,
     option(JUDGES, "--quorum", type=click.IntRange(1), help="Number of judges that must agree.  [default: all]"),
-    option(JUDGES, "--cautious", metavar="P", help="Require that a gain has at least the probability P."),
+    option(
+        JUDGES,
+        "--cautious",
+        metavar="P",
+        help="Keep edits so that at most this share of them is worse (0.2: 20 %), at 90 % confidence.",
+    ),
     option(JUDGES, "--margin", help="Points by which the rating must rise."),
     option(
         JUDGES,

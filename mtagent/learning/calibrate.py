@@ -16,6 +16,7 @@ import numpy as np
 
 from mtagent.chain.calibration import (
     Calibration,
+    CautiousPoint,
     Effect,
     ErrorFree,
     ExpectedGain,
@@ -36,6 +37,7 @@ from mtagent.learning.gain import (
     JudgedPairs,
     Truths,
     bounds,
+    chances_of_worse,
     folds,
     kept,
     learn,
@@ -54,6 +56,12 @@ FEWEST = 10
 LEARNING = (50, 100, 200, 400)
 """Numbers of pairs on the learning curve."""
 DRAWS = 20
+FEWEST_KEPT = 20
+"""Nothing is promised about fewer kept edits."""
+MOST_POINTS = 40
+"""How many promises are tried, from the fewest kept edits to all."""
+CONFIDENCE = 0.9
+"""Of a promise."""
 UNTOUCHED = (0.1, 0.25, 0.5, 0.75, 0.9)
 """Shares of the texts before that triage could leave alone."""
 _NOISE = 1e-12
@@ -150,7 +158,8 @@ def _gain(
     seed = resampling.seed
     half, others = pairs.chosen(learnt), pairs.chosen(~learnt)
     gain = learn(_sampled(pairs, sample, seed), seed=seed)
-    keep = kept_crosswise(pairs, sample=sample, seed=seed)
+    decided = decided_crosswise(pairs, sample=sample, seed=seed)
+    keep = decided.keep
     points = list[TriagePoint]()
     for place in range(len(pairs.judges)):
         gives_scores = not np.isnan(pairs.scores_before[:, place]).all()
@@ -161,6 +170,7 @@ def _gain(
         "held_out": effect(pairs, keep, resampling),
         "learning": learning_curve(half, others, seed=seed),
         "triage": tuple(points),
+        "cautious": cautious_points(pairs, decided, resampling),
     }
     return gain.model_copy(update=reports)
 
@@ -269,29 +279,74 @@ def effect(pairs: JudgedPairs, keep: Truths, resampling: GroupResampling = USUAL
     )
 
 
-def _kept(learnt_from: JudgedPairs, others: JudgedPairs, seed: int, fewest: int = FEWEST_PAIRS) -> Truths:
-    """Which of ``others`` a gate keeps that some pairs teach.
+class Decided(NamedTuple):
+    """What gates think of pairs that they did not learn from."""
+
+    keep: Truths
+    chance_of_worse: Floats
+
+
+def _decided(learnt_from: JudgedPairs, others: JudgedPairs, seed: int, fewest: int = FEWEST_PAIRS) -> Decided:
+    """What a gate thinks of ``others`` that some pairs teach.
 
     Pairs that cannot be learnt from (labels that are all the same) teach never or always.
     """
     try:
-        return kept(learn(learnt_from, seed=seed, fewest=fewest), others)
+        gain = learn(learnt_from, seed=seed, fewest=fewest)
     except InputError:
-        return np.full(len(others), learnt_from.gains.sum() > 0) & ~others.all_call_worse
+        keep = np.full(len(others), learnt_from.gains.sum() > 0) & ~others.all_call_worse
+        return Decided(keep, np.full(len(others), (learnt_from.gains < 0).mean()))
+    return Decided(kept(gain, others), chances_of_worse(gain, others))
 
 
-def kept_crosswise(pairs: JudgedPairs, *, sample: int | None = None, seed: int = SEED) -> Truths:
-    """Which pairs are kept by gates that were each learnt from the other documents, in five folds.
+def decided_crosswise(pairs: JudgedPairs, *, sample: int | None = None, seed: int = SEED) -> Decided:
+    """What gates think of the pairs that were each learnt from the other documents, in five folds.
 
     ``sample``: each of them learns from this many pairs, or from all of its documents if they have fewer.
     """
     fold = folds(pairs, seed)
-    keep = np.zeros(len(pairs), dtype=bool)
+    crosswise = Decided(np.zeros(len(pairs), dtype=bool), np.zeros(len(pairs)))
     for number in range(int(fold.max()) + 1):
         held_out = fold == number
         teaching = _sampled(pairs.chosen(~held_out), sample, (seed, number))
-        keep[held_out] = _kept(teaching, pairs.chosen(held_out), seed, fewest=2)
-    return keep
+        decided = _decided(teaching, pairs.chosen(held_out), seed, fewest=2)
+        crosswise.keep[held_out] = decided.keep
+        crosswise.chance_of_worse[held_out] = decided.chance_of_worse
+    return crosswise
+
+
+def cautious_points(
+    pairs: JudgedPairs, decided: Decided, resampling: GroupResampling = USUAL
+) -> tuple[CautiousPoint, ...]:
+    """What ``--cautious`` can promise: the share of worse edits among the kept ones up to each chance of being worse.
+
+    The bound is the 90th percentile of a bootstrap over groups. One more group, with one kept edit that is worse, is
+    resampled with them: without it, a few edits without a worse one would promise that none ever is.
+    """
+    places = np.flatnonzero(decided.keep)
+    places = places[np.argsort(decided.chance_of_worse[places], kind="stable")]
+    if len(places) < FEWEST_KEPT:
+        return ()
+    chances = decided.chance_of_worse[places]
+    numbers = np.linspace(FEWEST_KEPT, len(places), MOST_POINTS).astype(np.int64)
+    numbers = np.unique(np.searchsorted(chances, chances[numbers - 1], side="right"))  # equal chances go together
+    groups = int(pairs.groups.max()) + 2
+    is_worse = (pairs.gains < 0)[places]
+    kept_of, worse_of = np.ones((2, groups, len(numbers)))  # the last group is the one more
+    for column, number in enumerate(numbers):
+        of = pairs.groups[places[:number]]
+        kept_of[:-1, column] = np.bincount(of, minlength=groups - 1)
+        worse_of[:-1, column] = np.bincount(of, is_worse[:number], minlength=groups - 1)
+    shares = []
+    for draw in resampling.draws(groups, len(numbers)):
+        kept_in, worse_in = draw @ kept_of, draw @ worse_of
+        shares.append(np.where(kept_in > 0, worse_in / np.maximum(kept_in, 1), 1.0))
+    highest = np.quantile(np.concatenate(shares), CONFIDENCE, axis=0)
+    points = []
+    for number, share in zip(numbers.tolist(), highest.tolist(), strict=True):
+        chance = float(chances[number - 1])
+        points.append(CautiousPoint(chance_of_worse=chance, worse=share, kept=number / len(pairs)))
+    return tuple(points)
 
 
 def learning_curve(
@@ -306,7 +361,7 @@ def learning_curve(
             break
         leads = []
         for draw in range(draws):
-            keep = _kept(learnt_from.drawn(size, (seed, size, draw)), reported_on, seed)
+            keep = _decided(learnt_from.drawn(size, (seed, size, draw)), reported_on, seed).keep
             leads.append(float(reported_on.gains[keep].sum() - better))
         mean = sum(leads) / draws
         lost = np.count_nonzero(np.array(leads) < 0)
@@ -385,7 +440,7 @@ def expected_lead(data: JudgedData, resampling: GroupResampling = USUAL) -> Lead
     if pairs is None:
         raise InputError("no edit has all scores")
     learn(pairs, seed=resampling.seed)
-    lead = effect(pairs, kept_crosswise(pairs, seed=resampling.seed), resampling).lead
+    lead = effect(pairs, decided_crosswise(pairs, seed=resampling.seed).keep, resampling).lead
     if lead.value is None or lead.low is None or lead.value <= 0:
         return Lead(len(pairs), lead, None)
     # The half-width of the interval falls with the square root of the number of edits.

@@ -69,6 +69,12 @@ def bounds(values: Floats) -> tuple[float, float]:
 
 # Pairs as arrays
 
+
+def signed_roots(differences: Floats) -> Floats:
+    """The square roots of differences, with their signs."""
+    return np.asarray(np.copysign(np.sqrt(np.abs(differences)), differences))
+
+
 LARGEST = 1e100
 """Larger scores are refused: their sums would overflow."""
 
@@ -133,7 +139,7 @@ class JudgedPairs:
     @property
     def roots(self) -> Floats:
         """The signed square roots of the differences."""
-        return np.asarray(np.copysign(np.sqrt(np.abs(self.differences)), self.differences))
+        return signed_roots(self.differences)
 
     @property
     def all_call_worse(self) -> Truths:
@@ -478,6 +484,14 @@ def predictions(gain: ExpectedGain, pairs: JudgedPairs) -> Floats:
     return predicted
 
 
-def kept(gain: ExpectedGain, pairs: JudgedPairs) -> Truths:
+def kept(gain: ExpectedGain, pairs: JudgedPairs, cautious: float | None = None) -> Truths:
     """Which pairs the gate keeps, as :meth:`ExpectedGain.keeps` decides on one."""
-    return np.asarray((predictions(gain, pairs) > 0) & ~pairs.all_call_worse)
+    keep = np.asarray((predictions(gain, pairs) > 0) & ~pairs.all_call_worse)
+    if cautious is not None:
+        keep &= chances_of_worse(gain, pairs) <= gain.highest_chance_of_worse(cautious)
+    return keep
+
+
+def chances_of_worse(gain: ExpectedGain, pairs: JudgedPairs) -> Floats:
+    """The chance of each pair that people find the text after worse, as :meth:`ExpectedGain.chance_of_worse`."""
+    return _normal((-predictions(gain, pairs) - gain.bias - gain.tie_band) / gain.scale)

@@ -17,6 +17,7 @@ from mtagent.chain.calibration import Source
 from mtagent.errors import ConfigError, InputError
 from mtagent.records import GAIN_DIGITS, Judgement, Segment, Stage, comparable
 from mtagent.text import languages
+from mtagent.text.amounts import counted
 
 Group = tuple[str, str]
 """What is never split between learning and reporting: ``("document", NAME)``, or ``("segment", ID)`` where no document
@@ -110,17 +111,37 @@ class Label(NamedTuple):
             return None
         return round(self.after - self.before, GAIN_DIGITS)
 
-    def refuse_other(self, other: Label, segment: str) -> None:
-        """Raise :class:`InputError` if a later label of the same pair has another gain."""
-        if self.gain is None or other.gain is None or self.gain == other.gain:
-            return
-        raise InputError(
-            f"{other.where}: the gain of segment {segment} is {other.gain:g}, and in {self.where} {self.gain:g}: these "
-            "labels contradict each other; keep one"
-        )
-
 
 NO_LABEL = Label()
+
+
+def mean_label(labels: Sequence[Label]) -> Label:
+    """The mean of several annotators' labels of one pair; labels without a gain are left out.
+
+    Raises :class:`InputError` where some are scores and others preferences.
+    """
+    before, after = list[float](), list[float]()
+    first = NO_LABEL
+    for label in labels:
+        if label.before is None or label.after is None:
+            continue
+        if not before:
+            first = label
+        elif label.has_scores != first.has_scores:
+            raise InputError(
+                f"{label.where}: this label and the one in {first.where} are of the same edit; expected scores in both "
+                "or preferences in both"
+            )
+        before.append(label.before)
+        after.append(label.after)
+    if not before:
+        return labels[0] if labels else NO_LABEL
+    return first._replace(before=math.fsum(before) / len(before), after=math.fsum(after) / len(after))
+
+
+def averaged(edits: int) -> str:
+    """A remark that several annotators labelled some edits."""
+    return f"several labels of one edit are averaged: {counted(edits, 'edit')}"
 
 
 @dataclass(frozen=True)
@@ -137,6 +158,8 @@ class JudgedPair:
     """One for each judge, always in the same order; empty: no judge was asked."""
     stage: Stage | None = None
     """The stage of a chain that made the edit."""
+    systems: tuple[str, str] | None = None
+    """The systems of the two texts, in files of scores."""
     label: Label = NO_LABEL
 
     @property

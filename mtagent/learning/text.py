@@ -17,10 +17,13 @@ from mtagent.chain.calibration import (
     TriagePoint,
 )
 from mtagent.chain.shipped import ShippedWeights, shipped_worth
+from mtagent.errors import ConfigError
 from mtagent.learning.calibrate import GateCheck
 from mtagent.text.table import Table
 from mtagent.text.table import text as tables_as_text
 
+_PROMISES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
+"""Shares of worse edits that the table of promises shows."""
 _COVERAGES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
 """Where the precision–coverage curve is shown."""
 
@@ -167,6 +170,9 @@ def _gain_lines(gain: ExpectedGain, score: str) -> Iterator[str]:
     tables = []
     if gain.learning:
         tables.append(_learning_table(gain.learning))
+    promises = _promises_table(gain)
+    if promises is not None:
+        tables.append(promises)
     if gain.triage:
         tables.append(_triage_table(gain.triage, score))
     if tables:
@@ -190,6 +196,25 @@ def _learning_table(points: Sequence[LearningPoint]) -> Table:
         rows.append((str(point.pairs), f"{point.lead:+.3g}", headroom, f"{point.lost:.0%}"))
     note = f"lead over the better of never and always, held out; means of {points[0].draws} draws"
     return Table("how many edits it takes", ("edits", "lead", "headroom", "lost"), tuple(rows), note, labels=0)
+
+
+def _promises_table(gain: ExpectedGain) -> Table | None:
+    """What ``--cautious`` can promise; ``None`` if nothing."""
+    rows, seen = [], None
+    for promise in _PROMISES:
+        try:
+            highest = gain.highest_chance_of_worse(promise)
+        except ConfigError:
+            continue
+        (point,) = (point for point in gain.cautious if point.chance_of_worse == highest)
+        if point != seen:  # a laxer promise that keeps no more edits is not shown
+            rows.append((f"{promise:.0%}", f"{point.kept:.1%}", f"{highest:.0%}"))
+        seen = point
+    if not rows:
+        return None
+    head = ("worse at most", "edits kept", "chance of worse up to")
+    note = "worse at most: of the kept edits, at 90 % confidence; --cautious 0.2 promises 20%"
+    return Table("what --cautious can promise", head, tuple(rows), note, labels=0)
 
 
 def _triage_table(points: Sequence[TriagePoint], score: str) -> Table:

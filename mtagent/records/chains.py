@@ -252,8 +252,12 @@ class GainCause(BaseCause):
     kind: Literal["gain"] = "gain"
     judgements: tuple[Judgement, ...] = ()
     gain: float | None = None
-    # The probability that the gain is above 0, and the least probability that was asked for.
+    # The probabilities that people find the text better, and worse.
     chance: float | None = None
+    chance_of_worse: float | None = None
+    # With --cautious: the highest chance of being worse that is kept.
+    highest_chance_of_worse: float | None = None
+    # Of earlier versions: the least chance of being better that was kept.
     required_chance: float | None = None
 
     @property
@@ -269,6 +273,8 @@ class GainCause(BaseCause):
         if self.gain is None:
             return judgements
         chance = ", but every judge calls it worse" if self.is_vetoed else ""
+        if self.highest_chance_of_worse is not None:
+            chance += f" ({self.chance_of_worse or 0:.0%} likely worse; {self.highest_chance_of_worse:.0%} allowed)"
         if self.required_chance:
             chance = f" ({self.chance or 0:.0%} sure; {self.required_chance:.0%} required)"
         return f"expected gain {self.gain:+.3g}{chance}: {judgements}"
