@@ -19,6 +19,8 @@ import numpy as np
 from mtagent.chain.calibration import Figure
 from mtagent.cli.terminal import display
 from mtagent.learning.calibrate import LEARNING
+from mtagent.learning.gain import ratios
+from mtagent.learning.text import figure
 from mtagent.metrics.significance import GroupResampling
 from wmt.data import DATA as FOLDER
 from wmt.data import refuse_absent, run
@@ -36,17 +38,39 @@ def rules_table(data: DataSet, found: Worths, resampling: GroupResampling) -> It
     """A row for each rule and scorer."""
     several = next(iter(found.values())).lead.size
     what = "pairs of systems" if len(data.cases) > FEW_CASES else "kinds of edits"
-    learnt = f", learnt from {data.sample} pairs" if data.sample else ""
-    yield f"### {data.name}: {len(data.cases)} {what}{learnt}\n"
+    heading = f"{len(data.cases)} {what}, learnt from {data.sample} pairs" if data.sample else "nothing calibrated"
+    yield f"### {data.name}: {heading}\n"
     by = len(data.reports) > 1
-    yield _row("rule", *["by"] * by, "lead over the better of always and never", f"won / lost of {several}", "headroom")
-    yield _row("---", *["---"] * by, "---:", "---:", "---:")
+    won_of = [f"won / lost of {several}"] if several > 1 else []
+    yield _row("rule", *["by"] * by, "lead over the better of always and never", *won_of, "headroom")
+    yield _row("---", *["---"] * by, *["---:"] * (2 + len(won_of)))
     for rule in dict.fromkeys(rule for rule, _ in found):
         for report in data.reports:
             worth = found[rule, report]
-            won = f"{100 * worth.won:.0f} / {100 * worth.lost:.0f} %"
+            won = [f"{100 * worth.won:.0f} / {100 * worth.lost:.0f} %"] * len(won_of)
             shown = _lead(worth.mean_lead(resampling), worth.room.mean())
-            yield _row(rule, *[report] * by, shown, won, f"{worth.headroom():.2f}")
+            yield _row(rule, *[report] * by, shown, *won, f"{worth.headroom():.2f}")
+
+
+def verdicts_table(data: DataSet, resampling: GroupResampling) -> Iterator[str]:
+    """How a judge that compares decides in both orders, and how often people find worse what it keeps."""
+    (case,) = data.cases
+    pairs = replace(data, judges=tuple(data.verdicts)).pairs(case)[data.target]
+    both, before_first, after_first = pairs.differences.T
+    kept, every = (both > 0).astype(np.float64), np.ones(len(pairs))
+    shares = {
+        "comparisons in which the text shown first is preferred": (before_first < 0, every),
+        "pairs of texts whose two orders disagree": (before_first != after_first, every),
+        "edits kept: the text after is preferred in both orders": (both > 0, every),
+        "kept edits that are worse by people's scores": ((both > 0) & (pairs.gains < 0), kept),
+    }
+    above = [np.asarray(upper, dtype=np.float64) for upper, _ in shares.values()]
+    below = [lower for _, lower in shares.values()]
+    yield f"\n{data.judges[0]}, edits: {len(pairs)}, documents: {len(np.unique(pairs.groups))}\n"
+    yield _row("what", "share")
+    yield _row("---", "---:")
+    for name, share in zip(shares, ratios(above, below, pairs.groups, resampling), strict=True):
+        yield _row(name, figure(share, percent=True))
 
 
 def cases_table(data: DataSet, found: Worths, resampling: GroupResampling) -> Iterator[str]:
@@ -160,6 +184,8 @@ def tables(name: str, data: DataSet, options: argparse.Namespace) -> Iterator[st
     resampling, splits = GroupResampling(options.resamples, options.seed), options.splits if data.sample else 1
     found = worths(data, data.sample, splits, options.seed, data.panels)
     yield from rules_table(data, found, resampling)
+    if data.verdicts:
+        yield from verdicts_table(data, resampling)
     if data.sample:
         if len(data.cases) <= FEW_CASES:
             yield from cases_table(data, found, resampling)
@@ -192,7 +218,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, default=FOLDER, help="the folder with the research data")
     parser.add_argument("--only", choices=list(DATA), action="append")
     parser.add_argument("--svg", type=Path, metavar="DIR", help="write the plots there")
-    parser.add_argument("--sample", type=int, metavar="N", help="pairs to learn from (default: 200; people: 39)")
+    parser.add_argument("--sample", type=int, metavar="N", help="pairs to learn from (default: 200)")
     parser.add_argument("--seed", type=int, default=12345, help="of the first split")
     parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--splits", type=int, default=20, help="random splits, over which all figures are means")

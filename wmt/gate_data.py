@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import permutations
 from pathlib import Path
 from typing import NamedTuple, TypeVar
@@ -38,8 +38,8 @@ class DataSet:
     ``groups`` numbers the document of each segment, or the segment where no documents are known. ``target`` is what
     gates are calibrated on: people's scores, or what stands in for them; ``reports`` what their effect is measured by.
     ``judges`` decide alone, the sets of them in ``panels`` by their expected gain, learnt from ``sample`` pairs of each
-    case (0: nothing is calibrated). ``verdicts`` are those of judges that compare, -1, 0 or +1, by pair of systems.
-    ``pooled``: one gate for all cases, learnt from pairs of all of them, is tried as well.
+    case (0: nothing is calibrated). ``verdicts`` are -1, 0 or +1 of a judge that compares, by pair of systems: of both
+    orders (0: they disagree), with the text before shown first, and with the text after shown first.
     """
 
     name: str
@@ -54,7 +54,6 @@ class DataSet:
     scores: dict[str, dict[str, Floats]]
     verdicts: dict[str, dict[SystemPair, Floats]] = field(default_factory=dict)
     sample: int = 200
-    pooled: bool = False
 
     def pairs(self, case: Case) -> dict[str, JudgedPairs]:
         """The edits of ``case`` that all judges and scorers know, by scorer; the same edits for each.
@@ -159,8 +158,8 @@ def wmt25(folder: Path) -> list[DataSet]:
 def people(folder: Path) -> list[DataSet]:
     """WMT25's scores by people, and whether a model preferred the text after to that before, asked in both orders.
 
-    A data set for each language: nothing calibrated; where there are :data:`FEWEST_SEGMENTS`, one calibrated on two
-    thirds of them as well.
+    A data set for each language, in which any text of a segment is the edit of any other. The order of a segment's
+    texts is random: a place in the list is not a system.
     """
     path = folder / "real" / "wmt25_human_scores.jsonl"
     compared = [row for row in records(path, "target_lang", "doc_id", "human_scores") if row.get("pairwise_winloss")]
@@ -169,27 +168,23 @@ def people(folder: Path) -> list[DataSet]:
         segments = [row for row in compared if row["target_lang"] == language]
         documents = _numbers(row["doc_id"].rpartition("_#_")[0] for row in segments)
         groups = np.array([documents[row["doc_id"].rpartition("_#_")[0]] for row in segments])
-        systems = tuple(f"system {place + 1}" for place in range(len(segments[0]["human_scores"])))
+        texts = tuple(f"text {place + 1}" for place in range(len(segments[0]["human_scores"])))
         human = {
-            system: _column((row["human_scores"][place] for row in segments), path)
-            for place, system in enumerate(systems)
+            text: _column((row["human_scores"][place] for row in segments), path) for place, text in enumerate(texts)
         }
         first: dict[SystemPair, Floats] = {}  # with the text before shown first
-        for (before, one), (after, other) in permutations(list(zip(systems, range(len(systems)), strict=True)), 2):
+        for (before, one), (after, other) in permutations(list(zip(texts, range(len(texts)), strict=True)), 2):
             first[before, after] = -_column((row["pairwise_winloss"][one][other] for row in segments), path)
         second = {(before, after): -first[after, before] for before, after in first}
         both = {pair: np.where(first[pair] == second[pair], first[pair], 0.0) for pair in first}
         judge = "/".join(dict.fromkeys(row["pairwise_judge"] for row in segments))
         names = (judge, f"{judge}, before first", f"{judge}, after first")
         data = DataSet(
-            f"WMT25 en-{language}, people's scores, nothing calibrated", "ESA 0-100", "human", ("human",), names, (),
-            _ordered(systems), systems, groups, {"human": human}, dict(zip(names, (both, first, second), strict=True)),
-            sample=0,
+            f"WMT25 en-{language}, people's scores", "ESA 0-100", "human", ("human",), names[:1], (),
+            (Case("any text -> any other of its segment", tuple(first)),), texts, groups, {"human": human},
+            dict(zip(names, (both, first, second), strict=True)), sample=0,
         )  # fmt: skip
         sets.append(data)
-        if len(segments) >= FEWEST_SEGMENTS:
-            name, panels = f"WMT25 en-{language}, people's scores", (names[:1],)
-            sets.append(replace(data, name=name, panels=panels, sample=2 * len(segments) // 3, pooled=True))
     return sets
 
 
@@ -225,9 +220,6 @@ def _number(value: str | float | None, path: Path) -> float:
 def _numbers(keys: Iterable[T]) -> dict[T, int]:
     return {key: number for number, key in enumerate(dict.fromkeys(keys))}
 
-
-FEWEST_SEGMENTS = 45
-"""Two thirds of them are the fewest pairs to learn from."""
 
 DATA: dict[str, tuple[str, Callable[[Path], list[DataSet]]]] = {
     "ment": ("ment_zh-en.jsonl", ment),
