@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import random
-from itertools import permutations
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -343,7 +343,7 @@ def test_on_wmt23_en_de_all_pairs_of_systems_gain(data: Path, sample: int, least
     systems = sorted({row["system"] for row in rows} - {"refA", "synthetic_ref"})
     scores = {system: columns(rows, system, ("seg",), names) for system in systems}
     seeds, leads = random.Random(1), []
-    for before, after in permutations(systems, 2):
+    for before, after in combinations(systems, 2):
         pairs = of_two(scores[before], scores[after], 0, 2)
         for _ in range(5):
             ours, others = split(pairs, sample=sample, seed=seeds.randrange(10**6))

@@ -81,7 +81,7 @@ def test_all_data_sets_make_tables_and_plots(small: Path, capsys: pytest.Capture
     main(["--data", str(small), "--svg", str(small), *SMALL])
     shown = capsys.readouterr().out
     assert re.findall(r"^### (.*)$", shown, re.MULTILINE) == [
-        "MENT zh-en: 3 kinds of edits, learnt from 40 pairs", "WMT23 en-de: 2 kinds of edits, learnt from 40 pairs",
+        "MENT zh-en: 3 kinds of edits, learnt from 40 pairs", "WMT23 en-de: 1 kinds of edits, learnt from 40 pairs",
         "WMT25: 3 kinds of edits, learnt from 40 pairs",
         "WMT25 en-ru, people's scores: nothing calibrated", "WMT25 en-zh, people's scores: nothing calibrated",
     ]  # fmt: skip
