@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import replacing, whole_file
@@ -90,14 +90,13 @@ class JudgeWeight(Record):
 class LearningPoint(Record):
     """The worth of a gate that learnt from ``pairs`` pairs, on the held-out pairs."""
 
+    model_config = ConfigDict(extra="ignore")  # older files have one more field
     pairs: int
     draws: int
     lead: float
     """The mean lead over the better of always and never."""
     headroom: float | None
     """The lead as a share of the oracle's."""
-    lost: float
-    """The share of draws in which the gate is worse than the better of always and never."""
 
 
 class TriagePoint(Record):

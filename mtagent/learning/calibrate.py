@@ -311,14 +311,12 @@ def learning_curve(
             keep = _kept(learnt_from.drawn(size, (seed, size, draw)), reported_on, seed)
             leads.append(float(reported_on.gains[keep].sum() - better))
         mean = sum(leads) / draws
-        lost = np.count_nonzero(np.array(leads) < 0)
         points.append(
             LearningPoint(
                 pairs=size,
                 draws=draws,
                 lead=mean / len(reported_on),
                 headroom=mean / headroom if headroom > 0 else None,
-                lost=lost / draws,
             )
         )
     return tuple(points)

@@ -169,9 +169,9 @@ def _learning_table(points: Sequence[LearningPoint]) -> Table:
     rows = []
     for point in points:
         headroom = "-" if point.headroom is None else f"{point.headroom:.0%}"
-        rows.append((str(point.pairs), f"{point.lead:+.3g}", headroom, f"{point.lost:.0%}"))
+        rows.append((str(point.pairs), f"{point.lead:+.3g}", headroom))
     note = f"lead over the better of never and always, held out; means of {points[0].draws} draws"
-    return Table("how many edits it takes", ("edits", "lead", "headroom", "lost"), tuple(rows), note, labels=0)
+    return Table("how many edits it takes", ("edits", "lead", "headroom"), tuple(rows), note, labels=0)
 
 
 def _triage_table(points: Sequence[TriagePoint], score: str) -> Table:
