@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.chain.calibration import LearningPoint
+from mtagent.chain.calibration import Figure, LearningPoint
 from mtagent.errors import InputError
 from mtagent.learning.calibrate import effect, learning_curve, triage, triage_thresholds
 from mtagent.learning.gain import Floats, JudgedPairs, learn, learnt_groups, predictions
@@ -229,6 +229,30 @@ def test_an_effect_is_told_beside_always_never_each_judge_and_the_oracle() -> No
     assert found.alone["A"].value == 77.5
     assert (found.accepted.value, found.good_kept.value, found.harmful_refused.value) == (0.25, 0.5, 1)
     assert (found.items, found.groups) == (4, 4)
+
+
+@pytest.mark.parametrize(
+    ("groups", "high"),
+    # Wilson's bound for 0 of n is z² / (n + z²): n is the effective number of groups, (sum of sizes)² / sum of sizes².
+    [([0, 1], 3.8415 / 5.8415), ([0, 0], 3.8415 / 4.8415), ([0, 0, 1, 2], 3.8415 / (16 / 6 + 3.8415))],
+)
+def test_no_refusal_of_a_few_harmful_edits_shows_little(groups: list[int], high: float) -> None:
+    """Every harmful edit is kept: each resample has a share of 0, which is no interval from 0 to 0."""
+    gains = np.full(len(groups) + 2, -1.0)
+    gains[-2:] = 3
+    documents = np.array([*groups, 7, 8])
+    pairs = JudgedPairs(("A",), np.ones((len(gains), 1)), np.zeros(len(gains)), gains, documents)
+    refused = effect(pairs, np.ones(len(gains), dtype=bool), QUICK).harmful_refused
+    assert (refused.value, refused.low) == (0, 0)
+    assert refused.high == pytest.approx(high, abs=1e-4)
+
+
+def test_a_gate_that_decides_like_always_has_a_lead_of_nothing_and_no_interval() -> None:
+    found = effect(FOUR, np.array([True] * 4), QUICK)
+    assert (found.over_always, found.over_never.low is None) == (Figure(value=0), False)
+    of_one_document = JudgedPairs(("A",), np.ones((3, 1)), np.zeros(3), np.array([1.0, 2, -1]), np.zeros(3, dtype=int))
+    found = effect(of_one_document, np.array([True, True, False]), QUICK)
+    assert (found.lead, found.over_never) == (Figure(value=found.lead.value), Figure(value=1))
 
 
 def test_always_is_the_bar_where_it_is_better_than_never() -> None:

@@ -540,16 +540,24 @@ BEATS, LOSES = "the gate beats leaving all as it was", "the gate LOSES to leavin
 @pytest.mark.parametrize(
     ("over_never", "over_always", "told"),
     [
-        ((1, 3), (-1, 1), [BEATS, "the gate is not told apart from accepting all"]),
-        ((-3, -1), (0, 0), [LOSES, "the gate does the same as accepting all"]),
-        ((None, None), (0.1, 1), ["the gate beats accepting all"]),
+        ((2, 1, 3), (0, -1, 1), [BEATS, "the gate is not told apart from accepting all"]),
+        ((-2, -3, -1), (0, None, None), [LOSES, "the gate does the same as accepting all"]),
+        (
+            (2, None, None),
+            (0.5, 0.1, 1),
+            [
+                "it is not known whether the gate beats leaving all as it was: the edits are of too few documents, or "
+                "all alike",
+                "the gate beats accepting all",
+            ],
+        ),
     ],
 )
 def test_what_the_gate_does_not_beat_is_told(
-    over_never: tuple[float, float], over_always: tuple[float, float], told: list[str]
+    over_never: tuple[float, float, float], over_always: tuple[float, float, float], told: list[str]
 ) -> None:
     leads = {"over_never": over_never, "over_always": over_always}
-    changed = {name: Figure(value=0, low=low, high=high) for name, (low, high) in leads.items()}
+    changed = {name: Figure(value=value, low=low, high=high) for name, (value, low, high) in leads.items()}
     assert list(verdict(effect().model_copy(update=changed))) == told
 
 

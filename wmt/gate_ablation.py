@@ -142,7 +142,8 @@ def drawn(name: str, data: DataSet, found: Worths, resampling: GroupResampling, 
         cases, lead = slice(None) if number is None else number, worth.mean_lead(resampling, number)
         never, always = ((side - worth.gate + worth.lead)[cases].mean() for side in (worth.never, worth.always))
         value, room = worth.lead[cases].mean(), worth.room[cases].mean()
-        bars.append(Bar(label, never, always, value, lead.low or 0.0, lead.high or 0.0, room))
+        low, high = (value if end is None else end for end in (lead.low, lead.high))
+        bars.append(Bar(label, never, always, value, low, high, room))
     return plot(f"gate-{name}", f"What the gate is worth: {data.name}, by {report}", data.unit, bars)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +54,8 @@ LEARNING = (50, 100, 200, 400)
 DRAWS = 20
 UNTOUCHED = (0.1, 0.25, 0.5, 0.75, 0.9)
 """Shares of the texts before that triage could leave alone."""
+_Z = NormalDist().inv_cdf(0.975)
+"""Standard deviations on either side of a 95 % interval."""
 _NOISE = 1e-12
 """Rounding of shares: 9 of 10 texts are a precision of 0.9."""
 
@@ -253,9 +256,6 @@ def effect(pairs: JudgedPairs, keep: Truths, resampling: GroupResampling = USUAL
         "oracle": (oracle, every),
         "over_always": (gate - after, every),
         "over_never": (gate - before, every),
-        "accepted": (keep.astype(np.float64), every),
-        "good_kept": (good * keep, good),
-        "harmful_refused": (harmful * ~keep, harmful),
         "lead": (gate - better, every),
         "headroom": (gate - better, oracle - better),
     }
@@ -267,10 +267,15 @@ def effect(pairs: JudgedPairs, keep: Truths, resampling: GroupResampling = USUAL
         above.append(np.where(pairs.differences[:, place] > 0, after, before))
         below.append(every)
     figures = ratios(above, below, pairs.groups, resampling)
+    kept = [keep * every, keep * good, ~keep * harmful]
+    accepted, good_kept, harmful_refused = shares(kept, [every, good, harmful], pairs.groups, resampling)
     return Effect(
         items=len(pairs),
         groups=int(pairs.groups.max()) + 1,
         **dict(zip(columns, figures[: len(columns)], strict=True)),
+        accepted=accepted,
+        good_kept=good_kept,
+        harmful_refused=harmful_refused,
         alone=dict(zip(pairs.judges, figures[len(columns) :], strict=True)),
     )
 
@@ -339,8 +344,8 @@ def triage(
     for threshold, is_error_free in thresholds.items():
         alone = pairs.scores_before[:, place] >= threshold
         human = np.where(alone, pairs.human_before, gate)
-        columns = [alone.astype(np.float64), human, human - gate]
-        untouched, mean, change = ratios(columns, [every] * len(columns), pairs.groups, resampling)
+        (untouched,) = shares([alone.astype(np.float64)], [every], pairs.groups, resampling)
+        mean, change = ratios([human, human - gate], [every, every], pairs.groups, resampling)
         points.append(
             TriagePoint(
                 judge=pairs.judges[place],
@@ -512,7 +517,7 @@ def labels(texts: LabelledTexts, threshold: float, resampling: GroupResampling =
     every = np.ones(len(texts.scores))
     above = [free, reached * free, reached, reached * free]
     below = [every, reached, every, free]
-    error_free, precision, coverage, recall = ratios(above, below, texts.groups, resampling)
+    error_free, precision, coverage, recall = shares(above, below, texts.groups, resampling)
     return Labels(
         items=len(texts.scores),
         groups=int(texts.groups.max()) + 1,
@@ -521,6 +526,35 @@ def labels(texts: LabelledTexts, threshold: float, resampling: GroupResampling =
         coverage=coverage,
         recall=recall,
     )
+
+
+# Figures whose resamples are all the same
+
+
+def effective_number(sizes: Floats | Ints) -> float:
+    """How many groups of equal size are worth as much as groups with these ``sizes``: (sum of sizes)² / sum of sizes².
+
+    That is the number of groups, divided by Kish's design effect of unequal sizes (Survey Sampling, 1965), 1 + their
+    squared coefficient of variation. It takes the items of a group for alike, as the gains of a document's edits are.
+    """
+    return float(sizes.sum() ** 2 / (sizes**2).sum())
+
+
+def shares(above: list[Floats], below: list[Floats], groups: Ints, resampling: GroupResampling) -> list[Figure]:
+    """:func:`ratios` that are shares of items: where resamples give no interval, it is Wilson's (1927).
+
+    The number of trials is the effective number of groups.
+    """
+    figures = ratios(above, below, groups, resampling)
+    for place, figure in enumerate(figures):
+        if figure.value is not None and figure.low is None:
+            trials = effective_number(np.bincount(groups, below[place]))
+            centre = (figure.value + _Z**2 / (2 * trials)) / (1 + _Z**2 / trials)
+            variance = figure.value * (1 - figure.value) / trials + _Z**2 / (4 * trials**2)
+            half_width = _Z / (1 + _Z**2 / trials) * math.sqrt(variance)
+            low, high = max(0.0, centre - half_width), min(1.0, centre + half_width)
+            figures[place] = Figure(value=figure.value, low=low, high=high)
+    return figures
 
 
 # A calibration on other data

@@ -102,14 +102,14 @@ def verdict(effect: Effect) -> Iterator[str]:
         ("accepting all", effect.over_always, ": --gate guards keeps all that does no damage"),
     )
     for name, lead, hint in rivals:
-        if lead.low is None or lead.high is None:
-            continue
-        if lead.low > 0:
+        if lead.value == 0 and lead.low == lead.high:
+            yield f"the gate does the same as {name}"
+        elif lead.low is None or lead.high is None:
+            yield f"it is not known whether the gate beats {name}: the edits are of too few documents, or all alike"
+        elif lead.low > 0:
             yield f"the gate beats {name}"
         elif lead.high < 0:
             yield f"the gate LOSES to {name}{hint}"
-        elif lead.low == lead.high == 0:
-            yield f"the gate does the same as {name}"
         else:
             yield f"the gate is not told apart from {name}"
 
