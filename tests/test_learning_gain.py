@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 
 from mtagent.chain.calibration import Figure, LearningPoint
 from mtagent.errors import InputError
-from mtagent.learning.calibrate import effect, learning_curve, triage, triage_thresholds
+from mtagent.learning.calibrate import effect, few_groups, learning_curve, triage, triage_thresholds
 from mtagent.learning.gain import Floats, JudgedPairs, learn, learnt_groups, predictions
+from mtagent.learning.pairs import JudgedData, JudgedPair, Label, group_of
 from mtagent.metrics.significance import GroupResampling
-from mtagent.records import Judgement
+from mtagent.records import Judgement, Segment
 
 QUICK = GroupResampling(50)
 
@@ -229,6 +230,42 @@ def test_an_effect_is_told_beside_always_never_each_judge_and_the_oracle() -> No
     assert found.alone["A"].value == 77.5
     assert (found.accepted.value, found.good_kept.value, found.harmful_refused.value) == (0.25, 0.5, 1)
     assert (found.items, found.groups) == (4, 4)
+
+
+def pairs_of(*segments: tuple[str, str | None]) -> JudgedData:
+    """Edits of segments with these ids and documents."""
+    judgement, label = Judgement(judge="A", before=0, after=1), Label(0.0, 1.0, has_scores=True)
+    pairs = []
+    for name, document in segments:
+        segment = Segment(id=name, source="x", source_lang="en", target_lang="es", document=document)
+        pairs.append(JudgedPair(segment, group_of(segment), judgements=(judgement,), label=label))
+    return JudgedData(("A",), pairs=tuple(pairs))
+
+
+def test_neighbouring_segments_without_a_document_are_resampled_together() -> None:
+    names = [str(number) for number in range(30)]
+    of_ten = [pairs_of(*[(name, None) for name in order]).groups for order in (names, reversed(names))]
+    assert of_ten[0] == of_ten[1]
+    assert [of_ten[0]["segment", name] for name in names] == [number // 3 for number in range(30)]
+    with_documents = pairs_of(*[(name, None) for name in names], ("30", "d"), ("31", "d"), ("32", "c")).groups
+    assert (with_documents["document", "c"], with_documents["document", "d"]) == (0, 1)
+    assert [with_documents["segment", name] for name in names] == [2 + number // 3 for number in range(30)]
+
+
+def test_the_effective_number_of_documents_is_that_of_equal_ones() -> None:
+    """Kish's number of ten documents, of which one holds half of the edits: 18² / (9² + 9 · 1²) = 3.6."""
+    documents = np.array([0] * 9 + list(range(1, 10)))
+    pairs = JudgedPairs(("A",), np.ones((18, 1)), np.zeros(18), np.arange(18.0) - 5, documents)
+    found = effect(pairs, np.arange(18) > 5, QUICK)
+    assert found.groups == 10
+    assert found.effective_groups == pytest.approx(3.6)
+    assert list(few_groups(found)) == [
+        "the figures are of 18 edits that are worth 4 documents of equal size: with fewer than 30 the intervals are "
+        "too narrow; add other documents"
+    ]
+    many = JudgedPairs(("A",), np.ones((30, 1)), np.zeros(30), np.arange(30.0) - 5, np.arange(30))
+    assert effect(many, np.arange(30) > 5, QUICK).effective_groups == pytest.approx(30)
+    assert not list(few_groups(effect(many, np.arange(30) > 5, QUICK)))
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,11 @@ def test_several_judges_are_read_from_one_table_or_from_several_files(shell: She
     signatures = "--signature b=b|v:1" if "seg" in given else ""
     signatures = "--signature a=a|v:1 --signature b=b|v:1" if "wide" in given else signatures
     done = shell(f"gate calibrate {given} --judge b --judge a {SIDES} {signatures} -q -o gate.json --force")
-    assert (done.code, done.err) == (0, "")
+    assert (done.code, done.err) == (
+        0,
+        "mtagent: the figures are of 32 edits that are worth 8 documents of equal size: with fewer than 30 the "
+        "intervals are too narrow; add other documents\n",
+    )
     shell(
         "gate calibrate -e a.jsonl b.jsonl --judge b --judge a --human human.seg.score --before old --after new -q -o x"
     )
@@ -148,10 +152,10 @@ def test_a_sample_of_the_pairs_is_enough(shell: Shell) -> None:
     edits(shell, "a", size=200)
     done = shell(f"gate calibrate -e a.jsonl {SIDES} --sample 40 -o gate.json --force")
     assert done.code == 0, done.err
-    assert (gain_of(shell).calibrated_on, held_out(shell).items) == (40, 100)
+    assert (gain_of(shell).calibrated_on, held_out(shell).items) == (40, 98)
     assert [point.pairs for point in gain_of(shell).learning] == [50, 100]
     assert shell(f"gate calibrate -e a.jsonl {SIDES} --sample 150 -q -o gate.json --force").code == 0
-    assert (gain_of(shell).calibrated_on, held_out(shell).items) == (150, 50)
+    assert (gain_of(shell).calibrated_on, held_out(shell).items) == (150, 48)
     few = shell(f"gate calibrate -e a.jsonl {SIDES} --sample 20")
     assert (few.code, "20 pairs with all scores: at least 30 are needed" in few.err) == (1, True)
 
@@ -172,7 +176,7 @@ def test_a_gate_is_checked_on_other_data(shell: Shell) -> None:
     assert found["always"]["value"] < found["gate"]["value"] <= found["oracle"]["value"]
     assert found["gate"]["low"] <= found["gate"]["value"] <= found["gate"]["high"]
     shown = shell(line).out
-    assert "50 edits of 50 documents or segments" in shown
+    assert "50 edits of 13 documents or blocks of segments (worth 13 of equal size)" in shown
     assert f"  gate              {found['gate']['value']:.2f}" in shown
     renamed = shell(f"gate check gate.json -e x=a.jsonl y=b.jsonl --judge x --judge y {SIDES} -f json")
     assert json.loads(renamed.out)["gate"] == found["gate"]
@@ -266,7 +270,7 @@ def test_documents_keep_segments_together(shell: Shell) -> None:
     ):  # fmt: skip
         assert shell(f"gate calibrate {line} --before old --after new -q -o gate.json --force").code == 0
         groups.append(held_out(shell).groups)
-    assert groups == [36, 6, 6, 6]
+    assert groups == [9, 6, 6, 6], "without documents there are 18 blocks of 4 segments"
 
 
 def test_texts_of_a_segment_share_the_document_that_one_of_them_names(shell: Shell) -> None:
@@ -387,14 +391,17 @@ def test_what_only_one_side_scored_is_counted_and_changes_no_half(shell: Shell) 
 
 
 def test_edits_of_one_segment_are_paired_by_their_line_and_stay_in_one_half(shell: Shell) -> None:
-    """Good edits that the judge likes by 10, and a harmful one that it likes less of each of the same segments."""
+    """Good edits that the judge likes by 10, and a harmful one that it likes less of each of the same segments.
+
+    Without documents, neighbouring segments stay together in 14 blocks of three, the last one of one segment.
+    """
     good, bad = {"judge_after": 10, "human_after": 70}, {"judge_after": -5, "human_after": 30}
     before = {"judge_before": 0, "human_before": 50, "signature": "s"}
     shell.write("pairs.jsonl", *[json.dumps({"id": n, **before, **edit}) for edit in (good, bad) for n in range(40)])
     done = shell("gate calibrate --pairs pairs.jsonl -q -o gate.json --force")
     assert done.code == 0, done.err
     found = held_out(shell)
-    assert (gain_of(shell).calibrated_on, found.groups, found.items, found.always.value) == (40, 20, 40, 50)
+    assert (gain_of(shell).calibrated_on, found.groups, found.items, found.always.value) == (42, 7, 38, 50)
     assert found.over_always.value == found.over_never.value == 10
 
 
@@ -512,8 +519,8 @@ OTHER_SIGNATURE = rated("a", 9, 9, signature="t")
         ("--pairs p", {"p": [EDIT, "1\tA\tB\t1\t2\t3\t4", "1\tA\tB\t1\t2\t3\t1"]},
          ["p:3: the gain of segment 1 is -2, and in p:2 1: these labels contradict each other"]),
         ("--pairs p", {"p": [EDIT, "1\tA\tB\tnan\t2\t3\t4"]}, ["p:2: 'judge_before' must be a number, not 'nan'"]),
-        ("--pairs p", {"p": [EDIT, *[f"{n}\tA\tB\t{n}\t2\t3\t4" for n in range(58)]]},
-         ["29 pairs with all scores: at least 30 are needed to learn from"]),
+        ("--pairs p", {"p": [EDIT, *[f"{n}\tA\tB\t{n}\t2\t3\t4" for n in range(56)]]},
+         ["28 pairs with all scores: at least 30 are needed to learn from"]),
         ("--pairs p", {"p": [EDIT, *[f"{n}\tA\tB\t{n}\t2\t3\t4" for n in range(80)]]},
          ["people see the same gain (1) in all 40 pairs: nothing can be learnt"]),
         ("--pairs p", {"p": ["judge\terror_free", "1\tyes", "1\tperhaps"]}, ["p:3: error_free is 'perhaps'"]),

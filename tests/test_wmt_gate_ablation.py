@@ -99,8 +99,9 @@ def test_a_dry_run_says_what_would_be_looked_at(small: Path, capsys: pytest.Capt
     main(["--data", str(small), "--dry-run", "--only", "wmt25", "--only", "people"])
     told = capsys.readouterr().out.splitlines()
     assert len(told) == 3
-    assert "3 cases, 359 edits, 60 groups; learnt from 200 pairs, scored by GEMBA-ESA-GPT4.1; no model" in told[0]
-    assert "1 cases, 420 edits, 35 groups; nothing calibrated" in told[1]
+    assert "3 cases, 359 edits, 60 groups (worth 60 of equal size); learnt from 200 pairs" in told[0]
+    assert told[0].endswith("scored by GEMBA-ESA-GPT4.1; no model is asked")
+    assert "1 cases, 420 edits, 35 groups (worth 35 of equal size); nothing calibrated" in told[1]
 
 
 def test_data_that_is_not_there_or_no_score_is_named(tmp_path: Path) -> None:

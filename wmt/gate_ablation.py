@@ -3,8 +3,8 @@
     python -m wmt.gate_ablation [--data DIR] [--only ment|wmt23|wmt25|people] [--svg DIR] [--dry-run]
 
 Takes pairs of systems as the texts before and after an edit. A gate is learnt from some pairs of texts, and its effect
-is shown on other documents (segments, where no documents are known), in several random splits. Asks no model: all
-scores are those of others. See wmt/README.md for what to expect.
+is shown on other documents (blocks of segments, where no documents are known), in several random splits. Asks no model:
+all scores are those of others. See wmt/README.md for what to expect.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from mtagent.chain.calibration import Figure
 from mtagent.cli.terminal import display
-from mtagent.learning.calibrate import LEARNING
+from mtagent.learning.calibrate import LEARNING, effective_number
 from mtagent.learning.gain import ratios
 from mtagent.learning.text import figure
 from mtagent.metrics.significance import GroupResampling
@@ -105,7 +105,7 @@ def learning_table(data: DataSet, found: dict[int, Worths]) -> Iterator[str]:
     rule, report = gain_rule(max(data.panels, key=len)), data.reports[0]
     shares = [f"headroom by {report}" for report in data.reports] if len(data.reports) > 1 else ["headroom"]
     yield f"\n{rule}, learnt from fewer and more pairs (lead by {report}):\n"
-    yield _row("pairs", "documents reported on", "lead", "won / lost", *shares)
+    yield _row("pairs", "documents or blocks reported on", "lead", "won / lost", *shares)
     yield _row(*["---:"] * (4 + len(shares)))
     for size, of_size in found.items():
         worth = of_size[rule, report]
@@ -175,7 +175,9 @@ def sizes(data: DataSet) -> list[int]:
 def planned(data: DataSet) -> str:
     """What a run would look at."""
     edits = sum(len(data.groups_of(case)) for case in data.cases)
-    numbers = f"{len(data.cases)} cases, {edits} edits, {len(np.unique(data.groups))} groups"
+    sizes = np.bincount(data.groups)
+    groups = f"{len(sizes)} groups (worth {effective_number(sizes):.0f} of equal size)"
+    numbers = f"{len(data.cases)} cases, {edits} edits, {groups}"
     learnt = f"learnt from {data.sample} pairs, scored by {data.target}" if data.sample else "nothing calibrated"
     return f"{data.name}: judges {', '.join(data.judges)}; {numbers}; {learnt}; no model is asked"
 

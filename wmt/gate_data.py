@@ -12,6 +12,7 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from mtagent.learning.gain import Floats, Ints, JudgedPairs, Truths
+from mtagent.learning.pairs import block_length
 from wmt.data import records, rows, score
 
 T = TypeVar("T")
@@ -35,11 +36,11 @@ class Case(NamedTuple):
 class DataSet:
     """Scores by what scores and by system, an entry for each segment; NaN where a system has none.
 
-    ``groups`` numbers the document of each segment, or the segment where no documents are known. ``target`` is what
-    gates are calibrated on: people's scores, or what stands in for them; ``reports`` what their effect is measured by.
-    ``judges`` decide alone, the sets of them in ``panels`` by their expected gain, learnt from ``sample`` pairs of each
-    case (0: nothing is calibrated). ``verdicts`` are -1, 0 or +1 of a judge that compares, by pair of systems: of both
-    orders (0: they disagree), with the text before shown first, and with the text after shown first.
+    ``groups`` numbers the document of each segment, or its block of neighbours where no documents are known. ``target``
+    is what gates are calibrated on: people's scores, or what stands in for them; ``reports`` what their effect is
+    measured by. ``judges`` decide alone, the sets of them in ``panels`` by their expected gain, learnt from ``sample``
+    pairs of each case (0: nothing is calibrated). ``verdicts`` are -1, 0 or +1 of a judge that compares, by pair of
+    systems: of both orders (0: they disagree), with the text before shown first, and with the text after shown first.
     """
 
     name: str
@@ -113,7 +114,7 @@ def ment(folder: Path) -> list[DataSet]:
     down = tuple((after, before) for before, after in up)
     directions = {"worse -> better system": up, "better -> worse system": down, "both ways": (*up, *down)}
     cases = tuple(Case(name, pairs) for name, pairs in directions.items())
-    groups = np.arange(len(segments))
+    groups = np.arange(len(segments)) // block_length(len(segments))
     return [
         DataSet(
             "MENT zh-en", "points 0-4", "human", ("human",), ("RATE",), (("RATE",),), cases, systems, groups, scores
@@ -132,7 +133,8 @@ def wmt23(folder: Path) -> list[DataSet]:
     cells = [row for row in rows(path, "system", "seg", "mqm", *judges) if row["system"] != "refA"]
     systems, numbers = tuple(dict.fromkeys(row["system"] for row in cells)), _numbers(row["seg"] for row in cells)
     scores = _by_system(cells, path, ("mqm", *judges), systems, lambda row: numbers[row["seg"]], len(numbers))
-    panels, groups = ((judges[0],), (judges[1],), judges), np.arange(len(numbers))
+    panels = ((judges[0],), (judges[1],), judges)
+    groups = np.arange(len(numbers)) // block_length(len(numbers))
     cases = []
     for one, other in combinations(range(len(systems)), 2):
         before, after = (one, other) if (other - one) % 2 else (other, one)

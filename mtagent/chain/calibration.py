@@ -35,6 +35,9 @@ class Effect(Record):
 
     items: int
     groups: int
+    """Documents, or blocks of segments where no document is known."""
+    effective_groups: float | None = None
+    """How many groups of equal size are worth as much; ``None`` in older files."""
     gate: Figure
     """The mean score of the texts that the gate keeps."""
     always: Figure

@@ -7,7 +7,7 @@ people are in ``text.py``; see ``docs/explanation/gate.md``.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from statistics import NormalDist
 from typing import Any, NamedTuple
@@ -49,6 +49,8 @@ from mtagent.version import __version__
 PRECISION = 0.9
 FEWEST = 10
 """With fewer texts at or above a threshold, its precision means nothing."""
+FEWEST_GROUPS = 30
+"""Bootstrap intervals over fewer groups are too narrow (Cameron, Gelbach and Miller 2008)."""
 LEARNING = (50, 100, 200, 400)
 """Numbers of pairs on the learning curve."""
 DRAWS = 20
@@ -87,9 +89,10 @@ def calibrate(
             "human score on a text is error-free (--kind or --error-free) for a threshold"
         )
     # Both halve the documents in the same way, by the number of pairs where there are pairs.
-    sizes = np.ones(len(data.groups), dtype=np.int64)
+    number = max(data.groups.values()) + 1
+    sizes = np.ones(number, dtype=np.int64)
     if pairs is not None:
-        sizes = np.bincount(pair_groups, minlength=len(data.groups))
+        sizes = np.bincount(pair_groups, minlength=number)
     learnt = learnt_groups(sizes, sample=sample, seed=resampling.seed)
     error_free, gain = None, None
     if texts is not None:
@@ -123,6 +126,8 @@ def _remarks(data: JudgedData, definition: Definition, gain: ExpectedGain | None
         if not all(has_spans):
             some = f" of {has_spans.count(False)} texts" if any(has_spans) else ""
             remarks.append(f"no spans are known{some}: error-free goes by the score alone")
+    if gain is not None and gain.held_out is not None:
+        remarks += few_groups(gain.held_out)
     for judge in gain.judges if gain else ():
         if not judge.scale:
             remarks.append(f"{judge.judge}: its differences are all the same: it counts nothing")
@@ -272,6 +277,7 @@ def effect(pairs: JudgedPairs, keep: Truths, resampling: GroupResampling = USUAL
     return Effect(
         items=len(pairs),
         groups=int(pairs.groups.max()) + 1,
+        effective_groups=effective_number(np.bincount(pairs.groups)),
         **dict(zip(columns, figures[: len(columns)], strict=True)),
         accepted=accepted,
         good_kept=good_kept,
@@ -540,6 +546,15 @@ def effective_number(sizes: Floats | Ints) -> float:
     return float(sizes.sum() ** 2 / (sizes**2).sum())
 
 
+def few_groups(found: Effect) -> Iterator[str]:
+    """A warning if the intervals of an effect rest on too few groups."""
+    if found.effective_groups is not None and found.effective_groups < FEWEST_GROUPS:
+        yield (
+            f"the figures are of {found.items} edits that are worth {found.effective_groups:.0f} documents of equal "
+            f"size: with fewer than {FEWEST_GROUPS} the intervals are too narrow; add other documents"
+        )
+
+
 def shares(above: list[Floats], below: list[Floats], groups: Ints, resampling: GroupResampling) -> list[Figure]:
     """:func:`ratios` that are shares of items: where resamples give no interval, it is Wilson's (1927).
 
@@ -601,4 +616,5 @@ def check(calibration: Calibration, data: JudgedData, resampling: GroupResamplin
         if judge.before_weight and np.isnan(pairs.scores_before[:, place]).all():
             raise InputError(f"{judge.judge}: gave scores in calibration, and only compares here")
     remarks += calibration.foreign(data.language_pairs, data.domains)
-    return GateCheck(data, effect(pairs, predictions(gain, pairs) > 0, resampling), tuple(remarks))
+    found = effect(pairs, predictions(gain, pairs) > 0, resampling)
+    return GateCheck(data, found, (*remarks, *few_groups(found)))

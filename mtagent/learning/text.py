@@ -56,7 +56,7 @@ def check_text(name: str, check: GateCheck) -> str:
         lines.append(f"texts       {', '.join(kinds)}")
     lines += [*_left_out(data.left_out), ""]
     effect = check.effect
-    lines.append(f"{effect.items} edits of {effect.groups} documents or segments, human score with 95 % interval")
+    lines.append(f"{_extent(effect)}, human score with 95 % interval")
     return "\n".join([*lines, *effect_lines(effect)])
 
 
@@ -73,6 +73,12 @@ def figure(value: Figure, *, percent: bool = False, signed: bool = False) -> str
     if value.low is None or value.high is None:
         return shown
     return f"{shown} [{value.low * factor:{sign}.{digits}f}, {value.high * factor:{sign}.{digits}f}]"
+
+
+def _extent(effect: Effect) -> str:
+    """How much an effect is seen on."""
+    worth = "" if effect.effective_groups is None else f" (worth {effect.effective_groups:.0f} of equal size)"
+    return f"{effect.items} edits of {effect.groups} documents or blocks of segments{worth}"
 
 
 def effect_lines(effect: Effect) -> Iterator[str]:
@@ -144,7 +150,7 @@ def _gain_lines(gain: ExpectedGain, score: str) -> Iterator[str]:
     )
     effect = gain.held_out
     if effect is not None:
-        yield f"held out: {effect.items} edits of {effect.groups} documents or segments, {score} with 95 % interval"
+        yield f"held out: {_extent(effect)}, {score} with 95 % interval"
         yield from effect_lines(effect)
     tables = []
     if gain.learning:
@@ -199,7 +205,7 @@ def _error_free_lines(error_free: ErrorFree) -> Iterator[str]:
     yield (f"            chosen on {error_free.calibrated_on} texts; reached in {error_free.reached:.0%} of resamples")
     labels = error_free.held_out
     if labels is not None:
-        yield f"held out: {labels.items} texts of {labels.groups} documents or segments"
+        yield f"held out: {labels.items} texts of {labels.groups} documents or blocks of segments"
         yield f"  {'error-free texts':<18} {figure(labels.error_free, percent=True)}"
         yield f"  {'precision':<18} {figure(labels.precision, percent=True)}"
         yield f"  {'coverage':<18} {figure(labels.coverage, percent=True)}"
