@@ -17,6 +17,7 @@ from pydantic import ConfigDict, Field, ValidationError
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import replacing, whole_file
 from mtagent.records import Judgement, Record, comparable, same_rater
+from mtagent.text import languages
 
 KIND = "mtagent gate calibration"
 
@@ -262,6 +263,19 @@ class Calibration(Record):
     def holds_for(self, signature: str) -> bool:
         """Whether the threshold was calibrated for ratings with this ``signature``."""
         return same_rater(self.signature, signature)
+
+    def refuse_other_languages(self, path: Path, pairs: Iterable[str]) -> None:
+        """Raise :class:`ConfigError` for language pairs that it was not made for, as far as its own are known.
+
+        If a source language is not known, the target language decides.
+        """
+        targets = {pair.partition("-")[2] for pair in self.pairs}
+        unknown_source = f"{languages.UNKNOWN}-"
+        known = [pair for pair in pairs if pair.removeprefix(unknown_source) not in targets]
+        for warning in self.foreign(known, ()):
+            raise ConfigError(
+                f"{path}: {warning}: calibrate a gate for these texts, or set any_language to use it nevertheless"
+            )
 
     def foreign(self, pairs: Iterable[str], domains: Iterable[str]) -> Iterator[str]:
         """Warnings about language pairs and domains that it was not made for, as far as its own are known."""
