@@ -175,9 +175,9 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
     """Learn from people's scores which edits judges should let pass.
 
     A regression predicts the gain that people see from how much each judge's rating rises; the gate keeps edits with a
-    positive expected gain. The command learns from half of the documents (or segments, if the documents are unknown),
-    and tests the gate on the other half: against accepting every edit, accepting none, each judge alone, and an oracle.
-    With --kind or --error-free it also finds the score from which a text needs no work. It asks no model.
+    positive expected gain. The command learns from half of the documents (or blocks of segments, if the documents are
+    unknown), and tests the gate on the other half: against accepting every edit, accepting none, each judge alone, and
+    an oracle. With --kind or --error-free it also finds the score from which a text needs no work. It asks no model.
 
     With a run of postedit or translate (--run), judges first rate the run's edits. The labels come from a stronger
     judge (--teacher) or from people: a file (--human: id, stage, preference), or what they accepted and rejected in the

@@ -534,7 +534,7 @@ def labels(texts: LabelledTexts, threshold: float, resampling: GroupResampling =
     )
 
 
-# Figures whose resamples are all the same
+# How sure the figures are
 
 
 def effective_number(sizes: Floats | Ints) -> float:
