@@ -230,6 +230,7 @@ class Config(ModelSettings):
     gate_calls: int = Field(default=12, ge=0)
     proposals: int = Field(default=1, ge=1)
     calibration: Path | None = None
+    any_language: bool = False
     triage: str | None = Field(default=None, min_length=1)
     triage_above: float | None = Field(default=None, allow_inf_nan=False)
     judge_model: Named | None = None
@@ -409,7 +410,8 @@ class Config(ModelSettings):
         """The settings that results depend on, as plain data, without the content of the calibration."""
         pace = {"concurrency", "requests_per_minute", "tokens_per_minute", "timeout", "deadline", "give_up_after"}
         money = {"prices", "budget", "token_budget"}
-        apart = {"store", "run", "limit", "calibration", "rules_first"}  # the stages show whether the rules come first
+        # The stages show whether the rules come first.
+        apart = {"store", "run", "limit", "calibration", "any_language", "rules_first"}
         unset = {name for name in ADDED if getattr(self, name) == Config.model_fields[name].default}
         settings = self.model_dump(mode="json", exclude=pace | money | apart | unset, exclude_none=True)
         if self.stages is not None:  # the job adds rerank if there are candidates
@@ -431,6 +433,7 @@ class Settings(TypedDict, total=False):
     gate_calls: int
     proposals: int
     calibration: str | Path | None
+    any_language: bool
     triage_above: float | None
     rules_first: bool | None
     judge_model: str | None
@@ -602,6 +605,8 @@ def _refuse_unfit_gate(config: Config) -> None:
         raise ConfigError(f"quorum: the gate {config.gate} does not count judges' votes: leave quorum or gate out")
     if config.cautious and config.calibration is None:
         raise ConfigError("cautious: only a calibrated gate knows the chance that an edit is worse: set calibration")
+    if config.any_language and config.calibration is None:
+        raise ConfigError("any_language: is about a calibration, and there is none: set calibration")
     if config.calibration is not None and config.margin:
         raise ConfigError(
             f"margin: {config.margin:g} is set beside the calibration {config.calibration}: give one of the two"

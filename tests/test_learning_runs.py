@@ -83,7 +83,8 @@ def calibrated(shell: Shell, line: str = "--human labels.tsv -o gate.json --forc
 
 def test_preferences_and_the_judgements_in_the_run_make_a_gate_and_no_model_is_asked(shell: Shell) -> None:
     run(shell)
-    preferences(shell)
+    said = ["after", "before"]
+    preferences(shell, *[f"{number}\t{'same' if number % 7 == 0 else said[number % 2]}" for number in range(60)])
     done = calibrated(shell)
     assert done.code == 0, done.err
     assert "no requests needed: the run's own ratings are stored" in done.err
@@ -379,7 +380,8 @@ def test_a_teachers_scores_are_the_labels_and_documents_stay_together(shell: She
     assert (learnt.gain.calibrated_on, learnt.gain.held_out.groups) == (60, 30)
     table = text(learnt)
     assert "\nteacher     gemba-da|model:small|" in table
-    assert "held out: 60 edits of 30 documents or segments, teacher's score with 95 % interval" in table
+    extent = "60 edits of 30 documents or blocks of segments (worth 30 of equal size)"
+    assert f"held out: {extent}, teacher's score with 95 % interval" in table
     assert "human" not in table
 
 

@@ -12,11 +12,12 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import replacing, whole_file
 from mtagent.records import Judgement, Record, all_call_worse, comparable, same_rater
+from mtagent.text import languages
 
 KIND = "mtagent gate calibration"
 
@@ -35,6 +36,9 @@ class Effect(Record):
 
     items: int
     groups: int
+    """Documents, or blocks of segments where no document is known."""
+    effective_groups: float | None = None
+    """How many groups of equal size are worth as much; ``None`` in older files."""
     gate: Figure
     """The mean score of the texts that the gate keeps."""
     always: Figure
@@ -90,14 +94,13 @@ class JudgeWeight(Record):
 class LearningPoint(Record):
     """The worth of a gate that learnt from ``pairs`` pairs, on the held-out pairs."""
 
+    model_config = ConfigDict(extra="ignore")  # older files have one more field
     pairs: int
     draws: int
     lead: float
     """The mean lead over the better of always and never."""
     headroom: float | None
     """The lead as a share of the oracle's."""
-    lost: float
-    """The share of draws in which the gate is worse than the better of always and never."""
 
 
 class TriagePoint(Record):
@@ -329,6 +332,19 @@ class Calibration(Record):
     def holds_for(self, signature: str) -> bool:
         """Whether the threshold was calibrated for ratings with this ``signature``."""
         return same_rater(self.signature, signature)
+
+    def refuse_other_languages(self, path: Path, pairs: Iterable[str]) -> None:
+        """Raise :class:`ConfigError` for language pairs that it was not made for, as far as its own are known.
+
+        If a source language is not known, the target language decides.
+        """
+        targets = {pair.partition("-")[2] for pair in self.pairs}
+        unknown_source = f"{languages.UNKNOWN}-"
+        known = [pair for pair in pairs if pair.removeprefix(unknown_source) not in targets]
+        for warning in self.foreign(known, ()):
+            raise ConfigError(
+                f"{path}: {warning}: calibrate a gate for these texts, or set any_language to use it nevertheless"
+            )
 
     def foreign(self, pairs: Iterable[str], domains: Iterable[str]) -> Iterator[str]:
         """Warnings about language pairs and domains that it was not made for, as far as its own are known."""

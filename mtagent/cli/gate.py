@@ -188,9 +188,9 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
 
     A regression predicts the gain that people see from how much each judge's rating rises; the gate keeps edits with a
     positive expected gain. The command learns from all edits, and tests such gates by cross-validation on documents (or
-    segments, if the documents are unknown) that they did not learn from: against accepting every edit, accepting none,
-    each judge alone, and an oracle. With --kind or --error-free it also finds the score from which a text needs no
-    work, on half of the documents. It asks no model.
+    blocks of segments, if the documents are unknown) that they did not learn from: against accepting every edit,
+    accepting none, each judge alone, and an oracle. With --kind or --error-free it also finds the score from which a
+    text needs no work, on half of the documents. It asks no model.
 
     With a run of postedit or translate (--run), judges first rate the run's edits. The labels come from a stronger
     judge (--teacher) or from people: a file (--human: id, stage, preference), or what they accepted and rejected in the
@@ -381,7 +381,7 @@ def _config(options: Mapping[str, Any]) -> Config:
     settings = {name: value for name, value in options.items() if name in Config.model_fields and name != "seed"}
     config_file = click.get_current_context().meta.get(CONFIG_NAME)
     config = read_config({**settings, "judge": options["judges"], "config_file": config_file})
-    return config.model_copy(update={"calibration": None, "cautious": None})
+    return config.model_copy(update={"calibration": None, "cautious": None, "any_language": False})
 
 
 def _print_estimate(config: Config, edits: RunEdits, teacher: str | None) -> None:

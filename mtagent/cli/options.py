@@ -335,6 +335,12 @@ GATE_OPTIONS = [
         help="File from `mtagent gate calibrate`, with the expected gain and the threshold.",
     ),
     option(
+        JUDGES,
+        "--any-language/--no-any-language",
+        default=None,
+        help="Use the calibration for language pairs that it was not made for, too.",
+    ),
+    option(
         JUDGES, "--triage", metavar=SPEC, help="Skip texts that this evaluator or metric rates above the threshold."
     ),
     option(

@@ -37,6 +37,7 @@ from mtagent.jobs.parts import (
     named_evaluator,
     named_pairwise,
     rater_settings,
+    refuse_other_languages,
 )
 from mtagent.jobs.rate import rate_segment
 from mtagent.llm import prompts
@@ -46,6 +47,7 @@ from mtagent.llm.protocol import RequestOptions
 from mtagent.llm.request import sent_tool
 from mtagent.llm.server import server_address
 from mtagent.records import Completion, ErrorSpan, Message, Rating, Schema, Segment, Tool, Usage
+from mtagent.text import languages
 from mtagent.text.amounts import UNKNOWN, dollars, rounded_up
 from mtagent.text.table import Table, text
 from mtagent.translators.llm import LLMTranslator
@@ -279,6 +281,8 @@ def estimate(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
     """
     with files.opened(config) as inputs:
         decided = effective(inputs.config, OwnParts())
+        pairs = {languages.pair_of(segment.source_lang, segment.target_lang) for segment in inputs.segments()}
+        refuse_other_languages(decided, sorted(pairs))
         if any(any(segment.candidates) for segment in inputs.segments()):
             inputs.refuse_idle_candidates(decided)
         segments = inputs.in_context(lambda segment: segment.translation or segment.source)

@@ -15,7 +15,14 @@ from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details
 from mtagent.jobs.context import Placed
 from mtagent.jobs.inputs import Files, OpenFiles
-from mtagent.jobs.parts import OwnParts, assembled, effective, installed, settings_for_results
+from mtagent.jobs.parts import (
+    OwnParts,
+    assembled,
+    effective,
+    installed,
+    refuse_other_languages,
+    settings_for_results,
+)
 from mtagent.jobs.pilot import with_settled_gates
 from mtagent.jobs.pool import Outcome
 from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
@@ -48,6 +55,7 @@ async def improve_file(
         config = inputs.config
         identifies = bool(installed(decided))  # the guard language loads the identifier anyway
         contents = _contents(inputs, translates="translate" in (decided.stages or ()), identifies=identifies)
+        refuse_other_languages(config, contents.pairs)
         if contents.swapped:
             pair, *_ = contents.pairs
             logger.warning("%s: the languages of %s seem to be swapped; check -l", inputs.files.source, pair)

@@ -8,8 +8,9 @@ reported on the others. The regression is in ``gain.py``, the tables for people 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +54,8 @@ from mtagent.version import __version__
 PRECISION = 0.9
 FEWEST = 10
 """With fewer texts at or above a threshold, its precision means nothing."""
+FEWEST_GROUPS = 30
+"""Bootstrap intervals over fewer groups are too narrow (Cameron, Gelbach and Miller 2008)."""
 LEARNING = (50, 100, 200, 400)
 """Numbers of pairs on the learning curve."""
 DRAWS = 20
@@ -64,6 +67,8 @@ CONFIDENCE = 0.9
 """Of a promise."""
 UNTOUCHED = (0.1, 0.25, 0.5, 0.75, 0.9)
 """Shares of the texts before that triage could leave alone."""
+_Z = NormalDist().inv_cdf(0.975)
+"""Standard deviations on either side of a 95 % interval."""
 _NOISE = 1e-12
 """Rounding of shares: 9 of 10 texts are a precision of 0.9."""
 
@@ -94,9 +99,10 @@ def calibrate(
             "human score on a text is error-free (--kind or --error-free) for a threshold"
         )
     # Both halve the documents in the same way, by the number of pairs where there are pairs.
-    sizes = np.ones(len(data.groups), dtype=np.int64)
+    number = max(data.groups.values()) + 1
+    sizes = np.ones(number, dtype=np.int64)
     if pairs is not None:
-        sizes = np.bincount(pair_groups, minlength=len(data.groups))
+        sizes = np.bincount(pair_groups, minlength=number)
     learnt = learnt_groups(sizes, seed=resampling.seed)
     error_free, gain = None, None
     if texts is not None:
@@ -132,6 +138,8 @@ def _remarks(data: JudgedData, definition: Definition, gain: ExpectedGain | None
         if not all(has_spans):
             some = f" of {has_spans.count(False)} texts" if any(has_spans) else ""
             remarks.append(f"no spans are known{some}: error-free goes by the score alone")
+    if gain is not None and gain.held_out is not None:
+        remarks += few_groups(gain.held_out)
     for judge in gain.judges if gain else ():
         if not judge.scale:
             remarks.append(f"{judge.judge}: its differences are all the same: it counts nothing")
@@ -257,9 +265,6 @@ def effect(pairs: JudgedPairs, keep: Truths, resampling: GroupResampling = USUAL
         "oracle": (oracle, every),
         "over_always": (gate - after, every),
         "over_never": (gate - before, every),
-        "accepted": (keep.astype(np.float64), every),
-        "good_kept": (good * keep, good),
-        "harmful_refused": (harmful * ~keep, harmful),
         "lead": (gate - better, every),
         "headroom": (gate - better, oracle - better),
     }
@@ -271,10 +276,16 @@ def effect(pairs: JudgedPairs, keep: Truths, resampling: GroupResampling = USUAL
         above.append(np.where(pairs.differences[:, place] > 0, after, before))
         below.append(every)
     figures = ratios(above, below, pairs.groups, resampling)
+    kept = [keep * every, keep * good, ~keep * harmful]
+    accepted, good_kept, harmful_refused = shares(kept, [every, good, harmful], pairs.groups, resampling)
     return Effect(
         items=len(pairs),
         groups=int(pairs.groups.max()) + 1,
+        effective_groups=effective_number(np.bincount(pairs.groups)),
         **dict(zip(columns, figures[: len(columns)], strict=True)),
+        accepted=accepted,
+        good_kept=good_kept,
+        harmful_refused=harmful_refused,
         alone=dict(zip(pairs.judges, figures[len(columns) :], strict=True)),
     )
 
@@ -364,14 +375,12 @@ def learning_curve(
             keep = _decided(learnt_from.drawn(size, (seed, size, draw)), reported_on, seed).keep
             leads.append(float(reported_on.gains[keep].sum() - better))
         mean = sum(leads) / draws
-        lost = np.count_nonzero(np.array(leads) < 0)
         points.append(
             LearningPoint(
                 pairs=size,
                 draws=draws,
                 lead=mean / len(reported_on),
                 headroom=mean / headroom if headroom > 0 else None,
-                lost=lost / draws,
             )
         )
     return tuple(points)
@@ -394,8 +403,8 @@ def triage(
     for threshold, is_error_free in thresholds.items():
         alone = pairs.scores_before[:, place] >= threshold
         human = np.where(alone, pairs.human_before, gate)
-        columns = [alone.astype(np.float64), human, human - gate]
-        untouched, mean, change = ratios(columns, [every] * len(columns), pairs.groups, resampling)
+        (untouched,) = shares([alone.astype(np.float64)], [every], pairs.groups, resampling)
+        mean, change = ratios([human, human - gate], [every, every], pairs.groups, resampling)
         points.append(
             TriagePoint(
                 judge=pairs.judges[place],
@@ -567,7 +576,7 @@ def labels(texts: LabelledTexts, threshold: float, resampling: GroupResampling =
     every = np.ones(len(texts.scores))
     above = [free, reached * free, reached, reached * free]
     below = [every, reached, every, free]
-    error_free, precision, coverage, recall = ratios(above, below, texts.groups, resampling)
+    error_free, precision, coverage, recall = shares(above, below, texts.groups, resampling)
     return Labels(
         items=len(texts.scores),
         groups=int(texts.groups.max()) + 1,
@@ -576,6 +585,44 @@ def labels(texts: LabelledTexts, threshold: float, resampling: GroupResampling =
         coverage=coverage,
         recall=recall,
     )
+
+
+# How sure the figures are
+
+
+def effective_number(sizes: Floats | Ints) -> float:
+    """How many groups of equal size are worth as much as groups with these ``sizes``: (sum of sizes)² / sum of sizes².
+
+    That is the number of groups, divided by Kish's design effect of unequal sizes (Survey Sampling, 1965), 1 + their
+    squared coefficient of variation. It takes the items of a group for alike, as the gains of a document's edits are.
+    """
+    return float(sizes.sum() ** 2 / (sizes**2).sum())
+
+
+def few_groups(found: Effect) -> Iterator[str]:
+    """A warning if the intervals of an effect rest on too few groups."""
+    if found.effective_groups is not None and found.effective_groups < FEWEST_GROUPS:
+        yield (
+            f"the figures are of {found.items} edits that are worth {found.effective_groups:.0f} documents of equal "
+            f"size: with fewer than {FEWEST_GROUPS} the intervals are too narrow; add other documents"
+        )
+
+
+def shares(above: list[Floats], below: list[Floats], groups: Ints, resampling: GroupResampling) -> list[Figure]:
+    """:func:`ratios` that are shares of items: where resamples give no interval, it is Wilson's (1927).
+
+    The number of trials is the effective number of groups.
+    """
+    figures = ratios(above, below, groups, resampling)
+    for place, figure in enumerate(figures):
+        if figure.value is not None and figure.low is None:
+            trials = effective_number(np.bincount(groups, below[place]))
+            centre = (figure.value + _Z**2 / (2 * trials)) / (1 + _Z**2 / trials)
+            variance = figure.value * (1 - figure.value) / trials + _Z**2 / (4 * trials**2)
+            half_width = _Z / (1 + _Z**2 / trials) * math.sqrt(variance)
+            low, high = max(0.0, centre - half_width), min(1.0, centre + half_width)
+            figures[place] = Figure(value=figure.value, low=low, high=high)
+    return figures
 
 
 # A calibration on other data
@@ -626,7 +673,8 @@ def check(calibration: Calibration, data: JudgedData, resampling: GroupResamplin
         if judge.before_weight and np.isnan(pairs.scores_before[:, place]).all():
             raise InputError(f"{judge.judge}: gave scores in calibration, and only compares here")
     remarks += calibration.foreign(data.language_pairs, data.domains)
-    return GateCheck(data, effect(pairs, kept(gain, pairs), resampling), tuple(remarks))
+    found = effect(pairs, kept(gain, pairs), resampling)
+    return GateCheck(data, found, (*remarks, *few_groups(found)))
 
 
 def check_shipped(data: JudgedData, kinds: Sequence[str], resampling: GroupResampling = USUAL) -> GateCheck:
@@ -642,4 +690,5 @@ def check_shipped(data: JudgedData, kinds: Sequence[str], resampling: GroupResam
     for name, signature, kind in zip(data.judges, data.signatures, kinds, strict=True):
         members.append(PanelMember(name, signature, kind))
     gain = ShippedPanel(tuple(members)).settled(pairs.differences.tolist())
-    return GateCheck(data, effect(pairs, kept(gain, pairs), resampling), data.remarks, gain.pilot)
+    found = effect(pairs, kept(gain, pairs), resampling)
+    return GateCheck(data, found, (*data.remarks, *few_groups(found)), gain.pilot)

@@ -41,7 +41,8 @@ def ratios(above: list[Floats], below: list[Floats], groups: Ints, resampling: G
     """For each column of ``above`` its sum divided by the sum of the same column of ``below``, with intervals.
 
     A column has a number for each item; ``groups`` are numbered without gaps. Resamples in which a ratio is not
-    defined are left out of its interval.
+    defined are left out of its interval. Where all resamples agree (one group, or groups that are all alike) nothing is
+    known of how the ratio varies: it has no interval.
     """
     columns = [np.bincount(groups, values) for values in (*above, *below)]
     sums = np.stack(columns, axis=1)
@@ -57,6 +58,8 @@ def ratios(above: list[Floats], below: list[Floats], groups: Ints, resampling: G
         defined = drawn[:, lower] > 0
         if defined.any():
             low, high = bounds(drawn[defined, upper] / drawn[defined, lower])
+            if math.isclose(low, high, rel_tol=1e-9, abs_tol=1e-12):
+                low = high = None
         figures.append(Figure(value=float(whole[upper] / whole[lower]), low=low, high=high))
     return figures
 
