@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from mtagent.chain.calibration import ExpectedGain
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import Gate, PanelGate, PilotGate
-from mtagent.chain.shipped import FEWEST_EDITS, ShippedPanel
+from mtagent.chain.shipped import FEWEST_EDITS, ShippedPanel, shipped_worth
 from mtagent.config import Config
 from mtagent.jobs.context import Placed
 from mtagent.jobs.pool import Outcome, work_all
@@ -49,6 +49,7 @@ async def with_settled_gates(
     panel = plan.gate
     if plan.unlabelled is None or not isinstance(panel, PanelGate):
         return plan
+    logger.info("gate gain without a calibration: %s", shipped_worth())
     gates: dict[Stage, Gate] = {}
     stored = run.gates()
     for number, stage in enumerate(plan.stages, start=1):
