@@ -11,17 +11,18 @@ answers its requests, and the segment counts them then.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from mtagent.chain.calibration import ExpectedGain
 from mtagent.chain.chain import Plan, improve
-from mtagent.chain.gate import Gate, PanelGate, PilotGate
+from mtagent.chain.gate import PanelGate, PilotGate
 from mtagent.chain.shipped import FEWEST_EDITS, ShippedPanel, shipped_worth
 from mtagent.config import Config
 from mtagent.jobs.context import Placed
 from mtagent.jobs.pool import Outcome, work_all
+from mtagent.jobs.run import closing_files
 from mtagent.llm.limits import Sleepers
 from mtagent.records import Chain, Stage, UndecidedCause
 from mtagent.store.runs import Run
@@ -50,23 +51,33 @@ async def with_settled_gates(
     if plan.unlabelled is None or not isinstance(panel, PanelGate):
         return plan
     logger.info("gate gain without a calibration: %s", shipped_worth())
-    gates: dict[Stage, Gate] = {}
     stored = run.gates()
     for number, stage in enumerate(plan.stages, start=1):
         if stage not in _JUDGED_STAGES:
             continue
         if stage not in stored:
-            tried = replace(plan, stages=plan.stages[:number], gates={**gates, stage: PilotGate(panel)}, gate_calls=0)
+            tried = replace(
+                plan, stages=plan.stages[:number], gates={**plan.gates, stage: PilotGate(panel)}, gate_calls=0
+            )
             edits = await _judged_edits(tried, stage, run, places, total, config, sleepers)
             stored |= _settled(plan.unlabelled, stage, edits)
             run.note_gates(stored)
-        if stored[stage] is not None:
-            gates[stage] = PanelGate(*panel.judges, gain=ExpectedGain.model_validate(stored[stage]))
-    candidate_gates: dict[int, Gate] = {}
+        plan = _with_gates(plan, stage, stored, panel)
+    return plan
+
+
+def _with_gates(plan: Plan, stage: Stage, stored: Mapping[str, Any], panel: PanelGate) -> Plan:
+    """``plan`` with the ``stored`` gates of ``stage`` and, in the stage rerank, of its candidates."""
+    gates, candidate_gates = dict(plan.gates), dict(plan.candidate_gates)
     for name, gain in stored.items():
-        _, _, candidate = name.partition(" ")
-        if candidate and gain is not None:
-            candidate_gates[int(candidate)] = PanelGate(*panel.judges, gain=ExpectedGain.model_validate(gain))
+        stage_of_gate, _, candidate = name.partition(" ")
+        if stage_of_gate != stage or gain is None:
+            continue
+        gate = PanelGate(*panel.judges, gain=ExpectedGain.model_validate(gain))
+        if candidate:
+            candidate_gates[int(candidate)] = gate
+        else:
+            gates[stage] = gate
     return replace(plan, gates=gates, candidate_gates=candidate_gates)
 
 
@@ -122,16 +133,17 @@ async def _judged_edits(
 
     stride = -(-total // WAVE)
     for first in range(stride):
-        wave = (place for place in places() if place.position % stride == first)
-        await work_all(
-            wave,
-            work,
-            save,
-            concurrency=config.concurrency,
-            done=lambda _: False,
-            give_up_after=config.give_up_after,
-            sleepers=sleepers,
-        )
+        all_places = places()
+        with closing_files(all_places):
+            await work_all(
+                (place for place in all_places if place.position % stride == first),
+                work,
+                save,
+                concurrency=config.concurrency,
+                done=lambda _: False,
+                give_up_after=config.give_up_after,
+                sleepers=sleepers,
+            )
         if sum(map(len, by_position.values())) >= EDITS:
             break
     edits = []
