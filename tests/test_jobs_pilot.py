@@ -137,3 +137,31 @@ def test_each_candidate_has_a_gate_of_its_own(shell: Shell) -> None:
     assert gates.keys() == {"rerank", "rerank 1", "rerank 2"}
     assert gates["rerank 1"]["pilot"]["drift"] > gates["rerank"]["pilot"]["drift"] > gates["rerank 2"]["pilot"]["drift"]
     assert 2 not in chosen
+
+
+@pytest.mark.loopback
+def test_a_run_decides_as_the_check_of_the_same_scores_does(shell: Shell) -> None:
+    with simulator("--behaviour", "tests.simulator.taught:answer") as server:
+        prepare(shell, server, 60)
+        done = shell.postedit(f"{PANEL} --gate-calls 0 --name first -o first.txt")
+        assert done.code == 0, done.err
+    rows, kept = ["id,gemba-da_before,gemba-da_after,pairwise,human_before,human_after"], 0
+    preferences = {1: "after", 0: "same", -1: "before"}
+    with Store(shell.folder / "store.db") as store:
+        stored = store.read("first").gates()["postedit"]
+        for chain in store.read("first").chains():
+            for step in chain.steps:
+                if isinstance(step.cause, GainCause):
+                    rating, comparison = judgements_of(step.cause)
+                    assert comparison.difference is not None
+                    preference = preferences[int(comparison.difference)]
+                    human = f"0,{len(rows) % 3}"
+                    rows.append(f"{chain.segment.id},{rating.before},{rating.after},{preference},{human}")
+                    kept += step.verdict == "kept"
+    shell.write("pairs.csv", *rows)
+    line = "gate check shipped --pairs pairs.csv --judge gemba-da=da --judge pairwise=pairwise -f json"
+    checked = json.loads(shell(line).out)
+    assert checked["pilot"] == pytest.approx(stored["pilot"])
+    assert checked["items"] == stored["calibrated_on"] == len(rows) - 1
+    assert checked["accepted"]["value"] == pytest.approx(kept / (len(rows) - 1))
+    assert 0 < kept < len(rows) - 1

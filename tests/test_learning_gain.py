@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from mtagent.chain.calibration import CautiousPoint, Figure, LearningPoint
 from mtagent.errors import ConfigError, InputError
 from mtagent.learning.calibrate import (
-    GateDecisions,
+    DecidedPairs,
     cautious_points,
     decided_crosswise,
     effect,
@@ -274,20 +274,20 @@ def test_promises_are_kept_on_other_documents_and_broken_by_one_gate_in_ten_at_m
 def test_few_kept_edits_promise_nothing_and_many_good_ones_not_everything() -> None:
     pairs = world(120)
     nothing = np.zeros(120)
-    few = GateDecisions(np.arange(120) < 19, nothing)
+    few = DecidedPairs(np.arange(120) < 19, nothing)
     assert cautious_points(pairs, few) == ()
     good = world(120, human_before=nothing, human_after=nothing + 1)
-    (point,) = cautious_points(good, GateDecisions(np.ones(120, dtype=bool), nothing))
+    (point,) = cautious_points(good, DecidedPairs(np.ones(120, dtype=bool), nothing))
     assert (point.kept, point.chance_of_worse) == (1, 0)
     assert 0 < point.worse < 0.05
-    (few_good,) = cautious_points(good, GateDecisions(np.arange(120) < 20, nothing))
+    (few_good,) = cautious_points(good, DecidedPairs(np.arange(120) < 20, nothing))
     assert few_good.worse > point.worse
 
 
 def test_edits_of_one_document_are_worth_less_to_a_promise() -> None:
     """Half of the documents are good throughout, the others bad."""
     whole = np.repeat([1.0, -1.0], 60)
-    everything = GateDecisions(np.ones(120, dtype=bool), np.zeros(120))
+    everything = DecidedPairs(np.ones(120, dtype=bool), np.zeros(120))
     bounds = []
     for groups in (np.arange(120), np.arange(120) // 20):
         pairs = world(120, human_before=np.zeros(120), human_after=whole, groups=groups)

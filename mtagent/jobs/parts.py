@@ -661,7 +661,8 @@ def judge_settings(
     settings = config.model_for("judge")
     if who != "judge" or spec.partition(":")[0] == PAIRWISE:
         return rater_settings(spec, settings, who=who)
-    if drawn is None and "postedit" in (config.stages or ()) and config.gate in ("rate", "panel"):
+    is_uncalibrated = config.gate in ("rate", "panel") or (config.gate == "gain" and config.calibration is None)
+    if drawn is None and "postedit" in (config.stages or ()) and is_uncalibrated:
         judge_name, judge_model, _ = rater_settings(spec, settings, who=who)
         editor_name, editor_model, _ = rater_settings(config.evaluator or "rules", config.model_for("postedit"))
         drawn = judge_name == editor_name and _same_model(judge_model, editor_model)

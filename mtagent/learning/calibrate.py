@@ -290,14 +290,14 @@ def effect(pairs: JudgedPairs, keep: Truths, resampling: GroupResampling = USUAL
     )
 
 
-class GateDecisions(NamedTuple):
+class DecidedPairs(NamedTuple):
     """What gates think of pairs that they did not learn from."""
 
     keep: Truths
     chance_of_worse: Floats
 
 
-def _decided(learnt_from: JudgedPairs, others: JudgedPairs, seed: int, fewest: int = FEWEST_PAIRS) -> GateDecisions:
+def _decided(learnt_from: JudgedPairs, others: JudgedPairs, seed: int, fewest: int = FEWEST_PAIRS) -> DecidedPairs:
     """What a gate thinks of ``others`` that some pairs teach.
 
     Pairs that cannot be learnt from (labels that are all the same) teach never or always.
@@ -306,17 +306,17 @@ def _decided(learnt_from: JudgedPairs, others: JudgedPairs, seed: int, fewest: i
         gain = learn(learnt_from, seed=seed, fewest=fewest)
     except InputError:
         keep = np.full(len(others), learnt_from.gains.sum() > 0) & ~others.all_call_worse
-        return GateDecisions(keep, np.full(len(others), (learnt_from.gains < 0).mean()))
-    return GateDecisions(kept(gain, others), chances_of_worse(gain, others))
+        return DecidedPairs(keep, np.full(len(others), (learnt_from.gains < 0).mean()))
+    return DecidedPairs(kept(gain, others), chances_of_worse(gain, others))
 
 
-def decided_crosswise(pairs: JudgedPairs, *, sample: int | None = None, seed: int = SEED) -> GateDecisions:
+def decided_crosswise(pairs: JudgedPairs, *, sample: int | None = None, seed: int = SEED) -> DecidedPairs:
     """What gates think of the pairs that were each learnt from the other documents, in five folds.
 
     ``sample``: each of them learns from this many pairs, or from all of its documents if they have fewer.
     """
     fold = folds(pairs, seed)
-    crosswise = GateDecisions(np.zeros(len(pairs), dtype=bool), np.zeros(len(pairs)))
+    crosswise = DecidedPairs(np.zeros(len(pairs), dtype=bool), np.zeros(len(pairs)))
     for number in range(int(fold.max()) + 1):
         held_out = fold == number
         teaching = _sampled(pairs.chosen(~held_out), sample, (seed, number))
@@ -327,7 +327,7 @@ def decided_crosswise(pairs: JudgedPairs, *, sample: int | None = None, seed: in
 
 
 def cautious_points(
-    pairs: JudgedPairs, decided: GateDecisions, resampling: GroupResampling = USUAL
+    pairs: JudgedPairs, decided: DecidedPairs, resampling: GroupResampling = USUAL
 ) -> tuple[CautiousPoint, ...]:
     """What ``--cautious`` can promise: the share of worse edits among the kept ones up to each chance of being worse.
 
