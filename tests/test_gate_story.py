@@ -105,7 +105,8 @@ def test_two_hundred_decisions_make_a_gate_that_decides_on_the_whole_run_again_w
     log = tmp_path / "log.jsonl"
     with simulator("--behaviour", "tests.simulator.taught:answer", "--log", str(log)) as server:
         prepare(shell, server)
-        assert shell.postedit(f"{PANEL} --name first -o first.txt").code == 0
+        # This gate rejects the most texts, and so has the judges see the most of them in parts.
+        assert shell.postedit(f"{PANEL} --gate panel --name first -o first.txt").code == 0
         with Store(shell.folder / "store.db") as store:
             pairs = [pair for chain in store.read("first").chains() for pair in pairs_in(chain)]
         rows = list[str]()

@@ -188,10 +188,13 @@ async def calibrated(noise: float, flawed: float, judges: Sequence[Reviewer], rn
     return PanelGate(*panel, gain=learn(pairs))
 
 
-async def unlabelled(
-    noise: float, flawed: float, judges: Sequence[Reviewer], rng: random.Random, favours: frozenset[int] = frozenset()
-) -> PanelGate:
-    """A panel with shipped weights, after a pilot of :data:`PILOT` edits of other texts. Nobody labels them."""
+async def piloted(
+    noise: float, flawed: float, judges: Sequence[Reviewer], rng: random.Random
+) -> Callable[[frozenset[int]], PanelGate]:
+    """A panel with shipped weights, after a pilot of :data:`PILOT` edits of other texts. Nobody labels them.
+
+    It takes the places of the judges that are known to favour the edits.
+    """
     panel = PanelGate(*map(RatingJudge, judges))
     segments = texts(2 * int(PILOT / noise), flawed, rng)
     differences = []
@@ -200,8 +203,12 @@ async def unlabelled(
     members = []
     for judge, kind in zip(panel.judges, ("mqm", "qe"), strict=True):
         members.append(PanelMember(judge.name, judge.signature, kind))
-    gain = ShippedPanel(tuple(members), {"postedit": favours}).settled(differences, "postedit")
-    return PanelGate(*panel.judges, gain=gain)
+
+    def settled(favours: frozenset[int]) -> PanelGate:
+        gain = ShippedPanel(tuple(members), {"postedit": favours}).settled(differences, "postedit")
+        return PanelGate(*panel.judges, gain=gain)
+
+    return settled
 
 
 async def unlabelled_gates(noise: float, flawed: float, rng: random.Random) -> dict[str, tuple[Reviewer, Gate]]:
@@ -212,16 +219,19 @@ async def unlabelled_gates(noise: float, flawed: float, rng: random.Random) -> d
 
     judges = [reviewer("judge 1"), reviewer("judge 2")]
     partial = [reviewer("judge 1", favours_edits=True), judges[1]]
+    neutral_panel = await piloted(noise, flawed, judges, rng)
+    partial_panel = await piloted(noise, flawed, partial, rng)
+    nobody: frozenset[int] = frozenset()
     return {
-        "panel of two, shipped weights": (reviewer("reviewer"), await unlabelled(noise, flawed, judges, rng)),
+        "panel of two, shipped weights": (reviewer("reviewer"), neutral_panel(nobody)),
         "panel of two, one favours the edits: both must agree": (
             reviewer("reviewer"), PanelGate(*map(RatingJudge, partial)),
         ),
         "panel of two, one favours the edits: shipped weights": (
-            reviewer("reviewer"), await unlabelled(noise, flawed, partial, rng, frozenset({0})),
+            reviewer("reviewer"), partial_panel(frozenset({0})),
         ),
         "panel of two, one favours the edits, which nobody knows: shipped weights": (
-            reviewer("reviewer"), await unlabelled(noise, flawed, partial, rng),
+            reviewer("reviewer"), partial_panel(nobody),
         ),
     }  # fmt: skip
 
