@@ -303,6 +303,11 @@ async def test_a_calibrated_panel_never_keeps_what_every_judge_calls_worse(
     assert ("but every judge calls it worse" in decision.cause.sentence) is not keep
 
 
+async def test_a_single_judge_has_no_veto() -> None:
+    decision = await PanelGate(*votes(-1), gain=gain(1, intercept=5)).decide(SEGMENT, "b", "a", ask)
+    assert (decision.keep, "every judge" in decision.cause.sentence) == (True, False)
+
+
 def test_a_panel_that_cannot_decide_is_refused() -> None:
     with pytest.raises(ConfigError, match="a panel needs a judge"):
         PanelGate()

@@ -181,6 +181,7 @@ def test_an_edit_that_every_judge_calls_worse_is_not_kept_though_edits_are_good_
     worse = world(60, differences=np.repeat([[-0.1, -1], [-0.1, 1]], 30, axis=0))
     assert (predictions(learn(pairs), worse) > 0).all()
     assert verdicts(pairs, worse) == [False] * 30 + [True] * 30
+    assert verdicts(pairs.of(0), worse.of(0)) == [True] * 60, "a single judge has no veto"
 
 
 @pytest.mark.parametrize(("size", "used"), [(399, False), (402, True)])

@@ -175,7 +175,9 @@ def candidates(data: DataSet, splits: int, seed: int) -> Worths:
             gain, expected = learn(calibration.of(*of)), np.zeros((len(reported), number_of_systems))
             for other in others:
                 proposals = edits(reported, given, np.full(len(reported), other))
-                expected[:, other] = np.where(kept(gain, proposals.of(*of)), predictions(gain, proposals.of(*of)), 0)
+                expected[:, other] = np.where(
+                    kept(gain, proposals.of(*of)), predictions(gain, proposals.of(*of)), -np.inf
+                )
             choices[gain_rule(panel)] = expected.argmax(axis=1)
         for report in data.reports:
             texts = scores[report][reported]

@@ -193,7 +193,7 @@ class ExpectedGain(Record):
         return gain
 
     def keeps(self, judgements: Sequence[Judgement], cautious: float | None = None) -> bool:
-        """Whether the gate keeps the edit: it expects a gain, and not every judge calls the edit worse.
+        """Whether the gate keeps the edit: it expects a gain, and not all of several judges call the edit worse.
 
         ``cautious``: of the kept edits, at most this share is worse; see :meth:`highest_chance_of_worse`.
         ``mtagent.learning.gain.kept`` decides in the same way on arrays. Raises as :meth:`predict`.

@@ -218,8 +218,8 @@ class PanelGate:
     """Asks all ``judges`` at once, and keeps a text that ``quorum`` of them prefer; by default, that all prefer.
 
     A judge prefers the later text if it scores it higher, by at least ``margin``, or chooses it in both orders. With
-    ``gain``, a calibration for these judges, a text is kept if it predicts that people see a gain, unless every judge
-    calls the text worse; with ``cautious``, so that at most this share of the kept texts is worse. Raises
+    ``gain``, a calibration for these judges, a text is kept if it predicts that people see a gain, unless all of
+    several judges call the text worse; with ``cautious``, so that at most this share of the kept texts is worse. Raises
     :class:`ConfigError` for a panel that cannot work, and for a promise that cannot be kept.
     """
 

@@ -146,8 +146,8 @@ class JudgedPairs:
 
     @property
     def all_call_worse(self) -> Truths:
-        """Whether every judge prefers the text before."""
-        return np.asarray((self.differences < 0).all(axis=1))
+        """Whether there are several judges, and every one prefers the text before."""
+        return np.asarray((self.differences < 0).all(axis=1) & (len(self.judges) > 1))
 
     @property
     def scores_before(self) -> Floats:

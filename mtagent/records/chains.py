@@ -74,7 +74,12 @@ class Judgement(Record):
 
 
 def all_call_worse(judgements: Sequence[Judgement]) -> bool:
-    """Whether every judge prefers the text before."""
+    """Whether there are several judges, and every one prefers the text before.
+
+    A single judge's "worse" is no veto: if it often prefers the text before, a calibration has learnt that.
+    """
+    if len(judgements) < 2:
+        return False
     return all(judgement.difference is not None and judgement.difference < 0 for judgement in judgements)
 
 
