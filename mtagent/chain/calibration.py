@@ -7,10 +7,11 @@ FILE``). ``mtagent.learning.calibrate`` makes it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import operator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import Field, ValidationError
 
@@ -126,6 +127,35 @@ class Pilot(Record):
     """The gain that is expected of an edit on average."""
 
 
+class Moments(Record):
+    """What each judge adds to the gain in the pairs that it was learnt from: the judges that are asked first foretell
+    what the others will add."""
+
+    means: tuple[float, ...]
+    covariances: tuple[tuple[float, ...], ...]
+
+    @classmethod
+    def of(cls, parts: Sequence[Sequence[float]]) -> Moments:
+        """The moments of ``parts``, which have the judges' points for each pair."""
+        columns = list(zip(*parts, strict=True))
+        means = [math.fsum(column) / len(column) for column in columns]
+        centred = [[value - mean for value in column] for column, mean in zip(columns, means, strict=True)]
+        rows = []
+        for column in centred:
+            products = [math.fsum(map(operator.mul, column, other)) for other in centred]
+            rows.append(tuple(product / len(column) for product in products))
+        return cls(means=tuple(means), covariances=tuple(rows))
+
+
+class Foreseen(NamedTuple):
+    """What the judges that are asked first let expect of the others: ``offset`` + ``slope`` · what they add."""
+
+    offset: float
+    slope: float
+    deviation: float
+    """The standard deviation of what the others really add."""
+
+
 class ExpectedGain(Record):
     """The gain that people would see, predicted from judges' ratings of the texts before and after.
 
@@ -147,6 +177,8 @@ class ExpectedGain(Record):
     """The number of pairs; with shipped weights, of the edits in the pilot."""
     pilot: Pilot | None = None
     """``None`` for weights that were learnt from labels."""
+    moments: Moments | None = None
+    """``None`` in calibrations by former versions: they always ask all judges."""
     held_out: Effect | None = None
     """The effect on edits of other documents."""
     learning: tuple[LearningPoint, ...] = ()
@@ -163,18 +195,44 @@ class ExpectedGain(Record):
             names = ", ".join(judge.judge for judge in self.judges)
             raise ConfigError(f"the gain was learnt from {len(self.judges)} judges ({names}), not {len(judgements)}")
         gain = self.intercept
-        for judge, judgement in zip(self.judges, judgements, strict=True):
-            if judge.signature and judgement.signature and not same_rater(judge.signature, judgement.signature):
-                raise ConfigError(f"the gain was learnt from {judge.signature}, not from {judgement.signature}")
-            if judgement.difference is None or (judge.before_weight and judgement.before is None):
-                raise ConfigError(
-                    f"{judgement.judge}: gave no score of both texts, as {judge.judge} did in calibration"
-                )
-            if judge.scale:
-                gain += judge.weight * signed_root(judgement.difference) / judge.scale
-            if judge.before_weight and judgement.before is not None:
-                gain += judge.before_weight * (judgement.before - judge.before_mean) / judge.before_scale
+        for place, judgement in enumerate(judgements):
+            for points in self._points(place, judgement):
+                gain += points
         return gain
+
+    def _points(self, place: int, judgement: Judgement) -> Iterator[float]:
+        """What the judge at ``place`` adds to the gain: by the difference, and by the score before."""
+        judge = self.judges[place]
+        if judge.signature and judgement.signature and not same_rater(judge.signature, judgement.signature):
+            raise ConfigError(f"the gain was learnt from {judge.signature}, not from {judgement.signature}")
+        if judgement.difference is None or (judge.before_weight and judgement.before is None):
+            raise ConfigError(f"{judgement.judge}: gave no score of both texts, as {judge.judge} did in calibration")
+        if judge.scale:
+            yield judge.weight * signed_root(judgement.difference) / judge.scale
+        if judge.before_weight and judgement.before is not None:
+            yield judge.before_weight * (judgement.before - judge.before_mean) / judge.before_scale
+
+    def foreseen(self, first: Collection[int]) -> Foreseen | None:
+        """What the judges at the places ``first`` foretell about the others; ``None`` if nothing is known about it."""
+        others = [place for place in range(len(self.judges)) if place not in first]
+        if self.moments is None or not first or not others:
+            return None
+        means, covariances = self.moments.means, self.moments.covariances
+
+        def covariance(places: Collection[int], other_places: Collection[int]) -> float:
+            return math.fsum(covariances[one][other] for one in places for other in other_places)
+
+        variance = covariance(first, first)
+        shared = covariance(others, first)
+        slope = shared / variance if variance > 0 else 0.0
+        offset = math.fsum(means[place] for place in others) - slope * math.fsum(means[place] for place in first)
+        unexplained = max(0.0, covariance(others, others) - slope * shared)
+        return Foreseen(offset, slope, math.sqrt(unexplained))
+
+    def expect(self, judgements: Mapping[int, Judgement], foreseen: Foreseen) -> float:
+        """The gain that the judges at some places let expect. Raises as :meth:`predict`."""
+        points = math.fsum(part for place in judgements for part in self._points(place, judgements[place]))
+        return self.intercept + points + foreseen.offset + foreseen.slope * points
 
     def keeps(self, judgements: Sequence[Judgement]) -> bool:
         """Whether the gate keeps the edit: it expects a gain, and not every judge calls the edit worse.
@@ -183,9 +241,10 @@ class ExpectedGain(Record):
         """
         return self.predict(judgements) > 0 and not all_call_worse(judgements)
 
-    def chance(self, prediction: float) -> float:
-        """The chance that people see a gain if ``prediction`` is expected."""
-        return NormalDist().cdf((prediction + self.bias - self.tie_band) / self.scale)
+    def chance(self, prediction: float, deviation: float = 0.0) -> float:
+        """The chance that people see a gain if ``prediction`` is expected, and is itself only known up to a
+        ``deviation``."""
+        return NormalDist().cdf((prediction + self.bias - self.tie_band) / math.hypot(self.scale, deviation))
 
     def chance_of_worse(self, prediction: float) -> float:
         """The chance that people find the text after worse."""
@@ -304,6 +363,8 @@ class Calibration(Record):
             weights = self.gain.model_dump(include={"intercept", "scale", "tie_band", "bias", "judges"})
             for judge in weights["judges"]:
                 judge["signature"] = comparable(judge["signature"])
+            if self.gain.moments is not None:
+                weights["moments"] = self.gain.moments.model_dump()
             settings["gain"] = weights
         if self.threshold is not None:
             settings["error_free"] = self.threshold

@@ -316,6 +316,13 @@ GATE_OPTIONS = [
     *JUDGE_MODEL_OPTIONS,
     option(JUDGES, "--quorum", type=click.IntRange(1), help="Number of judges that must agree.  [default: all]"),
     option(JUDGES, "--cautious", metavar="P", help="Require that a gain has at least the probability P."),
+    option(
+        JUDGES,
+        "--ask-all/--no-ask-all",
+        default=None,
+        help="Always ask all judges of the gate gain. Otherwise metrics are asked first, and models only if they can "
+        "still change the decision.",
+    ),
     option(JUDGES, "--margin", help="Points by which the rating must rise."),
     option(
         JUDGES,

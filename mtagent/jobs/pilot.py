@@ -64,7 +64,7 @@ async def with_settled_gates(
             logger.info(_outcome(stage, len(differences), gain))
         if stored[stage] is not None:
             gain = ExpectedGain.model_validate(stored[stage])
-            gates[stage] = PanelGate(*panel.judges, gain=gain)
+            gates[stage] = panel.with_gain(gain)
     return replace(plan, gates=gates)
 
 
