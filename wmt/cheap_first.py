@@ -104,6 +104,7 @@ def rows(name: str, of_data: Sequence[Trial], multiples: Sequence[float]) -> Ite
             for deviations in multiples:
                 with_all, cheap_first = Leads(), Leads()
                 saved, differ = [], []
+                gained_by_all, gained = 0.0, 0.0
                 for trial in chosen:
                     asks, keep = asked(trial.gain, trial.edits, deviations)
                     keep_by_all = kept(trial.gain, trial.edits)
@@ -111,14 +112,20 @@ def rows(name: str, of_data: Sequence[Trial], multiples: Sequence[float]) -> Ite
                     cheap_first.add(keep, trial.edits.gains)
                     saved.append(1 - asks.mean())
                     differ.append((keep != keep_by_all).mean())
-                shown = f"{deviations:g} | {np.mean(saved):.0%} | {np.mean(differ):.2%}"
+                    gained_by_all += float(trial.edits.gains[keep_by_all].sum()) / len(trial.edits)
+                    gained += float(trial.edits.gains[keep].sum()) / len(trial.edits)
+                change = gained / gained_by_all - 1
+                shown = f"{deviations:g} | {np.mean(saved):.0%} | {np.mean(differ):.2%} | {change:+.1%}"
                 yield f"| {name} | {gate} | {systems} | {shown} | {with_all.lead:+.3f} | {cheap_first.lead:+.3f} |"
 
 
 def table(folder: Path, splits: int, multiples: Sequence[float], seed: int) -> Iterator[str]:
     """All rows."""
-    yield "| judges | gate | systems | deviations | judgements saved | decisions differ | lead, all asked | lead |"
-    yield "|---|---|---|---:|---:|---:|---:|---:|"
+    yield (
+        "| judges | gate | systems | deviations | judgements saved | decisions differ | change of the gain "
+        "| lead, all asked | lead |"
+    )
+    yield "|---|---|---|---:|---:|---:|---:|---:|---:|"
     for judge, kind in (("GEMBA-MQM", "mqm"), ("GEMBA-DA", "da")):
         of_wmt23 = list(wmt23_trials(folder, judge, kind, splits, seed))
         yield from rows(f"WMT23: {judge} + {METRIC}", of_wmt23, multiples)
