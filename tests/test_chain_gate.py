@@ -333,7 +333,7 @@ async def test_a_model_is_asked_only_if_it_can_change_what_the_metric_foretells(
     assert f", judge not asked: judge 0 -> {metric:g}" in cause.sentence
 
 
-async def test_no_model_is_left_out_whose_rating_can_spare_a_later_stage() -> None:
+async def test_no_model_is_left_out_that_can_spare_a_later_stage_or_helps_to_choose() -> None:
     foretelling = gain(1, 1).model_copy(update={"moments": FORETOLD})
 
     class Editor:
@@ -342,7 +342,11 @@ async def test_no_model_is_left_out_whose_rating_can_spare_a_later_stage() -> No
         async def rate(self, segment: Segment, translation: str) -> Rating:
             return Rating(evaluator=self.name, score=0, correction="a")
 
-    for threshold, asked in ((None, []), (1.0, ["b", "a"])):
+    for threshold, proposers, stages in (
+        (None, (), ["postedit", "proofread"]),
+        (1.0, (), ["postedit"]),
+        (None, (Editor(),), ["postedit", "proofread"]),  # the best of several is chosen
+    ):
         model = Model(b=0, a=1)
         plan = Plan(
             ("postedit", "proofread"),
@@ -350,11 +354,12 @@ async def test_no_model_is_left_out_whose_rating_can_spare_a_later_stage() -> No
             proofreader=Proofreader(ScriptedLLM(lambda messages, purpose: "a")),
             gate=PanelGate(RatingJudge(model), RatingJudge(Judge(b=0, a=4)), gain=foretelling),
             thresholds=(Threshold(model, threshold),) if threshold else (),
+            proposers=proposers,
             skip_guards=frozenset(GUARDS),
         )
         steps = (await improve(SEGMENT.model_copy(update={"translation": "b"}), plan)).steps
-        assert model.rated == asked
-        assert [step.stage for step in steps] == ["postedit", *([] if asked else ["proofread"])]
+        assert model.rated == (["b", "a"] if threshold or proposers else [])
+        assert [step.stage for step in steps] == stages
 
 
 def test_a_panel_that_cannot_decide_is_refused() -> None:
