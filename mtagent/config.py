@@ -231,6 +231,7 @@ class Config(ModelSettings):
     gate_calls: int = Field(default=12, ge=0)
     proposals: int = Field(default=1, ge=1)
     calibration: Path | None = None
+    any_language: bool = False
     triage: str | None = Field(default=None, min_length=1)
     triage_above: float | None = Field(default=None, allow_inf_nan=False)
     judge_model: Named | None = None
@@ -410,7 +411,8 @@ class Config(ModelSettings):
         """The settings that results depend on, as plain data, without the content of the calibration."""
         pace = {"concurrency", "requests_per_minute", "tokens_per_minute", "timeout", "deadline", "give_up_after"}
         money = {"prices", "budget", "token_budget"}
-        apart = {"store", "run", "limit", "calibration", "rules_first"}  # the stages show whether the rules come first
+        # The stages show whether the rules come first.
+        apart = {"store", "run", "limit", "calibration", "any_language", "rules_first"}
         unset = {name for name in ADDED if getattr(self, name) == Config.model_fields[name].default}
         settings = self.model_dump(mode="json", exclude=pace | money | apart | unset, exclude_none=True)
         if self.stages is not None:  # the job adds rerank if there are candidates
@@ -433,6 +435,7 @@ class Settings(TypedDict, total=False):
     gate_calls: int
     proposals: int
     calibration: str | Path | None
+    any_language: bool
     triage_above: float | None
     rules_first: bool | None
     judge_model: str | None
@@ -603,7 +606,9 @@ def _refuse_unfit_gate(config: Config) -> None:
     if config.quorum and config.gate not in (None, "panel", "rate", "pairwise"):
         raise ConfigError(f"quorum: the gate {config.gate} does not count judges' votes: leave quorum or gate out")
     if config.cautious and config.calibration is None:
-        raise ConfigError("cautious: only a calibrated gate knows the chance of a gain: set calibration")
+        raise ConfigError("cautious: only a calibrated gate knows the chance that an edit is worse: set calibration")
+    if config.any_language and config.calibration is None:
+        raise ConfigError("any_language: is about a calibration, and there is none: set calibration")
     if config.calibration is not None and config.margin:
         raise ConfigError(
             f"margin: {config.margin:g} is set beside the calibration {config.calibration}: give one of the two"

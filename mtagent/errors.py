@@ -26,7 +26,7 @@
     └── ModelError             a request to a model failed
         ├── AuthenticationError   401, 403: the key or its rights
         ├── BadRequest            400, 404, 422 …: repeating it cannot help
-        │   └── ModelNotFound     the server has no such model, or not for this key
+        │   └── ModelNotFound     the server has no such model, or not for this key, or nothing at this address
         ├── RateLimited           429 until the deadline
         ├── ServerPaused          the server asks for a pause that is longer than a call may wait
         ├── ServerError           5xx, resets and broken bodies until the deadline
@@ -170,7 +170,10 @@ class BadRequest(ModelError):
 
 
 class ModelNotFound(BadRequest):
-    """The server has no model of this name, or none that this key may use; no other request will find it either."""
+    """The server has no model of this name, or none that this key may use, or nothing at this address.
+
+    No other request will find it either.
+    """
 
 
 class RateLimited(ModelError):

@@ -24,6 +24,16 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # begun in the background
 DATA = Path(os.environ.get("MTAGENT_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the tests that are allowed the longest time: one of them at the end would leave a processor idle."""
+
+    def allowed(item: pytest.Item) -> float:
+        mark = item.get_closest_marker("timeout")
+        return mark.args[0] if mark else 0
+
+    items.sort(key=allowed, reverse=True)
+
+
 @pytest.fixture(autouse=True)
 def _no_network(request: pytest.FixtureRequest) -> None:
     """Block all sockets; tests marked ``loopback`` or ``extra`` may reach 127.0.0.1 and nothing else."""

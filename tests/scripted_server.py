@@ -67,7 +67,10 @@ def scripted_server() -> Iterator[ScriptedServer]:
         def log_message(self, *_: Any) -> None:
             """Nothing: standard error is searched for keys."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+    class Server(ThreadingHTTPServer):
+        request_queue_size = 128  # beyond this a client waits a second before it tries to connect again
+
+    with Server(("127.0.0.1", 0), Handler) as server:
         script.url = f"http://127.0.0.1:{server.server_address[1]}"
         thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()

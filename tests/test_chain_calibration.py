@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from mtagent import Agent
+from mtagent import Agent, make_segments
 from mtagent.chain.calibration import read
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import OpenGate, PanelGate, RateGate, RatingJudge, Threshold, calibrated
-from mtagent.config import load
+from mtagent.config import Config, load
 from mtagent.errors import ConfigError
 from mtagent.evaluators.gemba import GembaDA
 from mtagent.evaluators.rules import Rules
@@ -23,6 +23,8 @@ from mtagent.jobs.parts import settings_for_results
 from mtagent.learning.text import text
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, Judgement, Message, Rating, Segment, comparable
+from mtagent.serve.access import ServiceError
+from mtagent.serve.service import Service
 from mtagent.store import Store
 from tests.calibrations import calibration, effect, expected_gain
 from tests.commands import IMPROVED, TRANSLATIONS, Shell
@@ -65,14 +67,22 @@ def test_another_calibration_is_another_run(shell: Shell) -> None:
     assert (data["signature"], data["gain"]["intercept"], data["error_free"]) == (comparable(RULES), 1, 5)
 
 
-def test_a_calibration_of_another_evaluator_is_an_error_that_names_both(shell: Shell) -> None:
-    path = calibration(shell, signature="gemba-da|model:gpt-4o|prompt:gemba-da@1#12345678|scale:0-100|version:0.1.0")
+@pytest.mark.parametrize(
+    ("signature", "difference"),
+    [
+        ("gemba-da|model:gpt-4o|scale:0-100|version:0.1.0", "gemba-da model:gpt-4o, but the gate asks rules"),
+        (f"{RULES}|skip:numbers", "rules skip:numbers, but the gate asks rules"),
+    ],
+)
+def test_a_calibration_of_another_evaluator_is_an_error_that_names_what_differs(
+    shell: Shell, signature: str, difference: str
+) -> None:
+    calibration(shell, signature=signature)
     done = shell.postedit("--evaluator rules --calibration gate.json -o out.txt")
     assert done.code == 1
     assert not (shell.folder / "out.txt").exists()
-    assert str(path.name) in done.err
-    assert "model:gpt-4o" in done.err
-    assert f"the gate asks {RULES}" in done.err
+    way_out = "set judge or evaluator to what `mtagent gate show gate.json` prints, or calibrate again"
+    assert f"gate.json: was calibrated for {difference}: {way_out}" in done.last
 
 
 @pytest.mark.parametrize(
@@ -100,7 +110,7 @@ def test_evaluators_are_the_same_if_all_that_ratings_depend_on_is(one: str, othe
     [
         ("--gate guards", "calibrates a gate that asks judges, and the gate is guards"),
         ("--margin 2", "margin: 2 is set beside the calibration"),
-        ("--judge rules:skip=numbers", "the gate asks rules"),
+        ("--judge rules:skip=numbers", "was calibrated for rules, but the gate asks rules skip:numbers"),
         ("-o gate.json", "would overwrite the file of --calibration"),
     ],
 )
@@ -326,15 +336,69 @@ def test_the_weights_are_settings_of_the_run_and_what_was_measured_is_not(shell:
     assert other != settings
 
 
-def test_a_run_warns_once_of_another_language_pair_and_domain_than_the_calibration_s(shell: Shell) -> None:
+OTHER_PAIR = "gate.json: the gate was calibrated for the language pair de-fr, not for en-es"
+
+
+def test_a_run_warns_once_of_another_domain_than_the_calibration_s(shell: Shell) -> None:
     calibration(shell, pairs=["de-fr"], domains=["news"])
     line = "--evaluator rules --calibration gate.json -o out.txt --domain speech"
-    for options in ("", " -q --force --name again"):
+    for options in (" --any-language", " --any-language -q --force --name again"):
         shown = shell.postedit(line + options).err
-        assert shown.count("gate.json: the gate was calibrated for the language pair de-fr, not for en-es") == 1
+        assert shown.count(OTHER_PAIR) == 1
         assert shown.count("gate.json: the gate was calibrated for the domain news, not for speech") == 1
     calibration(shell, pairs=["de-fr", "en-es"])
     assert "was calibrated for" not in shell.postedit(line + " --force --name other").err
+
+
+def test_another_language_pair_than_the_calibration_s_is_refused_before_anything_is_sent(shell: Shell) -> None:
+    calibration(shell, pairs=["de-fr"])
+    line = "--evaluator rules --calibration gate.json -o out.txt"
+    for done in (
+        shell.postedit(line),
+        shell("estimate -s en.txt -t es.txt -l en-es --evaluator rules --calibration gate.json"),
+    ):
+        assert (done.code, OTHER_PAIR in done.last) == (1, True), done.err
+        assert done.last.endswith("calibrate a gate for these texts, or set any_language to use it nevertheless")
+    assert not (shell.folder / "out.txt").exists()
+    shell.write("mtagent.toml", "any_language = true")
+    assert shell.postedit(line).code == 0
+    assert shell.postedit(f"{line} --no-any-language --force --name other").code == 1
+    assert "any_language: is about a calibration" in shell.postedit("--evaluator rules -o out.txt --force").last
+
+
+def test_an_agent_refuses_another_language_pair_than_the_calibration_s(shell: Shell) -> None:
+    path = calibration(shell, pairs=["de-fr"], gain={"intercept": 1}, error_free=None)
+    settings: dict[str, Any] = {"evaluator": "rules", "stages": "p", "calibration": path}
+    texts = "It is good.", "Es bueno"
+    with Agent(**settings) as agent:
+        for source in ("en", "de"):
+            with pytest.raises(ConfigError, match=f"pair de-fr, not for {source}-es: calibrate a gate for these texts"):
+                agent.postedit(*texts, source, "es")
+        assert agent.postedit("Es ist gut.", "C'est bon", "de", "fr").failed is None
+        run = agent.run("first", store=shell.folder / "agent.db")
+        with pytest.raises(ConfigError, match="pair de-fr, not for en-es"):
+            run.improve(make_segments([texts[0]], [texts[1]], "en", "es"))
+    with Agent(lambda text, src="auto", dest="fr": f"{src} {dest}", **settings | {"stages": "tp"}) as agent:
+        assert agent.translate("Es ist gut.", "auto", "fr").failed is None, "the source language may be unknown"
+        with pytest.raises(ConfigError, match="not for und-es"):
+            agent.translate("Es ist gut.", "auto", "es")
+    with Agent(**settings, any_language=True) as agent:
+        assert agent.postedit(*texts, "en", "es").text == "Es bueno."
+    with pytest.raises(ConfigError, match="any_language: is about a calibration, and there is none"):
+        Agent(evaluator="rules", stages="p", any_language=True)
+
+
+def test_a_service_offers_the_language_pairs_of_its_calibration(shell: Shell) -> None:
+    path = calibration(shell, pairs=["de-fr", "en-fr"])
+    config = Config(evaluator="rules", stages=("postedit",), calibration=path)
+    assert Service(config).offered() == (("de", "fr"), ("en", "fr"))
+    with pytest.raises(ServiceError, match="en to es is not supported"):
+        Service(config).pair("en", "es")
+    assert Service(config, pairs=[("de", "fr-CA")]).offered() == (("de", "fr-CA"),)
+    with pytest.raises(ConfigError, match="not for en-es"):
+        Service(config, pairs=[("de", "fr"), ("en", "es")])
+    anything = config.model_copy(update={"any_language": True})
+    assert Service(anything, pairs=[("en", "es")]).offered() == (("en", "es"),)
 
 
 def test_a_quorum_beside_an_expected_gain_is_refused(shell: Shell) -> None:
@@ -361,4 +425,4 @@ def test_a_gain_that_counts_scores_before_is_shown_with_whose_scores_it_was_held
     gain = gain.model_copy(update={"judges": judges, "held_out": effect()})
     shown = text(read(calibration(shell, gain=gain.model_dump())))
     assert "+2 * (rules before - 50) / 4" in shown
-    assert "documents or segments, human score with 95 % interval" in shown
+    assert "documents or blocks of segments, human score with 95 % interval" in shown

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtagent import Agent
-from mtagent.chain.calibration import ExpectedGain, JudgeWeight
+from mtagent.chain.calibration import CautiousPoint, ExpectedGain, JudgeWeight
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import Gate, OpenGate, PairwiseJudge, PanelGate, RateGate, RatingJudge
 from mtagent.errors import ConfigError, EvaluationError, ServerError
@@ -58,7 +58,10 @@ async def reranked(gate: Gate, *candidates: str, **fields: Any) -> Step:
 
 def gain_gate(judge: Judge, *, scale: float = 1.0, cautious: float | None = None) -> PanelGate:
     weight = JudgeWeight(judge="judge", signature="judge", scale=1, weight=2)
-    gain = ExpectedGain(intercept=-1, judges=(weight,), scale=scale, tie_band=0, ridge=0.3, calibrated_on=200)
+    points = (CautiousPoint(chance_of_worse=0.25, worse=0.2, kept=0.3),)
+    gain = ExpectedGain(
+        intercept=-1, judges=(weight,), scale=scale, tie_band=0, ridge=0.3, calibrated_on=200, cautious=points
+    )
     return PanelGate(RatingJudge(judge), gain=gain, cautious=cautious)
 
 
@@ -150,9 +153,9 @@ async def test_a_calibrated_gain_holds_all_against_the_text_before_and_says_each
         "candidate 2 of 3 kept: 1: expected gain +1: judge 0 -> 1 | 2: expected gain +5: judge 0 -> 9 | "
         "3: expected gain +3: judge 0 -> 4"
     )
-    unsure = await reranked(gain_gate(Judge(judge.scores), scale=10, cautious=0.9), BETTER, BEST)
+    unsure = await reranked(gain_gate(Judge(judge.scores), scale=10, cautious=0.2), BETTER, BEST)
     assert (unsure.verdict, unsure.text, unsure.cause.chosen, unsure.cause.gain) == ("rejected", BEFORE, None, 5)
-    assert unsure.reason.startswith("none of 2 kept: 1: expected gain +1 (54% sure; 90% required)")
+    assert unsure.reason.startswith("none of 2 kept: 1: expected gain +1 (46% likely worse; 25% allowed)")
 
 
 async def test_the_step_has_the_difference_as_edits_and_each_rating_with_its_role() -> None:
@@ -431,3 +434,26 @@ def test_the_draws_of_a_run_are_kept_apart_in_the_store_and_recalled(shell: Shel
     improve_files("en.txt", "es.txt", "p.txt", llm=ScriptedLLM([]), on_chain=chains.append, run="again", **settings)
     assert [len(chain.steps[0].cause.candidates) for chain in chains] == [2]
     assert chains[0].usage.calls == 0
+
+
+async def test_of_many_candidates_a_comparing_gate_sees_the_two_that_agree_most() -> None:
+    odd = "Nadie sabe nada de eso."
+    close = ("El puente está cerrado hoy.", "El puente ya está cerrado.")
+    judge = Judge({BEFORE: 0, odd: 9, **dict.fromkeys(close, 1), BETTER: 2, OTHER: 3})
+    step = await reranked(RateGate(judge), odd, *close, BETTER)
+    assert (step.verdict, step.text) == ("kept", close[0])
+    assert odd not in judge.asked
+    kinds = [cause.kind for cause in step.cause.candidates]
+    assert kinds == ["unasked", "scores", "scores", "unasked"]
+    assert "1: no judge was asked: two other candidates agree more with all others" in step.reason
+
+
+async def test_a_gate_that_expects_a_gain_judges_all_candidates_each_by_its_own_gate() -> None:
+    judge = Judge({BEFORE: 0, BETTER: 1, BEST: 4, OTHER: 4, "Cerrado.": 0})
+    strict = gain_gate(judge)
+    assert strict.gain is not None
+    lenient = PanelGate(*strict.judges, gain=strict.gain.model_copy(update={"intercept": 50.0}))
+    plan = Plan(("rerank",), gate=strict, candidate_gates={1: lenient})
+    (step,) = (await improve(segment(BETTER, BEST, OTHER, "Cerrado."), plan)).steps
+    assert (step.text, step.cause.chosen) == (BETTER, 1)
+    assert len(set(judge.asked)) == 5

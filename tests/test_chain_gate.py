@@ -10,7 +10,7 @@ from typing import Unpack
 import pytest
 
 from mtagent import __version__
-from mtagent.chain.calibration import ExpectedGain, JudgeWeight, Moments
+from mtagent.chain.calibration import CautiousPoint, ExpectedGain, JudgeWeight, Moments
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import OpenGate, PairwiseGate, PairwiseJudge, PanelGate, RateGate, RatingJudge, Threshold
 from mtagent.chain.guards import GUARDS
@@ -250,7 +250,13 @@ async def test_a_step_has_each_call_of_its_judges_once(judge: Judge) -> None:
 
 def gain(*weights: float, intercept: float = 0.0) -> ExpectedGain:
     judges = tuple(JudgeWeight(judge="judge", signature="", scale=2, weight=weight) for weight in weights)
-    return ExpectedGain(intercept=intercept, judges=judges, scale=1.0, tie_band=0.0, ridge=0.3, calibrated_on=100)
+    points = []
+    for chance, worse in ((0.10, 0.12), (0.15, 0.08), (0.16, 0.1), (0.2, 0.14), (0.3, 0.09)):
+        points.append(CautiousPoint(chance_of_worse=chance, worse=worse, kept=0.5))
+    return ExpectedGain(
+        intercept=intercept, judges=judges, scale=1.0, tie_band=0.0, ridge=0.3, calibrated_on=100,
+        cautious=tuple(points),
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -259,8 +265,9 @@ def gain(*weights: float, intercept: float = 0.0) -> ExpectedGain:
         ((1, 1), 0.0, None, True),  # signed roots of the differences: (4 + -2) / 2 = 1
         ((1, 3), 0.0, None, False),  # (4 - 6) / 2 = -1
         ((1, 1), -1.0, None, False),  # a tie keeps the earlier text
-        ((1, 1), 0.0, 0.84, True), ((1, 1), 0.0, 0.85, False),  # one standard deviation: 84.1 %
-        ((-1, 3), 0.0, 0.001, False),  # -5: a chance of a gain is no expected gain
+        ((1, 1), 0.0, 0.1, True), ((1, 1), 0.0, 0.08, False),  # one standard deviation: worse with 15.9 %
+        ((1, 1), -0.1, 0.1, False),  # not beyond the first point that breaks the promise
+        ((-1, 3), 0.0, 0.5, False),  # -5: no gain is expected
     ],
 )  # fmt: skip
 async def test_a_calibrated_panel_keeps_what_promises_a_gain(
@@ -271,6 +278,19 @@ async def test_a_calibrated_panel_keeps_what_promises_a_gain(
     assert (gate.name, decision.keep) == ("gain", keep)
     assert decision.cause.gain == pytest.approx(intercept + 2 * weights[0] - weights[1])
     assert decision.cause.sentence.startswith(f"expected gain {decision.cause.gain:+.3g}")
+
+
+async def test_a_cautious_panel_tells_the_chance_of_worse_and_refuses_what_it_cannot_promise() -> None:
+    decision = await PanelGate(*votes(16, -4), gain=gain(1, 1), cautious=0.1).decide(SEGMENT, "b", "a", ask)
+    assert decision.cause.sentence.startswith("expected gain +1 (16% likely worse; 16% allowed): ")
+    assert (decision.cause.chance, decision.cause.chance_of_worse) == pytest.approx((0.841, 0.159), abs=1e-3)
+    with pytest.raises(
+        ConfigError, match=r"cautious 0\.05: .*the least share .* is 0\.08; give that, calibrate on more"
+    ):
+        PanelGate(*votes(16, -4), gain=gain(1, 1), cautious=0.05)
+    silent = gain(1, 1).model_copy(update={"cautious": ()})
+    with pytest.raises(ConfigError, match=r"cautious 0\.4: this gate can promise nothing"):
+        PanelGate(*votes(16, -4), gain=silent, cautious=0.4)
 
 
 @pytest.mark.parametrize(("differences", "keep"), [((-1, -1), False), ((-1, 0), True), ((0, 0), True)])
@@ -311,7 +331,7 @@ FORETOLD = Moments(means=(0, 0), covariances=((0.5, 0.5), (0.5, 1)))
         (0, 1.01, None, False, 1.01), (0, -1.01, None, False, -1.01),
         (-4, 5, None, False, None),  # the metric calls it worse: the model must be asked before it is kept
         (4, 0, None, True, None),
-        (4, 0, 0.8, False, None),  # 84 % is a gain of 1, and 0.5 is possible
+        (4, 0, 0.8, False, None),  # a gain of 0.52 is sure enough, and 0.5 is possible
         (16, 0, 0.8, False, 3), (-4, 0, 0.8, False, -1.5),
     ],
 )  # fmt: skip

@@ -262,7 +262,7 @@ def test_compare_and_report_tell_what_was_left_alone(shell: Shell) -> None:
         ),
         (
             "--evaluator rules:skip=pairs --triage rules:skip=numbers --calibration gate.json",
-            "gate.json: was calibrated for rules|v:4",
+            "gate.json: was calibrated for rules, but",
         ),
         ("--triage rules --triage-above 3 --stages t --translator command:cat", "no stage comes after translate"),
     ],

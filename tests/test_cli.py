@@ -133,6 +133,7 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
     [
         ("postedit -t es.txt -l en-es", 2, "'--source'"),
         ("postedit -s en.txt -l en-es", 2, "give them with -t"),
+        ("gate calibrate -o gate.json", 2, "give the judges' scores (-e, --run or --mtme)"),
         (
             f"{POSTEDIT} --gate maybe",
             1,
@@ -162,7 +163,8 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
         (f"{POSTEDIT} --evaluator mine", 1, "no evaluator 'mine'; there are: "),
         (f"{POSTEDIT} --evaluator rubric-mqm", 1, "rubric-mqm asks a model"),
         (f"{POSTEDIT} --skip-guards mine", 1, "no guard 'mine'; there are: placeholders"),
-        (f"{POSTEDIT} --stage-model reviewer=x", 1, "as in postedit=gpt-6.1-sol"),
+        (f"{POSTEDIT} --judge mine", 1, "rules, single-agent, spans-file, xcomet; and as a judge: pairwise"),
+        (f"{POSTEDIT} --stage-model reviewer=x", 1, "translate, postedit, proofread, judge, as in postedit="),
         (f"{POSTEDIT} --llm remote", 1, "no llm 'remote'"),
         (f"{POSTEDIT} --base-url localhost", 1, "is not an address"),
         (f"{POSTEDIT} --model m", 1, "no API key: set the environment variable"),
@@ -189,8 +191,14 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
         (f"{POSTEDIT} --store en.txt", 1, "is not a SQLite database"),
         (f"{POSTEDIT} --store en.txt/store.db", 1, "en.txt/store.db: its folder cannot be made; choose another place"),
         (f"{POSTEDIT} --config no.toml", 1, "no.toml"),
+        (f"{POSTEDIT} --config stale.toml", 1, "gone.csv: no such file or directory; check glossary in stale.toml, or"),
         (TRANSLATE, 1, "has no translations, and there is nothing to translate with"),
         ("translate -s gap.txt -l en-es", 1, "nothing to translate with"),
+        (
+            f"{TRANSLATE} --stages pe --model m",
+            1,
+            "the stages postedit make none: give a translation, or add translate",
+        ),
         ("translate -s empty.txt -l en-es --translator command:cat", 1, "has no segments"),
         ("runs show nothing", 1, "there is no store yet"),
         ("runs show mine --store other.db", 1, "other.db: there is no store yet"),
@@ -205,6 +213,7 @@ def test_what_is_wrong_is_said_in_one_line_and_nothing_is_stored(
     shell.write("empty.txt")
     shell.write("terms.csv", "source,target", "cat,gato")
     shell.write("keep.txt", "cat")
+    shell.write("stale.toml", 'glossary = "gone.csv"')
     shell.write("broken.toml", 'model = "m"', "gate = guards")
     shell.write("headless.csv", "cat,gato")
     shell.write("twice.csv", "source,target,forbidden", "account,Konto,", "account,Konto,yes")

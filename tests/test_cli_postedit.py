@@ -72,6 +72,15 @@ def test_a_segment_without_translation_fails_alone_where_nothing_translates(shel
     assert done.lines[1:] == [f"{SOURCES[0]},{IMPROVED[0]},en-es", "Hi,,en-es"]
 
 
+def test_the_summary_counts_segments_with_errors_that_were_not_fixed(shell: Shell) -> None:
+    shell.write("en.txt", "It costs 12 dollars.", "Hello big world.")
+    shell.write("es.txt", "Cuesta 13 dólares.", "Hola gran mundo.")
+    done = shell.postedit("--name r -o o.txt")
+    assert "segments with errors that were found and not fixed: 1; `mtagent runs show r SEGMENT` lists" in done.last
+    assert "not fixed: " in shell("runs show r 1").out
+    assert "not fixed" not in shell("runs show r 2").out
+
+
 def test_only_the_first_failures_are_printed_and_the_others_counted(shell: Shell) -> None:
     shell.write("t.csv", "source,translation,lp", "Hi.,Hola.,en-es", *["Hi,,en-es"] * 9)
     done = shell("postedit -s t.csv -o o.csv")
@@ -328,6 +337,15 @@ def test_a_model_that_is_gone_stops_the_run_at_its_first_refusal(long: Shell, tm
         assert part in error
     assert len(log.read_text(encoding="utf-8").splitlines()) <= 4
     assert not (long.folder / "o.txt").exists()
+
+
+@pytest.mark.loopback
+def test_an_address_without_v1_stops_the_run_at_its_first_refusal(long: Shell, server: str) -> None:
+    error = refused(long(f"{LONG} --base-url {server.removesuffix('/v1')}")).splitlines()[-1]
+    assert "HTTP 404" in error
+    assert error.endswith("check base_url and the model's name; base_url may lack /v1 at its end")
+    error = refused(long(f"{LONG} --name other --base-url {server}/chat")).splitlines()[-1]
+    assert error.endswith("check base_url and the model's name")
 
 
 @pytest.mark.loopback

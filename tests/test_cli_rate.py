@@ -110,7 +110,7 @@ def test_what_is_written_is_read_back_as_a_rating(name: str, files: Shell) -> No
     ("line", "code", "message"),
     [
         ("", 2, "give the texts with -s and -t, or a stored run with --run"),
-        ("-s en.txt -l en-es", 1, "en.txt: give the translations with -t"),
+        ("-s en.txt -l en-es", 2, "en.txt: give the translations with -t"),
         ("-s en.txt -t es.txt", 1, "no source_lang"),
         ("-s en.txt -t no.txt -l en-es", 1, "no.txt: no such file"),
         ("-s en.txt -t short.txt -l en-es", 1, "different numbers of lines"),
@@ -287,6 +287,14 @@ def test_a_failed_rating_is_a_line_with_an_error_and_the_same_command_retries_on
         assert "run the same command again to retry them" in done.err
         assert files(line).code == 0
         assert [o["error"] for o in files.objects("o.jsonl")] == [None] * 6
+
+
+@pytest.mark.loopback
+def test_a_run_in_which_every_rating_failed_is_finished(files: Shell, server: str) -> None:
+    done = files(f"{FILES} --base-url {server} --evaluator gemba-mqm --name r -o o.jsonl")
+    assert (done.code, "no segment succeeded" in done.last) == (1, True)
+    run = files.runs()["r"]
+    assert (run.state, run.counts.failed, run.counts.done) == ("finished", 3, 0)
 
 
 @pytest.mark.loopback

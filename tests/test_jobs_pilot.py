@@ -14,7 +14,7 @@ from mtagent.records import GainCause, judgements_of
 from mtagent.store import Store
 from tests.commands import Shell
 from tests.simulator import read_journal
-from tests.simulator.marks import segments
+from tests.simulator.marks import corrected, marks, segments
 
 PANEL = "--judge gemba-da --judge pairwise"
 
@@ -120,3 +120,20 @@ def test_the_shipped_gate_is_checked_on_scores(shell: Shell) -> None:
     shown = shell("gate show shipped")
     assert shown.code == 0
     assert "mqm" in shown.out
+
+
+@pytest.mark.loopback
+def test_each_candidate_has_a_gate_of_its_own(shell: Shell) -> None:
+    with simulator("--behaviour", "tests.simulator.taught:answer") as server:
+        prepare(shell, server, 60)
+        good = [corrected(text, marks(text)) for text in shell.read("es.txt")]
+        shell.write("good.txt", *good)
+        shell.write("bad.txt", *(f"{text} malo malo" for text in shell.read("es.txt")))
+        done = shell.postedit(f"{PANEL} --candidate good.txt --candidate bad.txt --stages r --name first -o first.txt")
+        assert done.code == 0, done.err
+    with Store(shell.folder / "store.db") as store:
+        gates = store.read("first").gates()
+        chosen = [chain.steps[0].cause.chosen for chain in store.read("first").chains() if chain.steps]
+    assert gates.keys() == {"rerank", "rerank 1", "rerank 2"}
+    assert gates["rerank 1"]["pilot"]["drift"] > gates["rerank"]["pilot"]["drift"] > gates["rerank 2"]["pilot"]["drift"]
+    assert 2 not in chosen

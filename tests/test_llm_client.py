@@ -141,7 +141,7 @@ async def test_what_may_pass_is_tried_again(connect: Connect, fault: Fault) -> N
         (400, "", BadRequest, "change the settings"),
         (401, "", AuthenticationError, "check the key in OPENAI_API_KEY"),
         (403, "", AuthenticationError, ".+"),
-        (404, "", BadRequest, "m may be gone, .* name another in model"),
+        (404, "", ModelNotFound, "m may be gone, .* name another in model"),
         (413, "", BadRequest, "change the settings"),
         (422, "", BadRequest, "change the settings"),
         (429, "insufficient_quota", RateLimited, "check the account's quota"),

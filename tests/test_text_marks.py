@@ -165,6 +165,14 @@ def test_units_are_known_by_symbol_and_by_word(text: str, units: list[str]) -> N
     assert [quantity.unit for quantity in units_of.quantities(text)] == units
 
 
+def test_units_that_are_remembered_cannot_be_changed() -> None:
+    named = units_of.units_named("5 km and two weeks", "en")
+    assert named is not None
+    assert (named["km"], named["mi"]) == (1, 0)
+    with pytest.raises(TypeError):
+        named["mi"] = 1  # type: ignore[index]
+
+
 def test_markdown_counts_structure_not_its_spelling() -> None:
     stars, dashes = "# T\n\n* a **b** _c_\n* `x`\n", "# T\n\n- a __b__ *c*\n- `x`\n"
     assert markup.markdown_marks(stars) == markup.markdown_marks(dashes)

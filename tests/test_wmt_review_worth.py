@@ -21,7 +21,7 @@ def test_a_judge_that_is_mostly_right_makes_a_gate_from_decisions(
     other = {"target_lang": "ru", "doc_id": "d_#_0", "human_scores": [1, 2]}  # compared by nobody
     (tmp_path / "real" / "wmt25_human_scores.jsonl").write_text(json.dumps(other) + "\n", encoding="utf-8")
     rows = []
-    for number in range(60):
+    for number in range(120):
         human = {name: rng.randint(0, 4) for name in "ABC"}
         rate = {name: score if rng.random() < 0.8 else 4 - score for name, score in human.items()}
         rows.append(json.dumps({"seg": number, "src": "x", "ref": "y", "hyp": {}, "human": human, "rate": rate}))

@@ -43,5 +43,5 @@ def test_the_tables_are_those_of_the_page(capsys: pytest.CaptureFixture[str]) ->
     main([])
     page = README.read_text(encoding="utf-8").split("\n")
     rows = re.findall(r"^\| .*$", capsys.readouterr().out, re.MULTILINE)
-    assert len(rows) == 2 * 12
+    assert len(rows) == 2 * 11
     assert [row for row in rows if row not in page] == []

@@ -3,8 +3,8 @@
     python -m wmt.gate_ablation [--data DIR] [--only ment|wmt23|wmt25|people] [--svg DIR] [--dry-run]
 
 Takes pairs of systems as the texts before and after an edit. A gate is learnt from some pairs of texts, and its effect
-is shown on other documents (segments, where no documents are known), in several random splits. Asks no model: all
-scores are those of others. See wmt/README.md for what to expect.
+is shown on other documents (blocks of segments, where no documents are known), in several random splits. Asks no model:
+all scores are those of others. See wmt/README.md for what to expect.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ import numpy as np
 
 from mtagent.chain.calibration import Figure
 from mtagent.cli.terminal import display
-from mtagent.learning.calibrate import LEARNING
+from mtagent.learning.calibrate import LEARNING, effective_number
+from mtagent.learning.gain import ratios
+from mtagent.learning.text import figure
 from mtagent.metrics.significance import GroupResampling
 from wmt.data import DATA as FOLDER
 from wmt.data import refuse_absent, run
@@ -36,17 +38,39 @@ def rules_table(data: DataSet, found: Worths, resampling: GroupResampling) -> It
     """A row for each rule and scorer."""
     several = next(iter(found.values())).lead.size
     what = "pairs of systems" if len(data.cases) > FEW_CASES else "kinds of edits"
-    learnt = f", learnt from {data.sample} pairs" if data.sample else ""
-    yield f"### {data.name}: {len(data.cases)} {what}{learnt}\n"
+    heading = f"{len(data.cases)} {what}, learnt from {data.sample} pairs" if data.sample else "nothing calibrated"
+    yield f"### {data.name}: {heading}\n"
     by = len(data.reports) > 1
-    yield _row("rule", *["by"] * by, "lead over the better of always and never", f"won / lost of {several}", "headroom")
-    yield _row("---", *["---"] * by, "---:", "---:", "---:")
+    won_of = [f"won / lost of {several}"] if several > 1 else []
+    yield _row("rule", *["by"] * by, "lead over the better of always and never", *won_of, "headroom")
+    yield _row("---", *["---"] * by, *["---:"] * (2 + len(won_of)))
     for rule in dict.fromkeys(rule for rule, _ in found):
         for report in data.reports:
             worth = found[rule, report]
-            won = f"{100 * worth.won:.0f} / {100 * worth.lost:.0f} %"
+            won = [f"{100 * worth.won:.0f} / {100 * worth.lost:.0f} %"] * len(won_of)
             shown = _lead(worth.mean_lead(resampling), worth.room.mean())
-            yield _row(rule, *[report] * by, shown, won, f"{worth.headroom():.2f}")
+            yield _row(rule, *[report] * by, shown, *won, f"{worth.headroom():.2f}")
+
+
+def verdicts_table(data: DataSet, resampling: GroupResampling) -> Iterator[str]:
+    """How a judge that compares decides in both orders, and how often people find worse what it keeps."""
+    (case,) = data.cases
+    pairs = replace(data, judges=tuple(data.verdicts)).pairs(case)[data.target]
+    both, before_first, after_first = pairs.differences.T
+    kept, every = (both > 0).astype(np.float64), np.ones(len(pairs))
+    shares = {
+        "comparisons in which the text shown first is preferred": (before_first < 0, every),
+        "pairs of texts whose two orders disagree": (before_first != after_first, every),
+        "edits kept: the text after is preferred in both orders": (both > 0, every),
+        "kept edits that are worse by people's scores": ((both > 0) & (pairs.gains < 0), kept),
+    }
+    above = [np.asarray(upper, dtype=np.float64) for upper, _ in shares.values()]
+    below = [lower for _, lower in shares.values()]
+    yield f"\n{data.judges[0]}, edits: {len(pairs)}, documents: {len(np.unique(pairs.groups))}\n"
+    yield _row("what", "share")
+    yield _row("---", "---:")
+    for name, share in zip(shares, ratios(above, below, pairs.groups, resampling), strict=True):
+        yield _row(name, figure(share, percent=True))
 
 
 def cases_table(data: DataSet, found: Worths, resampling: GroupResampling) -> Iterator[str]:
@@ -81,7 +105,7 @@ def learning_table(data: DataSet, found: dict[int, Worths]) -> Iterator[str]:
     rule, report = gain_rule(max(data.panels, key=len)), data.reports[0]
     shares = [f"headroom by {report}" for report in data.reports] if len(data.reports) > 1 else ["headroom"]
     yield f"\n{rule}, learnt from fewer and more pairs (lead by {report}):\n"
-    yield _row("pairs", "documents reported on", "lead", "won / lost", *shares)
+    yield _row("pairs", "documents or blocks reported on", "lead", "won / lost", *shares)
     yield _row(*["---:"] * (4 + len(shares)))
     for size, of_size in found.items():
         worth = of_size[rule, report]
@@ -118,7 +142,8 @@ def drawn(name: str, data: DataSet, found: Worths, resampling: GroupResampling, 
         cases, lead = slice(None) if number is None else number, worth.mean_lead(resampling, number)
         never, always = ((side - worth.gate + worth.lead)[cases].mean() for side in (worth.never, worth.always))
         value, room = worth.lead[cases].mean(), worth.room[cases].mean()
-        bars.append(Bar(label, never, always, value, lead.low or 0.0, lead.high or 0.0, room))
+        low, high = (value if end is None else end for end in (lead.low, lead.high))
+        bars.append(Bar(label, never, always, value, low, high, room))
     return plot(f"gate-{name}", f"What the gate is worth: {data.name}, by {report}", data.unit, bars)
 
 
@@ -150,7 +175,9 @@ def sizes(data: DataSet) -> list[int]:
 def planned(data: DataSet) -> str:
     """What a run would look at."""
     edits = sum(len(data.groups_of(case)) for case in data.cases)
-    numbers = f"{len(data.cases)} cases, {edits} edits, {len(np.unique(data.groups))} groups"
+    sizes = np.bincount(data.groups)
+    groups = f"{len(sizes)} groups (worth {effective_number(sizes):.0f} of equal size)"
+    numbers = f"{len(data.cases)} cases, {edits} edits, {groups}"
     learnt = f"learnt from {data.sample} pairs, scored by {data.target}" if data.sample else "nothing calibrated"
     return f"{data.name}: judges {', '.join(data.judges)}; {numbers}; {learnt}; no model is asked"
 
@@ -160,6 +187,8 @@ def tables(name: str, data: DataSet, options: argparse.Namespace) -> Iterator[st
     resampling, splits = GroupResampling(options.resamples, options.seed), options.splits if data.sample else 1
     found = worths(data, data.sample, splits, options.seed, data.panels)
     yield from rules_table(data, found, resampling)
+    if data.verdicts:
+        yield from verdicts_table(data, resampling)
     if data.sample:
         if len(data.cases) <= FEW_CASES:
             yield from cases_table(data, found, resampling)
@@ -192,7 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", type=Path, default=FOLDER, help="the folder with the research data")
     parser.add_argument("--only", choices=list(DATA), action="append")
     parser.add_argument("--svg", type=Path, metavar="DIR", help="write the plots there")
-    parser.add_argument("--sample", type=int, metavar="N", help="pairs to learn from (default: 200; people: 39)")
+    parser.add_argument("--sample", type=int, metavar="N", help="pairs to learn from (default: 200)")
     parser.add_argument("--seed", type=int, default=12345, help="of the first split")
     parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--splits", type=int, default=20, help="random splits, over which all figures are means")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import permutations
+from dataclasses import dataclass, field
+from itertools import combinations, permutations
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from mtagent.learning.gain import Floats, Ints, JudgedPairs, Truths
+from mtagent.learning.pairs import block_length
 from wmt.data import records, rows, score
 
 T = TypeVar("T")
@@ -35,11 +36,11 @@ class Case(NamedTuple):
 class DataSet:
     """Scores by what scores and by system, an entry for each segment; NaN where a system has none.
 
-    ``groups`` numbers the document of each segment, or the segment where no documents are known. ``target`` is what
-    gates are calibrated on: people's scores, or what stands in for them; ``reports`` what their effect is measured by.
-    ``judges`` decide alone, the sets of them in ``panels`` by their expected gain, learnt from ``sample`` pairs of each
-    case (0: nothing is calibrated). ``verdicts`` are those of judges that compare, -1, 0 or +1, by pair of systems.
-    ``pooled``: one gate for all cases, learnt from pairs of all of them, is tried as well.
+    ``groups`` numbers the document of each segment, or its block of neighbours where no documents are known. ``target``
+    is what gates are calibrated on: people's scores, or what stands in for them; ``reports`` what their effect is
+    measured by. ``judges`` decide alone, the sets of them in ``panels`` by their expected gain, learnt from ``sample``
+    pairs of each case (0: nothing is calibrated). ``verdicts`` are -1, 0 or +1 of a judge that compares, by pair of
+    systems: of both orders (0: they disagree), with the text before shown first, and with the text after shown first.
     """
 
     name: str
@@ -54,7 +55,6 @@ class DataSet:
     scores: dict[str, dict[str, Floats]]
     verdicts: dict[str, dict[SystemPair, Floats]] = field(default_factory=dict)
     sample: int = 200
-    pooled: bool = False
 
     def pairs(self, case: Case) -> dict[str, JudgedPairs]:
         """The edits of ``case`` that all judges and scorers know, by scorer; the same edits for each.
@@ -114,7 +114,7 @@ def ment(folder: Path) -> list[DataSet]:
     down = tuple((after, before) for before, after in up)
     directions = {"worse -> better system": up, "better -> worse system": down, "both ways": (*up, *down)}
     cases = tuple(Case(name, pairs) for name, pairs in directions.items())
-    groups = np.arange(len(segments))
+    groups = np.arange(len(segments)) // block_length(len(segments))
     return [
         DataSet(
             "MENT zh-en", "points 0-4", "human", ("human",), ("RATE",), (("RATE",),), cases, systems, groups, scores
@@ -123,14 +123,24 @@ def ment(folder: Path) -> list[DataSet]:
 
 
 def wmt23(folder: Path) -> list[DataSet]:
-    """WMT23 en-de: people's MQM, and two judges that see no reference; all ordered pairs of systems."""
+    """WMT23 en-de: people's MQM, and two judges that see no reference; each pair of systems once.
+
+    The other direction of a pair would repeat it: the lead of its gate is nearly the same. Each system is before about
+    as often as after, since a tie keeps the text before.
+    """
     judges = ("GEMBA-MQM", "CometKiwi")
     path = folder / "wmt23_en-de_seg_scores.tsv"
     cells = [row for row in rows(path, "system", "seg", "mqm", *judges) if row["system"] != "refA"]
     systems, numbers = tuple(dict.fromkeys(row["system"] for row in cells)), _numbers(row["seg"] for row in cells)
     scores = _by_system(cells, path, ("mqm", *judges), systems, lambda row: numbers[row["seg"]], len(numbers))
-    panels, groups = ((judges[0],), (judges[1],), judges), np.arange(len(numbers))
-    return [DataSet("WMT23 en-de", "MQM", "mqm", ("mqm",), judges, panels, _ordered(systems), systems, groups, scores)]
+    panels = ((judges[0],), (judges[1],), judges)
+    groups = np.arange(len(numbers)) // block_length(len(numbers))
+    cases = []
+    for one, other in combinations(range(len(systems)), 2):
+        before, after = (one, other) if (other - one) % 2 else (other, one)
+        pair = systems[before], systems[after]
+        cases.append(Case(" -> ".join(pair), (pair,)))
+    return [DataSet("WMT23 en-de", "MQM", "mqm", ("mqm",), judges, panels, tuple(cases), systems, groups, scores)]
 
 
 def wmt25(folder: Path) -> list[DataSet]:
@@ -159,8 +169,8 @@ def wmt25(folder: Path) -> list[DataSet]:
 def people(folder: Path) -> list[DataSet]:
     """WMT25's scores by people, and whether a model preferred the text after to that before, asked in both orders.
 
-    A data set for each language: nothing calibrated; where there are :data:`FEWEST_SEGMENTS`, one calibrated on two
-    thirds of them as well.
+    A data set for each language, in which any text of a segment is the edit of any other. The order of a segment's
+    texts is random: a place in the list is not a system.
     """
     path = folder / "real" / "wmt25_human_scores.jsonl"
     compared = [row for row in records(path, "target_lang", "doc_id", "human_scores") if row.get("pairwise_winloss")]
@@ -169,33 +179,24 @@ def people(folder: Path) -> list[DataSet]:
         segments = [row for row in compared if row["target_lang"] == language]
         documents = _numbers(row["doc_id"].rpartition("_#_")[0] for row in segments)
         groups = np.array([documents[row["doc_id"].rpartition("_#_")[0]] for row in segments])
-        systems = tuple(f"system {place + 1}" for place in range(len(segments[0]["human_scores"])))
+        texts = tuple(f"text {place + 1}" for place in range(len(segments[0]["human_scores"])))
         human = {
-            system: _column((row["human_scores"][place] for row in segments), path)
-            for place, system in enumerate(systems)
+            text: _column((row["human_scores"][place] for row in segments), path) for place, text in enumerate(texts)
         }
         first: dict[SystemPair, Floats] = {}  # with the text before shown first
-        for (before, one), (after, other) in permutations(list(zip(systems, range(len(systems)), strict=True)), 2):
+        for (before, one), (after, other) in permutations(list(zip(texts, range(len(texts)), strict=True)), 2):
             first[before, after] = -_column((row["pairwise_winloss"][one][other] for row in segments), path)
         second = {(before, after): -first[after, before] for before, after in first}
         both = {pair: np.where(first[pair] == second[pair], first[pair], 0.0) for pair in first}
         judge = "/".join(dict.fromkeys(row["pairwise_judge"] for row in segments))
         names = (judge, f"{judge}, before first", f"{judge}, after first")
         data = DataSet(
-            f"WMT25 en-{language}, people's scores, nothing calibrated", "ESA 0-100", "human", ("human",), names, (),
-            _ordered(systems), systems, groups, {"human": human}, dict(zip(names, (both, first, second), strict=True)),
-            sample=0,
+            f"WMT25 en-{language}, people's scores", "ESA 0-100", "human", ("human",), names[:1], (),
+            (Case("any text -> any other of its segment", tuple(first)),), texts, groups, {"human": human},
+            dict(zip(names, (both, first, second), strict=True)), sample=0,
         )  # fmt: skip
         sets.append(data)
-        if len(segments) >= FEWEST_SEGMENTS:
-            name, panels = f"WMT25 en-{language}, people's scores", (names[:1],)
-            sets.append(replace(data, name=name, panels=panels, sample=2 * len(segments) // 3, pooled=True))
     return sets
-
-
-def _ordered(systems: Sequence[str]) -> tuple[Case, ...]:
-    """A case for each ordered pair of systems."""
-    return tuple(Case(f"{before} -> {after}", ((before, after),)) for before, after in permutations(systems, 2))
 
 
 def _by_system(
@@ -225,9 +226,6 @@ def _number(value: str | float | None, path: Path) -> float:
 def _numbers(keys: Iterable[T]) -> dict[T, int]:
     return {key: number for number, key in enumerate(dict.fromkeys(keys))}
 
-
-FEWEST_SEGMENTS = 45
-"""Two thirds of them are the fewest pairs to learn from."""
 
 DATA: dict[str, tuple[str, Callable[[Path], list[DataSet]]]] = {
     "ment": ("ment_zh-en.jsonl", ment),

@@ -12,17 +12,20 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 
+from mtagent.chain.chain import most_agreeing
 from mtagent.chain.shipped import PanelMember, ShippedPanel, ShippedWeights, shipped_weights
 from mtagent.cli.terminal import display
-from mtagent.learning.gain import Floats, JudgedPairs, Truths, kept, learn, learnt_groups
+from mtagent.learning.gain import Floats, JudgedPairs, Truths, kept, learn, learnt_groups, predictions
 from mtagent.metrics.significance import SEED
+from mtagent.records import Segment
 from wmt.data import DATA as FOLDER
-from wmt.data import refuse_absent, run
+from wmt.data import records, refuse_absent, run
 from wmt.gate_data import Case, DataSet, wmt25
 from wmt.shipped_weights import METRIC, MODELS, fitted, scores
 
@@ -38,11 +41,14 @@ def agrees(_: JudgedPairs, pairs: JudgedPairs, seed: int) -> Truths:
     return np.asarray((pairs.differences > 0).all(axis=1))
 
 
-def calibrated(labels: int) -> Rule:
-    """Keep what a gate expects to be better that was learnt from so many labels."""
+def calibrated(labels: int, evaluators: Sequence[str] = ("", "")) -> Rule:
+    """Keep what a gate expects to be better that was learnt from so many labels.
+
+    With the names of ``evaluators`` the judges have shipped weights, to which the gate shrinks.
+    """
 
     def keeps(learnt_from: JudgedPairs, pairs: JudgedPairs, seed: int) -> Truths:
-        teaching = learnt_from.drawn(labels, seed)
+        teaching = replace(learnt_from.drawn(labels, seed), signatures=tuple(evaluators))
         if (teaching.gains == teaching.gains[0]).all():
             return np.full(len(pairs), teaching.gains[0] > 0)
         return kept(learn(teaching, seed=seed), pairs)
@@ -109,14 +115,16 @@ def wmt23_table(folder: Path, splits: int, seed: int) -> Iterator[str]:
     systems, segments = people.shape
     yield "| WMT23 en-de, people's MQM: judges | rule | lead | lost in | share of headroom | better than agreeing in |"
     yield "|---|---|---:|---:|---:|---:|"
-    for judge, kind in zip(("GEMBA-MQM", "GEMBA-DA"), ("mqm", "da"), strict=True):
+    for judge, evaluator, kind in (("GEMBA-MQM", "gemba-mqm", "mqm"), ("GEMBA-DA", "gemba-da", "da")):
         found: dict[str, Leads] = {}
         for split in range(splits):
             order = np.random.default_rng(seed + split).permutation(systems)
             learnt_from, tried_on = order[: systems // 2].tolist(), order[systems // 2 :].tolist()
             half = learnt_groups(np.ones(segments, dtype=np.int64), seed=seed + split)
             rules: dict[str, Rule] = {AGREE: agrees}
-            rules |= {f"{labels} labels": calibrated(labels) for labels in LABELS}
+            for labels in LABELS:
+                rules[f"{labels} labels"] = calibrated(labels)
+                rules[f"{labels} labels, shrunk to shipped weights"] = calibrated(labels, (evaluator, "cometkiwi"))
             rules[UNLABELLED] = unlabelled((kind, "qe"), weights_of(by_scorer, learnt_from))
             for before, after in combinations(tried_on, 2):
                 judged = np.stack([by_scorer[name][[before, after]] for name in (judge, METRIC)], axis=2)
@@ -145,7 +153,9 @@ def wmt25_table(folder: Path, splits: int, seed: int) -> Iterator[str]:
     """WMT23's weights on WMT25: cells of system and scorer in which the mean lead is above 0."""
     (data,) = wmt25(folder)
     rules: dict[str, Rule] = {AGREE: agrees}
-    rules |= {f"{labels} labels": calibrated(labels) for labels in LABELS}
+    for labels in LABELS:
+        rules[f"{labels} labels"] = calibrated(labels)
+        rules[f"{labels} labels, shrunk to shipped weights"] = calibrated(labels, ("gemba-da", "cometkiwi"))
     rules[UNLABELLED] = unlabelled(("da", "qe"), shipped_weights())
     yield (
         "| WMT25, judges GEMBA-ESA-CMDA + CometKiwi-XL: rule | cells won | "
@@ -184,6 +194,86 @@ def _cells(data: DataSet, rule: Rule, splits: int, seed: int) -> dict[tuple[Case
     return cells
 
 
+def candidates_table(folder: Path) -> Iterator[str]:
+    """The best of all systems for each segment, with each system in turn as the text given."""
+    by_scorer = scores(folder / "wmt23_en-de_seg_scores.tsv")
+    people, weights = by_scorer["mqm"], weights_of(by_scorer, range(len(by_scorer["mqm"])))
+    systems, segments = people.shape
+    best_system = float(people.mean(axis=1).max())
+    yield "| WMT23 en-de, best of 12 systems, people's MQM over the best single system | one mean | a mean for each |"
+    yield "|---|---:|---:|"
+    for judge in ("GEMBA-MQM", "GEMBA-DA"):
+        means: dict[bool, list[float]] = {False: [], True: []}
+        judged = np.stack([by_scorer[name] for name in (judge, METRIC)], axis=2)
+        panel = ShippedPanel((PanelMember(judge, "", "mqm"), PanelMember(METRIC, "", "qe")))
+        for given in range(systems):
+            differences = judged - judged[given]
+            others = [system for system in range(systems) if system != given]
+            pooled = panel.settled(np.concatenate(differences[others])[:: len(others)].tolist(), shipped=weights)
+            for own_mean, found in means.items():
+                gains = np.zeros((systems, segments))
+                for system in others:
+                    gain = pooled
+                    if own_mean:
+                        gain = panel.settled(differences[system].tolist(), shipped=weights)
+                    pairs = JudgedPairs(
+                        (judge, METRIC), differences[system], people[given], people[system], np.arange(segments)
+                    )
+                    gains[system] = predictions(gain, pairs)
+                chosen = gains.argmax(axis=0)
+                found.append(float(people[chosen, np.arange(segments)].mean()) - best_system)
+        one, own = (f"{np.mean(found):+.3f}" for found in means.values())
+        yield f"| {judge} + {METRIC} | {one} | {own} |"
+
+
+def agreement_table(folder: Path) -> Iterator[str]:
+    """A text is challenged by all other texts of its segment, or by the two that agree most; ties keep it."""
+    leads: dict[str, list[float]] = {"all others": [], "the two that agree most": []}
+    calls: dict[str, list[int]] = {name: [] for name in leads}
+    for record in records(folder / "real" / "wmt25_human_scores.jsonl", "human_scores", "hypotheses"):
+        verdicts, people, texts = record.get("pairwise_winloss"), record["human_scores"], record["hypotheses"]
+        if not verdicts:
+            continue
+        segment = Segment(id="1", source=record["source"], source_lang="en", target_lang=record["target_lang"])
+        mean = float(np.mean(people))
+        for given in range(len(texts)):
+            others = [place for place in range(len(texts)) if place != given]
+            ranked = most_agreeing(segment, [texts[place] for place in others], texts[given])
+            shortlist = [others[[texts[place] for place in others].index(text)] for text in ranked[:2]]
+            for name, challengers in zip(leads, (others, shortlist), strict=True):
+                kept = given
+                for place in challengers:
+                    if verdicts[place][kept] == 1 and verdicts[kept][place] == -1:
+                        kept = place
+                leads[name].append(people[kept] - mean)
+                calls[name].append(2 * len(challengers))
+    yield "| WMT25, 8 texts of 66 segments: compared in both orders | calls | people's ESA over a random text |"
+    yield "|---|---:|---:|"
+    for name, found in leads.items():
+        yield f"| {name} | {np.mean(calls[name]):.0f} | {np.mean(found):+.2f} |"
+
+
+def edits_table(folder: Path) -> Iterator[str]:
+    """Real edits of Ladder-7B: COMET-22's lead of CometKiwi alone, without and with the mean of each set of edits."""
+    sets: dict[str, list[tuple[float, float]]] = {}
+    for record in records(folder / "real" / "scored_refinements.jsonl", "model", "delta_comet22", "delta_cometkiwi"):
+        sets.setdefault(record["model"], []).append((record["delta_cometkiwi"], 100 * record["delta_comet22"]))
+    yield "| edits of | COMET-22 of all edits | lead of CometKiwi's rise | with the mean of the edits |"
+    yield "|---|---:|---:|---:|"
+    totals = []
+    for name, pairs in sets.items():
+        differences, gains = np.array(pairs).T
+        roots = np.copysign(np.sqrt(np.abs(differences)), differences)
+        roots /= roots.std()
+        shift = (shipped_weights().drift - 1) * roots.mean()
+        better = max(float(gains.mean()), 0.0)
+        leads = [float(gains[keep].sum()) / len(gains) - better for keep in (roots > 0, roots + shift > 0)]
+        totals.append((float(gains.mean()), *leads))
+        yield f"| {name} | {totals[-1][0]:+.2f} | {leads[0]:+.3f} | {leads[1]:+.3f} |"
+    mean = np.mean(totals, axis=0)
+    yield f"| mean | {mean[0]:+.2f} | {mean[1]:+.3f} | {mean[2]:+.3f} |"
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -198,6 +288,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     display("")
     for line in wmt25_table(options.data, options.splits, options.seed):
         display(line)
+    for table in (candidates_table, agreement_table, edits_table):
+        display("")
+        for line in table(options.data):
+            display(line)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mtagent.chain.calibration import Figure
+from mtagent.chain.calibration import ExpectedGain, Figure
+from mtagent.learning.calibrate import cautious_points, decided_crosswise
 from mtagent.learning.gain import (
     Floats,
     Ints,
@@ -20,9 +21,6 @@ from mtagent.learning.gain import (
 )
 from mtagent.metrics.significance import GroupResampling
 from wmt.gate_data import TEACHER, DataSet
-
-POOLED = 200
-"""Pairs of all cases that the one gate for all is learnt from."""
 
 NEITHER = "never or always, whichever was better"
 ORACLE = "oracle"
@@ -106,10 +104,6 @@ def worths(data: DataSet, sample: int, splits: int, seed: int, panels: Sequence[
     size, found = int(data.groups.max()) + 1, Worths()
     for number in range(splits):
         half = learnt_segments(data, sample, seed + number)
-        of_all = {}
-        if sample and data.pooled:
-            every = joined([(pairs[data.target], groups) for pairs, groups in cases], half)
-            of_all = {", one gate for all": every.drawn(POOLED, seed + number)}
         for case, (pairs, groups) in enumerate(cases):
             reported = ~half[groups]
             others = pairs[data.target].chosen(reported)
@@ -117,9 +111,8 @@ def worths(data: DataSet, sample: int, splits: int, seed: int, panels: Sequence[
             if sample:
                 learnt = pairs[data.target].chosen(half[groups]).drawn(sample, (seed + number, case))
                 keeps[NEITHER] = np.full(len(others), learnt.gains.sum() > 0)
-                for which, some in {"": learnt, **of_all}.items():
-                    for panel, of in places.items():
-                        keeps[gain_rule(panel) + which] = decided(some.of(*of), others.of(*of))
+                for panel, of in places.items():
+                    keeps[gain_rule(panel)] = decided(learnt.of(*of), others.of(*of))
             for report in data.reports:
                 scored = pairs[report].chosen(reported)
                 before, after = scored.human_before, scored.human_after
@@ -130,23 +123,17 @@ def worths(data: DataSet, sample: int, splits: int, seed: int, panels: Sequence[
     return found
 
 
-def joined(cases: Sequence[tuple[JudgedPairs, Ints]], half: Truths) -> JudgedPairs:
-    """The pairs of all cases that may be learnt from; ``half`` says so of the groups."""
-    groups = np.concatenate([groups for _, groups in cases])
-    columns = [
-        np.concatenate([getattr(pairs, name) for pairs, _ in cases])
-        for name in ("differences", "human_before", "human_after", "scores_before")
-    ]
-    differences, before, after, scores_before = columns
-    judges, signatures = cases[0][0].judges, cases[0][0].signatures
-    return JudgedPairs(judges, differences, before, after, groups, scores_before, signatures).chosen(half[groups])
-
-
 def decided(learnt: JudgedPairs, others: JudgedPairs) -> Truths:
     """Which of ``others`` are kept by their expected gain; labels that are all the same teach never or always."""
     if (learnt.gains == learnt.gains[0]).all():
         return np.full(len(others), learnt.gains[0] > 0) & ~others.all_call_worse
     return kept(learn(learnt), others)
+
+
+def learnt_gain(pairs: JudgedPairs, resampling: GroupResampling) -> ExpectedGain:
+    """The expected gain that pairs teach, with what ``--cautious`` can promise of it."""
+    points = cautious_points(pairs, decided_crosswise(pairs, seed=resampling.seed), resampling)
+    return learn(pairs, seed=resampling.seed).model_copy(update={"cautious": points})
 
 
 def candidate_systems(data: DataSet) -> tuple[str, ...]:

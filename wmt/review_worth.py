@@ -135,8 +135,7 @@ def typed(*words: str) -> None:
 def sets(folder: Path) -> Iterator[DataSet]:
     """The data with people's scores of enough documents, each with the one judge that saw both orders or scored."""
     for data in (*people(folder), *ment(folder)):
-        calibrated_too = data.sample > 0 and bool(data.verdicts)
-        if not calibrated_too and data.groups.max() >= FEWEST_DOCUMENTS:
+        if data.groups.max() >= FEWEST_DOCUMENTS:
             yield replace(data, judges=data.judges[:1], panels=())
 
 

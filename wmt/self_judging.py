@@ -40,8 +40,7 @@ from wmt.data import run
 NOISE = (0.2, 0.4, 0.6)
 FOUND = 0.9
 """The probability that an error is marked."""
-LEARNT_FROM, CAUTIOUS, EACH = 200, 0.8, 100
-PILOT = 100
+LEARNT_FROM, PILOT, EACH = 200, 100, 100
 WRONG, RIGHT = "midnight", "noon"
 TASTES = ("begins", "starts")
 PEOPLE = {"needless": ((-1, 0.35), (0, 0.55), (1, 0.10)), "mending": ((-1, 0.05), (0, 0.15), (1, 0.80))}
@@ -256,9 +255,6 @@ async def gates(noise: float, flawed: float, rng: random.Random) -> dict[str, tu
         "pairwise, a judge as noisy": (reviewer("reviewer"), comparing(better)),
         "panel of two, both must agree": (reviewer("reviewer"), PanelGate(*map(RatingJudge, judges))),
         "panel of two, expected gain": (reviewer("reviewer"), calibrated_panel),
-        f"panel of two, expected gain, --cautious {CAUTIOUS:g}": (
-            reviewer("reviewer"), PanelGate(*calibrated_panel.judges, gain=calibrated_panel.gain, cautious=CAUTIOUS),
-        ),
     }  # fmt: skip
 
 

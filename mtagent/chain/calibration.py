@@ -13,11 +13,12 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import replacing, whole_file
 from mtagent.records import Judgement, Record, all_call_worse, comparable, same_rater
+from mtagent.text import languages
 
 KIND = "mtagent gate calibration"
 
@@ -36,6 +37,9 @@ class Effect(Record):
 
     items: int
     groups: int
+    """Documents, or blocks of segments where no document is known."""
+    effective_groups: float | None = None
+    """How many groups of equal size are worth as much; ``None`` in older files."""
     gate: Figure
     """The mean score of the texts that the gate keeps."""
     always: Figure
@@ -91,14 +95,13 @@ class JudgeWeight(Record):
 class LearningPoint(Record):
     """The worth of a gate that learnt from ``pairs`` pairs, on the held-out pairs."""
 
+    model_config = ConfigDict(extra="ignore")  # older files have one more field
     pairs: int
     draws: int
     lead: float
     """The mean lead over the better of always and never."""
     headroom: float | None
     """The lead as a share of the oracle's."""
-    lost: float
-    """The share of draws in which the gate is worse than the better of always and never."""
 
 
 class TriagePoint(Record):
@@ -156,6 +159,17 @@ class Foreseen(NamedTuple):
     """The standard deviation of what the others really add."""
 
 
+class CautiousPoint(Record):
+    """What it does to keep an edit only up to a chance of being worse."""
+
+    chance_of_worse: float
+    """The highest chance of an edit that is kept."""
+    worse: float
+    """The share of worse edits among the kept ones is at most this, at 90 % confidence."""
+    kept: float
+    """The share of all edits that are kept."""
+
+
 class ExpectedGain(Record):
     """The gain that people would see, predicted from judges' ratings of the texts before and after.
 
@@ -185,6 +199,8 @@ class ExpectedGain(Record):
     """The effect after learning from fewer pairs."""
     triage: tuple[TriagePoint, ...] = ()
     """The effect of leaving texts alone that a judge scores well."""
+    cautious: tuple[CautiousPoint, ...] = ()
+    """What ``--cautious`` can promise, on edits of other documents; few edits kept first, all that are kept last."""
 
     def predict(self, judgements: Sequence[Judgement]) -> float:
         """The expected gain in people's points; ``judgements`` in the order of :attr:`judges`.
@@ -234,21 +250,50 @@ class ExpectedGain(Record):
         points = math.fsum(part for place in judgements for part in self._points(place, judgements[place]))
         return self.intercept + points + foreseen.offset + foreseen.slope * points
 
-    def keeps(self, judgements: Sequence[Judgement]) -> bool:
+    def keeps(self, judgements: Sequence[Judgement], cautious: float | None = None) -> bool:
         """Whether the gate keeps the edit: it expects a gain, and not every judge calls the edit worse.
 
+        ``cautious``: of the kept edits, at most this share is worse; see :meth:`highest_chance_of_worse`.
         ``mtagent.learning.gain.kept`` decides in the same way on arrays. Raises as :meth:`predict`.
         """
-        return self.predict(judgements) > 0 and not all_call_worse(judgements)
+        prediction = self.predict(judgements)
+        if prediction <= 0 or all_call_worse(judgements):
+            return False
+        return cautious is None or self.chance_of_worse(prediction) <= self.highest_chance_of_worse(cautious)
+
+    def highest_chance_of_worse(self, cautious: float) -> float:
+        """Up to which chance of being worse edits are kept, so that at most the share ``cautious`` of them is worse.
+
+        The confidence is 90 %: no point is used beyond the first that breaks the promise, since one of many points
+        keeps it by chance. Raises :class:`ConfigError` for a promise that this gate cannot keep.
+        """
+        highest = None
+        for point in self.cautious:
+            if point.worse <= cautious:
+                highest = point.chance_of_worse
+            elif highest is not None:
+                break
+        if highest is not None:
+            return highest
+        if not self.cautious:
+            raise ConfigError(
+                f"cautious {cautious:g}: this gate can promise nothing: of the edits in its calibration it keeps too "
+                "few to tell how many are worse; calibrate on more labels, or leave cautious out"
+            )
+        least = math.ceil(100 * min(point.worse for point in self.cautious)) / 100
+        raise ConfigError(
+            f"cautious {cautious:g}: this gate cannot promise that: the least share of worse edits that it can "
+            f"promise at 90 % confidence is {least:g}; give that, calibrate on more labels, or leave cautious out"
+        )
 
     def chance(self, prediction: float, deviation: float = 0.0) -> float:
         """The chance that people see a gain if ``prediction`` is expected, and is itself only known up to a
         ``deviation``."""
         return NormalDist().cdf((prediction + self.bias - self.tie_band) / math.hypot(self.scale, deviation))
 
-    def chance_of_worse(self, prediction: float) -> float:
+    def chance_of_worse(self, prediction: float, deviation: float = 0.0) -> float:
         """The chance that people find the text after worse."""
-        return NormalDist().cdf((-prediction - self.bias - self.tie_band) / self.scale)
+        return NormalDist().cdf((-prediction - self.bias - self.tie_band) / math.hypot(self.scale, deviation))
 
 
 class Labels(Record):
@@ -347,6 +392,19 @@ class Calibration(Record):
         """Whether the threshold was calibrated for ratings with this ``signature``."""
         return same_rater(self.signature, signature)
 
+    def refuse_other_languages(self, path: Path, pairs: Iterable[str]) -> None:
+        """Raise :class:`ConfigError` for language pairs that it was not made for, as far as its own are known.
+
+        If a source language is not known, the target language decides.
+        """
+        targets = {pair.partition("-")[2] for pair in self.pairs}
+        unknown_source = f"{languages.UNKNOWN}-"
+        known = [pair for pair in pairs if pair.removeprefix(unknown_source) not in targets]
+        for warning in self.foreign(known, ()):
+            raise ConfigError(
+                f"{path}: {warning}: calibrate a gate for these texts, or set any_language to use it nevertheless"
+            )
+
     def foreign(self, pairs: Iterable[str], domains: Iterable[str]) -> Iterator[str]:
         """Warnings about language pairs and domains that it was not made for, as far as its own are known."""
         for what, names, calibrated in (("language pair", pairs, self.pairs), ("domain", domains, self.domains)):
@@ -360,7 +418,8 @@ class Calibration(Record):
         """What results depend on, as plain data: the values, and the signatures of the judges."""
         settings: dict[str, Any] = {"signature": comparable(self.signature)}
         if self.gain is not None:
-            weights = self.gain.model_dump(include={"intercept", "scale", "tie_band", "bias", "judges"})
+            fields = {"intercept", "scale", "tie_band", "bias", "judges", "cautious"}
+            weights = self.gain.model_dump(include=fields)
             for judge in weights["judges"]:
                 judge["signature"] = comparable(judge["signature"])
             if self.gain.moments is not None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -19,7 +20,17 @@ from typing import Any, NamedTuple, get_args
 
 from mtagent.chain import guards, hints, parts, translation
 from mtagent.chain.correct import Corrector, is_error_free
-from mtagent.chain.gate import Gate, GateDecision, OpenGate, PanelGate, Threshold, asks_model, choose, refuse_open
+from mtagent.chain.gate import (
+    Gate,
+    GateDecision,
+    OpenGate,
+    PanelGate,
+    Threshold,
+    asks_model,
+    choose,
+    decides_by_gain,
+    refuse_open,
+)
 from mtagent.chain.guards import Damage, listed, names
 from mtagent.chain.proofread import Proofreader
 from mtagent.chain.shipped import ShippedPanel
@@ -63,6 +74,9 @@ from mtagent.translators.protocol import Translator, checked
 
 logger = logging.getLogger(__name__)
 
+SHORTLIST, MANY = 2, 4
+"""Of this many candidates or more, a gate that only compares sees so few: those that agree most with all texts."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -76,6 +90,8 @@ class Plan:
     gate: Gate = field(default_factory=lambda: OpenGate("guards"))
     gates: Mapping[Stage, Gate] = field(default_factory=dict)
     """Gates that decide on the edits of single stages instead of ``gate``."""
+    candidate_gates: Mapping[int, Gate] = field(default_factory=dict)
+    """Gates that decide on single candidates in the stage rerank, by the candidate's number from 1."""
     unlabelled: ShippedPanel | None = None
     """The judges of ``gate`` if their weights are shipped: a run settles a gate for each stage from its own edits."""
     corrector: Corrector = field(default_factory=Corrector)
@@ -397,7 +413,26 @@ class _SegmentWork:
     async def rerank(self) -> Step:
         """Have the gate choose among the candidates and the text as it is."""
         refuse_open(self.plan.gate)
-        return await self._settle("rerank", [self._candidate(text) for text in self.segment.candidates])
+        proposals = [self._candidate(text) for text in self.segment.candidates]
+        if self.plan.unlabelled is None and not decides_by_gain(self.gate):
+            proposals = self._shortlisted(proposals)
+        return await self._settle("rerank", proposals)
+
+    def _shortlisted(self, proposals: Sequence[_Proposal]) -> list[_Proposal]:
+        """The ``proposals``, of which judges see only a few if there are many: those that agree most with all texts.
+
+        Each comparison costs calls, and is one more chance for a judge's mistake.
+        """
+        texts = list(dict.fromkeys(proposal.text for proposal in proposals if proposal.cause is None))
+        if len(texts) < MANY:
+            return list(proposals)
+        shortlist = most_agreeing(self.segment, texts, self.text)[:SHORTLIST]
+        shortlisted = []
+        for proposal in proposals:
+            if proposal.cause is None and proposal.text not in shortlist:
+                proposal = proposal._replace(cause=PlainCause(kind="unasked"))
+            shortlisted.append(proposal)
+        return shortlisted
 
     def _candidate(self, text: str) -> _Proposal:
         """A candidate, compared with the source by the guards for whole translations and the guard for terms."""
@@ -515,7 +550,7 @@ class _SegmentWork:
                 self._show_hints(proposals)
         best = proposals[0]
         if stage == "rerank" or len(proposals) > 1:
-            best, decision = await self._choose(proposals)
+            best, decision = await self._choose(stage, proposals)
         elif best.cause is not None:
             decision = GateDecision(False, best.cause)
         else:
@@ -567,7 +602,7 @@ class _SegmentWork:
         screened = self._screened(proposal.proposed, proposal.edits, doubts=True)
         return screened._replace(rating=proposal.rating)
 
-    async def _choose(self, proposals: Sequence[_Proposal]) -> tuple[_Proposal, GateDecision]:
+    async def _choose(self, stage: Stage, proposals: Sequence[_Proposal]) -> tuple[_Proposal, GateDecision]:
         """The best of several ``proposals``, and the decision on it, with the causes for all of them."""
         texts = list(dict.fromkeys(proposal.text for proposal in proposals if proposal.cause is None))
         if not texts:
@@ -580,10 +615,17 @@ class _SegmentWork:
             causes = tuple(proposal.cause for proposal in proposals if proposal.cause)
             return best, GateDecision(False, best.cause.model_copy(update={"candidates": causes}))
         failures: list[Exception] = []
+        number_of: dict[str, int] = {}  # the first proposal with each text, from 1
+        for number, proposal in enumerate(proposals, 1):
+            if proposal.cause is None:
+                number_of.setdefault(proposal.text, number)
 
         async def decide(before: str, after: str) -> GateDecision:
+            gate = self.gate
+            if stage == "rerank":
+                gate = self.plan.candidate_gates.get(number_of[after], gate)
             try:
-                return await self._decide(before, after)
+                return await self._decide(before, after, gate)
             except (*FATAL, OffScript):
                 raise
             except Exception as error:  # noqa: BLE001 as in improve; the others may still be chosen
@@ -595,10 +637,6 @@ class _SegmentWork:
         # A text that could not be judged might have been kept: the step fails, and is tried again.
         if failures and choice.kept is None:
             raise failures[0]
-        number_of: dict[str, int] = {}  # the first proposal with each text, from 1
-        for number, proposal in enumerate(proposals, 1):
-            if proposal.cause is None:
-                number_of.setdefault(proposal.text, number)
         numbers = [number_of[text] for text in texts]
         cause_of: dict[str, Cause] = {}
         ratings: list[Rating] = []
@@ -636,9 +674,9 @@ class _SegmentWork:
         refused = {"outcome": "refused", "guards": names(damages), "detail": f"the whole text: {listed(damages)}"}
         return _without_applied(changes, refused), self.text, damages
 
-    async def _decide(self, before: str, after: str) -> GateDecision:
-        """The gate's decision on the two texts, with its calls counted."""
-        decision = await self.gate.decide(self._judged, before, after, self._rate)
+    async def _decide(self, before: str, after: str, gate: Gate | None = None) -> GateDecision:
+        """The decision on the two texts of ``gate``, by default of the stage's, with its calls counted."""
+        decision = await (gate or self.gate).decide(self._judged, before, after, self._rate)
         self.count(call for rating in decision.ratings for call in rating.calls)
         self.count(decision.calls)
         return decision
@@ -724,6 +762,27 @@ class _SegmentWork:
                 if is_of_text and is_error_free(rating, evaluator, threshold):
                     return True
         return False
+
+
+def most_agreeing(segment: Segment, texts: Sequence[str], text: str) -> list[str]:
+    """``texts``, those with the highest mean chrF against the others and ``text`` first.
+
+    That is minimum-Bayes-risk decoding with chrF as the utility (Kumar and Byrne 2004).
+    """
+    from mtagent.metrics.overlap import chrf
+
+    references = [*texts, text]
+    rows, hypotheses = list[Segment](), list[str]()
+    for place, hypothesis in enumerate(texts):
+        for other_place, reference in enumerate(references):
+            if place != other_place:
+                rows.append(segment.model_copy(update={"reference": reference}))
+                hypotheses.append(hypothesis)
+    scores = chrf(segment.target_lang).score(rows, hypotheses).segments
+    each = len(texts)
+    utilities = [math.fsum(scores[each * place : each * (place + 1)]) for place in range(len(texts))]
+    order = sorted(range(len(texts)), key=lambda place: -utilities[place])
+    return [texts[place] for place in order]
 
 
 def _applied(changes: Sequence[Edit]) -> list[Edit]:

@@ -168,7 +168,7 @@ def _rejected(step: Step) -> Fate:
         if cause.is_vetoed:
             return Fate("gate", "every judge calls it worse")
         if cause.gain is not None and cause.gain > 0:
-            return Fate("gate", "the gain is not sure enough")
+            return Fate("gate", "it may be worse")
         return Fate("gate", "no gain expected")
     if isinstance(cause, DecidedCause):
         return Fate("gate", _why_not_kept(cause))

@@ -225,9 +225,9 @@ class PanelGate:
 
     A judge prefers the later text if it scores it higher, by at least ``margin``, or chooses it in both orders. With
     ``gain``, a calibration for these judges, a text is kept if it predicts that people see a gain, unless every judge
-    calls the text worse; with ``cautious``, only if the chance of a gain is at least that. Judges that ask no model are
-    then asked first, and the others only if they can still change the decision, unless ``ask_all``. Raises
-    :class:`ConfigError` for a panel that cannot work.
+    calls the text worse; with ``cautious``, so that at most this share of the kept texts is worse. Judges that ask no
+    model are then asked first, and the others only if they can still change the decision, unless ``ask_all``. Raises
+    :class:`ConfigError` for a panel that cannot work, and for a promise that cannot be kept.
     """
 
     def __init__(
@@ -243,6 +243,8 @@ class PanelGate:
             raise ConfigError("a panel needs a judge: set judge")
         if quorum is not None and not 1 <= quorum <= len(judges):
             raise ConfigError(f"quorum {quorum}: needs as many judges, and there are {len(judges)}: name more in judge")
+        if gain is not None and cautious is not None:
+            gain.highest_chance_of_worse(cautious)
         self.judges = judges
         self.margin = margin
         self.quorum = quorum or len(judges)
@@ -298,11 +300,8 @@ class PanelGate:
         undecided = _undecided(await self._opinions(others, segment, before, after, rate, first))
         judgements = judgements_of(undecided.cause)
         if self.gain is not None:
-            gain = self.gain.predict(judgements)
-            keep = self._is_enough(gain) and self.gain.keeps(judgements)
-            chance = self.gain.chance(gain)
-            cause = GainCause(judgements=judgements, gain=gain, chance=chance, required_chance=self.cautious)
-            return undecided._replace(keep=keep, cause=cause)
+            cause = self._gain_cause(judgements, self.gain.predict(judgements))
+            return undecided._replace(keep=self.gain.keeps(judgements, self.cautious), cause=cause)
         votes = sum(_prefers_after(judgement, self.margin) for judgement in judgements)
         margin = None if math.isinf(self.margin) else self.margin
         kinds: dict[str, Literal["scores", "choices", "panel"]]
@@ -335,19 +334,29 @@ class PanelGate:
         keep = self._is_enough(gain - error)
         if keep != self._is_enough(gain + error) or (keep and all_call_worse(judgements)):
             return None
-        chance = self.gain.chance(gain, foreseen.deviation)
-        if keep and self.cautious is not None and chance < self.cautious:
+        if keep and not self._is_enough(gain, foreseen.deviation):
             return None
         unasked = tuple(judge.name for place, judge in enumerate(self.judges) if place not in opinions)
-        cause = GainCause(
-            judgements=judgements, gain=gain, chance=chance, required_chance=self.cautious, unasked=unasked
-        )
+        cause = self._gain_cause(judgements, gain, foreseen.deviation).model_copy(update={"unasked": unasked})
         return undecided._replace(keep=keep, cause=cause)
 
-    def _is_enough(self, gain: float) -> bool:
-        """Whether an expected ``gain`` is above 0, and sure enough."""
+    def _is_enough(self, gain: float, deviation: float = 0.0) -> bool:
+        """Whether an expected ``gain``, known up to a ``deviation``, is above 0 and sure enough to be kept."""
         assert self.gain is not None
-        return gain > 0 and (self.cautious is None or self.gain.chance(gain) >= self.cautious)
+        if gain <= 0 or self.cautious is None:
+            return gain > 0
+        return self.gain.chance_of_worse(gain, deviation) <= self.gain.highest_chance_of_worse(self.cautious)
+
+    def _gain_cause(self, judgements: tuple[Judgement, ...], gain: float, deviation: float = 0.0) -> GainCause:
+        assert self.gain is not None
+        highest = None if self.cautious is None else self.gain.highest_chance_of_worse(self.cautious)
+        return GainCause(
+            judgements=judgements,
+            gain=gain,
+            chance=self.gain.chance(gain, deviation),
+            chance_of_worse=self.gain.chance_of_worse(gain, deviation),
+            highest_chance_of_worse=highest,
+        )
 
 
 def _paid(opinion: Opinion) -> tuple[Call, ...]:
@@ -422,7 +431,7 @@ async def choose(
     the gate would keep it. Other gates only choose the better of two: the texts challenge the best so far, one after
     the other. The first of equal texts stays.
     """
-    if isinstance(gate, PanelGate) and gate.gain is not None:
+    if decides_by_gain(gate):
         first = await decide(before, texts[0])  # alone, so that the text before is rated once
         decisions = [first, *await together(*(decide(before, text) for text in texts[1:]))]
         # A text that the gate would not keep comes after all texts that it would, whatever its gain.
@@ -441,6 +450,11 @@ async def choose(
         if decision.keep:
             kept = place
     return BestText(kept, kept or 0, tuple(decisions), tuple(against))
+
+
+def decides_by_gain(gate: Gate) -> bool:
+    """Whether a gate has a measure of how much better a text is."""
+    return isinstance(gate, PanelGate) and gate.gain is not None
 
 
 def refuse_open(gate: Gate) -> None:
@@ -489,7 +503,9 @@ def calibrated(
     calibration = read(path)
     judges = gate.judges if isinstance(gate, PanelGate) else ()
     if cautious is not None and calibration.gain is None:
-        raise ConfigError(f"{path}: has no expected gain, so the gate cannot know its chance: leave cautious out")
+        raise ConfigError(
+            f"{path}: has no expected gain, so the gate cannot know which edits may be worse: leave cautious out"
+        )
     if calibration.gain is not None:
         if type(gate) not in (PanelGate, RateGate):
             raise ConfigError(f"{path}: calibrates a gate that asks judges, and the gate is {gate.name}: set judge")
@@ -546,23 +562,28 @@ def _judge_of(path: Path, signature: str, judges: Sequence[Judge]) -> Judge:
 def _made_for_another(
     path: Path, calibrated_for: str, editor: Evaluator | None, judges: Sequence[Judge], triage: Evaluator | None = None
 ) -> ConfigError:
-    """The error that names the signatures, and the parts in which they differ."""
-    raters: list[str] = []
-    parts_here: set[str] = set()
-
-    def add(who: str, signature: str) -> None:
-        raters.append(f"{who} asks {signature}")
-        parts_here.update(comparable(signature).split("|"))
-
+    """The error that names the rater that comes nearest, and what differs."""
+    raters = [("the gate", judge.signature) for judge in judges]
     if editor is not None:
-        add("the post-editor", signature_of(editor))
-    for judge in judges:
-        add("the gate", judge.signature)
+        raters.append(("the post-editor", signature_of(editor)))
     if triage is not None:
-        add("triage", signature_of(triage))
-    missing = [part for part in comparable(calibrated_for).split("|") if part not in parts_here]
-    hint = f" (without: {', '.join(missing)})" if missing else ""
+        raters.append(("triage", signature_of(triage)))
+    expected = comparable(calibrated_for).split("|")
+    way_out = (
+        f"set judge or evaluator to what `mtagent gate show {path}` prints, or calibrate again (mtagent gate calibrate)"
+    )
+    if not raters:
+        return ConfigError(f"{path}: was calibrated for {expected[0]}, but nobody rates here: {way_out}")
+    candidates = [(who, comparable(signature).split("|")) for who, signature in raters]
+    who, asked = min(candidates, key=lambda candidate: len(set(expected).symmetric_difference(candidate[1])))
+
+    def shown(parts: list[str], others: list[str]) -> str:
+        """The evaluator with the settings that ``others`` lack; of another evaluator only the model is comparable."""
+        differing = [part for part in parts[1:] if part not in others]
+        if parts[0] != others[0]:
+            differing = [part for part in differing if part.startswith("model:")]
+        return " ".join([parts[0], *differing])
+
     return ConfigError(
-        f"{path}: was calibrated for {calibrated_for}, but {' and '.join(raters) or 'nobody rates here'}{hint}; name "
-        "that evaluator in judge or evaluator, or calibrate for this one: mtagent gate calibrate"
+        f"{path}: was calibrated for {shown(expected, asked)}, but {who} asks {shown(asked, expected)}: {way_out}"
     )

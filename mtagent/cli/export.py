@@ -125,6 +125,10 @@ def export(
                 partial=partial,
                 force=force,
             )
+        counts = opened.run(run).counts
+    if partial and counts.total is not None:
+        tried = counts.done + counts.failed
+        say(f"mtagent: exported {tried} of {counts.total} segments; left out: {counts.total - tried}")
     for remark in result.remarks:
         say(f"mtagent: {remark}")
     if result.missing:

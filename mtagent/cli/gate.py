@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from mtagent.learning.calibrate import GateCheck
     from mtagent.learning.pairs import JudgedData
     from mtagent.learning.reading import JudgedInputs
-    from mtagent.learning.runs import RunEdits
+    from mtagent.learning.runs import EditLabels, RunEdits
 
 EXAMPLES = """\b
 Examples:
@@ -55,6 +55,7 @@ Examples:
   mtagent gate calibrate --run postedit-1a2b3c4d --judge gemba-esa --judge pairwise \\
       --teacher gemba-esa:model=gpt-6.1-sol --sample 200 --budget 2 -o gate.json
   mtagent gate calibrate --run postedit-1a2b3c4d --decisions -o gate.json
+  mtagent gate calibrate --run postedit-1a2b3c4d --decisions --next 20
   mtagent postedit -s en.txt -t es.txt -l en-es -o better.txt --calibration gate.json
 """
 CHECK_EXAMPLES = """\b
@@ -152,6 +153,13 @@ def _edit_options(judge: str) -> Callable[[F], F]:
     "--decisions", is_flag=True, help="Use the decisions in its review as labels of the edits of a chain run (--run)."
 )
 @click.option(
+    "--next",
+    "next_edits",
+    type=click.IntRange(1),
+    metavar="N",
+    help="List the N edits that are most worth labelling next, and learn nothing.",
+)
+@click.option(
     "--kind",
     type=click.Choice(["mqm", "esa", "rate"]),
     help="Kind of human scores, which says what error-free means: MQM 0, ESA 85 without marked errors, RATE 4.",
@@ -180,15 +188,21 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
 
     A regression predicts the gain that people see from how much each judge's rating rises; the gate keeps edits with a
     positive expected gain. The command learns from all edits, and tests such gates by cross-validation on documents (or
-    segments, if the documents are unknown) that they did not learn from: against accepting every edit, accepting none,
-    each judge alone, and an oracle. With --kind or --error-free it also finds the score from which a text needs no
-    work, on half of the documents. It asks no model.
+    blocks of segments, if the documents are unknown) that they did not learn from: against accepting every edit,
+    accepting none, each judge alone, and an oracle. With --kind or --error-free it also finds the score from which a
+    text needs no work, on half of the documents. It asks no model.
 
     With a run of postedit or translate (--run), judges first rate the run's edits. The labels come from a stronger
     judge (--teacher) or from people: a file (--human: id, stage, preference), or what they accepted and rejected in the
     review (--decisions). Judges and teacher send requests as in any run. With people's labels and without --judge it
     sends none, because the ratings of the run's own gate are stored.
+
+    With --next it lists the edits whose labels would teach most, beside the labels so far: edits of a run, or edits in
+    files of scores that have no human score.
     """
+    if options["next_edits"] is not None:
+        _list_next(output, options)
+        return
     from mtagent.chain.calibration import write
     from mtagent.formats.files import STANDARD
     from mtagent.learning import text
@@ -225,6 +239,32 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
         say(f"mtagent: {output or 'the gate'} is worth {text.worth(gain.held_out)}")
     if has_failed:
         sys.exit(3)
+
+
+def _list_next(output: Path | None, options: Mapping[str, Any]) -> None:
+    """Print the edits that are most worth labelling."""
+    from mtagent.learning.labelling import next_edits
+    from mtagent.learning.runs import all_edits
+
+    learning_options = options_on_command_line(("teacher", "sample", "kind", "cut"))
+    if output is not None:
+        learning_options = ["--output", *learning_options]
+    if learning_options:
+        raise click.UsageError(f"--next lists edits and learns nothing; leave out {learning_options[0]}")
+    if options["decisions"] and options["human"] is not None:
+        raise click.UsageError("expected one source of labels; give either --decisions or --human FILE")
+    if _is_chain_run(options):
+        if options["judges"]:
+            raise click.UsageError("--next uses the stored answers of the run's own judges; leave out --judge")
+        config, name = _config(options), _name_of_run(options)
+        data = all_edits(config, name, _labels_of_run(config, name, options), lp=options["lp"])
+    else:
+        data = _read_scores(None, False, options)
+    edits = next_edits(data, options["next_edits"])
+    is_json = options["format_name"] == "json"
+    display(json.dumps(edits.plain(), indent=1, ensure_ascii=False) if is_json else edits.text())
+    for remark in data.remarks:
+        say(f"mtagent: {remark}")
 
 
 def _is_chain_run(options: Mapping[str, Any]) -> bool:
@@ -264,6 +304,8 @@ def _read_scores(output: Path | None, force: bool, options: Mapping[str, Any]) -
         raise click.UsageError(
             f"{judging_options[0]}: needs a chain run (--run); from files of scores the gate is learned without a model"
         )
+    if not any(options[name] for name in ("files", "runs", "folder", "pairs")):
+        raise click.UsageError("give the judges' scores (-e, --run or --mtme) and people's (--human), or --pairs")
     inputs = _inputs(options, options["judges"])
     _refuse_output(output, force, inputs.kept)
     return inputs.read().with_details(options["signatures"], options["lp"])
@@ -272,14 +314,10 @@ def _read_scores(output: Path | None, force: bool, options: Mapping[str, Any]) -
 def _judge_run(output: Path | None, force: bool, quiet: bool, options: dict[str, Any]) -> tuple[JudgedData, bool]:
     """The edits of a chain run as judges and people (or a teacher) see them, and whether a judge failed for one."""
     from mtagent.jobs.inputs import files_named
-    from mtagent.learning.runs import EditLabels, edits_to_judge, judge_edits, of_chains, of_own_gate
+    from mtagent.learning.runs import edits_to_judge, judge_edits, of_chains, of_own_gate
 
-    score_file_options = options_on_command_line(_SCORE_FILE_OPTIONS)
-    if score_file_options:
-        raise click.UsageError(f"a chain run (--run) contains its edits; leave out {score_file_options[0]}")
-    if len(options["runs"]) != 1:
-        raise click.UsageError("--teacher and --decisions label the edits of one chain run; name it with --run")
-    teacher, human, name = options["teacher"], options["human"], options["runs"][0]
+    name = _name_of_run(options)
+    teacher, human = options["teacher"], options["human"]
     if [teacher is not None, human is not None, options["decisions"]].count(True) != 1:
         raise click.UsageError(
             "expected one source of labels; give either --decisions, --human FILE, or --teacher NAME:model=MODEL"
@@ -289,12 +327,7 @@ def _judge_run(output: Path | None, force: bool, quiet: bool, options: dict[str,
     if human is not None:
         inputs["--human"] = Path(human)
     _refuse_output(output, force, inputs)
-    labels = None
-    if human is not None:
-        labels = EditLabels.read(Path(human))
-    elif options["decisions"]:
-        with existing_store(config.store) as store:
-            labels = EditLabels.of_decisions(store, name)
+    labels = _labels_of_run(config, name, options)
     edits = edits_to_judge(config, name, labels, sample=options["sample"], seed=options["seed"], lp=options["lp"])
     extent = f"{len(edits.pairs)} of {edits.total} edits of {name}, "
     extent += "sampled by size" if labels is None else "labelled ones"
@@ -320,12 +353,35 @@ def _judge_run(output: Path | None, force: bool, quiet: bool, options: dict[str,
     return of_chains(edits, judged.chains), judged.run.counts.failed > 0
 
 
+def _name_of_run(options: Mapping[str, Any]) -> str:
+    """The chain run whose edits are labelled."""
+    score_file_options = options_on_command_line(_SCORE_FILE_OPTIONS)
+    if score_file_options:
+        raise click.UsageError(f"a chain run (--run) contains its edits; leave out {score_file_options[0]}")
+    if len(options["runs"]) != 1:
+        raise click.UsageError("--teacher and --decisions label the edits of one chain run; name it with --run")
+    name: str = options["runs"][0]
+    return name
+
+
+def _labels_of_run(config: Config, name: str, options: Mapping[str, Any]) -> EditLabels | None:
+    """People's labels of the edits of a chain run, as far as options name them."""
+    from mtagent.learning.runs import EditLabels
+
+    if options["human"] is not None:
+        return EditLabels.read(Path(options["human"]))
+    if not options["decisions"]:
+        return None
+    with existing_store(config.store) as store:
+        return EditLabels.of_decisions(store, name)
+
+
 def _config(options: Mapping[str, Any]) -> Config:
     """The settings of the judges, without an earlier calibration, which this one may replace."""
     settings = {name: value for name, value in options.items() if name in Config.model_fields and name != "seed"}
     config_file = click.get_current_context().meta.get(CONFIG_NAME)
     config = read_config({**settings, "judge": options["judges"], "config_file": config_file})
-    return config.model_copy(update={"calibration": None, "cautious": None, "ask_all": True})
+    return config.model_copy(update={"calibration": None, "cautious": None, "any_language": False, "ask_all": True})
 
 
 def _print_estimate(config: Config, edits: RunEdits, teacher: str | None) -> None:

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from mtagent import config as configuration
 from mtagent.cli import trust
 from mtagent.cli.terminal import say
-from mtagent.config import Config, SettingsFile
+from mtagent.config import Config, Role, SettingsFile
 from mtagent.errors import ConfigError
 from mtagent.evaluators.registry import EVALUATORS
 from mtagent.formats.files import STANDARD
@@ -315,7 +315,12 @@ GATE_OPTIONS = [
     ),
     *JUDGE_MODEL_OPTIONS,
     option(JUDGES, "--quorum", type=click.IntRange(1), help="Number of judges that must agree.  [default: all]"),
-    option(JUDGES, "--cautious", metavar="P", help="Require that a gain has at least the probability P."),
+    option(
+        JUDGES,
+        "--cautious",
+        metavar="P",
+        help="Keep edits so that at most this share of them is worse (0.2: 20 %), at 90 % confidence.",
+    ),
     option(
         JUDGES,
         "--ask-all/--no-ask-all",
@@ -335,6 +340,12 @@ GATE_OPTIONS = [
         "--calibration",
         metavar="FILE.json",
         help="File from `mtagent gate calibrate`, with the expected gain and the threshold.",
+    ),
+    option(
+        JUDGES,
+        "--any-language/--no-any-language",
+        default=None,
+        help="Use the calibration for language pairs that it was not made for, too.",
     ),
     option(
         JUDGES, "--triage", metavar=SPEC, help="Skip texts that this evaluator or metric rates above the threshold."
@@ -555,8 +566,11 @@ def read_config(options: dict[str, Any]) -> Config:
             overrides[name] = languages.normalise(overrides[name])
     for stage_model in options.pop("stage_model", ()):
         stage, _, model = stage_model.partition("=")
-        if stage not in ("translate", "postedit", "proofread", "judge") or not model:
-            raise ConfigError(f"--stage-model: expected STAGE=MODEL, as in postedit=gpt-6.1-sol, not {stage_model!r}")
+        if stage not in get_args(Role) or not model:
+            raise ConfigError(
+                f"--stage-model: expected STAGE=MODEL with one of the stages {', '.join(get_args(Role))}, as in "
+                f"postedit=gpt-6.1-sol, not {stage_model!r}"
+            )
         overrides[stage] = {**overrides.get(stage, {}), "model": model}
     config = configuration.load(settings_file(options.pop("config_file", None)), overrides)
     print_licences((config.evaluator, *config.judges))

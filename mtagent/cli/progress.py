@@ -53,6 +53,7 @@ class Progress:
         self._failed_changed = 0  # a stage failed after an earlier one had changed the text
         self._failed_empty = 0  # a stage failed, and the segment has no text
         self._triaged = 0  # triage left the segment alone
+        self._not_fixed = 0  # the last rating of a post-editor has errors that no edit fixed
         # Names of segments, with the stage or the warning where there is one:
         self._failed: list[str] = []
         self._lost_markup: list[str] = []  # placeholders or tags of the source are missing
@@ -99,6 +100,9 @@ class Progress:
             self._empty_translations.append(name)
         if any(step.cause.kind == "triage" for step in chain.steps):
             self._triaged += 1
+        edited_steps = [step for step in chain.steps if step.rating("editor")]
+        if edited_steps and edited_steps[-1].not_fixed:
+            self._not_fixed += 1
         self._note_losses(chain)
         self._note_warnings(chain)
         if self._verbose:
@@ -183,6 +187,9 @@ class Progress:
         outcomes = f"{counts.changed} changed, {counts.unchanged} unchanged, {counts.rejected} rejected"
         outcomes += f", {failed_counts(counts.failed, counts.failed_changed)}"
         say(f"mtagent: {segments}: {outcomes}; {self._usage_text(summary)}; run {summary.name}")
+        if self._not_fixed:
+            where = f"`mtagent runs show {summary.name} SEGMENT` lists them"
+            say(f"mtagent: segments with errors that were found and not fixed: {self._not_fixed}; {where}")
         if self._triaged:
             say(f"mtagent: left alone by triage: {self._triaged}")
         if self._warnings:

@@ -40,7 +40,7 @@ from mtagent.cli.options import command as command_of
 from mtagent.cli.progress import Progress
 from mtagent.cli.terminal import display, notices, say
 from mtagent.config import Config
-from mtagent.formats import RATING_FORMATS
+from mtagent.formats import RATING_FORMATS, Lines, by_path
 from mtagent.formats.files import STANDARD
 from mtagent.formats.ratings import Candidates
 from mtagent.jobs.inputs import RatingInputs
@@ -167,6 +167,9 @@ def _refuse_mixture(rated_run: str | None, options: dict[str, Any]) -> None:
     if rated_run is None and options["source"] is None:
         raise click.UsageError("give the texts with -s and -t, or a stored run with --run")
     if rated_run is None:
+        is_table = not isinstance(by_path(options["source"], options["input_format"]), Lines)
+        if not options["translations"] and not is_table:
+            raise click.UsageError(f"{options['source']}: give the translations with -t")
         return
     superfluous = [option for name, option in _NOT_WITH_RUN.items() if options[name]]
     if superfluous:

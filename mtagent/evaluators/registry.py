@@ -167,8 +167,10 @@ def _foreign(name: str, options: Mapping[str, str], surroundings: Surroundings) 
     """The evaluator that another package offers as ``name``. Whatever is wrong with it is a :class:`ConfigError`."""
     others = {entry.name: entry for entry in entry_points(group="mtagent.evaluators")}
     if name not in others:
-        near = get_close_matches(name, evaluator_names(), n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(evaluator_names())}"
+        near = get_close_matches(name, [*evaluator_names(), PAIRWISE], n=1)
+        hint = f"there are: {', '.join(evaluator_names())}; and as a judge: {PAIRWISE}"
+        if near:
+            hint = f"did you mean {near[0]!r}?"
         raise ConfigError(f"no evaluator {name!r}; {hint}")
     entry = others[name]
     package = entry.dist.name if entry.dist else "an unknown package"

@@ -23,7 +23,16 @@ from mtagent.formats.glossary import GlossaryFor, with_terms
 from mtagent.jobs.context import Document, Placed, placed
 from mtagent.jobs.improve import outcome_of_chain
 from mtagent.jobs.inputs import content_hashes
-from mtagent.jobs.parts import OwnParts, assembled, budget_of, effective, installed, settings_for_results, within
+from mtagent.jobs.parts import (
+    OwnParts,
+    assembled,
+    budget_of,
+    effective,
+    installed,
+    refuse_other_languages,
+    settings_for_results,
+    within,
+)
 from mtagent.jobs.pilot import with_settled_gates
 from mtagent.jobs.pool import GRACE, Outcome, work_all
 from mtagent.jobs.python_inputs import Terms, TextDetails, loaded, mapping_of, refuse_foreign, refuse_idle, segments_of
@@ -394,6 +403,8 @@ class AgentRun:
         """Improve segments like :meth:`improve`, in async code."""
         config = self._config
         segments = self._with_details(segments)
+        pairs = dict.fromkeys(languages.pair_of(segment.source_lang, segment.target_lang) for segment in segments)
+        refuse_other_languages(config, pairs)
         digest = hashlib.sha256()
         for segment in segments:
             digest.update(segment.model_dump_json(exclude_defaults=True).encode())
@@ -500,6 +511,7 @@ class _Work:
         self._texts: dict[int, str] = {}  # by position: results to show with the next segment of the document
         self._turns: WeakKeyDictionary[Document, asyncio.Lock] = WeakKeyDictionary()
         self._tasks = set[asyncio.Task[Any]]()  # in flight
+        self._allowed_pairs = set[str]()
         self.stopped: dict[int, Chain] = {}  # by position: unfinished chains that an error has stopped
 
     def placed(self, segments: Iterable[Segment]) -> Iterator[Placed]:
@@ -529,10 +541,16 @@ class _Work:
             raise ConfigError(
                 f'expected a Segment, not {segment!r:.80}; make_segments(texts, None, "en", "es") makes them from texts'
             )
+        self._refuse_other_language(languages.pair_of(segment.source_lang, segment.target_lang))
         domain = self._agent.config.domain
         if domain and segment.domain is None:
             return segment.model_copy(update={"domain": domain})
         return segment
+
+    def _refuse_other_language(self, pair: str) -> None:
+        if pair not in self._allowed_pairs:  # the calibration is read once for a pair
+            refuse_other_languages(self._agent.config, [pair])
+            self._allowed_pairs.add(pair)
 
     async def improve(self, place: Placed, parts: _Parts) -> Chain:
         """Improve a segment; with context, after the segments before it in its document."""

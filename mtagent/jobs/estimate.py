@@ -17,6 +17,7 @@ from functools import lru_cache, reduce
 from importlib.util import find_spec
 from typing import Any, Literal, NamedTuple, Unpack
 
+from mtagent.chain.chain import MANY, SHORTLIST
 from mtagent.chain.correct import Corrector
 from mtagent.chain.proofread import Proofreader
 from mtagent.config import DEFAULT_MODEL, Config, ModelSettings
@@ -36,6 +37,7 @@ from mtagent.jobs.parts import (
     named_evaluator,
     named_pairwise,
     rater_settings,
+    refuse_other_languages,
 )
 from mtagent.jobs.rate import rate_segment
 from mtagent.llm import prompts
@@ -45,6 +47,7 @@ from mtagent.llm.protocol import RequestOptions
 from mtagent.llm.request import sent_tool
 from mtagent.llm.server import server_address
 from mtagent.records import Completion, ErrorSpan, Message, Rating, Schema, Segment, Tool, Usage
+from mtagent.text import languages
 from mtagent.text.amounts import UNKNOWN, dollars, rounded_up
 from mtagent.text.table import Table, text
 from mtagent.translators.llm import LLMTranslator
@@ -278,6 +281,8 @@ def estimate(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
     """
     with files.opened(config) as inputs:
         decided = effective(inputs.config, OwnParts())
+        pairs = {languages.pair_of(segment.source_lang, segment.target_lang) for segment in inputs.segments()}
+        refuse_other_languages(decided, sorted(pairs))
         if any(any(segment.candidates) for segment in inputs.segments()):
             inputs.refuse_idle_candidates(decided)
         segments = inputs.in_context(lambda segment: segment.translation or segment.source)
@@ -378,7 +383,10 @@ class Estimator:
             if "rerank" in stages and candidates:
                 has_candidates = True
                 others = [Text(candidate, self._count(candidate)) for candidate in candidates]
-                work = await self._gate(segment, text, *others)
+                judged = others
+                if self._config.gate != "gain" and len(others) >= MANY:
+                    judged = others[:SHORTLIST]
+                work = await self._gate(segment, text, *judged)
                 total["rerank"] = total["rerank"].plus(after_triage(work, triage))
                 lengths = [other.tokens / max(1, text.tokens) for other in others]
                 text = Text(text.text, text.tokens, min(text.shortest, *lengths), max(text.longest, *lengths))

@@ -15,7 +15,14 @@ from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details
 from mtagent.jobs.context import Placed
 from mtagent.jobs.inputs import Files, OpenFiles
-from mtagent.jobs.parts import OwnParts, assembled, effective, installed, settings_for_results
+from mtagent.jobs.parts import (
+    OwnParts,
+    assembled,
+    effective,
+    installed,
+    refuse_other_languages,
+    settings_for_results,
+)
 from mtagent.jobs.pilot import with_settled_gates
 from mtagent.jobs.pool import Outcome
 from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
@@ -48,6 +55,7 @@ async def improve_file(
         config = inputs.config
         identifies = bool(installed(decided))  # the guard language loads the identifier anyway
         contents = _contents(inputs, translates="translate" in (decided.stages or ()), identifies=identifies)
+        refuse_other_languages(config, contents.pairs)
         if contents.swapped:
             pair, *_ = contents.pairs
             logger.warning("%s: the languages of %s seem to be swapped; check -l", inputs.files.source, pair)
@@ -144,6 +152,12 @@ def _contents(inputs: OpenFiles, *, translates: bool, identifies: bool) -> _Cont
     if not total:
         raise InputError(f"{inputs.files.source}: has no segments")
     if with_words and not workable and not translates:
+        stages = inputs.config.stages
+        if stages is not None:
+            raise ConfigError(
+                f"{inputs.files.source}: has no translations, and the stages {', '.join(stages)} make none: give a "
+                "translation, or add translate to stages"
+            )
         raise ConfigError(
             f"{inputs.files.source}: has no translations, and there is nothing to translate with: "
             "give a translation, or set OPENAI_API_KEY, base_url, llm=local or translator, so that the stage translate "

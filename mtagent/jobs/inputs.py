@@ -16,7 +16,7 @@ from typing import Any
 from mtagent import formats
 from mtagent.chain.gate import Gate, OpenGate, refuse_open
 from mtagent.config import Config, parse_spec
-from mtagent.errors import ConfigError
+from mtagent.errors import ConfigError, InputError
 from mtagent.evaluators.confidence import FOLDER
 from mtagent.evaluators.search import files_of_notes
 from mtagent.formats.files import lines_of, refuse_named_pipe, refuse_pipe, sha256, spooled_copies
@@ -366,8 +366,12 @@ def spooled_inputs(named: dict[str, Path], config: Config) -> Iterator[tuple[dic
     """
     settings = {}
     for name, path in (("glossary", config.glossary), ("keep", config.keep), ("prices", config.prices)):
-        if path is not None:
-            settings[name] = path
+        if path is None:
+            continue
+        if path != formats.STANDARD and not path.exists():
+            setting = f"{name} in {config.file}, or --{name}" if config.file else f"--{name}"
+            raise InputError(f"{path}: no such file or directory; check {setting}")
+        settings[name] = path
     with spooled_copies({**named, **settings}) as copies:
         inputs = {name: copies[name] for name in named}
         yield inputs, config.model_copy(update={name: copies[name] for name in settings})

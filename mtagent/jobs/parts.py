@@ -8,7 +8,7 @@ come the models, the parts one after the other, and the settings of evaluators a
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -237,6 +237,12 @@ def checked_plan(config: Config, own: OwnParts) -> CheckedPlan:
     models = _Models(config, own, None, None)
     plan = _plan(config, own, models, None)
     return CheckedPlan(plan, config, frozenset(models.roles), models.asks_server)
+
+
+def refuse_other_languages(config: Config, pairs: Iterable[str]) -> None:
+    """Raise :class:`ConfigError` for language pairs that the calibration was not made for, unless they are allowed."""
+    if config.calibration is not None and not config.any_language:
+        read(config.calibration).refuse_other_languages(config.calibration, pairs)
 
 
 def _plan(

@@ -11,16 +11,18 @@ answers its requests, and the segment counts them then.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 from mtagent.chain.calibration import ExpectedGain
 from mtagent.chain.chain import Plan, improve
-from mtagent.chain.gate import Gate, PanelGate, PilotGate
-from mtagent.chain.shipped import FEWEST_EDITS
+from mtagent.chain.gate import PanelGate, PilotGate
+from mtagent.chain.shipped import FEWEST_EDITS, ShippedPanel, shipped_worth
 from mtagent.config import Config
 from mtagent.jobs.context import Placed
 from mtagent.jobs.pool import Outcome, work_all
+from mtagent.jobs.run import closing_files
 from mtagent.llm.limits import Sleepers
 from mtagent.records import Chain, Stage, UndecidedCause
 from mtagent.store.runs import Run
@@ -48,24 +50,62 @@ async def with_settled_gates(
     panel = plan.gate
     if plan.unlabelled is None or not isinstance(panel, PanelGate):
         return plan
-    gates: dict[Stage, Gate] = {}
+    logger.info("gate gain without a calibration: %s", shipped_worth())
     stored = run.gates()
     for number, stage in enumerate(plan.stages, start=1):
         if stage not in _JUDGED_STAGES:
             continue
         if stage not in stored:
-            tried = replace(plan, stages=plan.stages[:number], gates={**gates, stage: PilotGate(panel)}, gate_calls=0)
-            differences = await _judged_edits(tried, stage, run, places, total, config, sleepers)
-            gain = None
-            if len(differences) >= FEWEST_EDITS:
-                gain = plan.unlabelled.settled(differences, stage)
-            stored[stage] = None if gain is None else gain.model_dump(mode="json")
+            tried = replace(
+                plan, stages=plan.stages[:number], gates={**plan.gates, stage: PilotGate(panel)}, gate_calls=0
+            )
+            edits = await _judged_edits(tried, stage, run, places, total, config, sleepers)
+            stored |= _settled(plan.unlabelled, stage, edits)
             run.note_gates(stored)
-            logger.info(_outcome(stage, len(differences), gain))
-        if stored[stage] is not None:
-            gain = ExpectedGain.model_validate(stored[stage])
-            gates[stage] = panel.with_gain(gain)
-    return replace(plan, gates=gates)
+        plan = _with_gates(plan, stage, stored, panel)
+    return plan
+
+
+def _with_gates(plan: Plan, stage: Stage, stored: Mapping[str, Any], panel: PanelGate) -> Plan:
+    """``plan`` with the ``stored`` gates of ``stage`` and, in the stage rerank, of its candidates."""
+    gates, candidate_gates = dict(plan.gates), dict(plan.candidate_gates)
+    for name, gain in stored.items():
+        stage_of_gate, _, candidate = name.partition(" ")
+        if stage_of_gate != stage or gain is None:
+            continue
+        # All judges are asked where one of several texts is chosen.
+        gate = panel.with_gain(ExpectedGain.model_validate(gain), ask_all=bool(candidate))
+        if candidate:
+            candidate_gates[int(candidate)] = gate
+        else:
+            gates[stage] = gate
+    return replace(plan, gates=gates, candidate_gates=candidate_gates)
+
+
+def _settled(panel: ShippedPanel, stage: Stage, edits: Sequence[_JudgedEdit]) -> dict[str, Any]:
+    """The gate of ``stage`` as plain data, and of each candidate (``rerank 1``); ``None`` where edits are too few.
+
+    One candidate's system may be much better than another's, so that each has a mean of its own.
+    """
+    by_name: dict[str, list[Differences]] = {stage: []}
+    for edit in edits:
+        by_name[stage].append(edit.differences)
+        if stage == "rerank":
+            by_name.setdefault(f"{stage} {edit.candidate}", []).append(edit.differences)
+    settled: dict[str, Any] = {}
+    for name, differences in by_name.items():
+        gain = panel.settled(differences, stage) if len(differences) >= FEWEST_EDITS else None
+        settled[name] = None if gain is None else gain.model_dump(mode="json")
+        logger.info(_outcome(name, len(differences), gain))
+    return settled
+
+
+class _JudgedEdit(NamedTuple):
+    """The judgements of an edit in the pilot."""
+
+    differences: Differences
+    candidate: int
+    """In the stage rerank, the number of the candidate, from 1."""
 
 
 async def _judged_edits(
@@ -76,9 +116,9 @@ async def _judged_edits(
     total: int,
     config: Config,
     sleepers: Sleepers,
-) -> list[Differences]:
-    """The judges' differences for edits of ``stage``, in the order of the input; segments that fail have none."""
-    by_position: dict[int, list[Differences]] = {}
+) -> list[_JudgedEdit]:
+    """The judged edits of ``stage``, in the order of the input; segments that fail have none."""
+    by_position: dict[int, list[_JudgedEdit]] = {}
 
     async def work(_: int, place: Placed) -> tuple[int, Chain]:
         segment = place.in_context(lambda neighbour, other: run.text_at(neighbour) or other.translation)
@@ -87,23 +127,24 @@ async def _judged_edits(
     def save(_: int, tried: tuple[int, Chain]) -> Outcome:
         position, chain = tried
         run.forget_tries(chain.segment.id)
-        by_position[position] = list(_differences(chain, stage))
+        by_position[position] = list(_edits(chain, stage))
         if chain.failed is not None:
             return Outcome(False, chain.failed.reason)
         return Outcome(bool(chain.steps), None)
 
     stride = -(-total // WAVE)
     for first in range(stride):
-        wave = (place for place in places() if place.position % stride == first)
-        await work_all(
-            wave,
-            work,
-            save,
-            concurrency=config.concurrency,
-            done=lambda _: False,
-            give_up_after=config.give_up_after,
-            sleepers=sleepers,
-        )
+        all_places = places()
+        with closing_files(all_places):
+            await work_all(
+                (place for place in all_places if place.position % stride == first),
+                work,
+                save,
+                concurrency=config.concurrency,
+                done=lambda _: False,
+                give_up_after=config.give_up_after,
+                sleepers=sleepers,
+            )
         if sum(map(len, by_position.values())) >= EDITS:
             break
     edits = []
@@ -112,25 +153,26 @@ async def _judged_edits(
     return edits
 
 
-def _differences(chain: Chain, stage: Stage) -> Iterator[Differences]:
-    """The differences for the edits that ``stage`` proposed."""
+def _edits(chain: Chain, stage: Stage) -> Iterator[_JudgedEdit]:
+    """The edits that ``stage`` proposed and all judges judged."""
     step = chain.by_stage().get(stage)
     if step is None:
         return
-    for cause in step.cause.candidates or (step.cause,):
+    for candidate, cause in enumerate(step.cause.candidates or (step.cause,), start=1):
         if not isinstance(cause, UndecidedCause):
             continue
         differences = [judgement.difference for judgement in cause.judgements]
         known = tuple(difference for difference in differences if difference is not None)
         if len(known) == len(differences):
-            yield known
+            yield _JudgedEdit(known, candidate)
 
 
-def _outcome(stage: Stage, edits: int, gain: ExpectedGain | None) -> str:
+def _outcome(name: str, edits: int, gain: ExpectedGain | None) -> str:
     if gain is None or gain.pilot is None:
-        return f"{stage}: all judges must agree, because a pilot needs {FEWEST_EDITS} edits, and there are {edits}"
+        instead = "the gate of all candidates decides" if " " in name else "all judges must agree"
+        return f"{name}: {instead}, because a pilot needs {FEWEST_EDITS} edits, and there are {edits}"
     pilot = gain.pilot
     return (
-        f"{stage}: pilot of {edits} edits: the judges correlate by {pilot.agreement:.2f} and are trusted by "
+        f"{name}: pilot of {edits} edits: the judges correlate by {pilot.agreement:.2f} and are trusted by "
         f"{pilot.trust:.0%}; an edit gains {pilot.drift:+.2f} of people's standard deviations on average"
     )

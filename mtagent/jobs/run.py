@@ -125,9 +125,9 @@ async def run_job(
     except (BudgetSpent, ServerPaused):
         run.finish("stopped")
         raise
+    run.finish()
     if first_failure and not has_output:
         raise MtagentError(f"no segment succeeded, and nothing was written: {first_failure}")
-    run.finish()
     return run
 
 

@@ -7,6 +7,7 @@
    and what both are worth on other documents: a :class:`mtagent.chain.calibration.Calibration`, which is written to a
    file. It also checks a calibration on other data.
 3. ``text`` shows a calibration.
+4. ``labelling`` names the edits that are most worth labelling next.
 
 In ``chain/gate.py`` the calibration decides.
 """

@@ -8,14 +8,16 @@ reported on the others. The regression is in ``gain.py``, the tables for people 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mtagent.chain.calibration import (
     Calibration,
+    CautiousPoint,
     Effect,
     ErrorFree,
     ExpectedGain,
@@ -36,6 +38,7 @@ from mtagent.learning.gain import (
     JudgedPairs,
     Truths,
     bounds,
+    chances_of_worse,
     folds,
     kept,
     learn,
@@ -51,11 +54,21 @@ from mtagent.version import __version__
 PRECISION = 0.9
 FEWEST = 10
 """With fewer texts at or above a threshold, its precision means nothing."""
+FEWEST_GROUPS = 30
+"""Bootstrap intervals over fewer groups are too narrow (Cameron, Gelbach and Miller 2008)."""
 LEARNING = (50, 100, 200, 400)
 """Numbers of pairs on the learning curve."""
 DRAWS = 20
+FEWEST_KEPT = 20
+"""Nothing is promised about fewer kept edits."""
+MOST_POINTS = 40
+"""How many promises are tried, from the fewest kept edits to all."""
+CONFIDENCE = 0.9
+"""Of a promise."""
 UNTOUCHED = (0.1, 0.25, 0.5, 0.75, 0.9)
 """Shares of the texts before that triage could leave alone."""
+_Z = NormalDist().inv_cdf(0.975)
+"""Standard deviations on either side of a 95 % interval."""
 _NOISE = 1e-12
 """Rounding of shares: 9 of 10 texts are a precision of 0.9."""
 
@@ -86,9 +99,10 @@ def calibrate(
             "human score on a text is error-free (--kind or --error-free) for a threshold"
         )
     # Both halve the documents in the same way, by the number of pairs where there are pairs.
-    sizes = np.ones(len(data.groups), dtype=np.int64)
+    number = max(data.groups.values()) + 1
+    sizes = np.ones(number, dtype=np.int64)
     if pairs is not None:
-        sizes = np.bincount(pair_groups, minlength=len(data.groups))
+        sizes = np.bincount(pair_groups, minlength=number)
     learnt = learnt_groups(sizes, seed=resampling.seed)
     error_free, gain = None, None
     if texts is not None:
@@ -124,6 +138,8 @@ def _remarks(data: JudgedData, definition: Definition, gain: ExpectedGain | None
         if not all(has_spans):
             some = f" of {has_spans.count(False)} texts" if any(has_spans) else ""
             remarks.append(f"no spans are known{some}: error-free goes by the score alone")
+    if gain is not None and gain.held_out is not None:
+        remarks += few_groups(gain.held_out)
     for judge in gain.judges if gain else ():
         if not judge.scale:
             remarks.append(f"{judge.judge}: its differences are all the same: it counts nothing")
@@ -150,7 +166,8 @@ def _gain(
     seed = resampling.seed
     half, others = pairs.chosen(learnt), pairs.chosen(~learnt)
     gain = learn(_sampled(pairs, sample, seed), seed=seed)
-    keep = kept_crosswise(pairs, sample=sample, seed=seed)
+    decided = decided_crosswise(pairs, sample=sample, seed=seed)
+    keep = decided.keep
     points = list[TriagePoint]()
     for place in range(len(pairs.judges)):
         gives_scores = not np.isnan(pairs.scores_before[:, place]).all()
@@ -161,6 +178,7 @@ def _gain(
         "held_out": effect(pairs, keep, resampling),
         "learning": learning_curve(half, others, seed=seed),
         "triage": tuple(points),
+        "cautious": cautious_points(pairs, decided, resampling),
     }
     return gain.model_copy(update=reports)
 
@@ -247,9 +265,6 @@ def effect(pairs: JudgedPairs, keep: Truths, resampling: GroupResampling = USUAL
         "oracle": (oracle, every),
         "over_always": (gate - after, every),
         "over_never": (gate - before, every),
-        "accepted": (keep.astype(np.float64), every),
-        "good_kept": (good * keep, good),
-        "harmful_refused": (harmful * ~keep, harmful),
         "lead": (gate - better, every),
         "headroom": (gate - better, oracle - better),
     }
@@ -261,37 +276,88 @@ def effect(pairs: JudgedPairs, keep: Truths, resampling: GroupResampling = USUAL
         above.append(np.where(pairs.differences[:, place] > 0, after, before))
         below.append(every)
     figures = ratios(above, below, pairs.groups, resampling)
+    kept = [keep * every, keep * good, ~keep * harmful]
+    accepted, good_kept, harmful_refused = shares(kept, [every, good, harmful], pairs.groups, resampling)
     return Effect(
         items=len(pairs),
         groups=int(pairs.groups.max()) + 1,
+        effective_groups=effective_number(np.bincount(pairs.groups)),
         **dict(zip(columns, figures[: len(columns)], strict=True)),
+        accepted=accepted,
+        good_kept=good_kept,
+        harmful_refused=harmful_refused,
         alone=dict(zip(pairs.judges, figures[len(columns) :], strict=True)),
     )
 
 
-def _kept(learnt_from: JudgedPairs, others: JudgedPairs, seed: int, fewest: int = FEWEST_PAIRS) -> Truths:
-    """Which of ``others`` a gate keeps that some pairs teach.
+class Decided(NamedTuple):
+    """What gates think of pairs that they did not learn from."""
+
+    keep: Truths
+    chance_of_worse: Floats
+
+
+def _decided(learnt_from: JudgedPairs, others: JudgedPairs, seed: int, fewest: int = FEWEST_PAIRS) -> Decided:
+    """What a gate thinks of ``others`` that some pairs teach.
 
     Pairs that cannot be learnt from (labels that are all the same) teach never or always.
     """
     try:
-        return kept(learn(learnt_from, seed=seed, fewest=fewest), others)
+        gain = learn(learnt_from, seed=seed, fewest=fewest)
     except InputError:
-        return np.full(len(others), learnt_from.gains.sum() > 0) & ~others.all_call_worse
+        keep = np.full(len(others), learnt_from.gains.sum() > 0) & ~others.all_call_worse
+        return Decided(keep, np.full(len(others), (learnt_from.gains < 0).mean()))
+    return Decided(kept(gain, others), chances_of_worse(gain, others))
 
 
-def kept_crosswise(pairs: JudgedPairs, *, sample: int | None = None, seed: int = SEED) -> Truths:
-    """Which pairs are kept by gates that were each learnt from the other documents, in five folds.
+def decided_crosswise(pairs: JudgedPairs, *, sample: int | None = None, seed: int = SEED) -> Decided:
+    """What gates think of the pairs that were each learnt from the other documents, in five folds.
 
     ``sample``: each of them learns from this many pairs, or from all of its documents if they have fewer.
     """
     fold = folds(pairs, seed)
-    keep = np.zeros(len(pairs), dtype=bool)
+    crosswise = Decided(np.zeros(len(pairs), dtype=bool), np.zeros(len(pairs)))
     for number in range(int(fold.max()) + 1):
         held_out = fold == number
         teaching = _sampled(pairs.chosen(~held_out), sample, (seed, number))
-        keep[held_out] = _kept(teaching, pairs.chosen(held_out), seed, fewest=2)
-    return keep
+        decided = _decided(teaching, pairs.chosen(held_out), seed, fewest=2)
+        crosswise.keep[held_out] = decided.keep
+        crosswise.chance_of_worse[held_out] = decided.chance_of_worse
+    return crosswise
+
+
+def cautious_points(
+    pairs: JudgedPairs, decided: Decided, resampling: GroupResampling = USUAL
+) -> tuple[CautiousPoint, ...]:
+    """What ``--cautious`` can promise: the share of worse edits among the kept ones up to each chance of being worse.
+
+    The bound is the 90th percentile of a bootstrap over groups. One more group, with one kept edit that is worse, is
+    resampled with them: without it, a few edits without a worse one would promise that none ever is.
+    """
+    places = np.flatnonzero(decided.keep)
+    places = places[np.argsort(decided.chance_of_worse[places], kind="stable")]
+    if len(places) < FEWEST_KEPT:
+        return ()
+    chances = decided.chance_of_worse[places]
+    numbers = np.linspace(FEWEST_KEPT, len(places), MOST_POINTS).astype(np.int64)
+    numbers = np.unique(np.searchsorted(chances, chances[numbers - 1], side="right"))  # equal chances go together
+    groups = int(pairs.groups.max()) + 2
+    is_worse = (pairs.gains < 0)[places]
+    kept_of, worse_of = np.ones((2, groups, len(numbers)))  # the last group is the one more
+    for column, number in enumerate(numbers):
+        of = pairs.groups[places[:number]]
+        kept_of[:-1, column] = np.bincount(of, minlength=groups - 1)
+        worse_of[:-1, column] = np.bincount(of, is_worse[:number], minlength=groups - 1)
+    shares = []
+    for draw in resampling.draws(groups, len(numbers)):
+        kept_in, worse_in = draw @ kept_of, draw @ worse_of
+        shares.append(np.where(kept_in > 0, worse_in / np.maximum(kept_in, 1), 1.0))
+    highest = np.quantile(np.concatenate(shares), CONFIDENCE, axis=0)
+    points = []
+    for number, share in zip(numbers.tolist(), highest.tolist(), strict=True):
+        chance = float(chances[number - 1])
+        points.append(CautiousPoint(chance_of_worse=chance, worse=share, kept=number / len(pairs)))
+    return tuple(points)
 
 
 def learning_curve(
@@ -306,17 +372,15 @@ def learning_curve(
             break
         leads = []
         for draw in range(draws):
-            keep = _kept(learnt_from.drawn(size, (seed, size, draw)), reported_on, seed)
+            keep = _decided(learnt_from.drawn(size, (seed, size, draw)), reported_on, seed).keep
             leads.append(float(reported_on.gains[keep].sum() - better))
         mean = sum(leads) / draws
-        lost = np.count_nonzero(np.array(leads) < 0)
         points.append(
             LearningPoint(
                 pairs=size,
                 draws=draws,
                 lead=mean / len(reported_on),
                 headroom=mean / headroom if headroom > 0 else None,
-                lost=lost / draws,
             )
         )
     return tuple(points)
@@ -339,8 +403,8 @@ def triage(
     for threshold, is_error_free in thresholds.items():
         alone = pairs.scores_before[:, place] >= threshold
         human = np.where(alone, pairs.human_before, gate)
-        columns = [alone.astype(np.float64), human, human - gate]
-        untouched, mean, change = ratios(columns, [every] * len(columns), pairs.groups, resampling)
+        (untouched,) = shares([alone.astype(np.float64)], [every], pairs.groups, resampling)
+        mean, change = ratios([human, human - gate], [every, every], pairs.groups, resampling)
         points.append(
             TriagePoint(
                 judge=pairs.judges[place],
@@ -385,7 +449,7 @@ def expected_lead(data: JudgedData, resampling: GroupResampling = USUAL) -> Lead
     if pairs is None:
         raise InputError("no edit has all scores")
     learn(pairs, seed=resampling.seed)
-    lead = effect(pairs, kept_crosswise(pairs, seed=resampling.seed), resampling).lead
+    lead = effect(pairs, decided_crosswise(pairs, seed=resampling.seed).keep, resampling).lead
     if lead.value is None or lead.low is None or lead.value <= 0:
         return Lead(len(pairs), lead, None)
     # The half-width of the interval falls with the square root of the number of edits.
@@ -512,7 +576,7 @@ def labels(texts: LabelledTexts, threshold: float, resampling: GroupResampling =
     every = np.ones(len(texts.scores))
     above = [free, reached * free, reached, reached * free]
     below = [every, reached, every, free]
-    error_free, precision, coverage, recall = ratios(above, below, texts.groups, resampling)
+    error_free, precision, coverage, recall = shares(above, below, texts.groups, resampling)
     return Labels(
         items=len(texts.scores),
         groups=int(texts.groups.max()) + 1,
@@ -521,6 +585,44 @@ def labels(texts: LabelledTexts, threshold: float, resampling: GroupResampling =
         coverage=coverage,
         recall=recall,
     )
+
+
+# How sure the figures are
+
+
+def effective_number(sizes: Floats | Ints) -> float:
+    """How many groups of equal size are worth as much as groups with these ``sizes``: (sum of sizes)² / sum of sizes².
+
+    That is the number of groups, divided by Kish's design effect of unequal sizes (Survey Sampling, 1965), 1 + their
+    squared coefficient of variation. It takes the items of a group for alike, as the gains of a document's edits are.
+    """
+    return float(sizes.sum() ** 2 / (sizes**2).sum())
+
+
+def few_groups(found: Effect) -> Iterator[str]:
+    """A warning if the intervals of an effect rest on too few groups."""
+    if found.effective_groups is not None and found.effective_groups < FEWEST_GROUPS:
+        yield (
+            f"the figures are of {found.items} edits that are worth {found.effective_groups:.0f} documents of equal "
+            f"size: with fewer than {FEWEST_GROUPS} the intervals are too narrow; add other documents"
+        )
+
+
+def shares(above: list[Floats], below: list[Floats], groups: Ints, resampling: GroupResampling) -> list[Figure]:
+    """:func:`ratios` that are shares of items: where resamples give no interval, it is Wilson's (1927).
+
+    The number of trials is the effective number of groups.
+    """
+    figures = ratios(above, below, groups, resampling)
+    for place, figure in enumerate(figures):
+        if figure.value is not None and figure.low is None:
+            trials = effective_number(np.bincount(groups, below[place]))
+            centre = (figure.value + _Z**2 / (2 * trials)) / (1 + _Z**2 / trials)
+            variance = figure.value * (1 - figure.value) / trials + _Z**2 / (4 * trials**2)
+            half_width = _Z / (1 + _Z**2 / trials) * math.sqrt(variance)
+            low, high = max(0.0, centre - half_width), min(1.0, centre + half_width)
+            figures[place] = Figure(value=figure.value, low=low, high=high)
+    return figures
 
 
 # A calibration on other data
@@ -571,7 +673,8 @@ def check(calibration: Calibration, data: JudgedData, resampling: GroupResamplin
         if judge.before_weight and np.isnan(pairs.scores_before[:, place]).all():
             raise InputError(f"{judge.judge}: gave scores in calibration, and only compares here")
     remarks += calibration.foreign(data.language_pairs, data.domains)
-    return GateCheck(data, effect(pairs, kept(gain, pairs), resampling), tuple(remarks))
+    found = effect(pairs, kept(gain, pairs), resampling)
+    return GateCheck(data, found, (*remarks, *few_groups(found)))
 
 
 def check_shipped(data: JudgedData, kinds: Sequence[str], resampling: GroupResampling = USUAL) -> GateCheck:
@@ -587,4 +690,5 @@ def check_shipped(data: JudgedData, kinds: Sequence[str], resampling: GroupResam
     for name, signature, kind in zip(data.judges, data.signatures, kinds, strict=True):
         members.append(PanelMember(name, signature, kind))
     gain = ShippedPanel(tuple(members)).settled(pairs.differences.tolist())
-    return GateCheck(data, effect(pairs, kept(gain, pairs), resampling), data.remarks, gain.pilot)
+    found = effect(pairs, kept(gain, pairs), resampling)
+    return GateCheck(data, found, (*data.remarks, *few_groups(found)), gain.pilot)

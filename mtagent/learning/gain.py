@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mtagent.chain.calibration import ExpectedGain, Figure, JudgeWeight, Moments
+from mtagent.chain.shipped import shipped_weights_of
 from mtagent.errors import InputError
 from mtagent.metrics.significance import SEED, GroupResampling
 from mtagent.records import GAIN_DIGITS
@@ -40,7 +41,8 @@ def ratios(above: list[Floats], below: list[Floats], groups: Ints, resampling: G
     """For each column of ``above`` its sum divided by the sum of the same column of ``below``, with intervals.
 
     A column has a number for each item; ``groups`` are numbered without gaps. Resamples in which a ratio is not
-    defined are left out of its interval.
+    defined are left out of its interval. Where all resamples agree (one group, or groups that are all alike) nothing is
+    known of how the ratio varies: it has no interval.
     """
     columns = [np.bincount(groups, values) for values in (*above, *below)]
     sums = np.stack(columns, axis=1)
@@ -56,6 +58,8 @@ def ratios(above: list[Floats], below: list[Floats], groups: Ints, resampling: G
         defined = drawn[:, lower] > 0
         if defined.any():
             low, high = bounds(drawn[defined, upper] / drawn[defined, lower])
+            if math.isclose(low, high, rel_tol=1e-9, abs_tol=1e-12):
+                low = high = None
         figures.append(Figure(value=float(whole[upper] / whole[lower]), low=low, high=high))
     return figures
 
@@ -67,6 +71,12 @@ def bounds(values: Floats) -> tuple[float, float]:
 
 
 # Pairs as arrays
+
+
+def signed_roots(differences: Floats) -> Floats:
+    """The square roots of differences, with their signs."""
+    return np.asarray(np.copysign(np.sqrt(np.abs(differences)), differences))
+
 
 LARGEST = 1e100
 """Larger scores are refused: their sums would overflow."""
@@ -132,7 +142,7 @@ class JudgedPairs:
     @property
     def roots(self) -> Floats:
         """The signed square roots of the differences."""
-        return np.asarray(np.copysign(np.sqrt(np.abs(self.differences)), self.differences))
+        return signed_roots(self.differences)
 
     @property
     def all_call_worse(self) -> Truths:
@@ -210,6 +220,8 @@ PAIRS_FOR_BEFORE = 400
 RIDGE = 0.3
 RIDGES = (0.03, 0.1, RIDGE, 1.0, 3.0, 10.0)
 """Penalties per pair: the fit minimises the mean squared error + ridge * the sum of the squared weights."""
+PRIOR_PAIRS = 150.0
+"""Shipped weights count as much as about this many pairs: the penalty is this number, divided by that of the pairs."""
 EXTREME = 2.5
 """Per cent of people's gains at either end that count as the next less extreme gain when weights are fitted."""
 FOLDS = 5
@@ -242,25 +254,44 @@ def _features(pairs: JudgedPairs, with_before: bool) -> _Features:
     return _Features(scaled, means, scales)
 
 
-def _fit(features: Floats, gains: Floats, tamed: Floats, ridge: float) -> tuple[float, Floats]:
-    """The intercept and the weights with the least penalised mean squared error of the ``tamed`` gains.
+def _fits(
+    features: Floats, gains: Floats, tamed: Floats, ridges: Sequence[float], expected: Floats
+) -> list[tuple[float, Floats]]:
+    """For each ridge the intercept and the weights with the least penalised mean squared error of the ``tamed`` gains.
 
-    The intercept makes the mean prediction the mean of ``gains``, extremes included.
+    The penalty is on how far the weights are from the ``expected`` ones. The intercept makes the mean prediction the
+    mean of ``gains``, extremes included.
     """
     means = features.mean(axis=0)
     centred = features - means
-    moments = centred.T @ centred / len(gains) + ridge * np.eye(features.shape[1])
-    weights = np.linalg.solve(moments, centred.T @ (tamed - tamed.mean()) / len(gains))
-    return float(gains.mean() - means @ weights), weights
+    moments = centred.T @ centred / len(gains)
+    penalties = np.multiply.outer(ridges, np.eye(features.shape[1]))
+    products = centred.T @ (tamed - tamed.mean()) / len(gains) + np.multiply.outer(ridges, expected)
+    weights = np.linalg.solve(moments + penalties, products[..., None])[..., 0]
+    mean_gain = gains.mean()
+    return [(float(mean_gain - means @ of_ridge), of_ridge) for of_ridge in weights]
 
 
-def _out_of_fold(features: Floats, gains: Floats, tamed: Floats, fold: Ints, ridge: float) -> Floats:
-    """The prediction for each pair by weights that were fitted on the other folds."""
-    predicted = np.empty(len(gains))
+def _expected_weights(pairs: JudgedPairs, features: Floats, tamed: Floats) -> Floats:
+    """The weights to shrink to: shipped ones for judges of two kinds, in people's points, and otherwise 0."""
+    expected = np.zeros(features.shape[1])
+    shipped = shipped_weights_of(pairs.signatures)
+    if shipped is not None:
+        expected[: len(shipped)] = np.array(shipped) * tamed.std()
+    return expected
+
+
+def _out_of_fold(
+    features: Floats, gains: Floats, tamed: Floats, fold: Ints, ridges: Sequence[float], expected: Floats
+) -> dict[float, Floats]:
+    """For each of the ``ridges`` the prediction for each pair by weights that were fitted on the other folds."""
+    predicted = {ridge: np.empty(len(gains)) for ridge in ridges}
     for number in range(int(fold.max()) + 1):
-        others = fold != number
-        intercept, weights = _fit(features[others], gains[others], tamed[others], ridge)
-        predicted[~others] = intercept + features[~others] @ weights
+        inside = fold == number
+        others = ~inside
+        fits = _fits(features[others], gains[others], tamed[others], ridges, expected)
+        for ridge, (intercept, weights) in zip(ridges, fits, strict=True):
+            predicted[ridge][inside] = intercept + features[inside] @ weights
     return predicted
 
 
@@ -360,14 +391,20 @@ class _Model(NamedTuple):
 
 
 def _best_ridge(pairs: JudgedPairs, tamed: Floats, fold: Ints, with_before: bool) -> _Model:
-    """The model with :data:`RIDGE`, unless cross-validation finds another penalty better by one standard error."""
+    """The model with the usual penalty, unless cross-validation finds another one better by one standard error.
+
+    That is :data:`RIDGE`, and with few pairs more if there are shipped weights to shrink to.
+    """
     features = _features(pairs, with_before).values
-    predicted, losses = dict[float, Floats](), dict[float, Floats]()
-    for ridge in RIDGES:
-        predicted[ridge] = _out_of_fold(features, pairs.gains, tamed, fold, ridge)
-        losses[ridge] = (tamed - predicted[ridge]) ** 2
-    better = [ridge for ridge in RIDGES if _is_better(losses[ridge], losses[RIDGE], pairs.groups)]
-    best = min(better or [RIDGE], key=lambda ridge: losses[ridge].sum())
+    expected = _expected_weights(pairs, features, tamed)
+    usual = RIDGE
+    if expected.any():
+        usual = max(RIDGE, PRIOR_PAIRS / len(pairs))
+    ridges = sorted({*RIDGES, usual})
+    predicted = _out_of_fold(features, pairs.gains, tamed, fold, ridges, expected)
+    losses = {ridge: (tamed - predictions) ** 2 for ridge, predictions in predicted.items()}
+    better = [ridge for ridge in ridges if _is_better(losses[ridge], losses[usual], pairs.groups)]
+    best = min(better or [usual], key=lambda ridge: losses[ridge].sum())
     return _Model(best, with_before, predicted[best])
 
 
@@ -394,7 +431,8 @@ def refuse_equal_gains(gains: Sequence[float]) -> None:
 def learn(pairs: JudgedPairs, *, seed: int = SEED, fewest: int = FEWEST_PAIRS) -> ExpectedGain:
     """The expected gain that these pairs teach, by ridge regression of people's gains on the roots of differences.
 
-    The penalty is :data:`RIDGE`, and the scores before are left out, unless cross-validation (by groups) finds
+    The weights are shrunk to the shipped ones where there are such. The penalty is :data:`RIDGE` (with few pairs and
+    shipped weights more), and the scores before are left out, unless cross-validation (by groups) finds
     something else better by more than one standard error. Raises :class:`InputError` for less than the ``fewest``
     pairs, for one group, and for labels that are all the same.
     """
@@ -409,7 +447,8 @@ def learn(pairs: JudgedPairs, *, seed: int = SEED, fewest: int = FEWEST_PAIRS) -
     tamed = np.clip(gains, *np.percentile(gains, [EXTREME, 100 - EXTREME]))
     model = _best_model(pairs, tamed, seed)
     features = _features(pairs, model.with_before)
-    intercept, weights = _fit(features.values, gains, tamed, model.ridge)
+    expected = _expected_weights(pairs, features.values, tamed)
+    ((intercept, weights),) = _fits(features.values, gains, tamed, [model.ridge], expected)
     judges = []
     for place, (judge, signature) in enumerate(zip(pairs.judges, pairs.signatures, strict=True)):
         weight = JudgeWeight(
@@ -462,6 +501,14 @@ def _points(gain: ExpectedGain, pairs: JudgedPairs) -> Iterator[tuple[int, Float
             yield place, judge.before_weight * before / judge.before_scale
 
 
-def kept(gain: ExpectedGain, pairs: JudgedPairs) -> Truths:
+def kept(gain: ExpectedGain, pairs: JudgedPairs, cautious: float | None = None) -> Truths:
     """Which pairs the gate keeps, as :meth:`ExpectedGain.keeps` decides on one."""
-    return np.asarray((predictions(gain, pairs) > 0) & ~pairs.all_call_worse)
+    keep = np.asarray((predictions(gain, pairs) > 0) & ~pairs.all_call_worse)
+    if cautious is not None:
+        keep &= chances_of_worse(gain, pairs) <= gain.highest_chance_of_worse(cautious)
+    return keep
+
+
+def chances_of_worse(gain: ExpectedGain, pairs: JudgedPairs) -> Floats:
+    """The chance of each pair that people find the text after worse, as :meth:`ExpectedGain.chance_of_worse`."""
+    return _normal((-predictions(gain, pairs) - gain.bias - gain.tie_band) / gain.scale)

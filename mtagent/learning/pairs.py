@@ -8,6 +8,7 @@ the threshold from which texts are error-free. :class:`JudgedData` holds both. `
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -17,10 +18,10 @@ from mtagent.chain.calibration import Source
 from mtagent.errors import ConfigError, InputError
 from mtagent.records import GAIN_DIGITS, Judgement, Segment, Stage, comparable
 from mtagent.text import languages
+from mtagent.text.amounts import counted
 
 Group = tuple[str, str]
-"""What is never split between learning and reporting: ``("document", NAME)``, or ``("segment", ID)`` where no document
-is known."""
+"""What an edit or text belongs to: ``("document", NAME)``, or ``("segment", ID)`` where no document is known."""
 BEFORE, AFTER = "before", "after"
 """The systems of the two texts of a pair."""
 KINDS: dict[str, float] = {"mqm": 0.0, "esa": 85.0, "rate": 4.0}
@@ -32,6 +33,21 @@ def group_of(segment: Segment) -> Group:
     if segment.document is None:
         return "segment", segment.id
     return "document", segment.document
+
+
+def block_length(segments: int) -> int:
+    """How many neighbouring segments are resampled together if their documents are not known.
+
+    The cube root of their number: the length with the most exact variance grows like that (Hall, Horowitz and Jing
+    1995, "On blocking rules for the bootstrap with dependent data").
+    """
+    return max(1, round(math.cbrt(segments)))
+
+
+def _natural(name: str) -> tuple[tuple[str, int], ...]:
+    """A key that sorts numbers in ids by size: 9 before 10."""
+    parts = re.findall(r"([^0-9]*)([0-9]*)", name)
+    return tuple((text, int(digits or -1)) for text, digits in parts)
 
 
 class Definition(NamedTuple):
@@ -110,17 +126,37 @@ class Label(NamedTuple):
             return None
         return round(self.after - self.before, GAIN_DIGITS)
 
-    def refuse_other(self, other: Label, segment: str) -> None:
-        """Raise :class:`InputError` if a later label of the same pair has another gain."""
-        if self.gain is None or other.gain is None or self.gain == other.gain:
-            return
-        raise InputError(
-            f"{other.where}: the gain of segment {segment} is {other.gain:g}, and in {self.where} {self.gain:g}: these "
-            "labels contradict each other; keep one"
-        )
-
 
 NO_LABEL = Label()
+
+
+def mean_label(labels: Sequence[Label]) -> Label:
+    """The mean of several annotators' labels of one pair; labels without a gain are left out.
+
+    Raises :class:`InputError` where some are scores and others preferences.
+    """
+    before, after = list[float](), list[float]()
+    first = NO_LABEL
+    for label in labels:
+        if label.before is None or label.after is None:
+            continue
+        if not before:
+            first = label
+        elif label.has_scores != first.has_scores:
+            raise InputError(
+                f"{label.where}: this label and the one in {first.where} are of the same edit; expected scores in both "
+                "or preferences in both"
+            )
+        before.append(label.before)
+        after.append(label.after)
+    if not before:
+        return labels[0] if labels else NO_LABEL
+    return first._replace(before=math.fsum(before) / len(before), after=math.fsum(after) / len(after))
+
+
+def averaged(edits: int) -> str:
+    """A remark that several annotators labelled some edits."""
+    return f"several labels of one edit are averaged: {counted(edits, 'edit')}"
 
 
 @dataclass(frozen=True)
@@ -139,6 +175,8 @@ class JudgedPair:
     """Judges that the gate did not ask, since they could hardly change its decision."""
     stage: Stage | None = None
     """The stage of a chain that made the edit."""
+    systems: tuple[str, str] | None = None
+    """The systems of the two texts, in files of scores."""
     label: Label = NO_LABEL
 
     @property
@@ -195,13 +233,23 @@ class JudgedData:
 
     @cached_property
     def groups(self) -> dict[Group, int]:
-        """A number for each group that can be used, in alphabetical order: the order of a file changes no split."""
+        """A number for each group that can be used; the order of a file changes no number.
+
+        Segments without a document are numbered by blocks of neighbours, in the order of their ids: they are often of
+        one text.
+        """
         usable = {pair.group for pair in self.pairs or () if pair.is_complete}
         for text in self.texts:
             is_scored = any(score is not None for score in text.scores)
             if is_scored and text.is_labelled:
                 usable.add(group_of(text.segment))
-        return {group: number for number, group in enumerate(sorted(usable))}
+        documents = sorted(group for group in usable if group[0] == "document")
+        segments = sorted((group for group in usable if group[0] == "segment"), key=lambda group: _natural(group[1]))
+        numbers = {group: number for number, group in enumerate(documents)}
+        length = block_length(len(segments))
+        for place, group in enumerate(segments):
+            numbers[group] = len(documents) + place // length
+        return numbers
 
     @property
     def scoring_judge(self) -> int:

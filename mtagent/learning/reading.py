@@ -28,7 +28,16 @@ from mtagent.errors import ConfigError, InputError
 from mtagent.formats.exports import plain_name
 from mtagent.formats.files import lines_of, sha256, spooled_copies
 from mtagent.formats.ratings import FINAL, GIVEN
-from mtagent.learning.pairs import JudgedData, JudgedPair, Label, RatedText, group_of, without_zeros
+from mtagent.learning.pairs import (
+    JudgedData,
+    JudgedPair,
+    Label,
+    RatedText,
+    averaged,
+    group_of,
+    mean_label,
+    without_zeros,
+)
 from mtagent.records import Choice, Judgement, Segment, comparable
 from mtagent.store.store import default_path
 
@@ -228,7 +237,13 @@ def with_edits(data: JudgedData, before: Sequence[str], after: Sequence[str]) ->
             for judge, score_before, score_after in zip(data.judges, old.scores, new.scores, strict=True):
                 judgements.append(Judgement(judge=judge, before=score_before, after=score_after))
             label = Label(old.human, new.human, has_scores=True)
-            pair = JudgedPair(old.segment, group_of(old.segment), judgements=tuple(judgements), label=label)
+            pair = JudgedPair(
+                old.segment,
+                group_of(old.segment),
+                judgements=tuple(judgements),
+                systems=(system_before, system_after),
+                label=label,
+            )
             pairs.append(pair)
             incomplete += not pair.is_complete
     return replace(data, pairs=tuple(pairs), left_out=without_zeros({**data.left_out, _INCOMPLETE: incomplete}))
@@ -314,7 +329,8 @@ def read_pairs(path: Path, judges: Sequence[str] = ()) -> JudgedData:
             documents[segment_id] = document
         has_preferences |= text_in(row, "human") in PREFERENCES
     texts, pairs = list[RatedText](), list[JudgedPair]()
-    labels: dict[tuple[object, ...], Label] = {}
+    labels = list[list[Label]]()  # of each pair, by several annotators where there are several
+    places: dict[tuple[object, ...], int] = {}
     for number, row in enumerate(table.rows, start=1):
         segment_id = text_in(row, "id") or str(number)
         document = text_in(row, "document") or documents.get(segment_id)
@@ -324,13 +340,19 @@ def read_pairs(path: Path, judges: Sequence[str] = ()) -> JudgedData:
             texts.append(_text_in(row, columns, segment))
             continue
         pair = _pair_in(row, columns, segment)
-        pairs.append(pair)
-        texts += pair.texts
+        place = len(pairs)
         # Scores without the texts may be of several edits of a segment.
         if has_preferences or (pair.before and pair.after):
             edit = (segment.id, pair.before, pair.after, pair.scores_before, pair.differences)
-            if pair.label.gain is not None:
-                labels.setdefault(edit, pair.label).refuse_other(pair.label, segment.id)
+            place = places.setdefault(edit, place)
+        if place == len(pairs):
+            pairs.append(pair)
+            labels.append([])
+        labels[place].append(pair.label)
+    for place, of_pair in enumerate(labels):
+        pairs[place] = replace(pairs[place], label=mean_label(of_pair))
+        texts += pairs[place].texts
+    annotated_again = sum(len(of_pair) > 1 for of_pair in labels)
     signatures = tuple(_signature_in(table, column, alone=len(columns) == 1) for column in columns)
     evaluator = _evaluator_in(table, judges, columns)
     left_out = {}
@@ -346,6 +368,7 @@ def read_pairs(path: Path, judges: Sequence[str] = ()) -> JudgedData:
         pairs=tuple(pairs) if pairs else None,
         signatures=signatures,
         left_out=without_zeros(left_out),
+        remarks=(averaged(annotated_again),) if annotated_again else (),
         people="preferences" if has_preferences else "",
     )
 

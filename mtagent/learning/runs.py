@@ -36,7 +36,17 @@ from mtagent.jobs.inputs import content_hashes
 from mtagent.jobs.parts import OwnParts, Panel, assembled_panel, effective, judge_specs
 from mtagent.jobs.run import Job, OnStart, RunModels, run_job
 from mtagent.learning.gain import FEWEST_PAIRS, refuse_equal_gains
-from mtagent.learning.pairs import Group, JudgedData, JudgedPair, Label, RatedText, group_of, without_zeros
+from mtagent.learning.pairs import (
+    Group,
+    JudgedData,
+    JudgedPair,
+    Label,
+    RatedText,
+    averaged,
+    group_of,
+    mean_label,
+    without_zeros,
+)
 from mtagent.learning.reading import label_in
 from mtagent.llm.gathering import answered
 from mtagent.records import (
@@ -235,8 +245,11 @@ class EditLabels:
         self.source = source
         self.people = people
         """What kind of labels these are."""
-        self._labels: dict[tuple[str, str | None], Label] = {}
+        self._labels: dict[tuple[str, str | None], list[Label]] = {}
+        """Of several annotators, where there are several."""
         self._used = set[tuple[str, str | None]]()
+        self.averaged = 0
+        """How many of the labelled edits have several labels."""
 
     @classmethod
     def of_decisions(cls, store: Store, name: str) -> EditLabels:
@@ -247,7 +260,7 @@ class EditLabels:
                 gain = decided_gain(result, pair)
                 if gain is not None:
                     where = f"run {name!r}, segment {pair.segment.id}"
-                    labels._labels[pair.segment.id, pair.stage] = Label(0.0, gain, where=where)
+                    labels._labels[pair.segment.id, pair.stage] = [Label(0.0, gain, where=where)]
         return labels
 
     @classmethod
@@ -264,31 +277,30 @@ class EditLabels:
             if label.has_scores:
                 labels.people = "human scores"
             if label.gain is not None:
-                labels._labels.setdefault((segment, stage), label).refuse_other(label, segment)
+                labels._labels.setdefault((segment, stage), []).append(label)
         return labels
 
     def labelled(self, pairs: Sequence[JudgedPair]) -> list[JudgedPair]:
         """The labelled ones among the edits of a segment, with their labels.
 
-        Raises :class:`InputError` for two labels that contradict each other, and for a label without a stage where the
+        Several labels of an edit are averaged. Raises :class:`InputError` for a label without a stage where the
         segment has edits in two.
         """
         labelled = []
         for pair in pairs:
             segment = pair.segment.id
-            of_segment, of_stage = self._labels.get((segment, None)), self._labels.get((segment, pair.stage))
-            if of_segment is not None and len(pairs) > 1:
+            of_segment = self._labels.get((segment, None), [])
+            labels = of_segment + self._labels.get((segment, pair.stage), [])
+            if of_segment and len(pairs) > 1:
                 stages = " and in ".join(str(other.stage) for other in pairs)
                 raise InputError(
-                    f"{of_segment.where}: segment {segment} has an edit in {stages}: say in a column stage which one "
-                    "is meant"
+                    f"{of_segment[0].where}: segment {segment} has an edit in {stages}: say in a column stage which "
+                    "one is meant"
                 )
-            if of_segment is not None and of_stage is not None:
-                of_segment.refuse_other(of_stage, segment)
-            label = of_segment or of_stage
-            if label is not None:
+            if labels:
                 self._used |= {(segment, None), (segment, pair.stage)}
-                labelled.append(replace(pair, label=label))
+                self.averaged += len(labels) > 1
+                labelled.append(replace(pair, label=mean_label(labels)))
         return labelled
 
     @property
@@ -358,6 +370,28 @@ def decided_edits(store: Store, name: str) -> JudgedData:
     pairs = list[JudgedPair]()
     for _, result in DecidedRun(store, name).segments(only_decided=True):
         pairs += labels.labelled(list(pairs_in(result.chain, as_kept=True)))
+    return of_own_gate(RunEdits(name, pairs, len(pairs), labels=labels))
+
+
+def all_edits(config: Config, name: str, labels: EditLabels | None, *, lp: str | None = None) -> JudgedData:
+    """All edits of a run that its own gate judged, those in ``labels`` with their labels; of one language pair, if
+    ``lp`` names one.
+
+    Raises as :func:`of_own_gate`.
+    """
+    only = languages.parse_pair(lp) if lp else None
+    pairs = list[JudgedPair]()
+    with open_existing(config.store) as store:
+        run = store.read(name)
+        if run.kind != "chain":
+            raise ConfigError(f"run {name!r}: holds ratings and no edits: name a run of postedit or translate")
+        for _, chain in run.placed_chains():
+            if only is not None and only != (chain.segment.source_lang, chain.segment.target_lang):
+                continue
+            in_chain = list(pairs_in(chain, as_kept=True))
+            labelled = labels.labelled(in_chain) if labels is not None else []
+            stages = {pair.stage for pair in labelled}
+            pairs += [*labelled, *(pair for pair in in_chain if pair.stage not in stages)]
     return of_own_gate(RunEdits(name, pairs, len(pairs), labels=labels))
 
 
@@ -437,6 +471,8 @@ def _data_of(
     if run_edits.labels is not None:
         sources.append(run_edits.labels.source)
         people = run_edits.labels.people
+        if run_edits.labels.averaged:
+            remarks.append(averaged(run_edits.labels.averaged))
         segments = run_edits.labels.without_edit
         if segments:
             left_out["labels of no edit in the run"] = len(segments)

@@ -17,10 +17,13 @@ from mtagent.chain.calibration import (
     TriagePoint,
 )
 from mtagent.chain.shipped import ShippedWeights, shipped_worth
+from mtagent.errors import ConfigError
 from mtagent.learning.calibrate import GateCheck
 from mtagent.text.table import Table
 from mtagent.text.table import text as tables_as_text
 
+_PROMISES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4)
+"""Shares of worse edits that the table of promises shows."""
 _COVERAGES = (0.01, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
 """Where the precision–coverage curve is shown."""
 
@@ -63,7 +66,7 @@ def check_text(name: str, check: GateCheck) -> str:
             f"gains {pilot.drift:+.2f} of people's standard deviations on average"
         )
     effect = check.effect
-    lines.append(f"{effect.items} edits of {effect.groups} documents or segments, human score with 95 % interval")
+    lines.append(f"{_extent(effect)}, human score with 95 % interval")
     return "\n".join([*lines, *effect_lines(effect)])
 
 
@@ -95,6 +98,12 @@ def figure(value: Figure, *, percent: bool = False, signed: bool = False) -> str
     return f"{shown} [{value.low * factor:{sign}.{digits}f}, {value.high * factor:{sign}.{digits}f}]"
 
 
+def _extent(effect: Effect) -> str:
+    """How much an effect is seen on."""
+    worth = "" if effect.effective_groups is None else f" (worth {effect.effective_groups:.0f} of equal size)"
+    return f"{effect.items} edits of {effect.groups} documents or blocks of segments{worth}"
+
+
 def effect_lines(effect: Effect) -> Iterator[str]:
     """The effect of a gate, beside never and always accepting, each judge alone and the oracle."""
     rows = [("never accept", figure(effect.never)), ("always accept", figure(effect.always))]
@@ -122,14 +131,14 @@ def verdict(effect: Effect) -> Iterator[str]:
         ("accepting all", effect.over_always, ": --gate guards keeps all that does no damage"),
     )
     for name, lead, hint in rivals:
-        if lead.low is None or lead.high is None:
-            continue
-        if lead.low > 0:
+        if lead.value == 0 and lead.low == lead.high:
+            yield f"the gate does the same as {name}"
+        elif lead.low is None or lead.high is None:
+            yield f"it is not known whether the gate beats {name}: the edits are of too few documents, or all alike"
+        elif lead.low > 0:
             yield f"the gate beats {name}"
         elif lead.high < 0:
             yield f"the gate LOSES to {name}{hint}"
-        elif lead.low == lead.high == 0:
-            yield f"the gate does the same as {name}"
         else:
             yield f"the gate is not told apart from {name}"
 
@@ -162,11 +171,14 @@ def _gain_lines(gain: ExpectedGain, score: str) -> Iterator[str]:
     yield f"chances     scale {gain.scale:.3g}, tie band {gain.tie_band:.3g}, bias {gain.bias:+.3g}"
     effect = gain.held_out
     if effect is not None:
-        yield f"held out: {effect.items} edits of {effect.groups} documents or segments, {score} with 95 % interval"
+        yield f"held out: {_extent(effect)}, {score} with 95 % interval"
         yield from effect_lines(effect)
     tables = []
     if gain.learning:
         tables.append(_learning_table(gain.learning))
+    promises = _promises_table(gain)
+    if promises is not None:
+        tables.append(promises)
     if gain.triage:
         tables.append(_triage_table(gain.triage, score))
     if tables:
@@ -187,9 +199,28 @@ def _learning_table(points: Sequence[LearningPoint]) -> Table:
     rows = []
     for point in points:
         headroom = "-" if point.headroom is None else f"{point.headroom:.0%}"
-        rows.append((str(point.pairs), f"{point.lead:+.3g}", headroom, f"{point.lost:.0%}"))
+        rows.append((str(point.pairs), f"{point.lead:+.3g}", headroom))
     note = f"lead over the better of never and always, held out; means of {points[0].draws} draws"
-    return Table("how many edits it takes", ("edits", "lead", "headroom", "lost"), tuple(rows), note, labels=0)
+    return Table("how many edits it takes", ("edits", "lead", "headroom"), tuple(rows), note, labels=0)
+
+
+def _promises_table(gain: ExpectedGain) -> Table | None:
+    """What ``--cautious`` can promise; ``None`` if nothing."""
+    rows, seen = [], None
+    for promise in _PROMISES:
+        try:
+            highest = gain.highest_chance_of_worse(promise)
+        except ConfigError:
+            continue
+        (point,) = (point for point in gain.cautious if point.chance_of_worse == highest)
+        if point != seen:  # a laxer promise that keeps no more edits is not shown
+            rows.append((f"{promise:.0%}", f"{point.kept:.1%}", f"{highest:.0%}"))
+        seen = point
+    if not rows:
+        return None
+    head = ("worse at most", "edits kept", "chance of worse up to")
+    note = "worse at most: of the kept edits, at 90 % confidence; --cautious 0.2 promises 20%"
+    return Table("what --cautious can promise", head, tuple(rows), note, labels=0)
 
 
 def _triage_table(points: Sequence[TriagePoint], score: str) -> Table:
@@ -217,7 +248,7 @@ def _error_free_lines(error_free: ErrorFree) -> Iterator[str]:
     yield (f"            chosen on {error_free.calibrated_on} texts; reached in {error_free.reached:.0%} of resamples")
     labels = error_free.held_out
     if labels is not None:
-        yield f"held out: {labels.items} texts of {labels.groups} documents or segments"
+        yield f"held out: {labels.items} texts of {labels.groups} documents or blocks of segments"
         yield f"  {'error-free texts':<18} {figure(labels.error_free, percent=True)}"
         yield f"  {'precision':<18} {figure(labels.precision, percent=True)}"
         yield f"  {'coverage':<18} {figure(labels.coverage, percent=True)}"

@@ -360,14 +360,18 @@ class OpenAIClient:
             models = f"{self.base_url}/models lists what the server has"
             way_out = f"{self.model} may be gone, or not open to this key: name another in model ({models})"
         elif failure.kind is BadRequest and failure.status == 404:
-            way_out = "check the model's name and the base URL"
+            way_out = "check base_url and the model's name"
+            if "/v1" not in self.base_url:
+                way_out += "; base_url may lack /v1 at its end"
         else:
             way_out = WAYS_OUT[failure.kind].format(variable=self._api_key_env)
         status = f"HTTP {failure.status}: " if failure.status not in (0, 200) else ""
         words = f": {status}{failure.message}" if status or failure.message else ""
         tried = f" (attempt {exchange.attempts})" if exchange.attempts > 1 else ""
-        # A model that has answered exists: a gateway that then doesn't find it may find it with the next request.
-        kind = BadRequest if failure.kind is ModelNotFound and self._learnt.answered else failure.kind
+        kind = failure.kind
+        if kind is ModelNotFound or (kind is BadRequest and failure.status == 404):
+            # A model that has answered exists: a gateway that then doesn't find it may find it with the next request.
+            kind = BadRequest if self._learnt.answered else ModelNotFound
         error = kind(f"{self.model} at {self.base_url}{words}{tried}; {way_out}")
         error.status = failure.status if failure.status not in (0, 200) else None
         return error

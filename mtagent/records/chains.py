@@ -121,7 +121,7 @@ def _numbered(number: int, cause: Cause) -> str:
     return f"{number}{against}: {cause.sentence}"
 
 
-PlainKind = Literal["blank", "no-translation", "error-free", "no-edit", "missing", "unchecked", "lines"]
+PlainKind = Literal["blank", "no-translation", "error-free", "no-edit", "missing", "unchecked", "lines", "unasked"]
 _PLAIN_SENTENCES: dict[PlainKind, str] = {
     "blank": "nothing to translate",
     "no-translation": "there is no translation, and no translate stage to make one: name a model or a translator",
@@ -130,6 +130,7 @@ _PLAIN_SENTENCES: dict[PlainKind, str] = {
     "missing": "no text",
     "unchecked": "kept without a check",
     "lines": "several lines were made of one, which no setting allows",
+    "unasked": "no judge was asked: two other candidates agree more with all others",
 }
 
 
@@ -139,7 +140,7 @@ class PlainCause(BaseCause):
     ``blank``: the source has no words. ``no-translation``: there is none, and nothing to make one with.
     ``error-free``: the evaluator found nothing to correct. ``no-edit``: the stage wants the text as it is.
     ``missing``: there is no such candidate. ``unchecked``: kept without guards and gate. ``lines``: several lines were
-    made of one.
+    made of one. ``unasked``: no judge was asked, because other candidates agree more with each other.
     """
 
     kind: PlainKind
@@ -251,8 +252,12 @@ class GainCause(BaseCause):
     kind: Literal["gain"] = "gain"
     judgements: tuple[Judgement, ...] = ()
     gain: float | None = None
-    # The probability that the gain is above 0, and the least probability that was asked for.
+    # The probabilities that people find the text better, and worse.
     chance: float | None = None
+    chance_of_worse: float | None = None
+    # With --cautious: the highest chance of being worse that is kept.
+    highest_chance_of_worse: float | None = None
+    # Of earlier versions: the least chance of being better that was kept.
     required_chance: float | None = None
     # Judges that were not asked, since they could hardly change the decision: the gain is what the others let expect.
     unasked: tuple[str, ...] = ()
@@ -270,6 +275,8 @@ class GainCause(BaseCause):
         if self.gain is None:
             return judgements
         chance = ", but every judge calls it worse" if self.is_vetoed else ""
+        if self.highest_chance_of_worse is not None:
+            chance += f" ({self.chance_of_worse or 0:.0%} likely worse; {self.highest_chance_of_worse:.0%} allowed)"
         if self.required_chance:
             chance = f" ({self.chance or 0:.0%} sure; {self.required_chance:.0%} required)"
         unasked = f", {' and '.join(self.unasked)} not asked" if self.unasked else ""

@@ -16,6 +16,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from pydantic import BaseModel, ValidationError
 from starlette.requests import Request
 
+from mtagent.chain.calibration import read
 from mtagent.config import Config
 from mtagent.errors import FATAL, BudgetSpent, ConfigError, LanguageNeeded, MtagentError, ServerPaused
 from mtagent.formats.glossary import Glossary, with_terms
@@ -100,7 +101,8 @@ class Metrics:
 class Service:
     """Improves the texts of clients. ``translator``, ``llm`` and other objects in ``parts`` are passed to the agent.
 
-    ``pairs`` are the language pairs to offer; empty offers all. ``keys`` is the file of the keys.
+    ``pairs`` are the language pairs to offer; empty offers all, or those of the calibration. ``keys`` is the file of
+    the keys.
     """
 
     def __init__(
@@ -122,6 +124,10 @@ class Service:
         self.log_texts = log_texts
         if not pairs and config.source_lang and config.target_lang:
             self.pairs = ((config.source_lang, config.target_lang),)
+        if config.calibration is not None and not config.any_language:
+            calibration = read(config.calibration)
+            calibration.refuse_other_languages(config.calibration, [languages.pair_of(*pair) for pair in self.pairs])
+            self.pairs = self.pairs or tuple(languages.parse_pair(pair) for pair in calibration.pairs)
         self.metrics = Metrics()
         self.closing = False
         self._in_flight = 0

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 import regex
@@ -277,16 +278,17 @@ def _is_stray_letter(match: regex.Match[str]) -> bool:
 
 
 @remembered
-def units_named(text: str, lang: str) -> Counter[str] | None:
+def units_named(text: str, lang: str) -> Mapping[str, int] | None:
     """How often ``text`` names each unit, beside a number or not; ``None``: their words in ``lang`` are not known.
 
-    A word for several units counts for each of them.
+    A word for several units counts for each of them. A unit that isn't named has 0. The mapping is read-only, because
+    later calls return the same one.
     """
     if lang.partition("-")[0] not in _LANGUAGES:
         return None
     named = Counter[str]()
     if not _may_name_units(text, lang):
-        return named
+        return MappingProxyType(named)
     for match in _NAMED.finditer(text):
         if _is_stray_letter(match):
             continue
@@ -296,7 +298,7 @@ def units_named(text: str, lang: str) -> Counter[str] | None:
             named.update(unit for unit, _ in below)
             named.update(f"/{unit}" for unit, _ in below)
             named.update(unit for unit, _ in units_of(f"{match['unit']}/{match['per']}", lang))
-    return named
+    return MappingProxyType(named)
 
 
 _LAST_WORD = regex.compile(r"([\p{L}\p{M}\p{N}.,]++)[\p{Pd} \u00a0]*+\Z")

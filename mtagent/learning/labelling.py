@@ -1,0 +1,104 @@
+"""Which edits are most worth labelling next: those about which the labels so far tell the least.
+
+A gate's weights are uncertain in the directions in which no labelled edit lies. The leverage of an edit measures how
+uncertain its prediction is: x' A⁻¹ x, where x are its features and A the moments of the labelled edits with the penalty
+of the regression. The edit with the highest leverage comes first, and counts as labelled for the next one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mtagent.errors import ConfigError, InputError
+from mtagent.learning.gain import RIDGE, Floats, Truths, signed_roots
+from mtagent.learning.pairs import JudgedData, JudgedPair
+from mtagent.text.table import Table
+from mtagent.text.table import text as tables_as_text
+
+
+class NextEdit(NamedTuple):
+    """An edit that is worth labelling."""
+
+    pair: JudgedPair
+    leverage: float
+
+    def plain(self) -> dict[str, Any]:
+        """As plain data."""
+        before, after = self.pair.systems or (None, None)
+        return {
+            "id": self.pair.segment.id,
+            "stage": self.pair.stage,
+            "document": self.pair.segment.document,
+            "before": before,
+            "after": after,
+            "leverage": self.leverage,
+        }
+
+
+class NextEdits(NamedTuple):
+    """The edits most worth labelling, best first, and how many there are."""
+
+    edits: tuple[NextEdit, ...]
+    labelled: int
+    unlabelled: int
+
+    def plain(self) -> dict[str, Any]:
+        """As plain data."""
+        edits = [edit.plain() for edit in self.edits]
+        return {"labelled": self.labelled, "unlabelled": self.unlabelled, "next": edits}
+
+    def text(self) -> str:
+        """A table; columns without content are left out."""
+        rows = [edit.plain() | {"leverage": f"{edit.leverage:.3g}"} for edit in self.edits]
+        head = [name for name in rows[0] if any(row[name] is not None for row in rows)]
+        cells = tuple(tuple(str(row[name] or "") for name in head) for row in rows)
+        title = f"label next, of {self.unlabelled} edits without a label ({self.labelled} have one)"
+        return tables_as_text([Table(title, tuple(head), cells, labels=len(head) - 1)])
+
+
+def next_edits(data: JudgedData, number: int) -> NextEdits:
+    """The ``number`` edits of ``data`` that are most worth labelling.
+
+    Raises :class:`ConfigError` where no edits are named, and :class:`InputError` where all have labels.
+    """
+    if data.pairs is None:
+        raise ConfigError("there is no edit to label: name the systems with --before and --after")
+    judged = [pair for pair in data.pairs if None not in pair.differences]
+    # The order of a file decides nothing, not even between equals.
+    judged.sort(key=lambda pair: (pair.group, pair.name, pair.systems or ("", ""), pair.differences))
+    is_labelled = np.array([pair.label.gain is not None for pair in judged], dtype=np.bool_)
+    if is_labelled.all():
+        raise InputError(f"all {len(judged)} edits that the judges scored have labels: there is nothing left to label")
+    differences = np.array([pair.differences for pair in judged], dtype=np.float64)
+    edits = []
+    for place, leverage in by_leverage(differences, is_labelled, number):
+        edits.append(NextEdit(judged[place], leverage))
+    labelled = int(is_labelled.sum())
+    return NextEdits(tuple(edits), labelled, len(judged) - labelled)
+
+
+def by_leverage(differences: Floats, is_labelled: Truths, number: int) -> list[tuple[int, float]]:
+    """The places of ``number`` edits without labels, each with the highest leverage after those before it; and these.
+
+    ``differences``: edits × judges.
+    """
+    roots = signed_roots(differences)
+    deviations = roots.std(axis=0)
+    scaled = np.divide(roots, deviations, out=np.zeros_like(roots), where=deviations > 0)
+    features = np.hstack([np.ones((len(roots), 1)), scaled])
+    known = features[is_labelled]
+    penalty = RIDGE * (len(known) + number)  # of the fit that the labels are for
+    inverse = np.linalg.inv(known.T @ known + penalty * np.eye(features.shape[1]))
+    is_open = ~is_labelled
+    chosen = []
+    for _ in range(min(number, int(is_open.sum()))):
+        leverages = np.where(is_open, np.einsum("ij,jk,ik->i", features, inverse, features), -1.0)
+        # Rounded, so that equal edits are equal in every order of the sums.
+        place = int(leverages.round(12).argmax())
+        chosen.append((place, float(leverages[place])))
+        is_open[place] = False
+        step = inverse @ features[place]
+        inverse -= np.outer(step, step) / (1 + leverages[place])
+    return chosen
