@@ -227,6 +227,7 @@ class Config(ModelSettings):
     samples: int = Field(default=1, ge=1)
     quorum: int | None = Field(default=None, ge=1)
     cautious: float | None = Field(default=None, gt=0, lt=1)
+    ask_all: bool = False
     gate_calls: int = Field(default=12, ge=0)
     proposals: int = Field(default=1, ge=1)
     calibration: Path | None = None
@@ -430,6 +431,7 @@ class Settings(TypedDict, total=False):
     samples: int
     quorum: int | None
     cautious: float | None
+    ask_all: bool
     gate_calls: int
     proposals: int
     calibration: str | Path | None
@@ -470,7 +472,7 @@ class Settings(TypedDict, total=False):
     token_budget: int | None
 
 
-ADDED = ("samples", "gate_calls", "proposals", "embeddings")
+ADDED = ("samples", "ask_all", "gate_calls", "proposals", "embeddings")
 """Settings that were added later: their defaults are not stored with a run, so that earlier runs keep their names."""
 
 PRESETS: dict[str, dict[str, Any]] = {

@@ -10,10 +10,11 @@ from typing import Unpack
 import pytest
 
 from mtagent import __version__
-from mtagent.chain.calibration import CautiousPoint, ExpectedGain, JudgeWeight
+from mtagent.chain.calibration import CautiousPoint, ExpectedGain, JudgeWeight, Moments
 from mtagent.chain.chain import Plan, improve
-from mtagent.chain.gate import OpenGate, PairwiseGate, PairwiseJudge, PanelGate, RateGate, RatingJudge
+from mtagent.chain.gate import OpenGate, PairwiseGate, PairwiseJudge, PanelGate, RateGate, RatingJudge, Threshold
 from mtagent.chain.guards import GUARDS
+from mtagent.chain.proofread import Proofreader
 from mtagent.errors import BadRequest, ConfigError, EvaluationError, MtagentError, RatingParseError
 from mtagent.evaluators.pairwise import Pairwise, read_choice
 from mtagent.evaluators.protocol import Evaluator
@@ -306,6 +307,84 @@ async def test_a_calibrated_panel_never_keeps_what_every_judge_calls_worse(
 async def test_a_single_judge_has_no_veto() -> None:
     decision = await PanelGate(*votes(-1), gain=gain(1, intercept=5)).decide(SEGMENT, "b", "a", ask)
     assert (decision.keep, "every judge" in decision.cause.sentence) == (True, False)
+
+
+class Model(Judge):
+    """Asks a model, and remembers what about."""
+
+    calls = (1, 1)
+
+    def __init__(self, **scores: float) -> None:
+        super().__init__(**scores)
+        self.rated: list[str] = []
+
+    async def rate(self, segment: Segment, translation: str) -> Rating:
+        self.rated.append(translation)
+        return await super().rate(segment, translation)
+
+
+FORETOLD = Moments(means=(0, 0), covariances=((0.5, 0.5), (0.5, 1)))
+"""The metric is the second judge: a model adds half of what it adds, up to a deviation of 0.5."""
+
+
+@pytest.mark.parametrize(
+    ("metric", "intercept", "cautious", "ask_all", "expected"),
+    [
+        (4, 0, None, False, 1.5),  # its root is 2, and counts 1: 1 + 0.5 is more than twice 0.5
+        (1, 0, None, False, None),  # 0.5 + 0.25 is not
+        (-4, 0, None, False, -1.5), (-1, 0, None, False, None), (0, 0, None, False, None),
+        (0, 1.01, None, False, 1.01), (0, -1.01, None, False, -1.01),
+        (-4, 5, None, False, None),  # the metric calls it worse: the model must be asked before it is kept
+        (4, 0, None, True, None),
+        (4, 0, 0.8, False, None),  # a gain of 0.52 is sure enough, and 0.5 is possible
+        (16, 0, 0.8, False, 3), (-4, 0, 0.8, False, -1.5),
+    ],
+)  # fmt: skip
+async def test_a_model_is_asked_only_if_it_can_change_what_the_metric_foretells(
+    metric: float, intercept: float, cautious: float | None, ask_all: bool, expected: float | None
+) -> None:
+    model = Model(b=0, a=1)
+    foretelling = gain(1, 1, intercept=intercept).model_copy(update={"moments": FORETOLD})
+    judges = RatingJudge(model), RatingJudge(Judge(b=0, a=metric))
+    panel = PanelGate(*judges, gain=foretelling, cautious=cautious, ask_all=ask_all)
+    decision = await panel.decide(SEGMENT, "b", "a", ask)
+    cause = decision.cause
+    assert (not model.rated, len(cause.judgements)) == ((True, 1) if expected is not None else (False, 2))
+    if expected is None:
+        assert (cause.gain, cause.unasked) == (pytest.approx(foretelling.predict(cause.judgements)), ())
+        return
+    assert (decision.keep, cause.gain, cause.unasked) == (expected > 0, pytest.approx(expected), ("judge",))
+    assert cause.chance == pytest.approx(foretelling.chance(expected * 2 / 5**0.5))  # the error is 1 and 0.5
+    assert f", judge not asked: judge 0 -> {metric:g}" in cause.sentence
+
+
+async def test_no_model_is_left_out_that_can_spare_a_later_stage_or_helps_to_choose() -> None:
+    foretelling = gain(1, 1).model_copy(update={"moments": FORETOLD})
+
+    class Editor:
+        name = "editor"
+
+        async def rate(self, segment: Segment, translation: str) -> Rating:
+            return Rating(evaluator=self.name, score=0, correction="a")
+
+    for threshold, proposers, stages in (
+        (None, (), ["postedit", "proofread"]),
+        (1.0, (), ["postedit"]),
+        (None, (Editor(),), ["postedit", "proofread"]),  # the best of several is chosen
+    ):
+        model = Model(b=0, a=1)
+        plan = Plan(
+            ("postedit", "proofread"),
+            evaluator=Editor(),
+            proofreader=Proofreader(ScriptedLLM(lambda messages, purpose: "a")),
+            gate=PanelGate(RatingJudge(model), RatingJudge(Judge(b=0, a=4)), gain=foretelling),
+            thresholds=(Threshold(model, threshold),) if threshold else (),
+            proposers=proposers,
+            skip_guards=frozenset(GUARDS),
+        )
+        steps = (await improve(SEGMENT.model_copy(update={"translation": "b"}), plan)).steps
+        assert model.rated == (["b", "a"] if threshold or proposers else [])
+        assert [step.stage for step in steps] == stages
 
 
 def test_a_panel_that_cannot_decide_is_refused() -> None:

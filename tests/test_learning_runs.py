@@ -32,7 +32,18 @@ from mtagent.learning.runs import (
 )
 from mtagent.learning.text import text
 from mtagent.llm.fake import ScriptedLLM
-from mtagent.records import Chain, DecidedCause, Edit, GuardsCause, Judgement, Message, PlainCause, Segment, Step
+from mtagent.records import (
+    Chain,
+    DecidedCause,
+    Edit,
+    GainCause,
+    GuardsCause,
+    Judgement,
+    Message,
+    PlainCause,
+    Segment,
+    Step,
+)
 from mtagent.records.decisions import Decision
 from tests import stored
 from tests.commands import Done, Shell
@@ -313,6 +324,26 @@ def test_edits_that_nobody_judged_are_left_out_and_two_panels_are_refused(shell:
     (shell.folder / "store.db").unlink()
     run(shell, *(edited(number, judged=SIGNED if number < 50 else "other|1") for number in range(60)))
     assert "its edits were judged by different panels (" in calibrated(shell).last
+
+
+def test_edits_that_a_judge_was_not_asked_about_are_counted_and_left_out(shell: Shell) -> None:
+    def clear(number: int) -> Chain:
+        chain = edited(number)
+        (step,) = chain.steps
+        cause = GainCause(judgements=step.cause.judgements, gain=1, chance=0.9, unasked=("gemba-da",))
+        return chain.model_copy(update={"steps": (step.model_copy(update={"cause": cause}),)})
+
+    for asked, code in ((50, 0), (20, 1)):
+        run(shell, *(edited(number) if number < asked else clear(number) for number in range(60)))
+        preferences(shell)
+        done = calibrated(shell)
+        assert done.code == code
+        assert f"gemba-da: not asked about {60 - asked} of 60 edits, on which the decision was clear" in done.err
+        assert "name all judges with --judge, and they are asked about these, too" in done.err
+        (shell.folder / "store.db").unlink()
+    assert read(shell.folder / "gate.json").left_out == {"edits that not all judges were asked about": 10}
+    run(shell, *map(clear, range(60)))
+    assert calibrated(shell, "--judge rules --human labels.tsv -o gate.json --force").code == 0
 
 
 def test_another_language_pair_is_left_out_if_one_is_named(shell: Shell) -> None:

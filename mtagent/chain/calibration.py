@@ -7,10 +7,11 @@ FILE``). ``mtagent.learning.calibrate`` makes it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+import operator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import ConfigDict, Field, ValidationError
 
@@ -129,6 +130,35 @@ class Pilot(Record):
     """The gain that is expected of an edit on average."""
 
 
+class Moments(Record):
+    """What each judge adds to the gain in the pairs that it was learnt from: the judges that are asked first foretell
+    what the others will add."""
+
+    means: tuple[float, ...]
+    covariances: tuple[tuple[float, ...], ...]
+
+    @classmethod
+    def of(cls, parts: Sequence[Sequence[float]]) -> Moments:
+        """The moments of ``parts``, which have the judges' points for each pair."""
+        columns = list(zip(*parts, strict=True))
+        means = [math.fsum(column) / len(column) for column in columns]
+        centred = [[value - mean for value in column] for column, mean in zip(columns, means, strict=True)]
+        rows = []
+        for column in centred:
+            products = [math.fsum(map(operator.mul, column, other)) for other in centred]
+            rows.append(tuple(product / len(column) for product in products))
+        return cls(means=tuple(means), covariances=tuple(rows))
+
+
+class Foreseen(NamedTuple):
+    """What the judges that are asked first let expect of the others: ``offset`` + ``slope`` · what they add."""
+
+    offset: float
+    slope: float
+    deviation: float
+    """The standard deviation of what the others really add."""
+
+
 class CautiousPoint(Record):
     """What it does to keep an edit only up to a chance of being worse."""
 
@@ -161,6 +191,8 @@ class ExpectedGain(Record):
     """The number of pairs; with shipped weights, of the edits in the pilot."""
     pilot: Pilot | None = None
     """``None`` for weights that were learnt from labels."""
+    moments: Moments | None = None
+    """``None`` in calibrations by former versions: they always ask all judges."""
     held_out: Effect | None = None
     """The effect on edits of other documents."""
     learning: tuple[LearningPoint, ...] = ()
@@ -179,18 +211,44 @@ class ExpectedGain(Record):
             names = ", ".join(judge.judge for judge in self.judges)
             raise ConfigError(f"the gain was learnt from {len(self.judges)} judges ({names}), not {len(judgements)}")
         gain = self.intercept
-        for judge, judgement in zip(self.judges, judgements, strict=True):
-            if judge.signature and judgement.signature and not same_rater(judge.signature, judgement.signature):
-                raise ConfigError(f"the gain was learnt from {judge.signature}, not from {judgement.signature}")
-            if judgement.difference is None or (judge.before_weight and judgement.before is None):
-                raise ConfigError(
-                    f"{judgement.judge}: gave no score of both texts, as {judge.judge} did in calibration"
-                )
-            if judge.scale:
-                gain += judge.weight * signed_root(judgement.difference) / judge.scale
-            if judge.before_weight and judgement.before is not None:
-                gain += judge.before_weight * (judgement.before - judge.before_mean) / judge.before_scale
+        for place, judgement in enumerate(judgements):
+            for points in self._points(place, judgement):
+                gain += points
         return gain
+
+    def _points(self, place: int, judgement: Judgement) -> Iterator[float]:
+        """What the judge at ``place`` adds to the gain: by the difference, and by the score before."""
+        judge = self.judges[place]
+        if judge.signature and judgement.signature and not same_rater(judge.signature, judgement.signature):
+            raise ConfigError(f"the gain was learnt from {judge.signature}, not from {judgement.signature}")
+        if judgement.difference is None or (judge.before_weight and judgement.before is None):
+            raise ConfigError(f"{judgement.judge}: gave no score of both texts, as {judge.judge} did in calibration")
+        if judge.scale:
+            yield judge.weight * signed_root(judgement.difference) / judge.scale
+        if judge.before_weight and judgement.before is not None:
+            yield judge.before_weight * (judgement.before - judge.before_mean) / judge.before_scale
+
+    def foreseen(self, first: Collection[int]) -> Foreseen | None:
+        """What the judges at the places ``first`` foretell about the others; ``None`` if nothing is known about it."""
+        others = [place for place in range(len(self.judges)) if place not in first]
+        if self.moments is None or not first or not others:
+            return None
+        means, covariances = self.moments.means, self.moments.covariances
+
+        def covariance(places: Collection[int], other_places: Collection[int]) -> float:
+            return math.fsum(covariances[one][other] for one in places for other in other_places)
+
+        variance = covariance(first, first)
+        shared = covariance(others, first)
+        slope = shared / variance if variance > 0 else 0.0
+        offset = math.fsum(means[place] for place in others) - slope * math.fsum(means[place] for place in first)
+        unexplained = max(0.0, covariance(others, others) - slope * shared)
+        return Foreseen(offset, slope, math.sqrt(unexplained))
+
+    def expect(self, judgements: Mapping[int, Judgement], foreseen: Foreseen) -> float:
+        """The gain that the judges at some places let expect. Raises as :meth:`predict`."""
+        points = math.fsum(part for place in judgements for part in self._points(place, judgements[place]))
+        return self.intercept + points + foreseen.offset + foreseen.slope * points
 
     def keeps(self, judgements: Sequence[Judgement], cautious: float | None = None) -> bool:
         """Whether the gate keeps the edit: it expects a gain, and not all of several judges call the edit worse.
@@ -201,6 +259,8 @@ class ExpectedGain(Record):
         prediction = self.predict(judgements)
         if prediction <= 0 or all_call_worse(judgements):
             return False
+        if self.pilot is not None and not any(judgement.difference for judgement in judgements):
+            return False  # nobody sees a difference: the mean of other edits is no reason to keep this one
         return cautious is None or self.chance_of_worse(prediction) <= self.highest_chance_of_worse(cautious)
 
     def highest_chance_of_worse(self, cautious: float) -> float:
@@ -228,13 +288,14 @@ class ExpectedGain(Record):
             f"promise at 90 % confidence is {least:g}; give that, calibrate on more labels, or leave cautious out"
         )
 
-    def chance(self, prediction: float) -> float:
-        """The chance that people see a gain if ``prediction`` is expected."""
-        return NormalDist().cdf((prediction + self.bias - self.tie_band) / self.scale)
+    def chance(self, prediction: float, deviation: float = 0.0) -> float:
+        """The chance that people see a gain if ``prediction`` is expected, and is itself only known up to a
+        ``deviation``."""
+        return NormalDist().cdf((prediction + self.bias - self.tie_band) / math.hypot(self.scale, deviation))
 
-    def chance_of_worse(self, prediction: float) -> float:
+    def chance_of_worse(self, prediction: float, deviation: float = 0.0) -> float:
         """The chance that people find the text after worse."""
-        return NormalDist().cdf((-prediction - self.bias - self.tie_band) / self.scale)
+        return NormalDist().cdf((-prediction - self.bias - self.tie_band) / math.hypot(self.scale, deviation))
 
 
 class Labels(Record):
@@ -363,6 +424,8 @@ class Calibration(Record):
             weights = self.gain.model_dump(include=fields)
             for judge in weights["judges"]:
                 judge["signature"] = comparable(judge["signature"])
+            if self.gain.moments is not None:
+                weights["moments"] = self.gain.moments.model_dump()
             settings["gain"] = weights
         if self.threshold is not None:
             settings["error_free"] = self.threshold

@@ -160,6 +160,24 @@ class Plan:
             raters += [judge for judge in self.gate.raters if signature_of(judge) == signature]
         return tuple(raters)
 
+    def gate_of(self, stage: Stage) -> Gate:
+        """The gate for the edits of ``stage``.
+
+        It asks all judges if it chooses among several texts, and if a judge's rating can spare the text a later stage.
+        """
+        gate = self.gates.get(stage, self.gate)
+        if not isinstance(gate, PanelGate) or gate.gain is None:
+            return gate
+        chooses = stage == "rerank" or (stage == "postedit" and self.proposers)
+        is_last = stage == self.stages[-1]
+        if chooses or (self.stop_when_error_free and not is_last and self._models_find_error_free(gate)):
+            return gate.with_gain(gate.gain, ask_all=True)
+        return gate
+
+    def _models_find_error_free(self, gate: PanelGate) -> bool:
+        """Whether a model among the judges of ``gate`` decides whether a text is error-free."""
+        return any(counts_calls(rater) and rater in gate.raters for rater in self.raters)
+
     def threshold_of(self, evaluator: Evaluator) -> float | None:
         """The score from which a text is error-free, if it was calibrated for ``evaluator``."""
         for rater, score in self.thresholds:
@@ -218,7 +236,7 @@ async def improve(
         try:
             async with clock:
                 await turn()
-                work.gate = plan.gates.get(stage, plan.gate)
+                work.gate = plan.gate_of(stage)
                 step = await work.triage(stage) or await take[stage]()
         except OffScript:
             raise

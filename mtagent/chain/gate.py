@@ -1,8 +1,9 @@
 """What the chain may keep: a gate looks at the text before and after a step and decides. Ties keep the earlier text.
 
 ``none`` keeps everything, including damage; ``guards`` keeps what the guards let pass. The others ask a panel of
-judges, all at once: each either scores both texts or compares them in both orders. By default all must agree; a
-calibrated panel (``gain``) predicts from their answers the gain that people would see, and keeps a text with a gain.
+judges: each either scores both texts or compares them in both orders. By default all must agree; a calibrated panel
+(``gain``) predicts from their answers the gain that people would see, and keeps a text with a gain. It asks metrics
+first, and a model only if it may change the decision. All other judges are asked at once.
 
 Both texts are rated again and in the same way. The gate never uses the rating that caused an edit: only texts that were
 rated badly are edited, so a second rating of the same text would be better by chance alone.
@@ -11,11 +12,12 @@ rated badly are edited, so a second rating of the same text would be better by c
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
-from mtagent.chain.calibration import Calibration, ExpectedGain, read
+from mtagent.chain.calibration import Calibration, ExpectedGain, Foreseen, read
 from mtagent.errors import ConfigError
 from mtagent.evaluators.pairwise import Pairwise
 from mtagent.evaluators.protocol import Evaluator, checked_evaluator, counts_calls, rates_together, signature_of
@@ -40,6 +42,9 @@ from mtagent.records import (
     same_rater,
 )
 
+DECISIVE_DEVIATIONS = 2.0
+"""A model is not asked if the gate decides alike for what it is expected to add, plus and minus so many deviations. On
+public scores less than 1 % of decisions then differ (``wmt/cheap_first.py``)."""
 Rate = Callable[[Evaluator, str, RatingRole], Awaitable[Rating]]
 """Asks a judge for the rating of a text, once per segment."""
 Answer = TypeVar("Answer")
@@ -219,8 +224,9 @@ class PanelGate:
 
     A judge prefers the later text if it scores it higher, by at least ``margin``, or chooses it in both orders. With
     ``gain``, a calibration for these judges, a text is kept if it predicts that people see a gain, unless all of
-    several judges call the text worse; with ``cautious``, so that at most this share of the kept texts is worse. Raises
-    :class:`ConfigError` for a panel that cannot work, and for a promise that cannot be kept.
+    several judges call the text worse; with ``cautious``, so that at most this share of the kept texts is worse. Judges
+    that ask no model are then asked first, and the others only if they can still change the decision, unless
+    ``ask_all``. Raises :class:`ConfigError` for a panel that cannot work, and for a promise that cannot be kept.
     """
 
     def __init__(
@@ -230,6 +236,7 @@ class PanelGate:
         quorum: int | None = None,
         gain: ExpectedGain | None = None,
         cautious: float | None = None,
+        ask_all: bool = False,
     ) -> None:
         if not judges:
             raise ConfigError("a panel needs a judge: set judge")
@@ -242,6 +249,13 @@ class PanelGate:
         self.quorum = quorum or len(judges)
         self.gain = gain
         self.cautious = cautious
+        self.ask_all = ask_all
+        self._first = [place for place, judge in enumerate(judges) if not asks_model(judge)]
+        self._foreseen = None if gain is None or ask_all else gain.foreseen(self._first)
+
+    def with_gain(self, gain: ExpectedGain, *, ask_all: bool = False) -> PanelGate:
+        """The same judges, who decide by ``gain``; with ``ask_all`` they are always all asked."""
+        return PanelGate(*self.judges, gain=gain, cautious=self.cautious, ask_all=ask_all or self.ask_all)
 
     @property
     def name(self) -> str:
@@ -271,39 +285,93 @@ class PanelGate:
 
     async def judged(self, segment: Segment, before: str, after: str, rate: Rate) -> GateDecision:
         """The judgements of all judges; nothing is decided, and nothing kept."""
-        work = [judge.judge(segment, before, after, rate) for judge in self.judges]
-        opinions = await _all_asked(*work, calls=lambda opinion: opinion.paid)
-        judgements = tuple(opinion.judgement for opinion in opinions)
-        ratings: list[Rating] = []
-        calls: list[Call] = []
-        for opinion in opinions:
-            ratings += opinion.ratings
-            calls += opinion.calls
-        return GateDecision(False, UndecidedCause(judgements=judgements), tuple(ratings), tuple(calls))
+        return _undecided(await self._opinions(range(len(self.judges)), segment, before, after, rate))
 
     async def decide(self, segment: Segment, before: str, after: str, rate: Rate) -> GateDecision:
         """Ask the judges, and combine their judgements."""
-        undecided = await self.judged(segment, before, after, rate)
+        first: dict[int, Opinion] = {}
+        if self._foreseen is not None:
+            first = await self._opinions(self._first, segment, before, after, rate)
+            decision = self._decided_without_model(first, self._foreseen)
+            if decision is not None:
+                return decision
+        others = [place for place in range(len(self.judges)) if place not in first]
+        undecided = _undecided(await self._opinions(others, segment, before, after, rate, first))
         judgements = judgements_of(undecided.cause)
         if self.gain is not None:
-            gain = self.gain.predict(judgements)
-            cause = GainCause(
-                judgements=judgements,
-                gain=gain,
-                chance=self.gain.chance(gain),
-                chance_of_worse=self.gain.chance_of_worse(gain),
-            )
-            if self.cautious is not None:
-                highest = self.gain.highest_chance_of_worse(self.cautious)
-                cause = cause.model_copy(update={"highest_chance_of_worse": highest})
-            keep = self.gain.keeps(judgements, self.cautious)
-            return undecided._replace(keep=keep, cause=cause)
+            cause = self._gain_cause(judgements, self.gain.predict(judgements))
+            return undecided._replace(keep=self.gain.keeps(judgements, self.cautious), cause=cause)
         votes = sum(_prefers_after(judgement, self.margin) for judgement in judgements)
         margin = None if math.isinf(self.margin) else self.margin
         kinds: dict[str, Literal["scores", "choices", "panel"]]
         kinds = {"rate": "scores", "pairwise": "choices", "panel": "panel"}
         decided = DecidedCause(kind=kinds[self.name], judgements=judgements, margin=margin, quorum=self.quorum)
         return undecided._replace(keep=votes >= self.quorum, cause=decided)
+
+    async def _opinions(
+        self,
+        places: Sequence[int],
+        segment: Segment,
+        before: str,
+        after: str,
+        rate: Rate,
+        first: Mapping[int, Opinion] = MappingProxyType({}),
+    ) -> dict[int, Opinion]:
+        """What the judges at ``places`` think, with the opinions of the ``first``, in the order of the judges."""
+        work = [self.judges[place].judge(segment, before, after, rate) for place in places]
+        answers = await answered(*work, calls=_paid)
+        opinions = unfailed([*first.values(), *answers], calls=_paid)
+        return dict(sorted(zip([*first, *places], opinions, strict=True)))
+
+    def _decided_without_model(self, opinions: Mapping[int, Opinion], foreseen: Foreseen) -> GateDecision | None:
+        """The decision by the ``opinions`` of judges that ask no model; ``None`` if the others may change it."""
+        assert self.gain is not None
+        undecided = _undecided(opinions)
+        judgements = judgements_of(undecided.cause)
+        gain = self.gain.expect(dict(zip(opinions, judgements, strict=True)), foreseen)
+        error = DECISIVE_DEVIATIONS * foreseen.deviation
+        keep = self._is_enough(gain - error)
+        are_all_worse = all((judgement.difference or 0.0) < 0 for judgement in judgements)
+        if keep != self._is_enough(gain + error) or (keep and are_all_worse):
+            return None
+        if keep and not self._is_enough(gain, foreseen.deviation):
+            return None
+        unasked = tuple(judge.name for place, judge in enumerate(self.judges) if place not in opinions)
+        cause = self._gain_cause(judgements, gain, foreseen.deviation).model_copy(update={"unasked": unasked})
+        return undecided._replace(keep=keep, cause=cause)
+
+    def _is_enough(self, gain: float, deviation: float = 0.0) -> bool:
+        """Whether an expected ``gain``, known up to a ``deviation``, is above 0 and sure enough to be kept."""
+        assert self.gain is not None
+        if gain <= 0 or self.cautious is None:
+            return gain > 0
+        return self.gain.chance_of_worse(gain, deviation) <= self.gain.highest_chance_of_worse(self.cautious)
+
+    def _gain_cause(self, judgements: tuple[Judgement, ...], gain: float, deviation: float = 0.0) -> GainCause:
+        assert self.gain is not None
+        highest = None if self.cautious is None else self.gain.highest_chance_of_worse(self.cautious)
+        return GainCause(
+            judgements=judgements,
+            gain=gain,
+            chance=self.gain.chance(gain, deviation),
+            chance_of_worse=self.gain.chance_of_worse(gain, deviation),
+            highest_chance_of_worse=highest,
+        )
+
+
+def _paid(opinion: Opinion) -> tuple[Call, ...]:
+    return opinion.paid
+
+
+def _undecided(opinions: Mapping[int, Opinion]) -> GateDecision:
+    """The judgements and what they cost, before anything is decided."""
+    ratings: list[Rating] = []
+    calls: list[Call] = []
+    for opinion in opinions.values():
+        ratings += opinion.ratings
+        calls += opinion.calls
+    judgements = tuple(opinion.judgement for opinion in opinions.values())
+    return GateDecision(False, UndecidedCause(judgements=judgements), tuple(ratings), tuple(calls))
 
 
 class PilotGate:
@@ -449,7 +517,8 @@ def calibrated(
                 )
         if isinstance(gate, PanelGate) and gate.quorum != len(judges):
             raise ConfigError(f"{path}: decides by the expected gain, not by a quorum: leave quorum out")
-        gate = PanelGate(*panel, gain=calibration.gain, cautious=cautious)
+        ask_all = isinstance(gate, PanelGate) and gate.ask_all
+        gate = PanelGate(*panel, gain=calibration.gain, cautious=cautious, ask_all=ask_all)
     return gate, _thresholds(path, calibration, judges, editor, triage)
 
 

@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from mtagent.chain.calibration import ExpectedGain, JudgeWeight, Pilot, signed_root
+from mtagent.chain.calibration import ExpectedGain, JudgeWeight, Moments, Pilot, signed_root
 from mtagent.config import JUDGE_KINDS
 from mtagent.errors import ConfigError
 from mtagent.records import Record, Stage
@@ -120,6 +120,9 @@ class ShippedPanel(NamedTuple):
                 judge=member.judge, signature=member.signature, scale=column.spread, weight=trust * weight
             )
             judges.append(judge)
+        parts = []
+        for roots in zip(*(column.values for column in columns), strict=True):
+            parts.append([trust * weight * root for weight, root in zip(weights, roots, strict=True)])
         return ExpectedGain(
             intercept=intercept,
             judges=tuple(judges),
@@ -127,6 +130,7 @@ class ShippedPanel(NamedTuple):
             tie_band=shipped.tie_band,
             calibrated_on=len(differences),
             pilot=Pilot(agreement=agreement, trust=trust, drift=drift),
+            moments=Moments.of(parts),
         )
 
     def _mean_gain(

@@ -381,7 +381,7 @@ def _config(options: Mapping[str, Any]) -> Config:
     settings = {name: value for name, value in options.items() if name in Config.model_fields and name != "seed"}
     config_file = click.get_current_context().meta.get(CONFIG_NAME)
     config = read_config({**settings, "judge": options["judges"], "config_file": config_file})
-    return config.model_copy(update={"calibration": None, "cautious": None, "any_language": False})
+    return config.model_copy(update={"calibration": None, "cautious": None, "any_language": False, "ask_all": True})
 
 
 def _print_estimate(config: Config, edits: RunEdits, teacher: str | None) -> None:

@@ -321,6 +321,13 @@ GATE_OPTIONS = [
         metavar="P",
         help="Keep edits so that at most this share of them is worse (0.2: 20 %), at 90 % confidence.",
     ),
+    option(
+        JUDGES,
+        "--ask-all/--no-ask-all",
+        default=None,
+        help="Always ask all judges of the gate gain. Otherwise metrics are asked first, and models only if they can "
+        "still change the decision.",
+    ),
     option(JUDGES, "--margin", help="Points by which the rating must rise."),
     option(
         JUDGES,

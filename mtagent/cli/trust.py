@@ -38,7 +38,7 @@ HARMLESS = frozenset(
     {
         *("source_lang", "target_lang", "preset", "stages", "strategy", "fix", "forced", "rules_first"),
         *("stop_when_error_free", "on_ambiguous", "skip_guards", "embeddings", "context", "domain"),
-        *("gate", "margin", "samples", "quorum", "cautious", "gate_calls", "proposals", "triage_above"),
+        *("gate", "margin", "samples", "quorum", "cautious", "ask_all", "gate_calls", "proposals", "triage_above"),
         "any_language",
         *("model", "judge_model", "temperature", "top_p", "max_tokens", "seed", "reasoning_effort"),
         *("concurrency", "requests_per_minute", "tokens_per_minute", "timeout", "deadline", "give_up_after"),

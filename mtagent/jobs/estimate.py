@@ -25,7 +25,7 @@ from mtagent.errors import FATAL, ConfigError, MissingExtra, ModelError, Mtagent
 from mtagent.evaluators.pairwise import Pairwise
 from mtagent.evaluators.protocol import Evaluator, stated_calls, suggests_edits
 from mtagent.evaluators.rating import rating_by, reviewed_paragraphs
-from mtagent.evaluators.registry import PAIRWISE
+from mtagent.evaluators.registry import PAIRWISE, asks_model
 from mtagent.formats.ratings import Candidates
 from mtagent.jobs.inputs import Files
 from mtagent.jobs.parts import (
@@ -575,6 +575,9 @@ def _larger(usage: Usage, other: Usage) -> Usage:
 LOW = "low: no error is found, replies are as short as they can be, and what prompts repeat is read from the cache"
 HIGH = "high: every stage edits, what an evaluator leaves open is fixed, the gate judges all of it, nothing is cached"
 TRIAGED = "triage: low, it leaves every text alone; high, it leaves none alone"
+CHEAP_FIRST = (
+    "judges: high, models are asked about every edit; usually half or less: metrics are asked first (--ask-all)"
+)
 NOT_IN_IT = (
     "not included: reasoning tokens, replies that must be asked for again, tries in parts (--gate-calls), questions to "
     "judges about doubtful edits, your own MT systems"
@@ -612,6 +615,9 @@ def assumptions(config: Config, ranges: Mapping[str, Range], tokens: Counter, pr
     lines = [LOW, HIGH, NOT_IN_IT]
     if config.triage:
         lines.insert(0, TRIAGED)
+    asks_models = {asks_model(spec.partition(":")[0]) for spec in config.judges}
+    if len(asks_models) > 1 and not config.ask_all and effective(config, OwnParts()).gate == "gain":
+        lines.append(CHEAP_FIRST)
     if RESERVE in ranges:
         lines.append(HELD_BACK)
     lines.append(f"tokens: {tokens.how}; other vocabularies make more or fewer")

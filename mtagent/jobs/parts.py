@@ -465,7 +465,7 @@ def _gate(config: Config, own: OwnParts, models: _Models) -> Gate:
         judges: tuple[Judge, ...] = (RatingJudge(own_judge),)
     else:
         judges = _judges(config, models)
-    return PanelGate(*judges, margin=config.margin, quorum=config.quorum)
+    return PanelGate(*judges, margin=config.margin, quorum=config.quorum, ask_all=config.ask_all)
 
 
 def _refuse_other_rule(config: Config, gate: Gate) -> None:

@@ -73,7 +73,8 @@ def _with_gates(plan: Plan, stage: Stage, stored: Mapping[str, Any], panel: Pane
         stage_of_gate, _, candidate = name.partition(" ")
         if stage_of_gate != stage or gain is None:
             continue
-        gate = PanelGate(*panel.judges, gain=ExpectedGain.model_validate(gain))
+        # All judges are asked where one of several texts is chosen.
+        gate = panel.with_gain(ExpectedGain.model_validate(gain), ask_all=bool(candidate))
         if candidate:
             candidate_gates[int(candidate)] = gate
         else:

@@ -208,7 +208,16 @@ def _why_idle(name: str, value: Any, checked: CheckedPlan, own: OwnParts) -> str
         if own.llms and checked.roles and not checked.asks_server:
             return _THE_MODELS
         return None if checked.asks_server else NO_MODEL
-    if name in ("llms", "judge", "judge_model", "margin", "samples", "quorum", "cautious") or name in get_args(Role):
+    if name in (
+        "llms",
+        "judge",
+        "judge_model",
+        "margin",
+        "samples",
+        "quorum",
+        "cautious",
+        "ask_all",
+    ) or name in get_args(Role):
         return _why_idle_in_role(name, value, checked, own)
     if name in ("llm", "budget", "token_budget", "instructions", "prompts"):
         return None if checked.roles else NO_MODEL
@@ -277,6 +286,8 @@ def _why_idle_in_role(name: str, value: Any, checked: CheckedPlan, own: OwnParts
         return f"the gate {plan.gate.name} uses no judge; leave gate out, or name a judge or a model"
     if name == "judge_model" or (name == "judge" and own.judge is None and not config.judges):
         return None if "judge" in roles else "the judges of this agent use no model"
+    if name == "ask_all" and config.gate != "gain":
+        return f"the gate {config.gate} always asks all judges; only the gate gain asks some of them first"
     if name == "samples":
         if own.judge is None and any(asks_model(_name(spec)) for spec in judge_specs(config)):
             return None

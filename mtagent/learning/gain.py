@@ -8,7 +8,7 @@ pairs, and :func:`kept` decides as the gate does. All figures of a calibration s
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from mtagent.chain.calibration import ExpectedGain, Figure, JudgeWeight
+from mtagent.chain.calibration import ExpectedGain, Figure, JudgeWeight, Moments
 from mtagent.chain.shipped import shipped_weights_of
 from mtagent.errors import InputError
 from mtagent.metrics.significance import SEED, GroupResampling
@@ -464,7 +464,7 @@ def learn(pairs: JudgedPairs, *, seed: int = SEED, fewest: int = FEWEST_PAIRS) -
             weight = weight.model_copy(update=of_before)
         judges.append(weight)
     chances = fitted_chances(model.predictions, gains)
-    return ExpectedGain(
+    learnt = ExpectedGain(
         intercept=intercept,
         judges=tuple(judges),
         scale=chances.scale,
@@ -473,23 +473,39 @@ def learn(pairs: JudgedPairs, *, seed: int = SEED, fewest: int = FEWEST_PAIRS) -
         ridge=model.ridge,
         calibrated_on=len(pairs),
     )
+    return learnt.model_copy(update={"moments": Moments.of(parts(learnt, pairs).tolist())})
+
+
+def parts(gain: ExpectedGain, pairs: JudgedPairs) -> Floats:
+    """What each judge adds to the expected gain of each pair: pairs × judges."""
+    columns = np.zeros((len(pairs), len(gain.judges)))
+    for place, points in _points(gain, pairs):
+        columns[:, place] += points
+    return columns
 
 
 def predictions(gain: ExpectedGain, pairs: JudgedPairs) -> Floats:
     """The expected gain of each pair, as :meth:`ExpectedGain.predict` computes it; the judges in the same order."""
     predicted = np.full(len(pairs), gain.intercept)
+    for _, points in _points(gain, pairs):
+        predicted += points
+    return predicted
+
+
+def _points(gain: ExpectedGain, pairs: JudgedPairs) -> Iterator[tuple[int, Floats]]:
     for place, judge in enumerate(gain.judges):
         if judge.scale:
-            predicted += judge.weight * pairs.roots[:, place] / judge.scale
+            yield place, judge.weight * pairs.roots[:, place] / judge.scale
         if judge.before_weight:
             before = pairs.scores_before[:, place] - judge.before_mean
-            predicted += judge.before_weight * before / judge.before_scale
-    return predicted
+            yield place, judge.before_weight * before / judge.before_scale
 
 
 def kept(gain: ExpectedGain, pairs: JudgedPairs, cautious: float | None = None) -> Truths:
     """Which pairs the gate keeps, as :meth:`ExpectedGain.keeps` decides on one."""
     keep = np.asarray((predictions(gain, pairs) > 0) & ~pairs.all_call_worse)
+    if gain.pilot is not None:
+        keep &= (pairs.differences != 0).any(axis=1)
     if cautious is not None:
         keep &= chances_of_worse(gain, pairs) <= gain.highest_chance_of_worse(cautious)
     return keep

@@ -171,6 +171,8 @@ class JudgedPair:
     """The texts; empty where a file gives only scores."""
     judgements: tuple[Judgement, ...] = ()
     """One for each judge, always in the same order; empty: no judge was asked."""
+    unasked: tuple[str, ...] = ()
+    """Judges that the gate did not ask, since they could hardly change its decision."""
     stage: Stage | None = None
     """The stage of a chain that made the edit."""
     systems: tuple[str, str] | None = None

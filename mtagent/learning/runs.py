@@ -55,6 +55,7 @@ from mtagent.records import (
     Cause,
     Chain,
     ErrorCause,
+    GainCause,
     Judgement,
     Rating,
     RatingRole,
@@ -98,7 +99,10 @@ def pairs_in(chain: Chain, *, as_kept: bool = False) -> Iterator[JudgedPair]:
             if after is not None and after != before and after.strip():
                 # A candidate that was held against another one was not judged against the text before.
                 judgements = judgements_of(step.cause) if step.cause.against is None else ()
-                yield JudgedPair(chain.segment, group_of(chain.segment), before, after, judgements, step.stage)
+                unasked = step.cause.unasked if isinstance(step.cause, GainCause) else ()
+                yield JudgedPair(
+                    chain.segment, group_of(chain.segment), before, after, judgements, unasked=unasked, stage=step.stage
+                )
         if is_reverted:
             break
         before = step.text
@@ -396,10 +400,20 @@ def of_own_gate(run_edits: RunEdits) -> JudgedData:
 
     Raises :class:`ConfigError` where there was no judge, or more than one panel.
     """
-    judged = [pair for pair in run_edits.pairs if pair.judgements]
+    judged = [pair for pair in run_edits.pairs if pair.judgements and not pair.unasked]
     panels = dict[tuple[str, ...], None]()
     for pair in judged:
         panels[tuple(comparable(judgement.signature) or judgement.judge for judgement in pair.judgements)] = None
+    unasked = [pair.unasked for pair in run_edits.pairs if pair.unasked]
+    remarks = []
+    if unasked:
+        names = " and ".join(dict.fromkeys(name for judges in unasked for name in judges))
+        remarks.append(
+            f"{names}: not asked about {len(unasked)} of {counted(len(run_edits.pairs), 'edit')}, on which the "
+            "decision was clear: name all judges with --judge, and they are asked about these, too"
+        )
+    if unasked and len(judged) < FEWEST_PAIRS:
+        raise InputError(f"run {run_edits.run!r}: {remarks[0]}")
     if not panels:
         raise ConfigError(f"run {run_edits.run!r}: {_NO_JUDGE}")
     if len(panels) > 1:
@@ -407,7 +421,11 @@ def of_own_gate(run_edits: RunEdits) -> JudgedData:
         raise ConfigError(
             f"run {run_edits.run!r}: its edits were judged by different panels ({shown}): name one with --judge"
         )
-    return _data_of(judged, run_edits, {"edits that no judge was asked about": len(run_edits.pairs) - len(judged)})
+    left_out = {
+        "edits that no judge was asked about": len(run_edits.pairs) - len(judged) - len(unasked),
+        "edits that not all judges were asked about": len(unasked),
+    }
+    return _data_of(judged, run_edits, left_out, remarks)
 
 
 def of_chains(run_edits: RunEdits, chains: Iterable[Chain]) -> JudgedData:
@@ -426,7 +444,7 @@ def of_chains(run_edits: RunEdits, chains: Iterable[Chain]) -> JudgedData:
             failed.setdefault(judge or "a judge", []).append(chain.segment.id)
             continue
         edit = chain.segment.id, step.stage, step.text, step.proposed or ""
-        pair = replace(by_edit[edit], judgements=cause.judgements)
+        pair = replace(by_edit[edit], judgements=cause.judgements, unasked=())
         if cause.teacher is not None:
             people = f"teacher {cause.teacher.signature or cause.teacher.judge}"
             pair = replace(pair, label=Label.of(cause.teacher))

@@ -264,11 +264,13 @@ class GainCause(BaseCause):
     highest_chance_of_worse: float | None = None
     # Of earlier versions: the least chance of being better that was kept.
     required_chance: float | None = None
+    # Judges that were not asked, since they could hardly change the decision: the gain is what the others let expect.
+    unasked: tuple[str, ...] = ()
 
     @property
     def is_vetoed(self) -> bool:
         """Whether every judge calls the edit worse, though a gain is expected: it is not kept."""
-        if self.gain is None or self.gain <= 0:
+        if self.gain is None or self.gain <= 0 or self.unasked:
             return False
         return all_call_worse(self.judgements)
 
@@ -282,7 +284,8 @@ class GainCause(BaseCause):
             chance += f" ({self.chance_of_worse or 0:.0%} likely worse; {self.highest_chance_of_worse:.0%} allowed)"
         if self.required_chance:
             chance = f" ({self.chance or 0:.0%} sure; {self.required_chance:.0%} required)"
-        return f"expected gain {self.gain:+.3g}{chance}: {judgements}"
+        unasked = f", {' and '.join(self.unasked)} not asked" if self.unasked else ""
+        return f"expected gain {self.gain:+.3g}{chance}{unasked}: {judgements}"
 
 
 class UndecidedCause(BaseCause):

@@ -1,6 +1,7 @@
 """Plays COMET for ``mtagent/metrics/comet_worker.py``, without torch: the model's name says how it behaves.
 
-A score is a hundredth of the translation's length, and 0.5 more with a reference. Every call is logged, as a line with
+A score is a hundredth of the translation's length, and 0.5 more with a reference; ``words`` counts errors of the
+simulator's translations instead. Every call is logged, as a line with
 its samples, to the file that ``FAKE_COMET_LOG`` names.
 """
 
@@ -85,6 +86,8 @@ class Model:
             return float(mt)
         if mt == "raise":
             raise ValueError("COMET does not like\nthis text")
+        if self.kind == "words":
+            return 1 - len(re.findall("absurdo|errado|ajeno|dudoso|exagerado", mt)) / 10 - len(mt) / 10_000
         if mt == "third":
             return 1 / 3
         return len(mt) / 100 + (0.5 if ref is not None else 0)
