@@ -603,6 +603,8 @@ def _refuse_unfit_gate(config: Config) -> None:
                 raise ConfigError(
                     f"{name}: is about scores, and comparisons have none: name a judge that rates, or set gate=rate"
                 )
+    if config.gate == "gain" and config.margin:
+        raise ConfigError("margin: the gate gain decides by an expected gain: leave margin or gate out")
     if config.quorum and config.gate not in (None, "panel", "rate", "pairwise"):
         raise ConfigError(f"quorum: the gate {config.gate} does not count judges' votes: leave quorum or gate out")
     if config.cautious and config.calibration is None:

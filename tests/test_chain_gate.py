@@ -251,7 +251,7 @@ async def test_a_step_has_each_call_of_its_judges_once(judge: Judge) -> None:
 def gain(*weights: float, intercept: float = 0.0) -> ExpectedGain:
     judges = tuple(JudgeWeight(judge="judge", signature="", scale=2, weight=weight) for weight in weights)
     points = []
-    for chance, worse in ((0.10, 0.12), (0.15, 0.08), (0.16, 0.1), (0.2, 0.14), (0.3, 0.09)):
+    for chance, worse in ((0.10, 0.05), (0.15, 0.08), (0.16, 0.1), (0.2, 0.14), (0.3, 0.09)):
         points.append(CautiousPoint(chance_of_worse=chance, worse=worse, kept=0.5))
     return ExpectedGain(
         intercept=intercept, judges=judges, scale=1.0, tie_band=0.0, ridge=0.3, calibrated_on=100,
@@ -285,9 +285,9 @@ async def test_a_cautious_panel_tells_the_chance_of_worse_and_refuses_what_it_ca
     assert decision.cause.sentence.startswith("expected gain +1 (16% likely worse; 16% allowed): ")
     assert (decision.cause.chance, decision.cause.chance_of_worse) == pytest.approx((0.841, 0.159), abs=1e-3)
     with pytest.raises(
-        ConfigError, match=r"cautious 0\.05: .*the least share .* is 0\.08; give that, calibrate on more"
+        ConfigError, match=r"cautious 0\.04: .*the least share .* is 0\.05; give that, calibrate on more"
     ):
-        PanelGate(*votes(16, -4), gain=gain(1, 1), cautious=0.05)
+        PanelGate(*votes(16, -4), gain=gain(1, 1), cautious=0.04)
     silent = gain(1, 1).model_copy(update={"cautious": ()})
     with pytest.raises(ConfigError, match=r"cautious 0\.4: this gate can promise nothing"):
         PanelGate(*votes(16, -4), gain=silent, cautious=0.4)

@@ -91,9 +91,9 @@ def test_with_few_edits_all_judges_must_agree(shell: Shell) -> None:
         done = shell.postedit(f"{PANEL} --name first -o first.txt")
         panel = shell.postedit(f"{PANEL} --gate panel --name second -o second.txt")
         assert (done.code, panel.code) == (0, 0)
-    assert "postedit: all judges must agree, because a pilot needs 30 edits" in done.err
+    assert "postedit: all judges must agree, because a pilot has " in done.err
     with Store(shell.folder / "store.db") as store:
-        assert store.read("first").gates() == {"postedit": None}
+        assert store.read("first").gates() == {"postedit": None, "segments": 12}
     assert shell.read("first.txt") == shell.read("second.txt")
 
 
@@ -116,7 +116,7 @@ def test_the_shipped_gate_is_checked_on_scores(shell: Shell) -> None:
     assert "--judge metric: expected NAME=KIND, where KIND is one of mqm, da, qe, pairwise" in wrong.err
     single = shell(f"{base} --judge marks=mqm")
     assert single.code == 2
-    assert "the shipped gate needs two judges" in single.err
+    assert "the shipped gate needs judges of two kinds" in single.err
     shown = shell("gate show shipped")
     assert shown.code == 0
     assert "mqm" in shown.out
@@ -134,7 +134,7 @@ def test_each_candidate_has_a_gate_of_its_own(shell: Shell) -> None:
     with Store(shell.folder / "store.db") as store:
         gates = store.read("first").gates()
         chosen = [chain.steps[0].cause.chosen for chain in store.read("first").chains() if chain.steps]
-    assert gates.keys() == {"rerank", "rerank 1", "rerank 2"}
+    assert gates.keys() == {"segments", "rerank", "rerank 1", "rerank 2"}
     assert gates["rerank 1"]["pilot"]["drift"] > gates["rerank"]["pilot"]["drift"] > gates["rerank 2"]["pilot"]["drift"]
     assert 2 not in chosen
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.chain.calibration import CautiousPoint, Figure, LearningPoint
+from mtagent.chain.calibration import CautiousPoint, Figure
 from mtagent.errors import ConfigError, InputError
 from mtagent.learning.calibrate import (
     DecidedPairs,
@@ -438,11 +438,6 @@ def test_a_draw_whose_labels_are_all_the_same_is_never_or_always() -> None:
     flat = world(60, human_after=world(60).human_before - 1)
     (point,) = learning_curve(flat, world(60, mean=-2), draws=2)
     assert point.lead == 0
-
-
-def test_a_learning_curve_of_an_older_file_is_read() -> None:
-    older = {"pairs": 50, "draws": 20, "lead": 0.1, "headroom": None, "lost": 0.05}
-    assert LearningPoint.model_validate(older) == LearningPoint(pairs=50, draws=20, lead=0.1, headroom=None)
 
 
 def test_texts_above_a_threshold_are_left_alone_in_triage() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.files import replacing, whole_file
@@ -95,7 +95,6 @@ class JudgeWeight(Record):
 class LearningPoint(Record):
     """The worth of a gate that learnt from ``pairs`` pairs, on the held-out pairs."""
 
-    model_config = ConfigDict(extra="ignore")  # older files have one more field
     pairs: int
     draws: int
     lead: float
@@ -271,10 +270,9 @@ class ExpectedGain(Record):
         """
         highest = None
         for point in self.cautious:
-            if point.worse <= cautious:
-                highest = point.chance_of_worse
-            elif highest is not None:
+            if point.worse > cautious:
                 break
+            highest = point.chance_of_worse
         if highest is not None:
             return highest
         if not self.cautious:
@@ -282,7 +280,7 @@ class ExpectedGain(Record):
                 f"cautious {cautious:g}: this gate can promise nothing: of the edits in its calibration it keeps too "
                 "few to tell how many are worse; calibrate on more labels, or leave cautious out"
             )
-        least = math.ceil(100 * min(point.worse for point in self.cautious)) / 100
+        least = math.ceil(100 * self.cautious[0].worse) / 100
         raise ConfigError(
             f"cautious {cautious:g}: this gate cannot promise that: the least share of worse edits that it can "
             f"promise at 90 % confidence is {least:g}; give that, calibrate on more labels, or leave cautious out"

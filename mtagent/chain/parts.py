@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from typing import NamedTuple
 
 from mtagent.chain.gate import GateDecision
-from mtagent.records import Edit, ErrorSpan, Rating, judgements_of
+from mtagent.records import Edit, ErrorSpan, Rating, UndecidedCause, judgements_of
 from mtagent.text import edits
 from mtagent.text.spans import find_spans
 
@@ -36,6 +36,8 @@ def may_hold_a_bad_edit(decision: GateDecision) -> bool:
     disagree are guesses, and each try would be another guess. Scores are no guesses: the score of the text before is
     the same for all tries.
     """
+    if isinstance(decision.cause, UndecidedCause):
+        return False  # a pilot has not rejected it
     judgements = judgements_of(decision.cause)
     gives_scores = any(not judgement.choices for judgement in judgements)
     prefers_before = any((judgement.difference or 0.0) < 0 for judgement in judgements)

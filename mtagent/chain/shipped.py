@@ -42,8 +42,14 @@ SURE_AGREEMENT = 0.2
 """From this correlation on, judges are trusted fully. Judges of WMT23 and WMT25 reach .04 to .67."""
 _LEAST_ERRORS = 1.5
 """Standard errors that are subtracted from the correlation: that of judges that only make noise is rarely above."""
+_LARGEST = 1e100
+"""Larger differences are refused: their sums would overflow."""
 _DOUBT_ERRORS = 2.0
 """Standard errors of the mean by which edits must be better on average, if the judges aren't trusted."""
+
+
+class UnknownEdits(ConfigError):
+    """A pilot does not show what edits are like."""
 
 
 class ShippedWeights(Record):
@@ -98,17 +104,21 @@ class ShippedPanel(NamedTuple):
     ) -> ExpectedGain:
         """The expected gain for edits like these; ``differences`` has each judge's (after - before) for each edit.
 
-        An experiment may give other weights than those that are shipped. Raises :class:`ConfigError` for fewer than
-        :data:`FEWEST_EDITS`.
+        An experiment may give other weights than those that are shipped. Raises :class:`UnknownEdits` for fewer than
+        :data:`FEWEST_EDITS`, and for a judge that calls all of them equally better, or equally worse.
         """
         if len(differences) < FEWEST_EDITS:
-            raise ConfigError(
-                f"{len(differences)} judged edits: a gate without labels needs at least {FEWEST_EDITS} to know what "
-                "edits are like"
-            )
+            raise UnknownEdits(f"{len(differences)} judged edits, and {FEWEST_EDITS} are needed")
+        for row in differences:
+            for member, difference in zip(self.members, row, strict=True):
+                if not abs(difference) <= _LARGEST:  # NaN is not below it either
+                    raise UnknownEdits(f"a difference of {member.judge} that is not a finite number: {difference}")
         shipped = shipped or shipped_weights()
         weights = [shipped.weights[member.kind] for member in self.members]
         columns = [_scaled([signed_root(row[place]) for row in differences]) for place in range(len(self.members))]
+        for member, column, first in zip(self.members, columns, differences[0], strict=True):
+            if not column.spread and first:
+                raise UnknownEdits(f"the same difference of {member.judge} for all edits, so its spread is not known")
         means = [column.mean for column in columns]
         agreement = _agreement(columns)
         trust = min(1.0, max(0.0, (agreement - _LEAST_ERRORS / math.sqrt(len(differences))) / SURE_AGREEMENT))

@@ -440,8 +440,8 @@ def _checked_shipped(options: Mapping[str, Any]) -> GateCheck:
             raise click.UsageError(f"--judge {judge}: expected NAME=KIND, where KIND is one of {known}")
         names.append(name)
         kinds.append(kind)
-    if len(names) < 2:
-        raise click.UsageError("the shipped gate needs two judges: name each one with --judge NAME=KIND")
+    if len(set(kinds)) < 2:
+        raise click.UsageError("the shipped gate needs judges of two kinds: name each one with --judge NAME=KIND")
     data = _inputs(options, names).read().with_details(options["signatures"], options["lp"])
     return check_shipped(data, kinds, GroupResampling(options["resamples"], options["seed"]))
 

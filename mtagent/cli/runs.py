@@ -17,6 +17,7 @@ from mtagent.cli.options import STORE_OPTION, existing_store, with_options
 from mtagent.cli.progress import uncounted
 from mtagent.cli.terminal import display, say
 from mtagent.errors import ConfigError
+from mtagent.jobs.pilot import pilots_in
 from mtagent.jobs.summary import show_ratings, stage_table, summaries, system_table
 from mtagent.store.runs import RunSummary, StoredRun
 from mtagent.text.amounts import counted, dollars
@@ -104,6 +105,8 @@ def _show_run(summary: RunSummary, stored: StoredRun) -> None:
         display(stage_table(with_rules_step(chain, stages) for chain in stored.chains()))
     cost = dollars(summary.usage.cost, "price unknown")
     click.echo(f"paid: {summary.usage.calls} calls{uncounted(summary)}, {cost}")
+    for name, pilot in pilots_in(stored.gates()):
+        display(f"gate of {name}: {pilot}")
     display("settings:")
     for name, value in _settings(summary.settings):
         display(f"  {name}: {value}")

@@ -492,8 +492,12 @@ def _unlabelled(config: Config, own: OwnParts, gate: Gate) -> ShippedPanel | Non
     for spec, judge in zip(judge_specs(config), gate.judges, strict=True):
         members.append(PanelMember(judge.name, judge.signature, JUDGE_KINDS[spec.partition(":")[0]]))
     favours: dict[Stage, frozenset[int]] = {}
-    for stage in ("postedit", "proofread"):
-        editor = config.model_for(stage).model or ""
+    _, post_editor, _ = rater_settings(config.evaluator or "rules", config.model_for("postedit"))
+    editors: dict[Stage, str] = {
+        "postedit": post_editor.model or "",
+        "proofread": config.model_for("proofread").model or "",
+    }
+    for stage, editor in editors.items():
         places = set[int]()
         for place, spec in enumerate(judge_specs(config)):
             name, settings, _ = judge_settings(config, spec)

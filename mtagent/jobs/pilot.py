@@ -11,6 +11,7 @@ answers its requests, and the segment counts them then.
 from __future__ import annotations
 
 import logging
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -18,8 +19,9 @@ from typing import Any, NamedTuple
 from mtagent.chain.calibration import ExpectedGain
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import PanelGate, PilotGate
-from mtagent.chain.shipped import FEWEST_EDITS, ShippedPanel, shipped_worth
+from mtagent.chain.shipped import ShippedPanel, UnknownEdits, shipped_worth
 from mtagent.config import Config
+from mtagent.errors import MtagentError
 from mtagent.jobs.context import Placed
 from mtagent.jobs.pool import Outcome, work_all
 from mtagent.jobs.run import closing_files
@@ -33,6 +35,10 @@ EDITS = 100
 """How many edits of a stage the pilot judges, if the run has as many."""
 WAVE = 50
 """About how many segments are tried at a time, until there are enough edits."""
+MOST_FAILURES = 0.1
+"""The share of the pilot's segments that may fail."""
+_SEGMENTS = "segments"
+"""Stored beside the gates: how many segments the run had."""
 _JUDGED_STAGES: tuple[Stage, ...] = ("rerank", "postedit", "proofread")
 
 Differences = tuple[float, ...]
@@ -50,20 +56,27 @@ async def with_settled_gates(
     panel = plan.gate
     if plan.unlabelled is None or not isinstance(panel, PanelGate):
         return plan
-    logger.info("gate gain without a calibration: %s", shipped_worth())
-    stored = run.gates()
+    stored = _still_valid(run.gates(), total)
+    if not stored:
+        logger.info("gate gain without a calibration: %s", shipped_worth())
+    stored[_SEGMENTS] = total
     for number, stage in enumerate(plan.stages, start=1):
         if stage not in _JUDGED_STAGES:
             continue
         if stage not in stored:
-            tried = replace(
-                plan, stages=plan.stages[:number], gates={**plan.gates, stage: PilotGate(panel)}, gate_calls=0
-            )
+            tried = replace(plan, stages=plan.stages[:number], gates={**plan.gates, stage: PilotGate(panel)})
             edits = await _judged_edits(tried, stage, run, places, total, config, sleepers)
             stored |= _settled(plan.unlabelled, stage, edits)
             run.note_gates(stored)
         plan = _with_gates(plan, stage, stored, panel)
     return plan
+
+
+def _still_valid(stored: dict[str, Any], total: int) -> dict[str, Any]:
+    """The ``stored`` gates. A stage with too few edits is tried again if the run has more segments than then."""
+    if stored.get(_SEGMENTS, total) >= total:
+        return stored
+    return {name: gain for name, gain in stored.items() if gain is not None}
 
 
 def _with_gates(plan: Plan, stage: Stage, stored: Mapping[str, Any], panel: PanelGate) -> Plan:
@@ -94,10 +107,28 @@ def _settled(panel: ShippedPanel, stage: Stage, edits: Sequence[_JudgedEdit]) ->
             by_name.setdefault(f"{stage} {edit.candidate}", []).append(edit.differences)
     settled: dict[str, Any] = {}
     for name, differences in by_name.items():
-        gain = panel.settled(differences, stage) if len(differences) >= FEWEST_EDITS else None
-        settled[name] = None if gain is None else gain.model_dump(mode="json")
-        logger.info(_outcome(name, len(differences), gain))
+        try:
+            gain = panel.settled(differences, stage)
+        except UnknownEdits as error:
+            settled[name] = None
+            instead = "the gate of all candidates decides" if " " in name else "all judges must agree"
+            if differences or stage != "rerank":
+                logger.info("%s: %s, because a pilot has %s", name, instead, error)
+            continue
+        settled[name] = gain.model_dump(mode="json")
+        logger.info("%s: %s", name, summary_of(gain))
     return settled
+
+
+def pilots_in(gates: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Each stored gate of a run by its stage or candidate, and what its pilot showed."""
+    for name, gain in gates.items():
+        if name == _SEGMENTS:
+            continue
+        if gain is None:
+            yield name, "too few edits in the pilot: all judges must agree"
+        else:
+            yield name, summary_of(ExpectedGain.model_validate(gain))
 
 
 class _JudgedEdit(NamedTuple):
@@ -119,6 +150,7 @@ async def _judged_edits(
 ) -> list[_JudgedEdit]:
     """The judged edits of ``stage``, in the order of the input; segments that fail have none."""
     by_position: dict[int, list[_JudgedEdit]] = {}
+    failures: list[str] = []
 
     async def work(_: int, place: Placed) -> tuple[int, Chain]:
         segment = place.in_context(lambda neighbour, other: run.text_at(neighbour) or other.translation)
@@ -129,15 +161,16 @@ async def _judged_edits(
         run.forget_tries(chain.segment.id)
         by_position[position] = list(_edits(chain, stage))
         if chain.failed is not None:
+            failures.append(chain.failed.reason)
             return Outcome(False, chain.failed.reason)
         return Outcome(bool(chain.steps), None)
 
-    stride = -(-total // WAVE)
-    for first in range(stride):
+    waves = -(-total // WAVE)
+    for wave in range(waves):
         all_places = places()
         with closing_files(all_places):
             await work_all(
-                (place for place in all_places if place.position % stride == first),
+                (place for place in all_places if _wave_of(place.position, waves) == wave),
                 work,
                 save,
                 concurrency=config.concurrency,
@@ -147,10 +180,22 @@ async def _judged_edits(
             )
         if sum(map(len, by_position.values())) >= EDITS:
             break
+    if len(failures) > MOST_FAILURES * len(by_position):
+        # The gate would be another one than without these errors, and the run would keep it.
+        raise MtagentError(
+            f"stopped: in the pilot of {stage} {len(failures)} of {len(by_position)} segments failed, the last with "
+            f"{failures[-1].rstrip('.')}. Nothing is lost: the same command again goes on from there (with gate=panel "
+            "there is no pilot)"
+        )
     edits = []
     for position in sorted(by_position):
         edits += by_position[position]
     return edits
+
+
+def _wave_of(position: int, waves: int) -> int:
+    """The wave of a segment, at random: every n-th segment of a file may be of the same kind."""
+    return zlib.crc32(str(position).encode()) % waves
 
 
 def _edits(chain: Chain, stage: Stage) -> Iterator[_JudgedEdit]:
@@ -167,12 +212,14 @@ def _edits(chain: Chain, stage: Stage) -> Iterator[_JudgedEdit]:
             yield _JudgedEdit(known, candidate)
 
 
-def _outcome(name: str, edits: int, gain: ExpectedGain | None) -> str:
-    if gain is None or gain.pilot is None:
-        instead = "the gate of all candidates decides" if " " in name else "all judges must agree"
-        return f"{name}: {instead}, because a pilot needs {FEWEST_EDITS} edits, and there are {edits}"
+def summary_of(gain: ExpectedGain) -> str:
+    """What a pilot showed, in a line."""
     pilot = gain.pilot
+    assert pilot is not None
+    mean = f"an edit gains {pilot.drift:+.2f} of people's standard deviations on average"
+    if not pilot.drift:
+        mean = "their mean is not used, because models of their family make the edits"
     return (
-        f"{name}: pilot of {edits} edits: the judges correlate by {pilot.agreement:.2f} and are trusted by "
-        f"{pilot.trust:.0%}; an edit gains {pilot.drift:+.2f} of people's standard deviations on average"
+        f"pilot of {gain.calibrated_on} edits: the judges correlate by {pilot.agreement:.2f} and are trusted by "
+        f"{pilot.trust:.0%}; {mean}"
     )

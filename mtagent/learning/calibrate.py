@@ -28,7 +28,7 @@ from mtagent.chain.calibration import (
     Point,
     TriagePoint,
 )
-from mtagent.chain.shipped import PanelMember, ShippedPanel
+from mtagent.chain.shipped import PanelMember, ShippedPanel, UnknownEdits
 from mtagent.errors import ConfigError, InputError
 from mtagent.learning.gain import (
     FEWEST_PAIRS,
@@ -689,6 +689,9 @@ def check_shipped(data: JudgedData, kinds: Sequence[str], resampling: GroupResam
     members = []
     for name, signature, kind in zip(data.judges, data.signatures, kinds, strict=True):
         members.append(PanelMember(name, signature, kind))
-    gain = ShippedPanel(tuple(members)).settled(pairs.differences.tolist())
+    try:
+        gain = ShippedPanel(tuple(members)).settled(pairs.differences.tolist())
+    except UnknownEdits as error:
+        raise ConfigError(f"there are {error}: a run would decide by votes here; give other edits") from None
     found = effect(pairs, kept(gain, pairs), resampling)
     return GateCheck(data, found, (*data.remarks, *few_groups(found)), gain.pilot)

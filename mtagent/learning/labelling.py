@@ -68,6 +68,8 @@ def next_edits(data: JudgedData, number: int) -> NextEdits:
     judged = [pair for pair in data.pairs if None not in pair.differences]
     # The order of a file decides nothing, not even between equals.
     judged.sort(key=lambda pair: (pair.group, pair.name, pair.systems or ("", ""), pair.differences))
+    if not judged:
+        raise InputError(f"no edit has the scores of {' and '.join(data.judges)}: there is nothing to choose from")
     is_labelled = np.array([pair.label.gain is not None for pair in judged], dtype=np.bool_)
     if is_labelled.all():
         raise InputError(f"all {len(judged)} edits that the judges scored have labels: there is nothing left to label")
@@ -79,6 +81,10 @@ def next_edits(data: JudgedData, number: int) -> NextEdits:
     return NextEdits(tuple(edits), labelled, len(judged) - labelled)
 
 
+_FREE = 1e-3
+"""A penalty of nearly nothing, so that the moments can be inverted where nothing is labelled."""
+
+
 def by_leverage(differences: Floats, is_labelled: Truths, number: int) -> list[tuple[int, float]]:
     """The places of ``number`` edits without labels, each with the highest leverage after those before it; and these.
 
@@ -86,11 +92,13 @@ def by_leverage(differences: Floats, is_labelled: Truths, number: int) -> list[t
     """
     roots = signed_roots(differences)
     deviations = roots.std(axis=0)
-    scaled = np.divide(roots, deviations, out=np.zeros_like(roots), where=deviations > 0)
+    varies = deviations > 1e-12 * np.abs(roots).max(axis=0, initial=0)  # constant except for rounding
+    scaled = np.divide(roots, deviations, out=np.zeros_like(roots), where=varies)
     features = np.hstack([np.ones((len(roots), 1)), scaled])
     known = features[is_labelled]
-    penalty = RIDGE * (len(known) + number)  # of the fit that the labels are for
-    inverse = np.linalg.inv(known.T @ known + penalty * np.eye(features.shape[1]))
+    penalties = np.full(features.shape[1], RIDGE * (len(known) + number))  # of the fit that the labels are for
+    penalties[0] = _FREE  # the intercept has none
+    inverse = np.linalg.inv(known.T @ known + np.diag(penalties))
     is_open = ~is_labelled
     chosen = []
     for _ in range(min(number, int(is_open.sum()))):

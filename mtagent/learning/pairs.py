@@ -44,10 +44,11 @@ def block_length(segments: int) -> int:
     return max(1, round(math.cbrt(segments)))
 
 
-def _natural(name: str) -> tuple[tuple[str, int], ...]:
+def _natural(name: str) -> tuple[tuple[str, int, str], ...]:
     """A key that sorts numbers in ids by size: 9 before 10."""
     parts = re.findall(r"([^0-9]*)([0-9]*)", name)
-    return tuple((text, int(digits or -1)) for text, digits in parts)
+    numbers = [(text, digits.lstrip("0") if digits.strip("0") else digits[:1]) for text, digits in parts]
+    return tuple((text, len(digits), digits) for text, digits in numbers)
 
 
 class Definition(NamedTuple):
