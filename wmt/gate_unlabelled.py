@@ -21,6 +21,7 @@ import numpy as np
 from mtagent.chain.chain import most_agreeing
 from mtagent.chain.shipped import PanelMember, ShippedPanel, ShippedWeights, shipped_weights
 from mtagent.cli.terminal import display
+from mtagent.jobs.pilot import EDITS
 from mtagent.learning.gain import Floats, JudgedPairs, Truths, kept, learn, learnt_groups, predictions
 from mtagent.metrics.significance import SEED
 from mtagent.records import Segment
@@ -56,12 +57,13 @@ def calibrated(labels: int, evaluators: Sequence[str] = ("", "")) -> Rule:
     return keeps
 
 
-def unlabelled(kinds: Sequence[str], shipped: ShippedWeights) -> Rule:
-    """Keep what shipped weights and the edits' own mean expect to be better."""
+def unlabelled(kinds: Sequence[str], shipped: ShippedWeights, pilot: int | None = None) -> Rule:
+    """Keep what shipped weights and the edits' own mean expect to be better; the mean of a ``pilot`` of so many."""
 
     def keeps(_: JudgedPairs, pairs: JudgedPairs, seed: int) -> Truths:
         members = tuple(PanelMember(judge, "", kind) for judge, kind in zip(pairs.judges, kinds, strict=True))
-        gain = ShippedPanel(members).settled(pairs.differences.tolist(), shipped=shipped)
+        seen = pairs if pilot is None else pairs.drawn(pilot, seed)
+        gain = ShippedPanel(members).settled(seen.differences.tolist(), shipped=shipped)
         return kept(gain, pairs)
 
     return keeps
@@ -125,7 +127,9 @@ def wmt23_table(folder: Path, splits: int, seed: int) -> Iterator[str]:
             for labels in LABELS:
                 rules[f"{labels} labels"] = calibrated(labels)
                 rules[f"{labels} labels, shrunk to shipped weights"] = calibrated(labels, (evaluator, "cometkiwi"))
-            rules[UNLABELLED] = unlabelled((kind, "qe"), weights_of(by_scorer, learnt_from))
+            weights = weights_of(by_scorer, learnt_from)
+            rules[UNLABELLED] = unlabelled((kind, "qe"), weights)
+            rules[f"{UNLABELLED}, pilot of {EDITS}"] = unlabelled((kind, "qe"), weights, EDITS)
             for before, after in combinations(tried_on, 2):
                 judged = np.stack([by_scorer[name][[before, after]] for name in (judge, METRIC)], axis=2)
                 pairs = JudgedPairs(
@@ -157,6 +161,7 @@ def wmt25_table(folder: Path, splits: int, seed: int) -> Iterator[str]:
         rules[f"{labels} labels"] = calibrated(labels)
         rules[f"{labels} labels, shrunk to shipped weights"] = calibrated(labels, ("gemba-da", "cometkiwi"))
     rules[UNLABELLED] = unlabelled(("da", "qe"), shipped_weights())
+    rules[f"{UNLABELLED}, pilot of {EDITS}"] = unlabelled(("da", "qe"), shipped_weights(), EDITS)
     yield (
         "| WMT25, judges GEMBA-ESA-CMDA + CometKiwi-XL: rule | cells won | "
         + " | ".join(f"share by {report}" for report in data.reports)
