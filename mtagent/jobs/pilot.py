@@ -5,7 +5,7 @@ decide on any. So the chain is first tried on segments from all over the input, 
 that asks the judges and keeps nothing. From their judgements the gate of the stage is settled and stored in the run.
 
 The order in which replies arrive has no influence, and the calls are not lost: when a segment's turn comes, the store
-answers its requests, and the segment counts them then.
+answers its requests, and the segment counts them then. Where the gate then needs no model, only the run counts them.
 """
 
 from __future__ import annotations
