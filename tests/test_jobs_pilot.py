@@ -165,3 +165,18 @@ def test_a_run_decides_as_the_check_of_the_same_scores_does(shell: Shell) -> Non
     assert checked["items"] == stored["calibrated_on"] == len(rows) - 1
     assert checked["accepted"]["value"] == pytest.approx(kept / (len(rows) - 1))
     assert 0 < kept < len(rows) - 1
+
+
+@pytest.mark.loopback
+def test_a_trial_of_a_few_segments_does_not_settle_the_gate_of_all(shell: Shell) -> None:
+    with simulator("--behaviour", "tests.simulator.taught:answer") as server:
+        prepare(shell, server, 100)
+        trial = shell.postedit(f"{PANEL} --limit 12 --name first -o first.txt")
+        assert "postedit: all judges must agree" in trial.err
+        done = shell.postedit(f"{PANEL} --name first -o first.txt")
+        assert done.code == 0, done.err
+    assert "postedit: pilot of" in done.err
+    shown = shell("runs show first")
+    assert "gate of postedit: pilot of" in shown.out
+    with Store(shell.folder / "store.db") as store:
+        assert store.read("first").gates()["segments"] == 100
