@@ -41,7 +41,7 @@ FEWEST_EDITS = 30
 SURE_AGREEMENT = 0.2
 """From this correlation on, judges are trusted fully. Judges of WMT23 and WMT25 reach .04 to .67."""
 _LEAST_ERRORS = 1.5
-"""Standard errors that are subtracted from the correlation: that of judges that only make noise is rarely above."""
+"""Standard errors that are subtracted from the correlation: if judges only make noise, it is rarely larger."""
 _LARGEST = 1e100
 """Larger differences are refused: their sums would overflow."""
 _DOUBT_ERRORS = 2.0

@@ -76,7 +76,7 @@ class Judgement(Record):
 def all_call_worse(judgements: Sequence[Judgement]) -> bool:
     """Whether there are several judges, and every one prefers the text before.
 
-    A single judge's "worse" is no veto: if it often prefers the text before, a calibration has learnt that.
+    A single judge's "worse" does not veto the edit: if it often prefers the text before, a calibration has learnt that.
     """
     if len(judgements) < 2:
         return False
