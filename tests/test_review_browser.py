@@ -116,6 +116,7 @@ def opened(context: Any, address: str) -> Any:
 
 
 def shown(page: Any) -> str:
+    page.wait_for_selector("#segment:not([aria-busy])")
     return str(page.locator("#segment-title .id").inner_text())
 
 
@@ -152,6 +153,26 @@ def texts(folder: Path) -> dict[str, str]:
 
 
 # --- the story
+
+
+def test_a_key_pressed_while_the_next_segment_loads_decides_nothing(context: Any, tmp_path: Path) -> None:
+    with reviewed(tmp_path, many(12)) as server:
+        page = opened(context, server.address)
+        page.wait_for_load_state("networkidle")  # the next three segments are there now
+        held: list[Any] = []
+        page.route("**/segments/**", lambda route: held.append(route))
+        first = shown(page)
+        press(page, "A", "A", "A", "A")
+        page.wait_for_selector("#segment[aria-busy]")
+        press(page, "A", "R", "a", "r", "e", "1")
+        assert page.inner_text("#progress") == "4 of 12 segments decided"
+        for route in held:
+            route.continue_()
+        page.unroute("**/segments/**")
+        assert shown(page) != first
+        wait_saved(page)
+        assert page.inner_text("#progress") == "4 of 12 segments decided"
+    assert len(decisions(tmp_path)) == 4
 
 
 def test_thirty_segments_by_keyboard_a_killed_server_and_a_second_window(context: Any, tmp_path: Path) -> None:
@@ -591,6 +612,7 @@ def test_the_queue_is_searched_and_filtered(context: Any, tmp_path: Path) -> Non
             page.select_option(f"#filter-{name}", "")
         press(page, "Escape")
         page.click("button.row:has(.id:text-is('zeta'))")
+        assert shown(page) == "zeta"
         press(page, "a")
         until(page, "document.getElementById('progress').textContent.startsWith('1 of')")
         page.select_option("#filter-decided", "all")

@@ -24,6 +24,7 @@ let runs = [];
 let rows = [];
 let matching = [];
 let current = null; // the row that is open
+let readable = null; // the row whose segment is on the screen; null while the open one is loading
 let chosen = null; // the edit that was made the current one by hand
 let writing = null; // the text area, while a text is written
 let unusable = {}; // the text that cannot be saved, and why, in words
@@ -85,9 +86,9 @@ function target(segment) {
 }
 
 async function judge(verdict, whole = false) {
-  const row = current;
+  const row = readable; // nobody can decide on a segment that is still loading
   const segment = row && await fetched(row).catch(explain);
-  if (!segment?.edits || row !== current || writing) return;
+  if (!segment?.edits || row !== readable || writing) return;
   const edit = whole ? null : target(segment);
   if (edit === null && verdict === "reject" && segment.text === (segment.chain.given ?? "")) return announce("There is no edit to reject");
   decide(row, edit?.number ?? null, verdict);
@@ -114,9 +115,9 @@ const draftOf = (row) => `draft/${store}/${runs[row.run]}/${row.position}/${row.
 const keepDraft = (row, text) => remember(draftOf(row), text === row.text ? null : text);
 
 async function write() {
-  const row = current;
+  const row = readable;
   const segment = row && await fetched(row).catch(explain);
-  if (!segment?.edits || row !== current || writing) return;
+  if (!segment?.edits || row !== readable || writing) return;
   const area = element("textarea", { id: "own", lang: segment.chain.target_lang, dir: "auto", spellcheck: "true", "aria-describedby": "own-keys found", rows: 4 });
   area.value = localStorage.getItem(draftOf(row)) ?? left.get(row) ?? segment.text;
   [writing, unusable] = [area, {}];
@@ -162,7 +163,8 @@ async function open(row, { focus = false } = {}) {
     keepDraft(current, writing.value);
     writing = null;
   }
-  [current, chosen] = [row, null];
+  [current, chosen, readable] = [row, null, null];
+  byId("segment").setAttribute("aria-busy", "true");
   const page = Math.max(0, Math.floor(matching.indexOf(row) / PAGE));
   if (matching.includes(row) && page !== listPage) showList(page);
   for (const button of list.querySelectorAll("[aria-current]")) button.removeAttribute("aria-current");
@@ -185,6 +187,7 @@ async function open(row, { focus = false } = {}) {
   } catch (error) {
     explain(error);
     if (current !== row) return;
+    byId("segment").removeAttribute("aria-busy");
     byId("segment-title").textContent = `Segment ${nameOf(row)}`;
     byId("body").replaceChildren();
   }
@@ -198,6 +201,8 @@ const findings = (found) => (found.length === 0 ? [element("li", { class: "fine"
 function show(segment) {
   const { chain } = segment;
   const row = byKey.get(keyOf(segment));
+  readable = row;
+  byId("segment").removeAttribute("aria-busy");
   const focused = byId("body").contains(document.activeElement) ? document.activeElement.dataset.focus : undefined;
   const about = target(segment);
   byId("segment-title").replaceChildren(element(
@@ -298,6 +303,7 @@ function stepPart(segment, step, before, first, about, left) {
 const errorsOf = (step) => (step.ratings ?? []).find((rating) => rating.errors && rating.about === "before")?.errors ?? [];
 
 function editPart(segment, step, edit, before, item, about) {
+  const row = byKey.get(keyOf(segment));
   const language = segment.chain.target_lang;
   const error = edit.span ?? errorsOf(step)[edit.error];
   const [start, end] = edit.at ?? [0, 0];
@@ -306,7 +312,7 @@ function editPart(segment, step, edit, before, item, about) {
   const button = (verdict, words) => {
     const pressed = item.decision?.verdict === verdict;
     const attributes = { class: `quiet ${verdict}`, "data-focus": `${item.number}-${verdict}`, "aria-pressed": String(pressed) };
-    return buttonOf(() => decide(current, item.number, pressed ? "undecided" : verdict), attributes, words, element("span", { class: "unseen" }, ` edit ${item.number}`));
+    return buttonOf(() => row === readable && decide(row, item.number, pressed ? "undecided" : verdict), attributes, words, element("span", { class: "unseen" }, ` edit ${item.number}`));
   };
   const is = about === item;
   const card = element(
@@ -439,10 +445,10 @@ function onKey(event) {
     byId("segment-title").focus();
   }
   if (event.target.closest?.("input, select, textarea") || !byId("letters").checked) return;
-  const edits = current ? details.get(keyOf(current))?.edits : [];
+  const edits = readable ? details.get(keyOf(readable))?.edits : [];
   if (edits?.some((edit) => String(edit.number) === event.key && edit.alone)) {
     chosen = Number(event.key);
-    show(details.get(keyOf(current)));
+    show(details.get(keyOf(readable)));
   } else if (Object.hasOwn(ACTIONS, event.key)) {
     event.preventDefault();
     if (!event.repeat || "jk".includes(event.key)) ACTIONS[event.key](); // a key that is held down decides once
