@@ -45,7 +45,9 @@ def effect() -> Effect:
     known = Figure(value=1, low=0, high=2)
     names = ("gate", "always", "never", "oracle", "over_always", "over_never", "accepted", "good_kept")
     more = {"lead": known, "headroom": known, "alone": {"rules": known}}
-    return Effect(items=18, groups=18, harmful_refused=known, **dict.fromkeys(names, known), **more)
+    return Effect(
+        items=18, groups=18, effective_groups=18, harmful_refused=known, **dict.fromkeys(names, known), **more
+    )
 
 
 def calibration(shell: Shell, name: str = "gate.json", signature: str = Rules().signature, **fields: Any) -> Path:

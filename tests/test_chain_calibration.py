@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mtagent import Agent, make_segments
-from mtagent.chain.calibration import read
+from mtagent.chain.calibration import Figure, read
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import OpenGate, PanelGate, RateGate, RatingJudge, Threshold, calibrated
 from mtagent.config import Config, load
@@ -350,6 +350,18 @@ def test_a_run_warns_once_of_another_domain_than_the_calibration_s(shell: Shell)
     assert "was calibrated for" not in shell.postedit(line + " --force --name other").err
 
 
+def test_a_run_warns_of_a_gate_that_lost_in_its_calibration_and_names_its_weights(shell: Shell) -> None:
+    worse = Figure(value=-2, low=-3, high=-1)
+    lost = effect().model_copy(update={"over_never": worse})
+    calibration(shell, gain={"held_out": lost.model_dump(), "intercept": 1}, error_free=None)
+    done = shell.postedit("--evaluator rules --calibration gate.json -o out.txt --name first")
+    assert done.err.count("gate.json: on the edits of its calibration this gate loses to keeping no edit") == 1
+    assert "keeping all edits" not in done.err
+    shown = shell("runs show first").out
+    assert "calibrated.gain.weights: rules +2\n" in shown
+    assert "'judge':" not in shown
+
+
 def test_another_language_pair_than_the_calibration_s_is_refused_before_anything_is_sent(shell: Shell) -> None:
     calibration(shell, pairs=["de-fr"])
     line = "--evaluator rules --calibration gate.json -o out.txt"
@@ -425,4 +437,4 @@ def test_a_gain_that_counts_scores_before_is_shown_with_whose_scores_it_was_held
     gain = gain.model_copy(update={"judges": judges, "held_out": effect()})
     shown = text(read(calibration(shell, gain=gain.model_dump())))
     assert "+2 * (rules before - 50) / 4" in shown
-    assert "documents or blocks of segments, human score with 95 % interval" in shown
+    assert "documents or blocks of segments (worth 18 of equal size), human score with 95 % interval" in shown

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bench.harness import simulator
+from mtagent import Agent
 from mtagent.chain.calibration import ExpectedGain
 from mtagent.records import GainCause, judgements_of
 from mtagent.store import Store
@@ -180,3 +181,113 @@ def test_a_trial_of_a_few_segments_does_not_settle_the_gate_of_all(shell: Shell)
     assert "gate of postedit: pilot of" in shown.out
     with Store(shell.folder / "store.db") as store:
         assert store.read("first").gates()["segments"] == 100
+
+
+@pytest.mark.loopback
+def test_with_context_the_pilot_is_paid_for_and_estimated(shell: Shell, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    with simulator("--behaviour", "tests.simulator.taught:answer", "--log", str(log)) as server:
+        prepare(shell, server, 80)
+        estimated = shell(f"estimate -s en.txt -t es.txt -l en-es {PANEL} --context 2")
+        done = shell.postedit(f"{PANEL} --context 2 --name first -o first.txt")
+        assert done.code == 0, done.err
+        paid = len(read_journal(log))
+        again = shell.postedit(f"{PANEL} --context 2 --name second -o second.txt")
+        assert again.code == 0, again.err
+        assert len(read_journal(log)) == paid
+    assert max(Counter(entry.sha256 for entry in read_journal(log)).values()) == 1
+    assert shell.read("first.txt") == shell.read("second.txt")
+    rows = {line.split()[0]: line.split() for line in estimated.out.splitlines() if line}
+    assert rows["pilot"][1] == f"0–{rows['postedit'][1].partition('–')[2]}"
+    with Store(shell.folder / "store.db") as store:
+        usage = store.run("first").usage
+        chains = list(store.read("first").chains())
+    of_segments = sum(chain.usage.calls for chain in chains)
+    assert of_segments < usage.calls == paid < int(rows["total"][1].partition("–")[2].replace(",", ""))
+
+
+@pytest.mark.loopback
+def test_each_stage_has_a_pilot_of_its_own_and_the_later_one_sees_what_the_earlier_one_keeps(shell: Shell) -> None:
+    with simulator("--behaviour", "tests.simulator.taught:answer") as server:
+        prepare(shell, server, 120)
+        done = shell.postedit(f"{PANEL} --stages postedit,proofread --name first -o first.txt")
+        assert done.code == 0, done.err
+    with Store(shell.folder / "store.db") as store:
+        stored = store.read("first").gates()
+        chains = list(store.read("first").chains())
+    assert stored.keys() == {"segments", "postedit", "proofread"}
+    gains = {stage: ExpectedGain.model_validate(stored[stage]) for stage in ("postedit", "proofread")}
+    decided = Counter[str]()
+    for chain in chains:
+        for step in chain.steps:
+            if isinstance(step.cause, GainCause):
+                decided[step.stage] += 1
+                assert step.cause.gain == pytest.approx(gains[step.stage].predict(judgements_of(step.cause)))
+    # All segments were in the pilots, so both saw the very edits on which the run decides.
+    assert {stage: gain.calibrated_on for stage, gain in gains.items()} == decided
+
+
+@pytest.mark.loopback
+def test_a_pilot_with_failing_judges_settles_nothing_and_loses_nothing(shell: Shell, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    failing = "tests.simulator.taught:failing_half_of_comparisons"
+    with simulator("--behaviour", failing, "--log", str(log)) as server:
+        prepare(shell, server, 60)
+        stopped = shell.postedit(f"{PANEL} --name first -o first.txt")
+    answered = {entry.sha256 for entry in read_journal(log) if entry.status == 200}
+    assert stopped.code == 1
+    assert "in the pilot of postedit" in stopped.err
+    assert "This text is too odd" in stopped.err
+    assert not (shell.folder / "first.txt").exists()
+    with Store(shell.folder / "store.db") as store:
+        assert store.read("first").gates() == {}
+    log.write_text("")
+    port = server.removesuffix("/v1").rpartition(":")[2]
+    with simulator("--behaviour", "tests.simulator.taught:answer", "--log", str(log), "--port", port):
+        done = shell.postedit(f"{PANEL} --name first -o first.txt")
+        assert done.code == 0, done.err
+    assert not answered & {entry.sha256 for entry in read_journal(log)}
+
+
+@pytest.mark.loopback
+def test_a_judge_that_always_answers_the_same_adds_nothing(shell: Shell) -> None:
+    with simulator("--behaviour", "tests.simulator.taught:undecided") as server:
+        prepare(shell, server, 60)
+        done = shell.postedit(f"{PANEL} --name first -o first.txt")
+        assert done.code == 0, done.err
+    with Store(shell.folder / "store.db") as store:
+        stored = store.read("first").gates()["postedit"]
+    assert stored["pilot"]["agreement"] == stored["pilot"]["trust"] == 0
+    assert [judge["weight"] for judge in stored["judges"]] == [0, 0]
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize(
+    ("models", "is_used"),
+    [
+        ("--model editor-1 --judge gemba-da:model=small --judge pairwise:model=small", True),
+        ("--model editor-1 --judge gemba-da:model=editor-2 --judge pairwise:model=editor-2", False),
+        ("--evaluator rubric-mqm:model=small --judge gemba-da:model=small-2 --judge pairwise:model=small-3", False),
+    ],
+)
+def test_the_mean_of_judges_of_the_editors_family_is_not_used(shell: Shell, models: str, is_used: bool) -> None:
+    with simulator("--behaviour", "tests.simulator.taught:answer") as server:
+        prepare(shell, server, 60)
+        done = shell.postedit(f"{models} --name first -o first.txt")
+        assert done.code == 0, done.err
+    assert ("their mean is not used, because models of their family make the edits" in done.err) == (not is_used)
+
+
+@pytest.mark.loopback
+def test_what_changes_the_gate_is_named(shell: Shell, caplog: pytest.LogCaptureFixture) -> None:
+    with simulator("--behaviour", "tests.simulator.taught:answer") as server:
+        prepare(shell, server, 3)
+        voting = shell.postedit(f"{PANEL} --quorum 1 --name first -o first.txt")
+        chosen = shell.postedit(f"{PANEL} --quorum 1 --gate panel --name second -o second.txt")
+        assert (voting.code, chosen.code) == (0, 0)
+        with Agent(base_url=server, judge=["gemba-da", "pairwise"], model="editor", stages="pe") as agent:
+            agent.postedit(["The note is clear."], ["La nota es clara."], "en", "es")
+    words = "with margin or quorum the gate is panel"
+    assert words in voting.err
+    assert words not in chosen.err
+    assert "gate gain: all judges must agree here, because only a run has a pilot" in caplog.text

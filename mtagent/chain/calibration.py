@@ -38,8 +38,8 @@ class Effect(Record):
     items: int
     groups: int
     """Documents, or blocks of segments where no document is known."""
-    effective_groups: float | None = None
-    """How many groups of equal size are worth as much; ``None`` in older files."""
+    effective_groups: float
+    """How many groups of equal size are worth as much."""
     gate: Figure
     """The mean score of the texts that the gate keeps."""
     always: Figure
@@ -64,6 +64,13 @@ class Effect(Record):
     """``lead`` as a share of the oracle's lead."""
     alone: dict[str, Figure]
     """The mean score if one judge decides alone: a text is kept if the judge's difference is above 0."""
+
+    @property
+    def loses_to(self) -> Iterator[str]:
+        """What the gate certainly loses to: keeping no edit, or all."""
+        for rival, lead in (("keeping no edit", self.over_never), ("keeping all edits", self.over_always)):
+            if lead.high is not None and lead.high < 0:
+                yield rival
 
 
 def signed_root(difference: float) -> float:
@@ -191,7 +198,7 @@ class ExpectedGain(Record):
     pilot: Pilot | None = None
     """``None`` for weights that were learnt from labels."""
     moments: Moments | None = None
-    """``None`` in calibrations by former versions: they always ask all judges."""
+    """They let a gate ask cheap judges first; ``None``: all judges are always asked."""
     held_out: Effect | None = None
     """The effect on edits of other documents."""
     learning: tuple[LearningPoint, ...] = ()
@@ -418,12 +425,10 @@ class Calibration(Record):
         """What results depend on, as plain data: the values, and the signatures of the judges."""
         settings: dict[str, Any] = {"signature": comparable(self.signature)}
         if self.gain is not None:
-            fields = {"intercept", "scale", "tie_band", "bias", "judges", "cautious"}
+            fields = {"intercept", "scale", "tie_band", "bias", "judges", "cautious", "moments"}
             weights = self.gain.model_dump(include=fields)
             for judge in weights["judges"]:
                 judge["signature"] = comparable(judge["signature"])
-            if self.gain.moments is not None:
-                weights["moments"] = self.gain.moments.model_dump()
             settings["gain"] = weights
         if self.threshold is not None:
             settings["error_free"] = self.threshold

@@ -101,14 +101,18 @@ class ShippedPanel(NamedTuple):
         differences: Sequence[Sequence[float]],
         stage: Stage | None = None,
         shipped: ShippedWeights | None = None,
+        sample_size: int | None = None,
     ) -> ExpectedGain:
         """The expected gain for edits like these; ``differences`` has each judge's (after - before) for each edit.
 
-        An experiment may give other weights than those that are shipped. Raises :class:`UnknownEdits` for fewer than
-        :data:`FEWEST_EDITS`, and for a judge that calls all of them equally better, or equally worse.
+        ``sample_size`` is the number of segments, if some have several edits: only segments are independent. An
+        experiment may give other weights than those that are shipped. Raises :class:`UnknownEdits` for fewer segments
+        than :data:`FEWEST_EDITS`, and for a judge that calls all edits equally better, or equally worse.
         """
-        if len(differences) < FEWEST_EDITS:
-            raise UnknownEdits(f"{len(differences)} judged edits, and {FEWEST_EDITS} are needed")
+        if sample_size is None:
+            sample_size = len(differences)
+        if sample_size < FEWEST_EDITS:
+            raise UnknownEdits(f"{sample_size} judged edits, and {FEWEST_EDITS} are needed")
         for row in differences:
             for member, difference in zip(self.members, row, strict=True):
                 if not abs(difference) <= _LARGEST:  # NaN is not below it either
@@ -121,8 +125,9 @@ class ShippedPanel(NamedTuple):
                 raise UnknownEdits(f"the same difference of {member.judge} for all edits, so its spread is not known")
         means = [column.mean for column in columns]
         agreement = _agreement(columns)
-        trust = min(1.0, max(0.0, (agreement - _LEAST_ERRORS / math.sqrt(len(differences))) / SURE_AGREEMENT))
-        drift = shipped.drift * self._mean_gain(weights, columns, trust, stage)
+        trust = min(1.0, max(0.0, (agreement - _LEAST_ERRORS / math.sqrt(sample_size)) / SURE_AGREEMENT))
+        doubt = _DOUBT_ERRORS * (1 - trust) / math.sqrt(sample_size)
+        drift = shipped.drift * self._mean_gain(weights, columns, doubt, stage)
         intercept = drift - trust * math.fsum(map(_product, weights, means))
         judges = []
         for member, weight, column in zip(self.members, weights, columns, strict=True):
@@ -144,9 +149,9 @@ class ShippedPanel(NamedTuple):
         )
 
     def _mean_gain(
-        self, weights: Sequence[float], columns: Sequence[_Column], trust: float, stage: Stage | None
+        self, weights: Sequence[float], columns: Sequence[_Column], doubt: float, stage: Stage | None
     ) -> float:
-        """The weighted mean of the judges that do not favour the editor, less its doubt.
+        """The weighted mean of the judges that do not favour the editor, less ``doubt`` standard deviations.
 
         It counts for the whole panel: its weights are as large as all weights together.
         """
@@ -158,8 +163,7 @@ class ShippedPanel(NamedTuple):
         mean = math.fsum(weights[place] * columns[place].mean for place in neutral)
         edits = range(len(columns[0].values))
         sums = [math.fsum(weights[place] * columns[place].values[edit] for place in neutral) for edit in edits]
-        error = _deviation(sums) / math.sqrt(len(sums))
-        return whole * (mean - _DOUBT_ERRORS * (1 - trust) * error)
+        return whole * (mean - doubt * _deviation(sums))
 
 
 class _Column(NamedTuple):

@@ -112,11 +112,19 @@ def _show_run(summary: RunSummary, stored: StoredRun) -> None:
         display(f"  {name}: {value}")
 
 
+_FIGURES = ("moments", "cautious")
+"""What nobody reads as a setting: the figures of a calibration."""
+
+
 def _settings(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
     """The settings of a run by name, as they are written in a settings file; in tables as ``TABLE.NAME``."""
     for name, value in settings.items():
+        if name in _FIGURES:
+            continue
         if isinstance(value, dict):
             yield from _settings(value, f"{prefix}{name}.")
+        elif name == "judges":
+            yield f"{prefix}weights", ", ".join(f"{judge['judge']} {judge['weight']:+.3g}" for judge in value)
         elif isinstance(value, list):
             yield f"{prefix}{name}", ", ".join(map(str, value)) or "none"
         elif isinstance(value, bool):

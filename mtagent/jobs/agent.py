@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent import futures
 from dataclasses import replace
@@ -28,6 +29,7 @@ from mtagent.jobs.parts import (
     assembled,
     budget_of,
     effective,
+    gate_warnings,
     installed,
     refuse_other_languages,
     settings_for_results,
@@ -50,6 +52,8 @@ from mtagent.translators.callables import BATCH_SIZE, CallableTranslator
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
+
+logger = logging.getLogger(__name__)
 
 Part = TypeVar("Part")
 
@@ -417,6 +421,8 @@ class AgentRun:
         with Store(config.store or default_path()) as store:
             models = RunModels(config, store, self._budget)
             async with assembled(config, self._own, wrap_llm=models.wrap) as plan:
+                for warning in gate_warnings(config, plan, in_run=True):
+                    logger.warning("%s", warning)
 
                 async def prepare(run: Run) -> None:
                     nonlocal plan
@@ -493,10 +499,14 @@ class _Opening:
     def __init__(self, config: configuration.Config, own: OwnParts, budget: Budget | None) -> None:
         self._store = None if config.store is None else Store(config.store)
         wrap_llm = RunModels(config, self._store, budget).wrap if self._store else within(budget)
+        self._config = config
         self._assembled = assembled(config, own, wrap_llm=wrap_llm, store=self._store)
 
     async def __aenter__(self) -> _Parts:
-        return _Parts(await self._assembled.__aenter__(), self._store)
+        plan = await self._assembled.__aenter__()
+        for warning in gate_warnings(self._config, plan, in_run=False):
+            logger.warning("%s", warning)
+        return _Parts(plan, self._store)
 
     async def __aexit__(self, *error: Any) -> bool | None:
         return await self._assembled.__aexit__(*error)

@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from functools import lru_cache, reduce
 from importlib.util import find_spec
+from itertools import islice
 from typing import Any, Literal, NamedTuple, Unpack
 
 from mtagent.chain.chain import MANY, SHORTLIST
@@ -39,6 +40,7 @@ from mtagent.jobs.parts import (
     rater_settings,
     refuse_other_languages,
 )
+from mtagent.jobs.pilot import EDITS, WAVE
 from mtagent.jobs.rate import rate_segment
 from mtagent.llm import prompts
 from mtagent.llm.budget import ASSUMED_ROOM, bytes_sent, worst_requests
@@ -205,6 +207,8 @@ def first_requests(config: Config, candidates: Iterable[Candidates]) -> Iterator
             yield request.rendered(f"segment {candidate.segment.id}")
 
 
+PILOT = "pilot"
+"""The row of a pilot whose replies cannot be used again."""
 RESERVE = "reserve"
 """The row with what a budget holds back for one call, at most."""
 FRAME = 4  # tokens around each message
@@ -285,9 +289,19 @@ def estimate(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
         refuse_other_languages(decided, sorted(pairs))
         if any(any(segment.candidates) for segment in inputs.segments()):
             inputs.refuse_idle_candidates(decided)
-        segments = inputs.in_context(lambda segment: segment.translation or segment.source)
+
+        def segments() -> Iterator[Segment]:
+            return inputs.in_context(lambda segment: segment.translation or segment.source)
+
         estimator = Estimator(decided, tokens)
-        return asyncio.run(estimator.chains(segments)) | estimator.reserve
+        ranges = asyncio.run(estimator.chains(segments()))
+        if decided.context and decided.gate == "gain" and decided.calibration is None:
+            # The run shows the texts before a segment as they are after their improvement, the pilot as they were. An
+            # edit changes the requests of the segments that it is shown with, and makes the pilot shorter.
+            tried = islice(segments(), EDITS * decided.context + WAVE)
+            pilot = asyncio.run(Estimator(decided, tokens).chains(tried))
+            ranges[PILOT] = reduce(Range.plus, pilot.values(), Range()).at_most()
+        return ranges | estimator.reserve
 
 
 def estimate_ratings(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
@@ -578,6 +592,7 @@ TRIAGED = "triage: low, it leaves every text alone; high, it leaves none alone"
 CHEAP_FIRST = (
     "judges: high, models are asked about every edit; usually half or less: metrics are asked first (--ask-all)"
 )
+REPEATED = "pilot: what it tries is asked for again, where --context shows texts that were improved meanwhile"
 NOT_IN_IT = (
     "not included: reasoning tokens, replies that must be asked for again, tries in parts (--gate-calls), questions to "
     "judges about doubtful edits, your own MT systems"
@@ -618,6 +633,8 @@ def assumptions(config: Config, ranges: Mapping[str, Range], tokens: Counter, pr
     asks_models = {asks_model(spec.partition(":")[0]) for spec in config.judges}
     if len(asks_models) > 1 and not config.ask_all and effective(config, OwnParts()).gate == "gain":
         lines.append(CHEAP_FIRST)
+    if PILOT in ranges:
+        lines.append(REPEATED)
     if RESERVE in ranges:
         lines.append(HELD_BACK)
     lines.append(f"tokens: {tokens.how}; other vocabularies make more or fewer")

@@ -19,6 +19,7 @@ from mtagent.jobs.parts import (
     OwnParts,
     assembled,
     effective,
+    gate_warnings,
     installed,
     refuse_other_languages,
     settings_for_results,
@@ -65,6 +66,8 @@ async def improve_file(
         with Store(config.store or default_path()) as store:
             models = RunModels(config, store)
             async with assembled(config, own, wrap_llm=models.wrap, translates=contents.untranslated) as plan:
+                for warning in gate_warnings(config, plan, in_run=True):
+                    logger.warning("%s", warning)
 
                 async def prepare(run: Run) -> None:
                     nonlocal plan

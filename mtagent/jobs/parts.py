@@ -8,7 +8,7 @@ come the models, the parts one after the other, and the settings of evaluators a
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
@@ -243,6 +243,28 @@ def refuse_other_languages(config: Config, pairs: Iterable[str]) -> None:
     """Raise :class:`ConfigError` for language pairs that the calibration was not made for, unless they are allowed."""
     if config.calibration is not None and not config.any_language:
         read(config.calibration).refuse_other_languages(config.calibration, pairs)
+
+
+def gate_warnings(config: Config, plan: Plan, *, in_run: bool) -> Iterator[str]:
+    """What users may not expect of the gate of ``plan``; ``config`` as they wrote it, ``in_run``: a run is stored."""
+    if config.calibration is not None:
+        gain = read(config.calibration).gain
+        if gain is not None and gain.held_out is not None:
+            for rival in gain.held_out.loses_to:
+                yield f"{config.calibration}: on the edits of its calibration this gate loses to {rival}"
+    gate = plan.gate
+    if not isinstance(gate, PanelGate) or gate.gain is not None:
+        return
+    if plan.unlabelled is not None and not in_run:
+        yield (
+            "gate gain: all judges must agree here, because only a run has a pilot of its own edits; "
+            "use a run, or set calibration"
+        )
+    if config.gate is None and config.judges_differ and (config.margin or config.quorum):
+        yield (
+            "with margin or quorum the gate is panel: judges vote on every edit; without them judges of two kinds "
+            "decide by the gate gain, which weighs them"
+        )
 
 
 def _plan(

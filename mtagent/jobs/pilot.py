@@ -32,7 +32,7 @@ from mtagent.store.runs import Run
 logger = logging.getLogger(__name__)
 
 EDITS = 100
-"""How many edits of a stage the pilot judges, if the run has as many."""
+"""In how many segments the pilot judges edits of a stage, if the run has as many."""
 WAVE = 50
 """About how many segments are tried at a time, until there are enough edits."""
 MOST_FAILURES = 0.1
@@ -65,8 +65,8 @@ async def with_settled_gates(
             continue
         if stage not in stored:
             tried = replace(plan, stages=plan.stages[:number], gates={**plan.gates, stage: PilotGate(panel)})
-            edits = await _judged_edits(tried, stage, run, places, total, config, sleepers)
-            stored |= _settled(plan.unlabelled, stage, edits)
+            judged_segments = await _judged_segments(tried, stage, run, places, total, config, sleepers)
+            stored |= _settled(plan.unlabelled, stage, judged_segments)
             run.note_gates(stored)
         plan = _with_gates(plan, stage, stored, panel)
     return plan
@@ -95,20 +95,22 @@ def _with_gates(plan: Plan, stage: Stage, stored: Mapping[str, Any], panel: Pane
     return replace(plan, gates=gates, candidate_gates=candidate_gates)
 
 
-def _settled(panel: ShippedPanel, stage: Stage, edits: Sequence[_JudgedEdit]) -> dict[str, Any]:
+def _settled(panel: ShippedPanel, stage: Stage, segments: Sequence[Sequence[_JudgedEdit]]) -> dict[str, Any]:
     """The gate of ``stage`` as plain data, and of each candidate (``rerank 1``); ``None`` where edits are too few.
 
-    One candidate's system may be much better than another's, so that each has a mean of its own.
+    One candidate's system may be much better than another's, so that each has a mean of its own. The edits of a segment
+    are alike, so the number of segments tells how sure a mean is.
     """
     by_name: dict[str, list[Differences]] = {stage: []}
-    for edit in edits:
-        by_name[stage].append(edit.differences)
-        if stage == "rerank":
-            by_name.setdefault(f"{stage} {edit.candidate}", []).append(edit.differences)
+    for edits in segments:
+        for edit in edits:
+            by_name[stage].append(edit.differences)
+            if stage == "rerank":
+                by_name.setdefault(f"{stage} {edit.candidate}", []).append(edit.differences)
     settled: dict[str, Any] = {}
     for name, differences in by_name.items():
         try:
-            gain = panel.settled(differences, stage)
+            gain = panel.settled(differences, stage, sample_size=min(len(segments), len(differences)))
         except UnknownEdits as error:
             settled[name] = None
             instead = "the gate of all candidates decides" if " " in name else "all judges must agree"
@@ -139,7 +141,7 @@ class _JudgedEdit(NamedTuple):
     """In the stage rerank, the number of the candidate, from 1."""
 
 
-async def _judged_edits(
+async def _judged_segments(
     plan: Plan,
     stage: Stage,
     run: Run,
@@ -147,8 +149,8 @@ async def _judged_edits(
     total: int,
     config: Config,
     sleepers: Sleepers,
-) -> list[_JudgedEdit]:
-    """The judged edits of ``stage``, in the order of the input; segments that fail have none."""
+) -> list[list[_JudgedEdit]]:
+    """The judged edits of each segment in which ``stage`` has any, in the order of the input."""
     by_position: dict[int, list[_JudgedEdit]] = {}
     failures: list[str] = []
 
@@ -178,7 +180,7 @@ async def _judged_edits(
                 give_up_after=config.give_up_after,
                 sleepers=sleepers,
             )
-        if sum(map(len, by_position.values())) >= EDITS:
+        if sum(map(bool, by_position.values())) >= EDITS:
             break
     if len(failures) > MOST_FAILURES * len(by_position):
         # The gate would be another one than without these errors, and the run would keep it.
@@ -187,10 +189,7 @@ async def _judged_edits(
             f"{failures[-1].rstrip('.')}. Nothing is lost: the same command again goes on from there (with gate=panel "
             "there is no pilot)"
         )
-    edits = []
-    for position in sorted(by_position):
-        edits += by_position[position]
-    return edits
+    return [by_position[position] for position in sorted(by_position) if by_position[position]]
 
 
 def _wave_of(position: int, waves: int) -> int:

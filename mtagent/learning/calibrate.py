@@ -601,7 +601,7 @@ def effective_number(sizes: Floats | Ints) -> float:
 
 def few_groups(found: Effect) -> Iterator[str]:
     """A warning if the intervals of an effect rest on too few groups."""
-    if found.effective_groups is not None and found.effective_groups < FEWEST_GROUPS:
+    if found.effective_groups < FEWEST_GROUPS:
         yield (
             f"the figures are of {found.items} edits that are worth {found.effective_groups:.0f} documents of equal "
             f"size: with fewer than {FEWEST_GROUPS} the intervals are too narrow; add other documents"

@@ -100,8 +100,8 @@ def figure(value: Figure, *, percent: bool = False, signed: bool = False) -> str
 
 def _extent(effect: Effect) -> str:
     """How much an effect is seen on."""
-    worth = "" if effect.effective_groups is None else f" (worth {effect.effective_groups:.0f} of equal size)"
-    return f"{effect.items} edits of {effect.groups} documents or blocks of segments{worth}"
+    worth = f"worth {effect.effective_groups:.0f} of equal size"
+    return f"{effect.items} edits of {effect.groups} documents or blocks of segments ({worth})"
 
 
 def effect_lines(effect: Effect) -> Iterator[str]:

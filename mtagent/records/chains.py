@@ -262,8 +262,6 @@ class GainCause(BaseCause):
     chance_of_worse: float | None = None
     # With --cautious: the highest chance of being worse that is kept.
     highest_chance_of_worse: float | None = None
-    # Of earlier versions: the least chance of being better that was kept.
-    required_chance: float | None = None
     # Judges that were not asked, since they could hardly change the decision: the gain is what the others let expect.
     unasked: tuple[str, ...] = ()
 
@@ -282,8 +280,6 @@ class GainCause(BaseCause):
         chance = ", but every judge calls it worse" if self.is_vetoed else ""
         if self.highest_chance_of_worse is not None:
             chance += f" ({self.chance_of_worse or 0:.0%} likely worse; {self.highest_chance_of_worse:.0%} allowed)"
-        if self.required_chance:
-            chance = f" ({self.chance or 0:.0%} sure; {self.required_chance:.0%} required)"
         unasked = f", {' and '.join(self.unasked)} not asked" if self.unasked else ""
         return f"expected gain {self.gain:+.3g}{chance}{unasked}: {judgements}"
 

@@ -11,7 +11,7 @@ import random
 from tests.simulator import evaluators
 from tests.simulator.asked import Asked, asked
 from tests.simulator.marks import as_json, marks
-from tests.simulator.settings import Body
+from tests.simulator.settings import Body, Fault
 
 SPREAD = {("small", "rate"): 8.0, ("small", "compare"): 20.0, ("strong", "rate"): 1.0, ("strong", "compare"): 1.0}
 """By how much a model's scores are off in a task, as a standard deviation."""
@@ -28,7 +28,27 @@ def answer(body: Body) -> str | Body:
     if question.prompt == "compare":
         a, b = (seen(body["model"], question.values[side], "compare") for side in ("translation_a", "translation_b"))
         return as_json({"better": "tie" if a == b else "A" if a > b else "B"})
+    if question.prompt == "proofread":
+        return _proofread(question.translation)
     return _review(question)
+
+
+def failing_half_of_comparisons(body: Body) -> str | Body | Fault:
+    """Every second comparison is answered with a server's error, the same ones each time."""
+    question = asked(body)
+    if question is not None and question.prompt == "compare":
+        texts = question.values["translation_a"] + question.values["translation_b"]
+        if sum(map(ord, texts)) % 2:
+            return Fault("status", 400, message="This text is too odd.")
+    return answer(body)
+
+
+def undecided(body: Body) -> str | Body:
+    """A judge that sees a tie in every comparison."""
+    question = asked(body)
+    if question is not None and question.prompt == "compare":
+        return as_json({"better": "tie"})
+    return answer(body)
 
 
 def worth(text: str) -> int:
@@ -38,7 +58,25 @@ def worth(text: str) -> int:
 
 def seen(model: str, text: str, task: str = "rate") -> float:
     """The score that ``model`` gives a text in a ``task``: the right one, and its error."""
-    return min(100.0, max(0.0, random.Random(f"{model} {task} {text}").gauss(worth(text), SPREAD[model, task])))
+    return min(
+        100.0,
+        max(
+            0.0,
+            random.Random(f"{model} {task} {text}").gauss(
+                worth(text), SPREAD["strong" if model == "strong" else "small", task]
+            ),
+        ),
+    )
+
+
+def _proofread(text: str) -> str:
+    """The text with an error less or, where it has none of that kind, with one more."""
+    if "errado" in text:
+        return text.replace("errado", "bueno", 1)
+    for word, suggestion in HARM:
+        if word in text:
+            return text.replace(word, suggestion, 1)
+    return text
 
 
 def _review(question: Asked) -> str:
