@@ -112,6 +112,10 @@ def test_the_shipped_gate_is_checked_on_scores(shell: Shell) -> None:
     assert checked["pilot"]["trust"] == 1
     assert checked["good_kept"]["value"] == 1
     assert checked["lead"]["value"] > 0
+    remark = "one mean is taken for the edits of several systems"
+    several = shell(f"{base} --after old --judge marks=mqm --judge metric=qe -f json")
+    assert remark not in done.err
+    assert remark in several.err
     wrong = shell(f"{base} --judge marks=mqm --judge metric")
     assert wrong.code == 2
     assert "--judge metric: expected NAME=KIND, where KIND is one of mqm, da, qe, pairwise" in wrong.err

@@ -443,7 +443,11 @@ def _checked_shipped(options: Mapping[str, Any]) -> GateCheck:
     if len(set(kinds)) < 2:
         raise click.UsageError("the shipped gate needs judges of two kinds: name each one with --judge NAME=KIND")
     data = _inputs(options, names).read().with_details(options["signatures"], options["lp"])
-    return check_shipped(data, kinds, GroupResampling(options["resamples"], options["seed"]))
+    checked = check_shipped(data, kinds, GroupResampling(options["resamples"], options["seed"]))
+    if len(options["before"]) > 1 or len(options["after"]) > 1:
+        remark = "one mean is taken for the edits of several systems; a run has one for each: check them one by one"
+        checked = checked._replace(remarks=(*checked.remarks, remark))
+    return checked
 
 
 def _checked(file: Path, options: Mapping[str, Any]) -> GateCheck:
