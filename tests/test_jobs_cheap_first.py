@@ -19,7 +19,7 @@ from tests.test_jobs_pilot import prepare
 def gate_of(shell: Shell, name: str, store: str = "store.db") -> tuple[ExpectedGain, list[Step], Usage]:
     """The gate that a run settled, the steps that it decided on, and what the run took."""
     with Store(shell.folder / store) as opened:
-        gain = ExpectedGain.model_validate(opened.read(name).gates()["postedit"])
+        gain = ExpectedGain.model_validate(opened.read(name).gates()["stages"]["postedit"]["gain"])
         steps = [step for chain in opened.read(name).chains() for step in chain.steps]
         return gain, [step for step in steps if isinstance(step.cause, GainCause)], opened.run(name).usage
 

@@ -44,7 +44,7 @@ def test_two_judges_without_a_calibration_decide_by_a_pilot_of_the_runs_own_edit
     with Store(shell.folder / "store.db") as store:
         stored = store.read("first").gates()
         assert stored == store.read("second").gates()
-        gain = ExpectedGain.model_validate(stored["postedit"])
+        gain = ExpectedGain.model_validate(stored["stages"]["postedit"]["gain"])
         chains = list(store.read("first").chains())
         usage = store.run("first").usage
     assert sum(chain.usage.calls for chain in chains) == usage.calls == paid
@@ -94,7 +94,7 @@ def test_with_few_edits_all_judges_must_agree(shell: Shell) -> None:
         assert (done.code, panel.code) == (0, 0)
     assert "postedit: all judges must agree, because a pilot has " in done.err
     with Store(shell.folder / "store.db") as store:
-        assert store.read("first").gates() == {"postedit": None, "segments": 12}
+        assert store.read("first").gates() == {"segments": 12, "stages": {"postedit": {"gain": None, "candidates": {}}}}
     assert shell.read("first.txt") == shell.read("second.txt")
 
 
@@ -137,10 +137,11 @@ def test_each_candidate_has_a_gate_of_its_own(shell: Shell) -> None:
         done = shell.postedit(f"{PANEL} --candidate good.txt --candidate bad.txt --stages r --name first -o first.txt")
         assert done.code == 0, done.err
     with Store(shell.folder / "store.db") as store:
-        gates = store.read("first").gates()
+        gates = store.read("first").gates()["stages"]["rerank"]
         chosen = [chain.steps[0].cause.chosen for chain in store.read("first").chains() if chain.steps]
-    assert gates.keys() == {"segments", "rerank", "rerank 1", "rerank 2"}
-    assert gates["rerank 1"]["pilot"]["drift"] > gates["rerank"]["pilot"]["drift"] > gates["rerank 2"]["pilot"]["drift"]
+    drifts = [gain["pilot"]["drift"] for gain in (gates["candidates"]["1"], gates["gain"], gates["candidates"]["2"])]
+    assert drifts == sorted(drifts, reverse=True)
+    assert len(set(drifts)) == 3
     assert 2 not in chosen
 
 
@@ -153,7 +154,7 @@ def test_a_run_decides_as_the_check_of_the_same_scores_does(shell: Shell) -> Non
     rows, kept = ["id,gemba-da_before,gemba-da_after,pairwise,human_before,human_after"], 0
     preferences = {1: "after", 0: "same", -1: "before"}
     with Store(shell.folder / "store.db") as store:
-        stored = store.read("first").gates()["postedit"]
+        stored = store.read("first").gates()["stages"]["postedit"]["gain"]
         for chain in store.read("first").chains():
             for step in chain.steps:
                 if isinstance(step.cause, GainCause):
@@ -217,10 +218,10 @@ def test_each_stage_has_a_pilot_of_its_own_and_the_later_one_sees_what_the_earli
         done = shell.postedit(f"{PANEL} --stages postedit,proofread --name first -o first.txt")
         assert done.code == 0, done.err
     with Store(shell.folder / "store.db") as store:
-        stored = store.read("first").gates()
+        stored = store.read("first").gates()["stages"]
         chains = list(store.read("first").chains())
-    assert stored.keys() == {"segments", "postedit", "proofread"}
-    gains = {stage: ExpectedGain.model_validate(stored[stage]) for stage in ("postedit", "proofread")}
+    assert stored.keys() == {"postedit", "proofread"}
+    gains = {stage: ExpectedGain.model_validate(settled["gain"]) for stage, settled in stored.items()}
     decided = Counter[str]()
     for chain in chains:
         for step in chain.steps:
@@ -260,7 +261,7 @@ def test_a_judge_that_always_answers_the_same_adds_nothing(shell: Shell) -> None
         done = shell.postedit(f"{PANEL} --name first -o first.txt")
         assert done.code == 0, done.err
     with Store(shell.folder / "store.db") as store:
-        stored = store.read("first").gates()["postedit"]
+        stored = store.read("first").gates()["stages"]["postedit"]["gain"]
     assert stored["pilot"]["agreement"] == stored["pilot"]["trust"] == 0
     assert [judge["weight"] for judge in stored["judges"]] == [0, 0]
 

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from pydantic import Field
+
 from mtagent.chain.calibration import ExpectedGain
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import PanelGate, PilotGate
@@ -26,7 +28,7 @@ from mtagent.jobs.context import Placed
 from mtagent.jobs.pool import Outcome, work_all
 from mtagent.jobs.run import closing_files
 from mtagent.llm.limits import Sleepers
-from mtagent.records import Chain, Stage, UndecidedCause
+from mtagent.records import Chain, Record, Stage, UndecidedCause
 from mtagent.store.runs import Run
 
 logger = logging.getLogger(__name__)
@@ -37,8 +39,6 @@ WAVE = 50
 """About how many segments are tried at a time, until there are enough edits."""
 MOST_FAILURES = 0.1
 """The share of the pilot's segments that may fail."""
-_SEGMENTS = "segments"
-"""Stored beside the gates: how many segments the run had."""
 _JUDGED_STAGES: tuple[Stage, ...] = ("rerank", "postedit", "proofread")
 
 Differences = tuple[float, ...]
@@ -56,81 +56,110 @@ async def with_settled_gates(
     panel = plan.gate
     if plan.unlabelled is None or not isinstance(panel, PanelGate):
         return plan
-    stored = _still_valid(run.gates(), total)
-    if not stored:
+    settled = _still_valid(run.gates(), total)
+    if not settled:
         logger.info("gate gain without a calibration: %s", shipped_worth())
-    stored[_SEGMENTS] = total
     for number, stage in enumerate(plan.stages, start=1):
         if stage not in _JUDGED_STAGES:
             continue
-        if stage not in stored:
+        if stage not in settled:
             tried = replace(plan, stages=plan.stages[:number], gates={**plan.gates, stage: PilotGate(panel)})
             judged_segments = await _judged_segments(tried, stage, run, places, total, config, sleepers)
-            stored |= _settled(plan.unlabelled, stage, judged_segments)
-            run.note_gates(stored)
-        plan = _with_gates(plan, stage, stored, panel)
+            settled[stage] = _settled(plan.unlabelled, stage, judged_segments)
+            run.note_gates(SettledGates(segments=total, stages=settled).model_dump(mode="json"))
+        plan = _with_gates(plan, stage, settled[stage], panel)
     return plan
 
 
-def _still_valid(stored: dict[str, Any], total: int) -> dict[str, Any]:
+class StageGates(Record):
+    """What the pilot of a stage settled."""
+
+    gain: ExpectedGain | None = None
+    """``None``: too few edits, all judges must agree."""
+    candidates: dict[int, ExpectedGain] = Field(default_factory=dict)
+    """In the stage rerank, by the candidate's number, from 1, where it has enough edits."""
+
+
+class SettledGates(Record):
+    """The gates that a run has settled, as it stores them."""
+
+    segments: int
+    """How many segments the run had then."""
+    stages: dict[Stage, StageGates]
+
+
+def _still_valid(stored: Mapping[str, Any], total: int) -> dict[Stage, StageGates]:
     """The ``stored`` gates. A stage with too few edits is tried again if the run has more segments than then."""
-    if stored.get(_SEGMENTS, total) >= total:
-        return stored
-    return {name: gain for name, gain in stored.items() if gain is not None}
+    if not stored:
+        return {}
+    settled = SettledGates.model_validate(stored)
+    if settled.segments >= total:
+        return dict(settled.stages)
+    return {stage: gates for stage, gates in settled.stages.items() if gates.gain is not None}
 
 
-def _with_gates(plan: Plan, stage: Stage, stored: Mapping[str, Any], panel: PanelGate) -> Plan:
-    """``plan`` with the ``stored`` gates of ``stage`` and, in the stage rerank, of its candidates."""
+def _with_gates(plan: Plan, stage: Stage, settled: StageGates, panel: PanelGate) -> Plan:
+    """``plan`` with the ``settled`` gates of ``stage``."""
     gates, candidate_gates = dict(plan.gates), dict(plan.candidate_gates)
-    for name, gain in stored.items():
-        stage_of_gate, _, candidate = name.partition(" ")
-        if stage_of_gate != stage or gain is None:
-            continue
+    if settled.gain is not None:
+        gates[stage] = panel.with_gain(settled.gain)
+    for candidate, gain in settled.candidates.items():
         # All judges are asked where one of several texts is chosen.
-        gate = panel.with_gain(ExpectedGain.model_validate(gain), ask_all=bool(candidate))
-        if candidate:
-            candidate_gates[int(candidate)] = gate
-        else:
-            gates[stage] = gate
+        candidate_gates[candidate] = panel.with_gain(gain, ask_all=True)
     return replace(plan, gates=gates, candidate_gates=candidate_gates)
 
 
-def _settled(panel: ShippedPanel, stage: Stage, segments: Sequence[Sequence[_JudgedEdit]]) -> dict[str, Any]:
-    """The gate of ``stage`` as plain data, and of each candidate (``rerank 1``); ``None`` where edits are too few.
+def _settled(panel: ShippedPanel, stage: Stage, segments: Sequence[Sequence[_JudgedEdit]]) -> StageGates:
+    """The gates of ``stage``.
 
-    One candidate's system may be much better than another's, so that each has a mean of its own. The edits of a segment
-    are alike, so the number of segments tells how sure a mean is.
+    One candidate's system may be much better than another's, so that each has a mean of its own.
     """
-    by_name: dict[str, list[Differences]] = {stage: []}
+    differences = []
+    by_candidate: dict[int, list[Differences]] = {}
     for edits in segments:
         for edit in edits:
-            by_name[stage].append(edit.differences)
-            if stage == "rerank":
-                by_name.setdefault(f"{stage} {edit.candidate}", []).append(edit.differences)
-    settled: dict[str, Any] = {}
-    for name, differences in by_name.items():
-        try:
-            gain = panel.settled(differences, stage, sample_size=min(len(segments), len(differences)))
-        except UnknownEdits as error:
-            settled[name] = None
-            instead = "the gate of all candidates decides" if " " in name else "all judges must agree"
-            if differences or stage != "rerank":
-                logger.info("%s: %s, because a pilot has %s", name, instead, error)
-            continue
-        settled[name] = gain.model_dump(mode="json")
-        logger.info("%s: %s", name, summary_of(gain))
-    return settled
+            differences.append(edit.differences)
+            by_candidate.setdefault(edit.candidate, []).append(edit.differences)
+    gain = _settled_gain(panel, stage, stage, differences, len(segments))
+    candidates = {}
+    if stage == "rerank":
+        for candidate in sorted(by_candidate):
+            name = f"{stage} {candidate}"
+            of_candidate = _settled_gain(panel, stage, name, by_candidate[candidate], len(by_candidate[candidate]))
+            if of_candidate is not None:
+                candidates[candidate] = of_candidate
+    return StageGates(gain=gain, candidates=candidates)
 
 
-def pilots_in(gates: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Each stored gate of a run by its stage or candidate, and what its pilot showed."""
-    for name, gain in gates.items():
-        if name == _SEGMENTS:
-            continue
-        if gain is None:
-            yield name, "too few edits in the pilot: all judges must agree"
+def _settled_gain(
+    panel: ShippedPanel, stage: Stage, name: str, differences: Sequence[Differences], segments: int
+) -> ExpectedGain | None:
+    """The gate for edits like these, which are from so many ``segments``; ``None`` if they are too few.
+
+    The edits of a segment are alike, so the number of segments tells how sure their mean is.
+    """
+    try:
+        gain = panel.settled(differences, stage, sample_size=segments)
+    except UnknownEdits as error:
+        if differences or stage != "rerank":
+            instead = "all judges must agree" if name == stage else "the gate of all candidates decides"
+            logger.info("%s: %s, because a pilot has %s", name, instead, error)
+        return None
+    logger.info("%s: %s", name, summary_of(gain))
+    return gain
+
+
+def pilots_in(stored: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Each stage and candidate of a run that had a pilot, and what it showed; ``stored``: the gates of the run."""
+    if not stored:
+        return
+    for stage, gates in SettledGates.model_validate(stored).stages.items():
+        if gates.gain is None:
+            yield stage, "too few edits in the pilot: all judges must agree"
         else:
-            yield name, summary_of(ExpectedGain.model_validate(gain))
+            yield stage, summary_of(gates.gain)
+        for candidate, gain in gates.candidates.items():
+            yield f"{stage}, candidate {candidate}", summary_of(gain)
 
 
 class _JudgedEdit(NamedTuple):
