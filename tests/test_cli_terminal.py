@@ -193,7 +193,7 @@ for words in json.loads(sys.argv[1]):
         main(words)
     except SystemExit as done:
         assert not done.code, words
-    print(sys.argv[2])
+    print(sys.argv[2], flush=True)
 """
 END = "-- the next command --"
 TEXTS = [

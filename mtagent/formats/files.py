@@ -155,6 +155,8 @@ def replacing(path: Path) -> Iterator[Sink]:
     Standard output, pipes and devices cannot be replaced: they are written to directly. A symbolic link stays one.
     """
     if path == STANDARD:
+        with _reported(path):
+            sys.stdout.flush()  # what was printed before comes first
         yield Sink(path, sys.stdout.buffer, sys.stdout)
         with _reported(path):
             sys.stdout.buffer.flush()
