@@ -16,9 +16,8 @@ import regex
 
 from mtagent.text import scripts
 from mtagent.text.alignment import difference, grams
-from mtagent.text.checks import is_ended
 from mtagent.text.omission import quoted
-from mtagent.text.paragraphs import line_breaks, sentences
+from mtagent.text.paragraphs import is_ended, line_breaks, sentences
 from mtagent.text.scripts import language_of, letters, remembered, words
 from mtagent.text.sentence_pairs import HALF_SAID, LONG_ENOUGH, STEM
 from mtagent.text.shop_talk import (

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import regex
 
 from mtagent.text.alignment import difference, match, shared_ends
-from mtagent.text.checks import is_ended
-from mtagent.text.paragraphs import blocks, ends_sentence, sentences
+from mtagent.text.paragraphs import blocks, ends_sentence, is_ended, sentences
 from mtagent.text.scripts import UNSPACED_LETTER, letters, remembered, word_pattern, words
 from mtagent.text.sentence_pairs import (
     HALF_SAID,

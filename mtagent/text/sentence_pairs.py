@@ -16,8 +16,7 @@ from typing import NamedTuple
 import regex
 
 from mtagent.text.alignment import grams, match
-from mtagent.text.checks import is_ended
-from mtagent.text.paragraphs import sentences
+from mtagent.text.paragraphs import is_ended, sentences
 from mtagent.text.scripts import letters, remembered, words
 
 _SHAPES = ((1, 1, 0.0), (1, 0, 5.0), (0, 1, 5.0), (2, 1, 1.5), (1, 2, 1.5), (2, 2, 2.5), (3, 1, 2.5), (1, 3, 2.5))
