@@ -21,10 +21,10 @@ import regex
 
 from mtagent.chain.guards import Damage, Guard, uncertain_damages
 from mtagent.records import Segment
+from mtagent.text.alignment import Pair, pairs
 from mtagent.text.doubling import doubled_words
 from mtagent.text.names import capitalised, stands_in
 from mtagent.text.omission import losses, quoted
-from mtagent.text.sentence_pairs import Pair, pairs
 from mtagent.text.word_lists import AT_LEAST, AT_MOST, NEGATIONS, Phrases
 
 MOST = 5

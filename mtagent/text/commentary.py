@@ -15,11 +15,10 @@ from itertools import accumulate
 import regex
 
 from mtagent.text import scripts
-from mtagent.text.alignment import difference, grams
+from mtagent.text.alignment import HALF_SAID, LONG_ENOUGH, STEM, difference, grams
 from mtagent.text.omission import quoted
 from mtagent.text.paragraphs import is_ended, line_breaks, sentences
 from mtagent.text.scripts import language_of, letters, remembered, words
-from mtagent.text.sentence_pairs import HALF_SAID, LONG_ENOUGH, STEM
 from mtagent.text.shop_talk import (
     asked_for,
     declines,
