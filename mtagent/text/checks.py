@@ -1,4 +1,4 @@
-"""What is wrong with a text as a translation of its source, where that needs no text before: marks and their pairs.
+"""What is wrong with a text as a translation of its source, without a text before: marks, their pairs, doubled words.
 
 The guards over edits refuse new faults (:mod:`mtagent.chain.guards`), and the evaluator ``rules`` marks all.
 """
@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from typing import NamedTuple
 
 import regex
 
 from mtagent.records import Segment
-from mtagent.text import doubling, icu, markup, number_faults, scripts
+from mtagent.text import icu, markup, number_faults, scripts
 from mtagent.text.number_words import readings
 from mtagent.text.units import quantities, units_named
+from mtagent.text.word_lists import word_lists, words_by_language
 
 Check = Callable[[Segment, str], Iterable[str]]
 """``check(segment, text)`` names, with repeats, what is wrong with ``text`` as a translation of the source."""
@@ -359,19 +361,6 @@ def repetition(segment: Segment, text: str) -> list[str]:
     return faults
 
 
-def doubled_words(segment: Segment, text: str) -> Iterator[str]:
-    """No word follows itself, unless the language doubles it or the source does the like."""
-    for doubled in doubling.doubled_words(segment.source, text, segment.target_lang):
-        yield doubled.complaint
-
-
-def surely_doubled_words(segment: Segment, text: str) -> Iterator[str]:
-    """No word that the language never doubles follows itself, unless the source does the like."""
-    for doubled in doubling.doubled_words(segment.source, text, segment.target_lang):
-        if doubled.certain:
-            yield doubled.complaint
-
-
 def _stutters(text: str) -> tuple[str, ...]:
     """Letters that follow themselves eight times or more within a word ("looooooooong")."""
     stutters = []
@@ -442,6 +431,112 @@ def counted_units(text: str, lang: str, named: frozenset[str]) -> Counter[tuple[
     """How often each kind and unit is beside a number in ``text``."""
     return Counter((quantity.kind, quantity.unit) for quantity in quantities(text, lang, named))
 
+
+# -- words that follow themselves: which are a slip, and which a language doubles on purpose
+
+_DOUBLING = word_lists("doubling")
+_NEVER_DOUBLED = words_by_language(_DOUBLING["never_doubled"])
+_MAY_BE_DOUBLED = words_by_language(_DOUBLING["may_be_doubled"])
+_DOUBLED_IN_CHINESE = words_by_language(_DOUBLING["doubled_on_purpose"])["zh"]
+_DOUBLED = regex.compile(
+    r"(?<![\p{L}\p{M}\p{N}\p{Pd}'’])(?P<word>\p{L}[\p{L}\p{M}]*+)"
+    r"(?P<again>[ \u00a0]++(?P=word))(?![\p{L}\p{M}\p{N}\p{Pd}'’])",
+    regex.IGNORECASE,
+)
+# Without spaces: particles and pronouns that do not follow themselves, and three characters or more that do.
+_DOUBLED_SIGNS = {
+    "ja": regex.compile(rf"をを|(?P<again>(?P<word>{scripts.CHINESE_OR_JAPANESE}{{3,12}}?)(?P=word))"),
+    "zh": regex.compile(
+        r"(?<!目)的的(?![确確士])|您您|我我|请请|與與|与与|(?P<again>(?P<word>\p{Han}{2,12}?)(?P=word))"
+    ),
+}
+_OBJECT_MARK_TWICE = "をを"
+_TWICE = regex.compile(r"(?<!\p{L})(\p{L}[\p{L}\p{M}]*+)\W++\1(?!\p{L})|(\p{Han}{2,}?)\2", regex.IGNORECASE)
+_HAN = regex.compile(r"\p{Han}")
+_LONGER_THAN_SOUNDS = 5
+_PERIODIC = regex.compile(r"(.+?)\1++", regex.DOTALL)
+
+
+class Doubled(NamedTuple):
+    """A word that follows itself in ``text[start:end]``."""
+
+    word: str
+    start: int
+    end: int
+    certain: bool
+    """Whether the language never doubles it."""
+
+    @property
+    def complaint(self) -> str:
+        """The fault, as people read it."""
+        return f"{self.word!r} is doubled"
+
+
+def doublings(source: str, text: str, lang: str) -> Iterator[Doubled]:
+    """The words of ``text`` that follow themselves by mistake, where the words of the ``source`` do not.
+
+    For languages that double words to make new ones (Indonesian, Turkish, Hindi …) only the smallest words are listed.
+    """
+    lang = scripts.language_of(lang)
+    signs = _DOUBLED_SIGNS.get(lang)
+    if signs is None and lang not in _NEVER_DOUBLED and lang not in _MAY_BE_DOUBLED:
+        return
+    pattern = signs or _DOUBLED
+    if not pattern.search(text) or _TWICE.search(source):
+        return
+    if signs is None:
+        yield from _doubled_between_spaces(text, lang)
+    else:
+        yield from _doubled_signs(text, signs)
+
+
+def _doubled_between_spaces(text: str, lang: str) -> Iterator[Doubled]:
+    never_doubled, may_be_doubled = _NEVER_DOUBLED.get(lang, frozenset()), _MAY_BE_DOUBLED.get(lang)
+    for match in _DOUBLED.finditer(text):
+        first, again = match["word"], match["again"].strip()
+        word = first.casefold()
+        has_case = word.upper() != word
+        is_name = has_case and not again.islower()
+        if is_name:
+            continue
+        if word in never_doubled:
+            yield Doubled(first, *match.span(), certain=True)
+        elif may_be_doubled is not None and word not in may_be_doubled:
+            yield Doubled(first, *match.span(), certain=False)
+
+
+def _doubled_signs(text: str, pattern: regex.Pattern[str]) -> Iterator[Doubled]:
+    for match in pattern.finditer(text):
+        word = match["word"] or match.group()[0]
+        is_particle_or_pronoun = match["again"] is None
+        if is_particle_or_pronoun or not (_is_doubled_on_purpose(word) or _is_sound(word)):
+            yield Doubled(word, *match.span(), certain=match.group() == _OBJECT_MARK_TWICE)
+
+
+def _is_doubled_on_purpose(word: str) -> bool:
+    is_periodic = _PERIODIC.fullmatch(word) is not None
+    return is_periodic or len(set(word)) == 1 or word[0] in "一每" or word in _DOUBLED_IN_CHINESE
+
+
+def _is_sound(word: str) -> bool:
+    """Whether ``word``, doubled, imitates a sound or a manner: ひょろひょろ."""
+    return len(word) < _LONGER_THAN_SOUNDS and not _HAN.search(word)
+
+
+def doubled_words(segment: Segment, text: str) -> Iterator[str]:
+    """No word follows itself, unless the language doubles it or the source does the like."""
+    for doubled in doublings(segment.source, text, segment.target_lang):
+        yield doubled.complaint
+
+
+def surely_doubled_words(segment: Segment, text: str) -> Iterator[str]:
+    """No word that the language never doubles follows itself, unless the source does the like."""
+    for doubled in doublings(segment.source, text, segment.target_lang):
+        if doubled.certain:
+            yield doubled.complaint
+
+
+# -- by name
 
 CHECKS: dict[str, Check] = {
     "literals": literals,
