@@ -23,8 +23,8 @@ from mtagent.chain.guards import Damage, Guard, uncertain_damages
 from mtagent.records import Segment
 from mtagent.text import checks
 from mtagent.text.alignment import Pair, pairs
-from mtagent.text.names import capitalised, stands_in
 from mtagent.text.omission import losses, quoted
+from mtagent.text.terms import capitalised, stands_in
 from mtagent.text.word_lists import AT_LEAST, AT_MOST, NEGATIONS, Phrases
 
 MOST = 5
