@@ -2,7 +2,7 @@
 
 import pytest
 
-from mtagent.chain.algorithm1 import substitute
+from mtagent.chain.correct import substitute
 from mtagent.records import Edit, ErrorSpan
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from mtagent.text.names import KeptNames
+from mtagent.text.terms import KeptNames
 
 
 @pytest.mark.parametrize(

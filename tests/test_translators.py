@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from mtagent.errors import ConfigError, TranslatorError
 from mtagent.records import Segment
 from mtagent.translators import CallableTranslator, ctranslate2_translator, wrap
-from mtagent.translators.codes import codes_of
+from mtagent.translators.callables import codes_of
 from mtagent.translators.protocol import Translator, line_by_line
 
 

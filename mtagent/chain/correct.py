@@ -2,15 +2,17 @@
 
 The evaluator's own suggestions go first. A corrected text that it offers is taken as a whole. Spans without a
 suggestion are put to a model in one "fix these spans" request. A text that only got a score is revised as a whole.
+
+The strategy ``paper`` is Algorithm 1 of the Multi-agentMT paper, to the letter (:func:`substitute`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from mtagent.chain import algorithm1
 from mtagent.chain.translation import read_revision
 from mtagent.config import Fix, Strategy
 from mtagent.errors import ConfigError
@@ -19,9 +21,12 @@ from mtagent.evaluators.protocol import Evaluator, HasBestScore
 from mtagent.llm import prompts
 from mtagent.llm.dialogue import Dialogue
 from mtagent.llm.protocol import LLM
-from mtagent.records import Call, Edit, ErrorSpan, Rating, Segment
-from mtagent.text import edits
+from mtagent.records import Call, Edit, ErrorSpan, Outcome, Rating, Segment
+from mtagent.text import edits, paragraphs
 from mtagent.text.scripts import without_stray_spaces
+
+MIN_SAFE_SPAN_LEN = 2
+"""Characters of the shortest span that Algorithm 1 replaces."""
 
 
 class Proposal(NamedTuple):
@@ -97,7 +102,7 @@ class Corrector:
                 errors = await self._fixes.suggest(dialogue, segment, text, errors)
             calls = tuple(dialogue.calls)
         if self.strategy == "paper":
-            proposed, changes = algorithm1.substitute(text, errors)
+            proposed, changes = substitute(text, errors)
             return Proposal(changes, proposed, calls)
         changes = edits.locate(text, errors, on_ambiguous=self._on_ambiguous)
         return Proposal(changes, edits.apply(text, changes), calls)
@@ -125,3 +130,48 @@ def _with_error(edit: Edit, errors: Sequence[ErrorSpan]) -> Edit:
         if error.start is not None and error.end is not None and error.start < end and error.end > start:
             return edit.model_copy(update={"span": error})
     return edit.model_copy(update={"span": None})
+
+
+def substitute(text: str, errors: Iterable[ErrorSpan]) -> tuple[str, tuple[Edit, ...]]:
+    """Algorithm 1: the text after substitution, and one edit without offsets for each span that suggests something.
+
+    It corrupts texts and is for reproduction only: it replaces every occurrence, hits inside words, reads suggestions
+    as regular-expression templates and drops all edits when one fails. The ``paper`` preset uses it;
+    :mod:`mtagent.text.edits` is for everyone else. Two of its lines call functions that the paper does not print:
+    ``clean_suggestion`` only strips white space here, and ``preserve_paragraph`` restores the separators where the
+    number of paragraphs allows it. The paper reads a JSON object keyed by span: of equal spans only the last is left,
+    in the place of the first.
+    """
+    by_span = {error.text: error for error in errors}
+    suggesting = []
+    for error in by_span.values():
+        new = (error.suggestion or "").strip()
+        if new not in ("", error.text):
+            suggesting.append((error, new))
+    corrected = text
+    substitutions = []
+    for error, new in suggesting:
+        outcome: Outcome = "not-found"
+        if len(error.text) < MIN_SAFE_SPAN_LEN:
+            detail: str | None = "the paper skips spans of one character"
+        else:
+            try:
+                corrected, count = re.subn(f" {re.escape(error.text)} ", f" {new} ", corrected)
+                if count == 0:
+                    corrected, count = re.subn(re.escape(error.text), new, corrected)
+            except (re.error, IndexError) as failure:
+                why = f"a suggestion failed as a template ({failure}), and the paper then drops all edits"
+                return text, tuple(_substitution(error, new, "not-found", why) for error, new in suggesting)
+            detail = None
+            if count == 0:
+                detail = "the span is not in the text"
+            else:
+                outcome = "applied"
+                if count > 1:
+                    detail = f"{count} times"
+        substitutions.append(_substitution(error, new, outcome, detail))
+    return paragraphs.like(corrected, text) or corrected, tuple(substitutions)
+
+
+def _substitution(error: ErrorSpan, new: str, outcome: Outcome, detail: str | None) -> Edit:
+    return Edit(span=error, old=error.text, new=new, outcome=outcome, detail=detail)

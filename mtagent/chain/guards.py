@@ -27,7 +27,7 @@ from mtagent.text.number_words import is_number_word, readings
 from mtagent.text.numbers import Number, roman_numerals
 from mtagent.text.numbers import numbers as numbers_in
 from mtagent.text.omission import STRICTNESS, Nearest, losses
-from mtagent.text.paragraphs import LINE_BREAKS, line_breaks, new_line_breaks
+from mtagent.text.paragraphs import LINE_BREAKS, asks_alike, endings, is_ended, line_breaks, new_line_breaks
 from mtagent.text.terms import lost_targets, term_faults
 from mtagent.text.units import NamedUnit, Quantity, quantities, units_in_words, units_named, units_of
 
@@ -539,10 +539,10 @@ def end(segment: Segment, before: str, after: str) -> list[str]:
     """
     if not after.strip():
         return []
-    if checks.is_ended(after, segment.target_lang):
+    if is_ended(after, segment.target_lang):
         return _changed_questions(segment, before, after)
-    was_ended = checks.is_ended(before, segment.target_lang, surely=True)
-    is_source_ended = checks.is_ended(segment.source, segment.source_lang, surely=True)
+    was_ended = is_ended(before, segment.target_lang, surely=True)
+    is_source_ended = is_ended(segment.source, segment.source_lang, surely=True)
     if was_ended and is_source_ended and not _is_reworded(before, after):
         return ["the final punctuation is missing"]
     return []
@@ -556,10 +556,10 @@ def _is_reworded(before: str, after: str) -> bool:
 def _changed_questions(segment: Segment, before: str, after: str) -> list[str]:
     """Questions of the source that became statements, or the reverse, in the same words."""
     lang = segment.target_lang
-    if scripts.script_of(lang) in scripts.WITHOUT_FINAL_MARKS or checks.asks_alike(before, after):
+    if scripts.script_of(lang) in scripts.WITHOUT_FINAL_MARKS or asks_alike(before, after):
         return []
-    old, new = checks.endings(before, lang), checks.endings(after, lang)
-    source = checks.endings(segment.source, segment.source_lang)
+    old, new = endings(before, lang), endings(after, lang)
+    source = endings(segment.source, segment.source_lang)
     old_distance = abs(len(old.questions) - len(source.questions))
     new_distance = abs(len(new.questions) - len(source.questions))
     if new_distance <= old_distance:

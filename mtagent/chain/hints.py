@@ -21,10 +21,10 @@ import regex
 
 from mtagent.chain.guards import Damage, Guard, uncertain_damages
 from mtagent.records import Segment
-from mtagent.text.doubling import doubled_words
-from mtagent.text.names import capitalised, stands_in
+from mtagent.text import checks
+from mtagent.text.alignment import Pair, pairs
 from mtagent.text.omission import losses, quoted
-from mtagent.text.sentence_pairs import Pair, pairs
+from mtagent.text.terms import capitalised, stands_in
 from mtagent.text.word_lists import AT_LEAST, AT_MOST, NEGATIONS, Phrases
 
 MOST = 5
@@ -188,9 +188,9 @@ def doublings(segment: Segment, before: str, after: str) -> Iterator[str]:
 def _doubled(segment: Segment, before: str, after: str) -> Iterator[tuple[str, str]]:
     """Such words, and what the repetition guard says of them."""
     doubled_before = Counter(
-        doubled.complaint for doubled in doubled_words(segment.source, before, segment.target_lang)
+        doubled.complaint for doubled in checks.doublings(segment.source, before, segment.target_lang)
     )
-    for doubled in doubled_words(segment.source, after, segment.target_lang):
+    for doubled in checks.doublings(segment.source, after, segment.target_lang):
         if doubled_before[doubled.complaint]:
             doubled_before[doubled.complaint] -= 1
         elif not doubled.certain:

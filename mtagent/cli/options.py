@@ -547,7 +547,8 @@ def name_list(
 def read_config(options: dict[str, Any]) -> Config:
     """Make the configuration from ``options``, and remove from ``options`` those that belong to it.
 
-    Raises :class:`UntrustedSettings` as :func:`settings_file` does.
+    Raises :class:`UntrustedSettings` as :func:`settings_file` does, and :class:`click.UsageError` for a quorum of more
+    judges than there are.
     """
     overrides: dict[str, Any] = {}
     for name in list(options):
@@ -573,6 +574,11 @@ def read_config(options: dict[str, Any]) -> Config:
             )
         overrides[stage] = {**overrides.get(stage, {}), "model": model}
     config = configuration.load(settings_file(options.pop("config_file", None)), overrides)
+    number_of_judges = len(config.judges) or 1  # a gate without --judge has one
+    if overrides.get("quorum", 1) > number_of_judges:
+        raise click.UsageError(
+            f"--quorum {config.quorum}: needs as many judges, and there are {number_of_judges}: name more with --judge"
+        )
     print_licences((config.evaluator, *config.judges))
     return config
 

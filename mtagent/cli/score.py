@@ -24,6 +24,7 @@ from mtagent.cli.options import (
 )
 from mtagent.cli.rate import SeveralFiles
 from mtagent.cli.terminal import display, hand_out, say
+from mtagent.formats import Lines, by_path
 from mtagent.metrics.protocol import each_once
 from mtagent.metrics.significance import RESAMPLES, SEED, Resampling
 from mtagent.text import table
@@ -158,6 +159,12 @@ def score(**options: Any) -> None:
     run, reference = options.pop("run"), options.pop("reference")
     source, source_format = options.pop("source"), options.pop("input_format")
     translations = tuple(named_translation(spec) for spec in options.pop("translations"))
+    is_table = source is not None and not isinstance(by_path(source, source_format), Lines)
+    are_systems_known = bool(scoring.systems) or (run is None and not is_table)
+    if scoring.paired and are_systems_known and len(scoring.systems or translations) < 2:
+        raise click.UsageError(
+            "a paired test compares systems with the first one, and there is only one: give more (-t)"
+        )
     config = read_config(options)
     if run is not None:
         report = score_run(run, config, reference=reference, scoring=scoring)

@@ -11,8 +11,8 @@ import regex
 
 from mtagent.errors import ConfigError
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
-from mtagent.text import doubling, foreign, icu, markup, mqm, number_faults, scripts
-from mtagent.text.checks import CHECKS, keys, placeholders
+from mtagent.text import foreign, icu, markup, mqm, number_faults, scripts
+from mtagent.text.checks import CHECKS, doublings, keys, placeholders
 from mtagent.text.number_words import readings
 from mtagent.text.terms import occurrences, term_faults
 from mtagent.version import __version__
@@ -519,7 +519,7 @@ def terms(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
 
 def doubled_words(segment: Segment, translation: str) -> Iterator[ErrorSpan]:
     """A doubled word, if the source has none. The fix is certain if the language never doubles the word."""
-    for doubled in doubling.doubled_words(segment.source, translation, segment.target_lang):
+    for doubled in doublings(segment.source, translation, segment.target_lang):
         why = f"{doubled.word!r} is doubled"
         fixed = doubled.word if doubled.certain else None
         yield located(translation, doubled.start, doubled.end, "fluency/grammar", "minor", why, fixed)

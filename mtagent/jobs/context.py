@@ -9,7 +9,7 @@ from itertools import islice
 
 from mtagent.llm.prompts import described
 from mtagent.records import Segment
-from mtagent.text.names import KeptNames, stands_in
+from mtagent.text.terms import KeptNames, stands_in
 
 
 class Document:

@@ -12,7 +12,7 @@ import json_repair
 import regex
 
 from mtagent.errors import EmptyReply, RatingParseError, UnreadableReply
-from mtagent.text.shop_talk import declines
+from mtagent.text.commentary import declines
 from mtagent.text.word_lists import word_lists
 
 _THOUGHTS = regex.compile(r"<(/?)(?:think|thinking|thought|reasoning)>", regex.IGNORECASE)

@@ -1,4 +1,4 @@
-"""What is wrong with a text as a translation of its source, where that needs no text before: marks and their pairs.
+"""What is wrong with a text as a translation of its source, without a text before: marks, their pairs, doubled words.
 
 The guards over edits refuse new faults (:mod:`mtagent.chain.guards`), and the evaluator ``rules`` marks all.
 """
@@ -13,9 +13,10 @@ from typing import NamedTuple
 import regex
 
 from mtagent.records import Segment
-from mtagent.text import doubling, icu, markup, number_faults, scripts
+from mtagent.text import icu, markup, number_faults, scripts
 from mtagent.text.number_words import readings
 from mtagent.text.units import quantities, units_named
+from mtagent.text.word_lists import word_lists, words_by_language
 
 Check = Callable[[Segment, str], Iterable[str]]
 """``check(segment, text)`` names, with repeats, what is wrong with ``text`` as a translation of the source."""
@@ -360,19 +361,6 @@ def repetition(segment: Segment, text: str) -> list[str]:
     return faults
 
 
-def doubled_words(segment: Segment, text: str) -> Iterator[str]:
-    """No word follows itself, unless the language doubles it or the source does the like."""
-    for doubled in doubling.doubled_words(segment.source, text, segment.target_lang):
-        yield doubled.complaint
-
-
-def surely_doubled_words(segment: Segment, text: str) -> Iterator[str]:
-    """No word that the language never doubles follows itself, unless the source does the like."""
-    for doubled in doubling.doubled_words(segment.source, text, segment.target_lang):
-        if doubled.certain:
-            yield doubled.complaint
-
-
 def _stutters(text: str) -> tuple[str, ...]:
     """Letters that follow themselves eight times or more within a word ("looooooooong")."""
     stutters = []
@@ -444,6 +432,112 @@ def counted_units(text: str, lang: str, named: frozenset[str]) -> Counter[tuple[
     return Counter((quantity.kind, quantity.unit) for quantity in quantities(text, lang, named))
 
 
+# -- words that follow themselves: which are a slip, and which a language doubles on purpose
+
+_DOUBLING = word_lists("doubling")
+_NEVER_DOUBLED = words_by_language(_DOUBLING["never_doubled"])
+_MAY_BE_DOUBLED = words_by_language(_DOUBLING["may_be_doubled"])
+_DOUBLED_IN_CHINESE = words_by_language(_DOUBLING["doubled_on_purpose"])["zh"]
+_DOUBLED = regex.compile(
+    r"(?<![\p{L}\p{M}\p{N}\p{Pd}'’])(?P<word>\p{L}[\p{L}\p{M}]*+)"
+    r"(?P<again>[ \u00a0]++(?P=word))(?![\p{L}\p{M}\p{N}\p{Pd}'’])",
+    regex.IGNORECASE,
+)
+# Without spaces: particles and pronouns that do not follow themselves, and three characters or more that do.
+_DOUBLED_SIGNS = {
+    "ja": regex.compile(rf"をを|(?P<again>(?P<word>{scripts.CHINESE_OR_JAPANESE}{{3,12}}?)(?P=word))"),
+    "zh": regex.compile(
+        r"(?<!目)的的(?![确確士])|您您|我我|请请|與與|与与|(?P<again>(?P<word>\p{Han}{2,12}?)(?P=word))"
+    ),
+}
+_OBJECT_MARK_TWICE = "をを"
+_TWICE = regex.compile(r"(?<!\p{L})(\p{L}[\p{L}\p{M}]*+)\W++\1(?!\p{L})|(\p{Han}{2,}?)\2", regex.IGNORECASE)
+_HAN = regex.compile(r"\p{Han}")
+_LONGER_THAN_SOUNDS = 5
+_PERIODIC = regex.compile(r"(.+?)\1++", regex.DOTALL)
+
+
+class Doubled(NamedTuple):
+    """A word that follows itself in ``text[start:end]``."""
+
+    word: str
+    start: int
+    end: int
+    certain: bool
+    """Whether the language never doubles it."""
+
+    @property
+    def complaint(self) -> str:
+        """The fault, as people read it."""
+        return f"{self.word!r} is doubled"
+
+
+def doublings(source: str, text: str, lang: str) -> Iterator[Doubled]:
+    """The words of ``text`` that follow themselves by mistake, where the words of the ``source`` do not.
+
+    For languages that double words to make new ones (Indonesian, Turkish, Hindi …) only the smallest words are listed.
+    """
+    lang = scripts.language_of(lang)
+    signs = _DOUBLED_SIGNS.get(lang)
+    if signs is None and lang not in _NEVER_DOUBLED and lang not in _MAY_BE_DOUBLED:
+        return
+    pattern = signs or _DOUBLED
+    if not pattern.search(text) or _TWICE.search(source):
+        return
+    if signs is None:
+        yield from _doubled_between_spaces(text, lang)
+    else:
+        yield from _doubled_signs(text, signs)
+
+
+def _doubled_between_spaces(text: str, lang: str) -> Iterator[Doubled]:
+    never_doubled, may_be_doubled = _NEVER_DOUBLED.get(lang, frozenset()), _MAY_BE_DOUBLED.get(lang)
+    for match in _DOUBLED.finditer(text):
+        first, again = match["word"], match["again"].strip()
+        word = first.casefold()
+        has_case = word.upper() != word
+        is_name = has_case and not again.islower()
+        if is_name:
+            continue
+        if word in never_doubled:
+            yield Doubled(first, *match.span(), certain=True)
+        elif may_be_doubled is not None and word not in may_be_doubled:
+            yield Doubled(first, *match.span(), certain=False)
+
+
+def _doubled_signs(text: str, pattern: regex.Pattern[str]) -> Iterator[Doubled]:
+    for match in pattern.finditer(text):
+        word = match["word"] or match.group()[0]
+        is_particle_or_pronoun = match["again"] is None
+        if is_particle_or_pronoun or not (_is_doubled_on_purpose(word) or _is_sound(word)):
+            yield Doubled(word, *match.span(), certain=match.group() == _OBJECT_MARK_TWICE)
+
+
+def _is_doubled_on_purpose(word: str) -> bool:
+    is_periodic = _PERIODIC.fullmatch(word) is not None
+    return is_periodic or len(set(word)) == 1 or word[0] in "一每" or word in _DOUBLED_IN_CHINESE
+
+
+def _is_sound(word: str) -> bool:
+    """Whether ``word``, doubled, imitates a sound or a manner: ひょろひょろ."""
+    return len(word) < _LONGER_THAN_SOUNDS and not _HAN.search(word)
+
+
+def doubled_words(segment: Segment, text: str) -> Iterator[str]:
+    """No word follows itself, unless the language doubles it or the source does the like."""
+    for doubled in doublings(segment.source, text, segment.target_lang):
+        yield doubled.complaint
+
+
+def surely_doubled_words(segment: Segment, text: str) -> Iterator[str]:
+    """No word that the language never doubles follows itself, unless the source does the like."""
+    for doubled in doublings(segment.source, text, segment.target_lang):
+        if doubled.certain:
+            yield doubled.complaint
+
+
+# -- by name
+
 CHECKS: dict[str, Check] = {
     "literals": literals,
     "hotkeys": hotkeys,
@@ -453,74 +547,3 @@ CHECKS: dict[str, Check] = {
     "max_length": max_length,
 }
 """The checks that the evaluator ``rules`` shares with the guards of the same names."""
-
-# -- the end
-
-# Every script's own marks; Armenian sets its question mark into the stressed word.
-_FINAL = regex.compile(r"(?:[\p{Sentence_Terminal}…:：」』፧։།༎\u037e][\p{P}\p{Sm}\s*_]*|[՞՜][^։.]*)\Z")
-_GREEK_QUESTION = regex.compile(r";[\p{P}\s*_]*\Z")
-_TAIL = 40
-
-
-def is_ended(text: str, lang: str, *, surely: bool = False) -> bool:
-    """Whether ``text`` ends with a mark that ends a sentence in ``lang``, or in a script that has none, if not
-    ``surely``."""
-    tail = text[-_TAIL:]
-    if not surely and scripts.script_of(lang) in scripts.WITHOUT_FINAL_MARKS:
-        return True
-    is_greek = scripts.language_of(lang) == "el"
-    return bool(_FINAL.search(tail) or (is_greek and _GREEK_QUESTION.search(tail)))
-
-
-class Endings(NamedTuple):
-    """How the sentences of a text end."""
-
-    questions: list[tuple[str, ...]]
-    """The last two words of each question."""
-    statements: list[tuple[str, ...]]
-    """The last two words of each statement."""
-    last: str
-    """``question`` or ``statement``, for the last sentence; empty if it is neither for certain."""
-
-
-_SENTENCE_MARK = regex.compile(r"[?？؟⸮፧՞\u037e.。।։!！…]++")
-_GREEK_MARK = regex.compile(r"[?;\u037e.!…]++")
-_ASKING = frozenset("?？؟⸮፧՞\u037e")
-_STATING = frozenset(".。।։")
-_BEFORE_MARK = 40  # characters in which the last two words are looked for
-_JAPANESE_QUESTION = regex.compile(r"[かのねよわな][\p{Pe}\p{Pf}]*+\Z")
-_JAPANESE_REQUEST = regex.compile(
-    r"(?:くださ[いり]|下さい|なさい|願い(?:いた|致|申し上げ)?(?:し)?ます|ましょう|ちょうだい|頂戴|てくれ|でくれ|[てで](?:欲|ほ)しい(?:です)?)"
-    r"(?:ませ)?[\p{Pe}\p{Pf}]*+\Z"
-)
-"""A request, which other languages put as a question: would you close the door?"""
-
-
-def asks_alike(text: str, other: str) -> bool:
-    """Whether two texts have as many marks of questions (``;`` is one in Greek)."""
-    marks = ";?？؟⸮፧՞\u037e"
-    return all(text.count(mark) == other.count(mark) for mark in marks)
-
-
-def endings(text: str, lang: str) -> Endings:
-    """How the sentences of ``text`` end. A Japanese question without a mark is neither question nor statement here."""
-    endings = Endings([], [], "")
-    last = ""
-    language = scripts.language_of(lang)
-    is_japanese = language == "ja"
-    asking, pattern = _ASKING, _SENTENCE_MARK
-    if language == "el":
-        asking, pattern = _ASKING | {";"}, _GREEK_MARK
-    for match in pattern.finditer(text):
-        sentence = text[max(0, match.start() - _BEFORE_MARK) : match.start()]
-        words = tuple(map(str.casefold, scripts.word_pattern(sentence).findall(sentence)[-2:]))
-        last = ""
-        if not asking.isdisjoint(match.group()):
-            endings.questions.append(words)
-            last = "question"
-        elif match.group() in _STATING and not (is_japanese and _JAPANESE_QUESTION.search(sentence)):
-            endings.statements.append(words)
-            # A request may stand for a question in other words, but not for one in the same.
-            if not is_japanese or not _JAPANESE_REQUEST.search(sentence):
-                last = "statement"
-    return endings._replace(last=last)

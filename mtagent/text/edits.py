@@ -2,7 +2,7 @@
 
 All spans are located first on the unmodified text, then applied in one pass, literally. The result does not depend on
 the order of the spans, applying an edit twice changes nothing more, and every applied edit can be reverted alone. The
-paper's own procedure is in :mod:`mtagent.chain.algorithm1`.
+paper's own procedure is in :func:`mtagent.chain.correct.substitute`.
 """
 
 from __future__ import annotations

@@ -15,23 +15,24 @@ from typing import NamedTuple
 
 import regex
 
-from mtagent.text.alignment import difference, match, shared_ends
-from mtagent.text.checks import is_ended
-from mtagent.text.paragraphs import blocks, ends_sentence, sentences
-from mtagent.text.scripts import UNSPACED_LETTER, letters, remembered, word_pattern, words
-from mtagent.text.sentence_pairs import (
+from mtagent.text.alignment import (
     HALF_SAID,
     LONG_ENOUGH,
     SHORT_KEPT,
     STEM,
     WIDEST_GAP,
     Rewording,
+    difference,
     had_surplus,
+    match,
     names,
     pairs,
+    shared_ends,
     stems,
     without_joints,
 )
+from mtagent.text.paragraphs import blocks, ends_sentence, is_ended, sentences
+from mtagent.text.scripts import UNSPACED_LETTER, letters, remembered, word_pattern, words
 
 STRICTNESS = 0.0
 """The default: refuses at most 2 % of good texts (``wmt/README.md``). Higher refuses more; about -2 to 3."""

@@ -1,8 +1,9 @@
-"""Paragraphs and sentences: where a text may be cut, and how its pieces are joined again, exactly.
+"""Paragraphs and sentences: where a text may be cut, how its pieces are joined again, exactly, and how they end.
 
 :func:`split` cuts at line breaks, into paragraphs and the separators around them. A separator is a run of white space
 that holds a line break; white space at the two ends of a text belongs to the outer separators. ``join(*split(text)) ==
 text`` for every text. :func:`blocks` cuts at blank lines alone, :func:`sentences` also at the ends of sentences.
+:func:`is_ended` and :func:`endings` read their last marks.
 
 What a line break is, is defined here for the guards, the chain, the formats and reviews: :data:`LINE_BREAKS`.
 """
@@ -15,6 +16,7 @@ from typing import NamedTuple
 
 import regex
 
+from mtagent.text import scripts
 from mtagent.text.word_lists import word_lists, words_by_language
 
 LINE_BREAKS = "\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
@@ -189,3 +191,75 @@ def _ends_in_abbreviation(text: str, start: int, stop: int) -> bool:
     is_initial = len(abbreviation) == 1 and word[0].isupper()
     begins_chain = len(abbreviation) == 1 and len(following) == 1 and stop_follows == "."
     return is_initial or begins_chain
+
+
+# -- how a text and its sentences end
+
+# Every script's own marks; Armenian sets its question mark into the stressed word.
+_FINAL = regex.compile(r"(?:[\p{Sentence_Terminal}…:：」』፧։།༎\u037e][\p{P}\p{Sm}\s*_]*|[՞՜][^։.]*)\Z")
+_GREEK_QUESTION = regex.compile(r";[\p{P}\s*_]*\Z")
+_TAIL = 40
+
+
+def is_ended(text: str, lang: str, *, surely: bool = False) -> bool:
+    """Whether ``text`` ends with a mark that ends a sentence in ``lang``, or in a script that has none, if not
+    ``surely``."""
+    tail = text[-_TAIL:]
+    if not surely and scripts.script_of(lang) in scripts.WITHOUT_FINAL_MARKS:
+        return True
+    is_greek = scripts.language_of(lang) == "el"
+    return bool(_FINAL.search(tail) or (is_greek and _GREEK_QUESTION.search(tail)))
+
+
+class Endings(NamedTuple):
+    """How the sentences of a text end."""
+
+    questions: list[tuple[str, ...]]
+    """The last two words of each question."""
+    statements: list[tuple[str, ...]]
+    """The last two words of each statement."""
+    last: str
+    """``question`` or ``statement``, for the last sentence; empty if it is neither for certain."""
+
+
+_SENTENCE_MARK = regex.compile(r"[?？؟⸮፧՞\u037e.。।։!！…]++")
+_GREEK_MARK = regex.compile(r"[?;\u037e.!…]++")
+_ASKING = frozenset("?？؟⸮፧՞\u037e")
+_STATING = frozenset(".。।։")
+_BEFORE_MARK = 40  # characters in which the last two words are looked for
+_JAPANESE_QUESTION = regex.compile(r"[かのねよわな][\p{Pe}\p{Pf}]*+\Z")
+_JAPANESE_REQUEST = regex.compile(
+    r"(?:くださ[いり]|下さい|なさい|願い(?:いた|致|申し上げ)?(?:し)?ます|ましょう|ちょうだい|頂戴|てくれ|でくれ|[てで](?:欲|ほ)しい(?:です)?)"
+    r"(?:ませ)?[\p{Pe}\p{Pf}]*+\Z"
+)
+"""A request, which other languages put as a question: would you close the door?"""
+
+
+def asks_alike(text: str, other: str) -> bool:
+    """Whether two texts have as many marks of questions (``;`` is one in Greek)."""
+    marks = ";?？؟⸮፧՞\u037e"
+    return all(text.count(mark) == other.count(mark) for mark in marks)
+
+
+def endings(text: str, lang: str) -> Endings:
+    """How the sentences of ``text`` end. A Japanese question without a mark is neither question nor statement here."""
+    endings = Endings([], [], "")
+    last = ""
+    language = scripts.language_of(lang)
+    is_japanese = language == "ja"
+    asking, pattern = _ASKING, _SENTENCE_MARK
+    if language == "el":
+        asking, pattern = _ASKING | {";"}, _GREEK_MARK
+    for match in pattern.finditer(text):
+        sentence = text[max(0, match.start() - _BEFORE_MARK) : match.start()]
+        words = tuple(map(str.casefold, scripts.word_pattern(sentence).findall(sentence)[-2:]))
+        last = ""
+        if not asking.isdisjoint(match.group()):
+            endings.questions.append(words)
+            last = "question"
+        elif match.group() in _STATING and not (is_japanese and _JAPANESE_QUESTION.search(sentence)):
+            endings.statements.append(words)
+            # A request may stand for a question in other words, but not for one in the same.
+            if not is_japanese or not _JAPANESE_REQUEST.search(sentence):
+                last = "statement"
+    return endings._replace(last=last)

@@ -13,7 +13,9 @@ annotated as a list or a sequence, or is called ``texts``, the function gets lis
 are filled from requests that arrive within a few milliseconds or while a call is in flight. ``takes_list`` overrides
 that. A reply is a string, an object with a string ``.text``, or a dictionary as Hugging Face's pipelines return it.
 
-Objects of some libraries are known (:data:`CLIENTS`), and called as the library wants it.
+Language codes are in the system's own notation: given by name (:data:`SCHEMES`), as a mapping from BCP-47 codes, as
+the list of the system's codes, or as a function of a BCP-47 code. Objects of some libraries are known
+(:data:`CLIENTS`), and called as the library wants it.
 """
 
 from __future__ import annotations
@@ -29,10 +31,11 @@ from contextvars import copy_context
 from functools import partial
 from typing import Any, NamedTuple
 
-from mtagent.errors import ConfigError, MtagentError, TranslatorError
+from langcodes import Language
+
+from mtagent.errors import ConfigError, LanguageNeeded, MtagentError, TranslatorError
 from mtagent.records import Draft, Segment
-from mtagent.text.languages import UNKNOWN
-from mtagent.translators.codes import Codes, among, codes_of
+from mtagent.text.languages import UNKNOWN, normalise
 from mtagent.translators.protocol import checked, line_by_line
 
 SOURCE_NAMES = frozenset(
@@ -67,9 +70,9 @@ class CallableTranslator:
     the function is ``thread_safe``; ``owner`` is that object if the function isn't a method of it. ``by_line`` sends
     the lines of a text one by one, for a system that doesn't keep line breaks. ``languages`` names the parameters of
     the source and the target language (``None`` for a missing one; ``()``: the function takes no languages), ``langs``
-    the language codes (see :mod:`mtagent.translators.codes`). ``timeout``: seconds that a call may take. Any exception
-    of the function becomes a :class:`TranslatorError` that names the function and the cause; if a list fails, each half
-    is tried alone. Raises :class:`ConfigError` for an unclear signature.
+    the language codes (see :func:`codes_of`). ``timeout``: seconds that a call may take. Any exception of the function
+    becomes a :class:`TranslatorError` that names the function and the cause; if a list fails, each half is tried alone.
+    Raises :class:`ConfigError` for an unclear signature.
     """
 
     def __init__(
@@ -401,6 +404,139 @@ def _wants_list(parameters: Sequence[inspect.Parameter]) -> bool:
     if not isinstance(annotation, str):
         annotation = inspect.formatannotation(annotation)
     return annotation.split("[")[0].rsplit(".", 1)[-1].lower() in _LIST_TYPES
+
+
+# -- language codes as MT systems write them
+
+Codes = Callable[[str, bool], str | None]
+"""``codes(code, is_target)``: the system's name for the language; ``None``: the system must detect it."""
+
+# FLORES-200 names the single language where ISO 639 has a macrolanguage.
+_FLORES = {
+    **{"ar": "arb", "az": "azj", "ay": "ayr", "et": "est", "fa": "pes", "gn": "grn", "ku": "kmr", "lv": "lvs"},
+    **{"mg": "plt", "mn": "khk", "ms": "zsm", "ne": "npi", "no": "nob", "om": "gaz", "or": "ory", "ps": "pbt"},
+    **{"sq": "als", "sw": "swh", "uz": "uzn", "yi": "ydd", "zh": "zho"},
+}
+
+
+def bcp47_code(code: str, is_target: bool) -> str | None:
+    """BCP-47, as in segments."""
+    if code == UNKNOWN:
+        return None
+    return code
+
+
+def primary_subtag(code: str, is_target: bool) -> str | None:
+    """The language without script and region: ``pt-BR`` → ``pt``."""
+    if code == UNKNOWN:
+        return None
+    return code.partition("-")[0].lower()
+
+
+def flores_code(code: str, is_target: bool) -> str | None:
+    """FLORES-200's codes, which NLLB takes: ``pt-BR`` → ``por_Latn``, ``zh-TW`` → ``zho_Hant``."""
+    if code == UNKNOWN:
+        raise _must_be_told()
+    language = Language.get(code).maximize()
+    bare = str(language.language)
+    return f"{_FLORES.get(bare) or Language.get(bare).to_alpha3()}_{language.script}"
+
+
+def deepl_code(code: str, is_target: bool) -> str | None:
+    """DeepL's codes, with the variety of a target that has several: ``en`` → ``EN-US``, ``zh-TW`` → ``ZH-HANT``."""
+    if code == UNKNOWN:
+        return None
+    language = Language.get(code)
+    bare = str(language.language).upper()
+    if not is_target:
+        return bare
+    territory = language.territory
+    match bare:
+        case "EN" if territory in (None, "US"):
+            return "EN-US"
+        case "EN":
+            return "EN-GB"
+        case "PT" if territory in (None, "BR"):
+            return "PT-BR"
+        case "PT":
+            return "PT-PT"
+        case "ZH":
+            return f"ZH-{str(language.maximize().script).upper()}"
+        case "ES" if territory not in (None, "ES"):
+            return "ES-419"
+        case "NO":
+            return "NB"
+    return bare
+
+
+SCHEMES: dict[str, Codes] = {
+    "bcp47": bcp47_code,
+    "primary": primary_subtag,
+    "flores": flores_code,
+    "nllb": flores_code,
+    "deepl": deepl_code,
+}
+"""Codes by the name of their scheme."""
+
+
+def among(known: Collection[str]) -> Codes:
+    """The ``known`` code for the same language, whatever its spelling (``eng_Latn``, ``en_XX``).
+
+    If there are several, the one with the same script and region. A segment in an unknown language raises
+    :class:`TranslatorError`.
+    """
+    known_languages = {code: Language.get(code.replace("_XX", ""), normalize=True) for code in known}
+
+    def nearest(code: str, is_target: bool) -> str | None:
+        if code == UNKNOWN:
+            raise _must_be_told()
+        language = Language.get(code)
+        full = language.maximize()
+
+        def nearness(candidate: str) -> tuple[bool, bool, bool]:
+            other = known_languages[candidate].maximize()
+            return candidate == code, other.script == full.script, other.territory == full.territory
+
+        bare = str(language.language)
+        names = {bare, _FLORES.get(bare, "")}
+        candidates = [code for code, other in known_languages.items() if {other.language, other.to_alpha3()} & names]
+        if not candidates:
+            raise TranslatorError(f"the system has no language {code!r}; it has {', '.join(sorted(known)[:40])}")
+        return max(candidates, key=nearness)
+
+    return nearest
+
+
+def codes_of(langs: str | Mapping[str, str] | Collection[str] | Codes | None) -> Codes:
+    """The codes that ``langs`` describes. A mapping has BCP-47 codes, or languages alone, as keys.
+
+    Raises :class:`ConfigError` for an unknown scheme.
+    """
+    if langs is None:
+        return bcp47_code
+    if callable(langs):
+        return langs
+    if isinstance(langs, str):
+        if langs not in SCHEMES:
+            raise ConfigError(f"unknown language codes {langs!r}: write a mapping, or one of {', '.join(SCHEMES)}")
+        return SCHEMES[langs]
+    if not isinstance(langs, Mapping):
+        return among(langs)
+    mapping = {normalise(code): name for code, name in langs.items()}
+
+    def mapped(code: str, is_target: bool) -> str | None:
+        if code == UNKNOWN:
+            return None
+        name = mapping.get(code) or mapping.get(code.partition("-")[0])
+        if name is None:
+            raise TranslatorError(f"the system has no language {code!r}; langs names {', '.join(mapping)}")
+        return name
+
+    return mapped
+
+
+def _must_be_told() -> LanguageNeeded:
+    return LanguageNeeded("the system needs to know the source language")
 
 
 # -- objects of libraries, recognised by the package of their class, so that none of the libraries is imported here
