@@ -1,6 +1,6 @@
 """How well spans are located: human MQM annotations with known offsets, given to ``mtagent.text.edits`` without them.
 
-``python -m wmt.locating [--data DIR]`` prints the table of ``docs/explanation/safety.md``.
+``python -m wmt.locating [--data DIR]`` prints the table of ``wmt/README.md``.
 """
 
 from __future__ import annotations
