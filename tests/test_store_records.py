@@ -90,7 +90,8 @@ CAUSES = get_args(get_args(Cause)[0])
 no_candidates: st.SearchStrategy[tuple[Cause, ...]] = st.just(())
 FIELDS["cause"] = causes(no_candidates) | causes(st.lists(causes(no_candidates), max_size=2).map(tuple))
 ratings = records(Rating, role=st.none())
-usages = records(Usage, reused=st.just(0))
+usages = records(Usage, reused=st.just(0), saved=st.none())
+FIELDS["saved"] = st.none() | usages
 
 
 @st.composite
