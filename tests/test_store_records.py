@@ -43,7 +43,10 @@ numbers = st.floats(allow_nan=False, allow_infinity=False)
 counts = st.integers(0, 2**53)
 
 
-FIELDS: dict[str, st.SearchStrategy[Any]] = {"max_length": st.none() | st.integers(1, 2**53)}
+saved = st.builds(Usage, calls=counts, input_tokens=counts, output_tokens=counts, cost=st.none() | numbers)
+FIELDS: dict[str, st.SearchStrategy[Any]] = {
+    "max_length": st.none() | st.integers(1, 2**53), "saved": st.none() | saved
+}  # fmt: skip
 """Fields that take not all values of their type."""
 
 
@@ -91,7 +94,6 @@ no_candidates: st.SearchStrategy[tuple[Cause, ...]] = st.just(())
 FIELDS["cause"] = causes(no_candidates) | causes(st.lists(causes(no_candidates), max_size=2).map(tuple))
 ratings = records(Rating, role=st.none())
 usages = records(Usage, reused=st.just(0), saved=st.none())
-FIELDS["saved"] = st.none() | usages
 
 
 @st.composite
