@@ -140,7 +140,9 @@ def test_a_reply_comes_back_as_it_was_recorded(answer: Completion) -> None:
     with Store(":memory:") as store:
         store.calls.record(start(store).id, "s", "p", "k", call, answer)
         other = start(store, "second")
-        assert store.calls.recall(other.id, "s", "k") == answer.model_copy(update={"usage": Usage(reused=1)})
+        assert store.calls.recall(other.id, "s", "k") == answer.model_copy(
+            update={"usage": Usage(reused=1, saved=answer.usage)}
+        )
         assert store.calls.recall(other.id, "s", "k2") is None
 
 
