@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from sacrebleu.metrics.ter import TER
 
+from bench.harness import simulator
 from mtagent.records import Chain, Usage
 from tests.commands import Shell
 from tests.pages import section, transcripts
@@ -92,7 +93,7 @@ def test_json_has_everything(improved: Shell) -> None:
     chrf = postedit["scores"][1]
     assert (chrf["metric"], len(chrf["segments"]), 0 < chrf["p_value"] <= 1) == ("chrF2", 3, True)
     assert (postedit["moved"]["characters"], postedit["outcomes"]["edits"]) == (1, {"applied": 1})
-    assert final["cost"]["dollars"] == 0
+    assert final["cost"]["paid"]["dollars"] == final["cost"]["nominal"]["dollars"] == 0
     (part,) = result["parts"]["domain"]
     assert (part["part"], part["segments"]) == ("no domain", 3)
     assert part["scores"]["final"]["TER"] == pytest.approx(final["scores"][2]["score"])
@@ -133,7 +134,39 @@ def test_unknown_dollars_are_never_zero(shell: Shell) -> None:
     assert row == ["postedit", "1", "10", "0", "0", "0", "unknown", "unknown", "unknown", "2.0"]
     (_, line, _) = csv.DictReader(io.StringIO(shell("compare r -m ter -f csv").out))
     assert (line["dollars"], line["dollars_per_point"], line["input_tokens"]) == ("unknown", "unknown", "10")
-    assert json.loads(shell("compare r -m ter -f json").out)["rows"][1]["cost"]["dollars"] is None
+    assert json.loads(shell("compare r -m ter -f json").out)["rows"][1]["cost"]["paid"]["dollars"] is None
+
+
+@pytest.mark.loopback
+def test_a_run_that_is_answered_from_the_store_has_the_nominal_costs_of_the_first(shell: Shell) -> None:
+    shell.write("prices.toml", "[[prices]]", 'model = "*"', "input = 3", "output = 9")
+    sources = ["The clock stopped.", "A door was open.", "The clock stopped.", "Nobody came back."]
+    shell.write("en.txt", *sources)
+    with simulator("--behaviour", "tests.simulator.chain:improving") as server:
+        line = f"translate -s en.txt -l en-es --base-url {server} --model m --prices prices.toml --concurrency 2"
+        for name in ("first", "second"):
+            done = shell(f"{line} --name {name} -o {name}.txt")
+            assert done.code == 0, done.err
+        part = shell(f"{line} --stages tp --name third -o third.txt")
+        assert part.code == 0, part.err
+    rows = {row["name"]: row["cost"] for row in json.loads(shell("compare first second third -f json").out)["rows"]}
+    first = rows["first/final"]
+    assert first["paid"] == {**first["nominal"], "reused": first["paid"]["reused"]}
+    assert first["paid"]["reused"] > 0, "two segments are alike"
+    assert rows["second/final"]["paid"]["calls"] == rows["third/final"]["paid"]["calls"] == 0
+    for stage in ("translate", "postedit", "proofread", "final"):
+        nominal = dict(rows[f"first/{stage}"]["nominal"])
+        for name in ("second", "third") if stage in ("translate", "postedit") else ("second",):
+            again = rows[f"{name}/{stage}"]["nominal"]
+            assert again["dollars"] == pytest.approx(nominal["dollars"])
+            assert {**again, "reused": 0, "dollars": 0} == {**nominal, "reused": 0, "dollars": 0}
+    assert nominal["dollars"] > 0
+    shown = shell("runs show second").out
+    assert f"nominal: {nominal['calls']} calls, $" in shown
+    assert "nominal:" not in shell("runs show first").out
+    table_of_costs = table(shell("compare second").out, "costs")
+    assert table_of_costs[-1][1] == "0"
+    assert table_of_costs[-1][7] == str(nominal["calls"])
 
 
 def test_of_many_documents_the_largest_are_shown(shell: Shell) -> None:

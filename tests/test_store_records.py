@@ -43,7 +43,10 @@ numbers = st.floats(allow_nan=False, allow_infinity=False)
 counts = st.integers(0, 2**53)
 
 
-FIELDS: dict[str, st.SearchStrategy[Any]] = {"max_length": st.none() | st.integers(1, 2**53)}
+saved = st.builds(Usage, calls=counts, input_tokens=counts, output_tokens=counts, cost=st.none() | numbers)
+FIELDS: dict[str, st.SearchStrategy[Any]] = {
+    "max_length": st.none() | st.integers(1, 2**53), "saved": st.none() | saved
+}  # fmt: skip
 """Fields that take not all values of their type."""
 
 
@@ -90,7 +93,7 @@ CAUSES = get_args(get_args(Cause)[0])
 no_candidates: st.SearchStrategy[tuple[Cause, ...]] = st.just(())
 FIELDS["cause"] = causes(no_candidates) | causes(st.lists(causes(no_candidates), max_size=2).map(tuple))
 ratings = records(Rating, role=st.none())
-usages = records(Usage, reused=st.just(0))
+usages = records(Usage, reused=st.just(0), saved=st.none())
 
 
 @st.composite
@@ -137,7 +140,9 @@ def test_a_reply_comes_back_as_it_was_recorded(answer: Completion) -> None:
     with Store(":memory:") as store:
         store.calls.record(start(store).id, "s", "p", "k", call, answer)
         other = start(store, "second")
-        assert store.calls.recall(other.id, "s", "k") == answer.model_copy(update={"usage": Usage(reused=1)})
+        assert store.calls.recall(other.id, "s", "k") == answer.model_copy(
+            update={"usage": Usage(reused=1, saved=answer.usage)}
+        )
         assert store.calls.recall(other.id, "s", "k2") is None
 
 

@@ -393,14 +393,14 @@ def _moved(
 
 def _with_prices(row: ComparedTexts, former: ComparedTexts | None, gain: float) -> ComparedTexts:
     """``row`` with the dollars for each kept edit and each point gained, where dollars are known."""
-    if row.cost is None or row.cost.usage.cost is None:
+    if row.cost is None or row.cost.nominal.cost is None:
         return row
-    dollars = row.cost.usage.cost
+    dollars = row.cost.nominal.cost
     if row.stage == FINAL and former is not None and former.cost is not None:
         # The cost is that of the whole run: the edits since the first row did not need what the first row took.
-        if former.cost.usage.cost is None:
+        if former.cost.nominal.cost is None:
             return row
-        dollars = max(0.0, dollars - former.cost.usage.cost)
+        dollars = max(0.0, dollars - former.cost.nominal.cost)
     edits = 0
     if row.outcomes and row.outcomes.edits:
         edits = row.outcomes.edits.get("applied", 0)
@@ -517,7 +517,7 @@ def _about_run(run: StagedRun, unaccounted: Usage | None) -> Iterator[str]:
     if reused:
         yield (
             f"run {run.name!r}: {amounts.counted(reused, 'reply', 'replies')} came from the store and cost nothing "
-            "here: its tokens and dollars are those of the others"
+            "here: the nominal costs include them"
         )
     if run.review is not None and run.review.stale:
         stale = amounts.counted(run.review.stale, "decision")

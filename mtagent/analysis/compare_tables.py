@@ -15,6 +15,7 @@ from mtagent.chain.fates import SEGMENT_OUTCOMES
 from mtagent.formats.files import dumped
 from mtagent.formats.ratings import FINAL
 from mtagent.metrics.significance import SIGNIFICANT
+from mtagent.records import Usage
 from mtagent.text import table
 from mtagent.text.amounts import NOTHING, UNKNOWN, counted, dollars, seconds, signed
 from mtagent.text.table import Table
@@ -151,18 +152,25 @@ def _outcomes(comparison: RunComparison) -> Table:
     return Table("outcomes: segments, and edits that stand", tuple(head), tuple(body), "; ".join(notes))
 
 
+def _usage_cells(usage: Usage) -> list[str]:
+    cells = [str(usage.calls)]
+    for tokens in (usage.input_tokens, usage.cached_tokens, usage.output_tokens, usage.reasoning_tokens):
+        cells.append(f"{tokens:,}")
+    return [*cells, dollars(usage.cost)]
+
+
 def _costs(comparison: RunComparison) -> Table:
+    costs = [row.cost for row in comparison.rows if row.cost is not None]
+    has_nominal = any(cost.nominal.calls > cost.usage.calls for cost in costs)
     rows = []
     for row in comparison.rows:
         if row.cost is None:
             continue
-        usage = row.cost.usage
-        cells = [row.name, str(usage.calls)]
-        for tokens in (usage.input_tokens, usage.cached_tokens, usage.output_tokens, usage.reasoning_tokens):
-            cells.append(f"{tokens:,}")
-        cells.append(dollars(usage.cost))
+        cells = [row.name, *_usage_cells(row.cost.usage)]
+        if has_nominal:
+            cells += _usage_cells(row.cost.nominal)
         for amount in (row.cost.per_kept_edit, row.cost.per_point):
-            if usage.cost is None:
+            if row.cost.nominal.cost is None:
                 cells.append(UNKNOWN)
             elif amount is None:
                 cells.append(NOTHING)
@@ -170,12 +178,16 @@ def _costs(comparison: RunComparison) -> Table:
                 cells.append(dollars(amount))
         cells.append(f"{row.cost.seconds:.1f}")
         rows.append(tuple(cells))
-    counts = ("calls", "input", "cached", "output", "reasoning")
-    head = ("row", *counts, "dollars", "per kept edit", "per point", "seconds")
+    head = ["row", "calls", "input", "cached", "output", "reasoning", "dollars"]
     note = f"dollars {comparison.prices}"
+    if has_nominal:
+        head += [f"nominal {name}" for name in head[1:]]
+        note += "; nominal: with the replies that came from the store, as other runs paid for them"
+    head += ["per kept edit", "per point", "seconds"]
     if comparison.deciding:
         note += f"; per point of {comparison.deciding} gained"
-    return Table("costs: tokens (input with cached, output with reasoning) and dollars", head, tuple(rows), note)
+    title = "costs: tokens (input with cached, output with reasoning) and dollars"
+    return Table(title, tuple(head), tuple(rows), note)
 
 
 def review_tables(comparison: RunComparison) -> list[Table]:
@@ -283,13 +295,17 @@ def _part_data(part: PartScores, comparison: RunComparison) -> dict[str, Any]:
 def _cost(row: ComparedTexts) -> dict[str, Any] | None:
     if row.cost is None:
         return None
-    counts = {name: getattr(row.cost.usage, name) for name in USAGE_COUNTS}
-    return counts | {
-        "dollars": row.cost.usage.cost,
+    return {
+        "paid": _usage_data(row.cost.usage),
+        "nominal": _usage_data(row.cost.nominal),
         "dollars_per_kept_edit": row.cost.per_kept_edit,
         "dollars_per_point": row.cost.per_point,
         "seconds": row.cost.seconds,
     }
+
+
+def _usage_data(usage: Usage) -> dict[str, Any]:
+    return {name: getattr(usage, name) for name in USAGE_COUNTS} | {"dollars": usage.cost}
 
 
 def flat(comparison: RunComparison, delimiter: str = ",") -> str:
@@ -337,7 +353,13 @@ def _flat_row(row: ComparedTexts, segments: int) -> dict[str, Any]:
         line |= {"edits": sum(edits.values()), "edits applied": edits.get("applied", 0)}
     cost = _cost(row)
     if cost is not None:
+        line |= cost.pop("paid")
+        for name, value in cost.pop("nominal").items():
+            line[f"nominal {name}"] = value
         line |= cost
-        if cost["dollars"] is None:
-            line |= {"dollars": UNKNOWN, "dollars_per_kept_edit": UNKNOWN, "dollars_per_point": UNKNOWN}
+        for name in ("dollars", "nominal dollars"):
+            if line[name] is None:
+                line[name] = UNKNOWN
+        if line["nominal dollars"] == UNKNOWN:
+            line |= {"dollars_per_kept_edit": UNKNOWN, "dollars_per_point": UNKNOWN}
     return line

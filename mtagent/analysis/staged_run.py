@@ -27,14 +27,14 @@ from mtagent.formats.files import lines_of
 from mtagent.formats.ratings import FINAL, GIVEN, REVIEWED, texts_of
 from mtagent.formats.segments import SegmentDefaults
 from mtagent.llm.prices import Prices
-from mtagent.records import Chain, Segment, Stage, Usage
+from mtagent.records import Call, Chain, Segment, Stage, Usage
 from mtagent.store.runs import RunSummary
 from mtagent.store.store import Store
 
 PAID = "as paid at the time of the run"
 """Where the dollars come from, unless they were recomputed."""
 STAGES: tuple[Stage, ...] = get_args(Stage)
-USAGE_COUNTS = tuple(name for name in Usage.model_fields if name != "cost")
+USAGE_COUNTS = tuple(name for name in Usage.model_fields if name not in ("cost", "saved"))
 """What tables and JSON have of a usage beside its dollars."""
 SYSTEMS = (GIVEN, *STAGES, FINAL, REVIEWED)
 
@@ -66,12 +66,14 @@ class Cost:
     """What a stage cost."""
 
     usage: Usage
-    """With the dollars in ``usage.cost``."""
+    """What was paid, with the dollars in ``usage.cost``."""
+    nominal: Usage
+    """What it would have cost with an empty store: what was paid, and what other runs paid for its other replies."""
     seconds: float
     """The sum over segments."""
     per_kept_edit: float | None = None
     per_point: float | None = None
-    """Dollars spent since the former row, for each point of the deciding metric; for ``final`` both are without the
+    """Nominal dollars since the former row, for each point of the deciding metric; for ``final`` both are without the
     cost of the first row, if the run made it."""
 
 
@@ -86,6 +88,8 @@ class CallUsage(NamedTuple):
     output_tokens: int
     reasoning_tokens: int
     cost: float | None
+    saved: CallUsage | None = None
+    """What another run paid for the reply, if this is the first use of it here."""
 
     @classmethod
     def of(cls, model: str, usage: Usage) -> CallUsage:
@@ -105,7 +109,7 @@ class CallUsage(NamedTuple):
     def usage(self) -> Usage:
         """The usage as a record."""
         fields = self._asdict()
-        del fields["model"]
+        del fields["model"], fields["saved"]
         return Usage(**fields)
 
 
@@ -251,12 +255,13 @@ def read_run(store: Store, summary: RunSummary, name: str | None = None) -> Stag
     decided_run = DecidedRun(store, summary.name)
     stages = summary.settings.get("stages") or ()
     shared = dict[CallUsage, CallUsage]()  # the log holds nearly all calls of the steps once more
+    recalled = set[int]()
     review = ReviewCount()
     segments = []
     ran = set[str]()
     for position, result in decided_run.segments():
         review.add(result)
-        staged = _staged(position, result, stages, shared)
+        staged = _staged(position, result, stages, shared, recalled)
         segments.append(staged)
         for system, stage_result in zip(SYSTEMS, staged.results, strict=True):
             if stage_result is not None:
@@ -287,8 +292,25 @@ def _shared_usage(model: str, usage: Usage, shared: dict[CallUsage, CallUsage]) 
     return shared.setdefault(call, call)
 
 
+def _call_usage(call: Call, shared: dict[CallUsage, CallUsage], recalled: set[int]) -> CallUsage:
+    """The usage of a call. What its reply cost another run counts once: ``recalled`` has the calls so far."""
+    usage = _shared_usage(call.model, call.usage, shared)
+    if call.usage.saved is None:
+        return usage
+    identity = hash((call.model, call.purpose, call.messages, call.reply))
+    if identity in recalled:
+        return usage
+    recalled.add(identity)
+    usage = usage._replace(saved=_shared_usage(call.model, call.usage.saved, shared))
+    return shared.setdefault(usage, usage)
+
+
 def _staged(
-    position: int, result: Decided, stages: Collection[str], shared: dict[CallUsage, CallUsage]
+    position: int,
+    result: Decided,
+    stages: Collection[str],
+    shared: dict[CallUsage, CallUsage],
+    recalled: set[int],
 ) -> StagedSegment:
     chain = with_rules_step(result.reviewed_chain, stages)
     results: dict[str, StageResult] = {}
@@ -306,7 +328,7 @@ def _staged(
             for edit in step.edits:
                 edits[edit.outcome] += 1
             for call in step.calls:
-                calls.append(_shared_usage(call.model, call.usage, shared))
+                calls.append(_call_usage(call, shared, recalled))
             seconds += step.seconds
         outcome = stage_outcome(steps, before)
         results[stage] = StageResult(outcome, _counts(*edits.items()), tuple(calls), seconds)
@@ -511,7 +533,9 @@ class Bills:
         costs: dict[str, Cost] = {}
         for system in run.systems:
             seconds = sum(segment.result(system).seconds for segment in run.segments)
-            costs[system] = Cost(self._total(run.calls(system), run), seconds)
+            paid = self._total(run.calls(system), run)
+            saved = self._total((call.saved for call in run.calls(system) if call.saved is not None), run)
+            costs[system] = Cost(paid, paid + saved, seconds)
         if not run.whole:
             return RunCosts(costs, None)
         stored, paid = costs[FINAL].usage, self._total(run.paid, run)
@@ -523,8 +547,10 @@ class Bills:
         cost = None
         if paid.cost is not None and stored.cost is not None:
             cost = max(0.0, paid.cost - stored.cost)
-        costs[FINAL] = replace(costs[FINAL], usage=paid.model_copy(update={"reused": stored.reused}))
-        return RunCosts(costs, Usage(**counts, cost=cost))
+        unaccounted = Usage(**counts, cost=cost)
+        usage = paid.model_copy(update={"reused": stored.reused})
+        costs[FINAL] = replace(costs[FINAL], usage=usage, nominal=costs[FINAL].nominal + unaccounted)
+        return RunCosts(costs, unaccounted)
 
     def _total(self, calls: Iterable[CallUsage], run: StagedRun) -> Usage:
         """The sum of ``calls``; its cost is unknown if the cost of any call is."""

@@ -11,15 +11,18 @@ from typing import Any
 
 import click
 
+from mtagent.analysis.staged_run import Bills, read_run
 from mtagent.chain.chain import with_rules_step
 from mtagent.chain.decided_text import Decided, DecidedRun
 from mtagent.cli.options import STORE_OPTION, existing_store, with_options
 from mtagent.cli.progress import uncounted
 from mtagent.cli.terminal import display, say
 from mtagent.errors import ConfigError
+from mtagent.formats.ratings import FINAL
 from mtagent.jobs.pilot import pilots_in
 from mtagent.jobs.summary import show_ratings, stage_table, summaries, system_table
 from mtagent.store.runs import RunSummary, StoredRun
+from mtagent.store.store import Store
 from mtagent.text.amounts import counted, dollars
 from mtagent.text.escaping import visible
 from mtagent.text.table import tab_separated
@@ -87,14 +90,14 @@ def show(run: str, segment: str | None, store: Path | None) -> None:
     with existing_store(store) as opened:
         stored = opened.read(run)
         if segment is None:
-            _show_run(opened.run(run), stored)
+            _show_run(opened, opened.run(run), stored)
         elif stored.kind == "rating":
             display(show_ratings(stored, segment))
         else:
             display(_chain_text(DecidedRun(opened, run).segment(stored.chain(segment)[0])))
 
 
-def _show_run(summary: RunSummary, stored: StoredRun) -> None:
+def _show_run(opened: Store, summary: RunSummary, stored: StoredRun) -> None:
     done, total = summary.counts.done, summary.counts.total
     extent = counted(done, "segment") if total in (None, done) else f"{done} of {total} segments"
     display(visible(summary.name, one_line=True) + f": {summary.state}, started {summary.started}, {extent} done")
@@ -105,6 +108,11 @@ def _show_run(summary: RunSummary, stored: StoredRun) -> None:
         display(stage_table(with_rules_step(chain, stages) for chain in stored.chains()))
     cost = dollars(summary.usage.cost, "price unknown")
     click.echo(f"paid: {summary.usage.calls} calls{uncounted(summary)}, {cost}")
+    if summary.kind != "rating" and summary.counts.done:
+        nominal = Bills().costs(read_run(opened, summary)).by_system[FINAL].nominal
+        if nominal.calls > summary.usage.calls:
+            shown_cost = dollars(nominal.cost, "price unknown")
+            click.echo(f"nominal: {nominal.calls} calls, {shown_cost}; other runs paid for replies from the store")
     for name, pilot in pilots_in(stored.gates()):
         display(f"gate of {name}: {pilot}")
     display("settings:")

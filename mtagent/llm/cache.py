@@ -22,9 +22,9 @@ class Cached:
     """An LLM that writes each call to the store at once, and answers repeated requests from the store.
 
     A reply that this segment of this run paid for keeps its usage, once per chain; any other stored reply costs nothing
-    now (``Usage(reused=1)``). Equal requests at the same time are sent once. Errors are recorded, but never reused, and
-    neither are empty replies. ``run_id`` may be set later, but before the first call; without it, calls belong to no
-    run and no segment.
+    now (``Usage(reused=1)``, with what another run paid as ``saved``). Equal requests at the same time are sent once.
+    Errors are recorded, but never reused, and neither are empty replies. ``run_id`` may be set later, but before the
+    first call; without it, calls belong to no run and no segment.
     """
 
     def __init__(self, llm: KeyedLLM, store: Store, run_id: int = OUTSIDE) -> None:
@@ -131,7 +131,7 @@ def _storable(answer: Answer) -> Answer:
         texts = {name: whole_characters(text) for name, text in call.model_dump().items()}
         tool_calls.append(ToolCall(**texts))
     changes["tool_calls"] = tuple(tool_calls)
-    counts = answer.usage.model_dump(exclude={"cost"}).values()
+    counts = answer.usage.model_dump(exclude={"cost", "saved"}).values()
     if not all(0 <= count < LARGEST_COUNT for count in counts):
         changes["usage"] = Usage(calls=1, cost=None)
     return answer.model_copy(update=changes)

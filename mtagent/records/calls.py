@@ -22,8 +22,8 @@ class Usage(Record):
     """Tokens and dollars as the servers reported them; adds up with ``+``.
 
     ``input_tokens`` includes ``cached_tokens``, and ``output_tokens`` includes ``reasoning_tokens``. ``reused`` counts
-    calls that were answered from the store and cost nothing now. ``cost`` is in US dollars; ``None`` = unknown price,
-    and stays unknown in every sum.
+    calls that were answered from the store and cost nothing now; ``saved`` is what those of other runs cost when they
+    were made. ``cost`` is in US dollars; ``None`` = unknown price, and stays unknown in every sum.
     """
 
     calls: int = 0
@@ -33,9 +33,13 @@ class Usage(Record):
     output_tokens: int = 0
     reasoning_tokens: int = 0
     cost: float | None = 0.0
+    saved: Usage | None = None
 
     def __add__(self, other: Usage) -> Usage:
         cost = None if self.cost is None or other.cost is None else self.cost + other.cost
+        saved = self.saved or other.saved
+        if self.saved is not None and other.saved is not None:
+            saved = self.saved + other.saved
         return Usage(
             calls=self.calls + other.calls,
             reused=self.reused + other.reused,
@@ -44,6 +48,7 @@ class Usage(Record):
             output_tokens=self.output_tokens + other.output_tokens,
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
             cost=cost,
+            saved=saved,
         )
 
     @property

@@ -244,12 +244,16 @@ def _cost_cells(cost: Cost | None) -> list[SummaryCell]:
     """Tokens and dollars."""
     if cost is None:
         return [_EMPTY] * 2
-    per_edit = ""
+    notes = []
+    calls = counted(cost.usage.calls, "call")
+    if cost.nominal.calls > cost.usage.calls:
+        calls += f", {cost.nominal.calls:,} without the store"
+        notes.append(f"{dollars(cost.nominal.cost, 'price unknown')} without the store")
     if cost.per_kept_edit:
-        per_edit = f"{dollars(cost.per_kept_edit)} an edit"
+        notes.append(f"{dollars(cost.per_kept_edit)} an edit")
     return [
-        SummaryCell(f"{cost.usage.tokens:,}", counted(cost.usage.calls, "call")),
-        SummaryCell(dollars(cost.usage.cost, "price unknown"), per_edit),
+        SummaryCell(f"{cost.usage.tokens:,}", calls),
+        SummaryCell(dollars(cost.usage.cost, "price unknown"), ", ".join(notes)),
     ]
 
 

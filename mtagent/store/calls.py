@@ -33,11 +33,12 @@ _INSERT = f"""INSERT INTO calls (run_id, segment, purpose, key, model, messages,
 _USAGE_FIELDS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "cost")
 
 # The own call first: what this segment has paid for is accounted to it, and not as reused.
-_RECALL = """SELECT :run_id > 0 AND calls.run_id = :run_id AND calls.segment = :segment AS own, texts.hash, texts.text,
+_RECALL = """SELECT :run_id > 0 AND calls.run_id = :run_id AS is_of_run,
+    :run_id > 0 AND calls.run_id = :run_id AND calls.segment = :segment AS own, texts.hash, texts.text,
     reply_model, finish_reason, logprobs, tool_calls, calls, input_tokens, cached_tokens, output_tokens,
     reasoning_tokens, cost
     FROM calls JOIN texts ON texts.hash = calls.reply
-    WHERE calls.key = :key AND calls.error IS NULL ORDER BY own DESC, calls.id LIMIT 1"""
+    WHERE calls.key = :key AND calls.error IS NULL ORDER BY own DESC, is_of_run DESC, calls.id LIMIT 1"""
 
 _USAGE = """SELECT CAST(model AS TEXT), total(calls), total(input_tokens), total(cached_tokens), total(output_tokens),
     total(reasoning_tokens), sum(cost) FROM calls WHERE run_id = ?
@@ -90,21 +91,24 @@ class CallLog:
         """The reply to an equal request of any run.
 
         It has the usage of its call if this segment of this run paid for it and the current chain has not counted it
-        yet; otherwise it costs nothing now: ``Usage(reused=1)``.
+        yet; otherwise it costs nothing now: ``Usage(reused=1)``, with what another run paid as ``saved``.
         """
         parameters = {"run_id": run_id, "segment": segment, "key": key}
         rows = self._database.query(_RECALL, parameters, f"segment {segment!r}")
         if not rows:
             return None
-        is_own, address, text, model, finish_reason, logprobs, tool_calls, *numbers = rows[0]
+        is_of_run, is_own, address, text, model, finish_reason, logprobs, tool_calls, *numbers = rows[0]
         if not isinstance(text, str) or text_hash(text) != address:  # a new reply will replace it
             logger.warning(f"{self._database.path}: the stored text {address} is damaged: its call is made again")
             return None
         _note(self._recalled, run_id, segment, key)
         with self._database.intact(f"the reply for segment {segment!r}"):
-            usage = Usage(reused=1)
             if is_own and self._account(run_id, segment, key):
                 usage = _usage(numbers)
+            elif is_of_run:
+                usage = Usage(reused=1)
+            else:
+                usage = Usage(reused=1, saved=_usage(numbers))
             tokens = None
             if logprobs is not None:
                 tokens = tuple(TokenLogprob(token=token, logprob=value) for token, value in json.loads(logprobs))

@@ -365,10 +365,12 @@ def pack_calls(calls: Iterable[Call], texts: dict[str, str]) -> str:
             "model": call.model,
             "messages": _packed(call.messages, texts),
             "reply": None if call.reply is None else keep_text(call.reply, texts),
-            "usage": call.usage.model_dump(),
+            "usage": call.usage.model_dump(exclude={"saved"}),
             "seconds": call.seconds,
             "error": call.error,
         }
+        if call.usage.saved is not None:
+            fields["usage"]["saved"] = call.usage.saved.model_dump(exclude={"saved"})
         if call.tool_calls:
             fields["tool_calls"] = [tool_call.model_dump() for tool_call in call.tool_calls]
         packed.append(fields)
