@@ -10,7 +10,7 @@ from typing import Unpack
 import pytest
 
 from mtagent import __version__
-from mtagent.chain.calibration import CautiousPoint, ExpectedGain, JudgeWeight, Moments
+from mtagent.chain.calibration import CautiousPoint, ExpectedGain, JudgeWeight, Moments, Pilot
 from mtagent.chain.chain import Plan, improve
 from mtagent.chain.gate import OpenGate, PairwiseGate, PairwiseJudge, PanelGate, RateGate, RatingJudge, Threshold
 from mtagent.chain.guards import GUARDS
@@ -356,6 +356,16 @@ async def test_a_model_is_asked_only_if_it_can_change_what_the_metric_foretells(
     assert (decision.keep, cause.gain, cause.unasked) == (expected > 0, pytest.approx(expected), ("judge",))
     assert cause.chance == pytest.approx(foretelling.chance(expected * 2 / 5**0.5))  # the error is 1 and 0.5
     assert f", judge not asked: judge 0 -> {metric:g}" in cause.sentence
+
+
+async def test_a_model_is_asked_where_a_metric_without_labels_sees_no_difference() -> None:
+    pilot = Pilot(agreement=0.0, trust=0.0, drift=1.01)
+    foretelling = gain(1, 1, intercept=1.01).model_copy(update={"moments": FORETOLD, "pilot": pilot})
+    for after, keep in ((0.0, False), (1.0, True)):
+        model = Model(b=0, a=after)
+        panel = PanelGate(RatingJudge(model), RatingJudge(Judge(b=0, a=0)), gain=foretelling)
+        decision = await panel.decide(SEGMENT, "b", "a", ask)
+        assert (bool(model.rated), decision.keep) == (True, keep), after
 
 
 async def test_no_model_is_left_out_that_can_spare_a_later_stage_or_helps_to_choose() -> None:

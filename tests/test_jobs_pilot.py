@@ -6,15 +6,19 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from bench.harness import simulator
-from mtagent import Agent
+from mtagent import Agent, make_segments
 from mtagent.chain.calibration import ExpectedGain
+from mtagent.learning.gain import JudgedPairs
+from mtagent.learning.gain import kept as decisions_of
 from mtagent.records import GainCause, judgements_of
 from mtagent.store import Store
 from tests.commands import Shell
-from tests.simulator import read_journal
+from tests.simulator import Entry, read_journal
+from tests.simulator.asked import asked
 from tests.simulator.marks import corrected, marks, segments
 
 PANEL = "--judge gemba-da --judge pairwise"
@@ -151,7 +155,8 @@ def test_a_run_decides_as_the_check_of_the_same_scores_does(shell: Shell) -> Non
         prepare(shell, server, 60)
         done = shell.postedit(f"{PANEL} --gate-calls 0 --name first -o first.txt")
         assert done.code == 0, done.err
-    rows, kept = ["id,gemba-da_before,gemba-da_after,pairwise,human_before,human_after"], 0
+    rows, kept = ["id,gemba-da_before,gemba-da_after,pairwise,human_before,human_after"], []
+    judged = []
     preferences = {1: "after", 0: "same", -1: "before"}
     with Store(shell.folder / "store.db") as store:
         stored = store.read("first").gates()["stages"]["postedit"]["gain"]
@@ -163,14 +168,24 @@ def test_a_run_decides_as_the_check_of_the_same_scores_does(shell: Shell) -> Non
                     preference = preferences[int(comparison.difference)]
                     human = f"0,{len(rows) % 3}"
                     rows.append(f"{chain.segment.id},{rating.before},{rating.after},{preference},{human}")
-                    kept += step.verdict == "kept"
+                    kept.append(step.verdict == "kept")
+                    judged.append((rating.difference, comparison.difference))
     shell.write("pairs.csv", *rows)
     line = "gate check shipped --pairs pairs.csv --judge gemba-da=da --judge pairwise=pairwise -f json"
     checked = json.loads(shell(line).out)
     assert checked["pilot"] == pytest.approx(stored["pilot"])
     assert checked["items"] == stored["calibrated_on"] == len(rows) - 1
-    assert checked["accepted"]["value"] == pytest.approx(kept / (len(rows) - 1))
-    assert 0 < kept < len(rows) - 1
+    assert checked["accepted"]["value"] == pytest.approx(sum(kept) / len(kept))
+    assert 0 < sum(kept) < len(kept)
+    # Each edit is decided on as the experiments decide, on arrays.
+    pairs = JudgedPairs(
+        judges=("gemba-da", "pairwise"),
+        differences=np.array(judged, dtype=np.float64),
+        human_before=np.zeros(len(judged)),
+        human_after=np.zeros(len(judged)),
+        groups=np.arange(len(judged)),
+    )
+    assert decisions_of(ExpectedGain.model_validate(stored), pairs).tolist() == kept
 
 
 @pytest.mark.loopback
@@ -232,17 +247,28 @@ def test_each_stage_has_a_pilot_of_its_own_and_the_later_one_sees_what_the_earli
     assert {stage: gain.calibrated_on for stage, gain in gains.items()} == decided
 
 
+def _is_comparison(entry: Entry) -> bool:
+    question = asked(entry.body)
+    return question is not None and question.prompt == "compare"
+
+
 @pytest.mark.loopback
-def test_a_pilot_with_failing_judges_settles_nothing_and_loses_nothing(shell: Shell, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("behaviour", "reason"),
+    [("failing_half_of_comparisons", "This text is too odd"), ("talking_about_half_of_comparisons", "RatingParseError")],
+)
+def test_a_pilot_with_failing_judges_settles_nothing_and_loses_nothing(
+    shell: Shell, tmp_path: Path, behaviour: str, reason: str
+) -> None:
     log = tmp_path / "log.jsonl"
-    failing = "tests.simulator.taught:failing_half_of_comparisons"
-    with simulator("--behaviour", failing, "--log", str(log)) as server:
-        prepare(shell, server, 60)
+    with simulator("--behaviour", f"tests.simulator.taught:{behaviour}", "--log", str(log)) as server:
+        prepare(shell, server, 200)
         stopped = shell.postedit(f"{PANEL} --name first -o first.txt")
-    answered = {entry.sha256 for entry in read_journal(log) if entry.status == 200}
+    answered = {entry.sha256 for entry in read_journal(log) if entry.status == 200 and not _is_comparison(entry)}
     assert stopped.code == 1
     assert "in the pilot of postedit" in stopped.err
-    assert "This text is too odd" in stopped.err
+    assert reason in stopped.err
+    assert len(read_journal(log)) < 400, "it stops after the first wave, with a fourth of the segments"
     assert not (shell.folder / "first.txt").exists()
     with Store(shell.folder / "store.db") as store:
         assert store.read("first").gates() == {}
@@ -262,8 +288,8 @@ def test_a_judge_that_always_answers_the_same_adds_nothing(shell: Shell) -> None
         assert done.code == 0, done.err
     with Store(shell.folder / "store.db") as store:
         stored = store.read("first").gates()["stages"]["postedit"]["gain"]
-    assert stored["pilot"]["agreement"] == stored["pilot"]["trust"] == 0
-    assert [judge["weight"] for judge in stored["judges"]] == [0, 0]
+    assert stored is None
+    assert "for all edits, so it tells nothing" in done.err
 
 
 @pytest.mark.loopback
@@ -296,3 +322,68 @@ def test_what_changes_the_gate_is_named(shell: Shell, caplog: pytest.LogCaptureF
     assert words in voting.err
     assert words not in chosen.err
     assert "gate gain: all judges must agree here, because only a run has a pilot" in caplog.text
+
+
+@pytest.mark.loopback
+def test_an_mt_system_is_asked_once_for_all_pilots_and_the_run(shell: Shell) -> None:
+    asked_about = Counter[str]()
+    by_source = {segment.source: segment.translation for segment in segments(60)}
+
+    def translate(source: str) -> str:
+        asked_about[source] += 1
+        return by_source[source] or ""
+
+    with simulator("--behaviour", "tests.simulator.taught:answer") as server:
+        settings = {"base_url": server, "model": "editor", "judge_model": "small", "store": shell.folder / "store.db"}
+        judges = ["gemba-da", "pairwise"]
+        with Agent(translate, judge=judges, stages=["translate", "postedit", "proofread"], **settings) as agent:
+            chains = agent.run("first").improve(make_segments(list(by_source), None, "en", "es"))
+    assert all(chain.failed is None for chain in chains)
+    assert set(asked_about.values()) == {1}
+    assert len(asked_about) == len(by_source)
+
+
+@pytest.mark.loopback
+def test_a_run_without_candidates_has_no_pilot_of_rerank(shell: Shell) -> None:
+    with simulator("--behaviour", "tests.simulator.taught:answer") as server:
+        prepare(shell, server, 40)
+        shell.write("mtagent.toml", f'base_url = "{server}"', 'model = "editor"', 'judge_model = "small"')
+        assert shell("config trust").code == 0
+        done = shell.postedit(f"{PANEL} --name first -o first.txt")
+        assert done.code == 0, done.err
+    assert "gate of postedit: " in shell("runs show first").out
+    assert "rerank" not in shell("runs show first").out + done.err
+
+
+@pytest.mark.loopback
+def test_a_pilot_that_a_limit_cut_short_is_done_again_and_finished_segments_stay(shell: Shell) -> None:
+    with simulator("--behaviour", "tests.simulator.taught:answer") as server:
+        prepare(shell, server, 160)
+        trial = shell.postedit(f"{PANEL} --limit 60 --name first -o first.txt")
+        assert trial.code == 0, trial.err
+        before = shell.read("first.txt")
+        done = shell.postedit(f"{PANEL} --name first -o first.txt")
+        whole = shell.postedit(f"{PANEL} --name second -o second.txt")
+        assert (done.code, whole.code) == (0, 0)
+    with Store(shell.folder / "store.db") as store:
+        gates = [store.read(name).gates()["stages"]["postedit"]["gain"] for name in ("first", "second")]
+    assert gates[0] == gates[1]
+    assert shell.read("first.txt")[:60] == before[:60]
+    assert shell.read("first.txt")[60:] == shell.read("second.txt")[60:]
+
+
+@pytest.mark.loopback
+def test_the_pilot_looks_at_all_parts_of_the_input(shell: Shell, tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    with simulator("--behaviour", "tests.simulator.taught:failing_half_of_comparisons", "--log", str(log)) as server:
+        prepare(shell, server, 200)
+        assert shell.postedit(f"{PANEL} --name first -o first.txt").code == 1  # stopped after the first wave
+    sources = shell.read("en.txt")
+    places = set()
+    for entry in read_journal(log):
+        question = asked(entry.body)
+        assert question is not None
+        places.add(sources.index(question.values["source"]))
+    assert 30 < len(places) < 80
+    for first in range(0, 200, 40):
+        assert 2 <= len(places & set(range(first, first + 40))) <= 25

@@ -334,6 +334,8 @@ class PanelGate:
         are_all_worse = all((judgement.difference or 0.0) < 0 for judgement in judgements)
         if keep != self._is_enough(gain + error) or (keep and are_all_worse):
             return None
+        if keep and self.gain.pilot is not None and not any(judgement.difference for judgement in judgements):
+            return None  # the others must see a difference, see ExpectedGain.keeps
         if keep and not self._is_enough(gain, foreseen.deviation):
             return None
         unasked = tuple(judge.name for place, judge in enumerate(self.judges) if place not in opinions)

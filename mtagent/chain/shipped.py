@@ -35,6 +35,7 @@ from mtagent.chain.calibration import ExpectedGain, JudgeWeight, Moments, Pilot,
 from mtagent.config import JUDGE_KINDS
 from mtagent.errors import ConfigError
 from mtagent.records import Record, Stage
+from mtagent.text.amounts import counted
 
 FEWEST_EDITS = 30
 """With fewer judged edits nothing is known about a run, and all judges must agree."""
@@ -112,7 +113,7 @@ class ShippedPanel(NamedTuple):
         if sample_size is None:
             sample_size = len(differences)
         if sample_size < FEWEST_EDITS:
-            raise UnknownEdits(f"{sample_size} judged edits, and {FEWEST_EDITS} are needed")
+            raise UnknownEdits(f"{counted(sample_size, 'judged edit')}, and {FEWEST_EDITS} are needed")
         for row in differences:
             for member, difference in zip(self.members, row, strict=True):
                 if not abs(difference) <= _LARGEST:  # NaN is not below it either
@@ -120,9 +121,9 @@ class ShippedPanel(NamedTuple):
         shipped = shipped or shipped_weights()
         weights = [shipped.weights[member.kind] for member in self.members]
         columns = [_scaled([signed_root(row[place]) for row in differences]) for place in range(len(self.members))]
-        for member, column, first in zip(self.members, columns, differences[0], strict=True):
-            if not column.spread and first:
-                raise UnknownEdits(f"the same difference of {member.judge} for all edits, so its spread is not known")
+        for member, column in zip(self.members, columns, strict=True):
+            if not column.spread:
+                raise UnknownEdits(f"the same difference of {member.judge} for all edits, so it tells nothing")
         means = [column.mean for column in columns]
         agreement = _agreement(columns)
         trust = min(1.0, max(0.0, (agreement - _LEAST_ERRORS / math.sqrt(sample_size)) / SURE_AGREEMENT))

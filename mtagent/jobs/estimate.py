@@ -73,6 +73,10 @@ def by_length(text: str) -> int:
     return wide + (len(text) - wide + 3) // 4
 
 
+_MOST_ENCODED = 50_000
+"""Longer texts are counted in pieces of so many characters: the tokenizer refuses very long ones."""
+
+
 def counter(counting: Counting | None = None) -> Counter:
     """The counter of that name; by default the best that is installed. Raises :class:`MissingExtra`."""
     installed = find_spec("bpe_openai") is not None
@@ -85,8 +89,13 @@ def counter(counting: Counting | None = None) -> Counter:
         from bpe_openai import get_encoding
 
     encode = get_encoding("o200k_base").encode_ordinary
-    # A run repeats its instructions and examples in every prompt.
-    return Counter("counted with o200k, the vocabulary of gpt-4o and later", lru_cache(4096)(lambda t: len(encode(t))))
+
+    @lru_cache(4096)  # a run repeats its instructions and examples in every prompt
+    def count(counted_text: str) -> int:
+        starts = range(0, len(counted_text), _MOST_ENCODED)
+        return sum(len(encode(counted_text[start : start + _MOST_ENCODED])) for start in starts)
+
+    return Counter("counted with o200k, the vocabulary of gpt-4o and later", count)
 
 
 PLACEHOLDER = "(the translation of the stage before)"

@@ -295,9 +295,19 @@ def _plan(
     fixing_llm = None
     if evaluator is not None and (own.evaluator is not None or not suggests_edits(evaluator)):
         fixing_llm = models.get("postedit")
+    post_editors: list[LLM | None] = []
+    if own.evaluator is not None:
+        post_editors.append(None)
+    elif evaluator is not None and asks_model(evaluator_spec.partition(":")[0]):
+        _, settings, _ = rater_settings(evaluator_spec, config.model_for("postedit"))
+        post_editors.append(models.with_settings(settings, role="postedit"))
+    if fixing_llm is not None:
+        post_editors.append(fixing_llm)
+    editors: dict[Stage, list[LLM | None]] = {"postedit": post_editors}
     proofreader = None
     if "proofread" in stages:
         llm = _needed(models.get("proofread"), "the proofread stage")
+        editors["proofread"] = [llm]
         proofreader = Proofreader(llm, strategy=config.strategy, prompts_folder=config.prompts)
     translator = None
     if "translate" in stages:
@@ -315,7 +325,7 @@ def _plan(
         ),
         proofreader=proofreader,
         gate=gate,
-        unlabelled=_unlabelled(config, own, gate),
+        unlabelled=_unlabelled(config, own, gate, models, editors),
         thresholds=thresholds,
         triage=_triage_threshold(config, triage, thresholds),
         skip_guards=_checked_guards(config.skip_guards),
@@ -505,7 +515,7 @@ def _refuse_other_rule(config: Config, gate: Gate) -> None:
         )
 
 
-def _unlabelled(config: Config, own: OwnParts, gate: Gate) -> ShippedPanel | None:
+def _unlabelled(config: Config, own: OwnParts, gate: Gate, models: _Models, editors: Editors) -> ShippedPanel | None:
     """The judges of ``gate`` with their kinds, if the gate ``gain`` has no calibration."""
     is_calibrated = isinstance(gate, PanelGate) and gate.gain is not None
     if config.gate != "gain" or is_calibrated or own.gate is not None or not isinstance(gate, PanelGate):
@@ -513,25 +523,49 @@ def _unlabelled(config: Config, own: OwnParts, gate: Gate) -> ShippedPanel | Non
     members = []
     for spec, judge in zip(judge_specs(config), gate.judges, strict=True):
         members.append(PanelMember(judge.name, judge.signature, JUDGE_KINDS[spec.partition(":")[0]]))
+    return ShippedPanel(tuple(members), _favours(config, models, editors))
+
+
+Editors = Mapping[Stage, Sequence[LLM | None]]
+"""The models that write the edits of a stage; ``None``: a user's object, whose model is not known."""
+
+
+def _favours(config: Config, models: _Models, editors: Editors) -> dict[Stage, frozenset[int]]:
+    """By stage, the places of the judges whose model may be of the family of a model that edits."""
     favours: dict[Stage, frozenset[int]] = {}
-    _, post_editor, _ = rater_settings(config.evaluator or "rules", config.model_for("postedit"))
-    editors: dict[Stage, str] = {
-        "postedit": post_editor.model or "",
-        "proofread": config.model_for("proofread").model or "",
-    }
-    for stage, editor in editors.items():
+    for stage, writers in editors.items():
+        families = {_family(writer) for writer in writers}
         places = set[int]()
         for place, spec in enumerate(judge_specs(config)):
             name, settings, _ = judge_settings(config, spec)
-            if asks_model(name) and _family(settings.model or "") == _family(editor):
+            if not families or not asks_model(name):
+                continue
+            judge_family = _family(models.with_settings(settings, role="judge"))
+            if _UNKNOWN_FAMILY in (judge_family, *families) or judge_family in families:
                 places.add(place)
         favours[stage] = frozenset(places)
-    return ShippedPanel(tuple(members), favours)
+    return favours
 
 
-def _family(model: str) -> str:
-    """The first word of a model's name: models of one family prefer each other's texts."""
-    return re.split(r"[^a-z]", model.rpartition("/")[2].lower(), maxsplit=1)[0]
+_FAMILIES = {
+    "claude": "claude", "command": "command", "deepseek": "deepseek", "gemini": "gemini", "gemma": "gemma",
+    "glm": "glm", "gpt": "gpt", "grok": "grok", "kimi": "kimi", "llama": "llama", "ministral": "mistral",
+    "mistral": "mistral", "mixtral": "mistral", "nova": "nova", "phi": "phi", "qwen": "qwen",
+}  # fmt: skip
+"""Families by a part of a model's name."""
+_UNKNOWN_FAMILY = ""
+
+
+def _family(llm: LLM | None) -> str:
+    """The family of a model by its name: models of one family prefer each other's texts."""
+    name = str(getattr(llm, "model", None) or "").rpartition("/")[2].lower()
+    for part, family in _FAMILIES.items():
+        if part in name:
+            return family
+    if re.match(r"o\d", name):  # OpenAI's o1, o3 …
+        return "gpt"
+    match = re.search(r"[a-z]+", name)
+    return _UNKNOWN_FAMILY if match is None else match[0]
 
 
 def _judges(config: Config, models: _Models) -> tuple[Judge, ...]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -28,8 +29,10 @@ from mtagent.jobs.context import Placed
 from mtagent.jobs.pool import Outcome, work_all
 from mtagent.jobs.run import closing_files
 from mtagent.llm.limits import Sleepers
-from mtagent.records import Chain, Record, Stage, UndecidedCause
+from mtagent.records import Chain, Draft, Record, Segment, Stage, UndecidedCause
 from mtagent.store.runs import Run
+from mtagent.translators.llm import LLMTranslator
+from mtagent.translators.protocol import Translator
 
 logger = logging.getLogger(__name__)
 
@@ -53,22 +56,62 @@ async def with_settled_gates(
     ``places`` reads the input again, all ``total`` segments of it. A stage with too few edits keeps the gate of the
     plan, in which all judges must agree.
     """
-    panel = plan.gate
-    if plan.unlabelled is None or not isinstance(panel, PanelGate):
+    panel, unlabelled = plan.gate, plan.unlabelled
+    if unlabelled is None or not isinstance(panel, PanelGate):
         return plan
     settled = _still_valid(run.gates(), total)
     if not settled:
         logger.info("gate gain without a calibration: %s", shipped_worth())
+    drafts = None
+    if plan.translator is not None and not isinstance(plan.translator, LLMTranslator):
+        drafts = _RememberedDrafts(plan.translator)
+        plan = replace(plan, translator=drafts)
     for number, stage in enumerate(plan.stages, start=1):
-        if stage not in _JUDGED_STAGES:
+        if stage not in _JUDGED_STAGES or (stage == "rerank" and not _has_candidates(places)):
             continue
         if stage not in settled:
             tried = replace(plan, stages=plan.stages[:number], gates={**plan.gates, stage: PilotGate(panel)})
             judged_segments = await _judged_segments(tried, stage, run, places, total, config, sleepers)
-            settled[stage] = _settled(plan.unlabelled, stage, judged_segments)
+            settled[stage] = _settled(unlabelled, stage, judged_segments)
             run.note_gates(SettledGates(segments=total, stages=settled).model_dump(mode="json"))
+            if drafts is not None:
+                drafts.begin_again()
         plan = _with_gates(plan, stage, settled[stage], panel)
     return plan
+
+
+def _has_candidates(places: Callable[[], Iterable[Placed]]) -> bool:
+    all_places = places()
+    with closing_files(all_places):
+        return any(place.segment.candidates for place in all_places)
+
+
+class _RememberedDrafts:
+    """An MT system that is asked once, though each pilot and the run translate a segment.
+
+    Only models' replies are in the store. A system may be asked twice about a segment, if its first draft is unusable.
+    """
+
+    def __init__(self, translator: Translator) -> None:
+        self.name = translator.name
+        self._translator = translator
+        self._drafts: dict[tuple[str, str], list[Draft]] = {}
+        self._used = Counter[tuple[str, str]]()
+
+    async def draft(self, segment: Segment) -> Draft:
+        """The draft of a former pilot, or a new one."""
+        key = segment.id, segment.source
+        number = self._used[key]
+        self._used[key] += 1
+        drafts = self._drafts.setdefault(key, [])
+        if number < len(drafts):
+            return drafts[number]
+        drafts.append(await self._translator.draft(segment))
+        return drafts[-1]
+
+    def begin_again(self) -> None:
+        """Hand out all drafts once more."""
+        self._used.clear()
 
 
 class StageGates(Record):
@@ -89,13 +132,17 @@ class SettledGates(Record):
 
 
 def _still_valid(stored: Mapping[str, Any], total: int) -> dict[Stage, StageGates]:
-    """The ``stored`` gates. A stage with too few edits is tried again if the run has more segments than then."""
+    """The ``stored`` gates. A pilot that was cut short is done again if the run has more segments than then."""
     if not stored:
         return {}
     settled = SettledGates.model_validate(stored)
     if settled.segments >= total:
         return dict(settled.stages)
-    return {stage: gates for stage, gates in settled.stages.items() if gates.gain is not None}
+    valid = {}
+    for stage, gates in settled.stages.items():
+        if gates.gain is not None and gates.gain.calibrated_on >= EDITS:
+            valid[stage] = gates
+    return valid
 
 
 def _with_gates(plan: Plan, stage: Stage, settled: StageGates, panel: PanelGate) -> Plan:
@@ -189,7 +236,7 @@ async def _judged_segments(
 
     def save(_: int, tried: tuple[int, Chain]) -> Outcome:
         position, chain = tried
-        run.forget_tries(chain.segment.id)
+        run.forget_try(chain)
         by_position[position] = list(_edits(chain, stage))
         if chain.failed is not None:
             failures.append(chain.failed.reason)
@@ -209,15 +256,15 @@ async def _judged_segments(
                 give_up_after=config.give_up_after,
                 sleepers=sleepers,
             )
+        if len(failures) > MOST_FAILURES * len(by_position):
+            # The gate would be another one than without these errors, and the run would keep it.
+            raise MtagentError(
+                f"stopped: in the pilot of {stage} {len(failures)} of {len(by_position)} segments failed, the last "
+                f"with {failures[-1].rstrip('.')}. Nothing is lost: the same command again goes on from there (a run "
+                "of another name with gate=panel needs no pilot)"
+            )
         if sum(map(bool, by_position.values())) >= EDITS:
             break
-    if len(failures) > MOST_FAILURES * len(by_position):
-        # The gate would be another one than without these errors, and the run would keep it.
-        raise MtagentError(
-            f"stopped: in the pilot of {stage} {len(failures)} of {len(by_position)} segments failed, the last with "
-            f"{failures[-1].rstrip('.')}. Nothing is lost: the same command again goes on from there (with gate=panel "
-            "there is no pilot)"
-        )
     return [by_position[position] for position in sorted(by_position) if by_position[position]]
 
 
@@ -247,7 +294,11 @@ def summary_of(gain: ExpectedGain) -> str:
     mean = f"an edit gains {pilot.drift:+.2f} of people's standard deviations on average"
     if not pilot.drift:
         mean = "their mean is not used, because models of their family make the edits"
+    consequence = ""
+    if not pilot.trust:
+        kept = "all edits are kept" if gain.intercept > 0 else "no edit is kept, and the stage can be left out"
+        consequence = f": {kept}"
     return (
         f"pilot of {gain.calibrated_on} edits: the judges correlate by {pilot.agreement:.2f} and are trusted by "
-        f"{pilot.trust:.0%}; {mean}"
+        f"{pilot.trust:.0%}; {mean}{consequence}"
     )

@@ -690,8 +690,9 @@ def check_shipped(data: JudgedData, kinds: Sequence[str], resampling: GroupResam
     for name, signature, kind in zip(data.judges, data.signatures, kinds, strict=True):
         members.append(PanelMember(name, signature, kind))
     try:
-        gain = ShippedPanel(tuple(members)).settled(pairs.differences.tolist())
+        segments = len({pair.segment.id for pair in data.pairs or () if pair.is_complete})
+        gain = ShippedPanel(tuple(members)).settled(pairs.differences.tolist(), sample_size=segments)
     except UnknownEdits as error:
-        raise ConfigError(f"there are {error}: a run would decide by votes here; give other edits") from None
+        raise ConfigError(f"the pilot has {error}: a run would decide by votes here; give other edits") from None
     found = effect(pairs, kept(gain, pairs), resampling)
     return GateCheck(data, found, (*data.remarks, *few_groups(found)), gain.pilot)

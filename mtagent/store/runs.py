@@ -261,8 +261,16 @@ class Run(StoredRun):
         with self._database.writing(f"run {self.name!r}") as connection:
             connection.execute("UPDATE runs SET gates = ? WHERE id = ?", (json.dumps(gates), self.id))
 
-    def forget_tries(self, segment: str) -> None:
-        """Let the calls for ``segment`` count with the chain that will be saved: an earlier chain was only a try."""
+    def forget_try(self, chain: Chain) -> None:
+        """Let the calls of ``chain``, which was only a try, count with the chain that will be saved in its place.
+
+        Its replies that could not be used are not recalled again.
+        """
+        segment = chain.segment.id
+        calls = [call for step in chain.steps for call in step.calls]
+        if any(call.error for call in calls):
+            with self._database.writing(f"segment {segment!r}") as connection:
+                self._calls.distrust_calls(connection, self.id, segment, calls)
         self._calls.forget(self.id, segment)
 
     def finish(self, state: Literal["finished", "stopped"] = "finished") -> None:

@@ -43,6 +43,12 @@ def failing_half_of_comparisons(body: Body) -> str | Body | Fault:
     return answer(body)
 
 
+def talking_about_half_of_comparisons(body: Body) -> str | Body | Fault:
+    """Every second comparison is answered with a remark, the same ones each time."""
+    answered = failing_half_of_comparisons(body)
+    return "I cannot help with that." if isinstance(answered, Fault) else answered
+
+
 def undecided(body: Body) -> str | Body:
     """A judge that sees a tie in every comparison."""
     question = asked(body)
