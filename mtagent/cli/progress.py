@@ -16,7 +16,7 @@ from mtagent.formats.files import STANDARD
 from mtagent.jobs.summary import system_table, warnings_line
 from mtagent.records import Chain, Rated, Usage, guards_of
 from mtagent.store.runs import RunSummary
-from mtagent.text.amounts import counted, dollars
+from mtagent.text.amounts import counted, dollars, natural_order
 from mtagent.text.escaping import visible
 
 if TYPE_CHECKING:
@@ -60,6 +60,7 @@ class Progress:
         self._lost_numbers: list[str] = []
         self._empty_translations: list[str] = []
         self._warnings: list[str] = []
+        self._is_resumed = False
         self._bar: tqdm[Never] | None = None
 
     def __enter__(self) -> Self:
@@ -75,6 +76,7 @@ class Progress:
         """Show the bar, on which ``done`` segments of an earlier session already count."""
         if self._quiet:
             return
+        self._is_resumed = done > 0
         if done:
             say(f"mtagent: resuming run {name}: {done} of {total} segments are done")
         self._bar = tqdm(
@@ -187,11 +189,14 @@ class Progress:
         outcomes = f"{counts.changed} changed, {counts.unchanged} unchanged, {counts.rejected} rejected"
         outcomes += f", {failed_counts(counts.failed, counts.failed_changed)}"
         say(f"mtagent: {segments}: {outcomes}; {self._usage_text(summary)}; run {summary.name}")
+        of_these = ""  # all that follows is about the segments of this session
+        if self._is_resumed:
+            of_these = f" of the {counted(sum(self._counts.values()), 'segment')} done now"
         if self._not_fixed:
             where = f"`mtagent runs show {summary.name} SEGMENT` lists them"
-            say(f"mtagent: segments with errors that were found and not fixed: {self._not_fixed}; {where}")
+            say(f"mtagent: segments with errors that were found and not fixed: {self._not_fixed}{of_these}; {where}")
         if self._triaged:
-            say(f"mtagent: left alone by triage: {self._triaged}")
+            say(f"mtagent: left alone by triage: {self._triaged}{of_these}")
         if self._warnings:
             for line in warnings_line(len(self._warnings), self._warnings[0]):
                 say(f"mtagent: {line}")
@@ -247,7 +252,8 @@ class Progress:
     def _usage_text(self, run: RunSummary) -> str:
         calls = f"{run.usage.calls} calls"
         if self._usage.reused:
-            calls += f" ({self._usage.reused} more answered from the store)"
+            now = "now " if self._is_resumed else ""
+            calls += f" ({self._usage.reused} more {now}answered from the store)"
         tokens = f"{run.usage.input_tokens} + {run.usage.output_tokens} tokens{uncounted(run)}"
         return f"{calls}, {tokens}, {dollars(run.usage.cost, 'price unknown')}"
 
@@ -272,8 +278,8 @@ def _write(line: str) -> None:
 
 
 def _list_of(names: Sequence[str]) -> str:
-    """The first names, and the number of the others."""
-    listed = ", ".join(names[:_MOST_NAMES])
+    """The first names, and the number of the others. Segments end in any order, and are listed by name."""
+    listed = ", ".join(sorted(names, key=natural_order)[:_MOST_NAMES])
     if len(names) > _MOST_NAMES:
         listed += f" and {len(names) - _MOST_NAMES} more"
     return listed

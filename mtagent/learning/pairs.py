@@ -8,7 +8,6 @@ the threshold from which texts are error-free. :class:`JudgedData` holds both. `
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -18,7 +17,7 @@ from mtagent.chain.calibration import Source
 from mtagent.errors import ConfigError, InputError
 from mtagent.records import GAIN_DIGITS, Judgement, Segment, Stage, comparable
 from mtagent.text import languages
-from mtagent.text.amounts import counted
+from mtagent.text.amounts import counted, natural_order
 
 Group = tuple[str, str]
 """What an edit or text belongs to: ``("document", NAME)``, or ``("segment", ID)`` where no document is known."""
@@ -42,13 +41,6 @@ def block_length(segments: int) -> int:
     1995, "On blocking rules for the bootstrap with dependent data").
     """
     return max(1, round(math.cbrt(segments)))
-
-
-def _natural(name: str) -> tuple[tuple[str, int, str], ...]:
-    """A key that sorts numbers in ids by size: 9 before 10."""
-    parts = re.findall(r"([^0-9]*)([0-9]*)", name)
-    numbers = [(text, digits.lstrip("0") if digits.strip("0") else digits[:1]) for text, digits in parts]
-    return tuple((text, len(digits), digits) for text, digits in numbers)
 
 
 class Definition(NamedTuple):
@@ -245,7 +237,8 @@ class JudgedData:
             if is_scored and text.is_labelled:
                 usable.add(group_of(text.segment))
         documents = sorted(group for group in usable if group[0] == "document")
-        segments = sorted((group for group in usable if group[0] == "segment"), key=lambda group: _natural(group[1]))
+        segments = [group for group in usable if group[0] == "segment"]
+        segments.sort(key=lambda group: natural_order(group[1]))
         numbers = {group: number for number, group in enumerate(documents)}
         length = block_length(len(segments))
         for place, group in enumerate(segments):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 
 UNKNOWN = "unknown"
@@ -44,6 +45,13 @@ def first_of(names: Sequence[str], most: int, between: str = ", ") -> str:
     if len(names) > most:
         shown.append("…")
     return between.join(shown)
+
+
+def natural_order(name: str) -> tuple[tuple[str, int, str], ...]:
+    """A key that sorts numbers in names by size: 9 before 10."""
+    parts = re.findall(r"([^0-9]*)([0-9]*)", name)
+    numbers = [(text, digits.lstrip("0") if digits.strip("0") else digits[:1]) for text, digits in parts]
+    return tuple((text, len(digits), digits) for text, digits in numbers)
 
 
 def seconds(time: float) -> str:
