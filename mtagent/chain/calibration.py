@@ -406,8 +406,8 @@ class Calibration(Record):
         """
         targets = {pair.partition("-")[2] for pair in self.pairs}
         unknown_source = f"{languages.UNKNOWN}-"
-        known = [pair for pair in pairs if pair.removeprefix(unknown_source) not in targets]
-        for warning in self.foreign(known, ()):
+        named = [pair for pair in pairs if pair.removeprefix(unknown_source) not in targets]
+        for warning in self.foreign(named, ()):
             raise ConfigError(
                 f"{path}: {warning}: calibrate a gate for these texts, or set any_language to use it nevertheless"
             )

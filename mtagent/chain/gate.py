@@ -43,8 +43,8 @@ from mtagent.records import (
 )
 
 DECISIVE_DEVIATIONS = 2.0
-"""A model is not asked if the gate decides alike for what it is expected to add, plus and minus so many deviations. On
-public scores less than 1 % of decisions then differ (``wmt/cheap_first.py``)."""
+"""A model is not asked if the gate decides alike for what it is expected to add, plus and minus this number of
+deviations. On public scores less than 1 % of decisions then differ (``wmt/cheap_first.py``)."""
 Rate = Callable[[Evaluator, str, RatingRole], Awaitable[Rating]]
 """Asks a judge for the rating of a text, once per segment."""
 Answer = TypeVar("Answer")

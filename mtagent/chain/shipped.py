@@ -43,7 +43,7 @@ SURE_AGREEMENT = 0.2
 """From this correlation on, judges are trusted fully. Judges of WMT23 and WMT25 reach .04 to .67."""
 _LEAST_ERRORS = 1.5
 """Standard errors that are subtracted from the correlation: if judges only make noise, it is rarely larger."""
-_LARGEST = 1e100
+LARGEST_DIFFERENCE = 1e100
 """Larger differences are refused: their sums would overflow."""
 _DOUBT_ERRORS = 2.0
 """Standard errors of the mean by which edits must be better on average, if the judges aren't trusted."""
@@ -75,10 +75,10 @@ def shipped_weights() -> ShippedWeights:
 def shipped_weights_of(signatures: Sequence[str]) -> tuple[float, ...] | None:
     """The weights of the judges with these signatures; ``None`` unless they are of two kinds that have a weight."""
     kinds = [JUDGE_KINDS.get(signature.partition("|")[0]) for signature in signatures]
-    known = [kind for kind in kinds if kind is not None]
-    if len(known) < len(kinds) or len(set(known)) < 2:
+    weighted = [kind for kind in kinds if kind is not None]
+    if len(weighted) < len(kinds) or len(set(weighted)) < 2:
         return None
-    return tuple(shipped_weights().weights[kind] for kind in known)
+    return tuple(shipped_weights().weights[kind] for kind in weighted)
 
 
 class PanelMember(NamedTuple):
@@ -116,7 +116,7 @@ class ShippedPanel(NamedTuple):
             raise UnknownEdits(f"{counted(sample_size, 'judged edit')}, and {FEWEST_EDITS} are needed")
         for row in differences:
             for member, difference in zip(self.members, row, strict=True):
-                if not abs(difference) <= _LARGEST:  # NaN is not below it either
+                if not abs(difference) <= LARGEST_DIFFERENCE:  # NaN is not below it either
                     raise UnknownEdits(f"a difference of {member.judge} that is not a finite number: {difference}")
         shipped = shipped or shipped_weights()
         weights = [shipped.weights[member.kind] for member in self.members]

@@ -74,7 +74,7 @@ def by_length(text: str) -> int:
 
 
 _MOST_ENCODED = 50_000
-"""Longer texts are counted in pieces of so many characters: the tokenizer refuses very long ones."""
+"""Longer texts are counted in pieces of this number of characters: the tokenizer refuses very long ones."""
 
 
 def counter(counting: Counting | None = None) -> Counter:

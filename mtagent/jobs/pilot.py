@@ -181,7 +181,7 @@ def _settled(panel: ShippedPanel, stage: Stage, segments: Sequence[Sequence[_Jud
 def _settled_gain(
     panel: ShippedPanel, stage: Stage, name: str, differences: Sequence[Differences], segments: int
 ) -> ExpectedGain | None:
-    """The gate for edits like these, which are from so many ``segments``; ``None`` if they are too few.
+    """The gate for edits like these, which are from this number of ``segments``; ``None`` if they are too few.
 
     The edits of a segment are alike, so the number of segments tells how sure their mean is.
     """
@@ -282,9 +282,9 @@ def _edits(chain: Chain, stage: Stage) -> Iterator[_JudgedEdit]:
         if not isinstance(cause, UndecidedCause):
             continue
         differences = [judgement.difference for judgement in cause.judgements]
-        known = tuple(difference for difference in differences if difference is not None)
-        if len(known) == len(differences):
-            yield _JudgedEdit(known, candidate)
+        numbers = tuple(difference for difference in differences if difference is not None)
+        if len(numbers) == len(differences):
+            yield _JudgedEdit(numbers, candidate)
 
 
 def summary_of(gain: ExpectedGain) -> str:

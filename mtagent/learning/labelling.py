@@ -95,10 +95,12 @@ def by_leverage(differences: Floats, is_labelled: Truths, number: int) -> list[t
     varies = deviations > 1e-12 * np.abs(roots).max(axis=0, initial=0)  # constant except for rounding
     scaled = np.divide(roots, deviations, out=np.zeros_like(roots), where=varies)
     features = np.hstack([np.ones((len(roots), 1)), scaled])
-    known = features[is_labelled]
-    penalties = np.full(features.shape[1], RIDGE * (len(known) + number))  # of the fit that the labels are for
+    labelled_features = features[is_labelled]
+    penalties = np.full(
+        features.shape[1], RIDGE * (len(labelled_features) + number)
+    )  # of the fit that the labels are for
     penalties[0] = _FREE  # the intercept has none
-    inverse = np.linalg.inv(known.T @ known + np.diag(penalties))
+    inverse = np.linalg.inv(labelled_features.T @ labelled_features + np.diag(penalties))
     is_open = ~is_labelled
     chosen = []
     for _ in range(min(number, int(is_open.sum()))):

@@ -140,7 +140,7 @@ def verdict(effect: Effect) -> Iterator[str]:
         elif lead.high < 0:
             yield f"the gate LOSES to {name}{hint}"
         else:
-            yield f"the gate is not told apart from {name}"
+            yield f"no difference is shown between the gate and {name}"
 
 
 def worth(effect: Effect) -> str:
