@@ -23,7 +23,7 @@ from mtagent.cli.terminal import display
 from mtagent.errors import ConfigError
 from mtagent.jobs.pilot import EDITS
 from mtagent.learning.gain import Floats, JudgedPairs, Truths, chances_of_worse, folds, kept, learn, predictions
-from mtagent.metrics.significance import GroupResampling
+from mtagent.metrics.significance import SEED, GroupResampling
 from wmt.data import DATA as FOLDER
 from wmt.data import refuse_absent, run
 from wmt.gate_data import DATA, OURS, Case, DataSet
@@ -172,7 +172,7 @@ def chances_table(chances: Sequence[ChanceTable], former: Sequence[Floats]) -> I
 
 def errors(chances: Sequence[Floats], happened: Sequence[Truths]) -> tuple[str, str, str]:
     """The calibration errors of some gates. The last of them is what chance alone makes of so few edits."""
-    random = np.random.default_rng(len(chances))
+    random = np.random.default_rng(SEED)
     whole = calibration_error(np.concatenate(chances), np.concatenate(happened))
     single = [calibration_error(*gate) for gate in zip(chances, happened, strict=True)]
     by_chance = [calibration_error(gate, random.random(len(gate)) < gate) for gate in chances]
