@@ -1,4 +1,4 @@
-"""Every command of ``bench`` and ``wmt`` that a page documents runs, here on a small input.
+"""Every command of ``bench`` and ``wmt`` that a page documents runs, here on a small input or as the page shows it.
 
 A command that a page newly names fails this test until :data:`SMALL` says how to run it.
 """
@@ -10,10 +10,12 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from tests.commands import ROOT, environment
+from wmt import cheap_first, gate_unlabelled, shipped_weights
 
 SMALL: dict[str, list[str]] = {
     "bench": ["--cpu --rounds 1 --segments 4 --figures {folder}/figures.json --save"],
@@ -28,10 +30,8 @@ SMALL: dict[str, list[str]] = {
     "bench.serve": ["--clients 2 --per-client 3 --long 0 --latency 0"],
     "bench.tokens": ["--prompts"],  # tests/test_package.py runs it without options
     "bench.walk": [""],
-    "wmt.cheap_first": ["--splits 1"],
     "wmt.edit_table": [""],
     "wmt.gate_ablation": ["--splits 1 --resamples 20"],
-    "wmt.gate_unlabelled": ["--splits 1"],
     "wmt.gate_chances": ["--splits 2 --resamples 20"],
     "wmt.guards": ["", "--translations"],
     "wmt.himate_table1": [""],
@@ -46,11 +46,13 @@ SMALL: dict[str, list[str]] = {
     "wmt.rules": [""],
     "wmt.scores": [""],
     "wmt.self_judging": ["--texts 10"],
-    "wmt.shipped_weights": [""],
     "wmt.terms": [""],
 }
 """The options that make each command short. ``{folder}`` is a folder of the test's own."""
 ELSEWHERE = {
+    "wmt.cheap_first": "a test below compares its table with the page",
+    "wmt.gate_unlabelled": "a test below compares its tables with the page",
+    "wmt.shipped_weights": "a test below compares its table and file with those published",
     "wmt.himate_threshold": "tests/test_wmt_himate_threshold.py runs it against a test server",
     "wmt.local_model": "needs the model of mtagent[local]",
     "wmt.qe_e5": "needs the model of mtagent[qe]",
@@ -58,7 +60,7 @@ ELSEWHERE = {
     "wmt.stages_wmt24pp": "tests/test_wmt_drivers.py runs it against a test server",
     "wmt.wmt25_general": "tests/test_wmt_drivers.py runs it against a test server",
 }
-"""The commands that are not run here, and why."""
+"""The commands without a small run, and why."""
 _COMMAND = re.compile(r"python -m ((?:bench|wmt)(?:\.[a-z]\w*)?)(?!\.?\w)")
 _DATA = re.compile(r"shared/data|MTAGENT_TEST_DATA|wmt\.(?:data|gate_data|published)\b")
 LARGE = ("ment_", "wmt22_", "wmt25_")
@@ -125,3 +127,27 @@ def test_a_documented_command_runs(name: str, options: str, tmp_path: Path, requ
     done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.strip()
+
+
+def rows_not_on_the_page(printed: str) -> list[str]:
+    page = (ROOT / "wmt/README.md").read_text(encoding="utf-8").split("\n")
+    rows = re.findall(r"^\| .*$", printed, re.MULTILINE)
+    assert len(rows) > 5
+    return [row for row in rows if row not in page]
+
+
+@pytest.mark.slow
+@pytest.mark.data
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("driver", [gate_unlabelled, cheap_first])
+def test_the_tables_are_on_the_page(driver: ModuleType, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    driver.main(["--data", str(data)])
+    assert rows_not_on_the_page(capsys.readouterr().out) == []
+
+
+@pytest.mark.slow
+@pytest.mark.data
+def test_the_weights_are_those_that_are_shipped(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shipped_weights.main(["--data", str(data), "--output", str(tmp_path / "weights.toml")])
+    assert rows_not_on_the_page(capsys.readouterr().out) == []
+    assert (tmp_path / "weights.toml").read_bytes() == (ROOT / "mtagent/chain/shipped_weights.toml").read_bytes()

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mtagent.chain.calibration import CautiousPoint, Figure
+from mtagent.chain.shipped import shipped_weights
 from mtagent.errors import ConfigError, InputError
 from mtagent.learning.calibrate import (
     DecidedPairs,
@@ -121,6 +122,20 @@ def test_the_weights_are_those_of_ridge_regression_done_by_hand() -> None:
     slope = np.cov(standard, tamed, bias=True)[0, 1] / (1 + gain.ridge)
     assert gain.judges[0].weight == pytest.approx(slope)
     assert gain.intercept == pytest.approx(pairs.gains.mean() - slope * standard.mean())
+
+
+def test_the_weights_are_shrunk_to_the_shipped_ones_or_to_those_that_are_given() -> None:
+    pairs = world(60, signatures=("gemba-mqm", "cometkiwi"))
+    shipped = [shipped_weights().weights[kind] for kind in ("mqm", "qe")]
+    assert learn(pairs) == learn(pairs, prior=shipped)
+    standard = pairs.roots / pairs.roots.std(axis=0)
+    tamed = np.clip(pairs.gains, *np.percentile(pairs.gains, [2.5, 97.5]))
+    products = (standard - standard.mean(axis=0)).T @ (tamed - tamed.mean()) / len(pairs)
+    for prior in (shipped, [1.0, -1.0], [0.0, 0.0]):
+        gain = learn(pairs, prior=prior)
+        penalised = np.corrcoef(standard, rowvar=False) + gain.ridge * np.eye(2)
+        expected = np.linalg.solve(penalised, products + gain.ridge * tamed.std() * np.array(prior))
+        assert [judge.weight for judge in gain.judges] == pytest.approx(expected)
 
 
 def test_the_file_predicts_what_was_counted() -> None:

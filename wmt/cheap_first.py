@@ -2,16 +2,15 @@
 
     python -m wmt.cheap_first [--data DIR] [--splits N] [--deviations X ...] [--seed N]
 
-The data and judges of :mod:`wmt.gate_unlabelled`. A gate is settled by a pilot of 100 edits, or learnt from 200 labels,
-and decides on all other edits: once with all judges, and once asking the metric first. "Close" is the third of the
-pairs of systems whose mean scores differ the least. Asks no model.
+The data, judges, splits and gates of :mod:`wmt.gate_unlabelled`: a pilot of 100 edits settles a gate, or 200 labels
+teach it, both from one half of the edits. It decides on the other half, once with all judges, and once asking the
+metric first. "Close" is the third of the pairs of systems whose mean scores differ the least. Asks no model.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from itertools import combinations
 from pathlib import Path
 from typing import NamedTuple
 
@@ -19,16 +18,16 @@ import numpy as np
 
 from mtagent.chain.calibration import ExpectedGain
 from mtagent.chain.gate import DECISIVE_DEVIATIONS
-from mtagent.chain.shipped import PanelMember, ShippedPanel, ShippedWeights, shipped_weights
+from mtagent.chain.shipped import ShippedWeights, shipped_weights
 from mtagent.cli.terminal import display
 from mtagent.jobs.pilot import EDITS
-from mtagent.learning.gain import JudgedPairs, Truths, kept, learn, parts
+from mtagent.learning.gain import JudgedPairs, Truths, kept, learn, learnt_groups, parts
 from mtagent.metrics.significance import SEED
 from wmt.data import DATA as FOLDER
 from wmt.data import refuse_absent, run
 from wmt.gate_data import wmt25
-from wmt.gate_unlabelled import Leads, weights_of
-from wmt.shipped_weights import METRIC, scores
+from wmt.gate_unlabelled import Leads
+from wmt.shipped_weights import JUDGES, METRIC, held_out_edits, settled
 
 LABELS = 200
 
@@ -56,42 +55,31 @@ def asked(gain: ExpectedGain, pairs: JudgedPairs, deviations: float) -> tuple[Tr
     return asks, np.where(asks, kept(gain, pairs), expected > 0)
 
 
-def trials(pairs: JudgedPairs, kind: str, shipped: ShippedWeights, seed: int) -> Iterator[Trial]:
-    """The gates for the edits of one pair of systems."""
-    distance = abs(float(pairs.gains.mean()))
-    order = np.random.default_rng(seed).permutation(len(pairs))
-    for name, taken in ((f"pilot of {EDITS}", EDITS), (f"{LABELS} labels", LABELS)):
-        first, others = pairs.chosen(order[:taken]), pairs.chosen(order[taken:])
-        if taken == EDITS:
-            members = [PanelMember(judge, "", of) for judge, of in zip(pairs.judges, (kind, "qe"), strict=True)]
-            gain = ShippedPanel(tuple(members)).settled(first.differences.tolist(), shipped=shipped)
-        else:
-            gain = learn(first, seed=seed)
-        yield Trial(name, gain, others, distance)
+def trials(first_half: JudgedPairs, edits: JudgedPairs, kind: str, shipped: ShippedWeights, seed: int) -> list[Trial]:
+    """The gates for ``edits`` of one pair of systems, made from other edits of the pair."""
+    distance = abs(float(edits.gains.mean()))
+    unlabelled = settled((kind, "qe"), shipped, first_half.drawn(EDITS, seed).differences)
+    learnt = learn(first_half.drawn(LABELS, seed), seed=seed)
+    return [
+        Trial(f"pilot of {EDITS}", unlabelled, edits, distance),
+        Trial(f"{LABELS} labels", learnt, edits, distance),
+    ]
 
 
 def wmt23_trials(folder: Path, judge: str, kind: str, splits: int, seed: int) -> Iterator[Trial]:
     """Weights from half of the systems, gates for pairs of the others."""
-    by_scorer = scores(folder / "wmt23_en-de_seg_scores.tsv")
-    people = by_scorer["mqm"]
-    systems, segments = people.shape
-    for split in range(splits):
-        order = np.random.default_rng(seed + split).permutation(systems)
-        shipped = weights_of(by_scorer, order[: systems // 2].tolist())
-        for before, after in combinations(order[systems // 2 :].tolist(), 2):
-            judged = np.stack([by_scorer[name][[before, after]] for name in (judge, METRIC)], axis=2)
-            pairs = JudgedPairs(
-                (judge, METRIC), judged[1] - judged[0], people[before], people[after], np.arange(segments), judged[0]
-            )
-            yield from trials(pairs, kind, shipped, seed + split)
+    for held_out in held_out_edits(folder, judge, splits, seed):
+        yield from trials(held_out.first_half, held_out.second_half, kind, held_out.weights, seed + held_out.split)
 
 
 def wmt25_trials(folder: Path, splits: int, seed: int) -> Iterator[Trial]:
     """WMT23's weights on WMT25."""
     (data,) = wmt25(folder)
     for split in range(splits):
+        is_first_half = learnt_groups(np.bincount(data.groups), seed=seed + split)
         for case in data.cases:
-            yield from trials(data.pairs(case)[data.target], "da", shipped_weights(), seed + split)
+            edits, is_first = data.pairs(case)[data.target], is_first_half[data.groups_of(case)]
+            yield from trials(edits.chosen(is_first), edits.chosen(~is_first), "da", shipped_weights(), seed + split)
 
 
 def rows(name: str, of_data: Sequence[Trial], multiples: Sequence[float]) -> Iterator[str]:
@@ -126,7 +114,7 @@ def table(folder: Path, splits: int, multiples: Sequence[float], seed: int) -> I
         "| lead, all asked | lead |"
     )
     yield "|---|---|---|---:|---:|---:|---:|---:|---:|"
-    for judge, kind in (("GEMBA-MQM", "mqm"), ("GEMBA-DA", "da")):
+    for judge, kind in JUDGES.items():
         of_wmt23 = list(wmt23_trials(folder, judge, kind, splits, seed))
         yield from rows(f"WMT23: {judge} + {METRIC}", of_wmt23, multiples)
     yield from rows("WMT25: GEMBA-ESA-CMDA + CometKiwi-XL", list(wmt25_trials(folder, splits, seed)), multiples)
@@ -136,7 +124,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=FOLDER, help="the folder with the research data")
-    parser.add_argument("--splits", type=int, default=10, help="random splits, over which all figures are means")
+    parser.add_argument("--splits", type=int, default=20, help="random splits, over which all figures are means")
     parser.add_argument("--deviations", type=float, nargs="+", default=[DECISIVE_DEVIATIONS], metavar="X")
     parser.add_argument("--seed", type=int, default=SEED)
     options = parser.parse_args(arguments)

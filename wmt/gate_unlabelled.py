@@ -4,31 +4,29 @@
 
 WMT23 en-de, people's MQM: weights are learnt on the pairs of half of the systems, and all rules are tried on the pairs
 of the other half. WMT25: the weights are WMT23's, of other judges; GEMBA-ESA by GPT-4.1, XCOMET and MetricX measure.
-Labels are taken from half of the segments (WMT23) or documents (WMT25), and all rules are tried on the other half. The
-gate without labels sees the judges' scores of the edits that it decides on, and no score of people. Asks no model.
+Labels and pilots are taken from half of the segments (WMT23) or documents (WMT25), and all rules are tried on the other
+half. Without a pilot, the gate without labels sees the judges' scores of the edits that it decides on. Asks no model.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 
 from mtagent.chain.chain import most_agreeing
-from mtagent.chain.shipped import PanelMember, ShippedPanel, ShippedWeights, shipped_weights
+from mtagent.chain.shipped import ShippedWeights, shipped_weights
 from mtagent.cli.terminal import display
 from mtagent.jobs.pilot import EDITS
-from mtagent.learning.gain import Floats, JudgedPairs, Truths, kept, learn, learnt_groups, predictions
+from mtagent.learning.gain import Floats, JudgedPairs, Truths, kept, learn, learnt_groups, predictions, signed_roots
 from mtagent.metrics.significance import SEED
 from mtagent.records import Segment
 from wmt.data import DATA as FOLDER
 from wmt.data import records, refuse_absent, run
 from wmt.gate_data import Case, DataSet, wmt25
-from wmt.shipped_weights import METRIC, MODELS, fitted, scores
+from wmt.shipped_weights import JUDGES, METRIC, held_out_edits, scores, settled, weights_of
 
 LABELS = (50, 200)
 AGREE, UNLABELLED = "all judges agree", "shipped weights, no label"
@@ -42,43 +40,38 @@ def agrees(_: JudgedPairs, pairs: JudgedPairs, seed: int) -> Truths:
     return np.asarray((pairs.differences > 0).all(axis=1))
 
 
-def calibrated(labels: int, evaluators: Sequence[str] = ("", "")) -> Rule:
-    """Keep what a gate expects to be better that was learnt from so many labels.
-
-    With the names of ``evaluators`` the judges have shipped weights, to which the gate shrinks.
-    """
+def calibrated(labels: int, prior: Sequence[float]) -> Rule:
+    """Keep what a gate expects to be better that was learnt from so many labels, and shrunk to ``prior`` weights."""
 
     def keeps(learnt_from: JudgedPairs, pairs: JudgedPairs, seed: int) -> Truths:
-        teaching = replace(learnt_from.drawn(labels, seed), signatures=tuple(evaluators))
+        teaching = learnt_from.drawn(labels, seed)
         if (teaching.gains == teaching.gains[0]).all():
             return np.full(len(pairs), teaching.gains[0] > 0)
-        return kept(learn(teaching, seed=seed), pairs)
+        return kept(learn(teaching, seed=seed, prior=prior), pairs)
 
     return keeps
 
 
 def unlabelled(kinds: Sequence[str], shipped: ShippedWeights, pilot: int | None = None) -> Rule:
-    """Keep what shipped weights and the edits' own mean expect to be better; the mean of a ``pilot`` of so many."""
+    """Keep what shipped weights and the edits' own mean expect to be better, or the mean of ``pilot`` other edits."""
 
-    def keeps(_: JudgedPairs, pairs: JudgedPairs, seed: int) -> Truths:
-        members = tuple(PanelMember(judge, "", kind) for judge, kind in zip(pairs.judges, kinds, strict=True))
-        seen = pairs if pilot is None else pairs.drawn(pilot, seed)
-        gain = ShippedPanel(members).settled(seen.differences.tolist(), shipped=shipped)
-        return kept(gain, pairs)
+    def keeps(others: JudgedPairs, pairs: JudgedPairs, seed: int) -> Truths:
+        seen = pairs if pilot is None else others.drawn(pilot, seed)
+        return kept(settled(kinds, shipped, seen.differences), pairs)
 
     return keeps
 
 
-def weights_of(by_scorer: dict[str, Floats], systems: Sequence[int]) -> ShippedWeights:
-    """The weights that pairs of some systems teach, as :mod:`wmt.shipped_weights` makes them."""
-    fits = [fitted(by_scorer, (judge, METRIC), systems) for judge in MODELS]
-    rating, metric = np.mean([fit.weights for fit in fits], axis=0).tolist()
-    return ShippedWeights(
-        weights={"mqm": rating, "da": rating, "qe": metric},
-        drift=float(np.mean([fit.drift for fit in fits])),
-        scale=float(np.mean([fit.scale for fit in fits])),
-        tie_band=float(np.mean([fit.tie_band for fit in fits])),
-    )
+def rules_for(kinds: Sequence[str], shipped: ShippedWeights) -> dict[str, Rule]:
+    """All rules by name, for judges of some kinds; ``shipped`` are weights that don't know the edits."""
+    prior = [shipped.weights[kind] for kind in kinds]
+    rules: dict[str, Rule] = {AGREE: agrees}
+    for labels in LABELS:
+        rules[f"{labels} labels"] = calibrated(labels, ())
+        rules[f"{labels} labels, shrunk to shipped weights"] = calibrated(labels, prior)
+    rules[UNLABELLED] = unlabelled(kinds, shipped)
+    rules[f"{UNLABELLED}, pilot of {EDITS}"] = unlabelled(kinds, shipped, EDITS)
+    return rules
 
 
 class Leads:
@@ -87,17 +80,24 @@ class Leads:
     def __init__(self) -> None:
         self.leads: list[float] = []
         self.rooms: list[float] = []
+        self.splits: list[int] = []
 
-    def add(self, keep: Truths, gains: Floats) -> None:
+    def add(self, keep: Truths, gains: Floats, split: int = 0) -> None:
         """Count a rule's choice of edits, of which people see the ``gains``."""
         better = max(float(gains.mean()), 0.0)
         self.leads.append(float(gains[keep].sum()) / len(gains) - better)
         self.rooms.append(float(np.maximum(gains, 0).mean()) - better)
+        self.splits.append(split)
 
     @property
     def lead(self) -> float:
         """The mean lead."""
         return float(np.mean(self.leads))
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation of the splits' mean leads."""
+        return float(np.std(np.bincount(self.splits, self.leads) / np.bincount(self.splits)))
 
     @property
     def share(self) -> float:
@@ -112,56 +112,32 @@ class Leads:
 
 def wmt23_table(folder: Path, splits: int, seed: int) -> Iterator[str]:
     """Weights from half of the systems, rules tried on the others."""
-    by_scorer = scores(folder / "wmt23_en-de_seg_scores.tsv")
-    people = by_scorer["mqm"]
-    systems, segments = people.shape
-    yield "| WMT23 en-de, people's MQM: judges | rule | lead | lost in | share of headroom | better than agreeing in |"
-    yield "|---|---|---:|---:|---:|---:|"
-    for judge, evaluator, kind in (("GEMBA-MQM", "gemba-mqm", "mqm"), ("GEMBA-DA", "gemba-da", "da")):
-        found: dict[str, Leads] = {}
-        for split in range(splits):
-            order = np.random.default_rng(seed + split).permutation(systems)
-            learnt_from, tried_on = order[: systems // 2].tolist(), order[systems // 2 :].tolist()
-            half = learnt_groups(np.ones(segments, dtype=np.int64), seed=seed + split)
-            rules: dict[str, Rule] = {AGREE: agrees}
-            for labels in LABELS:
-                rules[f"{labels} labels"] = calibrated(labels)
-                rules[f"{labels} labels, shrunk to shipped weights"] = calibrated(labels, (evaluator, "cometkiwi"))
-            weights = weights_of(by_scorer, learnt_from)
-            rules[UNLABELLED] = unlabelled((kind, "qe"), weights)
-            rules[f"{UNLABELLED}, pilot of {EDITS}"] = unlabelled((kind, "qe"), weights, EDITS)
-            for before, after in combinations(tried_on, 2):
-                judged = np.stack([by_scorer[name][[before, after]] for name in (judge, METRIC)], axis=2)
-                pairs = JudgedPairs(
-                    (judge, METRIC),
-                    judged[1] - judged[0],
-                    people[before],
-                    people[after],
-                    np.arange(segments),
-                    judged[0],
-                )
-                others = pairs.chosen(~half)
-                for name, rule in rules.items():
-                    keep = rule(pairs.chosen(half), others, seed + split)
-                    found.setdefault(name, Leads()).add(keep, others.gains)
-                for name, rule in ((f"{AGREE}, all edits", agrees), (WHOLE, rules[UNLABELLED])):
-                    found.setdefault(name, Leads()).add(rule(pairs, pairs, seed), pairs.gains)
-        for name, leads in found.items():
-            rival = found[f"{AGREE}, all edits" if name == WHOLE else AGREE]
+    yield (
+        "| WMT23 en-de, people's MQM: judges | rule | lead | deviation | lost in | share of headroom "
+        "| better than agreeing in |"
+    )
+    yield "|---|---|---:|---:|---:|---:|---:|"
+    for judge, kind in JUDGES.items():
+        leads_of: dict[str, Leads] = {}
+        for held_out in held_out_edits(folder, judge, splits, seed):
+            split, edits, others = held_out.split, held_out.edits, held_out.second_half
+            rules = rules_for((kind, "qe"), held_out.weights)
+            for name, rule in rules.items():
+                keep = rule(held_out.first_half, others, seed + split)
+                leads_of.setdefault(name, Leads()).add(keep, others.gains, split)
+            for name, rule in ((f"{AGREE}, all edits", agrees), (WHOLE, rules[UNLABELLED])):
+                leads_of.setdefault(name, Leads()).add(rule(edits, edits, seed), edits.gains, split)
+        for name, leads in leads_of.items():
+            rival = leads_of[f"{AGREE}, all edits" if name == WHOLE else AGREE]
             better = np.mean(np.array(leads.leads) > np.array(rival.leads))
-            shown = f"{leads.lead:+.3f} | {leads.lost:.0%} | {leads.share:.3f}"
+            shown = f"{leads.lead:+.3f} | {leads.deviation:.3f} | {leads.lost:.0%} | {leads.share:.3f}"
             yield f"| {judge} + {METRIC} | {name} | {shown} | {'' if name.startswith(AGREE) else f'{better:.0%}'} |"
 
 
 def wmt25_table(folder: Path, splits: int, seed: int) -> Iterator[str]:
     """WMT23's weights on WMT25: cells of system and scorer in which the mean lead is above 0."""
     (data,) = wmt25(folder)
-    rules: dict[str, Rule] = {AGREE: agrees}
-    for labels in LABELS:
-        rules[f"{labels} labels"] = calibrated(labels)
-        rules[f"{labels} labels, shrunk to shipped weights"] = calibrated(labels, ("gemba-da", "cometkiwi"))
-    rules[UNLABELLED] = unlabelled(("da", "qe"), shipped_weights())
-    rules[f"{UNLABELLED}, pilot of {EDITS}"] = unlabelled(("da", "qe"), shipped_weights(), EDITS)
+    rules = rules_for(("da", "qe"), shipped_weights())
     yield (
         "| WMT25, judges GEMBA-ESA-CMDA + CometKiwi-XL: rule | cells won | "
         + " | ".join(f"share by {report}" for report in data.reports)
@@ -202,25 +178,24 @@ def _cells(data: DataSet, rule: Rule, splits: int, seed: int) -> dict[tuple[Case
 def candidates_table(folder: Path) -> Iterator[str]:
     """The best of all systems for each segment, with each system in turn as the text given."""
     by_scorer = scores(folder / "wmt23_en-de_seg_scores.tsv")
-    people, weights = by_scorer["mqm"], weights_of(by_scorer, range(len(by_scorer["mqm"])))
+    people, weights = by_scorer["mqm"], weights_of(by_scorer)
     systems, segments = people.shape
     best_system = float(people.mean(axis=1).max())
     yield "| WMT23 en-de, best of 12 systems, people's MQM over the best single system | one mean | a mean for each |"
     yield "|---|---:|---:|"
-    for judge in ("GEMBA-MQM", "GEMBA-DA"):
+    for judge, kind in JUDGES.items():
         means: dict[bool, list[float]] = {False: [], True: []}
         judged = np.stack([by_scorer[name] for name in (judge, METRIC)], axis=2)
-        panel = ShippedPanel((PanelMember(judge, "", "mqm"), PanelMember(METRIC, "", "qe")))
         for given in range(systems):
             differences = judged - judged[given]
             others = [system for system in range(systems) if system != given]
-            pooled = panel.settled(np.concatenate(differences[others])[:: len(others)].tolist(), shipped=weights)
+            pooled = settled((kind, "qe"), weights, np.concatenate(differences[others])[:: len(others)])
             for own_mean, found in means.items():
                 gains = np.zeros((systems, segments))
                 for system in others:
                     gain = pooled
                     if own_mean:
-                        gain = panel.settled(differences[system].tolist(), shipped=weights)
+                        gain = settled((kind, "qe"), weights, differences[system])
                     pairs = JudgedPairs(
                         (judge, METRIC), differences[system], people[given], people[system], np.arange(segments)
                     )
@@ -268,7 +243,7 @@ def edits_table(folder: Path) -> Iterator[str]:
     totals = []
     for name, pairs in sets.items():
         differences, gains = np.array(pairs).T
-        roots = np.copysign(np.sqrt(np.abs(differences)), differences)
+        roots = signed_roots(differences)
         roots /= roots.std()
         shift = (shipped_weights().drift - 1) * roots.mean()
         better = max(float(gains.mean()), 0.0)

@@ -17,14 +17,26 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mtagent.chain.calibration import ExpectedGain
+from mtagent.chain.shipped import PanelMember, ShippedPanel, ShippedWeights
 from mtagent.cli.terminal import display
-from mtagent.learning.gain import EXTREME, Floats, fitted_chances
+from mtagent.learning.gain import (
+    EXTREME,
+    Floats,
+    JudgedPairs,
+    Truths,
+    fitted_chances,
+    learnt_groups,
+    signed_roots,
+)
 from wmt.data import DATA as FOLDER
 from wmt.data import records, refuse_absent, rows, run
 
 MODELS = ("GEMBA-MQM", "EAPrompt", "M-MAD", "GEMBA-DA")
 """Judges of WMT23 that rate with a model. Their weights differ as much within a kind as between kinds."""
 METRIC = "CometKiwi"
+JUDGES = {"GEMBA-MQM": "mqm", "GEMBA-DA": "da"}
+"""The judges of WMT23 that experiments try beside the metric, with their kind."""
 
 
 class Fit(NamedTuple):
@@ -54,7 +66,7 @@ def fitted(by_scorer: dict[str, Floats], judges: Sequence[str], systems: Sequenc
     centred_roots, centred_gains, mean_roots, mean_gains, all_gains = [], [], [], [], []
     for before, after in combinations(range(len(people)) if systems is None else systems, 2):
         differences = np.stack([by_scorer[judge][after] - by_scorer[judge][before] for judge in judges], axis=1)
-        roots = np.copysign(np.sqrt(np.abs(differences)), differences)
+        roots = signed_roots(differences)
         roots /= roots.std(axis=0)
         gains = people[after] - people[before]
         gains /= gains.std()
@@ -72,6 +84,61 @@ def fitted(by_scorer: dict[str, Floats], judges: Sequence[str], systems: Sequenc
     predicted = features @ weights + drift * np.concatenate(weighted_mean_of_each)
     chances = fitted_chances(predicted, np.concatenate(all_gains))
     return Fit(weights, drift, chances.scale, chances.tie_band)
+
+
+def weights_of(by_scorer: dict[str, Floats], systems: Sequence[int] | None = None) -> ShippedWeights:
+    """The weights of judges that rate, and of metrics, from pairs of ``systems`` (all of them by default)."""
+    fits = [fitted(by_scorer, (judge, METRIC), systems) for judge in MODELS]
+    rating, metric = np.mean([fit.weights for fit in fits], axis=0).tolist()
+    return ShippedWeights(
+        weights={"mqm": rating, "da": rating, "qe": metric},
+        drift=float(np.mean([fit.drift for fit in fits])),
+        scale=float(np.mean([fit.scale for fit in fits])),
+        tie_band=float(np.mean([fit.tie_band for fit in fits])),
+    )
+
+
+class HeldOutEdits(NamedTuple):
+    """Edits from one system's texts to another's, and weights that were fitted without these two systems."""
+
+    split: int
+    weights: ShippedWeights
+    edits: JudgedPairs
+    is_first_half: Truths
+    """The edits that a gate may see before it decides on the others."""
+
+    @property
+    def first_half(self) -> JudgedPairs:
+        """What a gate may take its labels or its pilot from."""
+        return self.edits.chosen(self.is_first_half)
+
+    @property
+    def second_half(self) -> JudgedPairs:
+        """What a gate is tried on."""
+        return self.edits.chosen(~self.is_first_half)
+
+
+def held_out_edits(folder: Path, judge: str, splits: int, seed: int) -> Iterator[HeldOutEdits]:
+    """In each split the weights are fitted on half of WMT23's systems; the edits are of all pairs of the others."""
+    by_scorer = scores(folder / "wmt23_en-de_seg_scores.tsv")
+    people = by_scorer["mqm"]
+    systems, segments = people.shape
+    for split in range(splits):
+        order = np.random.default_rng(seed + split).permutation(systems)
+        weights = weights_of(by_scorer, order[: systems // 2].tolist())
+        is_first_half = learnt_groups(np.ones(segments, dtype=np.int64), seed=seed + split)
+        for before, after in combinations(order[systems // 2 :].tolist(), 2):
+            judged = np.stack([by_scorer[name][[before, after]] for name in (judge, METRIC)], axis=2)
+            edits = JudgedPairs(
+                (judge, METRIC), judged[1] - judged[0], people[before], people[after], np.arange(segments), judged[0]
+            )
+            yield HeldOutEdits(split, weights, edits, is_first_half)
+
+
+def settled(kinds: Sequence[str], weights: ShippedWeights, differences: Floats) -> ExpectedGain:
+    """The gate without labels for edits like these, of which the judges of some kinds see ``differences``."""
+    members = tuple(PanelMember(kind, "", kind) for kind in kinds)
+    return ShippedPanel(members).settled(differences.tolist(), shipped=weights)
 
 
 def of_comparisons(path: Path) -> float:
@@ -95,20 +162,18 @@ def of_comparisons(path: Path) -> float:
 def shipped(folder: Path) -> Iterator[str]:
     """The lines of the file."""
     by_scorer = scores(folder / "wmt23_en-de_seg_scores.tsv")
-    beside = {judge: fitted(by_scorer, (judge, METRIC)) for judge in MODELS}
-    alone = {judge: fitted(by_scorer, (judge,)) for judge in MODELS}
-    rating = float(np.mean([fit.weights[0] for fit in beside.values()]))
-    metric = float(np.mean([fit.weights[1] for fit in beside.values()]))
-    left_beside = rating / float(np.mean([fit.weights[0] for fit in alone.values()]))
+    beside = weights_of(by_scorer)
+    alone = float(np.mean([fitted(by_scorer, (judge,)).weights[0] for judge in MODELS]))
+    left_beside = beside.weights["mqm"] / alone
     comparing = of_comparisons(folder / "real" / "wmt25_human_scores.jsonl") * left_beside
     yield "# Weights of judges for a gate without labels; made by `python -m wmt.shipped_weights`."
     yield "# Unit: standard deviations of people's gain for one of the judge's rooted differences."
-    yield f"drift = {np.mean([fit.drift for fit in beside.values()]):.2f}"
-    yield f"scale = {np.mean([fit.scale for fit in beside.values()]):.3f}"
-    yield f"tie_band = {np.mean([fit.tie_band for fit in beside.values()]):.3f}"
+    yield f"drift = {beside.drift:.2f}"
+    yield f"scale = {beside.scale:.3f}"
+    yield f"tie_band = {beside.tie_band:.3f}"
     yield ""
     yield "[weights]"
-    for kind, weight in (("mqm", rating), ("da", rating), ("qe", metric), ("pairwise", comparing)):
+    for kind, weight in {**beside.weights, "pairwise": comparing}.items():
         yield f"{kind} = {weight:.3f}"
 
 

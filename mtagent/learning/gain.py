@@ -221,7 +221,7 @@ RIDGE = 0.3
 RIDGES = (0.03, 0.1, RIDGE, 1.0, 3.0, 10.0)
 """Penalties per pair: the fit minimises the mean squared error + ridge * the sum of the squared weights."""
 PRIOR_PAIRS = 150.0
-"""Shipped weights count as much as about this many pairs: the penalty is this number, divided by that of the pairs."""
+"""Prior weights count as much as about this many pairs: the penalty is this number, divided by that of the pairs."""
 EXTREME = 2.5
 """Per cent of people's gains at either end that count as the next less extreme gain when weights are fitted."""
 FOLDS = 5
@@ -272,12 +272,10 @@ def _fits(
     return [(float(mean_gain - means @ of_ridge), of_ridge) for of_ridge in weights]
 
 
-def _expected_weights(pairs: JudgedPairs, features: Floats, tamed: Floats) -> Floats:
-    """The weights to shrink to: shipped ones for judges of two kinds, in people's points, and otherwise 0."""
+def _expected_weights(features: Floats, tamed: Floats, prior: Sequence[float]) -> Floats:
+    """The weights to shrink to, in people's points: the ``prior`` ones of the judges, and otherwise 0."""
     expected = np.zeros(features.shape[1])
-    shipped = shipped_weights_of(pairs.signatures)
-    if shipped is not None:
-        expected[: len(shipped)] = np.array(shipped) * tamed.std()
+    expected[: len(prior)] = np.array(prior) * tamed.std()
     return expected
 
 
@@ -390,13 +388,13 @@ class _Model(NamedTuple):
     predictions: Floats
 
 
-def _best_ridge(pairs: JudgedPairs, tamed: Floats, fold: Ints, with_before: bool) -> _Model:
+def _best_ridge(pairs: JudgedPairs, tamed: Floats, fold: Ints, prior: Sequence[float], with_before: bool) -> _Model:
     """The model with the usual penalty, unless cross-validation finds another one better by one standard error.
 
-    That is :data:`RIDGE`, and with few pairs more if there are shipped weights to shrink to.
+    That is :data:`RIDGE`, and with few pairs more if there are ``prior`` weights to shrink to.
     """
     features = _features(pairs, with_before).values
-    expected = _expected_weights(pairs, features, tamed)
+    expected = _expected_weights(features, tamed, prior)
     usual = RIDGE
     if expected.any():
         usual = max(RIDGE, PRIOR_PAIRS / len(pairs))
@@ -408,13 +406,13 @@ def _best_ridge(pairs: JudgedPairs, tamed: Floats, fold: Ints, with_before: bool
     return _Model(best, with_before, predicted[best])
 
 
-def _best_model(pairs: JudgedPairs, tamed: Floats, seed: int) -> _Model:
+def _best_model(pairs: JudgedPairs, tamed: Floats, prior: Sequence[float], seed: int) -> _Model:
     """The model without the scores before, unless these make it better by more than one standard error."""
     fold = folds(pairs, seed)
-    model = _best_ridge(pairs, tamed, fold, with_before=False)
+    model = _best_ridge(pairs, tamed, fold, prior, with_before=False)
     if len(pairs) < PAIRS_FOR_BEFORE or np.isnan(pairs.scores_before).all():
         return model
-    larger = _best_ridge(pairs, tamed, fold, with_before=True)
+    larger = _best_ridge(pairs, tamed, fold, prior, with_before=True)
     is_better = _is_better((tamed - larger.predictions) ** 2, (tamed - model.predictions) ** 2, pairs.groups)
     return larger if is_better else model
 
@@ -428,12 +426,15 @@ def refuse_equal_gains(gains: Sequence[float]) -> None:
         )
 
 
-def learn(pairs: JudgedPairs, *, seed: int = SEED, fewest: int = FEWEST_PAIRS) -> ExpectedGain:
+def learn(
+    pairs: JudgedPairs, *, seed: int = SEED, fewest: int = FEWEST_PAIRS, prior: Sequence[float] | None = None
+) -> ExpectedGain:
     """The expected gain that these pairs teach, by ridge regression of people's gains on the roots of differences.
 
-    The weights are shrunk to the shipped ones where there are such. The penalty is :data:`RIDGE` (with few pairs and
-    shipped weights more), and the scores before are left out, unless cross-validation (by groups) finds
-    something else better by more than one standard error. Raises :class:`InputError` for less than the ``fewest``
+    The weights are shrunk to the ``prior`` ones, a weight for each judge in standard deviations of people's gain; by
+    default to the shipped ones, if the judges have such. The penalty is :data:`RIDGE` (with few pairs and prior
+    weights more), and the scores before are left out, unless cross-validation (by groups) finds something else better
+    by more than one standard error. Raises :class:`InputError` for less than the ``fewest``
     pairs, for one group, and for labels that are all the same.
     """
     gains = pairs.gains
@@ -445,9 +446,11 @@ def learn(pairs: JudgedPairs, *, seed: int = SEED, fewest: int = FEWEST_PAIRS) -
             f"all {len(pairs)} pairs are of one document, or of one text: at least two are needed to learn from"
         )
     tamed = np.clip(gains, *np.percentile(gains, [EXTREME, 100 - EXTREME]))
-    model = _best_model(pairs, tamed, seed)
+    if prior is None:
+        prior = shipped_weights_of(pairs.signatures) or ()
+    model = _best_model(pairs, tamed, prior, seed)
     features = _features(pairs, model.with_before)
-    expected = _expected_weights(pairs, features.values, tamed)
+    expected = _expected_weights(features.values, tamed, prior)
     ((intercept, weights),) = _fits(features.values, gains, tamed, [model.ridge], expected)
     judges = []
     for place, (judge, signature) in enumerate(zip(pairs.judges, pairs.signatures, strict=True)):
