@@ -21,6 +21,22 @@ OFFLINE = (
 TRANSLATE, POSTEDIT = "translate -s en.txt -l en-es", "postedit -s en.txt -t es.txt -l en-es"
 
 
+@pytest.mark.parametrize(
+    ("line", "option"),
+    [
+        ("rate -s a -t b --evaluator rules --evaluator gemba-da -o c", "--evaluator"),
+        ("score -t a -r one -r two", "-r"),
+        ("score --run a --run=b", "--run"),
+        ("gate calibrate --run a --pairs b --seed 1 --seed 2", "--seed"),
+        ("runs delete --older-than 3d --older-than 4d", "--older-than"),
+    ],
+)
+def test_an_option_that_takes_one_value_is_not_given_twice(shell: Shell, line: str, option: str) -> None:
+    done = shell(line)
+    assert done.code == 2
+    assert f"{option} is given 2 times, and takes one value" in done.err
+
+
 @pytest.mark.parametrize("line", ["", *COMMANDS, "runs list", "runs show"])
 def test_every_help_shows_its_use_and_examples_that_exist(line: str, shell: Shell) -> None:
     done = shell(f"{line} --help")

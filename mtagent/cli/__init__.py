@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from difflib import get_close_matches
@@ -96,7 +97,10 @@ class LazyGroup(click.Group):
             if close_names:
                 ctx.fail(f"unknown command {args[0]!r}; did you mean {close_names[0]!r}?")
             ctx.fail(f"unknown command {args[0]!r}; `mtagent --help` lists the commands")
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        if command is not None:
+            refuse_repeated(command, ctx, rest)
+        return name, command, rest
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the tables of commands without importing any command."""
@@ -105,6 +109,23 @@ class LazyGroup(click.Group):
             with formatter.section(title):
                 # The names are padded, so that the descriptions of all groups begin in one column.
                 formatter.write_dl([(name.ljust(width), line) for name, (_, line) in group.items()])
+
+
+def refuse_repeated(command: click.Command, parent: click.Context, arguments: Sequence[str]) -> None:
+    """Raise :class:`click.UsageError` for an option that takes one value and is given several: click takes the last."""
+    context = click.Context(command, parent=parent, info_name=command.name)
+    try:
+        _, rest, parameters = command.make_parser(context).parse_args(list(arguments))
+    except click.UsageError:
+        return  # the command itself will raise it
+    for parameter, times in Counter(parameters).items():
+        takes_one = isinstance(parameter, click.Option) and not parameter.multiple and not parameter.is_flag
+        if takes_one and times > 1:
+            raise click.UsageError(f"{parameter.opts[0]} is given {times} times, and takes one value", context)
+    if isinstance(command, click.Group) and rest:
+        subcommand = command.get_command(context, rest[0])
+        if subcommand is not None:
+            refuse_repeated(subcommand, context, rest[1:])
 
 
 @click.group(cls=LazyGroup, epilog=EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
