@@ -121,7 +121,9 @@ def shown(page: Any) -> str:
 
 
 def press(page: Any, *keys: str) -> None:
+    """Press keys as a reader does: each when the segment is on the screen."""
     for key in keys:
+        until(page, "!document.querySelector('#segment[aria-busy]')")
         page.keyboard.press(key)
 
 
@@ -164,11 +166,14 @@ def test_a_key_pressed_while_the_next_segment_loads_decides_nothing(context: Any
         first = shown(page)
         press(page, "A", "A", "A", "A")
         page.wait_for_selector("#segment[aria-busy]")
-        press(page, "A", "R", "a", "r", "e", "1")
+        for key in ("A", "R", "a", "r", "1", "e"):
+            page.keyboard.press(key)
         assert page.inner_text("#progress") == "4 of 12 segments decided"
         for route in held:
             route.continue_()
         page.unroute("**/segments/**")
+        page.wait_for_selector("#own")  # the editor waits for its segment
+        press(page, "Escape")
         assert shown(page) != first
         wait_saved(page)
         assert page.inner_text("#progress") == "4 of 12 segments decided"

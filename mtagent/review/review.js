@@ -115,9 +115,9 @@ const draftOf = (row) => `draft/${store}/${runs[row.run]}/${row.position}/${row.
 const keepDraft = (row, text) => remember(draftOf(row), text === row.text ? null : text);
 
 async function write() {
-  const row = readable;
+  const row = current; // the editor opens when the segment is on the screen
   const segment = row && await fetched(row).catch(explain);
-  if (!segment?.edits || row !== readable || writing) return;
+  if (!segment?.edits || row !== current || writing) return;
   const area = element("textarea", { id: "own", lang: segment.chain.target_lang, dir: "auto", spellcheck: "true", "aria-describedby": "own-keys found", rows: 4 });
   area.value = localStorage.getItem(draftOf(row)) ?? left.get(row) ?? segment.text;
   [writing, unusable] = [area, {}];
