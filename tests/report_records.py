@@ -7,7 +7,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from mtagent.analysis.compare import Cell, ComparedTexts, RunComparison
+from mtagent.analysis.compare import RunComparison
+from mtagent.analysis.compared_rows import Cell, ComparedTexts
 from mtagent.analysis.staged_run import Cost
 from mtagent.chain.guards import GUARDS
 from mtagent.records import (

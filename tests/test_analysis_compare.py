@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from mtagent.analysis.compare import Moved, RunComparison, compare_run, compare_runs, parts_by
+from mtagent.analysis.compare import RunComparison, compare_run, compare_runs
 from mtagent.analysis.compare_tables import flat
+from mtagent.analysis.compared_rows import Moved, grouped
 from mtagent.analysis.score import ScoreOptions
 from mtagent.analysis.staged_run import Cost, Outcomes
 from mtagent.config import Config
@@ -479,7 +480,8 @@ def test_references_come_from_the_run_that_has_them_and_unlike_ones_are_told(con
 def test_a_row_equal_to_the_baseline_has_no_p_value(tmp_path: Path) -> None:
     same = [chain(i, f"w{i} a b", step("postedit", f"w{i} a b", "unchanged"), reference=f"w{i} a c") for i in range(9)]
     result = compared(tmp_path, *same, scoring=ScoreOptions(resampling=Resampling("bs", 50), paired=True))
-    assert {cell.p_value for row in result.rows for cell in row.cells} == {None}
+    assert {contrast.p_value for contrast in result.contrasts} == {contrast.p_holm for contrast in result.contrasts}
+    assert {contrast.p_value for contrast in result.contrasts} == {None}
     assert all(cell.interval is not None for row in result.rows for cell in row.cells)
     assert all("|bs:50|seed:12345|" in line for line in result.signatures[:3])
 
@@ -535,7 +537,7 @@ def test_parts_by_domain_length_and_document(tmp_path: Path) -> None:
         tmp_path, *chains, by=["domain", "length", "document"], scoring=ScoreOptions(metrics=["ter", Letters()])
     )
     parts = result.parts or {}
-    assert {name: [(part.name, part.segments) for part in of] for name, of in parts.items()} == {
+    assert {name: [(part.name, len(part.places)) for part in of] for name, of in parts.items()} == {
         "domain": [("news", 2), ("no domain", 2)],
         "length": [("0–10 words", 2), ("11–20 words", 1), ("over 80 words", 1)],
         "document": [("d0", 2), ("d1", 2)],
@@ -548,11 +550,10 @@ def test_parts_by_domain_length_and_document(tmp_path: Path) -> None:
 
 def test_lengths_in_words_come_first_and_characters_are_counted_without_spaces() -> None:
     mixed = [segment(1, "猫" * 20 + " ", source_lang="ja"), segment(2, "猫" * 21, source_lang="ja"), segment(3, "one")]
-    result = [(part.name, part.segments) for part in parts_by("length", [], mixed, [])]
-    assert result == [("0–10 words", 1), ("0–20 characters", 1), ("21–40 characters", 1)]
-    assert parts_by("domain", [], [segment(1, "s")], []) == (("no domain", 1, ()),)
+    assert grouped("length", mixed) == [("0–10 words", [2]), ("0–20 characters", [0]), ("21–40 characters", [1])]
+    assert grouped("domain", [segment(1, "s")]) == [("no domain", [0])]
     with pytest.raises(ConfigError, match="no grouping 'colour'"):
-        parts_by("colour", [], mixed, [])  # type: ignore[arg-type]
+        grouped("colour", mixed)  # type: ignore[arg-type]
 
 
 def test_scripts_without_spaces_are_measured_in_characters_and_ter_too(tmp_path: Path) -> None:
@@ -718,6 +719,6 @@ def test_shares_add_up_and_parts_hold_every_segment_once(run_chains: list[Chain]
         assert moved.regressed is not None
         assert moved.regressed <= moved.changed, "what is the same cannot be worse"
     for parts in (comparison.parts or {}).values():
-        assert sum(part.segments for part in parts) == len(run_chains)
+        assert sum(len(part.places) for part in parts) == len(run_chains)
     stages = [row.cost.usage.cost or 0 for row in comparison.rows[1:-1] if row.cost]
     assert cost_of(comparison, "final").usage.cost == pytest.approx(sum(stages))

@@ -188,7 +188,7 @@ def test_markdown_latex_and_json(scored: Shell) -> None:
     assert markdown.startswith("### Level of systems\n\n| evaluator | scores | Acc |")
     assert "\n- `acc|level:sys|avg:none|eps:0|" in markdown
     latex = scored(f"{SCORED} --average none -f latex").out
-    assert (latex.count(r"\begin{tabular}{lrrrrrr}"), "\n% people: mqm: " in latex) == (2, True)
+    assert (latex.count(r"\begin{tabular}{lS[table-format="), "\n% people: mqm: " in latex) == (2, True)
     result = data(scored(f"{SCORED} --average none -f json"))
     assert (result["human"]["name"], [row["name"] for row in result["evaluators"]]) == ("mqm", ["good", "constant"])
     scored.write("odd.tsv", "system\tid\tmqm\ta%<c>|", *(f"A\t{n}\t{n * n}\t{n}" for n in range(3)))

@@ -7,13 +7,17 @@ import io
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
+from sacrebleu.significance import PairedTest
 
 from bench.harness import simulator
 from mtagent.records import Chain, Usage
-from tests.commands import Shell
+from tests.commands import ROOT, Shell
 from tests.pages import section, transcripts
 from tests.stored import segment, step, store
 
@@ -45,38 +49,43 @@ def test_the_tables_in_plain_text(improved: Shell) -> None:
     before, after = (
         TER().corpus_score(improved.read(name), [REFERENCES]).score for name in ("es.txt", "o.txt")
     )  # fmt: skip
-    assert scores[0] == ["row", "TER", "chrF2"]
-    assert [row[:2] for row in scores[1:]] == [
-        ["given", f"{before:.2f}"],
-        ["postedit", f"{after:.2f} ({after - before:+.2f})"],
-        ["final", f"{after:.2f} ({after - before:+.2f})"],
+    assert scores[0] == ["row", "TER", "change", "chrF2", "change"]
+    assert [row[:3] for row in scores[1:]] == [
+        ["given", f"{before:.2f}", "-"],
+        ["postedit", f"{after:.2f}", f"{after - before:+.2f}"],
+        ["final", f"{after:.2f}", f"{after - before:+.2f}"],
     ]
+    differences = table(done.out, "differences:")
+    assert differences[0] == ["metric", "row", "against", "difference", "wins", "ties", "losses"]
+    assert differences[1] == ["TER", "postedit", "given", f"{after - before:+.2f}", "1", "2", "0"]
+    assert len(differences) == 5
+    (most, _) = table(done.out, "segments that differ most, by chrF2:")[1:]
+    assert re.fullmatch(r"1 \(\d+\.\d\d\)", most[2])
+    assert most[3] == "-"
     edits = table(done.out, "edits from the former row:")
     # "aquí" -> "aquí.": one of 12 words, one character
-    assert edits[1][:5] == ["postedit", "given", "8.33", "1", "33.3 %"]
-    assert table(done.out, "outcomes")[1] == [
-        "postedit",
-        "1 (33.3 %)",
-        "2 (66.7 %)",
-        "0 (0.0 %)",
-        "0 (0.0 %)",
-        "1 of 1",
-    ]
+    assert edits[1][:5] == ["postedit", "given", "8.33", "1", "33.3"]
+    outcomes = dict(zip(*table(done.out, "outcomes of 3 segments, and edits:")[:2], strict=True))
+    assert outcomes == {
+        "row": "postedit", "kept": "1", "unchanged": "2", "rejected": "0", "failed": "0", "edits": "1",
+        "edits kept": "1",
+    }  # fmt: skip
     assert table(done.out, "costs")[1][:9] == ["postedit", *"00000", "$0.0000", "$0.0000", "$0.0000"]
-    assert "(in brackets: the difference to the row before; final: to given)" in done.out
+    assert "(change: since the row before; final: since given)" in done.out
     assert "(dollars as paid at the time of the run; per point of chrF2 gained)" in done.out
     assert done.out.index("costs") < done.out.index("TER|nrefs:1") < done.out.index("TER between rows|nrefs:1")
 
 
 def test_markdown_and_latex_with_names_of_any_kind(improved: Shell) -> None:
     markdown = improved("compare r -m ter -f markdown").out
-    assert markdown.startswith("### Scores of 3 segments\n\n| row | TER |\n| --- | ---: |\n| given | ")
+    assert markdown.startswith("### Scores of 3 segments\n\n| row | TER | change |\n| --- | ---: | ---: |\n| given | ")
     assert "\n- `TER|nrefs:1|" in markdown
     latex = improved("compare r -m ter -f latex").out
-    assert latex.count(r"\begin{tabular}") == latex.count(r"\bottomrule") == 4
-    assert r"postedit & given & 8.33 & 1 & 33.3 \% & 0.0 \%" in latex
+    assert latex.count(r"\begin{tabular}") == latex.count(r"\bottomrule") == 6
+    assert r"postedit & given & 8.33 & 1 & 33.3 & 0.0 &" in latex
+    assert r"\begin{tabular}{llS[table-format=1.2]S[table-format=1.0]S[table-format=2.1]S[table-format=1.1]" in latex
     assert "\n% TER|nrefs:1|" in latex
-    assert "$" not in re.sub(r"\\\$", "", latex)
+    assert "$" not in re.sub(r"\\\$", "", re.sub("^%.*", "", latex, flags=re.MULTILINE))
     named = Chain(segment=segment(1, "s", "a", reference="a", domain="a\\b~c^d_e\nnext"))
     store(improved.folder / "store.db", "q", named)
     latex = improved("compare q -m ter --by domain -f latex").out
@@ -91,11 +100,19 @@ def test_json_has_everything(improved: Shell) -> None:
     given, postedit, final = result["rows"]
     assert (given["moved"], given["outcomes"], given["cost"]) == (None, None, None)
     chrf = postedit["scores"][1]
-    assert (chrf["metric"], len(chrf["segments"]), 0 < chrf["p_value"] <= 1) == ("chrF2", 3, True)
+    assert (chrf["metric"], len(chrf["segments"]), "p_value" in chrf) == ("chrF2", 3, False)
+    contrast = result["contrasts"][1]
+    assert (contrast["row"], contrast["against"], contrast["metric"]) == ("postedit", "given", "chrF2")
+    assert contrast["difference"] == chrf["difference"]
+    assert 0 < contrast["p_value"] <= contrast["p_holm"] <= 1
+    assert (contrast["bounds"], contrast["lost"], contrast["won"][0]["id"]) == (None, [], "1")
+    assert [contrast[name] for name in ("wins", "ties", "losses")] == [1, 2, 0]
     assert (postedit["moved"]["characters"], postedit["outcomes"]["edits"]) == (1, {"applied": 1})
     assert final["cost"]["paid"]["dollars"] == final["cost"]["nominal"]["dollars"] == 0
     (part,) = result["parts"]["domain"]
     assert (part["part"], part["segments"]) == ("no domain", 3)
+    assert part["contrasts"][1]["p_value"] == contrast["p_value"]
+    assert part["costs"]["final"]["nominal"] == final["cost"]["nominal"]
     assert part["scores"]["final"]["TER"] == pytest.approx(final["scores"][2]["score"])
     assert "|ar:20|seed:12345|" in result["signatures"][0]
 
@@ -107,11 +124,17 @@ def test_flat_tables_can_be_read_and_guard_what_a_spreadsheet_would_run(
     def lines(command: str) -> list[dict[str, str]]:
         return list(csv.DictReader(io.StringIO(improved(f"{command} -f {form}").out), delimiter=delimiter))
 
-    given, postedit, *others = lines("compare r -m chrf --by length")
-    assert [(line["grouping"], line["part"], line["row"]) for line in others] == [
-        ("", "", "final"),
-        ("length", "0–10 words", "given"), ("length", "0–10 words", "postedit"), ("length", "0–10 words", "final"),
-    ]  # fmt: skip
+    given, postedit, *others = lines("compare r -m chrf --by length --paired-bs --resamples 40")
+    rows = ["final", "postedit-given", "final-given", "given", "postedit", "final", "postedit-given", "final-given"]
+    assert [f"{line['row']}-{line['against']}".rstrip("-") for line in others] == rows
+    assert {(line["grouping"], line["part"]) for line in others[3:]} == {("length", "0–10 words")}
+    assert {(line["grouping"], line["part"]) for line in others[:3]} == {("", "")}
+    difference = others[1]
+    assert float(difference["chrF2 difference"]) == float(postedit["chrF2"]) - float(given["chrF2"])
+    low, high = (float(difference[f"chrF2 difference {end}"]) for end in ("low", "high"))
+    assert low <= float(difference["chrF2 difference"]) <= high
+    assert (difference["chrF2"], difference["chrF2 wins"], others[4]["nominal dollars"]) == ("", "1", "0.0")
+    assert difference["chrF2 p"] == others[6]["chrF2 p"] != ""
     assert float(postedit["chrF2 difference"]) == float(postedit["chrF2"]) - float(given["chrF2"])
     assert (postedit["kept"], postedit["edits applied"], given["kept"]) == ("1", "1", "")
     assert given["chrF2 signature"].startswith("nrefs:1|")
@@ -123,7 +146,7 @@ def test_flat_tables_can_be_read_and_guard_what_a_spreadsheet_would_run(
     assert {line["part"]: line["guarded"] for line in guarded} == {
         "": "run", "'=1+1": "part run", "'-2": "part run", "d": "run"
     }  # fmt: skip
-    assert all(float(line["TER"]) == 0 for line in guarded)
+    assert all(float(line["TER"] or 0) == 0 for line in guarded)
     assert not any(cell.startswith(("=", "@", "-")) for line in guarded for cell in line.values())
 
 
@@ -132,7 +155,7 @@ def test_unknown_dollars_are_never_zero(shell: Shell) -> None:
     store(shell.folder / "store.db", "r", Chain(segment=segment(1, "s", "a", reference="b"), steps=(paid,)))
     row = table(shell("compare r -m ter").out, "costs")[1]
     assert row == ["postedit", "1", "10", "0", "0", "0", "unknown", "unknown", "unknown", "2.0"]
-    (_, line, _) = csv.DictReader(io.StringIO(shell("compare r -m ter -f csv").out))
+    (_, line, *_) = csv.DictReader(io.StringIO(shell("compare r -m ter -f csv").out))
     assert (line["dollars"], line["dollars_per_point"], line["input_tokens"]) == ("unknown", "unknown", "10")
     assert json.loads(shell("compare r -m ter -f json").out)["rows"][1]["cost"]["paid"]["dollars"] is None
 
@@ -202,13 +225,17 @@ def test_several_runs_other_systems_and_tests(improved: Shell) -> None:
         "given", "first/postedit", "first/final", "q/postedit", "q/final", "human", "o"
     ]  # fmt: skip
     human = next(row for row in table(done.out, "scores of 3 segments:") if row[0] == "human")
-    assert human[1].startswith("100.00 (μ = ")
-    assert "p: each row against given: paired bootstrap resampling, 20 resamples" in done.out
-    assert "q/postedit: to given" in done.out
+    assert human[1] == "100.00"
+    assert "p: paired bootstrap resampling, 20 resamples" in done.out
+    assert "q/postedit: since given" in done.out
+    pairs = [tuple(row[-10:-8]) for row in table(done.out, "differences:")[2:]]
+    assert pairs[-1] == ("q/final", "first/final"), "the end of a run with the end of the first"
     assert "|bs:20|seed:12345|" in done.out
 
 
-def test_a_p_value_stands_beside_the_difference_that_it_is_about(shell: Shell) -> None:
+@pytest.fixture
+def two_stages(shell: Shell) -> Shell:
+    """The shell with a run ``r`` of twenty segments: proofreading mends half of what post-editing left."""
     chains = [
         Chain(
             segment=segment(i, "s", f"w{i} x x d", reference=f"w{i} b c d"),
@@ -217,14 +244,94 @@ def test_a_p_value_stands_beside_the_difference_that_it_is_about(shell: Shell) -
         for i in range(20)
     ]
     store(shell.folder / "store.db", "r", *chains)
-    done = shell("compare r -m ter --paired-bs --resamples 99")
-    rows = [line.split("  ")[-1] for line in done.out.splitlines()[2:6]]
-    assert rows[1] == "25.00 (μ = 25.00 ± 0.00) (-25.00) (p = 0.0100)*"
-    assert re.search(r"\(-12\.50\) \(-37\.50 to given: p = 0\.0100\)\*$", rows[2])
-    assert re.search(r"\(-37\.50\) \(p = 0\.0100\)\*$", rows[3])
+    return shell
+
+
+def test_each_stage_is_tested_against_the_former_one(two_stages: Shell) -> None:
+    done = two_stages("compare r -m ter --paired-bs --resamples 99")
+    head, postedit, proofread, final = table(done.out, "differences:")
+    assert head == ["metric", "row", "against", "difference", "from", "to", "p", "p (Holm)", "wins", "ties", "losses"]
+    assert postedit[:6] == ["TER", "postedit", "given", "-25.00", "-25.00", "-25.00"]
+    assert postedit[6:] == ["0.0100", "0.0300*", "20", "0", "0"]
+    assert proofread[1:4] == ["proofread", "postedit", "-12.50"]
+    assert proofread[-5:] == ["0.0100", "0.0300*", "10", "10", "0"]
+    assert float(proofread[4]) < -12.5 < float(proofread[5]) < 0
+    assert final[1:4] == ["final", "given", "-37.50"]
     assert "too few" not in done.out
-    markdown = shell("report r -m ter --format markdown").out
-    assert re.search(r"\| proofread \| 12\.50 \(μ = [^)]*\) \(-12\.50\) \(-37\.50 to given: p = 0\.\d{4}\)", markdown)
+    markdown = two_stages("report r -m ter --format markdown").out
+    assert re.search(r"\|  \| proofread \| postedit \| -12\.50 \| -\d+\.\d\d \| -\d+\.\d\d \| 0\.0010 \|", markdown)
+
+
+@pytest.mark.parametrize(
+    ("against", "pairs"),
+    [
+        ("former", ["given>postedit", "postedit>proofread", "given>final"]),
+        ("first", ["given>postedit", "given>proofread", "given>final"]),
+        ("given", ["given>postedit", "given>proofread", "given>final"]),
+        ("postedit", ["postedit>given", "postedit>proofread", "postedit>final"]),
+        (
+            "all",
+            [
+                "given>postedit", "given>proofread", "given>final", "postedit>proofread", "postedit>final",
+                "proofread>final",
+            ],
+        ),
+    ],
+)  # fmt: skip
+def test_what_rows_are_compared_with_can_be_chosen(two_stages: Shell, against: str, pairs: list[str]) -> None:
+    result = json.loads(two_stages(f"compare r -m ter --against {against} --resamples 99 -f json").out)
+    contrasts = result["contrasts"]
+    assert [f"{contrast['against']}>{contrast['row']}" for contrast in contrasts] == pairs
+    assert result["against"] == against
+    for contrast in contrasts:
+        same = {contrast["row"], contrast["against"]} == {"proofread", "final"}
+        assert (contrast["p_value"] is None) == same, "proofread and final have the same texts"
+        assert (contrast["difference"] == 0) == same
+    # Rows with the same texts are tested once, so the smallest p is multiplied by the number of different pairs.
+    different = 3 if against in ("former", "all") else 2
+    for contrast in contrasts:
+        if contrast["p_value"] is not None:
+            assert contrast["p_holm"] == pytest.approx(0.01 * different)
+
+
+def test_all_pairs_are_a_matrix(two_stages: Shell) -> None:
+    done = two_stages("compare r -m ter --against all --resamples 99")
+    rows = table(done.out, "TER: row minus column:")
+    assert rows[0] == ["row", "given", "postedit", "proofread", "final"]
+    assert rows[2] == ["postedit", "-25.00*", "+12.50*", "+12.50*"]
+    assert rows[4] == ["final", "-37.50*", "-12.50*", "+0.00"]
+    assert "differences:" not in done.out
+
+
+def test_tests_between_any_two_rows_are_sacrebleu_s(shell: Shell) -> None:
+    given, reference = (ROOT / "mtagent/sample" / name for name in ("sample.apertium.es.txt", "sample.ref.es.txt"))
+    line = f"postedit -s {ROOT / 'mtagent/sample/sample.en.txt'} -t {given} -r {reference} -l en-es -q"
+    assert shell(f"{line} --name good -o good.txt").code == 0
+    assert shell(f"{line} --name weak --gate none -o weak.txt").code == 0
+    shell.write("cut.txt", *[text[: len(text) * 9 // 10] for text in given.read_text(encoding="utf-8").splitlines()])
+    result = json.loads(shell("compare good weak --baseline cut.txt -m bleu,chrf,ter --against all -f json").out)
+    texts = {
+        "given": given.read_text(encoding="utf-8").splitlines(),
+        "good/final": shell.read("good.txt"),
+        "weak/final": shell.read("weak.txt"),
+        "cut": shell.read("cut.txt"),
+    }
+    references = [reference.read_text(encoding="utf-8").splitlines()]
+    makers: dict[str, Any] = {"BLEU": BLEU, "chrF2": CHRF, "TER": TER}
+    compared = 0
+    for contrast in result["contrasts"]:
+        pair = (contrast["against"], contrast["row"])
+        if not {*pair} <= {*texts}:
+            continue
+        name = contrast["metric"]
+        systems = [(system, texts[system]) for system in pair]
+        _, theirs = PairedTest(systems, {name: makers[name](references=references)}, None, test_type="bs")()
+        first, second = theirs[name]
+        if contrast["p_value"] is not None:
+            assert contrast["p_value"] == second.p_value
+            compared += 1
+        assert contrast["difference"] == pytest.approx(second.score - first.score, abs=1e-9)
+    assert compared == 17, "six pairs, three metrics; good and weak have the same counts for TER"
 
 
 def test_the_metric_that_decides(improved: Shell) -> None:
@@ -249,6 +356,7 @@ def test_the_metric_that_decides(improved: Shell) -> None:
         ("r -r two.txt", 1, "two.txt: has 2 lines"),
         ("r --baseline given=o.txt", 1, "two rows are called 'given'"),
         ("r --prices none.toml", 1, "none.toml: "),
+        ("r --against nobody", 1, "--against 'nobody': expected former, first, given, all, or the name of a row; the"),
         ("r -m bleurt", 1, "unknown metric 'bleurt'; did you mean 'bleu'?"),
     ],
 )
@@ -313,9 +421,9 @@ def test_rules_looked_at_every_segment_that_they_found_nothing_in(shell: Shell) 
     stages = ["translate", "rules", "postedit"]
     store(shell.folder / "store.db", "r", *chains, settings={"stages": stages})
     store(shell.folder / "store.db", "without", chains[1], settings={"stages": ["postedit"]})
-    rows = table(shell("compare r").out, "outcomes: segments, and edits that stand:")
+    rows = table(shell("compare r").out, "outcomes of 6 segments, and edits:")
     rules = next(row for row in rows if row[0] == "rules")
-    assert rules[1:6] == ["1 (16.7 %)", "3 (50.0 %)", "0 (0.0 %)", "0 (0.0 %)", "2 (33.3 %)"]
+    assert rules[1:6] == ["1", "3", "0", "0", "2"]
     assert "rules" not in shell("compare without").out
 
     assert shell("report r -o r.json").code == 0

@@ -112,7 +112,7 @@ def test_markdown_and_latex(files: Shell) -> None:
     assert markdown[3].startswith(r"| my\_b | ")
     assert markdown[5].startswith("- `TER|nrefs:1|")
     latex = files(f"{line} latex").out
-    assert r"\begin{tabular}{lr}" in latex
+    assert r"\begin{tabular}{lS[table-format=2.2]}" in latex
     assert r"a\textbackslash{}b\~{}c\^{}d\{e\} & " in latex
     assert "% TER|nrefs:1|" in latex
 

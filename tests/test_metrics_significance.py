@@ -17,7 +17,7 @@ from sacrebleu.significance import PairedTest
 from mtagent.errors import ConfigError
 from mtagent.metrics import overlap as formulas
 from mtagent.metrics.overlap import Name, Overlap
-from mtagent.metrics.significance import Kind, Resampling, Statistics, intervals, paired_tests, statistics_of
+from mtagent.metrics.significance import Kind, Resampling, Significance, Statistics, holm, paired_tests, statistics_of
 from mtagent.records import Score, Segment
 
 WORDS = ["der", "die", "das", "Hund", "Katze", "rennt", "im", "am", "Haus", "Garten", "und", "oder", "nicht", ".", ","]
@@ -55,29 +55,69 @@ def test_the_p_values_are_sacrebleu_s(name: Name, kind: Kind, resamples: int) ->
     signatures, results = PairedTest(named, {name: metric}, None, test_type=kind, n_samples=resamples)()
     ((label, signature),) = signatures.items()
     how = Resampling(kind, resamples)
-    (ours,) = paired_tests([rows(name)], how)
-    assert [test.p_value for test in ours] == [theirs.p_value for theirs in results[label]]
-    assert len({test.p_value for test in ours}) == 3
+    (ours,) = paired_tests([rows(name)], [(0, 1), (0, 2)], how)
+    p_values = [test.p_value for test in ours.significances]
+    assert p_values == [theirs.p_value for theirs in results[label][1:]]
+    assert len({*p_values}) > 1
     assert how.signed(Overlap(name, "de").score(SEGMENTS, SYSTEMS[0]).signature) == str(signature)
-    for test, theirs in zip(ours, results[label], strict=True):
-        assert (test.interval is None) == (kind == "ar") == (theirs.mean is None)
-        if test.interval:
-            assert test.interval == pytest.approx((theirs.mean, theirs.ci), abs=1e-4)  # sacreBLEU adds up in float32
+    assert (ours.intervals is None) == (kind == "ar")
+    for interval, theirs in zip(ours.intervals or (), results[label], strict=kind == "bs"):
+        assert interval == pytest.approx((theirs.mean, theirs.ci), abs=1e-4)  # sacreBLEU adds up in float32
+    # Any two systems are tested as sacreBLEU tests them with the first of the two as its baseline.
+    _, results = PairedTest([named[2], named[1]], {name: metric}, None, test_type=kind, n_samples=resamples)()
+    (backward,) = paired_tests([rows(name)], [(2, 1)], how)
+    assert backward.significances[0].p_value == results[label][1].p_value
+
+
+def test_the_interval_of_a_difference_is_turned_with_the_pair() -> None:
+    (tests,) = paired_tests([rows("chrf")], [(0, 1), (1, 0), (0, 0)], Resampling())
+    there, back, none = tests.significances
+    assert there.bounds is not None
+    assert back.bounds == (-there.bounds.high, -there.bounds.low)
+    assert there.p_value == back.p_value
+    assert (none.bounds, none.p_value) == ((0, 0), None)
+
+
+def test_the_interval_of_a_difference_is_that_of_the_definition() -> None:
+    first, other = (values[:200] for values in LARGE)
+    drawn = np.random.default_rng(12345).choice(200, size=(1_000, 200), replace=True)
+    ordered = np.sort((other - first)[drawn].mean(axis=1))
+    (tests,) = paired_tests([[_of_values(first), _of_values(other)]], [(0, 1)], Resampling())
+    assert tests.significances[0].bounds == pytest.approx((ordered[25], ordered[974]))
+
+
+@pytest.mark.parametrize(
+    ("p_values", "corrected"),
+    [
+        ([], []),
+        ([0.04], [0.04]),
+        ([0.01, 0.04, 0.03, 0.005], [0.03, 0.06, 0.06, 0.02]),  # an example with its result by hand
+        ([0.9, 0.8], [1.0, 1.0]),
+        ([None, 0.02, None, 0.04], [None, 0.04, None, 0.04]),
+    ],
+)
+def test_holm_corrects_the_smallest_most(p_values: list[float | None], corrected: list[float | None]) -> None:
+    assert holm(p_values) == pytest.approx(corrected)
 
 
 def test_a_difference_that_is_plain_is_significant_and_another_seed_gives_other_numbers() -> None:
     better = rows("chrf", [SYSTEMS[0], REFERENCES])
-    assert paired_tests([better], Resampling())[0][1].p_value == 1 / 1001
-    assert paired_tests([better], Resampling("ar"))[0][1].p_value == 1 / 10_001
-    first, second = (paired_tests([rows("chrf")], Resampling(seed=seed))[0][1] for seed in (1, 2))
+    assert only_test(better, Resampling()).p_value == 1 / 1001
+    assert only_test(better, Resampling("ar")).p_value == 1 / 10_001
+    first, second = (only_test(rows("chrf"), Resampling(seed=seed)) for seed in (1, 2))
     assert first != second
-    assert first == paired_tests([rows("chrf")], Resampling(seed=1))[0][1]
+    assert first == only_test(rows("chrf"), Resampling(seed=1))
+
+
+def only_test(systems: list[Statistics], how: Resampling) -> Significance:
+    """The test of the second system against the first."""
+    return paired_tests([systems], [(0, 1)], how)[0].significances[0]
 
 
 @pytest.mark.parametrize("kind", ["bs", "ar"])
 def test_a_system_against_itself_has_no_p_value_unlike_sacrebleu(kind: Kind) -> None:
     """sacreBLEU calls it significant, p = 0.001: a stage that changed nothing would be marked as better."""
-    assert paired_tests([rows("bleu", [SYSTEMS[0], SYSTEMS[0]])], Resampling(kind))[0][1].p_value is None
+    assert only_test(rows("bleu", [SYSTEMS[0], SYSTEMS[0]]), Resampling(kind)).p_value is None
 
 
 LARGE = [np.random.default_rng(seed).normal(0.01 * seed, 1, size=9_000) for seed in (1, 2)]
@@ -86,14 +126,17 @@ LARGE = [np.random.default_rng(seed).normal(0.01 * seed, 1, size=9_000) for seed
 
 def test_a_large_corpus_is_resampled_in_blocks_with_the_same_numbers() -> None:
     drawn = np.random.default_rng(7).choice(9_000, size=(1_000, 9_000), replace=True)
-    mean, half_width = intervals([_of_values(LARGE[0])], Resampling(seed=7))[0]
+    (of_one,) = paired_tests([[_of_values(LARGE[0])]], [], Resampling(seed=7))
+    assert of_one.intervals is not None
+    mean, half_width = of_one.intervals[0]
     ordered = np.sort(LARGE[0][drawn].mean(axis=1))
     assert (mean, half_width) == pytest.approx((ordered.mean(), (ordered[974] - ordered[25]) / 2))
     swapped = np.random.default_rng(7).integers(2, size=(1_000, 9_000), dtype=bool)
     first, other = LARGE
     apart = np.abs(np.where(swapped, first, other).mean(axis=1) - np.where(swapped, other, first).mean(axis=1))
     expected = (np.count_nonzero(apart > abs(first.mean() - other.mean())) + 1) / 1_001
-    ((_, test),) = paired_tests([[_of_values(first), _of_values(other)]], Resampling("ar", 1_000, 7))
+    test = only_test([_of_values(first), _of_values(other)], Resampling("ar", 1_000, 7))
+    assert test.p_value is not None
     assert 0.01 < expected == test.p_value < 0.99
 
 
@@ -104,8 +147,9 @@ def _of_values(values: Any) -> Statistics:
 @pytest.mark.parametrize("kind", ["bs", "ar"])
 def test_metrics_that_are_tested_together_are_tested_as_if_alone(kind: Kind) -> None:
     names: list[Name] = ["bleu", "chrf", "ter"]
-    together = paired_tests([rows(name) for name in names], Resampling(kind, 200))
-    assert together == [paired_tests([rows(name)], Resampling(kind, 200))[0] for name in names]
+    pairs = [(0, 1), (2, 1)]
+    together = paired_tests([rows(name) for name in names], pairs, Resampling(kind, 200))
+    assert together == [paired_tests([rows(name)], pairs, Resampling(kind, 200))[0] for name in names]
 
 
 class Averaging:
@@ -127,7 +171,8 @@ def test_other_metrics_are_resampled_by_their_segments() -> None:
     of_mean = statistics_of(metric, segments, outputs, metric.score(segments, outputs))
     of_sum = statistics_of(metric, segments, outputs, metric.made(outputs, 10))
     how = Resampling(resamples=500)
-    mean, total = intervals([of_mean, of_sum], how)
+    (tests,) = paired_tests([[of_mean, of_sum]], [], how)
+    mean, total = tests.intervals or ()
     assert mean.mean == pytest.approx(2.5, abs=0.1)
     assert total == pytest.approx((4 * mean.mean, 4 * mean.half_width))
     with pytest.raises(ConfigError, match="averaging: its score is not the mean"):
@@ -148,6 +193,6 @@ def test_three_thousand_segments_take_seconds(kind: Kind) -> None:
     metric = Overlap("chrf", "de")
     systems = [Statistics(rng.integers(1, 50, size=(3000, 18)).astype(float), metric.combined) for _ in range(4)]
     began = time.perf_counter()
-    (tests,) = paired_tests([systems], Resampling(kind))
-    assert len(tests) == 4
+    (tests,) = paired_tests([systems], [(0, 1), (0, 2), (0, 3)], Resampling(kind))
+    assert len(tests.significances) == 3
     assert time.perf_counter() - began < 20

@@ -17,7 +17,8 @@ from typing import Any
 
 import pytest
 
-from mtagent.analysis.compare import Cell, ComparedTexts, RunComparison
+from mtagent.analysis.compare import RunComparison
+from mtagent.analysis.compared_rows import Cell, ComparedTexts
 from mtagent.records import Chain, Score
 from mtagent.report.page import pieces
 from mtagent.report.report import write_report

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from mtagent.analysis.compare import Cell, ComparedTexts, RunComparison
+from mtagent.analysis.compare import RunComparison
+from mtagent.analysis.compared_rows import Cell, ComparedTexts, Contrast
 from mtagent.records import Chain, Score, Segment, Step, Usage, Verdict
 from mtagent.report.figures import Flow, figures
 from mtagent.report.packing import packed, script_json
@@ -331,12 +332,14 @@ def test_the_sentence_of_a_translation_counts_what_there_is(
 
 
 def test_a_tiny_change_is_not_told_as_zero() -> None:
-    before, after = Cell(score([0.5] * 30)), Cell(score([0.5001] * 30), p_value=0.2)
+    before, after = Cell(score([0.5] * 30)), Cell(score([0.5001] * 30))
     rows = (
         ComparedTexts("given", "r", "given", ("a",) * 30, (before,)),
         ComparedTexts("final", "r", "final", ("b",) * 30, (after,), "given"),
     )
-    words = sentence(flow(varied()[0]), way(RunComparison(("1",) * 30, rows, ("chrF2",), "chrF2"), "r"), Usage())
+    contrast = Contrast("final", "given", "chrF2", 0.0001, None, 0.2, 0.2, 30, 0, 0)
+    compared = RunComparison(("1",) * 30, rows, ("chrF2",), "chrF2", contrasts=(contrast,))
+    words = sentence(flow(varied()[0]), way(compared, "r"), Usage())
     assert "chrF2 rose by less than 0.001 to 0.500 (p = 0.200: may be chance)" in words
 
 
@@ -347,12 +350,16 @@ def rows_by_ter(*, first: str = "r") -> RunComparison:
     after = Score(metric="TER", value=40, segments=(60, 30, 30), signature="t", higher_is_better=False)
     rows = [
         ComparedTexts("given", "r", "given", ids, (Cell(before),)),
-        ComparedTexts("postedit", "r", "postedit", ids, (Cell(after, -10.0, None, 0.01),), "given"),
-        ComparedTexts("proofread", "r", "proofread", ids, (Cell(after, 0.0, None, 0.01),), "postedit"),
-        ComparedTexts("final", "r", "final", ids, (Cell(after, -10.0, None, 0.01),), "given"),
+        ComparedTexts("postedit", "r", "postedit", ids, (Cell(after, -10.0),), "given"),
+        ComparedTexts("proofread", "r", "proofread", ids, (Cell(after, 0.0),), "postedit"),
+        ComparedTexts("final", "r", "final", ids, (Cell(after, -10.0),), "given"),
     ]
     other = [] if first == "r" else [ComparedTexts("o/given", first, "given", ids, (Cell(before),))]
-    return RunComparison(ids, (*other, *rows), ("TER",), "TER")
+    against = "given" if first == "r" else "o/given"
+    contrasts = []
+    for name in ("postedit", "final"):
+        contrasts.append(Contrast(name, against, "TER", -10.0, None, 0.01, 0.01, 2, 0, 1))
+    return RunComparison(ids, (*other, *rows), ("TER",), "TER", contrasts=tuple(contrasts))
 
 
 def test_losses_are_counted_where_less_is_better_and_noise_is_none() -> None:

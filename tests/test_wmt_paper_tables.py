@@ -134,7 +134,7 @@ def test_given_translations_a_missing_variant_and_another_start(shell: Shell, pr
 def test_the_other_forms(shell: Shell, printed: Printed) -> None:
     runs(shell)
     latex = printed("tpp tpr -f latex").out
-    assert r"\begin{tabular}{llrrrrr}" in latex
+    assert r"\begin{tabular}{llS[table-format=2.2]rrrr}" in latex
     assert r"Cost (\$)" in latex
     assert "| Language | Metric | Translate |" in printed("tpp tpr -f markdown").out
     data = json.loads(printed("tpp tpr -f json").out)

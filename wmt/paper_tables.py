@@ -15,8 +15,9 @@ from typing import Any, Unpack
 
 import click
 
-from mtagent.analysis.compare import ComparedTexts, CompareOptions, RunComparison, compare_staged, read_runs
+from mtagent.analysis.compare import CompareOptions, RunComparison, compare_staged, read_runs
 from mtagent.analysis.compare_tables import digits_of
+from mtagent.analysis.compared_rows import ComparedTexts
 from mtagent.analysis.score import ScoreOptions
 from mtagent.analysis.staged_run import StagedRun
 from mtagent.cli import options as offered
@@ -69,6 +70,7 @@ def _variants(runs: Sequence[StagedRun], options: CompareOptions) -> Variants:
     if unfit := [run.name for run in direct if "proofread" not in stages[run.name]]:
         raise ConfigError(f"run {unfit[0]!r} has neither Postedit nor Proofread: these tables have no column for it")
     other = _only("Translate and Proofread", direct, runs) if direct else None
+    options = {**options, "against": "first"}
     comparison = compare_staged([edited, *([other] if other else [])], **options)
 
     def row(run: StagedRun, *stages: str) -> ComparedTexts | None:
@@ -150,7 +152,7 @@ def _costs(pairs: Sequence[Variants]) -> Table:
     usages: dict[str, Usage | None] = {}
     for stage in STAGES:
         rows_of_stage: list[ComparedTexts | None] = [getattr(pair, stage) for pair in pairs]
-        costs = [row.cost.usage for row in rows_of_stage if row is not None and row.cost is not None]
+        costs = [row.cost.nominal for row in rows_of_stage if row is not None and row.cost is not None]
         usages[stage] = Usage.total(costs) if costs else None
     digits = 2 if (Usage.total(filter(None, usages.values())).cost or 0.0) >= 1 else 6
     lines: list[tuple[str, tuple[str, ...]]] = [(name, (stage,)) for stage, name in STAGES.items()]

@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 import click
 
 from mtagent import Config, Segment
-from mtagent.analysis.compare import ComparedTexts
 from mtagent.analysis.compare_tables import below
+from mtagent.analysis.compared_rows import ComparedTexts
 from mtagent.analysis.score import ScoreOptions
 from mtagent.cli import options as offered
 from mtagent.cli import run
@@ -216,7 +216,7 @@ def differences(variants: Sequence[paper.Variants]) -> Table:
     for variant in variants:
         for place, metric in enumerate(variant.comparison.metrics):
             rows_of = (variant.postedit, variant.proofread, variant.without)
-            cells = (_difference(row, variant.translate, place, _width(variants)) for row in rows_of)
+            cells = (_difference(variant, row, place, _width(variants)) for row in rows_of)
             rows.append((languages.name(variant.comparison.target_lang), metric, *cells))
     note = next((line for line in below(variants[0].comparison) if line.startswith("p: ")), "no text was changed")
     return Table(
@@ -224,14 +224,16 @@ def differences(variants: Sequence[paper.Variants]) -> Table:
     )
 
 
-def _difference(row: ComparedTexts | None, translate: ComparedTexts, place: int, width: int) -> str:
+def _difference(variant: paper.Variants, row: ComparedTexts | None, place: int, width: int) -> str:
     if row is None:
         return paper.NOT_RUN
-    p_value = row.cells[place].p_value
-    change = signed(row.cells[place].score.value - translate.cells[place].score.value, width)
-    if p_value is None:
+    comparison = variant.comparison
+    contrast = comparison.contrast(row.name, variant.translate.name, comparison.metrics[place])
+    assert contrast is not None
+    change = signed(contrast.difference, width)
+    if contrast.p_value is None:
         return change
-    return f"{change} (p = {p_value:.4f}){'*' if p_value < SIGNIFICANT else ''}"
+    return f"{change} (p = {contrast.p_value:.4f}){'*' if contrast.p_value < SIGNIFICANT else ''}"
 
 
 def beside(variants: Sequence[paper.Variants]) -> Iterator[Table]:

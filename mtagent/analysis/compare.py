@@ -6,21 +6,32 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypedDict, Unpack, get_args
+from typing import TypedDict, Unpack
 
 import numpy as np
 
+from mtagent.analysis.compared_rows import (
+    Cell,
+    ComparedTexts,
+    Contrast,
+    Group,
+    Grouping,
+    Moved,
+    Part,
+    contrasts_in,
+    gains_of,
+    pairs_of,
+    parts_by,
+)
 from mtagent.analysis.review_summary import ReviewSummary
 from mtagent.analysis.score import Corpus, ScoreOptions, ScoreReport, listed_flags, score_corpus
 from mtagent.analysis.staged_run import (
     PAID,
     Bills,
     Cost,
-    Outcomes,
     RunCosts,
     StagedRun,
     aligned,
@@ -31,83 +42,21 @@ from mtagent.config import Config
 from mtagent.errors import ConfigError
 from mtagent.formats.ratings import FINAL, GIVEN
 from mtagent.metrics.overlap import MOST_CHANGES, MOST_WORDS, NO_SHIFTS, REPLACED, Overlap, characters_to, ter_to
-from mtagent.metrics.protocol import HeavyMetric, Metric, for_systems, make_metrics
-from mtagent.metrics.significance import FEW, NOISE, Interval, Resampling, statistics_of
-from mtagent.records import Score, Segment, Usage
+from mtagent.metrics.protocol import Metric, for_systems, make_metrics
+from mtagent.metrics.significance import FEW, NOISE, Resampling
+from mtagent.records import Segment, Usage
 from mtagent.store.store import Store, open_existing
-from mtagent.text import amounts, scripts
-from mtagent.text.foreign import Flag
+from mtagent.text import amounts
 
 _PREFERRED = "chrF2"
 _SHOWN = 5
 Baseline = tuple[str, Path]
 """Another system: its name, and the file with its texts."""
-Grouping = Literal["domain", "length", "document"]
-GROUPINGS: tuple[Grouping, ...] = get_args(Grouping)
-
-
-class Cell(NamedTuple):
-    """A row's score by one metric."""
-
-    score: Score
-    difference: float | None = None
-    """Its score minus the score of the ``former`` row."""
-    interval: Interval | None = None
-    p_value: float | None = None
-    """Of the difference to the first row."""
-
-
-@dataclass(frozen=True)
-class Moved:
-    """How the texts of a row differ from those of the former row."""
-
-    ter: float
-    """Words edited per 100 words of these texts (HTER, Snover et al. 2006)."""
-    characters: int
-    """The sum of Levenshtein distances."""
-    changed: float
-    """The share of segments with another text."""
-    regressed: float | None = None
-    """The share of segments that score worse by the deciding metric."""
-    gain_to_edit: float | None = None
-    """The gain by the deciding metric per point of ``ter``."""
-
-
-@dataclass(frozen=True)
-class ComparedTexts:
-    """A row: the given texts, the texts after a stage, the final texts of a run, or those of a file."""
-
-    name: str
-    """Printed, and unique."""
-    run: str | None
-    """``None`` for a file, and for given texts that several runs share."""
-    stage: str | None
-    """``given``, ``translate`` …, ``final``; ``None`` for a file."""
-    texts: tuple[str, ...]
-    cells: tuple[Cell, ...] = ()
-    former: str | None = None
-    """The row that differences and ``moved`` refer to: the stage before; for ``final`` the first row of its run; for a
-    file the first row of all."""
-    moved: Moved | None = None
-    outcomes: Outcomes | None = None
-    cost: Cost | None = None
-    """For ``final``, the cost of the whole run."""
-    flags: tuple[tuple[Flag, ...], ...] = ()
-    """What is wrong with each text as a whole."""
-
-
-class PartScores(NamedTuple):
-    """Segments of one domain, length or document."""
-
-    name: str
-    segments: int
-    scores: tuple[tuple[float, ...], ...]
-    """By row, then by metric."""
 
 
 @dataclass(frozen=True)
 class RunComparison:
-    """The rows in order; the first one is the baseline of the tests."""
+    """The rows in order, and the differences between them."""
 
     segments: tuple[str, ...]
     """The ids."""
@@ -116,8 +65,12 @@ class RunComparison:
     """The printed names in the order of the cells."""
     deciding: str | None = None
     """The metric that regressions, gain per edit and dollars per point refer to."""
+    against: str | None = None
+    """Which rows are compared with which, as in :func:`mtagent.analysis.compared_rows.pairs_of`."""
+    contrasts: tuple[Contrast, ...] = ()
+    """Pair by pair, then metric by metric."""
     resampling: Resampling | None = None
-    parts: Mapping[str, tuple[PartScores, ...]] | None = None
+    parts: Mapping[str, tuple[Part, ...]] | None = None
     """By requested grouping (``domain``, ``length``, ``document``)."""
     signatures: tuple[str, ...] = ()
     """``NAME|signature`` of all metrics, and of what ``moved`` was measured with."""
@@ -134,6 +87,13 @@ class RunComparison:
         """The row of this name."""
         return next(row for row in self.rows if row.name == name)
 
+    def contrast(self, name: str, against: str | None, metric: str) -> Contrast | None:
+        """The difference of two rows by a metric of :attr:`metrics`; ``None`` if these were not compared."""
+        for contrast in self.contrasts:
+            if (contrast.row, contrast.against, contrast.metric) == (name, against, metric):
+                return contrast
+        return None
+
     @property
     def place(self) -> int | None:
         """The place of the deciding metric among the cells of a row."""
@@ -147,6 +107,7 @@ class CompareOptions(TypedDict, total=False):
     reference: Path | None
     scoring: ScoreOptions
     deciding: str | None
+    against: str | None
     by: Sequence[Grouping]
     shared: bool
     prices: Path | None
@@ -164,8 +125,9 @@ def compare_runs(names: Sequence[str], config: Config, **options: Unpack[Compare
 def compare_run(store: Store, name: str, **options: Unpack[CompareOptions]) -> RunComparison:
     """Compare the stages of a run with each other and with ``baselines``.
 
-    ``scoring`` says how to score (without ``edits_from`` and ``systems``); tests are against the first row. The default
-    metrics are left out if a segment has no reference. The file ``reference`` replaces the references of the run,
+    ``scoring`` says how to score (without ``edits_from`` and ``systems``). The default metrics are left out if a
+    segment has no reference. ``against`` chooses the pairs of rows to compare and test
+    (:func:`mtagent.analysis.compared_rows.pairs_of`). The file ``reference`` replaces the references of the run,
     ``deciding`` names the metric that regressions and gains refer to, and dollars are recomputed from the file
     ``prices``. Raises :class:`mtagent.errors.MtagentError` for options that do not fit.
     """
@@ -198,6 +160,7 @@ def compare_staged(
     reference: Path | None = None,
     scoring: ScoreOptions = ScoreOptions(),
     deciding: str | None = None,
+    against: str | None = None,
     by: Sequence[Grouping] = (),
     shared: bool = False,
     prices: Path | None = None,
@@ -220,23 +183,34 @@ def compare_staged(
     target_lang = segments[0].target_lang
     metrics = make_metrics(scoring.metrics, target_lang, comet_python=scoring.comet_python)
     rows = _rows(runs, baselines, costs)
+    pairs = pairs_of(rows, against)
     corpus = Corpus(segments, {row.name: list(row.texts) for row in rows})
-    report = score_corpus(corpus, replace(scoring, metrics=metrics, edits_from=None))
+    scoring = replace(scoring, metrics=metrics, edits_from=None, paired=scoring.paired and bool(pairs), pairs=pairs)
+    report = score_corpus(corpus, scoring)
     printed = _distinct_names([entries[0].score.metric for entries in report.entries])
     place = _deciding(metrics, printed, deciding)
     rows, signatures = _with_scores(rows, report, printed, place, target_lang)
     warnings += _about_gates(runs, metrics, printed)
     warnings += _about_leaks(runs, segments)
     warnings += _about_texts(rows, report, signatures)
-    parts: dict[str, tuple[PartScores, ...]] = {}
+    scores = []
+    for row in rows:
+        scores.append([cell.score.value for cell in row.cells])
+    all_segments = Group(slice(None), scores, report.tests)
+    (contrasts,) = contrasts_in([all_segments], rows, printed, pairs, report.segments)
+    parts: dict[str, tuple[Part, ...]] = {}
     for grouping in dict.fromkeys(by):
         system_metrics = [for_systems(metric, report.systems) for metric in metrics]
-        parts[grouping] = parts_by(grouping, rows, segments, system_metrics)
+        resampling = report.resampling if report.paired else None
+        parts_of_grouping = parts_by(grouping, rows, segments, system_metrics, pairs, resampling)
+        parts[grouping] = tuple(replace(part, costs=_costs_of(part, rows, runs, bills)) for part in parts_of_grouping)
     return RunComparison(
         segments=report.segments,
         rows=tuple(rows),
         metrics=tuple(printed),
         deciding=None if place is None else printed[place],
+        against=against,
+        contrasts=contrasts,
         resampling=report.resampling,
         parts=parts or None,
         signatures=tuple(signatures),
@@ -246,6 +220,18 @@ def compare_staged(
         target_lang=target_lang,
         reviews=reviews or None,
     )
+
+
+def _costs_of(part: Part, rows: Sequence[ComparedTexts], runs: Sequence[StagedRun], bills: Bills) -> dict[str, Cost]:
+    """What the segments of ``part`` cost, by row."""
+    costs = {}
+    for run in runs:
+        part_of_run = replace(run, segments=tuple(run.segments[place] for place in part.places))
+        by_system = bills.costs(part_of_run).by_system
+        for row in rows:
+            if row.run == run.name and row.cost is not None and row.stage is not None:
+                costs[row.name] = by_system[row.stage]
+    return costs
 
 
 def _distinct_names(names: Sequence[str]) -> list[str]:
@@ -357,9 +343,9 @@ def _with_scores(
         former = by_name.get(row.former or "")
         cells = []
         for metric, (label, entries) in enumerate(zip(printed, report.entries, strict=True)):
-            _, score, interval, p_value = entries[number]
+            score, interval = entries[number].score, entries[number].interval
             difference = None if former is None else score.value - former.cells[metric].score.value
-            cells.append(Cell(score.model_copy(update={"metric": label}), difference, interval, p_value))
+            cells.append(Cell(score.model_copy(update={"metric": label}), difference, interval))
             signatures[f"{label}|{score.signature}"] = None
         row = replace(row, cells=tuple(cells), flags=report.flags[row.name])
         gain = 0.0
@@ -386,9 +372,9 @@ def _moved(
     if place is None:
         return moved
     gains = gains_of(former, row, place)
-    regressed = sum(segment_gain < -NOISE for segment_gain in gains)
+    regressed = np.count_nonzero(gains < -NOISE)
     gain_to_edit = gain / ter if ter > 0 else None
-    return replace(moved, regressed=regressed / len(gains), gain_to_edit=gain_to_edit)
+    return replace(moved, regressed=float(regressed / len(gains)), gain_to_edit=gain_to_edit)
 
 
 def _with_prices(row: ComparedTexts, former: ComparedTexts | None, gain: float) -> ComparedTexts:
@@ -407,85 +393,6 @@ def _with_prices(row: ComparedTexts, former: ComparedTexts | None, gain: float) 
     per_kept_edit = dollars / edits if edits else None
     per_point = dollars / gain if gain > NOISE else None
     return replace(row, cost=replace(row.cost, per_kept_edit=per_kept_edit, per_point=per_point))
-
-
-def gains_of(former: ComparedTexts, row: ComparedTexts, place: int) -> list[float]:
-    """How much each segment improved since ``former``, whichever direction is better."""
-    before, after = former.cells[place].score, row.cells[place].score
-    sign = 1 if after.higher_is_better else -1
-    return [sign * (new - old) for old, new in zip(before.segments, after.segments, strict=True)]
-
-
-_LENGTHS = {"words": (10, 20, 40, 80), "characters": (20, 40, 80, 160)}
-
-
-def parts_by(
-    grouping: Grouping, rows: Sequence[ComparedTexts], segments: Sequence[Segment], metrics: Sequence[Sequence[Metric]]
-) -> tuple[PartScores, ...]:
-    """The parts of ``grouping``: lengths from short to long, others in the order of the segments.
-
-    ``metrics`` holds, for each cell, a metric for each row. If the counts of a metric add up, the counts of a part
-    are summed; other metrics score the part again.
-    """
-    groups = grouped(grouping, segments)
-    scores: list[list[list[float]]] = []
-    for _ in groups:
-        scores.append([[] for _ in rows])
-    for number, row in enumerate(rows):
-        for cell, metrics_of_rows in enumerate(metrics):
-            metric = metrics_of_rows[number]
-            try:
-                counts, combined = statistics_of(metric, segments, row.texts, row.cells[cell].score)
-            except ConfigError:  # the counts do not add up
-                for part, (_, places) in zip(scores, groups, strict=True):
-                    part_segments, part_texts = [], []
-                    for place in places:
-                        part_segments.append(segments[place])
-                        part_texts.append(row.texts[place])
-                    part[number].append(metric.score(part_segments, part_texts).value)
-                continue
-            for part, (_, places) in zip(scores, groups, strict=True):
-                part[number].append(float(combined(np.asarray(counts)[places].sum(axis=0, keepdims=True))[0]))
-    for metrics_of_rows in metrics:
-        for metric in metrics_of_rows:
-            if isinstance(metric, HeavyMetric):
-                metric.release()
-    parts = []
-    for (name, places), part in zip(groups, scores, strict=True):
-        parts.append(PartScores(name, len(places), tuple(map(tuple, part))))
-    return tuple(parts)
-
-
-def grouped(grouping: Grouping, segments: Sequence[Segment]) -> list[tuple[str, list[int]]]:
-    """The names of the parts and the places of their segments, in the order of :func:`parts_by`."""
-    if grouping not in GROUPINGS:
-        raise ConfigError(f"no grouping {grouping!r}; there are: {', '.join(GROUPINGS)}")
-    groups: dict[Any, list[int]] = {}
-    for place, segment in enumerate(segments):
-        key: Any = None
-        if grouping != "length":
-            key = getattr(segment, grouping) or None
-        elif scripts.has_spaces(segment.source_lang):
-            key = "words", bisect_left(_LENGTHS["words"], len(scripts.words(segment.source)))
-        else:
-            size = sum(not character.isspace() for character in segment.source)
-            key = "characters", bisect_left(_LENGTHS["characters"], size)
-        groups.setdefault(key, []).append(place)
-    parts = []
-    if grouping != "length":
-        for name, places in groups.items():
-            parts.append((name or f"no {grouping}", places))
-        return parts
-    for unit, number in sorted(groups, key=lambda size: (size[0] != "words", size[1])):
-        bounds = (0, *_LENGTHS[unit])
-        if number == len(bounds) - 1:
-            name = f"over {bounds[-1]} {unit}"
-        else:
-            # The first part begins with 0, the others one above the bound of the former.
-            lowest = bounds[number] + 1 if number else 0
-            name = f"{lowest}–{bounds[number + 1]} {unit}"
-        parts.append((name, groups[unit, number]))
-    return parts
 
 
 def _about_run(run: StagedRun, unaccounted: Usage | None) -> Iterator[str]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
 from typing import Any
 
-from mtagent.analysis.compare import Cell, ComparedTexts, PartScores, RunComparison
+from mtagent.analysis.compare import RunComparison
+from mtagent.analysis.compared_rows import Cell, ComparedTexts, Contrast, Part
 from mtagent.analysis.review_summary import ReviewSummary
-from mtagent.analysis.score import digits, tested
-from mtagent.analysis.staged_run import USAGE_COUNTS
+from mtagent.analysis.score import digits
+from mtagent.analysis.staged_run import USAGE_COUNTS, Cost
 from mtagent.chain.fates import SEGMENT_OUTCOMES
 from mtagent.formats.files import dumped
 from mtagent.formats.ratings import FINAL
@@ -20,6 +21,8 @@ from mtagent.text import table
 from mtagent.text.amounts import NOTHING, UNKNOWN, counted, dollars, seconds, signed
 from mtagent.text.table import Table
 
+_EXTREMES = 3
+"""Segments of each kind that a table for people names; JSON has ten."""
 MOST_PARTS = 20
 """Parts of one grouping that a table for people shows; JSON and CSV have all."""
 _RARE_OUTCOMES = ("reverted", "triaged", "idle")
@@ -41,22 +44,25 @@ def tables(comparison: RunComparison, width: int | None = None) -> list[Table]:
     ter_width = 2 if width is None else width
     all_tables = [
         _scores(comparison, widths),
+        *_difference_tables(comparison, dict(zip(comparison.metrics, widths, strict=True))),
         _edits(comparison, widths, ter_width),
         _outcomes(comparison),
         _costs(comparison),
         *review_tables(comparison),
     ]
     for grouping in comparison.parts or {}:
-        all_tables.append(_parts(comparison, grouping, widths))
-    return [table for table in all_tables if table.rows and len(table.head) > table.labels]
+        all_tables += _part_tables(comparison, grouping, widths)
+    return [table for table in all_tables if table.rows and len(table.head) > min(table.labels, 3)]
 
 
 def below(comparison: RunComparison) -> list[str]:
     """The lines below the tables: signatures, and the test."""
     lines = list(comparison.signatures)
-    was_tested = any(cell.p_value is not None for row in comparison.rows for cell in row.cells)
+    was_tested = any(contrast.p_value is not None for contrast in comparison.contrasts)
     if comparison.resampling and was_tested:
-        lines.append(f"p: each row against {comparison.rows[0].name}: {comparison.resampling.description}")
+        lines.append(f"p: {comparison.resampling.description}")
+    if any(contrast.p_holm != contrast.p_value for contrast in comparison.contrasts):
+        lines.append("p (Holm): corrected for all tests by the same metric; * is by this one")
     return lines
 
 
@@ -68,47 +74,137 @@ def digits_of(comparison: RunComparison, width: int | None = None) -> list[int]:
     return widths
 
 
-def _share(share: float) -> str:
-    return f"{100 * share:.1f} %"
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"
 
 
 def _scores(comparison: RunComparison, widths: Sequence[int]) -> Table:
-    """The scores of each row, with the difference to its former row, and the p-value of the difference to the first."""
-    first = comparison.rows[0]
-    rows = []
-    for row in comparison.rows:
-        cells = [row.name]
-        for cell, first_cell, width in zip(row.cells, first.cells, widths, strict=True):
-            brackets = []
-            if cell.difference is not None:
-                brackets.append(f"({signed(cell.difference, width)})")
-            if cell.p_value is not None:
-                p_value = f"p = {cell.p_value:.4f}"
-                if row.former != first.name:
-                    # The difference in the brackets before is to another row than the tested one.
-                    tested_difference = signed(cell.score.value - first_cell.score.value, width)
-                    p_value = f"{tested_difference} to {first.name}: {p_value}"
-                mark = "*" if cell.p_value < SIGNIFICANT else ""
-                brackets.append(f"({p_value}){mark}")
-            cells.append(tested(cell.score.value, cell.interval, None, width, *brackets))
-        rows.append(tuple(cells))
+    """The scores of each row, with half their interval, and the change since its former row."""
+    head = ["row"]
+    columns: list[list[str]] = []
+    has_changes = any(row.former is not None for row in comparison.rows)
+    for number, (metric, width) in enumerate(zip(comparison.metrics, widths, strict=True)):
+        cells = [row.cells[number] for row in comparison.rows]
+        head.append(metric)
+        columns.append([f"{cell.score.value:.{width}f}" for cell in cells])
+        if any(cell.interval for cell in cells):
+            head.append("±")
+            columns.append([f"{cell.interval.half_width:.{width}f}" if cell.interval else NOTHING for cell in cells])
+        if has_changes:
+            head.append("change")
+            columns.append([_signed(cell.difference, width) for cell in cells])
+    rows = list(zip((row.name for row in comparison.rows), *columns, strict=True))
     notes = []
-    if len(rows) > 1:
-        notes.append("in brackets: the difference to the row before")
+    if has_changes:
+        notes.append("change: since the row before")
         for before, row in pairwise(comparison.rows):
             if row.former not in (None, before.name):
-                notes.append(f"{row.name}: to {row.former}")
-    title = f"scores of {len(comparison.segments)} segments"
-    return Table(title, ("row", *comparison.metrics), tuple(rows), "; ".join(notes))
+                notes.append(f"{row.name}: since {row.former}")
+    if "±" in head:
+        notes.append("±: half the 95 % interval of the score")
+    return Table(f"scores of {len(comparison.segments)} segments", tuple(head), tuple(rows), "; ".join(notes))
+
+
+def _signed(value: float | None, width: int) -> str:
+    return NOTHING if value is None else signed(value, width)
+
+
+def _p(p_value: float | None) -> str:
+    return NOTHING if p_value is None else f"{p_value:.4f}"
+
+
+def _differences(
+    title: str, grouping: str, contrasts: Sequence[tuple[str, Contrast]], widths: Mapping[str, int]
+) -> Table:
+    """A line for each contrast, with its label in the column ``grouping`` before it."""
+    has_bounds = any(contrast.bounds for _, contrast in contrasts)
+    has_tests = any(contrast.p_value is not None for _, contrast in contrasts)
+    has_correction = any(contrast.p_holm != contrast.p_value for _, contrast in contrasts)
+    head = [grouping, "row", "against", "difference"]
+    if has_bounds:
+        head += ["from", "to"]
+    if has_tests:
+        head.append("p")
+    if has_correction:
+        head.append("p (Holm)")
+    head += ["wins", "ties", "losses"]
+    rows = []
+    former_label = None
+    for label, contrast in contrasts:
+        width = widths[contrast.metric]
+        cells = ["" if label == former_label else label, contrast.row, contrast.against]
+        former_label = label
+        cells.append(signed(contrast.difference, width))
+        if has_bounds:
+            bounds = contrast.bounds or (None, None)
+            cells += [_signed(bound, width) for bound in bounds]
+        if has_tests:
+            cells.append(_p(contrast.p_value))
+        if has_correction:
+            cells.append(_p(contrast.p_holm))
+        if has_tests and contrast.p_holm is not None and contrast.p_holm < SIGNIFICANT:
+            cells[-1] += "*"
+        cells += [f"{count:,}" for count in (contrast.wins, contrast.ties, contrast.losses)]
+        rows.append(tuple(cells))
+    notes = ["row minus against; wins, ties and losses: segments"]
+    if has_bounds:
+        notes.append("from, to: the 95 % interval of the difference")
+    return Table(title, tuple(head), tuple(rows), "; ".join(notes), labels=3)
+
+
+def _difference_tables(comparison: RunComparison, widths: Mapping[str, int]) -> list[Table]:
+    """The differences between rows as a list, or as a matrix for each metric if all pairs were compared."""
+    if comparison.against == "all":
+        return [_matrix(comparison, metric, widths[metric]) for metric in comparison.metrics]
+    contrasts = []
+    for metric in comparison.metrics:
+        for contrast in comparison.contrasts:
+            if contrast.metric == metric:
+                contrasts.append((metric, contrast))
+    return [_differences("differences", "metric", contrasts, widths), _extremes(comparison, widths)]
+
+
+def _matrix(comparison: RunComparison, metric: str, width: int) -> Table:
+    """The difference of each row to each other row, by one metric."""
+    names = [row.name for row in comparison.rows]
+    rows = []
+    for name in names:
+        cells = [name]
+        for against in names:
+            direct = comparison.contrast(name, against, metric)
+            contrast = direct or comparison.contrast(against, name, metric)
+            if contrast is None:
+                cells.append("")
+                continue
+            difference = contrast.difference if direct else -contrast.difference
+            mark = "*" if contrast.p_holm is not None and contrast.p_holm < SIGNIFICANT else ""
+            cells.append(f"{signed(difference, width)}{mark}")
+        rows.append(tuple(cells))
+    return Table(f"{metric}: row minus column", ("row", *names), tuple(rows))
+
+
+def _extremes(comparison: RunComparison, widths: Mapping[str, int]) -> Table:
+    """The segments that the deciding metric finds most improved and most damaged."""
+    rows = []
+    for contrast in comparison.contrasts:
+        if contrast.metric != comparison.deciding or not (contrast.won or contrast.lost):
+            continue
+        cells = [contrast.row, contrast.against]
+        for segments in (contrast.won, contrast.lost):
+            listed = [f"{name} ({gain:.{widths[contrast.metric]}f})" for name, gain in segments[:_EXTREMES]]
+            cells.append(", ".join(listed) or NOTHING)
+        rows.append(tuple(cells))
+    title = f"segments that differ most, by {comparison.deciding}"
+    return Table(title, ("row", "against", "better", "worse"), tuple(rows), labels=4)
 
 
 def _edits(comparison: RunComparison, widths: Sequence[int], ter_width: int) -> Table:
     metric = comparison.deciding
     gain_width = 2 if comparison.place is None else widths[comparison.place]
-    head = ["row", "from", "TER", "characters", "changed"]
+    head = ["row", "from", "TER", "characters", "changed %"]
     note = ""
     if metric:
-        head += ["regressed", "gain/TER"]
+        head += ["regressed %", "gain/TER"]
         note = f"regressed: {metric} of the segment got worse; gain/TER: {metric} gained per point of TER"
     rows = []
     for row in comparison.rows:
@@ -116,9 +212,9 @@ def _edits(comparison: RunComparison, widths: Sequence[int], ter_width: int) -> 
         if moved is None:
             continue
         cells = [row.name, row.former or "", f"{moved.ter:.{ter_width}f}", f"{moved.characters:,}"]
-        cells.append(_share(moved.changed))
+        cells.append(_percent(moved.changed))
         if metric:
-            cells.append(NOTHING if moved.regressed is None else _share(moved.regressed))
+            cells.append(NOTHING if moved.regressed is None else _percent(moved.regressed))
             cells.append(NOTHING if moved.gain_to_edit is None else signed(moved.gain_to_edit, gain_width))
         rows.append(tuple(cells))
     return Table("edits from the former row", tuple(head), tuple(rows), note, labels=2)
@@ -132,7 +228,7 @@ def _outcomes(comparison: RunComparison) -> Table:
         if name not in _RARE_OUTCOMES or any(getattr(outcomes, name) for _, outcomes in rows):
             shown_outcomes.append(name)
             head.append(_HEADS.get(name, name))
-    head.append("edits")
+    head += ["edits", "edits kept"]
     notes = []
     if any(row.stage == FINAL for row in comparison.rows):
         notes.append("of final, kept: changed by any stage")
@@ -140,16 +236,16 @@ def _outcomes(comparison: RunComparison) -> Table:
     for row_name, outcomes in rows:
         cells = [row_name]
         for name in shown_outcomes:
-            count = getattr(outcomes, name)
-            cells.append(f"{count} ({_share(count / len(comparison.segments))})")
+            cells.append(f"{getattr(outcomes, name):,}")
         edits = outcomes.edits or {}
-        cells.append(f"{edits.get('applied', 0)} of {sum(edits.values())}")
+        cells += [f"{sum(edits.values()):,}", f"{edits.get('applied', 0):,}"]
         body.append(tuple(cells))
         if outcomes.failed_changed:
             notes.append(
                 f"of the {outcomes.failed} failed of {row_name}, {outcomes.failed_changed} changed before they failed"
             )
-    return Table("outcomes: segments, and edits that stand", tuple(head), tuple(body), "; ".join(notes))
+    title = f"outcomes of {len(comparison.segments)} segments, and edits"
+    return Table(title, tuple(head), tuple(body), "; ".join(notes))
 
 
 def _usage_cells(usage: Usage) -> list[str]:
@@ -199,36 +295,48 @@ def _review_table(run: str, review: ReviewSummary) -> Table:
     rows = []
     for group in review.agreements:
         grouping = "" if group.grouping == "all" else group.grouping
-        kept = f"{group.kept_wanted} of {group.kept}" if group.kept else NOTHING
-        refused = f"{group.refused_wanted} of {group.refused}" if group.refused else NOTHING
-        rows.append((grouping, group.name, str(group.edits), _share(group.share), kept, refused))
+        counts = (group.kept, group.kept_wanted, group.refused, group.refused_wanted)
+        rows.append((grouping, group.name, str(group.edits), _percent(group.share), *map(str, counts)))
     note = f"{counted(review.segments, 'segment')} decided on, {review.approved} completely"
     note += f", {review.own} with an own text; {review.characters:,} characters changed"
     if review.timed:
         mean = seconds(review.seconds / review.timed)
         note += f"; {mean} a decision ({counted(review.timed, 'decision')} timed)"
-    head = ("by", "", "edits", "agree", "kept and wanted", "refused and wanted")
+    head = ("by", "", "edits", "agree %", "kept", "of them wanted", "refused", "of them wanted")
     return Table(f"review of {run}: how often people agree with the machine", head, tuple(rows), note, labels=2)
 
 
-def _parts(comparison: RunComparison, grouping: str, widths: Sequence[int]) -> Table:
+def _part_tables(comparison: RunComparison, grouping: str, widths: Sequence[int]) -> list[Table]:
+    """The scores and dollars of each part, and, if they were tested, the differences by the deciding metric."""
     parts = (comparison.parts or {})[grouping]
-    shown_parts: Sequence[PartScores] = parts
+    shown_parts: Sequence[Part] = parts
     note = ""
     if len(parts) > MOST_PARTS:
-        shown_parts = sorted(parts, key=lambda part: -part.segments)[:MOST_PARTS]
+        shown_parts = sorted(parts, key=lambda part: -len(part.places))[:MOST_PARTS]
         note = f"{len(parts) - MOST_PARTS} more, the smaller ones, are not shown: -f json and -f csv have all"
     rows = []
+    differences = []
     for part in shown_parts:
         name = " ".join(part.name.split())
-        size = str(part.segments)
+        for contrast in part.contrasts:
+            if contrast.metric == comparison.deciding:
+                differences.append((name, contrast))
+        size = str(len(part.places))
         for row, scores in zip(comparison.rows, part.scores, strict=True):
             cells = [name, row.name, size]
             for score, width in zip(scores, widths, strict=True):
                 cells.append(f"{score:.{width}f}")
+            cost = (part.costs or {}).get(row.name)
+            cells.append(NOTHING if cost is None else dollars(cost.nominal.cost))
             rows.append(tuple(cells))
             name = size = ""  # only the first row of a part names it
-    return Table(f"by {grouping}", (grouping, "row", "segments", *comparison.metrics), tuple(rows), note, labels=2)
+    head = (grouping, "row", "segments", *comparison.metrics, "nominal dollars")
+    tables = [Table(f"by {grouping}", head, tuple(rows), note, labels=2)]
+    if comparison.resampling and any(contrast.p_value is not None for _, contrast in differences):
+        title = f"differences by {grouping}, by {comparison.deciding}"
+        metric_widths = dict(zip(comparison.metrics, widths, strict=True))
+        tables.append(_differences(title, grouping, differences, metric_widths))
+    return tables
 
 
 def as_json(comparison: RunComparison) -> str:
@@ -249,7 +357,7 @@ def as_data(comparison: RunComparison) -> dict[str, Any]:
                 "scores": [_cell_data(cell) for cell in row.cells],
                 "moved": row.moved,
                 "outcomes": row.outcomes,
-                "cost": _cost(row),
+                "cost": None if row.cost is None else _cost_data(row.cost),
             }
         )
     parts = {}
@@ -262,6 +370,8 @@ def as_data(comparison: RunComparison) -> dict[str, Any]:
         "metrics": comparison.metrics,
         "deciding": comparison.deciding,
         "resampling": comparison.resampling,
+        "against": comparison.against,
+        "contrasts": [_contrast_data(contrast) for contrast in comparison.contrasts],
         "rows": rows,
         "parts": parts,
         "prices": comparison.prices,
@@ -277,7 +387,6 @@ def _cell_data(cell: Cell) -> dict[str, Any]:
         "score": cell.score.value,
         "difference": cell.difference,
         "interval": cell.interval,
-        "p_value": cell.p_value,
         "higher_is_better": cell.score.higher_is_better,
         "signature": cell.score.signature,
         "segment_signature": cell.score.segment_signature or cell.score.signature,
@@ -285,22 +394,34 @@ def _cell_data(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _part_data(part: PartScores, comparison: RunComparison) -> dict[str, Any]:
+def _part_data(part: Part, comparison: RunComparison) -> dict[str, Any]:
     scores = {}
     for row, row_scores in zip(comparison.rows, part.scores, strict=True):
         scores[row.name] = dict(zip(comparison.metrics, row_scores, strict=True))
-    return {"part": part.name, "segments": part.segments, "scores": scores}
-
-
-def _cost(row: ComparedTexts) -> dict[str, Any] | None:
-    if row.cost is None:
-        return None
+    costs = {name: _cost_data(cost) for name, cost in (part.costs or {}).items()}
     return {
-        "paid": _usage_data(row.cost.usage),
-        "nominal": _usage_data(row.cost.nominal),
-        "dollars_per_kept_edit": row.cost.per_kept_edit,
-        "dollars_per_point": row.cost.per_point,
-        "seconds": row.cost.seconds,
+        "part": part.name,
+        "segments": len(part.places),
+        "scores": scores,
+        "contrasts": [_contrast_data(contrast) for contrast in part.contrasts],
+        "costs": costs,
+    }
+
+
+def _contrast_data(contrast: Contrast) -> dict[str, Any]:
+    data: dict[str, Any] = contrast._asdict()
+    for name in ("won", "lost"):
+        data[name] = [{"id": segment, "gain": gain} for segment, gain in data[name]]
+    return data
+
+
+def _cost_data(cost: Cost) -> dict[str, Any]:
+    return {
+        "paid": _usage_data(cost.usage),
+        "nominal": _usage_data(cost.nominal),
+        "dollars_per_kept_edit": cost.per_kept_edit,
+        "dollars_per_point": cost.per_point,
+        "seconds": cost.seconds,
     }
 
 
@@ -309,25 +430,51 @@ def _usage_data(usage: Usage) -> dict[str, Any]:
 
 
 def flat(comparison: RunComparison, delimiter: str = ",") -> str:
-    """A line for each row, and for each row of each part; ``grouping`` and ``part`` are empty for all segments.
+    """A line for each row, and for each pair of rows (which has ``against``); then the same for each part.
 
-    An empty cell means that there is no value; unknown dollars are ``unknown``. Formulas are guarded as in
-    :func:`mtagent.text.table.as_csv`.
+    ``grouping`` and ``part`` are empty for all segments. An empty cell means that there is no value; unknown dollars
+    are ``unknown``. Formulas are guarded as in :func:`mtagent.text.table.as_csv`.
     """
     number = len(comparison.segments)
     lines = [_flat_row(row, number) for row in comparison.rows]
+    runs = {row.name: row.run for row in comparison.rows}
+    lines += _flat_contrasts(comparison.contrasts, {"grouping": "", "part": "", "segments": number}, runs)
     for grouping, parts in (comparison.parts or {}).items():
         for part in parts:
             for row, scores in zip(comparison.rows, part.scores, strict=True):
-                line = {"grouping": grouping, "part": part.name, "segments": part.segments, "row": row.name}
+                line = {"grouping": grouping, "part": part.name, "segments": len(part.places), "row": row.name}
                 line |= {"run": row.run, "stage": row.stage}
                 line |= dict(zip(comparison.metrics, scores, strict=True))
+                if part.costs and row.name in part.costs:
+                    line |= _flat_cost(part.costs[row.name])
                 lines.append(line)
+            start = {"grouping": grouping, "part": part.name, "segments": len(part.places)}
+            lines += _flat_contrasts(part.contrasts, start, runs)
     columns: dict[str, None] = {}
     for line in lines:
         columns |= dict.fromkeys(line)
     columns["guarded"] = None
     return "".join(table.as_csv([*columns], lines, delimiter)).rstrip("\n")
+
+
+def _flat_contrasts(
+    contrasts: Sequence[Contrast], start: Mapping[str, Any], runs: Mapping[str, str | None]
+) -> list[dict[str, Any]]:
+    """A line for each pair of rows, which begins with ``start``; ``runs`` has the run of each row."""
+    lines: dict[tuple[str, str], dict[str, Any]] = {}
+    for contrast in contrasts:
+        pair = (contrast.row, contrast.against)
+        names = {"row": contrast.row, "run": runs[contrast.row], "against": contrast.against}
+        line = lines.setdefault(pair, {**start, **names})
+        metric = contrast.metric
+        line[f"{metric} difference"] = contrast.difference
+        if contrast.bounds:
+            line |= {f"{metric} difference low": contrast.bounds.low, f"{metric} difference high": contrast.bounds.high}
+        if contrast.p_value is not None:
+            line |= {f"{metric} p": contrast.p_value, f"{metric} p_holm": contrast.p_holm}
+        for name in ("wins", "ties", "losses"):
+            line[f"{metric} {name}"] = getattr(contrast, name)
+    return list(lines.values())
 
 
 def _flat_row(row: ComparedTexts, segments: int) -> dict[str, Any]:
@@ -340,8 +487,6 @@ def _flat_row(row: ComparedTexts, segments: int) -> dict[str, Any]:
         if cell.interval:
             for name, value in cell.interval._asdict().items():
                 line[f"{metric} {name}"] = value
-        if cell.p_value is not None:
-            line[f"{metric} p"] = cell.p_value
         line[f"{metric} signature"] = cell.score.signature
     if row.moved:
         for name, value in asdict(row.moved).items():
@@ -351,15 +496,21 @@ def _flat_row(row: ComparedTexts, segments: int) -> dict[str, Any]:
         for name in (*SEGMENT_OUTCOMES, "failed_changed"):
             line[name] = getattr(row.outcomes, name)
         line |= {"edits": sum(edits.values()), "edits applied": edits.get("applied", 0)}
-    cost = _cost(row)
-    if cost is not None:
-        line |= cost.pop("paid")
-        for name, value in cost.pop("nominal").items():
-            line[f"nominal {name}"] = value
-        line |= cost
-        for name in ("dollars", "nominal dollars"):
-            if line[name] is None:
-                line[name] = UNKNOWN
-        if line["nominal dollars"] == UNKNOWN:
-            line |= {"dollars_per_kept_edit": UNKNOWN, "dollars_per_point": UNKNOWN}
+    if row.cost is not None:
+        line |= _flat_cost(row.cost)
+    return line
+
+
+def _flat_cost(cost: Cost) -> dict[str, Any]:
+    line: dict[str, Any] = {}
+    data = _cost_data(cost)
+    line |= data.pop("paid")
+    for name, value in data.pop("nominal").items():
+        line[f"nominal {name}"] = value
+    line |= data
+    for name in ("dollars", "nominal dollars"):
+        if line[name] is None:
+            line[name] = UNKNOWN
+    if line["nominal dollars"] == UNKNOWN:
+        line |= {"dollars_per_kept_edit": UNKNOWN, "dollars_per_point": UNKNOWN}
     return line

@@ -30,8 +30,8 @@ from mtagent.analysis.agreement import (
     spearman,
     system_level,
 )
-from mtagent.analysis.compare import GROUPINGS, Grouping, grouped
 from mtagent.analysis.compare_tables import MOST_PARTS
+from mtagent.analysis.compared_rows import GROUPINGS, Grouping, grouped
 from mtagent.analysis.error_spans import (
     MEASURES,
     THRESHOLDS,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +24,6 @@ from mtagent.metrics.significance import (
     Resampling,
     Significance,
     Statistics,
-    intervals,
     paired_tests,
     statistics_of,
 )
@@ -51,6 +49,11 @@ class SystemScore(NamedTuple):
     score: Score
     interval: Interval | None = None
     p_value: float | None = None
+    """Of the difference to the first system, if that was tested."""
+
+
+Pair = tuple[str, str]
+"""Two systems: the second minus the first is the difference."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,15 @@ class ScoreReport:
     flags: Mapping[str, tuple[tuple[Flag, ...], ...]]
     """By system, what is wrong with each segment."""
     resampling: Resampling | None = None
-    paired: bool = False
-    """Each system is tested against the first one."""
+    pairs: tuple[Pair, ...] = ()
+    """What was tested."""
+    tests: tuple[tuple[Significance, ...], ...] = ()
+    """Metric by metric, the test of each pair."""
+
+    @property
+    def paired(self) -> bool:
+        """Whether differences were tested."""
+        return bool(self.pairs)
 
     def flagged(self, system: str) -> dict[str, list[str]]:
         """The ids of the flagged segments of ``system``, by flag."""
@@ -84,7 +94,9 @@ class ScoreOptions:
     """Each ``NAME[:OPTION=VALUE,…]``, or an object."""
     resampling: Resampling | None = None
     paired: bool = False
-    """Test all systems against the first one."""
+    """Test differences between systems."""
+    pairs: Sequence[Pair] = ()
+    """The differences to test; by default each system is tested against the first one."""
     edits_from: str | None = None
     """A system: TER and characters from its texts to the texts of the others are added."""
     systems: Sequence[str] = ()
@@ -222,7 +234,11 @@ def score_corpus(corpus: Corpus, scoring: ScoreOptions = ScoreOptions()) -> Scor
     for name, translations in corpus.systems.items():
         texts[name] = [text or "" for text in translations]
     metrics = make_metrics(scoring.metrics, languages[0], comet_python=scoring.comet_python)
-    entries = _scored(metrics, segments, texts, scoring)
+    pairs: tuple[Pair, ...] = ()
+    if scoring.paired:
+        first, *others = corpus.systems
+        pairs = tuple(scoring.pairs) or tuple((first, other) for other in others)
+    entries, tests = _scored(metrics, segments, texts, scoring.resampling, pairs)
     if scoring.edits_from is not None:
         (start,) = chosen(tuple(texts), [scoring.edits_from], "--edits-from")
         entries += _edits(texts, start, languages[0])
@@ -230,9 +246,10 @@ def score_corpus(corpus: Corpus, scoring: ScoreOptions = ScoreOptions()) -> Scor
         segments=tuple(segment.id for segment in segments),
         systems=tuple(corpus.systems),
         entries=tuple(entries),
+        tests=tuple(tests),
+        pairs=pairs,
         flags=_flags(corpus),
         resampling=scoring.resampling,
-        paired=scoring.paired,
     )
 
 
@@ -264,39 +281,45 @@ def _flags(corpus: Corpus) -> dict[str, tuple[tuple[Flag, ...], ...]]:
 
 
 def _scored(
-    metrics: Sequence[Metric], segments: Sequence[Segment], texts: Mapping[str, Sequence[str]], scoring: ScoreOptions
-) -> list[tuple[SystemScore, ...]]:
-    """A group of scores for each metric, tested if ``scoring`` has a resampling."""
+    metrics: Sequence[Metric],
+    segments: Sequence[Segment],
+    texts: Mapping[str, Sequence[str]],
+    resampling: Resampling | None,
+    pairs: Sequence[Pair],
+) -> tuple[list[tuple[SystemScore, ...]], list[tuple[Significance, ...]]]:
+    """A group of scores for each metric, with intervals, and the tests of ``pairs``."""
     groups: list[tuple[SystemScore, ...]] = []
     counts: list[list[Statistics]] = []
     for metric in metrics:
-        pairs = list(zip(for_systems(metric, tuple(texts)), texts.values(), strict=True))
-        scores = [system_metric.score(segments, translations) for system_metric, translations in pairs]
+        outputs = list(zip(for_systems(metric, tuple(texts)), texts.values(), strict=True))
+        scores = [system_metric.score(segments, translations) for system_metric, translations in outputs]
         groups.append(tuple(map(SystemScore, texts, scores)))
-        if scoring.resampling:
+        if resampling:
             group_counts = []
-            for (system_metric, translations), score in zip(pairs, scores, strict=True):
+            for (system_metric, translations), score in zip(outputs, scores, strict=True):
                 group_counts.append(statistics_of(system_metric, segments, translations, score, scores))
             counts.append(group_counts)
         if isinstance(metric, HeavyMetric):
             metric.release()
-    if scoring.resampling is None:
-        return groups
-    tests: Iterator[Significance]
-    if scoring.paired:
-        tests = chain.from_iterable(paired_tests(counts, scoring.resampling))
-    else:
-        all_counts = list(chain.from_iterable(counts))
-        tests = (Significance(interval, None) for interval in intervals(all_counts, scoring.resampling))
+    if resampling is None:
+        return groups, []
+    systems = list(texts)
+    places = [(systems.index(first), systems.index(second)) for first, second in pairs]
     tested_groups = []
-    for group in groups:
+    tests = paired_tests(counts, places, resampling)
+    for group, test in zip(groups, tests, strict=True):
+        p_values = {}
+        for (first, second), significance in zip(pairs, test.significances, strict=True):
+            if first == systems[0]:
+                p_values[second] = significance.p_value
         tested_group = []
-        for entry, test in zip(group, tests, strict=False):
-            signature = scoring.resampling.signed(entry.score.signature)
+        for place, entry in enumerate(group):
+            signature = resampling.signed(entry.score.signature)
             score = entry.score.model_copy(update={"signature": signature})
-            tested_group.append(SystemScore(entry.system, score, test.interval, test.p_value))
+            interval = test.intervals[place] if test.intervals else None
+            tested_group.append(SystemScore(entry.system, score, interval, p_values.get(entry.system)))
         tested_groups.append(tuple(tested_group))
-    return tested_groups
+    return tested_groups, [tuple(test.significances) for test in tests]
 
 
 _SHOWN = 10

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 import click
 
 from mtagent.analysis.agreement import PERMUTATIONS, Averaging
-from mtagent.analysis.compare import GROUPINGS
+from mtagent.analysis.compared_rows import GROUPINGS
 from mtagent.analysis.error_spans import Outside, Unlocated
 from mtagent.analysis.matching import Inputs, Match, gather
 from mtagent.analysis.meta_eval import (

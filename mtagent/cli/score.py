@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from mtagent.analysis import compare_tables
-from mtagent.analysis.compare import GROUPINGS, compare_runs
+from mtagent.analysis.compare import compare_runs
+from mtagent.analysis.compared_rows import GROUPINGS
 from mtagent.analysis.score import ScoreOptions, as_json, score_files, score_run, sentences, shown
 from mtagent.cli.options import (
     COMPARISON_OPTIONS,
@@ -43,6 +44,7 @@ Examples:
   mtagent compare postedit-1a2b3c4d -r ref.txt --baseline online=b.txt --paired-bs
   mtagent compare safe=postedit-1a2b3c4d forced=postedit-5e6f7a8b -f markdown
   mtagent compare translate-1a2b3c4d --by domain,length -f csv
+  mtagent compare a b c --against all
 """
 FORMATS = ("text", "json", "latex", "markdown")
 COMPARE_FORMATS = (*table.FORMS, "json", "csv", "tsv")
@@ -186,6 +188,12 @@ def score(**options: Any) -> None:
 @click.command("compare", epilog=COMPARE_EXAMPLES)
 @click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN…")
 @with_options(COMPARISON_OPTIONS)
+@click.option(
+    "--against",
+    metavar="former|first|given|ROW|all",
+    help="Rows to compare each row with; tests the differences by paired bootstrap unless --paired-ar is given.  "
+    "[default: the former row, and the end of each run with the end of the first]",
+)
 @name_list("--by", choices=GROUPINGS, help="Also score groups of segments; repeatable.")
 @click.option("--shared", is_flag=True, help="Compare only the segments that all runs have.")
 @click.option("--prices", type=FILE, metavar="FILE.toml", help="File of your own prices, to recompute the dollars.")
@@ -205,10 +213,13 @@ def compare(**options: Any) -> None:
     """Compare the stages of stored runs: scores, edits, outcomes and costs.
 
     The table has a row for the given texts, for the texts after each stage and for the final texts of each run, and a
-    row for each other system (--baseline). Differences are to the row before. docs/reference/scores.md explains the
+    row for each other system (--baseline). --paired-bs and --paired-ar test each row against its former row, and the
+    end of each run against the end of the first; --against chooses other pairs. docs/reference/scores.md explains the
     columns.
     """
     form, width, groupings = options.pop("form"), options.pop("width"), options.pop("by")
+    if options["against"] is not None and not options["paired_ar"]:
+        options["paired_bs"] = True
     comparison = compare_runs(
         options.pop("runs"),
         scoring=read_score_options(options),
@@ -216,6 +227,7 @@ def compare(**options: Any) -> None:
         baselines=[named_translation(spec) for spec in options.pop("baselines")],
         reference=options.pop("reference"),
         deciding=options.pop("deciding"),
+        against=options.pop("against"),
         shared=options.pop("shared"),
         prices=options.pop("prices"),
         config=read_config(options),

@@ -89,14 +89,29 @@ class Interval(NamedTuple):
     half_width: float
 
 
-class Significance(NamedTuple):
-    """The result of a test."""
+class Bounds(NamedTuple):
+    """The 95 % confidence interval of a difference: the percentiles 2.5 and 97.5 of the resampled differences."""
 
-    interval: Interval | None
-    """Of the score; ``None`` after approximate randomization."""
+    low: float
+    high: float
+
+
+class Significance(NamedTuple):
+    """The test of the difference between two systems."""
+
+    bounds: Bounds | None
+    """Of the difference; ``None`` after approximate randomization."""
     p_value: float | None
-    """The probability that the difference to the first system is chance; ``None`` for the first system, and for systems
-    equal to it in every segment."""
+    """The probability that chance makes such a difference; ``None`` if the two are equal in every segment."""
+
+
+class PairedTests(NamedTuple):
+    """The tests of one metric."""
+
+    intervals: list[Interval] | None
+    """Of the score of each system; ``None`` after approximate randomization."""
+    significances: list[Significance]
+    """Of each pair."""
 
 
 class Statistics(NamedTuple):
@@ -104,6 +119,11 @@ class Statistics(NamedTuple):
 
     rows: Counts
     combined: Callable[[Counts], Counts]
+
+    @property
+    def score(self) -> float:
+        """The score of all its segments."""
+        return float(self.combined(self.rows.sum(axis=0, keepdims=True, dtype=np.float64))[0])
 
 
 def statistics_of(
@@ -125,39 +145,56 @@ def statistics_of(
     raise ConfigError(f"{metric.name}: its score is not the mean of its segments' scores: it cannot be resampled")
 
 
-def intervals(systems: Sequence[Statistics], how: Resampling) -> list[Interval]:
-    """The confidence interval of each system by bootstrap resampling, all with the same draws."""
-    return [_interval(scores) for scores in _bootstrapped(systems, how)]
+def paired_tests(
+    groups: Sequence[Sequence[Statistics]], pairs: Sequence[tuple[int, int]], how: Resampling
+) -> list[PairedTests]:
+    """Test the differences between systems; a group of systems per metric, all with the same draws.
 
-
-def paired_tests(groups: Sequence[Sequence[Statistics]], how: Resampling) -> list[list[Significance]]:
-    """Test each system of a group against the first one; a group per metric, all with the same draws.
-
-    All systems have the same number of segments.
+    ``pairs`` are places of two systems in every group: the second minus the first is tested. All systems have the same
+    number of segments.
     """
-    tests: list[list[Significance]] = []
+    tests = []
     if how.kind == "bs":
-        scores = iter(_bootstrapped([system for group in groups for system in group], how))
-        for first, *others in groups:
-            baseline = next(scores)
-            tests.append([Significance(_interval(baseline), None)])
-            for other in others:
-                resampled = next(scores)
-                differences = np.abs(resampled - baseline)
-                p_value = _p_value(differences - differences.mean(), first, other)
-                tests[-1].append(Significance(_interval(resampled), p_value))
+        all_scores = iter(_bootstrapped([system for group in groups for system in group], how))
+        for group in groups:
+            scores = [next(all_scores) for _ in group]
+            significances = []
+            for first, second in pairs:
+                differences = scores[second] - scores[first]
+                sizes = np.abs(differences)
+                p_value = _p_value(sizes - sizes.mean(), group[first], group[second])
+                significances.append(Significance(Bounds(*_percentiles(differences)), p_value))
+            tests.append(PairedTests([_interval(resampled) for resampled in scores], significances))
         return tests
-    # In each trial every segment may change sides between the first system and the other one.
-    apart = [first.rows - other.rows for first, *others in groups for other in others]
+    # In each trial every segment may change sides between the two systems.
+    apart = [group[first].rows - group[second].rows for group in groups for first, second in pairs]
     changes = iter(_sums(apart, how))
-    for first, *others in groups:
-        tests.append([Significance(None, None)])
-        for other in others:
+    for group in groups:
+        significances = []
+        for first, second in pairs:
             change = next(changes)
-            other_scores = other.combined(other.rows.sum(axis=0) + change)
-            first_scores = first.combined(first.rows.sum(axis=0) - change)
-            tests[-1].append(Significance(None, _p_value(np.abs(other_scores - first_scores), first, other)))
+            first_scores = group[first].combined(group[first].rows.sum(axis=0) - change)
+            second_scores = group[second].combined(group[second].rows.sum(axis=0) + change)
+            p_value = _p_value(np.abs(second_scores - first_scores), group[first], group[second])
+            significances.append(Significance(None, p_value))
+        tests.append(PairedTests(None, significances))
     return tests
+
+
+def holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """The p-values of several tests, corrected so that all stay below the level together (Holm 1979).
+
+    The smallest of n is multiplied by n, the next by n - 1, and so on; none gets smaller than the one before. ``None``
+    is not a test and stays ``None``.
+    """
+    tested = [place for place, p_value in enumerate(p_values) if p_value is not None]
+    tested.sort(key=lambda place: p_values[place] or 0.0)
+    corrected: list[float | None] = [None] * len(p_values)
+    largest = 0.0
+    for rank, place in enumerate(tested):
+        largest = max(largest, min(1.0, (p_values[place] or 0.0) * (len(tested) - rank)))
+        corrected[place] = largest
+    return corrected
 
 
 def _bootstrapped(systems: Sequence[Statistics], how: Resampling) -> list[Counts]:
@@ -207,19 +244,20 @@ def _weights(segments: int, how: Resampling, dtype: np.dtype[Any]) -> Iterator[N
 
 
 def _interval(scores: Counts) -> Interval:
-    ordered = np.sort(scores)
+    low, high = _percentiles(scores)
+    return Interval(float(scores.mean()), (high - low) / 2)
+
+
+def _percentiles(values: Counts) -> tuple[float, float]:
+    """Where the middle 95 % of ``values`` begin and end."""
+    ordered = np.sort(values)
     cut = len(ordered) // 40
-    return Interval(float(ordered.mean()), float(ordered[len(ordered) - cut - 1] - ordered[cut]) / 2)
+    return float(ordered[cut]), float(ordered[len(ordered) - cut - 1])
 
 
 def _p_value(differences: NDArray[np.float64], first: Statistics, other: Statistics) -> float | None:
     """How often chance made a larger difference than the real one. Equal differences may differ in their last digit."""
     if np.array_equal(first.rows, other.rows):
         return None
-    real = abs(_score_of(first) - _score_of(other))
+    real = abs(first.score - other.score)
     return float((np.count_nonzero(differences > real + NOISE) + 1) / (len(differences) + 1))
-
-
-def _score_of(system: Statistics) -> float:
-    """The score of the whole corpus."""
-    return float(system.combined(system.rows.sum(axis=0, keepdims=True, dtype=np.float64))[0])

@@ -15,7 +15,8 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 
-from mtagent.analysis.compare import ComparedTexts, RunComparison
+from mtagent.analysis.compare import RunComparison
+from mtagent.analysis.compared_rows import ComparedTexts
 from mtagent.analysis.score import digits
 from mtagent.chain.fates import KINDS, OUTCOMES, Fate, Kind, edit_fate, fate, final_fate, idle_fate
 from mtagent.formats.ratings import FINAL, GIVEN, REVIEWED, ratings_of_texts, systems_of, texts_of

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import IO, Any, NamedTuple
 
-from mtagent.analysis.compare import Cell, ComparedTexts, Moved, RunComparison, gains_of
+from mtagent.analysis.compare import RunComparison
 from mtagent.analysis.compare_tables import review_tables
+from mtagent.analysis.compared_rows import Cell, ComparedTexts, Contrast, Moved, gains_of
 from mtagent.analysis.staged_run import Cost, Outcomes
 from mtagent.chain.fates import OUTCOMES
 from mtagent.errors import ConfigError, MissingExtra, OutputError
@@ -47,8 +48,8 @@ class Way:
     last: ComparedTexts
     place: int | None
     """The place of the deciding metric; ``None`` if nothing is scored."""
-    tested: bool = False
-    """The rows are tested against ``first``."""
+    p_value: float | None = None
+    """Of the difference between the two rows by that metric, if it was tested."""
     gains: tuple[float, ...] = ()
     """The gain of each segment by the deciding metric; positive is better."""
 
@@ -64,7 +65,9 @@ def way(comparison: RunComparison, run: str) -> Way:
     first, last, place = rows[0], rows[-1], comparison.place
     if place is None:
         return Way(first, last, None)
-    return Way(first, last, place, comparison.rows[0] is first, tuple(gains_of(first, last, place)))
+    contrast = comparison.contrast(last.name, first.name, comparison.metrics[place])
+    p_value = None if contrast is None else contrast.p_value
+    return Way(first, last, place, p_value, tuple(gains_of(first, last, place).tolist()))
 
 
 def sentence(flow: Flow, way: Way | None, usage: Usage, total: int | None = None) -> str:
@@ -139,13 +142,13 @@ def _quality(way: Way, *, edited: bool) -> str:
     direction = test = ""
     if not after.score.higher_is_better:
         direction = " (lower is better)"
-    if way.tested and after.p_value is not None:
+    if way.p_value is not None:
         doubt = ""
         if len(way.gains) < FEW:
             doubt = ": too few segments to tell"
-        elif after.p_value >= SIGNIFICANT:
+        elif way.p_value >= SIGNIFICANT:
             doubt = ": may be chance"
-        test = f" ({p_text(after.p_value)}{doubt})"
+        test = f" ({p_text(way.p_value)}{doubt})"
     return f"{name} {verb} by {amount} to {number(value, digits)}{direction}{test}"
 
 
@@ -209,8 +212,9 @@ def lines(comparison: RunComparison) -> list[tuple[str, list[SummaryCell]]]:
     segments = len(comparison.segments)
     rows = []
     for row in comparison.rows:
-        is_tested = row.former == comparison.rows[0].name
-        cells = [_score(cell, tested=is_tested) for cell in row.cells]
+        cells = []
+        for metric, cell in zip(comparison.metrics, row.cells, strict=True):
+            cells.append(_score(cell, comparison.contrast(row.name, row.former, metric)))
         cells += _change_cells(row.moved, segments)
         cells += _outcome_cells(row.outcomes)
         cells += _cost_cells(row.cost)
@@ -257,8 +261,8 @@ def _cost_cells(cost: Cost | None) -> list[SummaryCell]:
     ]
 
 
-def _score(cell: Cell, *, tested: bool) -> SummaryCell:
-    """A score and its difference to the row before, with the p-value if the test is against that row."""
+def _score(cell: Cell, contrast: Contrast | None) -> SummaryCell:
+    """A score and its difference to the row before, with the p-value of that ``contrast`` if it was tested."""
     digits = 4 if abs(cell.score.value) < 2 else 2
     text = number(cell.score.value, digits)
     note = tone = ""
@@ -273,8 +277,8 @@ def _score(cell: Cell, *, tested: bool) -> SummaryCell:
         tone = "worse"
     sign = "+" if cell.difference > 0 else ""
     note = f"{sign}{number(cell.difference, digits)}"
-    if tested and cell.p_value is not None:
-        note += f" ({p_text(cell.p_value)})"
+    if contrast is not None and contrast.p_value is not None:
+        note += f" ({p_text(contrast.p_value)})"
     return SummaryCell(text, note, tone)
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mtagent.analysis import compare_tables
-from mtagent.analysis.compare import Baseline, ComparedTexts, RunComparison, compare_staged
+from mtagent.analysis.compare import Baseline, RunComparison, compare_staged
+from mtagent.analysis.compared_rows import ComparedTexts
 from mtagent.analysis.score import ScoreOptions
 from mtagent.analysis.staged_run import USAGE_COUNTS, StagedRun, read_run, texts_for
 from mtagent.chain.fates import KINDS, UNPLACED, fate, final_fate
@@ -112,7 +113,7 @@ def _pieces(run: StagedRun, form: Form, options: ReportOptions) -> Iterator[str]
 
 
 def _comparison(run: StagedRun, options: ReportOptions) -> RunComparison | None:
-    """The stages compared with each other, and tested against the first one if there are references.
+    """The stages compared with each other, and tested against the former one if there are references.
 
     A run with several target languages is compared only on request, which raises :class:`ConfigError`.
     """

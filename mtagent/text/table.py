@@ -32,6 +32,8 @@ _LATEX = str.maketrans(
         "–": "--",
         "−": "$-$",
         "×": r"$\times$",
+        "±": r"$\pm$",
+        "Δ": r"$\Delta$",
         "<": "$<$",
         ">": "$>$",
         "|": r"\textbar{}",
@@ -104,14 +106,32 @@ def markdown(
 
 
 def latex(tables: Sequence[Table], below: Sequence[str] = (), warnings: Sequence[str] = ()) -> str:
-    """A tabular for each table; titles, notes, the lines below and warnings are comments."""
+    r"""A tabular for each table (booktabs); titles, notes, the lines below and warnings are comments.
+
+    Columns of numbers are siunitx's ``S``, aligned at the point: ``\usepackage{booktabs,siunitx}``.
+    """
     lines = []
     for table in tables:
         if table.title:
             lines.append(f"% {_one_line(table.title)}")
-        columns = "l" * table.labels + "r" * (len(table.head) - table.labels)
-        lines += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", _latex_row(table.head), r"\midrule"]
-        lines += map(_latex_row, table.rows)
+        columns = "l" * table.labels
+        numeric = set()
+        for place in range(table.labels, len(table.head)):
+            form = _number_form([row[place] for row in table.rows])
+            columns += form or "r"
+            if form is not None:
+                numeric.add(place)
+        head = []
+        for place, name in enumerate(table.head):
+            head.append(f"{{{_latex_text(name)}}}" if place in numeric else _latex_text(name))
+        rows = [" & ".join(head)]
+        for row in table.rows:
+            cells = []
+            for place, cell in enumerate(row):
+                cells.append(_latex_number(cell) if place in numeric else _latex_text(cell))
+            rows.append(" & ".join(cells))
+        first, *others = [rf"{row} \\" for row in rows]
+        lines += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", first, r"\midrule", *others]
         lines += [r"\bottomrule", r"\end{tabular}"]
         if table.note:
             lines.append(f"% {_one_line(table.note)}")
@@ -123,8 +143,45 @@ def latex(tables: Sequence[Table], below: Sequence[str] = (), warnings: Sequence
     return "\n".join(lines).rstrip()
 
 
-def _latex_row(cells: Sequence[str]) -> str:
-    return " & ".join(_one_line(cell).translate(_LATEX) for cell in cells) + r" \\"
+_NUMBER = re.compile(r"\$?(?P<sign>[+−-]?)\$?(?P<whole>\d[\d,]*)(?:\.(?P<decimals>\d+))?(?P<mark>\*?)")
+
+
+def _number_form(cells: Sequence[str]) -> str | None:
+    """The column for ``cells`` that are numbers, or words such as ``unknown``; ``None`` for any other cells."""
+    wholes, decimals = [0], [0]
+    has_sign = False
+    for cell in cells:
+        number = _NUMBER.fullmatch(cell)
+        if number is None:
+            if any(character.isdigit() for character in cell):
+                return None
+            continue  # nothing, or a word for it
+        has_sign = has_sign or bool(number["sign"])
+        wholes.append(len(number["whole"].replace(",", "")))
+        decimals.append(len(number["decimals"] or ""))
+    if max(wholes) == 0:
+        return None
+    width = f"{max(wholes)}.{max(decimals)}"
+    if has_sign:
+        return f"S[table-format=+{width},retain-explicit-plus]"
+    return f"S[table-format={width}]"
+
+
+def _latex_number(cell: str) -> str:
+    """A cell of a column of numbers; words and marks are in braces, which siunitx leaves alone."""
+    number = _NUMBER.fullmatch(cell)
+    if number is None:
+        return f"{{{_latex_text(cell)}}}" if cell else ""
+    digits = number["whole"].replace(",", "")
+    if number["decimals"]:
+        digits += f".{number['decimals']}"
+    sign = "-" if number["sign"] in ("-", "−") else number["sign"]
+    mark = "{*}" if number["mark"] else ""
+    return f"{sign}{digits}{mark}"
+
+
+def _latex_text(words: str) -> str:
+    return _one_line(words).translate(_LATEX)
 
 
 FORMS = {"text": text, "markdown": markdown, "latex": latex}
