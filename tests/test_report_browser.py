@@ -212,6 +212,16 @@ def test_the_verdict_links_to_the_segments_it_counts(opened: Any, address: str) 
     assert len(watched.ids) == 8
 
 
+def test_the_segments_that_differ_most_are_linked(opened: Any, address: str) -> None:
+    watched = opened(address)
+    link = watched.page.locator(".extremes a").first
+    name = link.inner_text()
+    link.click()
+    watched.page.wait_for_selector('[aria-expanded="true"]')
+    shown = watched.page.locator('.segment:has([aria-expanded="true"]) .id')
+    assert shown.inner_text() == name
+
+
 def test_an_address_may_say_anything(opened: Any, address: str) -> None:
     for part in ("change=__proto__", "change=toString", "sort=__proto__", "sort=constructor", "stage=valueOf"):
         watched = opened(f"{address}#{part}")

@@ -21,7 +21,7 @@ from mtagent.text import table
 from mtagent.text.amounts import NOTHING, UNKNOWN, counted, dollars, seconds, signed
 from mtagent.text.table import Table
 
-_EXTREMES = 3
+EXTREMES = 3
 """Segments of each kind that a table for people names; JSON has ten."""
 MOST_PARTS = 20
 """Parts of one grouping that a table for people shows; JSON and CSV have all."""
@@ -191,7 +191,7 @@ def _extremes(comparison: RunComparison, widths: Mapping[str, int]) -> Table:
             continue
         cells = [contrast.row, contrast.against]
         for segments in (contrast.won, contrast.lost):
-            listed = [f"{name} ({gain:.{widths[contrast.metric]}f})" for name, gain in segments[:_EXTREMES]]
+            listed = [f"{name} ({gain:.{widths[contrast.metric]}f})" for name, gain in segments[:EXTREMES]]
             cells.append(", ".join(listed) or NOTHING)
         rows.append(tuple(cells))
     title = f"segments that differ most, by {comparison.deciding}"

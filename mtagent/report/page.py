@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import IO, Any, NamedTuple
+from urllib.parse import urlencode
 
 from mtagent.analysis.compare import RunComparison
-from mtagent.analysis.compare_tables import review_tables
+from mtagent.analysis.compare_tables import EXTREMES, review_tables
 from mtagent.analysis.compared_rows import Cell, ComparedTexts, Contrast, Moved, gains_of
 from mtagent.analysis.staged_run import Cost, Outcomes
 from mtagent.chain.fates import OUTCOMES
@@ -222,6 +223,22 @@ def lines(comparison: RunComparison) -> list[tuple[str, list[SummaryCell]]]:
     return rows
 
 
+def extremes(comparison: RunComparison) -> list[tuple[str, list[tuple[str, str, str]]]]:
+    """For each compared pair of rows, the segments that gained and lost most: id, gain, and the link that opens it."""
+    lists = []
+    for contrast in comparison.contrasts:
+        if contrast.metric != comparison.deciding:
+            continue
+        row, against = (row_name(comparison.row(name)) for name in (contrast.row, contrast.against))
+        for word, segments in (("better", contrast.won), ("worse", contrast.lost)):
+            linked = []
+            for segment, gain in segments[:EXTREMES]:
+                linked.append((segment, number(gain), f"#{urlencode({'segment': segment})}"))
+            if linked:
+                lists.append((f"{row} {word} than {against}", linked))
+    return lists
+
+
 def _change_cells(moved: Moved | None, segments: int) -> list[SummaryCell]:
     """Changed segments, segments that got worse, and TER."""
     if moved is None:
@@ -368,6 +385,8 @@ def pieces(
             settings=json.dumps(summary.settings, ensure_ascii=False, indent=2),
             heads=heads(comparison),
             lines=summary_lines,
+            deciding=comparison.deciding,
+            extremes=extremes(comparison),
             signatures=[*comparison.signatures, *segments.signatures],
             tables=gallery(figures, figures.whole_way(summary.name, comparison)) + review_tables(comparison),
             segments=figures.flow.segments,
