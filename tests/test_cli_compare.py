@@ -439,3 +439,55 @@ def test_rules_looked_at_every_segment_that_they_found_nothing_in(shell: Shell) 
     assert shell("report r -o r.csv").code == 0
     lines = list(csv.DictReader(io.StringIO((shell.folder / "r.csv").read_text())))
     assert [line["id"] for line in lines if line["stage"] == "rules"] == ["1", "2", "3", "4"]
+
+
+# --- several language pairs
+
+
+@pytest.fixture
+def two_pairs(shell: Shell) -> Shell:
+    """The shell with runs ``a`` and ``b`` in German and French: ``b`` mends every word in German, none in French."""
+    for name in ("a", "b"):
+        chains = []
+        for number in range(40):
+            target_lang = "de" if number % 2 else "fr"
+            is_better = name == "b" and target_lang == "de"
+            of = segment(
+                number, "s", f"w{number} x x d", target_lang=target_lang, reference=f"w{number} b c d", source_lang="en"
+            )
+            text = f"w{number} b c d" if is_better else f"w{number} b x d"
+            chains.append(Chain(segment=of, steps=(step("postedit", text),)))
+        store(shell.folder / "store.db", name, *chains)
+    return shell
+
+
+def test_each_language_pair_has_its_tables_and_all_their_average(two_pairs: Shell) -> None:
+    done = two_pairs("compare a b -m ter --paired-bs --resamples 99")
+    assert (done.code, done.err) == (0, "")
+    assert done.out.index("en-fr: scores of 20 segments:") < done.out.index("en-de: scores of 20 segments:")
+    assert table(done.out, "average of 2 language pairs:")[1:] == [
+        ["given", "50.00"], ["a/postedit", "25.00"], ["a/final", "25.00"], ["b/postedit", "12.50"], ["b/final", "12.50"]
+    ]  # fmt: skip
+    head, *_, ends = table(done.out, "differences, average of 2 language pairs:")
+    assert head == ["metric", "row", "against", "difference", "better", "worse", "surely better", "surely worse"]
+    assert ends[1:] == ["b/final", "a/final", "-12.50", "1", "0", "1", "0"]
+    assert "(en-fr, en-de; each counts the same)" in done.out
+
+
+def test_the_average_of_language_pairs_as_data(two_pairs: Shell) -> None:
+    data = json.loads(two_pairs("compare a b -m ter -f json").out)
+    assert [pair["target_lang"] for pair in data["language_pairs"]] == ["fr", "de"]
+    assert data["average"]["scores"][-1] == {"row": "b/final", "metric": "TER", "score": 12.5}
+    assert data["average"]["differences"][-1]["surely_better"] is None, "nothing was tested"
+    lines = list(csv.DictReader(io.StringIO(two_pairs("compare a b -m ter -f csv").out)))
+    assert {line["lp"] for line in lines} == {"en-fr", "en-de"}
+
+
+def test_language_pairs_can_be_chosen(two_pairs: Shell) -> None:
+    german = two_pairs("compare a b -m ter -l en-de")
+    assert german.out.startswith("scores of 20 segments:")
+    assert table(german.out, "scores of 20 segments:")[-1] == ["b/final", "0.00", "-50.00"]
+    assert two_pairs("compare a b -m ter -l en-de,en-fr").out.startswith("en-de: scores")
+    refused = two_pairs("compare a b -m ter -l en-it")
+    assert (refused.code, refused.out) == (1, "")
+    assert "-l en-it: the runs have no such segments, only en-fr, en-de" in refused.err

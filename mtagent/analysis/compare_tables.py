@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any
 
 from mtagent.analysis.compare import RunComparison
 from mtagent.analysis.compared_rows import Cell, ComparedTexts, Contrast, Part
+from mtagent.analysis.language_pairs import PairAverages, averages
 from mtagent.analysis.review_summary import ReviewSummary
 from mtagent.analysis.score import digits
 from mtagent.analysis.staged_run import USAGE_COUNTS, Cost
@@ -17,7 +18,7 @@ from mtagent.formats.files import dumped
 from mtagent.formats.ratings import FINAL
 from mtagent.metrics.significance import SIGNIFICANT
 from mtagent.records import Usage
-from mtagent.text import table
+from mtagent.text import languages, table
 from mtagent.text.amounts import NOTHING, UNKNOWN, counted, dollars, seconds, signed
 from mtagent.text.table import Table
 
@@ -36,6 +37,50 @@ def shown(comparison: RunComparison, form: str = "text", width: int | None = Non
     ``width`` is the number of digits after the point; by default each metric has its own.
     """
     return table.FORMS[form](tables(comparison, width), below(comparison), comparison.warnings, **more)
+
+
+def shown_pairs(comparisons: Sequence[RunComparison], form: str = "text", width: int | None = None) -> str:
+    """The comparisons of several language pairs one after the other, and then their averages."""
+    parts = []
+    for comparison in comparisons:
+        pair = languages.pair_of(comparison.source_lang, comparison.target_lang)
+        pair_tables = [replace(table, title=f"{pair}: {table.title}") for table in tables(comparison, width)]
+        parts.append(table.FORMS[form](pair_tables, below(comparison), comparison.warnings))
+    parts.append(table.FORMS[form](_average_tables(averages(comparisons), comparisons[0], width)))
+    return "\n\n".join(parts)
+
+
+def _average_tables(average: PairAverages, first: RunComparison, width: int | None) -> list[Table]:
+    """The averages over language pairs: scores, and differences."""
+    widths = dict(zip(first.metrics, digits_of(first, width), strict=True))
+    metrics = dict.fromkeys(score.metric for score in average.scores)
+    rows: dict[str, list[str]] = {}
+    for score in average.scores:
+        rows.setdefault(score.row, [score.row]).append(f"{score.score:.{widths[score.metric]}f}")
+    count = len(average.pairs)
+    note = f"{', '.join(average.pairs)}; each counts the same"
+    scores = Table(f"average of {count} language pairs", ("row", *metrics), tuple(map(tuple, rows.values())), note)
+    head = ["metric", "row", "against", "difference", "better", "worse"]
+    was_tested = any(difference.surely_better is not None for difference in average.differences)
+    if was_tested:
+        head += ["surely better", "surely worse"]
+    lines = []
+    for metric in metrics:
+        label = metric
+        for difference in average.differences:
+            if difference.metric != metric:
+                continue
+            cells = [label, difference.row, difference.against, signed(difference.difference, widths[metric])]
+            cells += [str(difference.better), str(difference.worse)]
+            if was_tested:
+                cells += [str(difference.surely_better or 0), str(difference.surely_worse or 0)]
+            lines.append(tuple(cells))
+            label = ""
+    note = "better, worse: language pairs"
+    if was_tested:
+        note += f"; surely: p (Holm) < {SIGNIFICANT} in the pair"
+    title = f"differences, average of {count} language pairs"
+    return [scores, Table(title, tuple(head), tuple(lines), note, labels=3)]
 
 
 def tables(comparison: RunComparison, width: int | None = None) -> list[Table]:
@@ -344,6 +389,20 @@ def as_json(comparison: RunComparison) -> str:
     return dumped(as_data(comparison), indent=1)
 
 
+def pairs_as_json(comparisons: Sequence[RunComparison]) -> str:
+    """The objects of :func:`as_json` of all language pairs, and their averages."""
+    average = averages(comparisons)
+    data = {
+        "language_pairs": [as_data(comparison) for comparison in comparisons],
+        "average": {
+            "pairs": average.pairs,
+            "scores": [score._asdict() for score in average.scores],
+            "differences": [difference._asdict() for difference in average.differences],
+        },
+    }
+    return dumped(data, indent=1)
+
+
 def as_data(comparison: RunComparison) -> dict[str, Any]:
     """The object of :func:`as_json`, in which records are not plain data yet."""
     rows = []
@@ -429,12 +488,28 @@ def _usage_data(usage: Usage) -> dict[str, Any]:
     return {name: getattr(usage, name) for name in USAGE_COUNTS} | {"dollars": usage.cost}
 
 
-def flat(comparison: RunComparison, delimiter: str = ",") -> str:
+def flat(comparisons: Sequence[RunComparison], delimiter: str = ",") -> str:
     """A line for each row, and for each pair of rows (which has ``against``); then the same for each part.
 
     ``grouping`` and ``part`` are empty for all segments. An empty cell means that there is no value; unknown dollars
-    are ``unknown``. Formulas are guarded as in :func:`mtagent.text.table.as_csv`.
+    are ``unknown``. Formulas are guarded as in :func:`mtagent.text.table.as_csv`. With several language pairs the
+    first column names the pair.
     """
+    lines = []
+    for comparison in comparisons:
+        start = {}
+        if len(comparisons) > 1:
+            start["lp"] = languages.pair_of(comparison.source_lang, comparison.target_lang)
+        for line in _flat_lines(comparison):
+            lines.append(start | line)
+    columns: dict[str, None] = {}
+    for line in lines:
+        columns |= dict.fromkeys(line)
+    columns["guarded"] = None
+    return "".join(table.as_csv([*columns], lines, delimiter)).rstrip("\n")
+
+
+def _flat_lines(comparison: RunComparison) -> list[dict[str, Any]]:
     number = len(comparison.segments)
     lines = [_flat_row(row, number) for row in comparison.rows]
     runs = {row.name: row.run for row in comparison.rows}
@@ -450,11 +525,7 @@ def flat(comparison: RunComparison, delimiter: str = ",") -> str:
                 lines.append(line)
             start = {"grouping": grouping, "part": part.name, "segments": len(part.places)}
             lines += _flat_contrasts(part.contrasts, start, runs)
-    columns: dict[str, None] = {}
-    for line in lines:
-        columns |= dict.fromkeys(line)
-    columns["guarded"] = None
-    return "".join(table.as_csv([*columns], lines, delimiter)).rstrip("\n")
+    return lines
 
 
 def _flat_contrasts(

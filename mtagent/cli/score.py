@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from mtagent.analysis import compare_tables
-from mtagent.analysis.compare import compare_runs
 from mtagent.analysis.compared_rows import GROUPINGS
+from mtagent.analysis.language_pairs import compare_pairs
 from mtagent.analysis.score import ScoreOptions, as_json, score_files, score_run, sentences, shown
 from mtagent.cli.options import (
     COMPARISON_OPTIONS,
@@ -29,6 +29,7 @@ from mtagent.formats import Lines, by_path
 from mtagent.metrics.protocol import each_once
 from mtagent.metrics.significance import RESAMPLES, SEED, Resampling
 from mtagent.text import table
+from mtagent.text.languages import parse_pair
 
 SCORE_EXAMPLES = """\b
 Examples:
@@ -194,6 +195,7 @@ def score(**options: Any) -> None:
     help="Rows to compare each row with; tests the differences by paired bootstrap unless --paired-ar is given.  "
     "[default: the former row, and the end of each run with the end of the first]",
 )
+@name_list("-l", "--lp", "pairs", help="Compare only segments in these language pairs, such as en-de,en-ja.")
 @name_list("--by", choices=GROUPINGS, help="Also score groups of segments; repeatable.")
 @click.option("--shared", is_flag=True, help="Compare only the segments that all runs have.")
 @click.option("--prices", type=FILE, metavar="FILE.toml", help="File of your own prices, to recompute the dollars.")
@@ -220,8 +222,9 @@ def compare(**options: Any) -> None:
     form, width, groupings = options.pop("form"), options.pop("width"), options.pop("by")
     if options["against"] is not None and not options["paired_ar"]:
         options["paired_bs"] = True
-    comparison = compare_runs(
+    comparisons = compare_pairs(
         options.pop("runs"),
+        pairs=[parse_pair(pair) for pair in options.pop("pairs")],
         scoring=read_score_options(options),
         by=[name for name in GROUPINGS if name in groupings],
         baselines=[named_translation(spec) for spec in options.pop("baselines")],
@@ -232,12 +235,16 @@ def compare(**options: Any) -> None:
         prices=options.pop("prices"),
         config=read_config(options),
     )
+    is_one_pair = len(comparisons) == 1
     if form == "json":
-        display(compare_tables.as_json(comparison))
+        display(compare_tables.as_json(comparisons[0]) if is_one_pair else compare_tables.pairs_as_json(comparisons))
     elif form in ("csv", "tsv"):
         delimiter = "," if form == "csv" else "\t"
-        hand_out(compare_tables.flat(comparison, delimiter))
-        for warning in comparison.warnings:
-            say(f"mtagent: warning: {warning}")
+        hand_out(compare_tables.flat(comparisons, delimiter))
+        for comparison in comparisons:
+            for warning in comparison.warnings:
+                say(f"mtagent: warning: {warning}")
+    elif is_one_pair:
+        display(compare_tables.shown(comparisons[0], form, width))
     else:
-        display(compare_tables.shown(comparison, form, width))
+        display(compare_tables.shown_pairs(comparisons, form, width))

@@ -1,0 +1,140 @@
+"""A comparison of runs for each language pair, and the averages over pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Unpack
+
+from mtagent.analysis.compare import CompareOptions, RunComparison, compare_staged, read_runs
+from mtagent.analysis.compared_rows import Contrast
+from mtagent.analysis.staged_run import StagedRun
+from mtagent.config import Config
+from mtagent.errors import ConfigError, InputError
+from mtagent.metrics.significance import NOISE, SIGNIFICANT
+from mtagent.text import languages
+
+LanguagePair = tuple[str, str]
+"""The source and the target language."""
+
+
+class AverageScore(NamedTuple):
+    """The mean over language pairs, each of which counts the same."""
+
+    row: str
+    metric: str
+    score: float
+
+
+class AverageDifference(NamedTuple):
+    """The mean difference between two rows over language pairs, and in how many pairs ``row`` is better or worse."""
+
+    row: str
+    against: str
+    metric: str
+    difference: float
+    better: int
+    worse: int
+    surely_better: int | None
+    """Pairs in which the difference is significant after correction; ``None`` if nothing was tested."""
+    surely_worse: int | None
+
+
+@dataclass(frozen=True)
+class PairAverages:
+    """The averages of the rows and metrics that all pairs have."""
+
+    pairs: tuple[str, ...]
+    scores: tuple[AverageScore, ...]
+    differences: tuple[AverageDifference, ...]
+
+
+def compare_pairs(
+    names: Sequence[str], config: Config, pairs: Sequence[LanguagePair] = (), **options: Unpack[CompareOptions]
+) -> list[RunComparison]:
+    """Compare the stored runs ``names`` for each language pair of their segments, or for ``pairs`` only.
+
+    Raises :class:`ConfigError` for a pair that no run has, and :class:`InputError` for a run that lacks one.
+    """
+    runs = read_runs(names, config)
+    found: dict[LanguagePair, None] = {}
+    for run in runs:
+        for staged in run.segments:
+            found[staged.segment.source_lang, staged.segment.target_lang] = None
+    for pair in pairs:
+        if pair not in found:
+            listed = ", ".join(languages.pair_of(*other) for other in found)
+            raise ConfigError(f"-l {languages.pair_of(*pair)}: the runs have no such segments, only {listed}")
+    if len(found) == 1:
+        return [compare_staged(runs, **options)]
+    comparisons = []
+    for pair in pairs or found:
+        comparisons.append(compare_staged([_of_pair(run, pair) for run in runs], **options))
+    return comparisons
+
+
+def _of_pair(run: StagedRun, pair: LanguagePair) -> StagedRun:
+    """``run`` with its segments in one language pair."""
+    segments = []
+    for staged in run.segments:
+        if (staged.segment.source_lang, staged.segment.target_lang) == pair:
+            segments.append(staged)
+    if not segments:
+        raise InputError(f"run {run.name!r} has no segments in {languages.pair_of(*pair)}; -l chooses pairs to compare")
+    return replace(run, segments=tuple(segments), review=None)
+
+
+def averages(comparisons: Sequence[RunComparison]) -> PairAverages:
+    """The averages over ``comparisons``, one for each language pair."""
+    names = tuple(languages.pair_of(each.source_lang, each.target_lang) for each in comparisons)
+    first = comparisons[0]
+    scores = []
+    for row in first.rows:
+        for metric in first.metrics:
+            values = [_score(each, row.name, metric) for each in comparisons]
+            known = [value for value in values if value is not None]
+            if len(known) == len(values):
+                scores.append(AverageScore(row.name, metric, sum(known) / len(known)))
+    differences = []
+    for contrast in first.contrasts:
+        contrasts = [each.contrast(contrast.row, contrast.against, contrast.metric) for each in comparisons]
+        known_contrasts = [each for each in contrasts if each is not None]
+        if len(known_contrasts) == len(contrasts):
+            is_better = first.row(contrast.row).cells[first.metrics.index(contrast.metric)].score.higher_is_better
+            differences.append(_average_difference(known_contrasts, 1 if is_better else -1))
+    return PairAverages(names, tuple(scores), tuple(differences))
+
+
+def _score(comparison: RunComparison, row_name: str, metric: str) -> float | None:
+    """The score of a row by a metric; ``None`` if this pair lacks either."""
+    if metric not in comparison.metrics:
+        return None
+    for row in comparison.rows:
+        if row.name == row_name:
+            return row.cells[comparison.metrics.index(metric)].score.value
+    return None
+
+
+def _average_difference(contrasts: Sequence[Contrast], sign: int) -> AverageDifference:
+    """The average of one contrast over pairs; ``sign`` is -1 if a lower score is better."""
+    better = worse = surely_better = surely_worse = 0
+    for contrast in contrasts:
+        is_sure = contrast.p_holm is not None and contrast.p_holm < SIGNIFICANT
+        if sign * contrast.difference > NOISE:
+            better += 1
+            surely_better += is_sure
+        elif sign * contrast.difference < -NOISE:
+            worse += 1
+            surely_worse += is_sure
+    was_tested = any(contrast.p_value is not None for contrast in contrasts)
+    first = contrasts[0]
+    return AverageDifference(
+        row=first.row,
+        against=first.against,
+        metric=first.metric,
+        difference=sum(contrast.difference for contrast in contrasts) / len(contrasts),
+        better=better,
+        worse=worse,
+        surely_better=surely_better if was_tested else None,
+        surely_worse=surely_worse if was_tested else None,
+    )
