@@ -232,6 +232,7 @@ class Config(ModelSettings):
     proposals: int = Field(default=1, ge=1)
     calibration: Path | None = None
     any_language: bool = False
+    comet_python: Path | None = None
     triage: str | None = Field(default=None, min_length=1)
     triage_above: float | None = Field(default=None, allow_inf_nan=False)
     judge_model: Named | None = None
@@ -412,7 +413,7 @@ class Config(ModelSettings):
         pace = {"concurrency", "requests_per_minute", "tokens_per_minute", "timeout", "deadline", "give_up_after"}
         money = {"prices", "budget", "token_budget"}
         # The stages show whether the rules come first.
-        apart = {"store", "run", "limit", "calibration", "any_language", "rules_first"}
+        apart = {"store", "run", "limit", "calibration", "any_language", "rules_first", "comet_python"}
         unset = {name for name in ADDED if getattr(self, name) == Config.model_fields[name].default}
         settings = self.model_dump(mode="json", exclude=pace | money | apart | unset, exclude_none=True)
         if self.stages is not None:  # the job adds rerank if there are candidates
@@ -436,6 +437,7 @@ class Settings(TypedDict, total=False):
     proposals: int
     calibration: str | Path | None
     any_language: bool
+    comet_python: str | Path | None
     triage_above: float | None
     rules_first: bool | None
     judge_model: str | None
@@ -490,7 +492,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-PATHS = ("glossary", "keep", "instructions", "prompts", "store", "prices", "calibration")
+PATHS = ("glossary", "keep", "instructions", "prompts", "store", "prices", "calibration", "comet_python")
 """Settings that name a file or a folder; in a file with settings, relative to that file."""
 
 
@@ -540,6 +542,8 @@ class SettingsFile:
         for name in PATHS:
             if isinstance(settings.get(name), str):
                 settings[name] = self.folder / Path(settings[name]).expanduser()
+                if name == "comet_python":  # a mere name would be looked for in PATH
+                    settings[name] = settings[name].absolute()
         return settings
 
 

@@ -45,8 +45,9 @@ def _no_network(request: pytest.FixtureRequest) -> None:
 
 
 @pytest.fixture(autouse=True)
-def _no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests never use the developer's own key or server, nor another COMET than they name."""
+def _no_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Tests never use the developer's own key, server or data, nor another COMET than they name."""
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     monkeypatch.delenv("MTAGENT_COMET_PYTHON", raising=False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
@@ -70,7 +71,6 @@ def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
     """The command line, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MTAGENT_STORE", str(tmp_path / "store.db"))
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     return Shell(tmp_path, capsys)
 
 

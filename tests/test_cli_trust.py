@@ -50,7 +50,7 @@ LINES = {
     "runs delete": "runs delete first --yes",
 }
 """Every command that reads ``mtagent.toml``, by what it is called here."""
-READ_NO_FILE = {"demo", "gate show"}
+READ_NO_FILE = {"demo", "gate show", "comet setup"}
 SHOW_THE_FILE = {"config", "config trust"}
 UNTRUSTED = {
     "base_url": 'base_url = "ADDRESS"',
@@ -204,6 +204,7 @@ def test_the_file_can_be_looked_at_before_it_is_trusted(kind: str, folder: Shell
         ("evaluator = 'rate:search=searxng:http://evil'", "evaluator: searches"),
         ("evaluator = 'rate:search=endpoint:http://evil/?q={query}#key=PATH'", "evaluator: searches"),
         ("evaluator = 'cometkiwi:python=./python'", "evaluator: runs this program"),
+        ("comet_python = 'python'", "comet_python: runs this program"),
         ("triage = 'cometkiwi:model=./model.ckpt'", "triage: loads this checkpoint"),
         ("evaluator = 'mqm-ape:evaluator=xcomet,model=./model.ckpt'", "evaluator: loads this checkpoint"),
         ("evaluator = 'mqm-ape:evaluator=elsewhere'", "evaluator: runs the code of an evaluator"),
@@ -336,7 +337,7 @@ def test_a_prompt_that_is_a_link_out_of_the_folder_needs_trust(shell: Shell) -> 
 
 
 def test_every_setting_is_classified() -> None:
-    handled = {"base_url", "api_key_env", "translator", "llm", "store"}
+    handled = {"base_url", "api_key_env", "translator", "llm", "store", "comet_python"}
     classes = [trust.HARMLESS, set(trust.TABLES), set(trust.SPECS), set(trust.INPUT_PATHS), handled]
     assert sorted(name for names in classes for name in names) == sorted(Config.model_fields)
     names = [name for name in Config.model_fields if name not in trust.TABLES and name not in trust.SPECS]

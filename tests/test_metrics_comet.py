@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,12 @@ from typing import Any
 import pytest
 
 from mtagent.analysis.score import ScoreOptions, score_texts
-from mtagent.errors import ConfigError, InputError, MetricError, MissingExtra
+from mtagent.errors import ConfigError, InputError, MetricError
 from mtagent.metrics.comet import LICENCES, UNKNOWN_LICENCE, USUAL, VARIABLE, WORKER, CometModel, Texts, licence_notes
+from mtagent.metrics.comet_environment import PYTHONS, REQUIREMENTS
 from mtagent.metrics.protocol import make_metric
 from tests.comet_environment import BARE, REFERENCES, SEGMENTS, SOURCES, Fake, alive, until, worker_of
-from tests.commands import ROOT, Shell
+from tests.commands import ROOT, TRANSLATIONS, Shell
 
 
 @pytest.fixture
@@ -93,9 +95,9 @@ def test_several_systems_share_one_process_which_ends_and_are_tested(fake: Fake)
 
 
 @pytest.mark.skipif(importlib.util.find_spec("comet") is not None, reason="COMET is installed here")
-def test_without_comet_the_extra_and_the_way_out_are_named(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_comet_the_ways_out_are_named(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, " ")
-    with pytest.raises(MissingExtra, match=r"--comet-python, MTAGENT_COMET_PYTHON.*mtagent\[comet\]"):
+    with pytest.raises(ConfigError, match=r"`mtagent comet setup`.*--comet-python.*comet_python, MTAGENT_COMET_PYTHON"):
         make_metric("comet", "de")
     shell.write("ref.txt", *REFERENCES)
     done = shell("score -s en.txt -t es.txt -r ref.txt -l en-es -m comet")
@@ -135,7 +137,7 @@ def test_what_is_no_python_with_comet_is_named(python: str, message: str, tmp_pa
 @pytest.mark.parametrize(
     ("module", "message"),
     [
-        (None, r"COMET is not installed in .*-m pip install unbabel-comet 'setuptools<81'"),
+        (None, r"COMET is not installed in .*python.*: `mtagent comet setup` makes"),
         (
             "raise ImportError('no pkg_resources\\n' + 'x' * 500)",
             "^COMET cannot be imported: ImportError: no pkg_resources x{1,300}; it needs 'setuptools<81' there$",
@@ -155,7 +157,10 @@ def test_the_worker_needs_no_newer_python_than_comet() -> None:
     tree = ast.parse(WORKER.read_text(encoding="utf-8"), feature_version=(3, 8))
     imports = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     names = [node.module if isinstance(node, ast.ImportFrom) else node.names[0].name for node in imports]
-    assert {str(name).partition(".")[0] for name in names} - set(sys.stdlib_module_names) == {"comet"}
+    assert {str(name).partition(".")[0] for name in names} - set(sys.stdlib_module_names) == {
+        "comet",
+        "huggingface_hub",  # comes with COMET
+    }
 
 
 def test_the_worker_ends_with_whoever_asked_it_even_if_that_is_killed(fake: Fake) -> None:
@@ -288,6 +293,165 @@ def test_a_checkpoint_in_the_hub_s_cache_is_a_link_beside_its_settings(fake: Fak
 def test_options_that_cannot_be_are_refused(fake: Fake, option: str) -> None:
     with pytest.raises(ConfigError):
         make_metric(f"comet:python={fake.python},{option}", "es")
+
+
+# --- what was scored before
+
+
+def checkpoint(folder: Path, name: str, weights: bytes = b"weights") -> Path:
+    """A checkpoint as COMET distributes it, which the fake COMET takes for a model with references."""
+    path = folder / name / "checkpoints" / "model.ckpt"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(weights)
+    return path
+
+
+def test_texts_that_a_checkpoint_has_scored_are_not_scored_again(shell: Shell, fake: Fake) -> None:
+    shell.write("ref.txt", *REFERENCES)
+    path = checkpoint(shell.folder, "one")
+    line = f"score -s en.txt -t es.txt -r ref.txt -l en-es -f json --comet-python {fake.python} -m comet:model="
+    first = shell(f"{line}{path}")
+    assert (shell(f"{line}{path}").out, len(fake.calls)) == (first.out, 1)
+    shell.write("es.txt", "El gato.", *TRANSLATIONS[1:])
+    shell(f"{line}{path}")
+    assert [sample["mt"] for sample in fake.calls[-1]] == ["El gato."], "the only new text"
+    shell.write("ref.txt", "Otra cosa.", *REFERENCES[1:])
+    shell(f"{line}{path}")
+    assert [sample["ref"] for sample in fake.calls[-1]] == ["Otra cosa."]
+    assert len(fake.calls) == 3
+    assert b"gato" not in (shell.folder / "data" / "mtagent" / "scores.db").read_bytes(), "hashes, no texts"
+
+
+def test_other_weights_and_other_settings_beside_them_are_another_model(fake: Fake, tmp_path: Path) -> None:
+    for weights, settings in ((b"1", "a"), (b"2", "a"), (b"2", "b"), (b"1", "a")):
+        path = checkpoint(tmp_path, "one", weights)
+        (tmp_path / "one" / "hparams.yaml").write_text(settings)
+        fake.metric("comet", model=str(path)).score(SEGMENTS, SOURCES)
+    assert len(fake.calls) == 3
+
+
+def test_a_judge_and_a_metric_share_what_they_have_scored(shell: Shell, fake: Fake) -> None:
+    path = checkpoint(shell.folder, "one")
+    path.rename(path.with_name("kiwi.ckpt"))
+    spec = f"cometkiwi:model={path.with_name('kiwi.ckpt')}"
+    line = f"-s en.txt -t es.txt -l en-es --comet-python {fake.python}"
+    assert shell(f"score {line} -m {spec}").code == 0
+    rated = shell(f"rate {line} --evaluator {spec} -o r.jsonl --name r")
+    assert (rated.code, len(fake.calls)) == (0, 1), rated.err
+
+
+@pytest.mark.parametrize("newer", [False, True])
+def test_a_model_on_the_hub_is_known_by_its_revision(newer: bool, tmp_path: Path, monkeypatch: Any) -> None:
+    """If the hub has a newer one, all texts are scored with that, not only the new ones."""
+    hub = Fake(tmp_path)
+    (tmp_path / "hub" / "models--fake--hub" / "refs").mkdir(parents=True)
+    main = tmp_path / "hub" / "models--fake--hub" / "refs" / "main"
+    main.write_text("1" * 40)
+    monkeypatch.setenv("FAKE_HUB", str(tmp_path / "hub"))
+    checkpoint(tmp_path / "hub" / "models--fake--hub" / "snapshots", "1" * 40)
+    checkpoint(tmp_path / "hub" / "models--fake--hub" / "snapshots", "2" * 40)
+    first = hub.metric("comet", model="fake/hub").score(SEGMENTS[:2], ["x", "y"])
+    assert f"|revision:{'1' * 12}|" in first.signature
+    if newer:
+        monkeypatch.setenv("FAKE_HUB_NEWEST", "2" * 40)
+    second = hub.metric("comet", model="fake/hub").score(SEGMENTS[:2], ["x", "z"])
+    scored = [[sample["mt"] for sample in call] for call in hub.calls]
+    assert f"|revision:{('2' if newer else '1') * 12}|" in second.signature
+    assert scored == ([["x", "y"], ["z"], ["x", "z"]] if newer else [["x", "y"], ["z"]])
+
+
+def test_a_damaged_file_of_scores_is_reported_and_costs_no_score(shell: Shell, fake: Fake, caplog: Any) -> None:
+    shell.write("ref.txt", *REFERENCES)
+    path = checkpoint(shell.folder, "one")
+    damaged = shell.folder / "data" / "mtagent" / "scores.db"
+    damaged.parent.mkdir(parents=True)
+    damaged.write_bytes(b"no database" * 100)
+    line = f"score -s en.txt -t es.txt -r ref.txt -l en-es --comet-python {fake.python} -m comet:model={path}"
+    done = shell(line)
+    assert (done.code, len(fake.calls)) == (0, 1)
+    assert caplog.text.count("scores.db: scores are not remembered: file is not a database; delete the file") == 1
+
+
+# --- the setting, and the environment of COMET's own
+
+
+def test_the_setting_names_the_python_for_metrics_and_evaluators_once_trusted(shell: Shell, fake: Fake) -> None:
+    shell.write("ref.txt", *REFERENCES)
+    shell.write("mtagent.toml", f"comet_python = '{fake.python.name}'")
+    lines = [
+        "score -s en.txt -t es.txt -r ref.txt -l en-es -m comet:model=fake/regression",
+        "rate -s en.txt -t es.txt -l en-es --evaluator cometkiwi:model=fake/kiwi -o r.jsonl --name r",
+        "postedit -s en.txt -t es.txt -l en-es --judge cometkiwi:model=fake/kiwi -o better.txt --name p",
+        "compare p -m cometkiwi:model=fake/kiwi",
+        "report p -m cometkiwi:model=fake/kiwi --format json",
+    ]
+    for line in lines[:3]:
+        refused = shell(line)
+        assert refused.code == 1
+        assert 'mtagent.toml: comet_python = "fake-python": runs this program' in refused.err
+    assert fake.calls == []
+    assert shell("config trust").code == 0
+    for number, line in enumerate(lines):
+        done = shell(line)
+        assert done.code == 0, done.err
+        assert len(fake.calls) > number, line
+    other = shell(f"{lines[0]} --comet-python /bin/false")
+    assert "/bin/false: COMET ended" in other.err, "an option overrides the setting"
+
+
+def wheels(folder: Path, module: str) -> None:
+    """Wheels of everything that `mtagent comet setup` installs, without content except ``comet``."""
+    for requirement in REQUIREMENTS:
+        name, _, number = requirement.partition("==")
+        stem = f"{name.replace('-', '_')}-{number}"
+        with zipfile.ZipFile(folder / f"{stem}-py3-none-any.whl", "w") as wheel:
+            info = f"{stem}.dist-info"
+            wheel.writestr(f"{info}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: {number}\n")
+            wheel.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+            wheel.writestr(f"{info}/RECORD", "")
+            if name == "unbabel-comet":
+                wheel.writestr("comet/__init__.py", module)
+
+
+@pytest.mark.skipif(not PYTHONS[0] <= sys.version_info[:2] <= PYTHONS[1], reason="COMET supports no such Python")
+def test_the_setup_makes_an_environment_that_is_found_without_a_setting(shell: Shell, monkeypatch: Any) -> None:
+    for name, value in {"NO_INDEX": "1", "FIND_LINKS": str(shell.folder), "CONFIG_FILE": os.devnull}.items():
+        monkeypatch.setenv(f"PIP_{name}", value)
+    wheels(shell.folder, "raise ImportError('no pkg_resources')")
+    broken = shell("comet setup")
+    python = shell.folder / "data" / "mtagent" / "comet" / "bin" / "python"
+    assert broken.code == 1
+    assert f"{python}: COMET cannot be imported. It wrote: " in broken.last
+    assert "ImportError: no pkg_resources" in broken.last
+    module = "def download_model(model): return model\ndef load_from_checkpoint(path): raise OSError('no weights')\n"
+    (python.parents[1] / "lib").joinpath(
+        f"python{sys.version_info[0]}.{sys.version_info[1]}", "site-packages", "comet", "__init__.py"
+    ).write_text(module)
+    done = shell("comet setup")
+    assert (done.code, done.out) == (0, ""), done.err
+    assert "mtagent: COMET 2.2.7 works there, with torch 2.13.0" in done.err
+    scored = shell("score -s en.txt -t es.txt -r es.txt -l en-es -m comet:model=some/model")
+    assert "some/model cannot be loaded: OSError: no weights" in scored.last, "the process ran there"
+    elsewhere = shell(f"comet setup {python.parents[1].parent}")
+    assert (elsewhere.code, "is not a virtual environment" in elsewhere.last) == (1, True)
+    other = shell.folder / "other"
+    python.parents[1].rename(other)
+    moved = shell("comet setup other")
+    assert moved.out == f'comet_python = "{other}/bin/python"\n', moved.err
+
+
+@pytest.mark.parametrize(
+    ("prints", "message"),
+    [("3 9", "is Python 3.9, and COMET needs 3.10 to 3.12: name one with --python"), ("", "cannot be run")],
+)
+def test_a_python_that_comet_does_not_support_is_refused(prints: str, message: str, shell: Shell) -> None:
+    python = shell.folder / "some-python"
+    python.write_text(f"#!/bin/sh\n[ -n '{prints}' ] && echo {prints}\n")
+    python.chmod(0o755)
+    done = shell(f"comet setup env --python {python}")
+    assert done.code == 1
+    assert f"{python}: {message}" in done.last
+    assert not (shell.folder / "env").exists()
 
 
 # --- the command line

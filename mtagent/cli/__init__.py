@@ -52,6 +52,7 @@ COMMAND_GROUPS = {
         "compare": ("mtagent.cli.score:compare", "Compare stages, runs and other systems: scores, edits and costs."),
         "meta-eval": ("mtagent.cli.meta_eval", "Measure how well evaluators and metrics agree with people."),
         "gate": ("mtagent.cli.gate", "Calibrate the gate on human judgement."),
+        "comet": ("mtagent.cli.comet", "Install COMET in an environment of its own."),
     },
 }
 COMMANDS = {name: entry for group in COMMAND_GROUPS.values() for name, entry in group.items()}

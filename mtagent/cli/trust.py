@@ -24,7 +24,7 @@ from mtagent.config import Config, JudgeSettings, ModelSettings, SettingsFile, p
 from mtagent.errors import ConfigError, OutputError, UntrustedSettings
 from mtagent.evaluators.registry import EVALUATORS, PAIRWISE
 from mtagent.formats.files import reason_of, replacing
-from mtagent.store.database import make_private_file, make_private_folder
+from mtagent.store.database import make_private_file, make_private_folder, user_folder
 from mtagent.text.escaping import visible
 from mtagent.text.masking import MASK, key_in, masked
 
@@ -140,6 +140,8 @@ def _effect(name: str, value: Any, folder: Path) -> str | None:
             return None
         kind = str(value).partition(":")[0]
         return _TRANSLATORS.get(kind, "runs the code of this translator")
+    if name == "comet_python":
+        return "runs this program"
     if name == "llm":
         return None if value in ("local", "openai") else "loads this file as a model"
     if name == "prompts":
@@ -298,12 +300,10 @@ def trusted_path() -> Path:
     ``$MTAGENT_STORE`` doesn't move it: a store may lie in the working folder, and this file must not. Raises
     :class:`ConfigError` if neither folder is known.
     """
-    data = Path(os.environ.get("XDG_DATA_HOME") or "")
-    if not data.is_absolute():  # as XDG wants it; a relative one would be a folder in the working folder
-        data = Path(os.path.expanduser("~/.local/share"))  # noqa: PTH111  its counterpart raises without a home
-    if not data.is_absolute():
+    folder = user_folder()
+    if folder is None:
         raise ConfigError("cannot find a folder to store trust in; set HOME, or XDG_DATA_HOME, to an absolute path")
-    return data / "mtagent" / "trusted.json"
+    return folder / "trusted.json"
 
 
 def absolute(path: Path) -> Path:

@@ -95,6 +95,7 @@ _DIGITS = 6  # further digits of a score depend on the other pairs in the batch
 
 
 def cometkiwi(
+    comet_python: Path | None = None,
     *,
     model: str | None = None,
     python: Path | None = None,
@@ -104,13 +105,16 @@ def cometkiwi(
 ) -> InBatches:
     """Rates with a reference-free COMET model: a score, mostly from 0 to 1, without spans.
 
-    The options are those of :class:`mtagent.metrics.comet.CometModel`. Raises :class:`ConfigError`.
+    The options are those of :class:`mtagent.metrics.comet.CometModel`; ``comet_python`` is the default of ``python``.
+    Raises :class:`ConfigError`.
     """
+    python = python or comet_python
     loaded = CometModel(model or USUAL["cometkiwi"], python=python, batch_size=batch_size, gpus=gpus, timeout=timeout)
     return _rater("cometkiwi", loaded, reference=False)
 
 
 def xcomet(
+    comet_python: Path | None = None,
     *,
     model: str | None = None,
     reference: bool = False,
@@ -121,8 +125,10 @@ def xcomet(
 ) -> InBatches:
     """Rates with an XCOMET model: a score from 0 to 1, and error spans without categories.
 
-    ``reference=True`` shows the model the reference of segments that have one. Raises :class:`ConfigError`.
+    ``reference=True`` shows the model the reference of segments that have one. ``comet_python`` is the default of
+    ``python``. Raises :class:`ConfigError`.
     """
+    python = python or comet_python
     loaded = CometModel(model or USUAL["xcomet"], python=python, batch_size=batch_size, gpus=gpus, timeout=timeout)
     return _rater("xcomet", loaded, reference=reference)
 

@@ -66,6 +66,7 @@ class Surroundings:
             "prompts_folder": self.config.prompts,
             "data_folder": self.data_folder,
             "forced": self.config.forced,
+            "comet_python": self.config.comet_python,
         }
         if self.llm is not None:
             arguments["llm"] = self.llm

@@ -15,6 +15,7 @@ from mtagent.errors import ConfigError
 from mtagent.evaluators.registry import asks_model, may_ask_model, takes_forced
 from mtagent.formats.glossary import Glossary, GlossaryFor, read_terms, with_terms
 from mtagent.jobs.parts import CheckedPlan, OwnParts, checked_plan, judge_specs
+from mtagent.metrics.comet import USUAL
 from mtagent.records import Segment, Term
 from mtagent.text import languages
 
@@ -242,6 +243,9 @@ def _why_idle(name: str, value: Any, checked: CheckedPlan, own: OwnParts) -> str
         if config.store and config.store.is_dir():
             return f"expected a file, but {config.store} is a folder"
         return None
+    if name == "comet_python":
+        names = {_name(spec) for spec in (config.evaluator, *judge_specs(config), config.triage) if spec}
+        return None if names.intersection(USUAL) else "no COMET model is the evaluator, a judge or triage"
     if name in ("skip_guards", "embeddings") and plan.gate.name == "none":
         return "the gate none uses no guards"
     if name == "embeddings" and "length" in plan.skip_guards:

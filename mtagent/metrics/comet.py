@@ -1,8 +1,8 @@
 """The COMET family of metrics (COMET, CometKiwi, XCOMET), each in its own process.
 
-COMET pins old versions of many packages, so the process may run under the Python of another environment (``python=``,
-``--comet-python``, ``MTAGENT_COMET_PYTHON``); by default it runs under this one. Rei et al. 2020, 2022 (COMET,
-CometKiwi); Guerreiro et al. 2024 (XCOMET).
+COMET pins old versions of many packages, so the process may run under the Python of another environment (see
+:func:`chosen_python`), such as the one that :mod:`mtagent.metrics.comet_environment` makes. Rei et al. 2020, 2022
+(COMET, CometKiwi); Guerreiro et al. 2024 (XCOMET).
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ import sys
 import tempfile
 import threading
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, Any, Literal, NamedTuple
 
 from mtagent.config import parse_spec
-from mtagent.errors import ConfigError, InputError, MetricError, MissingExtra
+from mtagent.errors import ConfigError, InputError, MetricError
+from mtagent.metrics.comet_environment import python_in, usual_folder
+from mtagent.metrics.score_cache import ScoreCache, key_of
 from mtagent.processes import OF_A_GROUP, end_group, was_killed
 from mtagent.records import UNIT_DIGITS, Score, Segment
 from mtagent.version import __version__
@@ -38,16 +40,22 @@ _TAIL_LINES, _TAIL = 4, 600
 
 
 def chosen_python(python: Path | None) -> str:
-    """The Python that runs COMET: ``python``, or ``MTAGENT_COMET_PYTHON``, or this one.
+    """The Python that runs COMET: ``python``, or ``MTAGENT_COMET_PYTHON``, or the one of the usual environment (see
+    :mod:`mtagent.metrics.comet_environment`), or this one.
 
-    Raises :class:`MissingExtra` if this one has no COMET, :class:`ConfigError` for a missing program.
+    Raises :class:`ConfigError` for a missing program, and if none is named and this Python has no COMET.
     """
     named = str(python or os.environ.get(VARIABLE, "").strip())
     if not named:
-        if importlib.util.find_spec("comet") is None:
-            feature = "COMET, where no other Python is named for it (--comet-python, MTAGENT_COMET_PYTHON),"
-            raise MissingExtra(feature, "comet")
-        return sys.executable
+        usual = usual_folder()
+        if usual is not None and python_in(usual).exists():
+            return str(python_in(usual))
+        if importlib.util.find_spec("comet") is not None:
+            return sys.executable
+        raise ConfigError(
+            "COMET is not installed: `mtagent comet setup` makes an environment for it; or name a Python that has it "
+            f"(--comet-python, the setting comet_python, {VARIABLE})"
+        )
     program = shutil.which(at_home(named))
     if program is None:
         raise ConfigError(
@@ -209,18 +217,23 @@ class CometModel:
 
     Its process runs under ``python`` (see :func:`chosen_python`), starts when it is first needed and ends at
     :meth:`release`. ``timeout`` is in seconds, for loading the model and for each 1,000 translations. ``gpus`` is 0 or
-    1.
+    1. Predictions are remembered on disk (:class:`ScoreCache`) by the texts, the content of the checkpoint and the
+    versions of COMET and torch, so that the model isn't loaded if all of them are known.
     """
 
     def __init__(
         self, model: str, *, python: Path | None, batch_size: int | None, gpus: Gpus, timeout: float | None
     ) -> None:
         self._checkpoint = path = local_checkpoint(model)
+        self._revision: str | None = None
         self.name = model
         if path is not None:
             self.name = path.name
+            folder = path.parent.parent
             if path.parent.name == "checkpoints":  # COMET calls every checkpoint in such a folder model.ckpt
-                self.name = path.parent.parent.name
+                self.name = folder.name
+            if folder.parent.name == "snapshots":  # the hub's cache, whose folders are revisions
+                self._revision = folder.name[:12]
         self._python = chosen_python(python)
         if timeout is None:
             timeout = TIMEOUT
@@ -231,13 +244,50 @@ class CometModel:
         self._timeout = timeout
         self._options = {"batch_size": batch_size, "gpus": int(gpus)}
         self._process: CometProcess | None = None
-        self._revision: str | None = None
+        self._cache = ScoreCache()
 
     def predict(self, texts: Sequence[Texts]) -> list[Prediction]:
         """A prediction for each of ``texts``, in order; all have a reference, or none has.
 
         Raises :class:`MetricError` if COMET gives no score, :class:`ConfigError` if it cannot be run.
         """
+        if not texts:
+            return []
+        identity = self._identity()
+        remembered = self._remembered(identity, texts)
+        new_texts = [text for text in dict.fromkeys(texts) if text not in remembered]
+        new_predictions = dict(zip(new_texts, self._predicted(new_texts), strict=True))
+        if identity and self._identity() != identity:
+            # The hub has a newer revision of the model, which was loaded for the new texts.
+            return self.predict(texts)
+        self._remember(new_predictions)
+        return [remembered.get(text) or new_predictions[text] for text in texts]
+
+    def _identity(self) -> list[str]:
+        """What tells the model from all others; empty if its revision is not known."""
+        if self._checkpoint is None and self._revision is None:
+            self._revision = self._running().ask({"revision_of": self.name})["revision"]
+            if self._revision is None:
+                return []
+        return [*self.signed(), self._settings_hash]
+
+    def _remembered(self, identity: Sequence[str], texts: Sequence[Texts]) -> dict[Texts, Prediction]:
+        if not identity:
+            return {}
+        keys = {key_of([identity, text]): text for text in texts}
+        predictions = {}
+        for key, answer in self._cache.recall([*keys]).items():
+            predictions[keys[key]] = Prediction(*answer)
+        return predictions
+
+    def _remember(self, predictions: Mapping[Texts, Prediction]) -> None:
+        identity = self._identity()
+        if identity:
+            finite = {text: one for text, one in predictions.items() if math.isfinite(one.score)}
+            self._cache.remember({key_of([identity, text]): one for text, one in finite.items()})
+
+    def _predicted(self, texts: Sequence[Texts]) -> list[Prediction]:
+        """A prediction for each of ``texts`` by COMET itself."""
         predictions: list[Prediction] = []
         for at in range(0, len(texts), MOST):
             samples = []
@@ -247,6 +297,7 @@ class CometModel:
                     sample["ref"] = text.reference
                 samples.append(sample)
             reply = self._ask(samples)
+            self._revision = reply["revision"]
             scores, spans = reply["scores"], reply["spans"] or [None] * len(samples)
             if not len(scores) == len(spans) == len(samples):
                 raise MetricError(f"{self.name} gave {len(scores)} scores for {len(samples)} translations")
@@ -256,8 +307,15 @@ class CometModel:
     @cached_property
     def references(self) -> str:
         """Whether the model needs references (``needed``), can use them (``read``), or ignores them (``unused``)."""
+        identity = self._identity()
+        key = key_of([identity, "references"])
+        if identity:
+            for answer in self._cache.recall([key]).values():
+                return str(answer)
         reply = self._ask([])
         self._revision = reply["revision"]
+        if identity and self._identity() == identity:
+            self._cache.remember({key: reply["references"]})
         return str(reply["references"])
 
     def compares(self, segments: Sequence[Segment]) -> bool:
@@ -292,7 +350,7 @@ class CometModel:
         return parts
 
     def release(self) -> None:
-        """End the process to free its memory; the next prediction starts another one."""
+        """End the process to free its memory; the next prediction starts another one if it needs the model."""
         if self._process is not None:
             self._process.close()
             self._process = None
@@ -312,6 +370,14 @@ class CometModel:
             return None
         with self._checkpoint.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()[:12]
+
+    @cached_property
+    def _settings_hash(self) -> str:
+        """The hash of the settings that COMET reads beside a checkpoint; empty without any."""
+        if self._checkpoint is None:
+            return ""
+        settings = self._checkpoint.parent.parent / "hparams.yaml"
+        return hashlib.sha256(settings.read_bytes()).hexdigest()[:12] if settings.is_file() else ""
 
 
 def local_checkpoint(model: str) -> Path | None:
@@ -355,7 +421,7 @@ class Comet:
     """Scores with a COMET model; the score of a corpus is the mean of its segments. Most models score from 0 to 1.
 
     The model stays loaded until :meth:`release`, and its scores are remembered: equal texts are scored once.
-    ``comet_python`` is the default of ``python``. Raises :class:`mtagent.errors.MissingExtra` if COMET isn't installed.
+    ``comet_python`` is the default of ``python``. Raises :class:`ConfigError` if COMET isn't installed.
     """
 
     higher_is_better = True

@@ -7,7 +7,9 @@ request
 
 and is answered by a line: ``{"scores": […], "spans": […] or null, "references": "needed", "read" or "unused",
 "revision": …}`` or ``{"error": {"kind": "model" or "prediction", "message": "…"}}``. ``model`` is a name on the hub or
-a checkpoint; it stays loaded for further requests. Without COMET, the greeting is an error.
+a checkpoint; it stays loaded for further requests. A request ``{"revision_of": "Unbabel/wmt22-comet-da"}`` loads
+nothing and is answered ``{"revision": …}``: the revision on this machine, ``null`` if there is none. Without COMET, the
+greeting is an error.
 """
 
 from __future__ import annotations
@@ -48,9 +50,8 @@ def main() -> None:
         replies.flush()
 
     if not importlib.util.find_spec("comet"):
-        python = sys.executable
-        way_out = f"{python} -m pip install unbabel-comet 'setuptools<81'"
-        answer({"error": {"kind": "model", "message": f"COMET is not installed in {python}: {way_out}"}})
+        message = f"COMET is not installed in {sys.executable}: `mtagent comet setup` makes an environment with it"
+        answer({"error": {"kind": "model", "message": message}})
         return
     answer({"comet": _version("unbabel-comet"), "torch": _version("torch")})
     models = {}  # type: dict[str, Any]
@@ -79,6 +80,8 @@ def _version(package: str) -> str:
 
 
 def _scored(request: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
+    if "revision_of" in request:
+        return {"revision": _downloaded_revision(request["revision_of"])}
     name, samples = request["model"], request["samples"]
     if name not in models:
         models.clear()
@@ -99,6 +102,17 @@ def _scored(request: dict[str, Any], models: dict[str, Any]) -> dict[str, Any]:
             raise WorkerFailure("prediction", "COMET cannot score", error) from error
     spans = prediction.get("metadata", {}).get("error_spans")
     return {"scores": list(prediction["scores"]), "spans": spans, "references": references, "revision": revision}
+
+
+def _downloaded_revision(name: str) -> str | None:
+    """The revision of a model on the hub that was downloaded last; asks no network."""
+    try:
+        from huggingface_hub.constants import HF_HUB_CACHE
+
+        folder = Path(HF_HUB_CACHE) / f"models--{name.replace('/', '--')}"
+        return (folder / "refs" / "main").read_text(encoding="utf-8").strip()[:12] or None
+    except (ImportError, OSError, ValueError):
+        return None
 
 
 def _loaded(name: str) -> tuple[Any, str | None]:

@@ -364,6 +364,17 @@ def now() -> str:
     return datetime.now(UTC).isoformat(" ", "milliseconds")[:-6]
 
 
+def user_folder() -> Path | None:
+    """mtagent's folder in the user's data folder: ``$XDG_DATA_HOME``, or ``~/.local/share``; ``None`` without a home.
+
+    It's never in the working folder: a relative ``$XDG_DATA_HOME`` is ignored, as XDG wants it.
+    """
+    data = Path(os.environ.get("XDG_DATA_HOME") or "")
+    if not data.is_absolute():
+        data = Path(os.path.expanduser("~/.local/share"))  # noqa: PTH111  its counterpart raises without a home
+    return data / "mtagent" if data.is_absolute() else None
+
+
 def make_private_folder(folder: Path) -> None:
     """Make ``folder`` and its missing parents, for this user alone; existing folders are left unchanged."""
     missing = [path for path in folder.parents if not path.exists()]

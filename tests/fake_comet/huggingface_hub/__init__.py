@@ -1,0 +1,1 @@
+"""Plays the hub's client for ``mtagent/metrics/comet_worker.py``."""
