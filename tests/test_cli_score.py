@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import subprocess
@@ -58,6 +60,93 @@ def test_one_system_has_sacrebleu_s_objects(files: Shell, options: str) -> None:
 def test_one_system_prints_sacrebleu_s_lines(files: Shell, options: str) -> None:
     theirs = sacrebleu(files, f"ref.txt -i es.txt {options} -w 3 -f text")
     assert files(f"score -t es.txt -r ref.txt -l en-es {options} -w 3").out.split() == theirs.split()
+
+
+@pytest.mark.parametrize("options", ["-m bleu chrf ter", "-m ter -sl", "-m chrf -sl", "-m chrf --confidence"])
+def test_several_references_are_used_together_as_in_sacrebleu(files: Shell, options: str) -> None:
+    """The second reference has other lengths, so that TER's mean length is no whole number."""
+    files.write("ref2.txt", "Un gato se ha sentado aquí.", "Hola gran mundo.", "Ahora paga cinco.")
+    theirs = sacrebleu(files, f"ref.txt ref2.txt -i es.txt {options} -w 4 -f text")
+    done = files(f"score -t es.txt -r ref.txt ref2.txt -l en-es {options} -w 4 -f text")
+    assert done.out.split() == theirs.split(), done.err
+    assert "|nrefs:2|" in done.out
+    assert done.out == files(f"score -t es.txt -r ref.txt -r ref2.txt -l en-es {options} -w 4").out
+    assert done.out == files(f"score -s en5.txt -t es.txt -r ref.txt ref2.txt -l en-es {options} -w 4").out
+
+
+def test_tests_with_several_references_agree_with_sacrebleu(files: Shell) -> None:
+    files.write("ref2.txt", "Un gato se ha sentado aquí.", "Hola gran mundo.", "Ahora paga cinco.")
+    line = "-m bleu chrf ter --paired-ar"
+    theirs = json.loads(sacrebleu(files, f"ref.txt ref2.txt -i es.txt other.txt {line} --paired-ar-n 500"))
+    ours = json.loads(
+        files(f"score -t es.txt other.txt -r ref.txt ref2.txt -l en-es {line} --resamples 500 -f json").out
+    )
+    for name in ("BLEU", "chrF2", "TER"):
+        p_values = [score["p_value"] for score in ours if score["name"] == name]
+        assert p_values == [score[name]["p_value"] for score in theirs]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("-r ref.txt two.txt -m chrf", "different numbers of lines"),
+        ("-s en5.txt -r ref.txt two.txt -m chrf", "two.txt: has 2 lines, and en5.txt has 3 segments"),
+        ("-s en5.txt -r ref.txt ref.txt -m comet:python=/bin/false", "comet compares with one reference"),
+        ("-s en5.txt -r ref.txt ref.txt -m xcomet:python=/bin/false", "give one -r for it, or leave it out"),
+    ],
+)
+def test_several_references_that_do_not_fit_are_named(files: Shell, line: str, message: str) -> None:
+    files.write("two.txt", "a", "b")
+    done = files(f"score -t es.txt -l en-es {line}")
+    assert (done.code, done.out) == (1, "")
+    assert message in done.last
+
+
+def test_metrics_without_references_are_scored_beside_several(files: Shell) -> None:
+    files.write("qe.txt", "0.5", "0.25", "0.75")
+    out = files("score -t es.txt -r ref.txt ref.txt -l en-es -m chrf,scores-file:path=qe.txt -f json").out
+    chrf, other = json.loads(out)
+    assert (chrf["nrefs"], other["score"]) == ("2", 0.5)
+
+
+def test_numbers_travel_whole(files: Shell) -> None:
+    """A rounded score of a segment ties with others, and then agrees less with people."""
+    files.write("qe.txt", "0.123456789", "0.1234567", "0.1")
+    line = "score -t es.txt -r ref.txt -l en-es -m chrf,scores-file:path=qe.txt"
+    objects = [json.loads(line) for line in files(f"{line} -sl -f json").out.splitlines()]
+    report = score_texts({"es": files.read("es.txt")}, REFERENCE, "es", scoring=ScoreOptions(["chrf"]))
+    segments = report.entries[0][0].score.segments
+    assert [one["score"] for one in objects if one["name"] == "chrF2"] == list(segments)
+    assert [one["score"] for one in objects if one["name"] != "chrF2"] == [0.123456789, 0.1234567, 0.1]
+    rows = list(csv.DictReader(io.StringIO(files(f"{line} -sl -f csv").out)))
+    assert [float(row["chrF2"]) for row in rows] == list(segments)
+    assert [row["id"] for row in rows] == ["1", "2", "3"]
+    whole = json.loads(files(f"{line} -f json").out)
+    assert whole[0]["score"] == report.entries[0][0].score.value
+    assert json.loads(files(f"{line} -f json -w 2").out)[0]["score"] == round(whole[0]["score"], 2), "as asked"
+
+
+def test_a_table_for_programs_has_a_number_in_each_cell(files: Shell) -> None:
+    line = "score -s en5.txt -t es.txt +b=other.txt -r ref.txt -l en-es -m bleu,ter --paired-bs"
+    scores = json.loads(files(f"{line} -f json").out)
+    for form, delimiter in (("csv", ","), ("tsv", "\t")):
+        rows = list(csv.DictReader(io.StringIO(files(f"{line} -f {form}").out), delimiter=delimiter))
+        assert [row["system"] for row in rows] == ["es", "'+b"]
+        assert [row["guarded"] for row in rows] == ["", "system"]
+        assert [float(row["BLEU"]) for row in rows] == [score["score"] for score in scores[:2]]
+        assert [float(row["TER half_width"]) for row in rows] == [score["confidence_var"] for score in scores[2:]]
+        assert [row["TER p"] for row in rows] == ["", str(scores[3]["p_value"])]
+        assert rows[1]["BLEU signature"] == scores[1]["signature"]
+        assert [(row["empty"], row["copied"]) for row in rows] == [("0", "0"), ("1", "1")]
+
+
+def test_latex_aligns_numbers_at_the_point_with_one_in_each_cell(files: Shell) -> None:
+    lines = files("score -t a=es.txt b=other.txt -r ref.txt -l en-es -m ter --paired-bs -f latex").out.splitlines()
+    assert lines[0] == r"% \usepackage{booktabs,siunitx}"
+    assert lines[1] == r"\begin{tabular}{lS[table-format=2.2]S[table-format=2.2]S[table-format=1.4]}"
+    assert lines[3] == r"system & {TER} & {TER $\pm$} & {TER p} \\"
+    assert re.fullmatch(r"a & \d+\.\d\d & \d+\.\d\d &  \\\\", lines[5])
+    assert re.fullmatch(r"b & \d+\.\d\d & \d+\.\d\d & \d\.\d{4} \\\\", lines[6])
 
 
 def test_paired_tests_agree_with_sacrebleu(files: Shell) -> None:
@@ -165,8 +254,8 @@ def test_edits_from_one_system_to_the_others(files: Shell) -> None:
         ("-t es.txt es.txt -r ref.txt", 1, "two systems are called 'es'"),
         ("-t es.txt -r none.txt", 1, "none.txt: no such file"),
         ("-r ref.txt", 2, "give the translations with -t"),
-        ("-t es.txt -r ref.txt --sentence-level --confidence", 2, "--sentence-level prints text or json"),
-        ("-t es.txt -r ref.txt --sentence-level -f latex", 2, "--sentence-level prints text or json"),
+        ("-t es.txt -r ref.txt --sentence-level --confidence", 2, "--sentence-level prints text, json"),
+        ("-t es.txt -r ref.txt --sentence-level -f latex", 2, "--sentence-level prints text, json"),
         ("-t es.txt other.txt -r ref.txt --paired-bs --paired-ar", 2, "choose one"),
         ("-t es.txt other.txt -r ref.txt -ci --paired-ar", 2, "--paired-ar gives no intervals"),
         ("-t es.txt -r ref.txt --paired-bs", 2, "there is only one"),
@@ -213,6 +302,32 @@ def test_the_stages_of_a_run_are_scored(files: Shell) -> None:
     assert own == files("score --run q -m ter --config settings.toml").out, "the limit of a run is none of a score"
     line = "score -s en5.txt -t es.txt -r ref.txt -l en-es -m ter"
     assert files(f"{line} --config settings.toml").out == files(line).out != ""
+
+
+def test_several_runs_are_side_by_side(files: Shell) -> None:
+    files.write("two.txt", "a", "b")
+    files.postedit("-r ref.txt -o one.txt --name r -q")
+    files.postedit("-r ref.txt -o two-stages.txt --name q --stages rules -q")
+    files("postedit -s en.txt -t es.txt -l en-es -r other.txt -o three.txt --name other -q --stages rules")
+    files("postedit -s en5.txt -t other.txt -l en-es -o four.txt --name texts -q --stages rules")
+    done = files("score --run r --run short=q -m ter --paired-bs --resamples 50 -f json")
+    scores = json.loads(done.out)
+    names = ["r/given", "r/postedit", "r/final", "short/given", "short/rules", "short/final"]
+    assert [score["system"] for score in scores] == names, done.err
+    alone = {score["system"]: score for score in json.loads(files("score --run q -m ter -f json").out)}
+    assert [score["score"] for score in scores[3:]] == [alone[name]["score"] for name in ("given", "rules", "final")]
+    finals = files("score --run r --run q --stages final -m ter -f json --edits-from r/final").out
+    assert [score["system"] for score in json.loads(finals)] == ["r/final", "q/final"] * 3
+    for line, message in (
+        ("--run r --run r", "two runs are called 'r'"),
+        ("--run r --run other", "run 'other': segment 1 has another reference than in the first run: give -r"),
+        ("--run r --run texts", "run 'texts': segment 3 is not segment 3 of the first run"),
+        ("--run r --run nobody", "'nobody'"),
+        ("--run r --run q -r two.txt", "two.txt: has 2 lines"),
+    ):
+        refused = files(f"score {line} -m ter")
+        assert (refused.code, message in refused.last) == (1, True), refused.err
+    assert "r/final" in files("score --run r --run other -r ref.txt -m ter").out
 
 
 def test_tables_bring_translations_and_references(files: Shell) -> None:

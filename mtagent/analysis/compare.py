@@ -27,7 +27,7 @@ from mtagent.analysis.compared_rows import (
     parts_by,
 )
 from mtagent.analysis.review_summary import ReviewSummary
-from mtagent.analysis.score import Corpus, ScoreOptions, ScoreReport, listed_flags, score_corpus
+from mtagent.analysis.score import Corpus, ScoreOptions, ScoreReport, listed_flags, named_runs, score_corpus
 from mtagent.analysis.staged_run import (
     PAID,
     Bills,
@@ -138,16 +138,8 @@ def read_runs(specs: Sequence[str], config: Config) -> list[StagedRun]:
     """The runs ``specs`` (each ``RUN`` or ``NAME=RUN``) of the store in ``config``."""
     with open_existing(config.store) as store:
         summaries = {summary.name: summary for summary in store.runs()}
-        runs_by_name: dict[str, str] = {}
-        for spec in specs:
-            name, equals, run = spec.partition("=")
-            if not (equals and name) or spec in summaries:
-                name = run = spec
-            if name in runs_by_name:
-                raise ConfigError(f"two runs are called {name!r}: name each once, or as NAME=RUN")
-            runs_by_name[name] = run
         runs = []
-        for name, run in runs_by_name.items():
+        for name, run in named_runs(specs, [*summaries]).items():
             summary = summaries.get(run) or store.run(run)  # which refuses a run that does not exist
             runs.append(read_run(store, summary, name))
         return runs

@@ -16,7 +16,7 @@ from mtagent.formats.segments import check_counts
 from mtagent.jobs.inputs import RatingInputs
 from mtagent.jobs.rate import stored_stages
 from mtagent.metrics.overlap import Overlap, characters_to, ter_to
-from mtagent.metrics.protocol import HeavyMetric, Metric, for_systems, make_metrics
+from mtagent.metrics.protocol import HeavyMetric, Metric, SegmentWithReferences, for_systems, make_metrics
 from mtagent.metrics.significance import (
     FEW,
     SIGNIFICANT,
@@ -134,7 +134,7 @@ def score_texts(
 
 def score_files(
     translations: Sequence[tuple[str, Path]],
-    reference: Path | None,
+    references: Sequence[Path],
     config: Config,
     *,
     source: Path | None = None,
@@ -143,13 +143,17 @@ def score_files(
 ) -> ScoreReport:
     """Score line-aligned files (pairs of system and file), or a table with translations and references (``source``).
 
+    Several ``references`` are used together, as in sacreBLEU; those of a table are replaced.
     ``config`` gives the languages; its ``limit`` is ignored, since a score of the first segments would look like one of
     all. Raises :class:`InputError` if the files have different numbers of lines.
     """
     if source is not None:
-        inputs = RatingInputs(source, tuple(translations), reference, source_format, tuple(scoring.systems))
+        first, more = (references[0], references[1:]) if references else (None, ())
+        inputs = RatingInputs(source, tuple(translations), first, source_format, tuple(scoring.systems))
         with inputs.opened(config.model_copy(update={"limit": None})) as (material, _):
-            return score_corpus(_gathered(material), scoring)
+            corpus = _gathered(material)
+            more_texts = [_lines_for(path, corpus, str(source)) for path in more]
+            return score_corpus(_with_more_references(corpus, more_texts), scoring)
     names = [name for name, _ in translations]
     for name in names:
         if names.count(name) > 1:
@@ -159,38 +163,99 @@ def score_files(
     for name, path in translations:
         if name in names:
             files[f"-t {name}"] = path
-    if reference:
-        files["-r"] = reference
-    texts: dict[str, list[str | None]] = {}
+    for number, path in enumerate(references, start=1):
+        files["-r" if len(references) == 1 else f"-r {number}"] = path
+    texts: list[list[str]] = []
     with spooled_copies(files) as copies:
         check_counts(copies.values())
-        for option, path in copies.items():
-            texts[option] = [line.text for line in lines_of(path)]
-    number = len(next(iter(texts.values()), []))
-    references = texts.pop("-r") if reference else [None] * number
-    segments = _numbered(references, config.source_lang or UNKNOWN, config.target_lang or UNKNOWN)
-    return score_corpus(Corpus(segments, dict(zip(names, texts.values(), strict=True))), scoring)
+        for path in copies.values():
+            texts.append([line.text for line in lines_of(path)])
+    systems: dict[str, list[str | None]] = {name: [*lines] for name, lines in zip(names, texts, strict=False)}
+    reference_texts = texts[len(names) :]
+    first_reference = reference_texts[0] if reference_texts else [None] * len(texts[0] if texts else [])
+    segments = _numbered(first_reference, config.source_lang or UNKNOWN, config.target_lang or UNKNOWN)
+    return score_corpus(_with_more_references(Corpus(segments, systems), reference_texts[1:]), scoring)
 
 
-def score_run(
-    name: str, config: Config, *, reference: Path | None = None, scoring: ScoreOptions = ScoreOptions()
+def score_runs(
+    runs: Sequence[str],
+    config: Config,
+    *,
+    references: Sequence[Path] = (),
+    scoring: ScoreOptions = ScoreOptions(),
 ) -> ScoreReport:
-    """Score the stages of the stored chain run ``name``.
+    """Score the stages of stored chain runs, each ``RUN`` or ``NAME=RUN``.
 
-    The lines of ``reference`` replace the run's own references.
+    The stages of several runs are called ``NAME/STAGE``. The lines of ``references`` replace the runs' own references.
+    Raises :class:`ConfigError` for runs of different segments or, without ``references``, with different references.
     """
+    unlimited = config.model_copy(update={"limit": None})
+    systems: dict[str, list[str | None]] = {}
+    segments: list[Segment] = []
     with open_existing(config.store) as store:
-        unlimited = config.model_copy(update={"limit": None})
-        corpus = _gathered(stored_stages(store, unlimited, name, scoring.systems))
-    if reference is None:
-        return score_corpus(corpus, scoring)
-    texts = [line.text for line in lines_of(reference)]
+        named = named_runs(runs, [summary.name for summary in store.runs()])
+        for name, run in named.items():
+            corpus = _gathered(stored_stages(store, unlimited, run, scoring.systems))
+            if segments:
+                _refuse_other_segments(segments, corpus.segments, run, has_references=bool(references))
+            segments = segments or corpus.segments
+            for stage, translations in corpus.systems.items():
+                systems[stage if len(runs) == 1 else f"{name}/{stage}"] = translations
+    corpus = Corpus(segments, systems)
+    texts = [_lines_for(path, corpus, f"run {next(iter(named.values()))!r}") for path in references]
+    if texts:
+        with_first = []
+        for segment, text in zip(segments, texts[0], strict=True):
+            with_first.append(segment.model_copy(update={"reference": text}))
+        corpus = Corpus(with_first, systems)
+    return score_corpus(_with_more_references(corpus, texts[1:]), scoring)
+
+
+def named_runs(specs: Sequence[str], stored: Sequence[str]) -> dict[str, str]:
+    """The names of runs by the names to show, from ``RUN`` or ``NAME=RUN``; ``stored`` are all names in the store."""
+    runs: dict[str, str] = {}
+    for spec in specs:
+        name, equals, run = spec.partition("=")
+        if not (equals and name) or spec in stored:
+            name = run = spec
+        if name in runs:
+            raise ConfigError(f"two runs are called {name!r}: name each once, or as NAME=RUN")
+        runs[name] = run
+    return runs
+
+
+def _refuse_other_segments(
+    segments: Sequence[Segment], others: Sequence[Segment], run: str, *, has_references: bool
+) -> None:
+    """Raise :class:`ConfigError` unless the ``others``, of ``run``, are the same texts to translate."""
+    if len(others) != len(segments):
+        raise ConfigError(
+            f"run {run!r} has {len(others)} segments, and the first run has {len(segments)}: all must have the same"
+        )
+    for segment, other in zip(segments, others, strict=True):
+        if (segment.id, segment.source, segment.target_lang) != (other.id, other.source, other.target_lang):
+            raise ConfigError(f"run {run!r}: segment {other.id} is not segment {segment.id} of the first run")
+    for segment, other in zip(segments, others, strict=True):
+        if not has_references and segment.reference != other.reference:
+            raise ConfigError(f"run {run!r}: segment {other.id} has another reference than in the first run: give -r")
+
+
+def _lines_for(path: Path, corpus: Corpus, origin: str) -> list[str]:
+    """A line of ``path`` for each segment of ``corpus``. Raises :class:`InputError` for another number of lines."""
+    texts = [line.text for line in lines_of(path)]
     if len(texts) != len(corpus.segments):
-        raise InputError(f"{reference}: has {len(texts)} lines, and run {name!r} has {len(corpus.segments)} segments")
-    segments = []
-    for segment, text in zip(corpus.segments, texts, strict=True):
-        segments.append(segment.model_copy(update={"reference": text}))
-    return score_corpus(Corpus(segments, corpus.systems), scoring)
+        raise InputError(f"{path}: has {len(texts)} lines, and {origin} has {len(corpus.segments)} segments")
+    return texts
+
+
+def _with_more_references(corpus: Corpus, references: Sequence[Sequence[str]]) -> Corpus:
+    """``corpus`` with further references, each a list of texts for all segments."""
+    if not references:
+        return corpus
+    segments: list[Segment] = []
+    for segment, *more in zip(corpus.segments, *references, strict=True):
+        segments.append(SegmentWithReferences(**dict(segment), more_references=tuple(more)))
+    return Corpus(segments, corpus.systems)
 
 
 def _gathered(material: Material) -> Corpus:
@@ -234,6 +299,8 @@ def score_corpus(corpus: Corpus, scoring: ScoreOptions = ScoreOptions()) -> Scor
     for name, translations in corpus.systems.items():
         texts[name] = [text or "" for text in translations]
     metrics = make_metrics(scoring.metrics, languages[0], comet_python=scoring.comet_python)
+    if isinstance(segments[0], SegmentWithReferences):
+        _refuse_single_references(metrics)
     pairs: tuple[Pair, ...] = ()
     if scoring.paired:
         first, *others = corpus.systems
@@ -251,6 +318,15 @@ def score_corpus(corpus: Corpus, scoring: ScoreOptions = ScoreOptions()) -> Scor
         flags=_flags(corpus),
         resampling=scoring.resampling,
     )
+
+
+def _refuse_single_references(metrics: Sequence[Metric]) -> None:
+    """Raise :class:`ConfigError` for a metric that would compare with the first of several references only."""
+    for metric in metrics:
+        if getattr(metric, "references", "one") == "one":
+            raise ConfigError(
+                f"{metric.name} compares with one reference, and there are several: give one -r for it, or leave it out"
+            )
 
 
 def _edits(texts: Mapping[str, Sequence[str]], start: str, target_lang: str) -> list[tuple[SystemScore, ...]]:
@@ -330,7 +406,7 @@ def shown(report: ScoreReport, form: str = "text", width: int | None = None) -> 
     sacreBLEU.
 
     ``width`` is the number of digits after the point; by default each metric has its own. Signatures, the test and
-    flags follow.
+    flags follow. LaTeX has intervals and p-values in columns of their own.
     """
     remarks = []
     if report.resampling and report.paired:
@@ -348,12 +424,25 @@ def shown(report: ScoreReport, form: str = "text", width: int | None = None) -> 
     rows = [[system] for system in report.systems]
     signatures: dict[str, None] = {}
     for entries in report.entries:
-        head.append(entries[0].score.metric)
+        metric = entries[0].score.metric
         metric_width = _entry_digits(entries, width)
+        head.append(metric)
+        if form == "latex" and entries[0].interval is not None:
+            head.append(f"{metric} ±")
+        if form == "latex" and report.paired:
+            head.append(f"{metric} p")
         for row, entry in zip(rows, entries, strict=True):
-            row.append(tested(entry.score.value, entry.interval, entry.p_value, metric_width))
-            signatures[f"{entry.score.metric}|{entry.score.signature}"] = None
-    return table.FORMS[form]([Table("", tuple(head), tuple(map(tuple, rows)))], [*signatures, *remarks])
+            signatures[f"{metric}|{entry.score.signature}"] = None
+            if form != "latex":
+                row.append(tested(entry.score.value, entry.interval, entry.p_value, metric_width))
+                continue
+            row.append(f"{entry.score.value:.{metric_width}f}")
+            if entry.interval is not None:
+                row.append(f"{entry.interval.half_width:.{metric_width}f}")
+            if report.paired:
+                row.append("" if entry.p_value is None else f"{entry.p_value:.4f}")
+    scores = Table("", tuple(head), tuple(map(tuple, rows)))
+    return table.FORMS[form]([scores], [*signatures, *remarks])
 
 
 def _sacrebleu_lines(report: ScoreReport, width: int | None) -> list[str]:
@@ -368,21 +457,24 @@ def _sacrebleu_lines(report: ScoreReport, width: int | None) -> list[str]:
 
 
 def as_json(report: ScoreReport, width: int | None = None) -> str:
-    """An object with sacreBLEU's keys for each metric and system, in a list where there are several."""
+    """An object with sacreBLEU's keys for each metric and system, in a list where there are several.
+
+    Numbers are rounded to ``width`` digits after the point only if it is given.
+    """
     objects = []
     for entries in report.entries:
-        metric_width = _entry_digits(entries, width)
+        metric_width = _entry_digits(entries, width)  # of the interval in words
         for entry in entries:
             score = entry.score
             fields: dict[str, Any] = {
                 "name": score.metric,
-                "score": round(score.value, metric_width),
+                "score": _rounded(score.value, width),
                 "signature": score.signature,
                 "system": entry.system,
             }
             if entry.interval:
-                fields["confidence_mean"] = round(entry.interval.mean, metric_width)
-                fields["confidence_var"] = round(entry.interval.half_width, metric_width)
+                fields["confidence_mean"] = _rounded(entry.interval.mean, width)
+                fields["confidence_var"] = _rounded(entry.interval.half_width, width)
                 fields["confidence"] = _confidence(entry.interval, metric_width)
             if report.paired:
                 fields["p_value"] = entry.p_value
@@ -395,6 +487,44 @@ def as_json(report: ScoreReport, width: int | None = None) -> str:
                     fields.setdefault(key, value)
             objects.append({**fields, "flags": report.flagged(entry.system)})
     return json.dumps(objects[0] if len(objects) == 1 else objects, indent=1, ensure_ascii=False)
+
+
+def flat(report: ScoreReport, delimiter: str = ",", *, by_sentence: bool = False) -> str:
+    """A line for each system or, ``by_sentence``, for each system and segment, with columns for each metric.
+
+    Numbers are not rounded; an empty cell means that there is no value. Formulas are guarded as in
+    :func:`mtagent.text.table.as_csv`.
+    """
+    lines: list[dict[str, object]] = []
+    for number, system in enumerate(report.systems):
+        if not by_sentence:
+            line: dict[str, object] = {"system": system, "segments": len(report.segments)}
+            for entries in report.entries:
+                line |= _columns_of(entries[number], paired=report.paired)
+            counts = {flag: len(ids) for flag, ids in report.flagged(system).items()}
+            lines.append(line | {str(flag): counts.get(str(flag), 0) for flag in FLAGS})
+            continue
+        for place, (segment, flagged) in enumerate(zip(report.segments, report.flags[system], strict=True)):
+            line = {"system": system, "id": segment}
+            for entries in report.entries:
+                score = entries[number].score
+                line[score.metric] = score.segments[place]
+                line[f"{score.metric} signature"] = score.segment_signature or score.signature
+            lines.append(line | {"flags": " ".join(flagged)})
+    return "".join(table.as_csv([*lines[0], "guarded"], lines, delimiter)).rstrip("\n")
+
+
+def _columns_of(entry: SystemScore, *, paired: bool) -> dict[str, object]:
+    """What is known of the score of a system, by column."""
+    metric = entry.score.metric
+    columns: dict[str, object] = {metric: entry.score.value}
+    if entry.interval is not None:
+        for name, value in entry.interval._asdict().items():
+            columns[f"{metric} {name}"] = value
+    if paired:
+        columns[f"{metric} p"] = entry.p_value
+    columns[f"{metric} signature"] = entry.score.signature
+    return columns
 
 
 def sentences(report: ScoreReport, form: str = "text", width: int | None = None) -> Iterator[str]:
@@ -415,7 +545,7 @@ def sentences(report: ScoreReport, form: str = "text", width: int | None = None)
                         "id": segment,
                         "system": system,
                         "name": score.metric,
-                        "score": round(value, metric_width),
+                        "score": _rounded(value, width),
                         "signature": signature,
                         "flags": list(flagged),
                     }
@@ -431,6 +561,10 @@ def digits(scores: Iterable[Score], width: int | None = None) -> int:
     if width is not None:
         return width
     return min((score.digits for score in scores), default=2)
+
+
+def _rounded(number: float, width: int | None) -> float:
+    return number if width is None else round(number, width)
 
 
 def _entry_digits(entries: Iterable[SystemScore], width: int | None) -> int:

@@ -9,7 +9,7 @@ import click
 from mtagent.analysis import compare_tables
 from mtagent.analysis.compared_rows import GROUPINGS
 from mtagent.analysis.language_pairs import compare_pairs
-from mtagent.analysis.score import ScoreOptions, as_json, score_files, score_run, sentences, shown
+from mtagent.analysis.score import ScoreOptions, as_json, flat, score_files, score_runs, sentences, shown
 from mtagent.cli.options import (
     COMPARISON_OPTIONS,
     FILE,
@@ -37,7 +37,9 @@ Examples:
   mtagent score -t out.txt -r ref.txt -l en-de
   mtagent score -t a.txt b.txt -r ref.txt -l en-ja -m bleu,chrf++ -f latex --paired-bs
   mtagent score -s en.txt -t out.txt -r ref.txt -l en-de -m chrf -f json --sentence-level
+  mtagent score -t out.txt -r refA.txt refB.txt -l en-de
   mtagent score --run postedit-1a2b3c4d -r ref.txt --edits-from given
+  mtagent score --run safe=postedit-1a2b3c4d --run forced=postedit-5e6f7a8b --stages final --paired-bs
   mtagent score -t a.txt b.txt -r ref.txt -m scores-file:path=comet.json
 """
 COMPARE_EXAMPLES = """\b
@@ -48,9 +50,10 @@ Examples:
   mtagent compare translate-1a2b3c4d --by domain,length -f csv
   mtagent compare a b c --against all
 """
-FORMATS = ("text", "json", "latex", "markdown")
+FORMATS = (*table.FORMS, "json", "csv", "tsv")
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
 COMPARE_FORMATS = (*table.FORMS, "json", "csv", "tsv")
-_BY_SENTENCE = ("text", "json")
+_BY_SENTENCE = ("text", "json", "csv", "tsv")
 _NO_LANGUAGE = "mtagent: no language is given (-l); texts are tokenized as Western ones, and scripts are not checked."
 _TESTS = ("paired_bs", "paired_ar", "confidence")
 RESAMPLING_OPTIONS = [
@@ -89,7 +92,7 @@ def read_score_options(options: dict[str, Any], **more: Any) -> ScoreOptions:
         raise click.UsageError("--resamples needs --confidence, --paired-bs or --paired-ar")
     resampling = None
     if tests:
-        resampling = Resampling("ar" if "paired_ar" in tests else "bs", resamples, seed)
+        resampling = Resampling("ar" if "paired_ar" in tests else "bs", resamples or 0, seed)
     metrics = each_once(options.pop("metrics") or ScoreOptions.metrics)
     print_licences(metrics)
     return ScoreOptions(
@@ -102,9 +105,9 @@ def read_score_options(options: dict[str, Any], **more: Any) -> ScoreOptions:
 
 
 class SeveralFilesAndMetrics(SeveralFiles):
-    """A command which reads ``-t a b`` and ``-m bleu ter`` as repeated options."""
+    """A command which reads ``-t a b``, ``-r a b`` and ``-m bleu ter`` as repeated options."""
 
-    several = ("-t", "--translation", "-m", "--metrics")
+    several = ("-t", "--translation", "-r", "--reference", "-m", "--metrics")
 
 
 @click.command(
@@ -119,8 +122,19 @@ class SeveralFilesAndMetrics(SeveralFiles):
     "-t", "--translation", "translations", multiple=True, metavar="[NAME=]FILE …",
     help="Files of translations, line-aligned; each file is a system, called NAME, or like the file.",
 )  # fmt: skip
-@click.option("-r", "--reference", type=FILE, help="File of reference translations, line-aligned.")
-@click.option("--run", "run", metavar="RUN", help="Stored run whose texts after each stage are scored.")
+@click.option(
+    "-r",
+    "--reference",
+    "references",
+    type=FILE,
+    multiple=True,
+    metavar="FILE …",
+    help="File of reference translations, line-aligned. Several are used together, as in sacreBLEU.",
+)
+@click.option(
+    "--run", "runs", multiple=True, metavar="[NAME=]RUN",
+    help="Stored run whose texts after each stage are scored. Repeatable; the systems are then called NAME/STAGE.",
+)  # fmt: skip
 @name_list("--systems", "--stages", "systems", help="Score these systems, or stages of the run, only.")
 @click.option("--input-format", metavar="NAME", help="Format of the source file, if its name doesn't show it.")
 @with_options(LANGUAGE_OPTIONS)
@@ -149,9 +163,9 @@ def score(**options: Any) -> None:
     Scores files (-t, -r) or the stages of a stored run (--run). BLEU, chrF and TER equal sacreBLEU's to the last digit
     and carry its signatures. Empty, copied and foreign output is scored like any other, and flagged.
     """
-    if options["run"] is None and not options["translations"] and options["source"] is None:
+    if not options["runs"] and not options["translations"] and options["source"] is None:
         raise click.UsageError("give the translations with -t, or a stored run with --run")
-    if options["run"] is not None:
+    if options["runs"]:
         run_defines = {"source": "-s", "translations": "-t", "input_format": "--input-format", "lp": "-l"}
         superfluous = [option for name, option in run_defines.items() if options[name]]
         if superfluous:
@@ -159,26 +173,30 @@ def score(**options: Any) -> None:
     form, width, by_sentence = (options.pop(name) for name in ("format_name", "width", "sentence_level"))
     scoring = read_score_options(options, edits_from=options.pop("edits_from"), systems=options.pop("systems"))
     if by_sentence and (scoring.resampling or form not in _BY_SENTENCE):
-        raise click.UsageError("--sentence-level prints text or json, and cannot be combined with tests or intervals")
-    run, reference = options.pop("run"), options.pop("reference")
+        raise click.UsageError(
+            "--sentence-level prints text, json, csv or tsv, and cannot be combined with tests or intervals"
+        )
+    runs, references = options.pop("runs"), options.pop("references")
     source, source_format = options.pop("source"), options.pop("input_format")
     translations = tuple(named_translation(spec) for spec in options.pop("translations"))
     is_table = source is not None and not isinstance(by_path(source, source_format), Lines)
-    are_systems_known = bool(scoring.systems) or (run is None and not is_table)
+    are_systems_known = not runs and (bool(scoring.systems) or not is_table)
     if scoring.paired and are_systems_known and len(scoring.systems or translations) < 2:
         raise click.UsageError(
             "a paired test compares systems with the first one, and there is only one: give more (-t)"
         )
     config = read_config(options)
-    if run is not None:
-        report = score_run(run, config, reference=reference, scoring=scoring)
+    if runs:
+        report = score_runs(runs, config, references=references, scoring=scoring)
     else:
         if source is None and config.target_lang is None:
             say(_NO_LANGUAGE)
         report = score_files(
-            translations, reference, config, source=source, source_format=source_format, scoring=scoring
+            translations, references, config, source=source, source_format=source_format, scoring=scoring
         )
-    if by_sentence:
+    if form in _DELIMITERS:
+        hand_out(flat(report, _DELIMITERS[form], by_sentence=by_sentence))
+    elif by_sentence:
         for line in sentences(report, form, width):
             display(line)
     elif form == "json":

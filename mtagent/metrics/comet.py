@@ -439,6 +439,7 @@ class Comet:
         timeout: float | None = None,
     ) -> None:
         self.name, self._label = name, label
+        self.references = "none" if name == "cometkiwi" else "one"
         self._model = CometModel(
             model or USUAL[name], python=python or comet_python, batch_size=batch_size, gpus=gpus, timeout=timeout
         )

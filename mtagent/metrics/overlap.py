@@ -26,7 +26,7 @@ from sacrebleu.tokenizers.tokenizer_re import TokenizerRegexp
 from sacrebleu.tokenizers.tokenizer_ter import TercomTokenizer
 
 from mtagent.errors import ConfigError, MissingExtra
-from mtagent.metrics.protocol import Counts
+from mtagent.metrics.protocol import Counts, SegmentWithReferences
 from mtagent.records import Score, Segment
 from mtagent.version import __version__
 
@@ -87,7 +87,8 @@ _BY_CHARACTER = frozenset({"zh", "ja"})
 TESTED = ((2, 4), (2, 6))
 """The first and the last version of sacreBLEU that the tests ran with. Its counts by segment aren't public, so other
 versions are refused."""
-Pair = tuple[str, str]
+Pair = tuple[str, ...]
+"""A text and its references, mostly one."""
 _BLOCK = 100
 """Pairs counted at a time: sacreBLEU keeps the n-grams of all references of a call, 100 KB for a sentence."""
 _MANY_TOKENIZED = 100
@@ -102,6 +103,8 @@ class Overlap:
     punctuation), by default on for these two. Raises :class:`MissingExtra` if a tokenizer is not installed.
     """
 
+    references = "several"
+
     def __init__(self, name: Name, target_lang: str, *, tokenize: str | None = None, asian: bool | None = None) -> None:
         self.name = name
         self.higher_is_better = name != "ter"
@@ -110,7 +113,6 @@ class Overlap:
         if asian is None:
             asian = language in _BY_CHARACTER
         self._metric: Any = _sacrebleu(name, self.tokenizer, asian)
-        self._metric.num_refs = 1
         self._forget()
 
     def _forget(self) -> None:
@@ -131,14 +133,15 @@ class Overlap:
         return self.score_pairs(_pairs(segments, translations))
 
     def score_pairs(self, pairs: Sequence[Pair]) -> Score:
-        """The same for pairs of a text and its reference."""
+        """The same for pairs of a text and its reference, or of a text and several ones, as many for each text."""
         counts = self._statistics(pairs)
+        self._metric.num_refs = len(pairs[0]) - 1
         # Python's own numbers, since sacreBLEU's last digit comes from their arithmetic.
-        whole = self._metric._compute_score_from_stats([int(count) for count in counts.sum(axis=0)])
+        whole = self._metric._compute_score_from_stats(counts.sum(axis=0).tolist())
         rows = [self._rows[pair] for pair in pairs]
         for row, segment_counts in zip(rows, counts, strict=True):
             if row not in self._segment_scores:
-                self._segment_scores[row] = self._segment_score([int(count) for count in segment_counts])
+                self._segment_scores[row] = self._segment_score(segment_counts.tolist())
         *parts, version = str(self._metric.get_signature()).split("|")
         remarks = {self._remarks[pair] for pair in pairs if pair in self._remarks}
         signature = "|".join([*parts, *sorted(remarks), version])
@@ -168,7 +171,7 @@ class Overlap:
         if not pairs:
             raise ConfigError("there are no segments to score")
         new_pairs = list(dict.fromkeys(pair for pair in pairs if pair not in self._rows))
-        if self.name == "bleu" and sum(text.endswith(" .") for text, _ in new_pairs) >= _MANY_TOKENIZED:
+        if self.name == "bleu" and sum(pair[0].endswith(" .") for pair in new_pairs) >= _MANY_TOKENIZED:
             logging.getLogger("sacrebleu").warning(
                 f"{_MANY_TOKENIZED} translations or more end in ' .': BLEU wants texts that are not tokenized"
             )
@@ -178,22 +181,32 @@ class Overlap:
         for at in range(0, len(new_pairs), _BLOCK):
             block = new_pairs[at : at + _BLOCK]
             if self.name == "ter":
-                counts = []  # edits, and words of the reference
-                for pair in block:
-                    words = self._metric._preprocess_segment(pair[0]).split()
-                    reference_words = self._metric._preprocess_segment(pair[1]).split()
-                    number, remark = edits(words, reference_words)
-                    if remark:
-                        self._remarks[pair] = remark
-                    counts.append((number, len(reference_words)))
+                counts = [self._ter_counts(pair) for pair in block]
             else:
-                texts, references = zip(*block, strict=True)
-                counts = self._metric._extract_corpus_statistics(texts, [references])
-            blocks.append(np.array(counts, dtype=np.int32))
+                texts, *references = zip(*block, strict=True)
+                counts = self._metric._extract_corpus_statistics(texts, references)
+            # The mean length of several references need not be a whole number.
+            is_whole = self.name != "ter" or len(block[0]) == 2
+            blocks.append(np.array(counts, dtype=np.int32 if is_whole else np.float64))
         if new_pairs:
             self._counts = np.concatenate(blocks)
             self._rows |= zip(new_pairs, range(len(self._rows), len(self._counts)), strict=True)
         return self._counts[[self._rows[pair] for pair in pairs]]
+
+    def _ter_counts(self, pair: Pair) -> tuple[int, float]:
+        """The edits to the nearest reference, and the mean number of words of the references."""
+        words = self._metric._preprocess_segment(pair[0]).split()
+        fewest: int | None = None
+        length = 0
+        for reference in pair[1:]:
+            reference_words = self._metric._preprocess_segment(reference).split()
+            number, remark = edits(words, reference_words)
+            if remark:
+                self._remarks[pair] = remark
+            fewest = number if fewest is None else min(fewest, number)
+            length += len(reference_words)
+        assert fewest is not None
+        return fewest, length / (len(pair) - 1)
 
     def _segment_score(self, counts: list[int]) -> float:
         """The score of one segment; BLEU then uses only the n-gram orders that the segment has (effective order)."""
@@ -262,7 +275,8 @@ def _pairs(segments: Sequence[Segment], translations: Sequence[str]) -> list[Pai
     for segment, translation in zip(segments, translations, strict=True):
         if segment.reference is None:
             raise ConfigError(f"segment {segment.id}: has no reference; BLEU, chrF and TER compare with one (-r FILE)")
-        pairs.append((translation, segment.reference))
+        more_references = segment.more_references if isinstance(segment, SegmentWithReferences) else ()
+        pairs.append((translation, segment.reference, *more_references))
     return pairs
 
 

@@ -21,9 +21,20 @@ from mtagent.records import Score, Segment
 Counts = NDArray[np.float64]
 
 
+class SegmentWithReferences(Segment):
+    """A segment with several references, of which ``reference`` is the first one."""
+
+    more_references: tuple[str, ...]
+
+
 @runtime_checkable
 class Metric(Protocol):
-    """Scores the translations of one system: BLEU, COMET."""
+    """Scores the translations of one system: BLEU, COMET.
+
+    A metric that compares with several references at once has ``references = "several"`` and finds them in
+    :class:`SegmentWithReferences`; one that compares with none has ``references = "none"``. Other metrics are refused
+    where there are several.
+    """
 
     name: str
     higher_is_better: bool

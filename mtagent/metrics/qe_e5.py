@@ -86,6 +86,7 @@ class QeE5:
     """
 
     name, label = "qe-e5", "QE-E5"
+    references = "none"
     higher_is_better = True
 
     def __init__(self) -> None:

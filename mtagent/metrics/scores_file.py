@@ -160,6 +160,7 @@ class ScoresFile:
     """
 
     name = "scores-file"
+    references = "none"
 
     def __init__(
         self, *, path: Path | None = None, label: str | None = None, system: str | None = None, lower: bool = False

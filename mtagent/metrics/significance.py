@@ -10,6 +10,7 @@ every test and bootstrap begins with unless the user names another.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -35,29 +36,29 @@ NOISE = 1e-9
 """Differences of scores that are smaller are the noise of binary numbers."""
 
 
-class Resampling(NamedTuple):
+@dataclass(frozen=True)
+class Resampling:
     """A test of scores. The same seed gives the same numbers."""
 
     kind: Kind = "bs"
     """``bs`` = paired bootstrap, ``ar`` = approximate randomization."""
-    resamples: int | None = None
-    """By default 1,000 or 10,000, as in sacreBLEU."""
+    resamples: int = 0
+    """The number of resamples or trials; 0 becomes 1,000 or 10,000, as in sacreBLEU."""
     seed: int = SEED
 
-    @property
-    def number(self) -> int:
-        """The number of resamples or trials."""
-        return self.resamples or RESAMPLES[self.kind]
+    def __post_init__(self) -> None:
+        # What is stored and written is the number that is drawn.
+        object.__setattr__(self, "resamples", self.resamples or RESAMPLES[self.kind])
 
     @property
     def description(self) -> str:
         """The test in words."""
-        return f"{_TESTS[self.kind].format(f'{self.number:,}')}; * p < {SIGNIFICANT}; no p where the two are alike"
+        return f"{_TESTS[self.kind].format(f'{self.resamples:,}')}; * p < {SIGNIFICANT}; no p where the two are alike"
 
     def signed(self, signature: str) -> str:
         """``signature`` with the test, where sacreBLEU puts it."""
         first, *rest = signature.split("|")
-        return "|".join([first, f"{self.kind}:{self.number}", f"seed:{self.seed}", *rest])
+        return "|".join([first, f"{self.kind}:{self.resamples}", f"seed:{self.seed}", *rest])
 
 
 class GroupResampling(NamedTuple):
@@ -199,7 +200,7 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
 def _bootstrapped(systems: Sequence[Statistics], how: Resampling) -> list[Counts]:
     """The scores of the resampled corpora of each system."""
-    sums = _sums([system.rows for system in systems], how._replace(kind="bs"))
+    sums = _sums([system.rows for system in systems], replace(how, kind="bs"))
     return [system.combined(part) for system, part in zip(systems, sums, strict=True)]
 
 
@@ -232,8 +233,8 @@ def _weights(segments: int, how: Resampling, dtype: np.dtype[Any]) -> Iterator[N
     """
     random = np.random.default_rng(how.seed)
     most = max(32, _CELLS // segments // 32 * 32)
-    for start in range(0, how.number, most):
-        size = (min(most, how.number - start), segments)
+    for start in range(0, how.resamples, most):
+        size = (min(most, how.resamples - start), segments)
         if how.kind == "ar":
             yield random.integers(2, size=size, dtype=bool).astype(dtype)
         else:
