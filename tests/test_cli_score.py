@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
 import json
@@ -15,9 +16,13 @@ from pathlib import Path
 import pytest
 
 from mtagent.analysis.score import ScoreOptions, score_texts
-from mtagent.errors import ConfigError, InputError
+from mtagent.config import Config
+from mtagent.errors import ConfigError, EvaluationError, InputError
+from mtagent.jobs.inputs import RatingInputs
+from mtagent.jobs.parts import OwnParts
+from mtagent.jobs.rate import rate_file
 from mtagent.metrics.protocol import METRICS, Metric, make_metric, make_metrics, metric_names
-from mtagent.records import Score, Segment
+from mtagent.records import Rating, Score, Segment
 from mtagent.text.foreign import FLAGS
 from tests.commands import Shell
 from tests.pages import section, transcripts
@@ -328,6 +333,89 @@ def test_several_runs_are_side_by_side(files: Shell) -> None:
         refused = files(f"score {line} -m ter")
         assert (refused.code, message in refused.last) == (1, True), refused.err
     assert "r/final" in files("score --run r --run other -r ref.txt -m ter").out
+
+
+# --- runs of ratings
+
+
+class _Halves:
+    """Rates half of the texts 0.1 + the length / 1,000, and fails on the others."""
+
+    name, suggests, calls = "halves", False, (0, 0)
+
+    async def rate(self, segment: Segment, translation: str) -> Rating:
+        if len(translation) % 2:
+            raise EvaluationError("an odd text")
+        return Rating(evaluator="halves", score=0.1 + len(translation) / 1000, signature="halves|v:1")
+
+
+@pytest.fixture
+def rated(files: Shell) -> Shell:
+    """Two runs of ratings of two systems, one of which has failed ratings, and one of another text."""
+    files("rate -s en5.txt -t a=es.txt -t b=other.txt -l en-es --evaluator rules --name rules -o rules.jsonl -q")
+    config = Config(store=files.folder / "store.db", run="halves", source_lang="en", target_lang="es")
+    systems = (("a", files.folder / "es.txt"), ("b", files.folder / "other.txt"))
+    own = OwnParts(evaluator=_Halves())
+    asyncio.run(rate_file(config, RatingInputs(files.folder / "en5.txt", systems), own=own))
+    files("rate -s en5.txt -t a=other.txt -l en-es --evaluator rules --name other -o other.jsonl -q")
+    return files
+
+
+def test_ratings_of_several_runs_are_one_table(rated: Shell) -> None:
+    out = rated("score --run rules --run h=halves --sentence-level -f csv").out
+    rows = {(row["system"], row["id"]): row for row in csv.DictReader(io.StringIO(out))}
+    texts = {"a": rated.read("es.txt"), "b": OTHER}
+    stored = {(one["system"], one["id"]): one for one in rated.objects("rules.jsonl")}
+    assert list(rows) == [(system, item) for item in "123" for system in "ab"]
+    for (system, item), row in rows.items():
+        text = texts[system][int(item) - 1]
+        assert float(row["rules/rules"]) == stored[system, item]["score"]
+        assert row["rules/rules signature"] == stored[system, item]["signature"]
+        if len(text) % 2:
+            assert (row["h/halves"], row["h/halves error"]) == ("", "EvaluationError: an odd text"), "not 0"
+        else:
+            assert float(row["h/halves"]) == 0.1 + len(text) / 1000, "unrounded"
+    means = {row["system"]: row for row in csv.DictReader(io.StringIO(rated("score --run halves -f csv").out))}
+    even = [len(text) for text in texts["a"] if len(text) % 2 == 0]
+    assert float(means["a"]["halves"]) == pytest.approx(0.1 + sum(even) / len(even) / 1000)
+    assert (means["a"]["halves rated"], means["a"]["halves texts"]) == (str(len(even)), "3")
+
+
+def test_the_table_of_ratings_has_all_forms(rated: Shell) -> None:
+    lines = rated("score --run rules --run halves --systems a").out.splitlines()
+    assert lines[0].split() == ["system", "rules/rules", "halves/halves"]
+    assert re.fullmatch(r"a +-?\d+\.\d\d +0\.\d{4}", lines[1])
+    assert any(line.startswith("halves/halves|halves|v:1") for line in lines)
+    assert re.search(r"halves/halves: 1 of 3 texts of a are rated", lines[-1])
+    objects = [json.loads(line) for line in rated("score --run halves -sl -f json").out.splitlines()]
+    assert {(one["score"] is None, "error" in one) for one in objects} == {(True, True), (False, False)}
+    means = json.loads(rated("score --run rules --run halves -f json").out)
+    assert [(one["name"], one["system"]) for one in means] == [
+        (name, system) for name in ("rules/rules", "halves/halves") for system in "ab"
+    ]
+
+
+def test_different_texts_of_one_name_are_kept_apart(rated: Shell) -> None:
+    rows = list(csv.DictReader(io.StringIO(rated("score --run rules --run o=other -f csv").out)))
+    assert [row["system"] for row in rows] == ["rules/a", "rules/b", "o/a"]
+    assert [row["o/rules"] == "" for row in rows] == [True, True, False]
+    assert rows[1]["rules/rules"] == rows[2]["o/rules"], "the same texts"
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "message"),
+    [
+        ("--run rules -m chrf", 2, "these runs hold ratings, which are shown as they are: leave out --metrics"),
+        ("--run rules -ci", 2, "leave out --confidence"),
+        ("--run rules --run texts", 1, "run 'texts' holds no ratings, and others do"),
+        ("--run rules --systems c", 1, "'c'"),
+    ],
+)
+def test_what_does_not_go_with_ratings_is_named(rated: Shell, line: str, code: int, message: str) -> None:
+    rated.postedit("-o better.txt --name texts -q")
+    done = rated(f"score {line}")
+    assert (done.code, done.out) == (code, "")
+    assert message in done.err
 
 
 def test_tables_bring_translations_and_references(files: Shell) -> None:

@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
-from mtagent.analysis import compare_tables
+from mtagent.analysis import compare_tables, rating_table
 from mtagent.analysis.compared_rows import GROUPINGS
 from mtagent.analysis.language_pairs import compare_pairs
+from mtagent.analysis.rating_table import RatingTable
 from mtagent.analysis.score import ScoreOptions, as_json, flat, score_files, score_runs, sentences, shown
 from mtagent.cli.options import (
     COMPARISON_OPTIONS,
@@ -20,6 +21,7 @@ from mtagent.cli.options import (
     name_list,
     named_comet_python,
     named_translation,
+    options_on_command_line,
     print_licences,
     read_config,
     with_options,
@@ -40,6 +42,7 @@ Examples:
   mtagent score -t out.txt -r refA.txt refB.txt -l en-de
   mtagent score --run postedit-1a2b3c4d -r ref.txt --edits-from given
   mtagent score --run safe=postedit-1a2b3c4d --run forced=postedit-5e6f7a8b --stages final --paired-bs
+  mtagent score --run rate-1a2b3c4d --run rate-5e6f7a8b --sentence-level -f csv
   mtagent score -t a.txt b.txt -r ref.txt -m scores-file:path=comet.json
 """
 COMPARE_EXAMPLES = """\b
@@ -133,7 +136,8 @@ class SeveralFilesAndMetrics(SeveralFiles):
 )
 @click.option(
     "--run", "runs", multiple=True, metavar="[NAME=]RUN",
-    help="Stored run whose texts after each stage are scored. Repeatable; the systems are then called NAME/STAGE.",
+    help="Stored run whose texts after each stage are scored, or whose ratings are shown. Repeatable; systems are then "
+    "called NAME/STAGE, and columns of ratings NAME/EVALUATOR.",
 )  # fmt: skip
 @name_list("--systems", "--stages", "systems", help="Score these systems, or stages of the run, only.")
 @click.option("--input-format", metavar="NAME", help="Format of the source file, if its name doesn't show it.")
@@ -161,7 +165,8 @@ def score(**options: Any) -> None:
     """Score translations against references, several systems side by side.
 
     Scores files (-t, -r) or the stages of a stored run (--run). BLEU, chrF and TER equal sacreBLEU's to the last digit
-    and carry its signatures. Empty, copied and foreign output is scored like any other, and flagged.
+    and carry its signatures. Empty, copied and foreign output is scored like any other, and flagged. Runs of ratings
+    (--run) become one table.
     """
     if not options["runs"] and not options["translations"] and options["source"] is None:
         raise click.UsageError("give the translations with -t, or a stored run with --run")
@@ -171,6 +176,9 @@ def score(**options: Any) -> None:
         if superfluous:
             raise click.UsageError(f"--run already defines the texts and languages; leave out {', '.join(superfluous)}")
     form, width, by_sentence = (options.pop(name) for name in ("format_name", "width", "sentence_level"))
+    given_options = options_on_command_line(
+        {"metrics", "comet_python", "references", "edits_from", *_TESTS, "resamples", "seed"}
+    )
     scoring = read_score_options(options, edits_from=options.pop("edits_from"), systems=options.pop("systems"))
     if by_sentence and (scoring.resampling or form not in _BY_SENTENCE):
         raise click.UsageError(
@@ -186,6 +194,14 @@ def score(**options: Any) -> None:
             "a paired test compares systems with the first one, and there is only one: give more (-t)"
         )
     config = read_config(options)
+    ratings = rating_table.read_ratings(runs, config, scoring.systems) if runs else None
+    if ratings is not None:
+        if given_options:
+            raise click.UsageError(
+                f"these runs hold ratings, which are shown as they are: leave out {given_options[0]}"
+            )
+        _print_ratings(ratings, form, width, by_sentence=by_sentence)
+        return
     if runs:
         report = score_runs(runs, config, references=references, scoring=scoring)
     else:
@@ -203,6 +219,18 @@ def score(**options: Any) -> None:
         display(as_json(report, width))
     else:
         display(shown(report, form, width))
+
+
+def _print_ratings(ratings: RatingTable, form: str, width: int | None, *, by_sentence: bool) -> None:
+    if form in _DELIMITERS:
+        hand_out(rating_table.flat(ratings, _DELIMITERS[form], by_sentence=by_sentence))
+    elif form == "json" and by_sentence:
+        for line in rating_table.sentence_objects(ratings):
+            display(line)
+    elif form == "json":
+        display(rating_table.as_json(ratings))
+    else:
+        display(rating_table.shown(ratings, form, width, by_sentence=by_sentence))
 
 
 @click.command("compare", epilog=COMPARE_EXAMPLES)
