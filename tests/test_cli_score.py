@@ -384,7 +384,7 @@ def test_ratings_of_several_runs_are_one_table(rated: Shell) -> None:
 def test_the_table_of_ratings_has_all_forms(rated: Shell) -> None:
     lines = rated("score --run rules --run halves --systems a").out.splitlines()
     assert lines[0].split() == ["system", "rules/rules", "halves/halves"]
-    assert re.fullmatch(r"a +-?\d+\.\d\d +0\.\d{4}", lines[1])
+    assert re.fullmatch(r"a +-?\d+\.\d+ +0\.\d{4}", lines[1])
     assert any(line.startswith("halves/halves|halves|v:1") for line in lines)
     assert re.search(r"halves/halves: 1 of 3 texts of a are rated", lines[-1])
     objects = [json.loads(line) for line in rated("score --run halves -sl -f json").out.splitlines()]
