@@ -97,6 +97,8 @@ def test_json_has_everything(improved: Shell) -> None:
     result = json.loads(improved("compare r --by domain --paired-ar --resamples 20 -f json").out)
     assert result["segments"] == ["1", "2", "3"]
     assert result["resampling"] == {"kind": "ar", "resamples": 20, "seed": 12345}
+    by_default = json.loads(improved("compare r -m ter --paired-bs -f json").out)["resampling"]
+    assert by_default == {"kind": "bs", "resamples": 1000, "seed": 12345}, "the number that was drawn"
     given, postedit, final = result["rows"]
     assert (given["moved"], given["outcomes"], given["cost"]) == (None, None, None)
     chrf = postedit["scores"][1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -374,3 +375,54 @@ def test_the_python_of_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None
 def test_every_field_of_the_objects_is_documented(files: Shell) -> None:
     page = (DOCS / "reference/formats.md").read_text(encoding="utf-8").split("## Ratings\n")[1]
     assert [name for name in files(f"{FILES} -r es.txt -q").objects[0] if f"`{name}`" not in page] == []
+
+
+# --- the translations of several systems in one file
+
+
+def by_system(shell: Shell, *texts: dict[str, object]) -> None:
+    """A file as MENT's: one object per segment, with the translations of all systems."""
+    lines = []
+    for number, (source, translations) in enumerate(zip(SOURCES, texts, strict=False)):
+        values = {"lp": "en-es", "seg": number, "src": source, "ref": "Hola.", "hyp": translations, "rate": {"a": 4}}
+        lines.append(json.dumps(values))
+    shell.write("ment.jsonl", *lines)
+
+
+def test_a_published_file_with_all_systems_is_read_as_it_is(shell: Shell) -> None:
+    by_system(shell, *({"a": text, "b": text.upper()} for text in TRANSLATIONS))
+    done = shell("rate -s ment.jsonl --evaluator rules -o r.jsonl")
+    assert done.code == 0, done.err
+    rated = [(one["id"], one["system"], one["translation"], one["reference"]) for one in shell.objects("r.jsonl")]
+    expected = []
+    for number, text in enumerate(TRANSLATIONS):
+        expected += [(str(number), "a", text, "Hola."), (str(number), "b", text.upper(), "Hola.")]
+    assert rated == expected
+    for field, read in (("src", "source"), ("ref", "reference"), ("seg", "id")):
+        assert f"ment.jsonl: field '{field}' is read as {read}" in done.err
+    assert "the translations of 2 systems are read from one field" in done.err
+    assert shell("rate -s ment.jsonl --evaluator rules --systems b -o b.jsonl").code == 0
+    assert [one["system"] for one in shell.objects("b.jsonl")] == ["b"] * 3
+    assert "a  " in shell("score -s ment.jsonl -m chrf").out
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ({"a": "x", "c": "y"}, "ment.jsonl:2: expected a text of one of a, b, but 'c' has 'y'"),
+        ({"a": "x", "b": 1}, "ment.jsonl:2: expected a text of one of a, b, but 'b' has 1"),
+    ],
+)
+def test_a_wrong_system_or_text_is_named_with_its_line(shell: Shell, second: dict[str, object], message: str) -> None:
+    by_system(shell, {"a": "x", "b": "y"}, second)
+    done = shell("rate -s ment.jsonl --evaluator rules -o r.jsonl")
+    assert (done.code, message in done.err) == (1, True), done.err
+
+
+def test_a_system_without_a_translation_of_a_segment_is_missing_there(shell: Shell) -> None:
+    by_system(shell, {"a": "x", "b": "y"}, {"a": "x"})
+    done = shell("rate -s ment.jsonl --evaluator rules -o r.jsonl")
+    assert done.code == 3
+    assert [(one["system"], one.get("error")) for one in shell.objects("r.jsonl")][3] == (
+        "b", "there is no translation to rate"
+    )  # fmt: skip

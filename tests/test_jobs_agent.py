@@ -429,6 +429,7 @@ def test_the_source_language_may_be_left_to_the_system(model: bool) -> None:
     ({"llm": ForbiddenLLM(), "temperature": 0}, "temperature: the model that you pass"),
     ({"llm": ForbiddenLLM(), "api_key": "sk-x"}, "api_key: the model that you pass"),
     ({"llm": ForbiddenLLM(), "requests_per_minute": 6}, "requests_per_minute: the model that you pass"),
+    ({"comet_python": "python"}, "comet_python: no COMET model is the evaluator, a judge or triage"),
     ({"source_lang": "en"}, "source_lang: does nothing in an agent: name the languages of each text"),
     ({"translator": lambda text, lang: text}, "needs 'lang', and a translator gets a text and its languages"),
     ({"glossary": {"Foo": 1}}, "terms: target 1: input should be a valid string"),

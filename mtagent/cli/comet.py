@@ -37,8 +37,8 @@ def setup(folder: Path | None, python: str) -> None:
     """Make a virtual environment with COMET in DIR, and check that it works.
 
     By default the environment is in mtagent's data folder, where mtagent finds it. For another DIR the command prints
-    the setting to add to mtagent.toml. It downloads about 1 GB, more if torch comes with CUDA: for torch without CUDA
-    set PIP_EXTRA_INDEX_URL as below. No model is downloaded. An existing environment is completed or updated.
+    the setting to add to mtagent.toml. The environment takes 1.4 GB, and more if torch comes with CUDA; to get torch
+    without CUDA set PIP_EXTRA_INDEX_URL as below. No model is downloaded. An existing environment is updated.
     """
     usual = usual_folder()
     if folder is None and usual is None:

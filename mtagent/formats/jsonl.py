@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ from mtagent.formats.segments import (
     suggested,
 )
 from mtagent.records import Call, Chain, Rated, Segment, Step
+
+logger = logging.getLogger("mtagent.formats")
 
 _FIELDS = frozenset(Segment.model_fields)
 _ABOUT = ("id", "source_lang", "target_lang", "document", "domain", "source")
@@ -155,6 +158,59 @@ class JsonLines:
         """Write an object per rating, a failed one with its ``error``; all but the dialogues, which the store has."""
         write_pieces(output, "", _account_lines(map(as_object, ratings.read(None)), output))
         return ()
+
+
+_BY_SYSTEM = ("hyp", "hyps", "translations")
+
+
+@dataclass(frozen=True)
+class JsonLinesBySystem(JsonLines):
+    """JSON Lines in which an object maps systems to their translations, as in the data of MENT.
+
+    The names that other tools use are understood, ``seg`` as the id, and unknown fields are ignored.
+    """
+
+    name: str = "jsonl"
+    lenient: bool = True
+
+    def systems(self, path: Path) -> tuple[str, ...]:
+        """The systems of the first line; empty for files of another kind."""
+        for _, values in object_lines(path):
+            return tuple(_texts_by_system(values))
+        return ()
+
+    def read(self, path: Path, defaults: SegmentDefaults = NO_DEFAULTS) -> Iterator[Segment]:
+        """Yield one segment per line, without a translation."""
+
+        def records() -> Iterator[SegmentFields]:
+            for line, values in object_lines(path):
+                names = [name for name in values if name not in _BY_SYSTEM]
+                keys = {field: names[at] for field, at in named_fields(names, f"{path}:{line.number}").items()}
+                if "seg" in names:
+                    keys.setdefault("id", "seg")
+                yield SegmentFields(line.number, {field: values[key] for field, key in keys.items()}, keys)
+
+        return segments_from(records(), defaults, path, "field")
+
+    def texts(self, path: Path) -> Iterator[dict[str, str | None]]:
+        """Yield the translations of each line by system. Raises :class:`InputError` for what isn't a text."""
+        systems = self.systems(path)
+        logger.info("%s: the translations of %s systems are read from one field", path, len(systems))
+        for line, values in object_lines(path):
+            texts = _texts_by_system(values)
+            for system, text in texts.items():
+                if system not in systems or not isinstance(text, str | None):
+                    expected = f"a text of one of {', '.join(systems)}"
+                    raise InputError(f"{path}:{line.number}: expected {expected}, but {system!r} has {text!r:.60}")
+            yield {system: texts.get(system) for system in systems}
+
+
+def _texts_by_system(values: dict[str, Any]) -> dict[str, Any]:
+    for name in _BY_SYSTEM:
+        if isinstance(values.get(name), dict):
+            texts: dict[str, Any] = values[name]
+            return texts
+    return {}
 
 
 JSONL = JsonLines()

@@ -21,6 +21,7 @@ from mtagent.evaluators.confidence import FOLDER
 from mtagent.evaluators.search import files_of_notes
 from mtagent.formats.files import lines_of, refuse_named_pipe, refuse_pipe, sha256, spooled_copies
 from mtagent.formats.glossary import read_terms, with_terms
+from mtagent.formats.jsonl import JsonLines, JsonLinesBySystem
 from mtagent.formats.ratings import Candidates, Material, chosen, side_by_side
 from mtagent.formats.segments import Lines, check_counts
 from mtagent.jobs.context import Placed, placed, with_context
@@ -325,7 +326,7 @@ class RatingInputs:
                 raise ConfigError(f"two systems are called {name!r}: name them with -t NAME=FILE")
         if not isinstance(form, Lines):
             refuse_companions_of(self.source, form, self.paths)
-            return (self.source.stem,)
+            return _systems_in(self.source, form) or (self.source.stem,)
         refuse_tables(self.paths, self.format)
         if not names:
             raise ConfigError(f"{self.source}: give the translations with -t")
@@ -344,8 +345,21 @@ class RatingInputs:
             yield side_by_side(segment, translations)
 
     def _carried(self, form: formats.Format, config: Config, systems: Sequence[str]) -> Iterator[Candidates]:
-        for segment in _segments_in_context(form, self.source, config):
-            yield side_by_side(segment, dict.fromkeys(systems, segment.translation))
+        if not set(systems).issubset(_systems_in(self.source, form)):
+            for segment in _segments_in_context(form, self.source, config):
+                yield side_by_side(segment, dict.fromkeys(systems, segment.translation))
+            return
+        by_system = JsonLinesBySystem()
+        segments = _segments_in_context(by_system, self.source, config)
+        for segment, texts in zip(segments, by_system.texts(self.source), strict=False):
+            yield side_by_side(segment, {system: texts[system] for system in systems})
+
+
+def _systems_in(path: Path, form: formats.Format) -> tuple[str, ...]:
+    """The systems whose translations each line of JSON Lines holds; empty for other files, and for pipes."""
+    if not isinstance(form, JsonLines) or (path.exists() and not path.is_file()) or path == formats.STANDARD:
+        return ()
+    return JsonLinesBySystem().systems(path)
 
 
 def _segments_in_context(reader: formats.Format, path: Path, config: Config) -> Iterator[Segment]:
