@@ -38,7 +38,8 @@ def objects(who: str, scores: Sequence[float | None], systems: str = "AB", **mor
 
 
 def read(human: str, *files: str, missing: Any = "refuse", drop: Sequence[str] = (), **inputs: Any) -> list[Match]:
-    return gather(Inputs(human=human, files=files, **inputs), missing=missing, drop=drop)
+    (matches,) = gather(Inputs(human=human, files=files, **inputs), missing=missing, drop=drop).values()
+    return matches
 
 
 def compact(match: Match) -> str:
@@ -495,7 +496,7 @@ def test_what_is_wrong_in_other_files_is_named(files: Shell, name: str, content:
         ("-e alike.tsv --human gold.tsv --missing leave-out", "alike.tsv: has no system that gold.tsv has: gpt.4, "),
         ("-e none.tsv --human mqm --missing leave-out", "none.tsv: no translation has both a score of an"),
         ("-e t.tsv --human mqm --system-scores who.tsv", "who.tsv:1: no column 'system'; there are: who, mqm, X, Y"),
-        ("-e apart.tsv --human mqm --missing leave-out --test pearson", "--test: X, Y have no translation in common"),
+        ("-e apart.tsv --human mqm --missing leave-out --test pearson", "X, Y have no translation in common that all"),
         ("-e X=x.seg.score x.jsonl --human gold.tsv", "x.jsonl: only one of this and x.seg.score names the segments"),
         ("--mtme folder.tsv --human mqm", "folder.tsv/human-scores: expected people's scores in a file LP"),
         ("-e t.tsv --human mqm --system-scores y.tsv", "y.tsv:1: no column 'Y'; there are: mqm, X"),

@@ -135,6 +135,13 @@ class Side:
         """Only the scores of ``systems``."""
         return self.with_names({name: name for name in systems})
 
+    def of_items(self, items: Iterable[str]) -> Side:
+        """Only the scores of these segments, and none that were given for whole systems."""
+        chosen = set(items)
+        segments = {key: score for key, score in self.segments.items() if key.item in chosen}
+        about = {item: info for item, info in self.about.items() if item in chosen}
+        return replace(self, segments=segments, systems={}, about=about)
+
     def with_names(self, names: Mapping[str, str]) -> Side:
         """The scores of the systems in ``names``, under the names that these have there."""
         segments = {}
