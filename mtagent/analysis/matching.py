@@ -486,9 +486,11 @@ def _by_pair(sides: Sequence[Side], system_scores: Path | None) -> dict[str | No
 
 
 def _pair_name(info: SegmentInfo) -> str | None:
-    """The language pair without regions, or as the file has it, if the languages are unknown ones."""
+    """The language pair with scripts and regions, which WMT has as pairs of their own; unknown languages as given."""
+    if info.source_lang is None or info.target_lang is None:
+        return None
     try:
-        return info.pair
+        return f"{languages.normalise(info.source_lang)}-{languages.normalise(info.target_lang)}"
     except ConfigError:
         return f"{info.source_lang}-{info.target_lang}"
 
