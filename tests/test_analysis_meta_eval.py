@@ -819,6 +819,32 @@ def test_the_transcripts_on_real_data_are_true(shell: Shell, data: Path) -> None
     assert shell(command.removeprefix("mtagent ")).out.rstrip() == output.rstrip()
 
 
+@pytest.mark.data
+def test_published_files_are_read_as_they_are(shell: Shell, data: Path) -> None:
+    """The figures of RATE (Table 3) and of HiMATE (Table 1, BLEU), from the authors' files without any preparation."""
+    done = shell(f"meta-eval -e {data / 'ment_zh-en.jsonl'} --human human --average none")
+    (systems, segments) = (
+        table(done.out, name)[1] for name in ("level of systems", "level of segments, all scores together")
+    )
+    assert [systems[2], systems[4], systems[5]] == ["0.978", "0.993", "0.997"]
+    assert [segments[5], segments[2], segments[3]] == ["0.619", "0.745", "0.664"]
+    assert "read human = scores by system, rate = scores by system, hyp = translations by system" in done.err
+    himate = data / "wmt22_zh-en_HuaweiTSC.jsonl"
+    done = shell(f"meta-eval -e {himate} --human mqm --metrics BLEU-refA --distance minmax -w 4")
+    _, row = table(done.out, "level of segments, all scores together")
+    assert row[-2:] == ["0.6850", "0.5065"]
+    assert [round(float(row[place]), 3) for place in (4, 3)] == [0.172, 0.233]
+    esa = data / "esa24_spans.jsonl"
+    lines = [json.loads(line) for line in esa.read_text(encoding="utf-8").split("\n") if line]
+    shell.write("judge.jsonl", *(json.dumps(line | {"judge": line.pop("esa")}) for line in lines))
+    line = f"meta-eval -e judge.jsonl --human esa={esa} --item lp,doc,seg,rater --missing leave-out --average none"
+    result = json.loads(shell(f"{line} -f json").out)
+    assert sorted(result["pairs"]) == ["en-cs", "en-hi", "en-ja", "en-zh"]
+    for evaluation in result["pairs"].values():
+        assert {measure["f1"] for measure in evaluation["spans"]["measures"]} == {1.0}
+        assert "judge: its scores are people's own (esa), every one" in evaluation["warnings"]
+
+
 def test_the_python_on_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     for code in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
         exec(compile(code, "meta-eval.md", "exec"), {})

@@ -67,9 +67,12 @@ TESTED = ("acc", *(f"{_SYS}{name}" for name in CORRELATIONS), *_SEGMENT_TESTS)
 """What can be tested: ``acc`` and ``sys-`` at the level of systems, the others at the level of segments."""
 TESTED_AVERAGES = tuple(f"{name}:{averaging}" for name in _SEGMENT_TESTS for averaging in get_args(Averaging))
 """Statistics of segments with the only averaging to test."""
+_AverageKey = tuple[Level | Literal["span"], Averaging, str, str]
 Samples = Mapping[str, Floats]
 """The values of resamples, by statistic."""
 SPAN_GROUPINGS: tuple[SpanGrouping, ...] = get_args(SpanGrouping)
+RATES = ("precision", "recall", "f1", "macro_f1")
+"""The fields of :class:`SpanScore` that are compared and averaged."""
 FEW = 5
 """Systems below which their level means little."""
 _SHOWN = 3
@@ -369,9 +372,10 @@ class Average(NamedTuple):
     """The mean of a statistic over language pairs, each counting alike; ``None`` if it is undefined in one of them."""
 
     evaluator: str
-    level: Level
+    level: Level | Literal["span"]
     averaging: Averaging
     statistic: str
+    """Of error spans: the measure, and the rate."""
     value: float | None
     interval: Interval | None
     pairs: int
@@ -408,23 +412,33 @@ def agreement_by_pair(matches_by_pair: Mapping[str, Sequence[Match]], settings: 
 
 
 def _averages(evaluations: Sequence[MetaEvaluation]) -> Iterator[Average]:
-    found: dict[tuple[Level, Averaging, str, str], list[tuple[Statistic, Samples]]] = {}
+    values: dict[_AverageKey, list[float]] = {}
+    samples: dict[_AverageKey, list[Floats]] = {}
     for evaluation in evaluations:
         for result in evaluation.results:
             if result.part is not None:
                 continue
             for statistic in result.statistics:
-                key = (result.level, result.averaging, result.evaluator, statistic.name)
-                found.setdefault(key, []).append((statistic, result.samples))
-    for (level, averaging, evaluator, name), parts in found.items():
-        values = [statistic.value for statistic, _ in parts if statistic.value is not None]
+                key: _AverageKey = (result.level, result.averaging, statistic.name, result.evaluator)
+                values.setdefault(key, [])
+                if statistic.value is not None:
+                    values[key].append(statistic.value)
+                if statistic.interval is not None:
+                    samples.setdefault(key, []).append(result.samples[statistic.name])
+        for span_result in evaluation.spans.measures if evaluation.spans else ():
+            for rate in RATES:
+                key = ("span", "none", f"{span_result.kind}: {rate}", span_result.evaluator)
+                values.setdefault(key, []).append(getattr(span_result.score, rate))
+                if rate in span_result.samples:
+                    samples.setdefault(key, []).append(span_result.samples[rate])
+    for key, pair_values in values.items():
+        level, averaging, name, evaluator = key
         value = average_interval = None
-        if len(values) == len(evaluations):
-            value = float(np.mean(values))
-            samples = [pair_samples[name] for _, pair_samples in parts if name in pair_samples]
-            if len(samples) == len(evaluations):
-                average_interval = interval(np.mean(samples, axis=0))
-        yield Average(evaluator, level, averaging, name, value, average_interval, len(values))
+        if len(pair_values) == len(evaluations):
+            value = float(np.mean(pair_values))
+        if len(samples.get(key, [])) == len(evaluations):
+            average_interval = interval(np.mean(samples[key], axis=0))
+        yield Average(evaluator, level, averaging, name, value, average_interval, len(pair_values))
 
 
 # --- tests between evaluators
@@ -608,7 +622,7 @@ def _span_leads(spans: SpanLevel) -> Iterator[Lead]:
     """The differences between evaluators who marked the same translations, by measure and rate."""
     for kind in MEASURES:
         results = [result for result in spans.measures if result.kind == kind]
-        for rate in ("precision", "recall", "f1", "macro_f1"):
+        for rate in RATES:
             for first, second in combinations(results, 2):
                 if first.items != second.items:
                     continue

@@ -7,9 +7,10 @@ from dataclasses import replace
 from itertools import chain, groupby
 from typing import Any
 
-from mtagent.analysis.agreement import Averaging, Interval, Level
+from mtagent.analysis.agreement import Interval
 from mtagent.analysis.compare_tables import MOST_PARTS
 from mtagent.analysis.meta_eval import (
+    RATES,
     Average,
     LevelResult,
     MetaEvaluation,
@@ -23,8 +24,6 @@ from mtagent.text.mqm import SEVERITIES
 from mtagent.text.table import Table, as_csv
 
 NO_VALUE = "–"
-RATES = ("precision", "recall", "f1", "macro_f1")
-"""Of error spans."""
 COLUMNS = (
     "kind", "lp", "level", "averaging", "grouping", "part", "statistic", "evaluator", "other", "value", "low", "high",
     "p", "p_holm", "rank", "epsilon", "scores", "left_out", "signature", "guarded",
@@ -33,7 +32,7 @@ COLUMNS = (
 _BOUNDS = ("low", "high")
 _HEADS = {
     "acc": "Acc", "spa": "SPA", "pearson": "Pearson", "spearman": "Spearman", "kendall": "Kendall", "acc-t": "Acc-t",
-    "mae": "MAE", "mse": "MSE",
+    "mae": "MAE", "mse": "MSE", "f1": "F1", "macro_f1": "macro F1",
 }  # fmt: skip
 _AVERAGED = {"none": "all scores together", "item": "averaged by item", "system": "averaged by system"}
 _SPANS = "level of error spans"
@@ -63,18 +62,23 @@ def pair_tables(evaluation: PairsEvaluation, width: int = 3) -> list[Table]:
     for pair, of_pair in evaluation.pairs.items():
         for table in tables(of_pair, width):
             all_tables.append(replace(table, title=f"{pair}, {table.title}"))
-    by_level = groupby(
-        sorted(evaluation.averages, key=lambda average: (average.level != "sys", average.averaging)),
-        key=lambda average: (average.level, average.averaging),
-    )
-    for (level, averaging), group in by_level:
-        all_tables.append(_average_table(level, averaging, list(group), len(evaluation.pairs), width))
+    # Of error spans each measure has a table.
+    averages_by_title: dict[str, list[Average]] = {}
+    for average in evaluation.averages:
+        title = f"mean of {len(evaluation.pairs)} language pairs: {_LEVELS[average.level]}"
+        if average.level == "seg":
+            title += f", {_AVERAGED[average.averaging]}"
+        elif average.level == "span":
+            title += f", {average.statistic.partition(':')[0]}"
+        averages_by_title.setdefault(title, []).append(average)
+    for title, averages in averages_by_title.items():
+        all_tables.append(_average_table(title, averages, width))
     if evaluation.ranking:
         all_tables += _ranking_tables(evaluation.ranking, width)
     return all_tables
 
 
-def _average_table(level: Level, averaging: Averaging, averages: Sequence[Average], pairs: int, width: int) -> Table:
+def _average_table(title: str, averages: Sequence[Average], width: int) -> Table:
     by_evaluator: dict[str, dict[str, Average]] = {}
     names_with_interval = set()
     for average in averages:
@@ -82,22 +86,24 @@ def _average_table(level: Level, averaging: Averaging, averages: Sequence[Averag
         if average.interval is not None:
             names_with_interval.add(average.statistic)
     head = ["evaluator", "pairs"]
-    for name in dict.fromkeys(average.statistic for average in averages):
-        head.append(_HEADS[name])
+    names = list(dict.fromkeys(average.statistic for average in averages))
+    for name in names:
+        rate = name.rpartition(": ")[2]
+        head.append(_HEADS.get(rate, rate))
         if name in names_with_interval:
             head += _BOUNDS
     rows = []
+    note = ""
     for evaluator, by_name in by_evaluator.items():
         row = [evaluator, str(max(average.pairs for average in by_name.values()))]
-        for name, average in by_name.items():
+        for name in names:
+            average = by_name[name]
             row.append(_number(average.value, width))
+            if average.value is None:
+                note = f"{NO_VALUE}: one of the pairs lacks the statistic"
             if name in names_with_interval:
                 row += _bounds(average.interval, width)
         rows.append(tuple(row))
-    title = f"mean of {pairs} language pairs: {_LEVELS[level]}"
-    if level == "seg":
-        title += f", {_AVERAGED[averaging]}"
-    note = f"{NO_VALUE} is a statistic that one of the pairs lacks"
     return Table(title, tuple(head), tuple(rows), note)
 
 
@@ -346,7 +352,9 @@ def _span_tables(spans: SpanLevel, width: int) -> list[Table]:
         curves.setdefault(result.evaluator, []).append(_number(result.score.f1, width))
     thresholds = dict.fromkeys(result.kind for result in spans.thresholds)
     curve_rows = tuple((evaluator, *curve) for evaluator, curve in curves.items())
-    tables.append(Table(f"{_SPANS}: F1 of matches by threshold", ("evaluator", *thresholds), curve_rows))
+    curve_note = "-f json and -f csv have their intervals" if has_intervals else ""
+    title = f"{_SPANS}: F1 of matches by threshold"
+    tables.append(Table(title, ("evaluator", *thresholds), curve_rows, curve_note))
     severity_ranks = {str(severity): place for place, severity in enumerate(SEVERITIES)}
     for grouping, results in spans.groups.items():
         if results:

@@ -41,6 +41,7 @@ Examples:
   mtagent meta-eval -e scores.tsv --human mqm --drop-systems refA --average item --test acc-t
   mtagent meta-eval --mtme wmt23 -l en-de --human mqm --metrics BLEU,COMET --missing leave-out
   mtagent meta-eval --run rate-1a2b3c4d --human mqm=people.tsv --by domain,length -f markdown
+  mtagent meta-eval -e ment_zh-en.jsonl --human human --resample segment -f latex
 """
 _LEVELS: tuple[Literal["sys", "seg", "span"], ...] = ("sys", "seg", "span")
 _MANY = 2_000
@@ -166,6 +167,9 @@ def command(**options: Any) -> None:
             f"{target.path}: the scores are of {len(pairs)} language pairs; name one with -l, e.g. -l {pairs[0]}"
         )
     all_matches = list(chain.from_iterable(matches_by_pair.values()))
+    sides = list(chain.from_iterable((match.human, match.evaluator) for match in all_matches))
+    for origin, fields in dict.fromkeys((side.origin, side.fields) for side in sides if side.fields):
+        say(f"mtagent: {origin}: read {fields}")
     settings = _settings(options, all_matches)
     is_pooled = "acc-t:none" in settings.tests
     if "acc-t" in settings.tests:
