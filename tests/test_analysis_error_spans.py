@@ -286,12 +286,16 @@ def test_major_categories(major: str, categories: list[str]) -> None:
 def test_by_category_and_by_severity() -> None:
     gold = [span(0, 4, "major", category="Accuracy/Mistranslation"), span(5, 9, category="Style/Awkward")]
     predicted = [span(0, 4, category="fluency/grammar"), span(5, 9, category="style")]
-    categories = by_group(pairs_of(gold, predicted), "category", PARTIAL_OVERLAP)
+    categories = {}
+    for name, pairs in by_group(pairs_of(gold, predicted), "category").items():
+        categories[name] = score(pairs, PARTIAL_OVERLAP)
     counts = {name: (group.recall, group.gold, group.predicted) for name, group in categories.items()}
     assert counts == {"accuracy": (0, 1, 0), "fluency": (1, 0, 1), "style": (1, 1, 1)}
     assert categories["style"].group == "style"
     assert categories["style"].signature.endswith("|group:style|against:same")
-    severities = by_group(pairs_of(gold, predicted), "severity")
+    severities = {}
+    for name, pairs in by_group(pairs_of(gold, predicted), "severity").items():
+        severities[name] = score(pairs, CHARACTERS)
     assert [(name, group.precision, group.recall) for name, group in severities.items()] == [
         ("minor", 0.5, 1), ("major", 1, 0)
     ]  # fmt: skip

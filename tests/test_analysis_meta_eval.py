@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mtagent.analysis.agreement import (
@@ -188,7 +192,9 @@ def test_markdown_latex_and_json(scored: Shell) -> None:
     assert markdown.startswith("### Level of systems\n\n| evaluator | scores | Acc |")
     assert "\n- `acc|level:sys|avg:none|eps:0|" in markdown
     latex = scored(f"{SCORED} --average none -f latex").out
-    assert (latex.count(r"\begin{tabular}{lS[table-format="), "\n% people: mqm: " in latex) == (2, True)
+    assert latex.count(r"\begin{tabular}{lS[table-format=") == 2
+    assert "\nconstant & 15 & {--} & {--} & {--} & " in latex
+    assert "\n% people: mqm: " in latex
     result = data(scored(f"{SCORED} --average none -f json"))
     assert (result["human"]["name"], [row["name"] for row in result["evaluators"]]) == ("mqm", ["good", "constant"])
     scored.write("odd.tsv", "system\tid\tmqm\ta%<c>|", *(f"A\t{n}\t{n * n}\t{n}" for n in range(3)))
@@ -215,6 +221,196 @@ def test_evaluators_are_tested_and_ranked(scored: Shell) -> None:
     assert (test["level"], test["ranked"][0]["name"], test["scores"]) == ("sys", "good", 5)
     assert "|perm:50|unit:system|seed:3|" in test["signature"]
     assert 0 <= test["p_values"][0]["p_value"] <= 1
+
+
+# --- several language pairs
+
+
+@pytest.fixture
+def pairs(shell: Shell) -> Shell:
+    """The shell with two language pairs of different systems, and three evaluators, one of which lacks en-cs."""
+    random = np.random.default_rng(8)
+    lines = ["system\tid\tlp\tdocument\tmqm\tgood\tbad\tgerman"]
+    for lp, systems in (("en-de", "ABCDEF"), ("en-cs", "CDEFGHI")):
+        for place, system in enumerate(systems):
+            for item in range(8):
+                human = round(place + random.normal(), 1)
+                good, bad = (round(human + noise * random.normal(), 2) for noise in (0.5, 3))
+                german = str(good) if lp == "en-de" else "None"
+                lines.append(f"{system}\t{lp}/{item}\t{lp}\td{item // 2}\t{human}\t{good}\t{bad}\t{german}")
+    shell.write("p.tsv", *lines)
+    return shell
+
+
+PAIRS = "meta-eval -e p.tsv --human mqm --missing leave-out --permutations 100"
+
+
+def test_each_language_pair_has_its_tables_and_then_the_mean(pairs: Shell) -> None:
+    line = f"{PAIRS} --metrics good,bad --resample document --resamples 50"
+    result = data(pairs(f"{line} -f json"))
+    assert list(result["pairs"]) == ["en-de", "en-cs"]
+    alone = data(pairs(f"{line} -l en-de -f json"))
+    assert result["pairs"]["en-de"] == alone
+    out = pairs(line).out
+    for lp, systems in (("en-de", 6), ("en-cs", 7)):
+        assert table(out, f"{lp}, level of systems")[1][:2] == ["good", str(systems)]
+    first, second = (result["pairs"][lp]["levels"] for lp in result["pairs"])
+    for average in result["averages"]:
+        key = (average["level"], average["averaging"], average["evaluator"])
+        values = []
+        for levels in (first, second):
+            (level,) = [one for one in levels if (one["level"], one["averaging"], one["evaluator"]) == key]
+            values.append(level["statistics"][average["statistic"]]["value"])
+        assert average["value"] == sum(values) / 2
+        assert average["interval"]["low"] <= average["interval"]["high"]
+    assert table(out, "mean of 2 language pairs: level of systems")[0][:5] == [
+        "evaluator",
+        "pairs",
+        "Acc",
+        "low",
+        "high",
+    ]
+    rows = list(csv.DictReader(io.StringIO(pairs(f"{line} -f csv").out)))
+    assert {row["lp"] for row in rows if row["kind"] == "statistic"} == {"en-de", "en-cs"}
+    assert sum(row["kind"] == "mean" for row in rows) == len(result["averages"])
+
+
+def test_an_evaluator_that_lacks_a_pair_has_no_mean_and_no_rank(pairs: Shell) -> None:
+    result = data(pairs(f"{PAIRS} --test acc,sys-pearson,acc-t:item -f json"))
+    lacking = [average for average in result["averages"] if average["evaluator"] == "german"]
+    assert {(average["value"], average["pairs"]) for average in lacking} == {(None, 1)}
+    assert [evaluator["name"] for evaluator in result["ranking"]["ranked"]] == ["good", "bad"]
+    assert result["ranking"]["left_out"] == ["german"]
+    assert "left out, since they lack a task: german" in pairs(f"{PAIRS} --test acc").out
+
+
+def test_ranks_by_tasks_are_by_the_mean_with_correlations_scaled(pairs: Shell) -> None:
+    line = f"{PAIRS} --metrics good,bad --test acc,pearson:none,acc-t:item"
+    result = data(pairs(f"{line} -f json"))
+    signatures = [task["signature"].split("|") for task in result["ranking"]["tasks"]]
+    assert [parts[0] for parts in signatures] == 2 * ["acc", "pearson", "acc-t"]
+    assert [parts[5] for parts in signatures] == 3 * ["seed:12345"] + 3 * ["seed:12346"]
+    for ranked in result["ranking"]["ranked"]:
+        scaled = []
+        for evaluation in result["pairs"].values():
+            for test in evaluation["tests"]:
+                (value,) = [one["value"] for one in test["ranked"] if one["name"] == ranked["name"]]
+                scaled.append((value + 1) / 2 if test["statistic"] == "pearson" else value)
+        assert ranked["value"] == pytest.approx(sum(scaled) / 6, abs=1e-12)
+    assert [ranked["rank"] for ranked in result["ranking"]["ranked"]] == [1, 2]
+    rows = table(pairs(line).out, "ranks by 6 tasks")
+    assert rows[0][:4] == ["evaluator", "rank", "mean", "task 1"]
+    assert [row[:2] for row in rows[1:]] == [["good", "1"], ["bad", "2"]]
+
+
+def test_what_several_pairs_cannot_be_combined_with(pairs: Shell) -> None:
+    pairs.write("sys.tsv", "system\tmqm\tgood\tbad\tgerman", *(f"{name}\t1\t1\t1\t1" for name in "ABCDEFGHI"))
+    done = pairs(f"{PAIRS} --system-scores sys.tsv")
+    assert (done.code, "sys.tsv: the scores of whole systems are of one language pair" in done.err) == (1, True)
+    lines = pairs.read("p.tsv")
+    pairs.write("p.tsv", *lines, "A\tx\t\td\t1\t1\t1\t1")
+    done = pairs(PAIRS)
+    assert (done.code, "segment 'x' has no language pair, and others have several" in done.err) == (1, True)
+
+
+def test_a_folder_with_several_pairs_is_read_whole(pairs: Shell) -> None:
+    for lp in ("en-de", "en-cs"):
+        done = pairs(f"{PAIRS} --metrics good,bad -l {lp} -o set --force")
+        assert done.code == 0, done.err
+    from_files, from_folder = (
+        data(pairs(line))
+        for line in (f"{PAIRS} --metrics good,bad -f json", "meta-eval --mtme set --human mqm -f json")
+    )
+    assert sorted(from_folder["pairs"]) == sorted(from_files["pairs"])
+    for lp, evaluation in from_folder["pairs"].items():
+        expected = [one["statistics"]["pearson"]["value"] for one in from_files["pairs"][lp]["levels"]]
+        values = [one["statistics"]["pearson"]["value"] for one in evaluation["levels"]]
+        assert sorted(values) == pytest.approx(sorted(expected), abs=1e-12)
+
+
+# --- intervals
+
+
+def test_every_statistic_has_an_interval_and_the_same_seed_gives_the_same(scored: Shell) -> None:
+    line = f"{SCORED} --metrics good --distance minmax --resample segment --resamples 50"
+    result = data(scored(f"{line} -f json"))
+    assert result["resampling"] == "bootstrap:50|unit:segment|units:3|seed:12345"
+    for level in result["levels"]:
+        for statistic in level["statistics"].values():
+            low, high = statistic["interval"]["low"], statistic["interval"]["high"]
+            assert low <= high, statistic["name"]
+    done = scored(line)
+    head, row = table(done.out, "level of systems")
+    assert head[2:5] == ["Acc", "low", "high"]
+    first = result["levels"][0]["statistics"]["acc"]
+    assert row[2:5] == [f"{number:.3f}" for number in (first["value"], *first["interval"].values())]
+    assert "\nlow, high: 95 % interval, percentiles: bootstrap:50|unit:segment|units:3|seed:12345\n" in done.out
+    assert scored(line).out == done.out
+    assert data(scored(f"{line} --seed 4 -f json"))["resampling"].endswith("|seed:4")
+    assert "low" not in scored(f"{SCORED} --metrics good").out
+
+
+def test_documents_are_drawn_as_a_whole(scored: Shell) -> None:
+    line = f"{SCORED} --metrics good --average none --resample document --resamples 50 -f json"
+    done = scored(line)
+    assert (done.code, done.out) == (1, "")
+    assert "--resample document: no file has the document of segment '0'; give a column with it" in done.err
+    renamed = [row.replace("domain", "document") for row in scored.read("s.tsv")]
+    scored.write("s.tsv", *renamed)
+    assert data(scored(line))["resampling"] == "bootstrap:50|unit:document|units:2|seed:12345"
+
+
+def test_given_scores_of_systems_have_no_intervals(scored: Shell) -> None:
+    scored.write("sys.tsv", "system\tmqm\tgood", *(f"{name}\t{n}\t{n * n}" for n, name in enumerate("ABCDE")))
+    line = f"{SCORED} --metrics good --system-scores sys.tsv --level sys --resample segment --resamples 20"
+    statistics = data(scored(f"{line} -f json"))["levels"][0]["statistics"]
+    assert [name for name, statistic in statistics.items() if statistic["interval"]] == ["spa"]
+    assert "these have no intervals, except for SPA" in scored(line).out
+
+
+def test_differences_of_two_have_intervals_and_of_more_corrected_p_values(contest: Shell) -> None:
+    two = f"{SCORED} --missing leave-out --permutations 20 --resample segment --resamples 50 --average none"
+    result = data(contest(f"{two} -f json"))
+    names = [(lead["level"], lead["statistic"], lead["p_value"]) for lead in result["differences"]]
+    assert ("sys", "spa", None) in names
+    assert ("seg", "acc-t", None) in names
+    for lead in result["differences"]:
+        assert lead["value"] >= 0
+        # In more than 5 % of the resamples of three segments, none is of system D.
+        assert (lead["interval"] is None) == (lead["level"] == "sys")
+    rows = table(contest(f"{two} --test pearson").out, "differences by Pearson: level of segments, all scores together")
+    assert rows[0] == ["better", "worse", "difference", "low", "high", "p"]
+    assert len(rows) == 2
+    lines = contest.read("s.tsv")
+    more = [lines[0] + "\tthird", *(f"{line}\t{number}" for number, line in enumerate(lines[1:]))]
+    contest.write("s.tsv", *more)
+    three = f"{SCORED} --missing leave-out --permutations 200 --average none --test pearson"
+    rows = table(contest(three).out, "differences by Pearson: level of segments, all scores together")
+    assert rows[0] == ["better", "worse", "difference", "p", "p (Holm)"]
+    (test,) = data(contest(f"{three} -f json"))["tests"]
+    ordered = sorted(test["p_values"], key=lambda pair: pair["p_value"])
+    largest = 0.0
+    for factor, pair in zip((3, 2, 1), ordered, strict=True):
+        largest = max(largest, min(1.0, factor * pair["p_value"]))
+        assert pair["holm"] == largest
+    assert "differences by Spearman" not in contest(f"{three} --resample segment --resamples 20").out
+
+
+def test_a_flat_table_has_every_number_in_a_line(contest: Shell) -> None:
+    line = f"{SCORED} --missing leave-out --permutations 20 --resample segment --resamples 20 --test pearson"
+    done = contest(f"{line} -f csv")
+    result = data(contest(f"{line} -f json"))
+    rows = list(csv.DictReader(io.StringIO(done.out)))
+    kinds = Counter(row["kind"] for row in rows)
+    statistics = sum(len(level["statistics"]) for level in result["levels"])
+    assert kinds == {"statistic": statistics, "difference": len(result["differences"]), "rank": 4}
+    by_item = [
+        row for row in rows if (row["averaging"], row["statistic"], row["evaluator"]) == ("item", "acc-t", "judge")
+    ]
+    assert by_item[0]["value"] == repr(result["levels"][5]["statistics"]["acc-t"]["value"])
+    assert by_item[0]["low"] == repr(result["levels"][5]["statistics"]["acc-t"]["interval"]["low"])
+    assert "mtagent: warning: level of systems: there are 4" in done.err
+    assert contest(f"{line} -f tsv").out == done.out.replace(",", "\t")
 
 
 CONTEST = """\
@@ -313,13 +509,6 @@ def test_an_evaluator_that_correlates_negatively_anywhere_is_warned_of(shell: Sh
     assert "warning: X: correlates negatively" in shell(f"{SCORED} --level seg").out
 
 
-def test_several_language_pairs_are_warned_of(scored: Shell) -> None:
-    changed(scored, "lp", lambda row: "en-cs" if row[1] == "0" else "en-de")
-    shown = scored(f"{SCORED} --item lp,id --missing leave-out").out
-    assert "scores of 2 language pairs (en-cs, en-de) are compared with each other" in shown
-    assert "language pairs" not in scored(f"{SCORED} -l en-de").out
-
-
 @pytest.mark.parametrize(
     ("systems", "given", "warnings"),
     [
@@ -350,13 +539,18 @@ def test_given_scores_and_references_of_a_folder(systems: Any, given: bool, warn
         ("--human mqm", 2, "give scores with -e, --run or --mtme"),
         ("-e s.tsv --human mqm --level doc", 1, "--level: expected one of sys, seg, span, not 'doc'"),
         ("-e s.tsv --human mqm --average domain", 1, "--average: expected one of none, item, system"),
-        ("-e s.tsv --human mqm --test spa", 1, "--test: expected one of acc, pearson, spearman, kendall, acc-t"),
+        (
+            "-e s.tsv --human mqm --test spa",
+            1,
+            "--test: expected one of acc, sys-pearson, sys-spearman, sys-kendall, pearson, spearman",
+        ),
         (
             "-e s.tsv --human mqm --by system",
             1,
             "--by: expected one of domain, length, document, severity, category",
         ),
         ("-e s.tsv --human mqm --force", 2, "--force needs -o DIR"),
+        ("-e s.tsv --human mqm --resamples 9", 2, "--resamples needs --resample segment or document"),
         ("-e s.tsv --human mqm --level span", 2, "--level span: needs an evaluator and people who both marked errors"),
         ("-e s.tsv --human mqm --by severity", 2, "--by severity: needs an evaluator and people who both"),
         ("-e s.tsv --human mqm --level seg --by severity", 2, "--by severity: groups error spans; add --level span"),
@@ -623,6 +817,32 @@ def test_the_transcripts_on_real_data_are_true(shell: Shell, data: Path) -> None
         name = f"wmt23_en-de_{level}_scores.tsv"
         (shell.folder / name).symlink_to(data / name)
     assert shell(command.removeprefix("mtagent ")).out.rstrip() == output.rstrip()
+
+
+@pytest.mark.data
+def test_published_files_are_read_as_they_are(shell: Shell, data: Path) -> None:
+    """The figures of RATE (Table 3) and of HiMATE (Table 1, BLEU), from the authors' files without any preparation."""
+    done = shell(f"meta-eval -e {data / 'ment_zh-en.jsonl'} --human human --average none")
+    (systems, segments) = (
+        table(done.out, name)[1] for name in ("level of systems", "level of segments, all scores together")
+    )
+    assert [systems[2], systems[4], systems[5]] == ["0.978", "0.993", "0.997"]
+    assert [segments[5], segments[2], segments[3]] == ["0.619", "0.745", "0.664"]
+    assert "read human = scores by system, rate = scores by system, hyp = translations by system" in done.err
+    himate = data / "wmt22_zh-en_HuaweiTSC.jsonl"
+    done = shell(f"meta-eval -e {himate} --human mqm --metrics BLEU-refA --distance minmax -w 4")
+    _, row = table(done.out, "level of segments, all scores together")
+    assert row[-2:] == ["0.6850", "0.5065"]
+    assert [round(float(row[place]), 3) for place in (4, 3)] == [0.172, 0.233]
+    esa = data / "esa24_spans.jsonl"
+    lines = [json.loads(line) for line in esa.read_text(encoding="utf-8").split("\n") if line]
+    shell.write("judge.jsonl", *(json.dumps(line | {"judge": line.pop("esa")}) for line in lines))
+    line = f"meta-eval -e judge.jsonl --human esa={esa} --item lp,doc,seg,rater --missing leave-out --average none"
+    result = json.loads(shell(f"{line} -f json").out)
+    assert sorted(result["pairs"]) == ["en-cs", "en-hi", "en-ja", "en-zh"]
+    for evaluation in result["pairs"].values():
+        assert {measure["f1"] for measure in evaluation["spans"]["measures"]} == {1.0}
+        assert "judge: its scores are people's own (esa), every one" in evaluation["warnings"]
 
 
 def test_the_python_on_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:

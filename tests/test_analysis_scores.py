@@ -11,7 +11,7 @@ import pytest
 
 from mtagent.analysis.agreement import ScorePair
 from mtagent.analysis.matching import Inputs, Match, gather
-from mtagent.analysis.scores import UNNAMED, is_table
+from mtagent.analysis.scores import UNNAMED, TranslationKey, is_table
 from mtagent.errors import ConfigError, InputError
 from tests.commands import Done, Shell
 
@@ -38,7 +38,8 @@ def objects(who: str, scores: Sequence[float | None], systems: str = "AB", **mor
 
 
 def read(human: str, *files: str, missing: Any = "refuse", drop: Sequence[str] = (), **inputs: Any) -> list[Match]:
-    return gather(Inputs(human=human, files=files, **inputs), missing=missing, drop=drop)
+    (matches,) = gather(Inputs(human=human, files=files, **inputs), missing=missing, drop=drop).values()
+    return matches
 
 
 def compact(match: Match) -> str:
@@ -495,7 +496,7 @@ def test_what_is_wrong_in_other_files_is_named(files: Shell, name: str, content:
         ("-e alike.tsv --human gold.tsv --missing leave-out", "alike.tsv: has no system that gold.tsv has: gpt.4, "),
         ("-e none.tsv --human mqm --missing leave-out", "none.tsv: no translation has both a score of an"),
         ("-e t.tsv --human mqm --system-scores who.tsv", "who.tsv:1: no column 'system'; there are: who, mqm, X, Y"),
-        ("-e apart.tsv --human mqm --missing leave-out --test pearson", "--test: X, Y have no translation in common"),
+        ("-e apart.tsv --human mqm --missing leave-out --test pearson", "X, Y have no translation in common that all"),
         ("-e X=x.seg.score x.jsonl --human gold.tsv", "x.jsonl: only one of this and x.seg.score names the segments"),
         ("--mtme folder.tsv --human mqm", "folder.tsv/human-scores: expected people's scores in a file LP"),
         ("-e t.tsv --human mqm --system-scores y.tsv", "y.tsv:1: no column 'Y'; there are: mqm, X"),
@@ -624,3 +625,73 @@ def test_a_failed_rating_of_a_run_says_why_it_is_missing(files: Shell) -> None:
     message = refused(files("meta-eval --run stored --human gold.tsv"))
     assert "the score of segment '1' of system 'two' by spans-file is missing (" in message
     assert "has no ratings of system 'two'" in message
+
+
+# --- files as they were published
+
+
+def test_translations_and_scores_by_system_become_rows(files: Shell) -> None:
+    """As in MENT: a line per segment, with an object by system in each field."""
+    rows = []
+    for number in (0, 1):
+        texts = {"A": f"Text {number}", "B": "Anderer"}
+        scores = {"human": {"A": number, "B": 2}, "rate": {"A": 3.5, "B": None}}
+        rows.append({"seg": number, "src": "x", "hyp": texts, **scores})
+    write(files, {"m.jsonl": rows})
+    (match,) = read("human", "m.jsonl", missing="leave-out")
+    assert match.name == "rate"
+    assert compact(match) == "A0 3.5 0, A1 3.5 1, B0 - 2, B1 - 2"
+    assert match.human.segments[TranslationKey("A", "1")].translation == "Text 1"
+    assert match.human.about["0"].source == "x"
+    assert match.human.fields == (
+        "human = scores by system, rate = scores by system, hyp = translations by system, seg = segment, src = source"
+    )
+    done = files("meta-eval -e m.jsonl --human human --missing leave-out")
+    assert done.err.startswith("mtagent: m.jsonl: read human = scores by system, rate = ")
+    assert done.err.count("\n") == 1
+
+
+def test_scores_by_metric_become_columns(files: Shell) -> None:
+    """As in HiMATE's data: a line per translation, with an object of metrics."""
+    rows = [
+        {"seg": n, "hyp": "Text", "mqm": -n, "scores": {"BLEU-refA": n / 2, "chrF": None if n else 7}} for n in range(3)
+    ]
+    write(files, {"h.jsonl": rows})
+    bleu, chrf = read("mqm", "h.jsonl", missing="leave-out")
+    assert [match.name for match in (bleu, chrf)] == ["BLEU-refA", "chrF"]
+    assert [row.evaluator for row in bleu.rows] == [0, 0.5, 1]
+    assert [row.evaluator for row in chrf.rows] == [7, None, None]
+    assert bleu.human.fields == "scores = scores of BLEU-refA, chrF, seg = segment, hyp = translation"
+    write(files, {"twice.jsonl": [{"seg": 1, "mqm": 1, "scores": {"mqm": 2}}]})
+    assert "twice.jsonl:1: 'scores' has the score 'mqm', which is a field, too" in refused(
+        files("meta-eval -e twice.jsonl --human mqm")
+    )
+
+
+def test_objects_by_metric_beside_a_system_stay_metrics(files: Shell) -> None:
+    rows = [{"system": "A", "id": n, "mqm": n, "auto": {"X": n}, "other": {"X2": n, "X": 3}} for n in range(2)]
+    write(files, {"s.jsonl": [rows[0] | {"other": None}, rows[1] | {"other": None}]})
+    (match,) = read("mqm", "s.jsonl")
+    assert (match.name, [row.evaluator for row in match.rows]) == ("X", [0, 1])
+
+
+def test_spans_with_sides_are_errors(files: Shell) -> None:
+    """As in the ESA annotations of WMT24: sides, no category, and omissions without a place."""
+    spans = [
+        {"side": "tgt", "start": 0, "end": 4, "text": "Text", "category": None, "severity": "minor"},
+        {"side": "omission", "start": None, "end": None, "text": "", "category": None, "severity": "major"},
+        {"side": "src", "start": 0, "end": 1, "text": "x", "category": "Source", "severity": "minor"},
+    ]
+    row = {"lp": "en-cs", "system": "A", "seg": "1", "src": "x", "tgt": "Text", "spans": spans}
+    write(files, {"people.jsonl": [row | {"esa": 80}]})
+    write(files, {"judge.jsonl": [row | {"judge": 60, "spans": []}]})
+    (match,) = read("esa=people.jsonl", "judge.jsonl")
+    errors = match.human.segments[TranslationKey("A", "1")].errors
+    assert errors is not None
+    places = [(error.side, error.start, error.end, error.severity) for error in errors]
+    assert places == [("translation", 0, 4, "minor"), ("omission", None, None, "major"), ("source", 0, 1, "minor")]
+    assert match.human.fields == "seg = segment, src = source, tgt = translation, spans = errors"
+    assert match.marked
+    write(files, {"people.jsonl": [row | {"esa": 80, "spans": [{"side": "left", "severity": "minor"}]}]})
+    message = "people.jsonl:1: span 1 of 1: side 'left': expected tgt, src or omission"
+    assert message in refused(files("meta-eval -e judge.jsonl --human esa=people.jsonl"))

@@ -36,6 +36,7 @@ SMALL: dict[str, list[str]] = {
     "wmt.guards": ["", "--translations"],
     "wmt.himate_table1": [""],
     "wmt.locating": [""],
+    "wmt.metaeval_coverage": ["--simulations 2 --resamples 20"],
     "wmt.metaeval_ment": [""],
     "wmt.metaeval_wmt23": [""],
     "wmt.omission": ["--limit 1"],

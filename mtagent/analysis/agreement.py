@@ -187,6 +187,13 @@ def system_level(scores: PairedScores) -> PairedScores:
 # --- statistics
 
 
+class Interval(NamedTuple):
+    """A 95 % interval: the percentiles 2.5 and 97.5 of resamples."""
+
+    low: float
+    high: float
+
+
 EQUAL = "the scores of the evaluator or of people are all equal"
 """Why there is no correlation."""
 ALONE = "there are no two scores to compare"
@@ -220,6 +227,8 @@ class Statistic:
     undefined: str | None = None
     """Why there is no value."""
     higher_is_better: bool = True
+    interval: Interval | None = None
+    """Of the value (:mod:`mtagent.analysis.intervals`)."""
 
 
 def groups_of(scores: PairedScores, averaging: Averaging) -> Groups:

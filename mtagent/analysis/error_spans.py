@@ -6,6 +6,7 @@ translations: error-free or not.
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import regex
 
-from mtagent.analysis.agreement import Policy
+from mtagent.analysis.agreement import Interval, Policy
 from mtagent.analysis.ties import Floats
 from mtagent.errors import ConfigError, InputError
 from mtagent.records import ErrorSpan
@@ -86,6 +87,8 @@ class SegmentErrors(NamedTuple):
     translation: str
     source: str = ""
     name: str = ""
+    item: str = ""
+    """The segment, where several systems translate it."""
 
 
 @dataclass(frozen=True)
@@ -167,13 +170,18 @@ class SpanPairs:
     gold_left_out: SpansLeftOut
     predicted_left_out: SpansLeftOut
     rules: SpanRules
+    items: tuple[str, ...] = ()
+    """The segment of each translation."""
+    group: str | None = None
+    """The only category or severity of the spans."""
 
-    @property
-    def signature(self) -> str:
-        """The rules, and how many segments, human spans and spans of the evaluator they left out."""
+    def signature(self, measure: Measure) -> str:
+        """The measure, the rules, and how many segments, human spans and spans of the evaluator they left out."""
         counts = map(sum, (self.left_out, self.gold_left_out, self.predicted_left_out))
         rules = f"unlocated:{self.rules.unlocated}|outside:{self.rules.outside}"
-        return f"severities:{','.join(COMPARED)}|{rules}|left-out:{','.join(map(str, counts))}"
+        left_out = f"left-out:{','.join(map(str, counts))}|version:{__version__}"
+        group = f"|group:{self.group}|against:same" if self.group else ""
+        return f"{measure.signature}|severities:{','.join(COMPARED)}|{rules}|{left_out}{group}"
 
 
 def span_pairs(segments: Iterable[SegmentErrors], rules: SpanRules = DEFAULT_RULES) -> SpanPairs:
@@ -183,12 +191,14 @@ def span_pairs(segments: Iterable[SegmentErrors], rules: SpanRules = DEFAULT_RUL
     """
     gold, predicted = list[Spans](), list[Spans]()
     gold_left_out, predicted_left_out, unrated = Counter[str](), Counter[str](), Counter[str]()
+    items = []
     for number, segment in enumerate(segments, start=1):
         name = f"segment {segment.name!r}" if segment.name else f"segment number {number}"
         if segment.gold is not None and segment.predicted is not None:
             gold.append(_side(segment.gold, segment, rules, gold_left_out, f"{name}: the human span"))
             whose = f"{name}: the evaluator's span"
             predicted.append(_side(segment.predicted, segment, rules, predicted_left_out, whose))
+            items.append(segment.item)
         elif rules.unrated == "refuse":
             who = "people" if segment.gold is None else "the evaluator, or it marks no spans"
             raise InputError(
@@ -205,6 +215,7 @@ def span_pairs(segments: Iterable[SegmentErrors], rules: SpanRules = DEFAULT_RUL
         SpansLeftOut(**gold_left_out),
         SpansLeftOut(**predicted_left_out),
         rules,
+        tuple(items),
     )
 
 
@@ -485,18 +496,26 @@ class SpanScore:
     predicted_left_out: SpansLeftOut
     signature: str
     group: str | None = None
+    intervals: Mapping[str, Interval | None] = dataclasses.field(default_factory=dict)
+    """95 % intervals of precision, recall, f1 and macro_f1, if segments were resampled."""
 
 
-def score(pairs: SpanPairs, measure: Measure) -> SpanScore:
-    """The score of all segments together."""
-    counts = np.array([measure.counts(*spans) for spans in zip(pairs.gold, pairs.predicted, strict=True)], np.float64)
-    precision, recall, f1 = _rates(counts.sum(axis=0, keepdims=True))[0].tolist()
+def segment_counts(pairs: SpanPairs, measure: Measure) -> Floats:
+    """The counts of each segment: segments × 4."""
+    return np.array([measure.counts(*spans) for spans in zip(pairs.gold, pairs.predicted, strict=True)], np.float64)
+
+
+def score(pairs: SpanPairs, measure: Measure, counts: Floats | None = None) -> SpanScore:
+    """The score of all segments together; ``counts`` are the :func:`segment_counts`, if they are known."""
+    if counts is None:
+        counts = segment_counts(pairs, measure)
+    precision, recall, f1 = rates(counts.sum(axis=0, keepdims=True))[0].tolist()
     right, predicted, found, gold = counts.sum(axis=0).tolist()
     return SpanScore(
         precision=precision,
         recall=recall,
         f1=f1,
-        macro_f1=float(_rates(counts)[:, 2].mean()),
+        macro_f1=float(rates(counts)[:, 2].mean()),
         right=right,
         predicted=predicted,
         found=found,
@@ -506,28 +525,28 @@ def score(pairs: SpanPairs, measure: Measure) -> SpanScore:
         segments_left_out=pairs.left_out,
         gold_left_out=pairs.gold_left_out,
         predicted_left_out=pairs.predicted_left_out,
-        signature=f"{measure.signature}|{pairs.signature}|version:{__version__}",
+        signature=pairs.signature(measure),
+        group=pairs.group,
     )
 
 
-def by_group(pairs: SpanPairs, grouping: SpanGrouping, measure: Measure = CHARACTERS) -> dict[str, SpanScore]:
-    """The score of each severity (from harmless to worst) or category (by name), of its spans on both sides."""
+def by_group(pairs: SpanPairs, grouping: SpanGrouping) -> dict[str, SpanPairs]:
+    """The spans of each severity (from harmless to worst) or category (by name), on both sides."""
     groups: set[Any] = set()
     for spans in (*pairs.gold, *pairs.predicted):
         groups.update(getattr(span, grouping) for span in spans)
-    scores = {}
+    pairs_by_name = {}
     for group in sorted(groups):
         sides = []
         for side in (pairs.gold, pairs.predicted):
             sides.append(tuple(tuple(span for span in spans if getattr(span, grouping) == group) for spans in side))
         gold, predicted = sides
         name = SEVERITIES[group] if grouping == "severity" else group
-        whole = score(replace(pairs, gold=gold, predicted=predicted), measure)
-        scores[name] = replace(whole, group=name, signature=f"{whole.signature}|group:{name}|against:same")
-    return scores
+        pairs_by_name[name] = replace(pairs, gold=gold, predicted=predicted, group=name)
+    return pairs_by_name
 
 
-def _rates(counts: Floats) -> Floats:
+def rates(counts: Floats) -> Floats:
     """Precision, recall and F1 of rows of counts: rows × 3. A share of nothing is 1."""
     credit, marked = counts[:, [0, 2]], counts[:, [1, 3]]
     shares = np.divide(credit, marked, out=np.ones_like(credit), where=marked > 0)

@@ -13,17 +13,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mtagent.analysis.agreement import PairedScores, Policy, ScorePair, paired, system_level
-from mtagent.analysis.mtme_folder import is_metric, read_folder
+from mtagent.analysis.mtme_folder import folder_pairs, is_metric, read_folder
 from mtagent.analysis.scores import (
     NO_SCORE,
     UNNAMED,
     ScoreTable,
+    SegmentInfo,
     SegmentScore,
     Side,
     TranslationKey,
     alternatives,
     digest,
     is_table,
+    joined_about,
     pooled,
     read_list,
     read_run,
@@ -411,28 +413,86 @@ class Inputs:
         return replace(self, files=tuple(files), human=human, system_scores=copies.get("--system-scores"))
 
 
-def gather(inputs: Inputs, *, missing: Policy = "refuse", drop: Sequence[str] = ()) -> list[Match]:
-    """Read everything, and put each evaluator beside people, without the systems in ``drop``.
+def gather(inputs: Inputs, *, missing: Policy = "refuse", drop: Sequence[str] = ()) -> dict[str | None, list[Match]]:
+    """Read everything, and put each evaluator beside people, without the systems in ``drop``: for each language pair.
 
-    Raises :class:`mtagent.errors.MtagentError` for what is not there or does not fit together.
+    Without several language pairs there is one list, under ``None``. Raises :class:`mtagent.errors.MtagentError` for
+    what is not there or does not fit together, and where only some of the segments have a language pair.
     """
     with spooled_copies(inputs.paths) as copies:  # errors name the files, not their copies
         inputs = inputs.reading(copies)
-        human, evaluators = read_sides(inputs)
-        if inputs.system_scores is not None:
-            human, *evaluators = _with_given_systems([human, *evaluators], inputs.system_scores)
-        _refuse_unknown_lower(inputs.lower, human, evaluators)
-        sides = [human, *evaluators]
+        sides_by_pair: dict[str | None, list[Side]] = {}
+        if inputs.folder is not None and inputs.lp is None:
+            _, human_file = _human_file(inputs.human)
+            pairs = folder_pairs(inputs.folder, inputs.human if human_file is None else None)
+            if len(pairs) > 1:
+                for name in pairs:
+                    sides_by_pair[name] = _sides(replace(inputs, lp=name))
+        if not sides_by_pair:
+            sides_by_pair = _by_pair(_sides(inputs), inputs.system_scores)
         systems: set[str] = set()
-        for number, side in enumerate(sides):
-            systems.update(side.names())
-            if side.name in inputs.lower:
-                sides[number] = side.negated()
-        human, *evaluators = sides
+        for sides in sides_by_pair.values():
+            for side in sides:
+                systems.update(side.names())
         for name in drop:
             if name not in systems:
                 raise ConfigError(f"--drop-systems {name}: no such system{alternatives(name, sorted(systems))}")
-        return [match(side, human, missing=missing, drop=drop) for side in evaluators]
+        matches: dict[str | None, list[Match]] = {}
+        for pair, (human, *evaluators) in sides_by_pair.items():
+            matches[pair] = [match(side, human, missing=missing, drop=drop) for side in evaluators]
+        return matches
+
+
+def _sides(inputs: Inputs) -> list[Side]:
+    """People's scores and those of the evaluators, all with the better scores higher."""
+    human, evaluators = read_sides(inputs)
+    if inputs.system_scores is not None:
+        human, *evaluators = _with_given_systems([human, *evaluators], inputs.system_scores)
+    _refuse_unknown_lower(inputs.lower, human, evaluators)
+    sides = []
+    for side in (human, *evaluators):
+        sides.append(side.negated() if side.name in inputs.lower else side)
+    return sides
+
+
+def _by_pair(sides: Sequence[Side], system_scores: Path | None) -> dict[str | None, list[Side]]:
+    """The sides (people first) of each language pair that people have rated; evaluators only where they have scores."""
+    infos = joined_about(sides)
+    items_by_pair: dict[str | None, list[str]] = {}
+    for side in sides:
+        for key in side.segments:
+            pair = _pair_name(infos.get(key.item, SegmentInfo()))
+            items_by_pair.setdefault(pair, []).append(key.item)
+    if len(items_by_pair.keys() - {None}) < 2:
+        return {None: list(sides)}
+    way_out = "take one with -l"
+    if None in items_by_pair:
+        raise InputError(
+            f"segment {items_by_pair[None][0]!r} has no language pair, and others have several: give all of them one "
+            f"(a column lp), or {way_out}"
+        )
+    if system_scores is not None:
+        raise InputError(
+            f"{system_scores}: the scores of whole systems are of one language pair, and the segments have "
+            f"{len(items_by_pair)}: {way_out}"
+        )
+    sides_by_pair: dict[str | None, list[Side]] = {}
+    for pair, items in items_by_pair.items():
+        human, *evaluators = (side.of_items(items) for side in sides)
+        rated = [side for side in evaluators if side.segments]
+        if human.segments and rated:
+            sides_by_pair[pair] = [human, *rated]
+    return sides_by_pair
+
+
+def _pair_name(info: SegmentInfo) -> str | None:
+    """The language pair with scripts and regions, which WMT has as pairs of their own; unknown languages as given."""
+    if info.source_lang is None or info.target_lang is None:
+        return None
+    try:
+        return f"{languages.normalise(info.source_lang)}-{languages.normalise(info.target_lang)}"
+    except ConfigError:
+        return f"{info.source_lang}-{info.target_lang}"
 
 
 def _with_given_systems(sides: Sequence[Side], path: Path) -> list[Side]:
@@ -479,8 +539,6 @@ def read_sides(inputs: Inputs) -> tuple[Side, list[Side]]:
             evaluators.append(side)
 
     if inputs.folder is not None:
-        if not inputs.folder.is_dir():
-            raise InputError(f"{inputs.folder}: is not a folder; expected one of mt-metrics-eval")
         metrics = () if inputs.files or inputs.runs else inputs.metrics
         human_name = inputs.human if human_file is None else None
         human, sides = read_folder(inputs.folder, inputs.lp, human_name, metrics, any_human=human_file is not None)

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, groupby
-from typing import Any, Literal, NamedTuple, get_args
+from itertools import combinations
+from typing import Literal, NamedTuple, cast, get_args
 
 import numpy as np
 
 from mtagent.analysis.agreement import (
+    CORRELATIONS,
     PERMUTATIONS,
     STATISTICS,
     Averaging,
+    Interval,
     Level,
     Missing,
     Name,
@@ -30,11 +32,12 @@ from mtagent.analysis.agreement import (
     spearman,
     system_level,
 )
-from mtagent.analysis.compare_tables import MOST_PARTS
 from mtagent.analysis.compared_rows import GROUPINGS, Grouping, grouped
 from mtagent.analysis.error_spans import (
+    CHARACTERS,
     MEASURES,
     THRESHOLDS,
+    Measure,
     Outside,
     SegmentErrors,
     SpanGrouping,
@@ -45,22 +48,31 @@ from mtagent.analysis.error_spans import (
     by_group,
     matching,
     score,
+    segment_counts,
     span_pairs,
 )
+from mtagent.analysis.intervals import Bootstrap, Draws, interval, resampled, resampled_spans
 from mtagent.analysis.matching import LEAVE_OUT, Match
-from mtagent.analysis.permutation import Contest, Test, Unit, contest
+from mtagent.analysis.permutation import Contest, TaskRanking, Test, Unit, contest, rank_tasks
 from mtagent.analysis.scores import SegmentInfo, Side, joined_about
+from mtagent.analysis.ties import Floats
 from mtagent.errors import ConfigError, InputError
-from mtagent.formats.files import dumped
 from mtagent.metrics.significance import SEED
 from mtagent.records import comparable
 from mtagent.text.amounts import first_of
-from mtagent.text.mqm import SEVERITIES
-from mtagent.text.table import Table
 
-TESTED: tuple[Name, ...] = tuple(STATISTICS)
-"""What can be tested: ``acc`` at the level of systems, the others at the level of segments."""
+_SYS = "sys-"
+_SEGMENT_TESTS: tuple[Name, ...] = ("pearson", "spearman", "kendall", "acc-t")
+TESTED = ("acc", *(f"{_SYS}{name}" for name in CORRELATIONS), *_SEGMENT_TESTS)
+"""What can be tested: ``acc`` and ``sys-`` at the level of systems, the others at the level of segments."""
+TESTED_AVERAGES = tuple(f"{name}:{averaging}" for name in _SEGMENT_TESTS for averaging in get_args(Averaging))
+"""Statistics of segments with the only averaging to test."""
+_AverageKey = tuple[Level | Literal["span"], Averaging, str, str]
+Samples = Mapping[str, Floats]
+"""The values of resamples, by statistic."""
 SPAN_GROUPINGS: tuple[SpanGrouping, ...] = get_args(SpanGrouping)
+RATES = ("precision", "recall", "f1", "macro_f1")
+"""The fields of :class:`SpanScore` that are compared and averaged."""
 FEW = 5
 """Systems below which their level means little."""
 _SHOWN = 3
@@ -76,8 +88,8 @@ class MetaEvalSettings:
     """Of segments. Empty: over all scores, and by item where there are several systems."""
     distance: Scale | None = None
     """Adds mean absolute and mean squared errors, of plain or scaled scores."""
-    tests: tuple[Name, ...] = ()
-    """Statistics by which the evaluators are tested against each other."""
+    tests: tuple[str, ...] = ()
+    """Statistics by which the evaluators are tested against each other, of ``TESTED`` and ``TESTED_AVERAGES``."""
     unit: Unit = "score"
     permutations: int = PERMUTATIONS
     seed: int = SEED
@@ -86,10 +98,12 @@ class MetaEvalSettings:
     unlocated: Unlocated = "miss"
     outside: Outside = "leave-out"
     """Both as in :class:`SpanRules`."""
+    bootstrap: Bootstrap | None = None
+    """Adds intervals."""
 
 
 class LevelResult(NamedTuple):
-    """The statistics of one evaluator at one level."""
+    """The statistics of one evaluator at one level, with ``samples`` of those that have an interval."""
 
     evaluator: str
     level: Level
@@ -100,6 +114,7 @@ class LevelResult(NamedTuple):
     given: bool
     """The scores of systems come from a file, and are not means over segments."""
     statistics: tuple[Statistic, ...]
+    samples: Samples
 
 
 class SpanResult(NamedTuple):
@@ -109,6 +124,27 @@ class SpanResult(NamedTuple):
     """The measure, the threshold of matches, or the severity or category."""
     evaluator: str
     score: SpanScore
+    items: tuple[str, ...]
+    """The segments of the translations."""
+    samples: Samples
+
+
+class Lead(NamedTuple):
+    """By how much one evaluator agrees better with people than another, on what both have rated."""
+
+    level: Level | Literal["span"]
+    averaging: Averaging
+    statistic: str
+    """Of error spans: the measure, and the rate."""
+    better: str
+    worse: str
+    value: float
+    """The statistic of ``better`` minus that of ``worse``."""
+    interval: Interval | None
+    p_value: float | None
+    """One-sided, by permutation; ``None`` if it was not tested."""
+    holm: float | None
+    """``p_value``, corrected for the number of tested pairs."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +174,10 @@ class MetaEvaluation:
     results: tuple[LevelResult, ...]
     contests: tuple[Contest, ...]
     spans: SpanLevel | None
+    leads: tuple[Lead, ...]
+    """The differences of evaluators that are tested or have an interval."""
+    resampling: str | None
+    """The signature of the intervals."""
     warnings: tuple[str, ...]
     """What makes the numbers doubtful."""
 
@@ -148,23 +188,47 @@ def agreement(matches: Sequence[Match], settings: MetaEvalSettings) -> MetaEvalu
     Raises :class:`InputError` where nothing can be compared at a level, or where no file tells the parts of segments.
     """
     human = matches[0].human
-    results = tuple(_results(matches, settings))
+    draws = None
+    if settings.bootstrap is not None:
+        draws = _draws(matches, settings.bootstrap)
+    results = tuple(_results(matches, settings, draws))
     if not results and settings.levels != ("span",):
         raise InputError(f"{human.origin}: no translation has both a score of an evaluator and one of people")
     contests = tuple(_contests(matches, settings))
     marking = [match for match in matches if match.marked]
     spans = None
     if marking and "span" in settings.levels:
-        spans = _span_level(marking, settings)
+        spans = _span_level(marking, settings, draws)
     whole_results = [result for result in results if result.part is None]
+    leads = list(_leads(matches, settings, draws, whole_results, contests))
+    if spans and draws:
+        leads += _span_leads(spans)
     return MetaEvaluation(
         human=Rater(human.name, human.signature),
         evaluators=tuple(Rater(match.name, match.evaluator.signature) for match in matches),
         results=results,
         contests=contests,
         spans=spans,
+        leads=tuple(leads),
+        resampling=draws.signature if draws else None,
         warnings=tuple(_warnings(matches, whole_results)),
     )
+
+
+def _draws(matches: Sequence[Match], bootstrap: Bootstrap) -> Draws:
+    """The resamples of all segments that an evaluator and people have. Raises :class:`InputError` without documents."""
+    infos = _infos(matches)
+    units = {}
+    for item, info in infos.items():
+        units[item] = item
+        if bootstrap.unit == "document":
+            if info.document is None:
+                raise InputError(
+                    f"--resample document: no file has the document of segment {item!r}; give a column with it "
+                    "(document), or use --resample segment"
+                )
+            units[item] = f"{info.domain or ''}/{info.document}"
+    return Draws(units, bootstrap)
 
 
 def averagings(matches: Sequence[Match], settings: MetaEvalSettings) -> tuple[Averaging, ...]:
@@ -176,13 +240,17 @@ def averagings(matches: Sequence[Match], settings: MetaEvalSettings) -> tuple[Av
     return ("none",)
 
 
-def _results(matches: Sequence[Match], settings: MetaEvalSettings) -> Iterator[LevelResult]:
+def _levels(matches: Sequence[Match], settings: MetaEvalSettings) -> list[tuple[Level, Averaging]]:
     levels: list[tuple[Level, Averaging]] = []
     if "sys" in settings.levels:
         levels.append(("sys", "none"))
     if "seg" in settings.levels:
         for averaging in averagings(matches, settings):
             levels.append(("seg", averaging))
+    return levels
+
+
+def _results(matches: Sequence[Match], settings: MetaEvalSettings, draws: Draws | None) -> Iterator[LevelResult]:
     groupings = sorted({*GROUPINGS} & {*settings.by}, key=settings.by.index)
     for grouping in (None, *groupings):
         matches_by_part: list[tuple[str | None, Match]] = []
@@ -193,61 +261,94 @@ def _results(matches: Sequence[Match], settings: MetaEvalSettings) -> Iterator[L
             for name, items in _parts(matches, grouping):
                 for match in matches:
                     matches_by_part.append((name, match.of_items(items)))
-        for level, averaging in levels:
+        for level, averaging in _levels(matches, settings):
             for part, match in matches_by_part:
                 given = level == "sys" and match.given_systems
-                if level == "sys":
-                    statistics = _system_statistics(match)
-                else:
-                    statistics = _segment_statistics(match, averaging, settings.distance)
-                if statistics:
-                    yield LevelResult(match.name, level, averaging, grouping, part, given, tuple(statistics))
+                systems = match.systems() if level == "sys" else None
+                segments = match.segments()
+                statistics = _statistics(level, averaging, segments, systems, settings.distance)
+                if not statistics:
+                    continue
+                samples: Samples = {}
+                if draws is not None and segments is not None:
+                    # Scores that were given for whole systems do not depend on segments; SPA does.
+                    sampled = [statistic for statistic in statistics if statistic.name == "spa" or not given]
+                    samples = _samples(sampled, segments, settings.distance, draws)
+                    statistics = _with_intervals(statistics, samples)
+                yield LevelResult(match.name, level, averaging, grouping, part, given, tuple(statistics), samples)
 
 
-def _system_statistics(match: Match) -> list[Statistic]:
-    systems = match.systems()
-    if systems is None:
-        return []
-    segments = match.segments()
-    acc = accuracy(systems)
-    if segments is not None:
-        spa = soft_pairwise_accuracy(segments)
-    else:
-        spa = replace(
-            acc,
-            name="spa",
-            value=None,
-            epsilon=None,
-            undefined="there are no scores of segments",
-            signature=signed("spa", systems),
-        )
-    return [acc, spa, pearson(systems), spearman(systems), kendall(systems)]
-
-
-def _segment_statistics(match: Match, averaging: Averaging, distance: Scale | None) -> list[Statistic]:
-    scores = match.segments()
-    if scores is None:
-        return []
+def _statistics(
+    level: Level,
+    averaging: Averaging,
+    segments: PairedScores | None,
+    systems: PairedScores | None,
+    distance: Scale | None,
+) -> list[Statistic]:
+    """All statistics of a level; none where it has no scores."""
     statistics = []
+    if level == "sys":
+        if systems is None:
+            return []
+        acc = accuracy(systems)
+        if segments is not None:
+            spa = soft_pairwise_accuracy(segments)
+        else:
+            spa = replace(
+                acc,
+                name="spa",
+                value=None,
+                epsilon=None,
+                undefined="there are no scores of segments",
+                signature=signed("spa", systems),
+            )
+        return [acc, spa, pearson(systems), spearman(systems), kendall(systems)]
+    if segments is None:
+        return []
     for name, compute in STATISTICS.items():
         if name != "acc":  # with segments, ties are always calibrated
-            statistics.append(compute(scores, averaging))
+            statistics.append(compute(segments, averaging))
     if distance is not None:
-        statistics.append(mean_absolute_error(scores, distance))
-        statistics.append(mean_squared_error(scores, distance))
+        statistics.append(mean_absolute_error(segments, distance))
+        statistics.append(mean_squared_error(segments, distance))
     return statistics
 
 
-def _parts(matches: Sequence[Match], grouping: Grouping) -> list[tuple[str, list[str]]]:
-    """The names of the parts, each with its items."""
+def _samples(
+    statistics: Sequence[Statistic], segments: PairedScores, distance: Scale | None, draws: Draws
+) -> dict[str, Floats]:
+    samples = {}
+    for statistic in statistics:
+        if statistic.value is not None:
+            samples[statistic.name] = resampled(segments, statistic, draws, distance or "none")
+    return samples
+
+
+def _with_intervals(statistics: Sequence[Statistic], samples: Samples) -> list[Statistic]:
+    with_intervals = []
+    for statistic in statistics:
+        if statistic.name in samples:
+            statistic = replace(statistic, interval=interval(samples[statistic.name]))
+        with_intervals.append(statistic)
+    return with_intervals
+
+
+def _infos(matches: Sequence[Match]) -> dict[str, SegmentInfo]:
+    """What all files know about the segments."""
     sides: list[Side] = []
     for match in matches:
         sides += (match.human, match.evaluator)
     known = joined_about(sides)
     infos: dict[str, SegmentInfo] = {}
     for match in matches:
-        for row in match.rows:
-            infos[row.item] = known.get(row.item, SegmentInfo())
+        for key, _, _ in match.translations():
+            infos[key.item] = known.get(key.item, SegmentInfo())
+    return infos
+
+
+def _parts(matches: Sequence[Match], grouping: Grouping) -> list[tuple[str, list[str]]]:
+    """The names of the parts, each with its items."""
+    infos = _infos(matches)
     if grouping == "length":
         for item, info in infos.items():
             if info.source is None:
@@ -264,40 +365,130 @@ def _parts(matches: Sequence[Match], grouping: Grouping) -> list[tuple[str, list
     return parts
 
 
+# --- several language pairs
+
+
+class Average(NamedTuple):
+    """The mean of a statistic over language pairs, each counting alike; ``None`` if it is undefined in one of them."""
+
+    evaluator: str
+    level: Level | Literal["span"]
+    averaging: Averaging
+    statistic: str
+    """Of error spans: the measure, and the rate."""
+    value: float | None
+    interval: Interval | None
+    pairs: int
+    """Language pairs that have the statistic."""
+
+
+@dataclass(frozen=True)
+class PairsEvaluation:
+    """How well evaluators agree with people in several language pairs."""
+
+    pairs: Mapping[str, MetaEvaluation]
+    averages: tuple[Average, ...]
+    ranking: TaskRanking | None
+    """By all tests of all pairs."""
+
+
+def agreement_by_pair(matches_by_pair: Mapping[str, Sequence[Match]], settings: MetaEvalSettings) -> PairsEvaluation:
+    """Compute what ``settings`` ask for in each language pair, the means over pairs, and the ranks over all tests.
+
+    Each pair has a seed of its own (the seed + 0, 1, 2 …), so that their samples are independent.
+    Raises as :func:`agreement` does.
+    """
+    evaluations: dict[str, MetaEvaluation] = {}
+    for place, (pair, matches) in enumerate(matches_by_pair.items()):
+        bootstrap = settings.bootstrap and replace(settings.bootstrap, seed=settings.bootstrap.seed + place)
+        with_seed = replace(settings, seed=settings.seed + place, bootstrap=bootstrap)
+        evaluations[pair] = agreement(matches, with_seed)
+    tasks = []
+    for pair, evaluation in evaluations.items():
+        for tested in evaluation.contests:
+            tasks.append((pair, tested))
+    ranking = rank_tasks(tasks) if tasks else None
+    return PairsEvaluation(evaluations, tuple(_averages(list(evaluations.values()))), ranking)
+
+
+def _averages(evaluations: Sequence[MetaEvaluation]) -> Iterator[Average]:
+    values: dict[_AverageKey, list[float]] = {}
+    samples: dict[_AverageKey, list[Floats]] = {}
+    for evaluation in evaluations:
+        for result in evaluation.results:
+            if result.part is not None:
+                continue
+            for statistic in result.statistics:
+                key: _AverageKey = (result.level, result.averaging, statistic.name, result.evaluator)
+                values.setdefault(key, [])
+                if statistic.value is not None:
+                    values[key].append(statistic.value)
+                if statistic.interval is not None:
+                    samples.setdefault(key, []).append(result.samples[statistic.name])
+        for span_result in evaluation.spans.measures if evaluation.spans else ():
+            for rate in RATES:
+                key = ("span", "none", f"{span_result.kind}: {rate}", span_result.evaluator)
+                values.setdefault(key, []).append(getattr(span_result.score, rate))
+                if rate in span_result.samples:
+                    samples.setdefault(key, []).append(span_result.samples[rate])
+    for key, pair_values in values.items():
+        level, averaging, name, evaluator = key
+        value = average_interval = None
+        if len(pair_values) == len(evaluations):
+            value = float(np.mean(pair_values))
+        if len(samples.get(key, [])) == len(evaluations):
+            average_interval = interval(np.mean(samples[key], axis=0))
+        yield Average(evaluator, level, averaging, name, value, average_interval, len(pair_values))
+
+
 # --- tests between evaluators
 
 
 def _contests(matches: Sequence[Match], settings: MetaEvalSettings) -> Iterator[Contest]:
     if settings.tests and len(matches) < 2:
         raise ConfigError("--test compares evaluators with each other: give at least two")
-    for name in settings.tests:
-        level: Level = "sys" if name == "acc" else "seg"
+    for spec in settings.tests:
+        name, level, ways = _test_of(spec, averagings(matches, settings))
         scores = _contest_scores(matches, level)
         if not scores:
             what = "systems" if level == "sys" else "segments"
-            raise InputError(f"--test {name}: no {what} have scores of both an evaluator and people")
+            raise InputError(f"--test {spec}: no {what} have scores of both an evaluator and people")
         unscored = [match.name for match in matches if match.name not in scores]
-        ways: tuple[Averaging, ...] = ("none",)
-        if level == "seg":
-            ways = averagings(matches, settings)
         for averaging in ways:
             tested = contest(scores, Test(name, averaging, settings.unit, settings.permutations, settings.seed))
             yield replace(tested, left_out=(*unscored, *tested.left_out))
 
 
+def _test_of(spec: str, ways: tuple[Averaging, ...]) -> tuple[Name, Level, tuple[Averaging, ...]]:
+    """The statistic that ``spec`` names, its level, and how to average it: in all ``ways``, or as ``spec`` tells."""
+    if spec not in (*TESTED, *TESTED_AVERAGES):
+        raise ConfigError(f"test {spec!r}: one of {', '.join((*TESTED, *TESTED_AVERAGES))}")
+    name, _, averaging = spec.partition(":")
+    statistic = cast(Name, name.removeprefix(_SYS))
+    if name == "acc" or name.startswith(_SYS):
+        return statistic, "sys", ("none",)
+    return statistic, "seg", (cast(Averaging, averaging),) if averaging else ways
+
+
 def _contest_scores(matches: Sequence[Match], level: Level) -> dict[str, PairedScores]:
     """The scores that all evaluators have in common; of systems the given ones, or means of segments, for all alike."""
+    by_evaluator = _shared_scores(matches, level)
+    if level == "sys":
+        for evaluator, scores in by_evaluator.items():
+            if scores.level == "seg":
+                by_evaluator[evaluator] = replace(system_level(scores), missing=scores.missing)
+    return by_evaluator
+
+
+def _shared_scores(matches: Sequence[Match], level: Level) -> dict[str, PairedScores]:
+    """The scores of segments that all evaluators have in common, or the given ones of systems, if all have them."""
     by_system = level == "sys" and all(match.given_systems for match in matches)
     by_evaluator: dict[str, PairedScores] = {}
     for match in matches:
         scores = match.systems() if by_system else match.segments()
         if scores:
             by_evaluator[match.name] = scores
-    by_evaluator = in_common(by_evaluator)
-    if level == "sys" and not by_system:
-        for evaluator, scores in by_evaluator.items():
-            by_evaluator[evaluator] = replace(system_level(scores), missing=scores.missing)
-    return by_evaluator
+    return in_common(by_evaluator)
 
 
 def in_common(scores: Mapping[str, PairedScores]) -> dict[str, PairedScores]:
@@ -312,7 +503,10 @@ def in_common(scores: Mapping[str, PairedScores]) -> dict[str, PairedScores]:
         keys[evaluator] = [(row.system, row.item) for row in paired_scores.rows()]
     shared = set.intersection(*map(set, keys.values()))
     if not shared:
-        raise InputError(f"--test: {', '.join(scores)} have no translation in common that all of them rated")
+        raise InputError(
+            f"{', '.join(scores)} have no translation in common that all of them rated; --metrics chooses evaluators "
+            "that have"
+        )
     common = {}
     for evaluator, paired_scores in scores.items():
         mask = np.array([key in shared for key in keys[evaluator]])
@@ -328,27 +522,116 @@ def in_common(scores: Mapping[str, PairedScores]) -> dict[str, PairedScores]:
     return common
 
 
+def _leads(
+    matches: Sequence[Match],
+    settings: MetaEvalSettings,
+    draws: Draws | None,
+    results: Sequence[LevelResult],
+    contests: Sequence[Contest],
+) -> Iterator[Lead]:
+    """The differences between all evaluators: of the tested statistics, and of all with ``draws``.
+
+    ``results`` are for all segments.
+    """
+    if len(matches) < 2 or (draws is None and not contests):
+        return
+    tested = {(contest.level, contest.test.averaging, contest.test.statistic): contest for contest in contests}
+    levels = dict.fromkeys([*_levels(matches, settings), *((level, averaging) for level, averaging, _ in tested)])
+    results_by_level = {(result.evaluator, result.level, result.averaging): result for result in results}
+    for level, averaging in levels:
+        shared = _shared_scores(matches, level)
+        statistics: dict[str, dict[str, Statistic]] = {}
+        samples: dict[str, Samples] = {}
+        for evaluator, scores in shared.items():
+            result = results_by_level.get((evaluator, level, averaging))
+            segments = scores if scores.level == "seg" else None
+            # What all evaluators have rated need not be computed again.
+            if result is not None and not result.given and _counted(matches, evaluator) == len(scores):
+                computed, samples[evaluator] = list(result.statistics), result.samples
+            else:
+                systems = system_level(scores) if level == "sys" else None
+                computed = _statistics(level, averaging, segments, systems, settings.distance)
+                samples[evaluator] = {}
+                if draws is not None and segments is not None:
+                    samples[evaluator] = _samples(computed, segments, settings.distance, draws)
+            statistics[evaluator] = {statistic.name: statistic for statistic in computed}
+        for name in next(iter(statistics.values()), {}):
+            contest = tested.get((level, averaging, name))  # type: ignore[arg-type]
+            if contest is None and draws is None:
+                continue
+            values = {}
+            for evaluator, by_name in statistics.items():
+                value = by_name[name].value
+                if value is not None:
+                    values[evaluator] = value if by_name[name].higher_is_better else -value
+            ordered = sorted(values, key=lambda evaluator: -values[evaluator])
+            corrected = contest.holm() if contest else {}
+            for pair in combinations(ordered, 2):
+                better, worse = pair
+                lead_interval = None
+                if name in samples[better] and name in samples[worse]:
+                    lead_interval = interval(samples[better][name] - samples[worse][name])
+                difference = statistics[better][name].value - statistics[worse][name].value  # type: ignore[operator]
+                p_value = contest.p_values.get(pair) if contest else None
+                yield Lead(level, averaging, name, *pair, difference, lead_interval, p_value, corrected.get(pair))
+
+
+def _counted(matches: Sequence[Match], evaluator: str) -> int:
+    """How many translations have a score of ``evaluator`` and one of people."""
+    for match in matches:
+        if match.name == evaluator:
+            return len(match.scored_rows)
+    return 0
+
+
 # --- error spans
 
 
-def _span_level(matches: Sequence[Match], settings: MetaEvalSettings) -> SpanLevel:
+def _span_level(matches: Sequence[Match], settings: MetaEvalSettings, draws: Draws | None) -> SpanLevel:
     pairs_by_evaluator = {match.name: _span_pairs(match, settings) for match in matches}
+
+    def result(kind: str, evaluator: str, pairs: SpanPairs, measure: Measure) -> SpanResult:
+        counts = segment_counts(pairs, measure)
+        span_score = score(pairs, measure, counts)
+        if draws is None:
+            return SpanResult(kind, evaluator, span_score, pairs.items, {})
+        units = np.array([draws.places[item] for item in pairs.items], dtype=np.int64)
+        samples = resampled_spans(counts, units, draws)
+        intervals = {rate: interval(values) for rate, values in samples.items()}
+        return SpanResult(kind, evaluator, replace(span_score, intervals=intervals), pairs.items, samples)
+
     measures = []
     for kind, measure in MEASURES.items():
         for evaluator, pairs in pairs_by_evaluator.items():
-            measures.append(SpanResult(kind, evaluator, score(pairs, measure)))
+            measures.append(result(kind, evaluator, pairs, measure))
     thresholds = []
     for evaluator, pairs in pairs_by_evaluator.items():
         for threshold in THRESHOLDS:
-            thresholds.append(SpanResult(f"{threshold:g}", evaluator, score(pairs, matching(threshold))))
+            thresholds.append(result(f"{threshold:g}", evaluator, pairs, matching(threshold)))
     groups: dict[SpanGrouping, tuple[SpanResult, ...]] = {}
     for grouping in sorted({*SPAN_GROUPINGS} & {*settings.by}, key=settings.by.index):
         results = []
         for evaluator, pairs in pairs_by_evaluator.items():
-            for group, group_score in by_group(pairs, grouping).items():
-                results.append(SpanResult(group, evaluator, group_score))
+            for group, group_pairs in by_group(pairs, grouping).items():
+                results.append(result(group, evaluator, group_pairs, CHARACTERS))
         groups[grouping] = tuple(results)
     return SpanLevel(tuple(measures), tuple(thresholds), groups)
+
+
+def _span_leads(spans: SpanLevel) -> Iterator[Lead]:
+    """The differences between evaluators who marked the same translations, by measure and rate."""
+    for kind in MEASURES:
+        results = [result for result in spans.measures if result.kind == kind]
+        for rate in RATES:
+            for first, second in combinations(results, 2):
+                if first.items != second.items:
+                    continue
+                difference = getattr(first.score, rate) - getattr(second.score, rate)
+                better, worse = (second, first) if difference < 0 else (first, second)
+                lead_interval = interval(better.samples[rate] - worse.samples[rate])
+                name = f"{kind}: {rate}"
+                pair = (better.evaluator, worse.evaluator)
+                yield Lead("span", "none", name, *pair, abs(difference), lead_interval, None, None)
 
 
 def _span_pairs(match: Match, settings: MetaEvalSettings) -> SpanPairs:
@@ -377,7 +660,8 @@ def _span_pairs(match: Match, settings: MetaEvalSettings) -> SpanPairs:
             )
         source = infos.get(key.item, SegmentInfo()).source or ""
         name = f"{key.item} of {key.system}"
-        segments.append(SegmentErrors(human_rating.errors, rating.errors, translation or "", source, name))
+        sides = (human_rating.errors, rating.errors)
+        segments.append(SegmentErrors(*sides, translation or "", source, name, key.item))
     return span_pairs(segments, SpanRules(match.missing, settings.unlocated, settings.outside))
 
 
@@ -423,18 +707,7 @@ def _warnings_about_systems(matches: Sequence[Match], results: Sequence[LevelRes
 
 
 def _warnings_about_raters(matches: Sequence[Match]) -> Iterator[str]:
-    """Several language pairs, several raters taken for one, people's own scores, and a reference among the systems."""
-    language_pairs: dict[str, None] = {}
-    for match in matches:
-        for info in match.human.about.values():
-            if info.source_lang and info.target_lang:
-                language_pairs[f"{info.source_lang}-{info.target_lang}"] = None
-    if len(language_pairs) > 1:
-        pairs = first_of(list(language_pairs), _SHOWN)
-        yield (
-            f"scores of {len(language_pairs)} language pairs ({pairs}) are compared with each other; -l takes one of "
-            "them"
-        )
+    """Several raters taken for one, people's own scores, and a reference among the systems."""
     for match in matches:
         signatures = filter(None, match.evaluator.signatures)
         raters = list(dict.fromkeys(map(comparable, signatures)))
@@ -467,236 +740,3 @@ def _warnings_about_signs(matches: Sequence[Match], results: Sequence[LevelResul
     for name, correlation in lowest.items():
         if correlation < 0:
             yield f"{name}: correlates negatively; if its lower scores are the better ones, say --lower {name}"
-
-
-# --- tables for people, and JSON for programs
-
-NO_VALUE = "–"
-_HEADS = {
-    "acc": "Acc", "spa": "SPA", "pearson": "Pearson", "spearman": "Spearman", "kendall": "Kendall", "acc-t": "Acc-t",
-    "mae": "MAE", "mse": "MSE",
-}  # fmt: skip
-_AVERAGED = {"none": "all scores together", "item": "averaged by item", "system": "averaged by system"}
-_LEVELS = {"sys": "level of systems", "seg": "level of segments"}
-_SPANS = "level of error spans"
-
-
-def tables(agreement: MetaEvaluation, width: int = 3) -> list[Table]:
-    """All tables: whole levels, error spans, tests, and parts; ``width`` is the digits after the point."""
-    tables, part_tables = [], []
-    by_table = groupby(agreement.results, key=lambda result: (result.grouping, result.level, result.averaging))
-    for (grouping, _, _), group in by_table:
-        if grouping is None:
-            tables.append(_whole_table(list(group), width))
-        else:
-            part_tables.append(_part_table(list(group), width))
-    if agreement.spans:
-        tables += _span_tables(agreement.spans, width)
-    tables += [_contest_table(contest, width) for contest in agreement.contests]
-    return tables + part_tables
-
-
-def below(agreement: MetaEvaluation) -> list[str]:
-    """The lines below the tables: why values are missing, and all signatures, each once.
-
-    Each evaluator, level and reason has a line that names the statistics without a value; parts share a line.
-    """
-    lines = []
-    parts: dict[tuple[str, str, str], list[str]] = {}
-    for result in agreement.results:
-        undefined_by_reason: dict[str, list[str]] = {}
-        for statistic in result.statistics:
-            if statistic.value is None:
-                undefined_by_reason.setdefault(statistic.undefined or "", []).append(_HEADS[statistic.name])
-        where = f"{NO_VALUE} {result.evaluator}, {_title(result)}"
-        for reason, names in undefined_by_reason.items():
-            undefined = ", ".join(names)
-            if result.part is None:
-                lines.append(f"{where}: no {undefined}: {reason}")
-            else:
-                parts.setdefault((where, undefined, f"{result.grouping}: {reason}"), []).append(result.part)
-    for (where, undefined, reason), part_names in parts.items():
-        shown = ", ".join(part_names)
-        if len(part_names) > MOST_PARTS:
-            shown = f"{len(part_names)} parts"
-        lines.append(f"{where}: no {undefined} in {shown} by {reason}")
-    lines.append(f"people: {agreement.human.name}: {agreement.human.signature}")
-    lines += [f"{evaluator.name}: {evaluator.signature}" for evaluator in agreement.evaluators]
-    signatures: dict[str, None] = {}
-    for result in agreement.results:
-        for statistic in result.statistics:
-            signatures[statistic.signature] = None
-    for tested in agreement.contests:
-        signatures[tested.signature] = None
-    if agreement.spans:
-        for measure in agreement.spans.measures:
-            signatures[measure.score.signature] = None
-    return [*lines, *signatures]
-
-
-def _title(result: LevelResult) -> str:
-    if result.level == "seg":
-        return f"{_LEVELS['seg']}, {_AVERAGED[result.averaging]}"
-    return _LEVELS[result.level]
-
-
-def _whole_table(results: Sequence[LevelResult], width: int) -> Table:
-    head, *numbers = _cells(results, width)
-    rows = []
-    for result, row in zip(results, numbers, strict=True):
-        rows.append((result.evaluator, *row))
-    note = ""
-    given = [result.evaluator for result in results if result.given]
-    if given:
-        note = f"scores of systems as given: {', '.join(given)}"
-    return Table(_title(results[0]), ("evaluator", *head), tuple(rows), note)
-
-
-def _part_table(results: Sequence[LevelResult], width: int) -> Table:
-    """A table of parts; of many only the largest."""
-    parts = [list(part_results) for _, part_results in groupby(results, key=lambda result: result.part)]
-    note = ""
-    if len(parts) > MOST_PARTS:
-        note = f"{len(parts) - MOST_PARTS} more, the smaller ones, are not shown: -f json has all"
-        parts.sort(key=lambda part: -max(result.statistics[0].scores for result in part))
-        parts = parts[:MOST_PARTS]
-    results = list(chain.from_iterable(parts))
-    head, *numbers = _cells(results, width)
-    rows = []
-    former = None
-    for result, row in zip(results, numbers, strict=True):
-        name = str(result.part) if result.part != former else ""  # only the first row of a part names it
-        rows.append((name, result.evaluator, *row))
-        former = result.part
-    grouping = str(results[0].grouping)
-    head = (grouping, "evaluator", *head)
-    return Table(f"by {grouping}: {_title(results[0])}", head, tuple(rows), note, labels=2)
-
-
-def _cells(results: Sequence[LevelResult], width: int) -> Iterator[tuple[str, ...]]:
-    """The head of the numbers, and the numbers of each result."""
-    shows_left_out = any(result.statistics[0].missing.total for result in results)
-    head = ["scores"]
-    if shows_left_out:
-        head.append("left out")
-    for statistic in results[0].statistics:
-        head.append(_HEADS[statistic.name])
-        if statistic.name == "acc-t":
-            head.append("ε")
-    yield tuple(head)
-    for result in results:
-        first = result.statistics[0]
-        row = [f"{first.scores:,}"]
-        if shows_left_out:
-            row.append(f"{first.missing.total:,}")
-        for statistic in result.statistics:
-            row.append(_number(statistic.value, width))
-            if statistic.name == "acc-t":
-                row.append(NO_VALUE if statistic.epsilon is None else f"{statistic.epsilon:.{width}g}")
-        yield tuple(row)
-
-
-def _number(value: float | None, width: int) -> str:
-    return NO_VALUE if value is None else f"{value:.{width}f}"
-
-
-def _contest_table(contest: Contest, width: int) -> Table:
-    test = contest.test
-    order = [evaluator.name for evaluator in contest.ranked]
-    rows = []
-    for place, evaluator in enumerate(contest.ranked):
-        # A triangle: each row is tested against the ones below it.
-        p_values = [""] * place
-        for other in order[place + 1 :]:
-            p_values.append(_number(contest.p_values[evaluator.name, other], 3))
-        rows.append((evaluator.name, str(evaluator.rank), _number(evaluator.value, width), *p_values))
-    note = (
-        f"p(2): the chance that the row leads the second row by as much; {test.permutations:,} permutations of "
-        f"{contest.scores:,} scores that all have; in one rank nobody is significantly worse (p ≤ 0.05) than another"
-    )
-    if contest.left_out:
-        note += f"; not defined for {', '.join(contest.left_out)}"
-    columns = [f"p({place})" for place in range(2, len(order) + 1)]
-    title = f"test by {_HEADS[test.statistic]}: {_LEVELS[contest.level]}"
-    if contest.level == "seg":
-        title += f", {_AVERAGED[test.averaging]}"
-    return Table(title, ("evaluator", "rank", _HEADS[test.statistic], *columns), tuple(rows), note)
-
-
-def _span_tables(spans: SpanLevel, width: int) -> list[Table]:
-    head = ("evaluator", "precision", "recall", "F1", "macro F1", "marked", "by people", "segments", "left out")
-    note = "marked, by people: characters, or spans; left out: of the evaluator + of people (see the signatures)"
-    tables = [Table(_SPANS, ("measure", *head), _span_rows(spans.measures, width), note, labels=2)]
-    curves: dict[str, list[str]] = {}
-    for result in spans.thresholds:
-        curves.setdefault(result.evaluator, []).append(_number(result.score.f1, width))
-    thresholds = dict.fromkeys(result.kind for result in spans.thresholds)
-    curve_rows = tuple((evaluator, *curve) for evaluator, curve in curves.items())
-    tables.append(Table(f"{_SPANS}: F1 of matches by threshold", ("evaluator", *thresholds), curve_rows))
-    severity_ranks = {str(severity): place for place, severity in enumerate(SEVERITIES)}
-    for grouping, results in spans.groups.items():
-        if results:
-            ordered = sorted(results, key=lambda result: (severity_ranks.get(result.kind, 0), result.kind))
-            title = f"{_SPANS}: characters by {grouping}"
-            tables.append(Table(title, (grouping, *head), _span_rows(ordered, width), labels=2))
-    return tables
-
-
-def _span_rows(results: Sequence[SpanResult], width: int) -> tuple[tuple[str, ...], ...]:
-    rows = []
-    for kind, evaluator, span_score in results:
-        row = [kind, evaluator]
-        for rate in (span_score.precision, span_score.recall, span_score.f1, span_score.macro_f1):
-            row.append(_number(rate, width))
-        row += [f"{span_score.predicted:,.0f}", f"{span_score.gold:,.0f}", f"{span_score.segments:,}"]
-        row.append(f"{sum(span_score.predicted_left_out):,} + {sum(span_score.gold_left_out):,}")
-        rows.append(tuple(row))
-    return tuple(rows)
-
-
-def as_json(agreement: MetaEvaluation) -> str:
-    """One JSON object. ``levels`` has an object for each evaluator, level, averaging and part.
-
-    Nothing is rounded; ``null`` is a missing value.
-    """
-    levels = []
-    for result in agreement.results:
-        statistics = {statistic.name: statistic for statistic in result.statistics}
-        levels.append(result._asdict() | {"statistics": statistics})
-    spans = None
-    if agreement.spans is not None:
-        spans = {
-            "measures": _span_data(agreement.spans.measures, "measure"),
-            "thresholds": _span_data(agreement.spans.thresholds, "threshold"),
-        }
-        for grouping, results in agreement.spans.groups.items():
-            spans[grouping] = _span_data(results, grouping)
-    data = {
-        "human": agreement.human,
-        "evaluators": agreement.evaluators,
-        "levels": levels,
-        "spans": spans,
-        "tests": [_contest_data(contest) for contest in agreement.contests],
-        "warnings": agreement.warnings,
-    }
-    return dumped(data, indent=1)
-
-
-def _span_data(results: Sequence[SpanResult], kind: str) -> list[dict[str, Any]]:
-    return [{"evaluator": result.evaluator, kind: result.kind, **vars(result.score)} for result in results]
-
-
-def _contest_data(contest: Contest) -> dict[str, Any]:
-    p_values = []
-    for (better, worse), p_value in contest.p_values.items():
-        p_values.append({"better": better, "worse": worse, "p_value": p_value})
-    return {
-        "statistic": contest.test.statistic,
-        "level": contest.level,
-        "averaging": contest.test.averaging,
-        "scores": contest.scores,
-        "ranked": contest.ranked,
-        "p_values": p_values,
-        "left_out": contest.left_out,
-        "signature": contest.signature,
-    }

@@ -46,12 +46,7 @@ def read_folder(
     ``any_human``: people's scores are not asked for, so that they may be several.
     Raises :class:`InputError` for missing files, and for files with different numbers of segments.
     """
-    names_by_pair: dict[str, list[str]] = {}
-    for path in sorted((folder / PEOPLE).glob(f"*{SEGMENTS}")):
-        pair, _, name = path.name.removesuffix(SEGMENTS).partition(".")
-        names_by_pair.setdefault(pair, []).append(name)
-    if not names_by_pair:
-        raise InputError(f"{folder / PEOPLE}: expected people's scores in a file LP.NAME{SEGMENTS}, found none")
+    names_by_pair = _people_by_pair(folder)
     pair = _pair_in(folder, lp, list(names_by_pair))
     names = names_by_pair[pair]
     if human is None:
@@ -74,6 +69,28 @@ def read_folder(
         if not metrics or any(is_metric(metric, name) for name in metrics):
             sides.append(_with_texts(read_list(scores / f"{metric}{SEGMENTS}", metric), folder, pair, about))
     return people, sides
+
+
+def folder_pairs(folder: Path, human: str | None) -> list[str]:
+    """The language pairs for which the folder has scores of metrics and of people (called ``human``)."""
+    pairs = []
+    for pair, names in _people_by_pair(folder).items():
+        if (human is None or human in names) and any((folder / METRICS / pair).glob(f"*{SEGMENTS}")):
+            pairs.append(pair)
+    return pairs
+
+
+def _people_by_pair(folder: Path) -> dict[str, list[str]]:
+    """The names of people's scores for each language pair. Raises :class:`InputError` without any."""
+    names_by_pair: dict[str, list[str]] = {}
+    for path in sorted((folder / PEOPLE).glob(f"*{SEGMENTS}")):
+        pair, _, name = path.name.removesuffix(SEGMENTS).partition(".")
+        names_by_pair.setdefault(pair, []).append(name)
+    if not names_by_pair:
+        if not folder.is_dir():
+            raise InputError(f"{folder}: is not a folder; expected one of mt-metrics-eval")
+        raise InputError(f"{folder / PEOPLE}: expected people's scores in a file LP.NAME{SEGMENTS}, found none")
+    return names_by_pair
 
 
 def _pair_in(folder: Path, lp: str | None, pairs: Sequence[str]) -> str:

@@ -8,8 +8,8 @@ really is (one-sided; not corrected by +1, as in mt-metrics-eval).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Literal, NamedTuple, get_args
 
@@ -79,6 +79,8 @@ class Difference:
     value: float | None
     p_value: float | None
     signature: str
+    permuted: Floats = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
+    """The difference in each permutation."""
 
 
 def difference(first: PairedScores, second: PairedScores, test: Test) -> Difference:
@@ -104,7 +106,7 @@ def difference(first: PairedScores, second: PairedScores, test: Test) -> Differe
     first_scores, second_scores = (standardised(scores) for scores in both)
     random = np.random.default_rng(test.seed)
     block = max(1, _CELLS // len(first))
-    hits = 0
+    differences = []
     for start in range(0, test.permutations, block):
         drawn = random.random((min(block, test.permutations - start), size)) < 0.5
         swapped = drawn[:, units]
@@ -112,8 +114,14 @@ def difference(first: PairedScores, second: PairedScores, test: Test) -> Differe
         other_side = np.where(swapped, first_scores, second_scores)
         statistics = np.nan_to_num(values(side, first.human, groups, test.statistic))
         other_statistics = np.nan_to_num(values(other_side, first.human, groups, test.statistic))
-        hits += int(np.count_nonzero(statistics - other_statistics >= ahead - NOISE))
-    return Difference(test.statistic, test.averaging, ahead, hits / test.permutations, signature)
+        differences.append(statistics - other_statistics)
+    permuted = np.concatenate(differences)
+    return Difference(test.statistic, test.averaging, ahead, _share_ahead(permuted, ahead), signature, permuted)
+
+
+def _share_ahead(permuted: Floats, ahead: float) -> float:
+    """The p-value: the share of permutations in which the first is ahead by at least as much."""
+    return float(np.mean(permuted >= ahead - NOISE))
 
 
 def values(evaluators: Floats, human: Floats, groups: Groups, name: Name) -> Floats:
@@ -180,6 +188,18 @@ class Contest:
     left_out: tuple[str, ...]
     """Evaluators whose statistic is not defined, or that have no scores at this level."""
     signature: str
+    permuted: Mapping[tuple[str, str], Floats] = field(default_factory=dict, repr=False, compare=False)
+    """The difference of two evaluators in each permutation."""
+
+    def holm(self) -> dict[tuple[str, str], float]:
+        """The p-values that are defined, corrected for the number of pairs (Holm 1979), at most 1."""
+        defined = {pair: p_value for pair, p_value in self.p_values.items() if p_value is not None}
+        corrected = {}
+        largest = 0.0
+        for place, pair in enumerate(sorted(defined, key=lambda pair: defined[pair])):
+            largest = max(largest, min(1.0, (len(defined) - place) * defined[pair]))
+            corrected[pair] = largest
+        return corrected
 
 
 def contest(evaluators: Mapping[str, PairedScores], test: Test) -> Contest:
@@ -192,7 +212,19 @@ def contest(evaluators: Mapping[str, PairedScores], test: Test) -> Contest:
     agreement = {name: statistic(scores, test.averaging).value for name, scores in evaluators.items()}
     defined = {name: value for name, value in agreement.items() if value is not None}
     order = sorted(defined, key=lambda name: -defined[name])
-    p_values = {(a, b): difference(evaluators[a], evaluators[b], test).p_value for a, b in combinations(order, 2)}
+    results = {pair: difference(evaluators[pair[0]], evaluators[pair[1]], test) for pair in combinations(order, 2)}
+    p_values = {pair: result.p_value for pair, result in results.items()}
+    ranks = _clusters(defined, order, p_values)
+    first = next(iter(evaluators.values()))
+    left_out = tuple(name for name in evaluators if name not in defined)
+    permuted = {pair: result.permuted for pair, result in results.items()}
+    return Contest(test, first.level, ranks, p_values, len(first), left_out, test.signature(first), permuted)
+
+
+def _clusters(
+    values: Mapping[str, float], order: Sequence[str], p_values: Mapping[tuple[str, str], float | None]
+) -> tuple[Ranked, ...]:
+    """The ranks of evaluators, the best first in ``order``."""
     ranks: list[Ranked] = []
     for name in order:
         rank = ranks[-1].rank if ranks else 1
@@ -202,10 +234,54 @@ def contest(evaluators: Mapping[str, PairedScores], test: Test) -> Contest:
             if p_value is not None and p_value <= ALPHA:
                 rank += 1
                 break
-        ranks.append(Ranked(name, defined[name], rank))
-    first = next(iter(evaluators.values()))
-    left_out = tuple(name for name in evaluators if name not in defined)
-    return Contest(test, first.level, tuple(ranks), p_values, len(first), left_out, test.signature(first))
+        ranks.append(Ranked(name, values[name], rank))
+    return tuple(ranks)
+
+
+@dataclass(frozen=True)
+class TaskRanking:
+    """Evaluators ranked by their mean over tasks: the tested statistics of several language pairs."""
+
+    tasks: tuple[tuple[str, Contest], ...]
+    """The language pair of each task, and its test."""
+    ranked: tuple[Ranked, ...]
+    p_values: Mapping[tuple[str, str], float | None]
+    left_out: tuple[str, ...]
+    """Evaluators that lack a task."""
+
+
+def rank_tasks(tasks: Sequence[tuple[str, Contest]]) -> TaskRanking:
+    """Rank evaluators as WMT's metrics task does (Freitag et al. 2023; ``AverageCorrMatrix`` of mt-metrics-eval).
+
+    Correlations are scaled to 0–1, as accuracies are; all tasks count alike. The p-value of two evaluators is the share
+    of permutations in which the mean of their differences, over all tasks, is at least the real one.
+    """
+    values: dict[str, list[float]] = {}
+    for _, tested in tasks:
+        for evaluator in tested.ranked:
+            low, width = _range(tested.test.statistic)
+            values.setdefault(evaluator.name, []).append((evaluator.value - low) / width)
+    means = {name: float(np.mean(scaled)) for name, scaled in values.items() if len(scaled) == len(tasks)}
+    order = sorted(means, key=lambda name: -means[name])
+    p_values: dict[tuple[str, str], float | None] = {}
+    for first, second in combinations(order, 2):
+        parts = []
+        for _, tested in tasks:
+            _, width = _range(tested.test.statistic)
+            if (first, second) in tested.permuted:
+                parts.append(tested.permuted[first, second] / width)
+            else:
+                parts.append(-tested.permuted[second, first] / width)
+        p_values[first, second] = _share_ahead(np.mean(parts, axis=0), means[first] - means[second])
+    left_out = dict.fromkeys(name for name in values if name not in means)
+    for _, tested in tasks:
+        left_out |= dict.fromkeys(tested.left_out)
+    return TaskRanking(tuple(tasks), _clusters(means, order, p_values), p_values, tuple(left_out))
+
+
+def _range(statistic: Name) -> tuple[float, float]:
+    """The lowest value of a statistic, and how far its highest is from it."""
+    return (-1.0, 2.0) if statistic in CORRELATIONS else (0.0, 1.0)
 
 
 def ranked(evaluators: Mapping[str, PairedScores], test: Test) -> list[Ranked]:

@@ -21,10 +21,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mtagent.errors import ConfigError, InputError
-from mtagent.formats.annotations import own_spans
+from mtagent.formats.annotations import own_spans, sided_spans
 from mtagent.formats.files import lines_of, parsed_lines, sha256
 from mtagent.formats.mtme import MTME
-from mtagent.formats.segments import PAIR, named_fields
+from mtagent.formats.segments import PAIR, field_called, named_fields
 from mtagent.formats.tables import open_table
 from mtagent.metrics.scores_file import holds_objects, number_in, read_scores
 from mtagent.records import ErrorSpan, Segment
@@ -120,6 +120,8 @@ class Side:
     """The file names no segments: the items are their positions in the scores of each system, from 1."""
     reference: str | None = None
     """The name of the reference that the evaluator saw, where the file tells."""
+    fields: str = ""
+    """What a table's fields were read as, where their names are others than those of this project."""
     signatures: Mapping[str, str] = field(default_factory=dict)
     """The signatures of the single ratings (empty: not signed), each with the place where it is found first."""
 
@@ -134,6 +136,13 @@ class Side:
     def only(self, systems: Iterable[str]) -> Side:
         """Only the scores of ``systems``."""
         return self.with_names({name: name for name in systems})
+
+    def of_items(self, items: Iterable[str]) -> Side:
+        """Only the scores of these segments, and none that were given for whole systems."""
+        chosen = set(items)
+        segments = {key: score for key, score in self.segments.items() if key.item in chosen}
+        about = {item: info for item, info in self.about.items() if item in chosen}
+        return replace(self, segments=segments, systems={}, about=about)
 
     def with_names(self, names: Mapping[str, str]) -> Side:
         """The scores of the systems in ``names``, under the names that these have there."""
@@ -370,6 +379,8 @@ SCORE = "score"
 _SYSTEM = ("system", "system_id", "sys")
 _RATER = ("evaluator", "metric", "name")
 _ITEM = ("segment", "seg", "item")
+_SPANS = ("errors", "spans")
+"""Error spans in this project's form, and those with ``side`` tgt, src or omission."""
 _NO_SCORES = ("confidence", "seconds", "paragraph", "rater", "annotator")
 """Columns that are never scores, even if they hold numbers."""
 _DELIMITERS = {".tsv": "\t", ".tab": "\t", ".csv": ","}
@@ -398,6 +409,8 @@ class ScoreFile(NamedTuple):
     rows: list[ScoreRow]
     head: str
     """The file and the line with the names of the columns, for messages."""
+    meanings: Mapping[str, str] = {}
+    """What fields were read as that hold objects or lists."""
 
 
 def is_table(path: Path) -> bool:
@@ -422,16 +435,80 @@ def read_table(path: Path) -> ScoreFile:
     ending = path.suffix.casefold()
     first = next((line.text for line in lines_of(path)), "")
     if ending in _JSON_LINES or (ending not in _DELIMITERS and first.lstrip().startswith("{")):
-        cells, columns = [], dict[str, None]()
-        for number, values in parsed_lines(path):
-            cells.append(ScoreRow(f"{path}:{number}", values))
-            columns |= dict.fromkeys(values)
+        cells = [ScoreRow(f"{path}:{number}", values) for number, values in parsed_lines(path)]
+        cells, meanings = _unfolded(cells)
+        columns: dict[str, None] = {}
+        for cell in cells:
+            columns |= dict.fromkeys(cell.values)
         names = tuple(columns)
     else:
+        meanings = {}
         names, cells = _read_columns(path, _DELIMITERS.get(ending, "\t"))
     if not cells:
         raise InputError(f"{path}: has no rows")
-    return ScoreFile(path, names, cells, f"{path}:1")
+    return ScoreFile(path, names, cells, f"{path}:1", meanings)
+
+
+def _unfolded(rows: list[ScoreRow]) -> tuple[list[ScoreRow], dict[str, str]]:
+    """JSON rows whose fields hold scores or translations by system, or scores by metric, as plain rows and columns.
+
+    A field is by system if its keys are among those of the translations, or of another field of scores, and no field
+    names the system; other objects of numbers hold a score by metric. The second value says what fields were read as.
+    """
+    kinds: dict[str, str] = {}
+    keys: dict[str, dict[str, None]] = {}
+    for row in rows:
+        if SCORE in row.values:  # ratings in this project's form, whose objects count calls and tokens
+            return rows, {}
+        for name, value in row.values.items():
+            if isinstance(value, dict) and value:
+                kinds.setdefault(name, _kind(value))
+                keys.setdefault(name, {}).update(dict.fromkeys(map(str, value)))
+    translations = [name for name, kind in kinds.items() if kind == "texts" and field_called(name) == "translation"]
+    scores = [name for name, kind in kinds.items() if kind == "scores"]
+    names_system = any(name.casefold() in _SYSTEM for row in rows for name in row.values)
+    by_system: list[str] = []
+    if not names_system:
+        for name in scores:
+            others = [other for other in (*translations, *scores) if other != name]
+            if any(keys[name].keys() <= keys[other].keys() for other in others):
+                by_system.append(name)
+    meanings = {}
+    for name in scores:
+        meanings[name] = "scores by system" if name in by_system else f"scores of {', '.join(keys[name])}"
+    if by_system:
+        meanings |= dict.fromkeys(translations, "translations by system")
+    unfolded = []
+    for row in rows:
+        plain: dict[str, Any] = {}
+        for name, value in row.values.items():
+            if name in scores and name not in by_system and isinstance(value, dict):
+                for metric in value:
+                    if metric in row.values:
+                        raise InputError(f"{row.where}: {name!r} has the score {metric!r}, which is a field, too")
+                plain |= value
+            elif name not in by_system and (name not in translations or not by_system):
+                plain[name] = value
+        if not by_system:
+            unfolded.append(ScoreRow(row.where, plain))
+            continue
+        systems: dict[str, None] = {}
+        for name in (*translations, *by_system):
+            systems |= dict.fromkeys(row.values.get(name) or {})
+        for system in systems:
+            values = {_SYSTEM[0]: system, **plain}
+            for name in (*translations, *by_system):
+                values[name] = (row.values.get(name) or {}).get(system)
+            unfolded.append(ScoreRow(row.where, values))
+    return unfolded, meanings
+
+
+def _kind(values: dict[str, Any]) -> str:
+    """What an object holds: ``scores``, ``texts`` or something else."""
+    present = [value for value in values.values() if value is not None]
+    if present and all(isinstance(value, int | float) and not isinstance(value, bool) for value in present):
+        return "scores"
+    return "texts" if present and all(isinstance(value, str) for value in present) else ""
 
 
 def _read_columns(path: Path, delimiter: str) -> tuple[tuple[str, ...], list[ScoreRow]]:
@@ -498,6 +575,7 @@ class ScoreTable:
         self._rater = None
         if SCORE in table.names:
             self._rater = next((name for name in _RATER if name in table.names), None)
+        self._spans = next((name for name in _SPANS if name in table.names), None)
         self._taken = {*self._item, *self._fields.values(), *_ITEM, *_NO_SCORES, self._system, self._rater}
         self._rows = []
         pairs: dict[str, None] = {}
@@ -650,15 +728,31 @@ class ScoreTable:
             segments=segments,
             about=known,
             numbered=not self._item,
+            fields=self._mapping(),
             signatures=signatures,
         )
+
+    def _mapping(self) -> str:
+        """The fields that were read under another name; empty if all have this project's names."""
+        meanings = dict(self.table.meanings)
+        for column in self._item:
+            if column not in ("id", PAIR):
+                meanings[column] = "segment"
+        if self._system is not None and self._system != _SYSTEM[0]:
+            meanings[self._system] = "system"
+        for name, column in self._fields.items():
+            if column.strip().casefold() != name and column not in self._item:
+                meanings.setdefault(column, name)
+        if self._spans not in (None, _SPANS[0]):
+            meanings[str(self._spans)] = "errors"
+        return ", ".join(f"{column} = {meaning}" for column, meaning in meanings.items())
 
     def _score_in(self, row: ScoreRow, column: str, is_only_score: bool) -> SegmentScore:
         """The score in ``column`` with the translation and, if it is the only score of the row, its errors."""
         errors = None
-        marks = row.values.get("errors")
+        marks = row.values.get(self._spans) if self._spans else None
         if is_only_score and isinstance(marks, list):
-            errors = own_spans(marks, row.where)
+            errors = own_spans(marks, row.where) if self._spans == _SPANS[0] else sided_spans(marks, row.where)
         text = text_in(row, self._fields.get("translation"))
         return SegmentScore(score_in(row, column), row.where, text, errors, str(row.values.get("error") or ""))
 

@@ -138,6 +138,16 @@ def uncalibrated(evaluator: Floats, human: Floats, groups: Groups) -> TieThresho
     return weights.calibration(0.0, int((weights.by_group[pairs.group] * right).sum()))
 
 
+def accuracies(evaluator: Floats, human: Floats, groups: Groups, epsilon: float) -> Floats:
+    """The accuracy of each group, where differences up to ``epsilon`` are ties; NaN for a group without a pair."""
+    pairs = ScorePairs(evaluator, human, groups)
+    ends = pairs.ends(epsilon)
+    right = pairs.alike(pairs.group_ends) - pairs.alike(ends) + pairs.tied(ends)
+    number = pairs_in(groups.counts())
+    shares: Floats = np.divide(pairs.by_group(right), number, out=np.full(groups.size, np.nan), where=number > 0)
+    return shares
+
+
 def calibrate(evaluator: Floats, human: Floats, groups: Groups, *, block: int = BLOCK) -> TieThreshold | None:
     """The best of all thresholds; ``None`` without a pair.
 

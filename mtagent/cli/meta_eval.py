@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Literal, get_args
 
 import click
@@ -10,22 +11,26 @@ import click
 from mtagent.analysis.agreement import PERMUTATIONS, Averaging
 from mtagent.analysis.compared_rows import GROUPINGS
 from mtagent.analysis.error_spans import Outside, Unlocated
+from mtagent.analysis.intervals import RESAMPLES, Bootstrap, ResamplingUnit
 from mtagent.analysis.matching import Inputs, Match, gather
 from mtagent.analysis.meta_eval import (
     SPAN_GROUPINGS,
     TESTED,
+    TESTED_AVERAGES,
     MetaEvalSettings,
+    MetaEvaluation,
+    PairsEvaluation,
     agreement,
-    as_json,
+    agreement_by_pair,
     averagings,
-    below,
-    tables,
 )
+from mtagent.analysis.meta_eval_tables import as_json, below, flat, pair_below, pair_tables, pair_warnings, tables
 from mtagent.analysis.mtme_folder import write_folder
 from mtagent.analysis.permutation import Unit
 from mtagent.cli.options import FILE, STORE_OPTION, F, name_list, store_path, with_options
 from mtagent.cli.rate import SeveralFiles
-from mtagent.cli.terminal import display, say
+from mtagent.cli.terminal import display, hand_out, say
+from mtagent.errors import OutputError
 from mtagent.jobs.export import Target
 from mtagent.metrics.significance import SEED
 from mtagent.text import table
@@ -36,6 +41,7 @@ Examples:
   mtagent meta-eval -e scores.tsv --human mqm --drop-systems refA --average item --test acc-t
   mtagent meta-eval --mtme wmt23 -l en-de --human mqm --metrics BLEU,COMET --missing leave-out
   mtagent meta-eval --run rate-1a2b3c4d --human mqm=people.tsv --by domain,length -f markdown
+  mtagent meta-eval -e ment_zh-en.jsonl --human human --resample segment -f latex
 """
 _LEVELS: tuple[Literal["sys", "seg", "span"], ...] = ("sys", "seg", "span")
 _MANY = 2_000
@@ -102,8 +108,8 @@ def inputs_of(options: Mapping[str, Any], **more: Any) -> Inputs:
 )  # fmt: skip
 @name_list("--by", choices=(*GROUPINGS, *SPAN_GROUPINGS), help="Also compare groups of segments or error spans.")
 @name_list(
-    "--test", "tests", choices=TESTED,
-    help="Statistics for permutation tests between evaluators, and ranks; acc tests systems.",
+    "--test", "tests", choices=(*TESTED, *TESTED_AVERAGES),
+    help="Statistics for permutation tests between evaluators, and ranks; acc and sys- test systems.",
 )  # fmt: skip
 @click.option("--unit", type=click.Choice(get_args(Unit)), default="score", show_default=True, help="Unit to permute.")
 @click.option(
@@ -111,8 +117,17 @@ def inputs_of(options: Mapping[str, Any], **more: Any) -> Inputs:
     help="Number of permutations.",
 )  # fmt: skip
 @click.option(
-    "--seed", type=click.IntRange(0), default=SEED, show_default=True, help="Random seed for the permutations."
-)
+    "--resample", type=click.Choice(get_args(ResamplingUnit)),
+    help="Add 95 % intervals by a bootstrap over segments or documents.",
+)  # fmt: skip
+@click.option(
+    "--resamples", type=click.IntRange(1), metavar="N",
+    help=f"Number of resamples for the intervals.  [default: {RESAMPLES:,}]",
+)  # fmt: skip
+@click.option(
+    "--seed", type=click.IntRange(0), default=SEED, show_default=True,
+    help="Random seed for permutations and resamples.",
+)  # fmt: skip
 @click.option(
     "--unlocated", type=click.Choice(get_args(Unlocated)), default="miss", show_default=True,
     help="How to count error spans without a certain place in the text.",
@@ -122,8 +137,8 @@ def inputs_of(options: Mapping[str, Any], **more: Any) -> Inputs:
     help="How to count omissions and errors in the source.",
 )  # fmt: skip
 @click.option(
-    "-f", "--format", "format_name", type=click.Choice([*table.FORMS, "json"]), default="text", show_default=True,
-    help="Format of the output.",
+    "-f", "--format", "format_name", type=click.Choice([*table.FORMS, "json", "csv", "tsv"]), default="text",
+    show_default=True, help="Format of the output.",
 )  # fmt: skip
 @click.option(
     "-w", "--width", type=click.IntRange(0, 15), default=3, show_default=True,
@@ -145,24 +160,48 @@ def command(**options: Any) -> None:
     if options["output"] is not None:  # refused before anything is computed
         target = Target(options["output"], options["force"], frozenset(), store_path(options["store"]))
         target.refuse_taken_folder()
-    matches = gather(inputs, missing=options["missing"], drop=options["drop"])
-    settings = _settings(options, matches)
-    if "acc-t" in settings.tests and "none" in averagings(matches, settings) and len(matches[0].rows) > _MANY:
+    matches_by_pair = gather(inputs, missing=options["missing"], drop=options["drop"])
+    pairs = [pair for pair in matches_by_pair if pair is not None]
+    if target and pairs:
+        raise OutputError(
+            f"{target.path}: the scores are of {len(pairs)} language pairs; name one with -l, e.g. -l {pairs[0]}"
+        )
+    all_matches = list(chain.from_iterable(matches_by_pair.values()))
+    sides = list(chain.from_iterable((match.human, match.evaluator) for match in all_matches))
+    for origin, fields in dict.fromkeys((side.origin, side.fields) for side in sides if side.fields):
+        say(f"mtagent: {origin}: read {fields}")
+    settings = _settings(options, all_matches)
+    is_pooled = "acc-t:none" in settings.tests
+    if "acc-t" in settings.tests:
+        is_pooled = is_pooled or "none" in averagings(all_matches, settings)
+    if is_pooled and any(len(match.rows) > _MANY for match in all_matches):
         say(
             "mtagent: ties are calibrated in each permutation, which takes minutes for each pair of evaluators with so "
-            "much data; --average item takes seconds"
+            "much data; --test acc-t:item takes seconds"
         )
-    results = agreement(matches, settings)
+    results: MetaEvaluation | PairsEvaluation
+    if pairs:
+        results = agreement_by_pair({pair: matches_by_pair[pair] for pair in pairs}, settings)
+        warnings = pair_warnings(results)
+    else:
+        results = agreement(all_matches, settings)
+        warnings = list(results.warnings)
     if target:
-        people = [match.human for match in matches]
-        evaluators = [match.evaluator for match in matches]
+        people = [match.human for match in all_matches]
+        evaluators = [match.evaluator for match in all_matches]
         for remark in write_folder(people, evaluators, target, options["lp"]):
             say(f"mtagent: {remark}")
-    if options["format_name"] == "json":
+    form, width = options["format_name"], options["width"]
+    if form == "json":
         display(as_json(results))
+    elif form in ("csv", "tsv"):
+        hand_out(flat(results, "," if form == "csv" else "\t"))
+        for warning in warnings:
+            say(f"mtagent: warning: {warning}")
+    elif isinstance(results, PairsEvaluation):
+        display(table.FORMS[form](pair_tables(results, width), pair_below(results), warnings))
     else:
-        shown = table.FORMS[options["format_name"]]
-        display(shown(tables(results, options["width"]), below(results), results.warnings))
+        display(table.FORMS[form](tables(results, width), below(results), warnings))
 
 
 def _refuse_misuse(options: dict[str, Any]) -> None:
@@ -170,6 +209,8 @@ def _refuse_misuse(options: dict[str, Any]) -> None:
         raise click.UsageError("give scores with -e, --run or --mtme")
     if options["force"] and options["output"] is None:
         raise click.UsageError("--force needs -o DIR")
+    if options["resamples"] and options["resample"] is None:
+        raise click.UsageError("--resamples needs --resample segment or document")
     levels = options["levels"]
     span_groupings = [name for name in options["by"] if name in SPAN_GROUPINGS]
     segment_groupings = [name for name in options["by"] if name in GROUPINGS]
@@ -189,9 +230,13 @@ def _settings(options: dict[str, Any], matches: Sequence[Match]) -> MetaEvalSett
                 raise click.UsageError(f"--by {name}: {no_spans}")
     has_several_systems = any(len(match.human.names()) > 1 for match in matches)
     default_levels = _LEVELS if has_several_systems else ("seg", "span")
+    bootstrap = None
+    if options["resample"]:
+        bootstrap = Bootstrap(options["resample"], options["resamples"] or RESAMPLES, options["seed"])
     names = ("averaging", "tests", "unit", "permutations", "seed", "by", "unlocated", "outside")
     return MetaEvalSettings(
         levels=options["levels"] or default_levels,
+        bootstrap=bootstrap,
         distance="none" if options["distance"] == "plain" else options["distance"],
         **{name: options[name] for name in names},
     )

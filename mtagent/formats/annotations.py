@@ -189,6 +189,37 @@ def own_spans(value: object, where: str) -> tuple[ErrorSpan, ...]:
     return tuple(spans)
 
 
+_SIDES: dict[object, TextSide] = {"tgt": "translation", "omission": "translation", "src": "source"}
+
+
+def sided_spans(value: object, where: str) -> tuple[ErrorSpan, ...]:
+    """The error spans of a list of objects with ``side`` (tgt, src or omission) and ``severity``.
+
+    They may have ``start``, ``end`` (exclusive), ``text`` and ``category``. Raises :class:`InputError`.
+    """
+    items = objects_in(value, "'spans'", where)
+    spans = []
+    for number, item in enumerate(items, start=1):
+        where_item = f"{where}: span {number} of {len(items)}"
+        side = _SIDES.get(item.get("side"))
+        if side is None:
+            raise InputError(f"{where_item}: side {item.get('side')!r}: expected tgt, src or omission; correct it")
+        start, end = item.get("start"), item.get("end")
+        span = error_span(
+            where_item,
+            severity=item.get("severity"),
+            start=None if start is None else offset(start, where_item),
+            end=None if end is None else offset(end, where_item),
+            text=str(item.get("text") or ""),
+            category=item.get("category"),
+            side=side,
+        )
+        if item["side"] == "omission":
+            span = span.model_copy(update={"side": "omission"})
+        spans.append(span)
+    return tuple(spans)
+
+
 def _are_objects_with(name: str, items: object) -> bool:
     return isinstance(items, list) and all(isinstance(item, dict) and name in item for item in items)
 
