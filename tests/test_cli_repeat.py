@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from pathlib import Path
+from statistics import fmean, stdev
 
 import pytest
+from sacrebleu.metrics.chrf import CHRF
 
 from bench.harness import simulator
 from mtagent.records import same_rater
@@ -16,6 +19,7 @@ from tests.simulator import read_journal
 
 pytestmark = pytest.mark.loopback
 WAVERING = ("--behaviour", "tests.simulator.chain:wavering")
+THREE_TRANSLATIONS = ("x-1/translate", "x-2/translate", "x-3/translate")
 IMPROVING = ("--behaviour", "tests.simulator.chain:improving")
 
 
@@ -183,6 +187,34 @@ def test_several_answers_to_a_request_have_several_seeds(shell: Shell, log: Path
     for of_request in repeated:
         assert len(set(of_request)) == len(of_request)
     assert 5 in seeds(log)  # the editor's
+
+
+def test_a_comparison_shows_how_much_repeats_differ(shell: Shell, log: Path) -> None:
+    shell.write("ref.txt", *(f"Text number {number} is about some correcto things." for number in range(12)))
+    with simulator(*WAVERING) as server:
+        line = f"translate -s long.txt -l en-es --stages t -o out.txt --base-url {server}"
+        assert shell(f"{line} --temperature 0.7 --name x --repeat 3").code == 0
+        # The same replies, and another setting:
+        assert shell(f"{line} --temperature 0.7 --name again --seed 2 -o again.txt".replace("-o out.txt", "")).code == 0
+        assert shell(f"{line} --temperature 0.9 --name other --seed 4 -o other.txt".replace("-o out.txt", "")).code == 0
+    reference = shell.read("ref.txt")
+    scores = [CHRF().corpus_score(shell.read(f"out-{seed}.txt"), [reference]).score for seed in (1, 2, 3)]
+    line = "compare x-1 x-2 x-3 again other -r ref.txt -m chrf --paired-bs --resamples 50"
+    compared = json.loads(shell(f"{line} -f json").out)
+    half_widths = [
+        row["scores"][0]["interval"]["half_width"] for row in compared["rows"] if row["name"] in THREE_TRANSLATIONS
+    ]
+    assert [spread["stage"] for spread in compared["repeats"]] == ["translate", "final"]
+    assert compared["repeats"][0] == {
+        "runs": ["x-1", "x-2", "x-3"], "stage": "translate", "metric": "chrF2",
+        "mean": pytest.approx(fmean(scores)), "deviation": pytest.approx(stdev(scores)),
+        "half_width": pytest.approx(fmean(half_widths)),
+    }  # fmt: skip
+    assert stdev(scores) > 0
+    assert len(half_widths) == 3
+    expected = f"x-1 … x-3  translate  chrF2   3  {fmean(scores):.3f}  {stdev(scores):.3f}  {fmean(half_widths):.3f}"
+    assert expected in shell(line).lines
+    assert "repeats: " not in shell("compare x-1 other -r ref.txt -m chrf").out
 
 
 def test_a_seed_makes_no_other_rater() -> None:
