@@ -33,7 +33,9 @@ from mtagent.cli.terminal import display, notices, say
 from mtagent.config import Config
 from mtagent.formats import Lines, by_path
 from mtagent.jobs.improve import improve_file
+from mtagent.jobs.inputs import Files
 from mtagent.jobs.parts import OwnParts, budget_of, effective, judges_by_the_editor
+from mtagent.store.runs import RunSummary
 
 if TYPE_CHECKING:
     from mtagent.jobs.estimate import Rendered
@@ -145,23 +147,26 @@ def _improve(command: str, options: dict[str, Any]) -> None:
         tasks = repeats.of_files(config, files, number_of_repeats)
         budget = budget_of(config, [str(of_repeat.run) for of_repeat, _ in tasks])
         announce_repeats([of_repeat for of_repeat, _ in tasks], repeats.alike(config), quiet=quiet)
-    model = judges_by_the_editor(effective(config, OwnParts()))
+    self_judging_model = None if quiet else judges_by_the_editor(effective(config, OwnParts()))
+
+    def improve(config: Config, files: Files, progress: Progress) -> RunSummary:
+        def start(name: str, total: int, done: int) -> None:
+            nonlocal self_judging_model
+            if self_judging_model:
+                say(
+                    f"mtagent: {self_judging_model} judges its own edits; models prefer their own texts: set another "
+                    "--judge-model."
+                )
+            self_judging_model = None  # once for all repeats
+            progress.start(name, total, done)
+
+        advance = progress.advance
+        return run_async(improve_file(config, files, command=command, on_start=start, on_chain=advance, budget=budget))
+
     has_failures = False
-    for number, (config, files) in enumerate(tasks):
+    for config_of_run, files_of_run in tasks:
         with notices(quiet), Progress(verbose=verbose, quiet=quiet) as progress:
-
-            def start(name: str, total: int, done: int, number: int = number, progress: Progress = progress) -> None:
-                if model and not quiet and not number:
-                    say(
-                        f"mtagent: {model} judges its own edits; models prefer their own texts: set another "
-                        "--judge-model."
-                    )
-                progress.start(name, total, done)
-
-            improving = improve_file(
-                config, files, command=command, on_start=start, on_chain=progress.advance, budget=budget
-            )
-            summary = run_async(improving)
+            summary = improve(config_of_run, files_of_run, progress)
         progress.finish(summary)
         has_failures = has_failures or summary.counts.failed > 0
     sys.exit(3 if has_failures else 0)
