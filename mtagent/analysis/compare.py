@@ -26,6 +26,7 @@ from mtagent.analysis.compared_rows import (
     pairs_of,
     parts_by,
 )
+from mtagent.analysis.repeated_runs import Spread, spreads_of
 from mtagent.analysis.review_summary import ReviewSummary
 from mtagent.analysis.score import Corpus, ScoreOptions, ScoreReport, listed_flags, named_runs, score_corpus
 from mtagent.analysis.staged_run import (
@@ -82,6 +83,8 @@ class RunComparison:
     """The languages of the first segment."""
     reviews: Mapping[str, ReviewSummary] | None = None
     """People's decisions by run."""
+    spreads: tuple[Spread, ...] = ()
+    """The scores of repeated runs, stage by stage, then metric by metric."""
 
     def row(self, name: str) -> ComparedTexts:
         """The row of this name."""
@@ -211,6 +214,7 @@ def compare_staged(
         source_lang=segments[0].source_lang,
         target_lang=target_lang,
         reviews=reviews or None,
+        spreads=spreads_of(runs, rows, printed),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -15,6 +15,7 @@ from mtagent.cli.options import (
     FORCE_OPTION,
     OUTPUT_OPTIONS,
     REFERENCE_OPTION,
+    REPEAT_OPTION,
     RUN,
     SETTING_OPTIONS,
     SOURCE_OPTIONS,
@@ -32,7 +33,9 @@ from mtagent.cli.terminal import display, notices, say
 from mtagent.config import Config
 from mtagent.formats import Lines, by_path
 from mtagent.jobs.improve import improve_file
-from mtagent.jobs.parts import OwnParts, effective, judges_by_the_editor
+from mtagent.jobs.inputs import Files
+from mtagent.jobs.parts import OwnParts, budget_of, effective, judges_by_the_editor
+from mtagent.store.runs import RunSummary
 
 if TYPE_CHECKING:
     from mtagent.jobs.estimate import Rendered
@@ -47,7 +50,8 @@ Examples:
 
 
 @command("translate", TRANSLATE_EXAMPLES)
-@with_options(SOURCE_OPTIONS, CANDIDATE_OPTION, OUTPUT_OPTIONS, FORCE_OPTION, SETTING_OPTIONS, TALK_OPTIONS)
+@with_options(SOURCE_OPTIONS, CANDIDATE_OPTION, OUTPUT_OPTIONS, FORCE_OPTION)
+@with_options(SETTING_OPTIONS, REPEAT_OPTION, TALK_OPTIONS)
 def translate(**options: Any) -> None:
     """Translate a file and improve the translation: Translate, Postedit, Proofread.
 
@@ -76,6 +80,7 @@ Examples:
     OUTPUT_OPTIONS,
     FORCE_OPTION,
     SETTING_OPTIONS,
+    REPEAT_OPTION,
     TALK_OPTIONS,
 )
 def postedit(**options: Any) -> None:
@@ -118,6 +123,7 @@ def idle_options(config: Config, given: Collection[str]) -> Iterator[str]:
 def _improve(command: str, options: dict[str, Any]) -> None:
     """Improve the files in ``options``, show the progress, and exit with 3 if segments failed."""
     dry_run, verbose, quiet = (options.pop(name) for name in ("dry_run", "verbose", "quiet"))
+    number_of_repeats = options.pop("repeat")
     given_options = options_on_command_line(options.keys())
     files, config = read_files(options), read_config(options)
     if config.offline and config.evaluator is None and not config.judges and not quiet:
@@ -130,29 +136,62 @@ def _improve(command: str, options: dict[str, Any]) -> None:
 
         uses_judge = config.effective().gate not in ("none", "guards")
         with notices(quiet):
-            print_requests(rendered_requests(config, files), "the gate's requests" if uses_judge else "")
+            not_included = "the gate's requests" if uses_judge else ""
+            print_requests(rendered_requests(config, files), not_included, repeat=number_of_repeats or 1)
         return
-    with notices(quiet), Progress(verbose=verbose, quiet=quiet) as progress:
+    tasks = [(config, files)]
+    budget = None
+    if number_of_repeats is not None:
+        from mtagent.jobs import repeats
 
+        tasks = repeats.of_files(config, files, number_of_repeats)
+        budget = budget_of(config, [str(of_repeat.run) for of_repeat, _ in tasks])
+        announce_repeats([of_repeat for of_repeat, _ in tasks], repeats.alike(config), quiet=quiet)
+    self_judging_model = None if quiet else judges_by_the_editor(effective(config, OwnParts()))
+
+    def improve(config: Config, files: Files, progress: Progress) -> RunSummary:
         def start(name: str, total: int, done: int) -> None:
-            model = judges_by_the_editor(effective(config, OwnParts()))
-            if model and not quiet:
-                say(f"mtagent: {model} judges its own edits; models prefer their own texts: set another --judge-model.")
+            nonlocal self_judging_model
+            if self_judging_model:
+                say(
+                    f"mtagent: {self_judging_model} judges its own edits; models prefer their own texts: set another "
+                    "--judge-model."
+                )
+            self_judging_model = None  # once for all repeats
             progress.start(name, total, done)
 
-        summary = run_async(improve_file(config, files, command=command, on_start=start, on_chain=progress.advance))
-    progress.finish(summary)
-    sys.exit(3 if summary.counts.failed else 0)
+        advance = progress.advance
+        return run_async(improve_file(config, files, command=command, on_start=start, on_chain=advance, budget=budget))
+
+    has_failures = False
+    for config_of_run, files_of_run in tasks:
+        with notices(quiet), Progress(verbose=verbose, quiet=quiet) as progress:
+            summary = improve(config_of_run, files_of_run, progress)
+        progress.finish(summary)
+        has_failures = has_failures or summary.counts.failed > 0
+    sys.exit(3 if has_failures else 0)
 
 
-def print_requests(requests: Iterable[Rendered], not_included: str = "") -> None:
-    """Print the requests of a dry run, and how many input tokens they have."""
+def announce_repeats(configs: Sequence[Config], remark: str | None, *, quiet: bool) -> None:
+    """Print the runs of a repeated command, and why they may be alike."""
+    if quiet:
+        return
+    runs = f"{configs[0].run} to {configs[-1].run}" if len(configs) > 1 else configs[0].run
+    say(f"mtagent: --repeat {len(configs)}: {runs}, each with a seed and replies of its own")
+    if remark:
+        say(f"mtagent: --repeat: {remark}")
+
+
+def print_requests(requests: Iterable[Rendered], not_included: str = "", *, repeat: int = 1) -> None:
+    """Print the requests of a dry run, and how many input tokens they have; each is sent ``repeat`` times."""
     tokens = count = 0
     for request in requests:
         display(request.shown)
         tokens += request.tokens
         count += request.requests
-    estimate = f"{count} requests, about {tokens} input tokens, estimated from the length"
+    estimate = f"{count * repeat} requests, about {tokens * repeat} input tokens, estimated from the length"
+    if repeat > 1:
+        estimate += f", in {repeat} repeats"
     if not_included:
         estimate += f"; {not_included} are not included"
     say(f"{estimate}. Nothing was sent.")
@@ -170,19 +209,21 @@ Examples:
 @command("estimate", ESTIMATE_EXAMPLES)
 @with_options(SOURCE_OPTIONS, TRANSLATION_OPTION, CANDIDATE_OPTION, REFERENCE_OPTION)
 @option(FILES, "--rating", is_flag=True, help="Estimate `mtagent rate` instead of the chain.")
-@with_options(SETTING_OPTIONS)
+@with_options(SETTING_OPTIONS, REPEAT_OPTION)
 @option(
     RUN, "--count", type=click.Choice(["o200k", "length"]),
     help="Method of counting tokens.  [default: o200k, if installed, else length]",
 )  # fmt: skip
 @option(RUN, "-q", "--quiet", is_flag=True, help="Print the table only.")
-def estimate_run(rating: bool, count: Literal["o200k", "length"] | None, quiet: bool, **options: Any) -> None:
+def estimate_run(
+    rating: bool, count: Literal["o200k", "length"] | None, quiet: bool, repeat: int | None, **options: Any
+) -> None:
     """Estimate the calls, tokens and dollars of each stage, each as a range. Nothing is sent.
 
     Takes the options of translate, postedit and rate. The first requests are counted from the real prompts; the number
     and length of later ones depends on the replies.
     """
-    from mtagent.jobs.estimate import assumptions, counter, estimate, estimate_ratings, table
+    from mtagent.jobs.estimate import assumptions, counter, estimate, estimate_ratings, repeated, table
     from mtagent.llm.prices import Prices
 
     files, config = read_files(options), read_config(options)
@@ -191,6 +232,7 @@ def estimate_run(rating: bool, count: Literal["o200k", "length"] | None, quiet: 
     tokens = counter(count)
     with notices(quiet), files.opened(config) as inputs:
         ranges = (estimate_ratings if rating else estimate)(inputs.config, inputs.files, tokens)
+        ranges = repeated(ranges, repeat or 1)
         prices = Prices(inputs.config.prices)
     display(table(ranges))
     if not quiet:

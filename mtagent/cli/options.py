@@ -404,7 +404,13 @@ UNSEEDED_MODEL_OPTIONS = [
 ]
 MODEL_OPTIONS = [
     *UNSEEDED_MODEL_OPTIONS,
-    option(MODEL, "--seed", hidden=True, help="Random seed for the model's sampling, if its server has one."),
+    option(
+        MODEL,
+        "--seed",
+        metavar="N",
+        help="Seed of the run: another seed gets new replies, the same seed those in the store. It is sent to the "
+        "server, too.",
+    ),
 ]
 STAGE_MODEL_OPTIONS = [
     option(
@@ -441,6 +447,15 @@ RUN_NAME_OPTION = [
         "run",
         metavar="NAME",
         help="Name of the run.  [default: derived from the settings and the input]",
+    )
+]
+REPEAT_OPTION = [
+    option(
+        RUN,
+        "--repeat",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Repeat the run N times with new replies: runs NAME-1, NAME-2 …, by seed; so are the output files.",
     )
 ]
 CHAIN_RUN_OPTIONS = [*RUN_NAME_OPTION, *LIMIT_OPTION]

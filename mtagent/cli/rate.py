@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from mtagent.cli import run_async
-from mtagent.cli.improve import idle_options, print_requests
+from mtagent.cli.improve import announce_repeats, idle_options, print_requests
 from mtagent.cli.options import (
     CONFIG_NAME,
     EVALUATOR_OPTIONS,
@@ -24,6 +24,7 @@ from mtagent.cli.options import (
     PACE_OPTIONS,
     PROMPT_OPTIONS,
     REFERENCE_OPTION,
+    REPEAT_OPTION,
     RUN_NAME_OPTION,
     RUN_OPTIONS,
     TALK_OPTIONS,
@@ -45,8 +46,10 @@ from mtagent.formats.files import STANDARD
 from mtagent.formats.ratings import Candidates
 from mtagent.jobs.inputs import RatingInputs
 from mtagent.jobs.outputs import RatingOutput
+from mtagent.jobs.parts import budget_of
 from mtagent.jobs.rate import RatingReport, rate_file, rate_run, stored_stages
 from mtagent.jobs.summary import show_ratings
+from mtagent.llm.budget import Budget
 
 EXAMPLES = """\b
 Examples:
@@ -124,7 +127,7 @@ def _repeated(args: list[str], names: Sequence[str]) -> Iterator[str]:
 @with_options(FORCE_OPTION)
 @option(FILES, "--input-format", metavar="NAME", help="Format of the source file, if its name doesn't show it.")
 @with_options(LANGUAGE_OPTIONS, PROMPT_OPTIONS, MODEL_OPTIONS, EVALUATOR_OPTIONS)
-@with_options(RUN_NAME_OPTION, LIMIT_OPTION, PACE_OPTIONS, RUN_OPTIONS, TALK_OPTIONS)
+@with_options(RUN_NAME_OPTION, REPEAT_OPTION, LIMIT_OPTION, PACE_OPTIONS, RUN_OPTIONS, TALK_OPTIONS)
 def command(**options: Any) -> None:
     """Rate translations: a score and, if the evaluator marks them, error spans.
 
@@ -138,6 +141,7 @@ def command(**options: Any) -> None:
         return
     _refuse_mixture(rated_run, options)
     dry_run, verbose, quiet = (options.pop(name) for name in ("dry_run", "verbose", "quiet"))
+    number_of_repeats = options.pop("repeat")
     output = RatingOutput(options.pop("output"), options.pop("format_name"), options.pop("force"))
     systems = options.pop("systems")
     files = _rating_inputs(options, systems)
@@ -154,12 +158,24 @@ def command(**options: Any) -> None:
             from mtagent.jobs.estimate import first_requests
 
             with _candidates(config, texts, systems) as candidates:
-                print_requests(first_requests(config, candidates), "requests after the first replies")
+                requests = first_requests(config, candidates)
+                print_requests(requests, "requests after the first replies", repeat=number_of_repeats or 1)
             return
-        with Progress(verbose=verbose, quiet=quiet, states=("rated", "failed")) as progress:
-            report = run_async(_rate(config, texts, output, systems, progress))
-    progress.finish_rated(report, output.paths)
-    sys.exit(3 if any(system.failed for system in report.systems) else 0)
+    tasks = [(config, output)]
+    budget = None
+    if number_of_repeats is not None:
+        from mtagent.jobs import repeats
+
+        tasks = repeats.of_ratings(config, output, number_of_repeats, {} if rated_run else files.paths)
+        budget = budget_of(config, [str(of_repeat.run) for of_repeat, _ in tasks])
+        announce_repeats([of_repeat for of_repeat, _ in tasks], repeats.alike(config, rates=True), quiet=quiet)
+    has_failures = False
+    for config, output in tasks:
+        with notices(quiet), Progress(verbose=verbose, quiet=quiet, states=("rated", "failed")) as progress:
+            report = run_async(_rate(config, texts, output, systems, progress, budget))
+        progress.finish_rated(report, output.paths)
+        has_failures = has_failures or any(system.failed for system in report.systems)
+    sys.exit(3 if has_failures else 0)
 
 
 def _refuse_mixture(rated_run: str | None, options: dict[str, Any]) -> None:
@@ -185,14 +201,18 @@ def _rating_inputs(options: dict[str, Any], systems: tuple[str, ...]) -> RatingI
 
 
 async def _rate(
-    config: Config, texts: RatingInputs | str, output: RatingOutput, systems: tuple[str, ...], progress: Progress
+    config: Config,
+    texts: RatingInputs | str,
+    output: RatingOutput,
+    systems: tuple[str, ...],
+    progress: Progress,
+    budget: Budget | None,
 ) -> RatingReport:
     """Rate files, or the stages of the run called ``texts``."""
+    start, advance = progress.start, progress.advance_rated
     if isinstance(texts, RatingInputs):
-        return await rate_file(config, texts, output, on_start=progress.start, on_rated=progress.advance_rated)
-    return await rate_run(
-        config, texts, output, systems=systems, on_start=progress.start, on_rated=progress.advance_rated
-    )
+        return await rate_file(config, texts, output, on_start=start, on_rated=advance, budget=budget)
+    return await rate_run(config, texts, output, systems=systems, on_start=start, on_rated=advance, budget=budget)
 
 
 @contextmanager

@@ -321,6 +321,11 @@ def estimate_ratings(config: Config, files: Files, tokens: Counter) -> dict[str,
         return asyncio.run(estimator.ratings(inputs.in_context())) | estimator.reserve
 
 
+def repeated(ranges: Mapping[str, Range], number: int) -> dict[str, Range]:
+    """What ``number`` repeats would take, each with replies of its own; the :data:`RESERVE` is for one call."""
+    return {stage: needed if stage == RESERVE else needed.times(number) for stage, needed in ranges.items()}
+
+
 class Estimator:
     """The parts of a chain, asking a model that only listens; ``evaluator`` rates in the postedit stage."""
 

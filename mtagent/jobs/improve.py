@@ -27,6 +27,7 @@ from mtagent.jobs.parts import (
 from mtagent.jobs.pilot import with_settled_gates
 from mtagent.jobs.pool import Outcome
 from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
+from mtagent.llm.budget import Budget
 from mtagent.records import Chain, Segment
 from mtagent.store.runs import Run, RunSummary
 from mtagent.store.store import Store, default_path
@@ -44,11 +45,12 @@ async def improve_file(
     own: OwnParts = OwnParts(),
     on_start: OnStart,
     on_chain: Callable[[Chain], None],
+    budget: Budget | None = None,
 ) -> RunSummary:
     """Improve every segment of ``files.source`` and write the outputs when all are done.
 
     The run is stored under ``config.run``, or under a name made from the settings and the input, so that the same
-    command again resumes it.
+    command again resumes it. The ``budget`` is by default the one that ``config`` sets.
     """
     decided = effective(config, own)
     settings = settings_for_results(decided)
@@ -64,7 +66,7 @@ async def improve_file(
             inputs.refuse_idle_candidates(decided, own.gate)
             settings["stages"] = list(decided.stages or ())
         with Store(config.store or default_path()) as store:
-            models = RunModels(config, store)
+            models = RunModels(config, store, budget)
             async with assembled(config, own, wrap_llm=models.wrap, translates=contents.untranslated) as plan:
                 for warning in gate_warnings(config, plan, in_run=True):
                     logger.warning("%s", warning)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from zlib import crc32
 
 from pydantic import ValidationError
 
@@ -58,10 +59,10 @@ if TYPE_CHECKING:
     from mtagent.metrics.qe_e5 import E5
 
 
-def budget_of(config: Config) -> Budget | None:
-    """The budget that ``config`` sets, if it sets one."""
+def budget_of(config: Config, runs: Sequence[str] = ()) -> Budget | None:
+    """The budget that ``config`` sets, if it sets one; ``runs`` share it."""
     if config.budget or config.token_budget:
-        return Budget(config.budget, config.token_budget)
+        return Budget(config.budget, config.token_budget, runs)
     return None
 
 
@@ -383,7 +384,8 @@ class _Models:
     def with_settings(self, settings: ModelSettings, draw: str = "", *, role: Role | None = None) -> LLM | None:
         """The model with these ``settings``. A reply that was cached in one ``draw`` is not used in another.
 
-        A user's object replaces it, if ``role`` would ask the same model.
+        Each draw has a seed of its own, made from the seed that is set: a server that obeys seeds would answer every
+        draw alike. A user's object replaces the model, if ``role`` would ask the same model.
         """
         self.roles.add(role or "judge")  # triage is asked like a judge
         # An effective configuration names a model, unless there is none to ask.
@@ -394,6 +396,8 @@ class _Models:
             client = self._own.llm
         if role is not None and role in self._own.llms and _same_model(settings, self._config.model_for(role)):
             client = self._own.llms[role]
+        if draw and settings.seed is not None:
+            settings = settings.model_copy(update={"seed": crc32(f"{settings.seed} {draw}".encode()) & LARGEST_SEED})
         if client is None:
             if settings not in self._clients:
                 self._clients[settings] = self._client(settings)
@@ -682,6 +686,8 @@ def _triage_threshold(config: Config, triage: Evaluator | None, calibrated: tupl
     )
 
 
+LARGEST_SEED = 2**31 - 1
+"""Some servers read a seed as a signed number of 32 bits."""
 DRAWN_AT = 1.0
 """The temperature for several answers to the same request, unless another is set."""
 

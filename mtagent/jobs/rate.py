@@ -34,6 +34,7 @@ from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
 from mtagent.jobs.session import OwnLoop
 from mtagent.jobs.summary import SystemSummary
 from mtagent.llm import prompts
+from mtagent.llm.budget import Budget
 from mtagent.llm.gathering import STOPPING, together
 from mtagent.llm.protocol import LLM
 from mtagent.records import Call, Rated, Rating, Segment
@@ -199,16 +200,18 @@ async def rate_file(
     own: OwnParts = OwnParts(),
     on_start: OnStart = lambda *_: None,
     on_rated: OnRated = lambda _: None,
+    budget: Budget | None = None,
 ) -> RatingReport:
     """Rate the translations in ``inputs``, and write the ratings when all are done.
 
     The run is stored under ``config.run``, or under a name made from settings and inputs, so that the same command
-    again resumes it. ``on_rated`` gets the ratings of each segment.
+    again resumes it. ``on_rated`` gets the ratings of each segment. The ``budget`` is by default the one that
+    ``config`` sets.
     """
     with inputs.opened(config, output) as (material, config):
         total = output.refuse_unfit(material)
         with Store(config.store or default_path()) as store:
-            return await _rate(config, own, store, material, total, output, on_start, on_rated)
+            return await _rate(config, own, store, material, total, output, on_start, on_rated, budget)
 
 
 async def rate_run(
@@ -220,6 +223,7 @@ async def rate_run(
     own: OwnParts = OwnParts(),
     on_start: OnStart = lambda *_: None,
     on_rated: OnRated = lambda _: None,
+    budget: Budget | None = None,
 ) -> RatingReport:
     """Rate the texts after each stage of the chain run ``name``; see :func:`mtagent.formats.ratings.stages_of`."""
     refuse_overwriting(output.paths, files_named(config))
@@ -227,7 +231,7 @@ async def rate_run(
     with open_existing(config.store) as store:
         material = stored_stages(store, config, name, systems)
         total = output.refuse_unfit(material)
-        return await _rate(config, own, store, material, total, output, on_start, on_rated)
+        return await _rate(config, own, store, material, total, output, on_start, on_rated, budget)
 
 
 def stored_stages(store: Store, config: Config, name: str, systems: Sequence[str]) -> Material:
@@ -252,8 +256,9 @@ async def _rate(
     output: RatingOutput,
     on_start: OnStart,
     on_rated: OnRated,
+    budget: Budget | None,
 ) -> RatingReport:
-    models = RunModels(config, store)
+    models = RunModels(config, store, budget)
     async with assembled_evaluator(config, own, wrap_llm=models.wrap) as evaluator:
 
         async def work(run: Run, position: int, candidates: Candidates) -> Sequence[Rated]:

@@ -92,7 +92,7 @@ async def run_job(
     _refuse_other_packages(store, name, job.installed)
     settings |= job.installed
     if not job.force:
-        _refuse_foreign_outputs(job, config, store, name)
+        refuse_foreign_outputs(job.outputs, config, store, name)
     run = store.start(name, settings=settings, inputs=dict(job.inputs), total=job.total, kind=job.kind)
     done = run.counts().done
     has_output, first_failure = done > 0, ""
@@ -146,15 +146,15 @@ def _refuse_other_packages(store: Store, name: str, installed: Mapping[str, str]
         )
 
 
-def _refuse_foreign_outputs(job: Job[Item, Result], config: Config, store: Store, name: str) -> None:
-    """Raise :class:`OutputError` if an output exists whose content the run ``name`` didn't write."""
+def refuse_foreign_outputs(outputs: Iterable[Path], config: Config, store: Store, name: str) -> None:
+    """Raise :class:`OutputError` if one of the ``outputs`` exists whose content the run ``name`` didn't write."""
     own_hashes = store.outputs(name)
     # With a lower limit than before, the file would lose segments that the run has finished.
     loses_segments = False
     if config.limit is not None and own_hashes:
         loses_segments = store.read(name).counts().done > config.limit
     foreign = []
-    for path in job.outputs:
+    for path in outputs:
         own_hash = own_hashes.get(str(path.resolve()))
         if loses_segments or own_hash not in (BEING_WRITTEN, hash_of(path)):
             foreign.append(path)
@@ -205,4 +205,6 @@ class RunModels:
         for model in self._cached:
             model.run_id = run.id
         if self._budget:
-            self._budget.begin(run.name, run.usages(), of=self._store.database.path)
+            for name in (run.name, *self._budget.runs):
+                if self._store.settings(name) is not None:  # a run that shares the budget may not exist yet
+                    self._budget.begin(name, self._store.read(name).usages(), of=self._store.database.path)

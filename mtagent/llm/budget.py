@@ -51,15 +51,17 @@ class Amount:
 
 
 class Budget:
-    """What all models of a run may spend together, in dollars, tokens, or both."""
+    """What all models of a run, or of several ``runs``, may spend together, in dollars, tokens, or both."""
 
-    def __init__(self, dollars: float | None = None, tokens: int | None = None) -> None:
+    def __init__(self, dollars: float | None = None, tokens: int | None = None, runs: Sequence[str] = ()) -> None:
         if dollars is None:
             dollars = inf
         if tokens is None:
             self.limit = Amount(dollars, inf)
         else:
             self.limit = Amount(dollars, tokens)
+        self.runs = tuple(runs)
+        """The runs that share it: what they have paid before counts from the beginning of the first one."""
         self.spent = Amount()
         """What was settled, before this run and in it."""
         self.assumed = Amount()

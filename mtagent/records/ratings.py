@@ -179,7 +179,7 @@ class Score(Record):
     digits: int = 2
 
 
-_OF_ONE_RATING = ("order:", "paragraphs:", "version:")
+_OF_ONE_RATING = ("order:", "paragraphs:", "version:", "seed:", "judges-seed:")
 
 
 _FELL_BACK = "confidence:verbal(no logprobs)"
@@ -194,9 +194,9 @@ _CALIBRATED = re.compile(r"threshold:(calibrated|none\(.*\)|.*\(.*,n=\d+\))")
 def comparable(signature: str) -> str:
     """The parts of a signature in which two evaluators must agree: name, model, prompts, sampling settings, options.
 
-    Left out are the version of mtagent and the parts about a single rating: the place among the ratings of a source
-    (``order``), the number of ``paragraphs`` in which a long text was rated, and for himate the calibrated threshold of
-    a language pair and the note that a model gave no log-probabilities.
+    Left out are the version of mtagent and the parts about a single rating: the ``seed``, the place among the ratings
+    of a source (``order``), the number of ``paragraphs`` in which a long text was rated, and for himate the calibrated
+    threshold of a language pair and the note that a model gave no log-probabilities.
     """
     parts = _without(signature, *_OF_ONE_RATING).split("|")
     parts = ["confidence:logprobs" if part == _FELL_BACK else part for part in parts]

@@ -9,6 +9,7 @@ prefers the newer text: nothing but the guards stands between them and the outpu
 from __future__ import annotations
 
 import json
+import random
 import re
 import zlib
 from collections.abc import Callable
@@ -22,6 +23,12 @@ Spoil = Callable[[str, str], str]
 def improving(body: Body) -> str:
     """Every stage does its work well."""
     return _answer(body, lambda source, text: text.replace("acertado", "correcto"))
+
+
+def wavering(body: Body) -> str:
+    """As ``improving``, but the translator chooses a word by chance, and another one next time, whatever the seed."""
+    reply = improving(body)
+    return re.sub(r"\berrado\b", lambda _: random.choice(("errado", "acertado", "correcto")), reply)
 
 
 def half(body: Body) -> str:
