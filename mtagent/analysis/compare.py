@@ -141,10 +141,10 @@ def read_runs(specs: Sequence[str], config: Config) -> list[StagedRun]:
     """The runs ``specs`` (each ``RUN`` or ``NAME=RUN``) of the store in ``config``."""
     with open_existing(config.store) as store:
         summaries = {summary.name: summary for summary in store.runs()}
-        runs = []
+        runs: list[StagedRun] = []
         for name, run in named_runs(specs, [*summaries]).items():
             summary = summaries.get(run) or store.run(run)  # which refuses a run that does not exist
-            runs.append(read_run(store, summary, name))
+            runs.append(read_run(store, summary, name, runs[0].segments if runs else ()))
         return runs
 
 

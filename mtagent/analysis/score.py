@@ -21,9 +21,9 @@ from mtagent.metrics.significance import (
     FEW,
     SIGNIFICANT,
     Interval,
+    PairedTests,
     Resampling,
     Significance,
-    Statistics,
     paired_tests,
     statistics_of,
 )
@@ -363,39 +363,46 @@ def _scored(
     resampling: Resampling | None,
     pairs: Sequence[Pair],
 ) -> tuple[list[tuple[SystemScore, ...]], list[tuple[Significance, ...]]]:
-    """A group of scores for each metric, with intervals, and the tests of ``pairs``."""
-    groups: list[tuple[SystemScore, ...]] = []
-    counts: list[list[Statistics]] = []
-    for metric in metrics:
-        outputs = list(zip(for_systems(metric, tuple(texts)), texts.values(), strict=True))
-        scores = [system_metric.score(segments, translations) for system_metric, translations in outputs]
-        groups.append(tuple(map(SystemScore, texts, scores)))
-        if resampling:
-            group_counts = []
-            for (system_metric, translations), score in zip(outputs, scores, strict=True):
-                group_counts.append(statistics_of(system_metric, segments, translations, score, scores))
-            counts.append(group_counts)
-        if isinstance(metric, HeavyMetric):
-            metric.release()
-    if resampling is None:
-        return groups, []
+    """A group of scores for each metric, with intervals, and the tests of ``pairs``.
+
+    Metrics are tested one after the other, since the counts of a large corpus take much memory.
+    """
     systems = list(texts)
     places = [(systems.index(first), systems.index(second)) for first, second in pairs]
-    tested_groups = []
-    tests = paired_tests(counts, places, resampling)
-    for group, test in zip(groups, tests, strict=True):
-        p_values = {}
-        for (first, second), significance in zip(pairs, test.significances, strict=True):
-            if first == systems[0]:
-                p_values[second] = significance.p_value
-        tested_group = []
-        for place, entry in enumerate(group):
-            signature = resampling.signed(entry.score.signature)
-            score = entry.score.model_copy(update={"signature": signature})
-            interval = test.intervals[place] if test.intervals else None
-            tested_group.append(SystemScore(entry.system, score, interval, p_values.get(entry.system)))
-        tested_groups.append(tuple(tested_group))
-    return tested_groups, [tuple(test.significances) for test in tests]
+    groups: list[tuple[SystemScore, ...]] = []
+    tests: list[tuple[Significance, ...]] = []
+    for metric in metrics:
+        outputs = list(zip(for_systems(metric, systems), texts.values(), strict=True))
+        scores = [system_metric.score(segments, translations) for system_metric, translations in outputs]
+        if resampling is None:
+            groups.append(tuple(map(SystemScore, systems, scores)))
+        else:
+            counts = []
+            for (system_metric, translations), score in zip(outputs, scores, strict=True):
+                counts.append(statistics_of(system_metric, segments, translations, score, scores))
+        if isinstance(metric, HeavyMetric):
+            metric.release()
+        if resampling is not None:
+            (test,) = paired_tests([counts], places, resampling)
+            groups.append(_tested(systems, scores, pairs, test, resampling))
+            tests.append(tuple(test.significances))
+    return groups, tests
+
+
+def _tested(
+    systems: Sequence[str], scores: Sequence[Score], pairs: Sequence[Pair], test: PairedTests, resampling: Resampling
+) -> tuple[SystemScore, ...]:
+    """The scores by one metric with their intervals, and with p-values where the first system was tested."""
+    p_values = {}
+    for (first, second), significance in zip(pairs, test.significances, strict=True):
+        if first == systems[0]:
+            p_values[second] = significance.p_value
+    entries = []
+    for place, (system, score) in enumerate(zip(systems, scores, strict=True)):
+        signed_score = score.model_copy(update={"signature": resampling.signed(score.signature)})
+        interval = test.intervals[place] if test.intervals else None
+        entries.append(SystemScore(system, signed_score, interval, p_values.get(system)))
+    return tuple(entries)
 
 
 _SHOWN = 10

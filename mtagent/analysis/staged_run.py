@@ -238,10 +238,12 @@ class StagedRun:
         return chains
 
 
-def read_run(store: Store, summary: RunSummary, name: str | None = None) -> StagedRun:
+def read_run(
+    store: Store, summary: RunSummary, name: str | None = None, other_run: Sequence[StagedSegment] = ()
+) -> StagedRun:
     """The chain run that ``summary`` is about, as ``name`` if it is another one.
 
-    Raises :class:`ConfigError` for ratings, :class:`InputError` for an empty run.
+    Segments and texts that are equal in ``other_run`` are shared with it, to save memory. Raises :class:`ConfigError` for ratings, :class:`InputError` for an empty run.
     """
     if summary.kind == "rating":
         rated_run = summary.inputs.get("run")
@@ -257,11 +259,12 @@ def read_run(store: Store, summary: RunSummary, name: str | None = None) -> Stag
     shared = dict[CallUsage, CallUsage]()  # the log holds nearly all calls of the steps once more
     recalled = set[int]()
     review = ReviewCount()
-    segments = []
+    segments: list[StagedSegment] = []
     ran = set[str]()
     for position, result in decided_run.segments():
         review.add(result)
-        staged = _staged(position, result, stages, shared, recalled)
+        twin = other_run[len(segments)] if len(segments) < len(other_run) else None
+        staged = _staged(position, result, stages, shared, recalled, twin)
         segments.append(staged)
         for system, stage_result in zip(SYSTEMS, staged.results, strict=True):
             if stage_result is not None:
@@ -311,6 +314,7 @@ def _staged(
     stages: Collection[str],
     shared: dict[CallUsage, CallUsage],
     recalled: set[int],
+    twin: StagedSegment | None,
 ) -> StagedSegment:
     chain = with_rules_step(result.reviewed_chain, stages)
     results: dict[str, StageResult] = {}
@@ -353,16 +357,22 @@ def _staged(
     # Equal texts are one object, and so are languages.
     texts_by_system = texts_of(chain, SYSTEMS)
     shared_texts = dict[str | None, str | None]()
+    if twin is not None:
+        shared_texts.update(zip(twin.texts, twin.texts, strict=True))
     texts = []
     for system in SYSTEMS:
         text = texts_by_system[system]
         texts.append(shared_texts.setdefault(text, text))
-    fields = dict(chain.segment)
-    for name in ("source_lang", "target_lang"):
-        fields[name] = sys.intern(fields[name])
+    if twin is not None and twin.segment == chain.segment:
+        segment = twin.segment
+    else:
+        fields = dict(chain.segment)
+        for name in ("source_lang", "target_lang"):
+            fields[name] = sys.intern(fields[name])
+        segment = Segment.model_construct(_fields_set=_SEGMENT_FIELDS, **fields)  # shares the set with all others
     return StagedSegment(
         position=position,
-        segment=Segment.model_construct(_fields_set=_SEGMENT_FIELDS, **fields),  # shares the set with all others
+        segment=segment,
         texts=tuple(texts),
         results=tuple(map(results.get, SYSTEMS)),
         judges=_names(frozenset(judges)),
