@@ -397,10 +397,10 @@ def _gain(comparison: RunComparison, part: Part, ends: tuple[int, int], place: i
     sign = 1 if last.cells[place].score.higher_is_better else -1
     value = sign * (part.scores[ends[1]][place] - part.scores[ends[0]][place])
     for contrast in part.contrasts:
-        if (contrast.row, contrast.against, contrast.metric) == (last.name, first.name, comparison.deciding):
-            if contrast.bounds is not None:
-                low, high = sorted((sign * contrast.bounds.low, sign * contrast.bounds.high))
-                return _Gain(value, low, high)
+        is_this = (contrast.row, contrast.against, contrast.metric) == (last.name, first.name, comparison.deciding)
+        if is_this and contrast.bounds is not None:
+            low, high = sorted((sign * contrast.bounds.low, sign * contrast.bounds.high))
+            return _Gain(value, low, high)
     return _Gain(value)
 
 
