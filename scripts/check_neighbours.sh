@@ -7,7 +7,7 @@ for version in 3.11 3.12 3.13; do
     for platform in linux macos windows; do
         printf '%s\n' instructor litellm llama-index-llms-openai transformers pandas |
             "$1" -m uv pip compile --quiet --python-version "$version" --python-platform "$platform" \
-                --only-binary :all: --extra serve --extra report --extra languages --extra tokens \
+                --only-binary :all: --extra serve --extra report --extra figures --extra languages --extra tokens \
                 pyproject.toml - >/dev/null
         echo "Python $version on $platform: resolved"
     done

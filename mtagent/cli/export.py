@@ -44,6 +44,7 @@ Examples:
   mtagent report postedit-1a2b3c4d -o report.html
   mtagent report postedit-1a2b3c4d -o report.html -r ref.txt -m chrf,ter
   mtagent report postedit-1a2b3c4d -o report.html --baseline online=other.txt
+  mtagent report postedit-1a2b3c4d -o report.html --figures figures
   mtagent report postedit-1a2b3c4d --format markdown
 """
 FORMS = ("html", "markdown", "csv", "json")
@@ -145,7 +146,10 @@ def export(
     "--format", "form", type=click.Choice(FORMS), help="Format of the report.  [default: by the name of -o, else html]"
 )
 @with_options(COMPARISON_OPTIONS)
-@click.option("--force", is_flag=True, help="Replace an existing file.")
+@click.option("--figures", type=FILE, metavar="DIR", help="Folder for the report's figures, as SVG and PDF.")
+@click.option(
+    "--force", is_flag=True, help="Replace an existing file, or write figures into a folder that isn't empty."
+)
 @with_options(STORE_OPTION)
 def report(
     run: str,
@@ -156,6 +160,7 @@ def report(
     comet_python: Path | None,
     deciding: str | None,
     baselines: tuple[str, ...],
+    figures: Path | None,
     force: bool,
     store: Path | None,
 ) -> None:
@@ -175,9 +180,12 @@ def report(
         deciding=deciding,
         baselines=named,
         comet_python=named_comet_python(comet_python, all_metrics),
+        figures=figures,
     )
     with existing_store(store) as opened:
-        write_report(opened, run, output, form or _by_name(output), options, force=force)
+        remarks = write_report(opened, run, output, form or _by_name(output), options, force=force)
+    for remark in remarks:
+        say(f"mtagent: {remark}")
     if output != STANDARD:
         say(f"mtagent: written: {output}")
 

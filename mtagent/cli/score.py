@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
 from mtagent.analysis import compare_tables, rating_table
+from mtagent.analysis.compare import CompareOptions, read_runs
 from mtagent.analysis.compared_rows import GROUPINGS
 from mtagent.analysis.language_pairs import compare_pairs
 from mtagent.analysis.rating_table import RatingTable
@@ -31,6 +33,7 @@ from mtagent.cli.terminal import display, hand_out, say
 from mtagent.formats import Lines, by_path
 from mtagent.metrics.protocol import each_once
 from mtagent.metrics.significance import RESAMPLES, SEED, Resampling
+from mtagent.store.store import open_existing
 from mtagent.text import table
 from mtagent.text.languages import parse_pair
 
@@ -52,6 +55,7 @@ Examples:
   mtagent compare safe=postedit-1a2b3c4d forced=postedit-5e6f7a8b -f markdown
   mtagent compare translate-1a2b3c4d --by domain,length -f csv
   mtagent compare a b c --against all
+  mtagent compare safe=postedit-1a2b3c4d forced=postedit-5e6f7a8b --paired-bs --figures figures
 """
 FORMATS = (*table.FORMS, "json", "csv", "tsv")
 _DELIMITERS = {"csv": ",", "tsv": "\t"}
@@ -255,6 +259,8 @@ def _print_ratings(ratings: RatingTable, form: str, width: int | None, *, by_sen
     show_default=True,
     help="Format of the output.",
 )
+@click.option("--figures", type=FILE, metavar="DIR", help="Folder for figures of the comparison, as SVG and PDF.")
+@click.option("--force", is_flag=True, help="Write figures into a folder that isn't empty.")
 @with_options(WIDTH_OPTION)
 @with_options(RESAMPLING_OPTIONS)
 @with_options(RUN_OPTIONS)
@@ -267,21 +273,35 @@ def compare(**options: Any) -> None:
     columns.
     """
     form, width, groupings = options.pop("form"), options.pop("width"), options.pop("by")
+    names, figures, force = options.pop("runs"), options.pop("figures"), options.pop("force")
+    if force and figures is None:
+        raise click.UsageError("--force needs --figures: nothing else is written")
     if options["against"] is not None and not options["paired_ar"]:
         options["paired_bs"] = True
-    comparisons = compare_pairs(
-        options.pop("runs"),
-        pairs=[parse_pair(pair) for pair in options.pop("pairs")],
-        scoring=read_score_options(options),
-        by=[name for name in GROUPINGS if name in groupings],
-        baselines=[named_translation(spec) for spec in options.pop("baselines")],
-        reference=options.pop("reference"),
-        deciding=options.pop("deciding"),
-        against=options.pop("against"),
-        shared=options.pop("shared"),
-        prices=options.pop("prices"),
-        config=read_config(options),
-    )
+    pairs = [parse_pair(pair) for pair in options.pop("pairs")]
+    comparing: CompareOptions = {
+        "scoring": read_score_options(options),
+        "by": [name for name in GROUPINGS if name in groupings],
+        "baselines": [named_translation(spec) for spec in options.pop("baselines")],
+        "reference": options.pop("reference"),
+        "deciding": options.pop("deciding"),
+        "against": options.pop("against"),
+        "shared": options.pop("shared"),
+        "prices": options.pop("prices"),
+    }
+    config = read_config(options)
+    if figures is None:
+        comparisons = compare_pairs(names, config, pairs, **comparing)
+    else:
+        from mtagent.report import plots
+
+        runs = read_runs(names, config)
+        with open_existing(config.store) as store:
+            target = plots.folder_for(figures, runs, Path(store.database.path), force=force)
+            comparisons = compare_pairs(names, config, pairs, **comparing)
+            drawn = plots.plots_of_pairs(comparisons, runs, store, shared=comparing["shared"])
+        for remark in plots.write_plots(drawn, target):
+            say(f"mtagent: {remark}")
     is_one_pair = len(comparisons) == 1
     if form == "json":
         display(compare_tables.as_json(comparisons[0]) if is_one_pair else compare_tables.pairs_as_json(comparisons))

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import combinations
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -20,7 +21,7 @@ from mtagent.analysis.compared_rows import ComparedTexts
 from mtagent.analysis.score import digits
 from mtagent.chain.fates import KINDS, OUTCOMES, Fate, Kind, edit_fate, fate, final_fate, idle_fate
 from mtagent.formats.ratings import FINAL, GIVEN, REVIEWED, ratings_of_texts, systems_of, texts_of
-from mtagent.records import GAIN_DIGITS, Chain, Rating, Score, Severity, Stage, Usage
+from mtagent.records import GAIN_DIGITS, Chain, Rating, Score, Severity, Stage, Usage, judgements_of
 from mtagent.text.mqm import SEVERITIES
 
 SHOWN = 10
@@ -347,6 +348,17 @@ class Costly:
     seconds: float
 
 
+class JudgePair(NamedTuple):
+    """How often two judges of a gate find the same text better."""
+
+    first: str
+    second: str
+    same: int
+    """Steps on which both prefer the text before, both the text after, or both neither."""
+    steps: int
+    """Steps that both judged."""
+
+
 @dataclass(frozen=True)
 class Figures:
     """All figures of a run."""
@@ -359,6 +371,8 @@ class Figures:
     costly: tuple[Costly, ...] = ()
     failures: tuple[FailedSegment, ...] = ()
     """Of both at most :data:`SHOWN` segments; ``flow`` counts all failures."""
+    judge_pairs: tuple[JudgePair, ...] = ()
+    """Each two judges that judged the same steps, in the order in which they first appear."""
 
     def whole_way(self, run: str, comparison: RunComparison | None) -> Spread | None:
         """The differences between the first and the last texts of ``run``; of its last stage if there are no others."""
@@ -400,6 +414,7 @@ class FiguresCount:
         self._failures: list[FailedSegment] = []
         self._stages = set[str]()
         self._marks: dict[tuple[str, str], dict[str, _StageCount]] = {}
+        self._judge_pairs: dict[tuple[str, str], Counter[bool]] = {}
         self._unpriced = False
         self._by_dollars: list[Costly] = []
         self._by_tokens: list[Costly] = []
@@ -410,6 +425,7 @@ class FiguresCount:
         self._given += chain.segment.translation is not None
         self._count_fates(chain)
         self._count_marks(chain)
+        self._count_judge_pairs(chain)
         usage = chain.usage
         if usage.calls:
             costly = Costly(chain.segment.id, usage, sum(step.seconds for step in chain.steps))
@@ -451,6 +467,16 @@ class FiguresCount:
                 if text == rated_text:
                     counts.setdefault(stage, _StageCount()).add(rating)
 
+    def _count_judge_pairs(self, chain: Chain) -> None:
+        for step in chain.steps:
+            preferences = {}
+            for judgement in judgements_of(step.cause):
+                if judgement.difference is not None:
+                    preferences[judgement.judge] = np.sign(judgement.difference)
+            for first, second in combinations(sorted(preferences), 2):
+                agreed = self._judge_pairs.setdefault((first, second), Counter())
+                agreed[bool(preferences[first] == preferences[second])] += 1
+
     def figures(self, comparison: RunComparison | None = None) -> Figures:
         """The figures of all chains so far, without stages that never ran."""
         flows = []
@@ -467,6 +493,9 @@ class FiguresCount:
             marks_spans = any(count.marked for count in counts.values())
             stages = [counts.get(stage, _StageCount()).figure(stage, self._with_text) for stage in ran]
             marks.append(Marks(evaluator, signature, marks_spans, tuple(stages)))
+        pairs = []
+        for (first, second), agreed in self._judge_pairs.items():
+            pairs.append(JudgePair(first, second, agreed[True], agreed.total()))
         costly = self._by_tokens if self._unpriced else self._by_dollars
         return Figures(
             flow=Flow(self._segments, self._given, tuple(flows), self._translated, self._changed, self._failed),
@@ -474,6 +503,7 @@ class FiguresCount:
             spreads=spreads(comparison) if comparison else (),
             costly=tuple(costly),
             failures=tuple(self._failures),
+            judge_pairs=tuple(pairs),
         )
 
 

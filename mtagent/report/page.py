@@ -23,6 +23,7 @@ from mtagent.errors import ConfigError, MissingExtra, OutputError
 from mtagent.formats.ratings import REVIEWED
 from mtagent.metrics.significance import FEW, NOISE, SIGNIFICANT
 from mtagent.records import Chain, Usage
+from mtagent.report import plots
 from mtagent.report.figures import FiguresCount, Flow
 from mtagent.report.packing import packed, script_json
 from mtagent.report.tables import gallery, stage_name
@@ -376,6 +377,10 @@ def pieces(
         segments = _write_segments(file, chains, comparison, run_way, most)
         figures = segments.count.figures(comparison)
         summary_lines = lines(comparison)
+        drawn = []
+        if plots.is_available():
+            for plot in plots.plots_of(comparison, {summary.name: figures}).drawn:
+                drawn.append((plot.caption, plots.inline_svg(plot)))
         script = _asset("elements.js") + _asset("page.js")
         whole = template.render(
             summary=summary,
@@ -387,6 +392,7 @@ def pieces(
             lines=summary_lines,
             deciding=comparison.deciding,
             extremes=extremes(comparison),
+            plots=drawn,
             signatures=[*comparison.signatures, *segments.signatures],
             tables=gallery(figures, figures.whole_way(summary.name, comparison)) + review_tables(comparison),
             segments=figures.flow.segments,

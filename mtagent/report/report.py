@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from mtagent.analysis.compared_rows import ComparedTexts
 from mtagent.analysis.score import ScoreOptions
 from mtagent.analysis.staged_run import USAGE_COUNTS, StagedRun, read_run, texts_for
 from mtagent.chain.fates import KINDS, UNPLACED, fate, final_fate
-from mtagent.errors import ConfigError
+from mtagent.errors import ConfigError, MissingExtra
 from mtagent.formats.files import dumped, replacing, spooled_copies
 from mtagent.formats.jsonl import details
 from mtagent.formats.ratings import FINAL, GIVEN
@@ -24,9 +24,10 @@ from mtagent.jobs.outputs import refuse_overwriting
 from mtagent.metrics.protocol import Metric
 from mtagent.metrics.significance import Resampling
 from mtagent.records import Chain
-from mtagent.report import tables
+from mtagent.report import plots, tables
 from mtagent.report.figures import Figures, differences, figures
 from mtagent.report.page import pieces as page
+from mtagent.store.runs import RunSummary
 from mtagent.store.store import Store
 from mtagent.text.amounts import UNKNOWN, counted
 from mtagent.text.table import as_csv as written_csv
@@ -39,7 +40,7 @@ Form = Literal["html", "markdown", "csv", "json"]
 class ReportOptions:
     """What a report compares with, and by which metrics (by default BLEU, chrF and TER).
 
-    ``comet_python`` is the Python of another environment, which runs COMET.
+    ``comet_python`` is the Python of another environment, which runs COMET; ``figures`` a folder for the figures.
     """
 
     reference: Path | None = None
@@ -47,6 +48,7 @@ class ReportOptions:
     deciding: str | None = None
     baselines: Sequence[Baseline] = ()
     comet_python: Path | None = None
+    figures: Path | None = None
 
     @property
     def asked_for(self) -> bool:
@@ -75,8 +77,10 @@ def write_report(
     options: ReportOptions = ReportOptions(),
     *,
     force: bool = False,
-) -> None:
-    """Write the report of the chain run ``name``; ``force`` replaces a file that is there.
+) -> list[str]:
+    """Write the report of the chain run ``name``; return remarks about figures.
+
+    ``force`` replaces a file that is there, and allows a folder of figures that isn't empty.
 
     Raises :class:`ConfigError` for a run of ratings and for what does not fit, :class:`mtagent.errors.OutputError` for
     a file that must not be replaced.
@@ -86,22 +90,34 @@ def write_report(
         raise ConfigError(f"run {name!r} holds ratings, which have no stages to report: see `mtagent runs show {name}`")
     refuse_overwriting([output], options.reads)
     Target(output, force, json.dumps(summary.inputs), Path(store.database.path)).refuse_taken_file()
+    run = read_run(store, summary)
+    folder = None
+    if options.figures is not None:
+        folder = plots.folder_for(options.figures, [run], Path(store.database.path), force=force)
+    remarks = []
+    if form == "html" and not plots.is_available():
+        remarks.append(f"the report has no figures: {MissingExtra('drawing them', 'figures')}")
     with spooled_copies(options.reads) as copies:
-        pieces = _pieces(read_run(store, summary), form, options.reading(copies))
+        if options.reference:
+            run = run.with_references(texts_for(run, copies["-r"], "reference"))
+        comparison, chains = _comparison(run, options.reading(copies)), run.chain_reader()
+        del run  # large, and no longer needed while the chains are read again
         with replacing(output) as file:
-            for piece in pieces:
+            for piece in _pieces(summary, form, chains, comparison):
                 file.write(piece)
+    if folder is not None:
+        numbers = {name: figures(chains(), comparison)}
+        remarks += plots.write_plots(plots.plots_of(comparison, numbers), folder)
+    return remarks
 
 
-def _pieces(run: StagedRun, form: Form, options: ReportOptions) -> Iterator[str]:
+def _pieces(
+    summary: RunSummary, form: Form, chains: Callable[[], Iterator[Chain]], comparison: RunComparison | None
+) -> Iterator[str]:
     """The report in pieces of text.
 
     To save memory the chains are read again for each use; segments that an unfinished run adds meanwhile are left out.
     """
-    if options.reference:
-        run = run.with_references(texts_for(run, options.reference, "reference"))
-    comparison, summary, chains = _comparison(run, options), run.summary, run.chain_reader()
-    del run  # large, and no longer needed while the chains are read again
     if form == "csv":
         return as_csv(summary.name, chains(), comparison)
     if form == "html":
