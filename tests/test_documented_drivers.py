@@ -63,7 +63,7 @@ ELSEWHERE = {
 }
 """The commands without a small run, and why."""
 _COMMAND = re.compile(r"python -m ((?:bench|wmt)(?:\.[a-z]\w*)?)(?!\.?\w)")
-_DATA = re.compile(r"shared/data|MTAGENT_TEST_DATA|wmt\.(?:data|gate_data|published)\b")
+_DATA = re.compile(r"shared/data|MTAGENT_TEST_DATA|wmt\.lib\.(?:data|gate_data|published)\b")
 LARGE = ("ment_", "wmt22_", "wmt25_")
 """The files of which many lines are needed: calibrations refuse to learn from a few."""
 

@@ -21,8 +21,8 @@ from mtagent.analysis.agreement import (
     paired,
     spearman,
 )
-from wmt.data import records, run, score
-from wmt.published import Cell, data_folder, report
+from wmt.lib.data import records, run, score
+from wmt.lib.published import Cell, data_folder, report
 
 FILE = "wmt22_zh-en_HuaweiTSC.jsonl"
 HEAD = ("metric", "Kendall", "Spearman", "MAE, min-max", "MSE, min-max")

@@ -21,8 +21,8 @@ from mtagent.analysis.agreement import (
     spearman,
     system_level,
 )
-from wmt.data import records, run, score
-from wmt.published import Cell, data_folder, report
+from wmt.lib.data import records, run, score
+from wmt.lib.published import Cell, data_folder, report
 
 FILE = "ment_zh-en.jsonl"
 HEAD = ("level", "Acc, Acc-t", "Pearson", "Spearman", "SPA")

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mtagent.analysis.agreement import PairedScores, ScorePair, accuracy, calibrated_accuracy, paired, pearson
-from wmt.data import rows, run, score
-from wmt.published import Cell, data_folder, report
+from wmt.lib.data import rows, run, score
+from wmt.lib.published import Cell, data_folder, report
 
 SEGMENTS, SYSTEMS = "wmt23_en-de_seg_scores.tsv", "wmt23_en-de_sys_scores.tsv"
 HEAD = ("metric", "systems: Acc", "systems: r", "segments: Acc-t, by item", "segments: r")
