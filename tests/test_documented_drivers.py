@@ -55,6 +55,7 @@ ELSEWHERE = {
     "wmt.gate_unlabelled": "a test below compares its tables with the page",
     "wmt.shipped_weights": "a test below compares its table and file with those published",
     "wmt.himate_threshold": "tests/test_wmt_himate_threshold.py runs it against a test server",
+    "wmt.live": "tests/test_wmt_live.py runs it against a test server",
     "wmt.local_model": "needs the model of mtagent[local]",
     "wmt.qe_e5": "needs the model of mtagent[qe]",
     "wmt.paper_tables": "tests/test_wmt_drivers.py runs it against a test server",
