@@ -30,7 +30,7 @@ from mtagent.metrics import overlap as formulas
 from mtagent.metrics.significance import Kind, Resampling, Statistics, paired_tests
 from mtagent.records import Chain, PlainCause, Segment, Stage, Step
 from mtagent.store import Store
-from wmt.data import run
+from wmt.lib.data import run
 from wmt.scores import corpora
 
 RAN: tuple[Stage, ...] = ("translate", "postedit", "proofread")

@@ -55,6 +55,7 @@ ELSEWHERE = {
     "wmt.gate_unlabelled": "a test below compares its tables with the page",
     "wmt.shipped_weights": "a test below compares its table and file with those published",
     "wmt.himate_threshold": "tests/test_wmt_himate_threshold.py runs it against a test server",
+    "wmt.live": "tests/test_wmt_live.py runs it against a test server",
     "wmt.local_model": "needs the model of mtagent[local]",
     "wmt.qe_e5": "needs the model of mtagent[qe]",
     "wmt.paper_tables": "tests/test_wmt_drivers.py runs it against a test server",
@@ -63,7 +64,7 @@ ELSEWHERE = {
 }
 """The commands without a small run, and why."""
 _COMMAND = re.compile(r"python -m ((?:bench|wmt)(?:\.[a-z]\w*)?)(?!\.?\w)")
-_DATA = re.compile(r"shared/data|MTAGENT_TEST_DATA|wmt\.(?:data|gate_data|published)\b")
+_DATA = re.compile(r"shared/data|MTAGENT_TEST_DATA|wmt\.lib\.(?:data|gate_data|published)\b")
 LARGE = ("ment_", "wmt22_", "wmt25_")
 """The files of which many lines are needed: calibrations refuse to learn from a few."""
 

@@ -21,8 +21,8 @@ from mtagent.learning.gain import Floats, JudgedPairs
 from mtagent.metrics.significance import GroupResampling
 from tests.commands import ROOT
 from wmt.gate_ablation import main
-from wmt.gate_data import OURS, people, wmt23, wmt25
-from wmt.gate_worth import BEST, GIVEN, ORACLE, Worth, candidates, decided, gain_rule, learnt_segments, worths
+from wmt.lib.gate_data import OURS, people, wmt23, wmt25
+from wmt.lib.gate_worth import BEST, GIVEN, ORACLE, Worth, candidates, decided, gain_rule, learnt_segments, worths
 
 README = Path(__file__).parents[1] / "wmt" / "README.md"
 SCORES = ("GEMBA-ESA-CMDA", "GEMBA-ESA-GPT4.1", "XCOMET-XL", "MetricX-24-Hybrid-XL", "CometKiwi-XL")

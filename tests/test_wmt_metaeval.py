@@ -14,7 +14,7 @@ from mtagent.errors import InputError
 from tests.commands import ROOT, python
 from tests.meta_scores import HUMAN, JUDGE
 from wmt import himate_table1, metaeval_ment, metaeval_wmt23
-from wmt.published import Cell, reproduced, table
+from wmt.lib.published import Cell, reproduced, table
 
 README = (ROOT / "wmt" / "README.md").read_text(encoding="utf-8")
 Main = Callable[[Sequence[str]], None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.simulator import chain
+from tests.simulator import chain, evaluators
 from tests.simulator.asked import Asked, asked
 from tests.simulator.settings import Body
 
@@ -30,6 +30,11 @@ def speechless(body: Body) -> str:
     if "mute" in prompted.values["source"] and prompted.prompt in ("rubric-mqm", "translate"):
         return "I would rather\n\nnot say."
     return chain.improving(body)
+
+
+def unreadable(body: Body) -> str | Body:
+    """Rates as the simulator's evaluators; but nothing can be read from what is said about "mute"."""
+    return "I would rather not say." if "mute" in str(body["messages"]) else evaluators.answer(body)
 
 
 def talkative(body: Body) -> str:

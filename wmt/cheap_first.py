@@ -23,10 +23,10 @@ from mtagent.cli.terminal import display
 from mtagent.jobs.pilot import EDITS
 from mtagent.learning.gain import JudgedPairs, Truths, kept, learn, learnt_groups, parts
 from mtagent.metrics.significance import SEED
-from wmt.data import DATA as FOLDER
-from wmt.data import refuse_absent, run
-from wmt.gate_data import wmt25
 from wmt.gate_unlabelled import Leads
+from wmt.lib.data import DATA as FOLDER
+from wmt.lib.data import refuse_absent, run
+from wmt.lib.gate_data import wmt25
 from wmt.shipped_weights import JUDGES, METRIC, held_out_edits, settled
 
 LABELS = 200

@@ -20,8 +20,8 @@ from mtagent.cli.terminal import display
 from mtagent.records import Segment, Term
 from mtagent.text import languages
 from mtagent.text.table import FORMS, Table
-from wmt.data import records, run
 from wmt.guards import Change
+from wmt.lib.data import records, run
 from wmt.real_edits import judged
 
 EDITS = Path(__file__).parents[1] / "tests" / "data" / "edits.jsonl"

@@ -22,11 +22,11 @@ from mtagent.learning.calibrate import LEARNING, effective_number
 from mtagent.learning.gain import ratios
 from mtagent.learning.text import figure
 from mtagent.metrics.significance import GroupResampling
-from wmt.data import DATA as FOLDER
-from wmt.data import refuse_absent, run
-from wmt.gate_data import DATA, DataSet
-from wmt.gate_plot import Bar, plot
-from wmt.gate_worth import NEITHER, ORACLE, Worth, Worths, candidate_systems, candidates, gain_rule, worths
+from wmt.lib.data import DATA as FOLDER
+from wmt.lib.data import refuse_absent, run
+from wmt.lib.gate_data import DATA, DataSet
+from wmt.lib.gate_plot import Bar, plot
+from wmt.lib.gate_worth import NEITHER, ORACLE, Worth, Worths, candidate_systems, candidates, gain_rule, worths
 
 FEW_CASES = 10
 """Up to so many cases are shown one by one."""

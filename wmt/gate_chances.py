@@ -24,10 +24,10 @@ from mtagent.errors import ConfigError
 from mtagent.jobs.pilot import EDITS
 from mtagent.learning.gain import Floats, JudgedPairs, Truths, chances_of_worse, folds, kept, learn, predictions
 from mtagent.metrics.significance import SEED, GroupResampling
-from wmt.data import DATA as FOLDER
-from wmt.data import refuse_absent, run
-from wmt.gate_data import DATA, OURS, Case, DataSet
-from wmt.gate_worth import learnt_gain
+from wmt.lib.data import DATA as FOLDER
+from wmt.lib.data import refuse_absent, run
+from wmt.lib.gate_data import DATA, OURS, Case, DataSet
+from wmt.lib.gate_worth import learnt_gain
 from wmt.shipped_weights import JUDGES, METRIC, held_out_edits, settled
 
 NAMES = ("wmt23", "wmt25")

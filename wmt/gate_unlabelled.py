@@ -23,9 +23,9 @@ from mtagent.jobs.pilot import EDITS
 from mtagent.learning.gain import Floats, JudgedPairs, Truths, kept, learn, learnt_groups, predictions, signed_roots
 from mtagent.metrics.significance import SEED
 from mtagent.records import Segment
-from wmt.data import DATA as FOLDER
-from wmt.data import records, refuse_absent, run
-from wmt.gate_data import Case, DataSet, wmt25
+from wmt.lib.data import DATA as FOLDER
+from wmt.lib.data import records, refuse_absent, run
+from wmt.lib.gate_data import Case, DataSet, wmt25
 from wmt.shipped_weights import JUDGES, METRIC, held_out_edits, scores, settled, weights_of
 
 LABELS = (50, 200)

@@ -23,7 +23,7 @@ from mtagent.chain.translation import refusals
 from mtagent.cli.terminal import display
 from mtagent.records import Segment
 from mtagent.text import languages
-from wmt.data import DATA, records, run
+from wmt.lib.data import DATA, records, run
 
 
 class Change(NamedTuple):

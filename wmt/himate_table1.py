@@ -15,14 +15,15 @@ from typing import Any
 from mtagent.analysis.agreement import (
     PairedScores,
     ScorePair,
+    Statistic,
     kendall,
     mean_absolute_error,
     mean_squared_error,
     paired,
     spearman,
 )
-from wmt.data import records, run, score
-from wmt.published import Cell, data_folder, report
+from wmt.lib.data import records, run, score
+from wmt.lib.published import Cell, data_folder, report
 
 FILE = "wmt22_zh-en_HuaweiTSC.jsonl"
 HEAD = ("metric", "Kendall", "Spearman", "MAE, min-max", "MSE, min-max")
@@ -33,6 +34,7 @@ PUBLISHED = {
     "COMETKiwi-src": ("0.365", "0.487", "0.1821", "0.0386"),
 }
 """The rows of Table 1 of which the data has the metric; those of LLMs need their replies."""
+DIGITS = (3, 3, 4, 4)
 NOTHING = (None, None, None, None)
 
 
@@ -44,12 +46,17 @@ def scores(segments: Sequence[dict[str, Any]], metric: str, path: Path) -> Paire
     )
 
 
-def cells(both: PairedScores, metric: str) -> list[Cell]:
-    """The four statistics of a metric."""
+def statistics(both: PairedScores) -> list[Statistic]:
+    """The four statistics of the table."""
     distances = [mean_absolute_error(both, "minmax"), mean_squared_error(both, "minmax")]
-    measured = [kendall(both), spearman(both), *distances]
+    return [kendall(both), spearman(both), *distances]
+
+
+def cells(both: PairedScores, metric: str) -> list[Cell]:
+    """The four statistics of a metric, with what is published."""
     printed = PUBLISHED.get(metric, NOTHING)
-    return [Cell(statistic, text, digits=n) for statistic, text, n in zip(measured, printed, (3, 3, 4, 4), strict=True)]
+    columns = zip(statistics(both), printed, DIGITS, strict=True)
+    return [Cell(statistic, text, digits=digits) for statistic, text, digits in columns]
 
 
 def main(given: Sequence[str] | None = None) -> None:

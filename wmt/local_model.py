@@ -16,7 +16,7 @@ from pathlib import Path
 
 from mtagent import rate
 from mtagent.records import Rated
-from wmt.data import run
+from wmt.lib.data import run
 
 SAMPLE = Path(__file__).parents[1] / "mtagent" / "sample"
 EVALUATORS = (

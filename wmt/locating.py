@@ -12,7 +12,7 @@ from pathlib import Path
 from mtagent import ErrorSpan
 from mtagent.cli.terminal import display
 from mtagent.text.edits import locate
-from wmt.data import DATA, records, run
+from wmt.lib.data import DATA, records, run
 
 
 def outcomes(path: Path, context: int) -> Counter[str]:

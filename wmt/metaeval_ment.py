@@ -13,6 +13,7 @@ from pathlib import Path
 from mtagent.analysis.agreement import (
     PairedScores,
     ScorePair,
+    Statistic,
     accuracy,
     calibrated_accuracy,
     paired,
@@ -21,8 +22,8 @@ from mtagent.analysis.agreement import (
     spearman,
     system_level,
 )
-from wmt.data import records, run, score
-from wmt.published import Cell, data_folder, report
+from wmt.lib.data import records, run, score
+from wmt.lib.published import Cell, data_folder, report
 
 FILE = "ment_zh-en.jsonl"
 HEAD = ("level", "Acc, Acc-t", "Pearson", "Spearman", "SPA")
@@ -41,15 +42,20 @@ def scores(path: Path) -> PairedScores:
     )
 
 
-def rows(segments: PairedScores) -> list[tuple[str, list[Cell]]]:
-    """Each level, with what the paper prints, in per cent."""
+def statistics(segments: PairedScores) -> list[Statistic]:
+    """Four statistics of systems, as in :data:`SYSTEMS`, and three of segments, as in :data:`SEGMENTS`."""
     systems = system_level(segments)
     of_systems = [accuracy(systems), pearson(systems), spearman(systems), soft_pairwise_accuracy(segments)]
-    of_segments = [calibrated_accuracy(segments), pearson(segments), spearman(segments)]
+    return [*of_systems, calibrated_accuracy(segments), pearson(segments), spearman(segments)]
+
+
+def rows(segments: PairedScores) -> list[tuple[str, list[Cell]]]:
+    """Each level, with what the paper prints, in per cent."""
+    measured = [Cell(*pair, 100) for pair in zip(statistics(segments), SYSTEMS + SEGMENTS, strict=True)]
     by_item = [calibrated_accuracy(segments, "item"), pearson(segments, "item"), spearman(segments, "item")]
     return [
-        ("systems", [Cell(*pair, 100) for pair in zip(of_systems, SYSTEMS, strict=True)]),
-        ("segments, all together", [Cell(*pair, 100) for pair in zip(of_segments, SEGMENTS, strict=True)]),
+        ("systems", measured[: len(SYSTEMS)]),
+        ("segments, all together", measured[len(SYSTEMS) :]),
         ("segments, by item", [Cell(statistic, None, 100, 2) for statistic in by_item]),
     ]
 

@@ -10,9 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mtagent.analysis.agreement import PairedScores, ScorePair, accuracy, calibrated_accuracy, paired, pearson
-from wmt.data import rows, run, score
-from wmt.published import Cell, data_folder, report
+from mtagent.analysis.agreement import (
+    PairedScores,
+    ScorePair,
+    Statistic,
+    accuracy,
+    calibrated_accuracy,
+    paired,
+    pearson,
+)
+from wmt.lib.data import rows, run, score
+from wmt.lib.published import Cell, data_folder, report
 
 SEGMENTS, SYSTEMS = "wmt23_en-de_seg_scores.tsv", "wmt23_en-de_sys_scores.tsv"
 HEAD = ("metric", "systems: Acc", "systems: r", "segments: Acc-t, by item", "segments: r")
@@ -41,10 +49,14 @@ def scores(path: Path, metric: str) -> PairedScores:
     return paired(both, level="seg" if "seg" in cells[0] else "sys")
 
 
+def statistics(systems: PairedScores, segments: PairedScores) -> list[Statistic]:
+    """The four statistics of the table."""
+    return [accuracy(systems), pearson(systems), calibrated_accuracy(segments, "item"), pearson(segments)]
+
+
 def cells(data: Path, metric: str) -> list[Cell]:
-    """The four statistics of a metric."""
-    systems, segments = scores(data / SYSTEMS, metric), scores(data / SEGMENTS, metric)
-    measured = [accuracy(systems), pearson(systems), calibrated_accuracy(segments, "item"), pearson(segments)]
+    """The four statistics of a metric, with what is published."""
+    measured = statistics(scores(data / SYSTEMS, metric), scores(data / SEGMENTS, metric))
     return [Cell(*pair) for pair in zip(measured, PUBLISHED[metric], strict=True)]
 
 

@@ -26,7 +26,7 @@ from mtagent.text.commentary import grown
 from mtagent.text.omission import STRICTNESS, Nearest, losses
 from mtagent.text.paragraphs import sentences
 from mtagent.text.scripts import letters
-from wmt.data import DATA, records, run
+from wmt.lib.data import DATA, records, run
 
 STRICTNESSES = (-3.0, -2.0, -1.0, 0.0, 1.0, 2.0, 3.0, 4.0)
 """The points of the curve."""

@@ -27,8 +27,8 @@ from mtagent.chain.guards import Damage
 from mtagent.cli.terminal import display
 from mtagent.records import Segment
 from mtagent.text.table import FORMS, Table
-from wmt.data import DATA, run
 from wmt.guards import Change
+from wmt.lib.data import DATA, run
 from wmt.real_edits import PEOPLE, judged, read_edits
 
 WORDS = Path(__file__).with_suffix(".toml")

@@ -21,7 +21,7 @@ import numpy as np
 from mtagent.metrics.protocol import make_metric
 from mtagent.records import Segment
 from mtagent.text.paragraphs import sentences
-from wmt.data import DATA, records, run
+from wmt.lib.data import DATA, records, run
 
 MARGINS = (0.0, 0.002, 0.005, 0.01, 0.02, 0.03)
 BETTER = 5.0

@@ -34,8 +34,8 @@ from mtagent.records import Segment
 from mtagent.text import paragraphs
 from mtagent.text.scripts import without_stray_spaces
 from mtagent.text.table import FORMS, Table
-from wmt.data import DATA, records, run
 from wmt.guards import Change
+from wmt.lib.data import DATA, records, run
 
 PEOPLE = "human_postedits"
 SCORED = "scored_refinements"

@@ -26,7 +26,7 @@ from mtagent.llm.fake import ScriptedLLM
 from mtagent.llm.reading import read_answer
 from mtagent.records import Edit, ErrorSpan
 from mtagent.text.edits import locate
-from wmt.data import DATA, records, refuse_absent, run
+from wmt.lib.data import DATA, records, refuse_absent, run
 
 CHECKED = Path(__file__).with_name("replies_checked.json")
 Row = dict[str, Any]

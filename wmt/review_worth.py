@@ -33,9 +33,9 @@ from mtagent.learning.pairs import JudgedData, JudgedPair, Label, group_of
 from mtagent.learning.text import figure
 from mtagent.records import Chain, Choice, DecidedCause, Edit, Judgement, Segment, Step
 from mtagent.store import Store
-from wmt.data import DATA as FOLDER
-from wmt.data import run
-from wmt.gate_data import Case, DataSet, ment, people
+from wmt.lib.data import DATA as FOLDER
+from wmt.lib.data import run
+from wmt.lib.gate_data import Case, DataSet, ment, people
 
 RUN = "edits"
 FEWEST_DOCUMENTS = 20

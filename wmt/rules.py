@@ -17,7 +17,7 @@ from typing import NamedTuple
 from mtagent.cli.terminal import display
 from mtagent.evaluators.rules import Rules
 from mtagent.records import Segment
-from wmt.data import DATA, records, run
+from wmt.lib.data import DATA, records, run
 
 
 class Human(NamedTuple):

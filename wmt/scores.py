@@ -23,7 +23,7 @@ from typing import Any
 from mtagent.cli.terminal import display
 from mtagent.metrics.overlap import NAMES, Name, Overlap
 from mtagent.records import Segment
-from wmt.data import DATA, records, run
+from wmt.lib.data import DATA, records, run
 
 _FLAGS: dict[Name, list[str]] = {
     "bleu": ["-m", "bleu"],

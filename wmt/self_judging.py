@@ -35,7 +35,7 @@ from mtagent.evaluators.protocol import Evaluator
 from mtagent.learning.gain import JudgedPairs, learn
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import ErrorSpan, Message, Rating, RatingRole, Segment, Step, judgements_of
-from wmt.data import run
+from wmt.lib.data import run
 
 NOISE = (0.2, 0.4, 0.6)
 FOUND = 0.9

@@ -29,8 +29,8 @@ from mtagent.learning.gain import (
     learnt_groups,
     signed_roots,
 )
-from wmt.data import DATA as FOLDER
-from wmt.data import records, refuse_absent, rows, run
+from wmt.lib.data import DATA as FOLDER
+from wmt.lib.data import records, refuse_absent, rows, run
 
 MODELS = ("GEMBA-MQM", "EAPrompt", "M-MAD", "GEMBA-DA")
 """Judges of WMT23 that rate with a model. Their weights differ as much within a kind as between kinds."""

@@ -42,8 +42,8 @@ from mtagent.text import languages, table
 from mtagent.text.amounts import dollars, signed
 from mtagent.text.table import Table
 from wmt import paper_tables as paper
-from wmt import wmt24pp
-from wmt.stored_run import SETTINGS, Talk, as_files, improved, told_beforehand, written_segments
+from wmt.lib import wmt24pp
+from wmt.lib.stored_run import SETTINGS, Talk, as_files, improved, told_beforehand, written_segments
 
 SEGMENTS = 960
 """How many the paper has for each language pair."""

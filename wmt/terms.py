@@ -23,7 +23,7 @@ from mtagent.formats.glossary import Glossary
 from mtagent.records import Edit, Segment, Term
 from mtagent.text.edits import apply
 from mtagent.text.terms import has_target, occurrences
-from wmt.data import DATA, records, run
+from wmt.lib.data import DATA, records, run
 
 SETS = ("human_postedits", "scored_refinements")
 

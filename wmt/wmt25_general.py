@@ -32,8 +32,8 @@ from mtagent.formats.files import STANDARD, encoded, replacing
 from mtagent.jobs.inputs import files_named
 from mtagent.jobs.outputs import refuse_overwriting, refuse_unwritable
 from mtagent.store import open_existing
-from wmt.stored_run import SETTINGS, Talk, as_files, improved, told_beforehand
-from wmt.wmt25_documents import (
+from wmt.lib.stored_run import SETTINGS, Talk, as_files, improved, told_beforehand
+from wmt.lib.wmt25_documents import (
     Document,
     chosen,
     documents,

@@ -13,7 +13,7 @@ import numpy as np
 
 from mtagent.learning.gain import Floats, Ints, JudgedPairs, Truths
 from mtagent.learning.pairs import block_length
-from wmt.data import records, rows, score
+from wmt.lib.data import records, rows, score
 
 T = TypeVar("T")
 SystemPair = tuple[str, str]

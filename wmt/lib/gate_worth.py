@@ -20,7 +20,7 @@ from mtagent.learning.gain import (
     ratios,
 )
 from mtagent.metrics.significance import GroupResampling
-from wmt.gate_data import TEACHER, DataSet
+from wmt.lib.gate_data import TEACHER, DataSet
 
 NEITHER = "never or always, whichever was better"
 ORACLE = "oracle"

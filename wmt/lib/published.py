@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from mtagent.analysis.agreement import Statistic
 from mtagent.cli.terminal import display
-from wmt.data import DATA, refuse_absent
+from wmt.lib.data import DATA, refuse_absent
 
 
 class Cell(NamedTuple):

@@ -14,7 +14,7 @@ from typing import Any
 from mtagent.errors import InputError, MtagentError
 from mtagent.formats.files import lines_of, parsed_lines
 
-DATA = Path(os.environ.get("MTAGENT_TEST_DATA") or Path(__file__).parents[2] / "shared" / "data")
+DATA = Path(os.environ.get("MTAGENT_TEST_DATA") or Path(__file__).parents[3] / "shared" / "data")
 
 
 def run(main: Callable[[], None]) -> None:

@@ -1,0 +1,1 @@
+"""What the drivers share: research data, gates, stored runs, published numbers. Nothing here is run by itself."""
