@@ -579,7 +579,7 @@ def test_two_metrics_of_one_name_are_told_apart(tmp_path: Path) -> None:
     run_chain = chain(1, "a cab x y z", step("postedit", "a cat x y z"), reference="a car x y z")
     result = compared(tmp_path, run_chain, by=["domain"], scoring=wanted)
     assert result.metrics == ("BLEU", "BLEU (2)")
-    (line, *_) = csv.DictReader(io.StringIO(flat(result)))
+    (line, *_) = csv.DictReader(io.StringIO(flat([result])))
     assert (line["BLEU"], line["BLEU (2)"]) == tuple(str(cell.score.value) for cell in result.rows[0].cells)
     assert line["BLEU"] != line["BLEU (2)"]
     assert next(signature for signature in result.signatures if "tok:char" in signature).startswith("BLEU (2)|")

@@ -30,6 +30,7 @@ SMALL: dict[str, list[str]] = {
     "bench.serve": ["--clients 2 --per-client 3 --long 0 --latency 0"],
     "bench.tokens": ["--prompts"],  # tests/test_package.py runs it without options
     "bench.walk": [""],
+    "wmt.compare_coverage": ["--samples 2"],
     "wmt.edit_table": [""],
     "wmt.gate_ablation": ["--splits 1 --resamples 20"],
     "wmt.gate_chances": ["--splits 2 --resamples 20"],

@@ -19,7 +19,7 @@ from mtagent.metrics.protocol import make_metrics
 from mtagent.metrics.significance import Resampling, Statistics, paired_tests, statistics_of
 from mtagent.records import Segment
 from mtagent.text.table import Table, text
-from wmt.data import DATA, run
+from wmt.lib.data import DATA, run
 from wmt.scores import Corpus, corpora
 
 PAIRS = ("en-de", "en-ja")

@@ -34,7 +34,7 @@ from mtagent.analysis.error_spans import rates
 from mtagent.analysis.intervals import Bootstrap, Draws, ResamplingUnit, interval, resampled, resampled_spans
 from mtagent.analysis.ties import Floats
 from mtagent.cli.terminal import display
-from wmt.data import run
+from wmt.lib.data import run
 
 LARGE = 20_000
 """Segments of the sample that is taken for the truth; of pairs of all scores, whose number is its square, a tenth."""
