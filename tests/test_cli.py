@@ -25,8 +25,7 @@ TRANSLATE, POSTEDIT = "translate -s en.txt -l en-es", "postedit -s en.txt -t es.
     ("line", "option"),
     [
         ("rate -s a -t b --evaluator rules --evaluator gemba-da -o c", "--evaluator"),
-        ("score -t a -r one -r two", "-r"),
-        ("score --run a --run=b", "--run"),
+        ("score -t a --edits-from one --edits-from=two", "--edits-from"),
         ("gate calibrate --run a --pairs b --seed 1 --seed 2", "--seed"),
         ("runs delete --older-than 3d --older-than 4d", "--older-than"),
     ],
