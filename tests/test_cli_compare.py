@@ -296,6 +296,13 @@ def test_what_rows_are_compared_with_can_be_chosen(two_stages: Shell, against: s
             assert contrast["p_holm"] == pytest.approx(0.01 * different)
 
 
+def test_intervals_without_a_test(two_stages: Shell) -> None:
+    done = two_stages("compare r -m ter -ci --by length")
+    assert (done.code, done.err) == (0, "")
+    assert table(done.out, "scores of 20 segments:")[0] == ["row", "TER", "±", "change"]
+    assert table(done.out, "differences:")[0][3:] == ["difference", "wins", "ties", "losses"]
+
+
 def test_all_pairs_are_a_matrix(two_stages: Shell) -> None:
     done = two_stages("compare r -m ter --against all --resamples 99")
     rows = table(done.out, "TER: row minus column:")

@@ -191,7 +191,7 @@ def compare_staged(
     scores = []
     for row in rows:
         scores.append([cell.score.value for cell in row.cells])
-    all_segments = Group(slice(None), scores, report.tests)
+    all_segments = Group(slice(None), scores, report.tests if report.paired else ())
     (contrasts,) = contrasts_in([all_segments], rows, printed, pairs, report.segments)
     parts: dict[str, tuple[Part, ...]] = {}
     for grouping in dict.fromkeys(by):

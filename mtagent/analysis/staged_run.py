@@ -243,7 +243,8 @@ def read_run(
 ) -> StagedRun:
     """The chain run that ``summary`` is about, as ``name`` if it is another one.
 
-    Segments and texts that are equal in ``other_run`` are shared with it, to save memory. Raises :class:`ConfigError` for ratings, :class:`InputError` for an empty run.
+    Segments and texts that are equal in ``other_run`` are shared with it, to save memory. Raises :class:`ConfigError`
+    for ratings, :class:`InputError` for an empty run.
     """
     if summary.kind == "rating":
         rated_run = summary.inputs.get("run")
