@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mtagent.analysis.compare import Cell, ComparedTexts, RunComparison
+from mtagent.analysis.compare import RunComparison
+from mtagent.analysis.compared_rows import Cell, ComparedTexts
 from mtagent.analysis.review_summary import DecidedGroup, ReviewSummary
 from mtagent.analysis.staged_run import Cost
 from mtagent.metrics.significance import Interval
