@@ -34,6 +34,7 @@ from mtagent.cli import options as offered
 from mtagent.cli import run, run_async
 from mtagent.cli.progress import Progress
 from mtagent.cli.terminal import display, notices
+from mtagent.config import DEFAULT_MODEL
 from mtagent.errors import BudgetSpent, ConfigError
 from mtagent.jobs.estimate import Counter as TokenCounter
 from mtagent.jobs.estimate import Range, assumptions, counter, estimate, estimate_ratings
@@ -118,6 +119,10 @@ def _with_model(options: dict[str, Any]) -> Config:
     return config
 
 
+def _model(config: Config) -> str:
+    return config.model or config.llm or DEFAULT_MODEL
+
+
 def _print_estimate(ranges: Mapping[str, Range], config: Config, tokens: TokenCounter) -> None:
     display(f"{estimate_table(ranges)}\n{assumptions(config, ranges, tokens, Prices(config.prices))}\nnothing was sent")
 
@@ -182,7 +187,7 @@ def estimate_set(evaluation_set: EvaluationSet, config: Config) -> None:
     """Print what rating the set would take, up to the limit."""
     texts: list[Segment] = []
     for candidates in evaluation_set.candidates[: config.limit]:
-        for translation in dict.fromkeys(candidates.translations.values()):  # equal texts share a rating
+        for translation in candidates.translations.values():
             name = f"{candidates.segment.id}:{len(texts)}"
             texts.append(candidates.segment.model_copy(update={"id": name, "translation": translation}))
     tokens = counter()
@@ -192,7 +197,7 @@ def estimate_set(evaluation_set: EvaluationSet, config: Config) -> None:
         ranges = estimate_ratings(config.model_copy(update={"limit": None}), Files(source=path), tokens)
     segments = len(evaluation_set.candidates[: config.limit])
     of_all = f"{segments:,} of {len(evaluation_set.candidates):,} segments, {len(texts):,} translations"
-    display(f"{evaluation_set.name}, {config.evaluator}, {config.model}: {of_all}")
+    display(f"{evaluation_set.name}, {config.evaluator}, {_model(config)}: {of_all}")
     _print_estimate(ranges, config, tokens)
 
 
@@ -220,7 +225,7 @@ def rating_lines(
     signatures = []
     if rated:
         measured = Measured(evaluation_set, rated)
-        rows += [(f"measured, {config.model or 'default model'}", *measured.cells()), measured.interval_row()]
+        rows += [(f"measured, {_model(config)}", *measured.cells()), measured.interval_row()]
         signatures.append(measured.draws.signature)
         authors = _authors(evaluation_set, evaluator, rated)
         if authors is not None:
@@ -324,7 +329,9 @@ def run_stages(
     with as_files(segments, source) as files:
         if estimated:
             tokens = counter()
-            display(f"{source.name}: {len(segments[: config.limit]):,} of {len(segments):,} paragraphs, {config.model}")
+            display(
+                f"{source.name}: {len(segments[: config.limit]):,} of {len(segments):,} paragraphs, {_model(config)}"
+            )
             _print_estimate(estimate(config, files, tokens), config, tokens)
             return None
         with notices(quiet), Progress(quiet=quiet) as progress:
@@ -355,7 +362,7 @@ def stage_lines(chains: Sequence[Chain], number: int, config: Config, summary: R
         rows.append((stage.capitalize(), cells[0], published[0], cells[1], published[1]))
     head = ("Stage", "tokens, measured", "tokens, published", "per 1,000, measured", "per 1,000, published")
     note = f"per paragraph; published: Multi-agentMT, Table 1, gpt-4o-mini, {PARAGRAPHS:,} paragraphs of WMT25"
-    yield text([Table(f"{config.model or 'default model'} on sources of WMT25", head, tuple(rows), note)])
+    yield text([Table(f"{_model(config)} on sources of WMT25", head, tuple(rows), note)])
     failed = sum(chain.failed is not None for chain in chains)
     asked = min(number, config.limit or number)
     line = f"complete: {len(complete):,} of {asked:,} paragraphs; failed: {failed:,}"
