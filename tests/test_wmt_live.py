@@ -116,7 +116,7 @@ def requests(folder: Path) -> Counter[str]:
 def row(done: Done, start: str) -> list[str]:
     """The cells of the first row that begins so, without its label."""
     line = next(line for line in done.lines if line.startswith(start))
-    return re.split(r"\s{2,}", line)[1:]
+    return re.split(r"\s{2,}", line.strip())[1:]
 
 
 # --- evaluators
@@ -134,7 +134,12 @@ def test_the_measured_row_is_beside_the_published_one(folder: Path, server: str,
     assert len(ratings) == SEGMENTS * len(SYSTEMS)
     assert float(pearson) == pytest.approx(100 * scipy.stats.pearsonr(scores, human)[0], abs=0.05)
     assert float(spearman) == pytest.approx(100 * scipy.stats.spearmanr(scores, human)[0], abs=0.05)
-    assert row(done, "the authors' scores, same translations")[0] == str(SEGMENTS)
+    low, high = row(done, "  its 95 % interval")[-2].split(" … ")
+    assert float(low) < float(pearson) < float(high)
+    authors = row(done, "the authors' scores, same translations")
+    assert authors[0] == str(SEGMENTS)
+    low, high = row(done, "  95 % interval of measured minus these")[-2].split(" … ")
+    assert float(low) < float(pearson) - float(authors[-2]) < float(high)
     assert "scored: 36 of 36 translations" in done.lines
 
 

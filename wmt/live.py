@@ -28,13 +28,14 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from mtagent import Chain, Config, Rated, Segment, Usage
-from mtagent.analysis.agreement import PairedScores
-from mtagent.analysis.permutation import Test, difference
+from mtagent.analysis.intervals import Bootstrap, Draws, interval, resampled
+from mtagent.analysis.ties import Floats
 from mtagent.cli import options as offered
 from mtagent.cli import run, run_async
 from mtagent.cli.progress import Progress
 from mtagent.cli.terminal import display, notices
-from mtagent.errors import BudgetSpent, ConfigError, InputError
+from mtagent.config import DEFAULT_MODEL
+from mtagent.errors import BudgetSpent, ConfigError
 from mtagent.jobs.estimate import Counter as TokenCounter
 from mtagent.jobs.estimate import Range, assumptions, counter, estimate, estimate_ratings
 from mtagent.jobs.estimate import table as estimate_table
@@ -118,6 +119,10 @@ def _with_model(options: dict[str, Any]) -> Config:
     return config
 
 
+def _model(config: Config) -> str:
+    return config.model or config.llm or DEFAULT_MODEL
+
+
 def _print_estimate(ranges: Mapping[str, Range], config: Config, tokens: TokenCounter) -> None:
     display(f"{estimate_table(ranges)}\n{assumptions(config, ranges, tokens, Prices(config.prices))}\nnothing was sent")
 
@@ -182,7 +187,7 @@ def estimate_set(evaluation_set: EvaluationSet, config: Config) -> None:
     """Print what rating the set would take, up to the limit."""
     texts: list[Segment] = []
     for candidates in evaluation_set.candidates[: config.limit]:
-        for translation in dict.fromkeys(candidates.translations.values()):  # equal texts share a rating
+        for translation in candidates.translations.values():
             name = f"{candidates.segment.id}:{len(texts)}"
             texts.append(candidates.segment.model_copy(update={"id": name, "translation": translation}))
     tokens = counter()
@@ -192,7 +197,7 @@ def estimate_set(evaluation_set: EvaluationSet, config: Config) -> None:
         ranges = estimate_ratings(config.model_copy(update={"limit": None}), Files(source=path), tokens)
     segments = len(evaluation_set.candidates[: config.limit])
     of_all = f"{segments:,} of {len(evaluation_set.candidates):,} segments, {len(texts):,} translations"
-    display(f"{evaluation_set.name}, {config.evaluator}, {config.model}: {of_all}")
+    display(f"{evaluation_set.name}, {config.evaluator}, {_model(config)}: {of_all}")
     _print_estimate(ranges, config, tokens)
 
 
@@ -215,39 +220,78 @@ def rating_lines(
 ) -> Iterator[str]:
     """The table of measured and published rows, and what was scored and paid."""
     evaluator = config.evaluator or ""
-    scores = scores_of(ratings)
-    rated = {key: value for key, value in scores.items() if value is not None}
-    everything = f"all {evaluation_set.segments:,}"
+    rated = {key: value for key, value in scores_of(ratings).items() if value is not None}
     rows = []
-    measured = evaluation_set.paired(rated) if rated else None
-    if measured is not None:
-        rows.append((f"measured, {config.model or 'default model'}", *_measured(evaluation_set, measured)))
-    authors = _authors(evaluation_set, evaluator, rated)
-    if authors is not None:
-        rows.append(("the authors' scores, same translations", *_measured(evaluation_set, authors)))
+    signatures = []
+    if rated:
+        measured = Measured(evaluation_set, rated)
+        rows += [(f"measured, {_model(config)}", *measured.cells()), measured.interval_row()]
+        signatures.append(measured.draws.signature)
+        authors = _authors(evaluation_set, evaluator, rated)
+        if authors is not None:
+            rows.append(("the authors' scores, same translations", *authors.cells()))
+            rows.append(measured.difference_row(authors))
     for published in evaluation_set.rows_for(evaluator):
+        everything = f"all {evaluation_set.segments:,}"
         rows.append((f"published: {published.table}, {published.model}", everything, *published.values))
-    yield text([Table(f"{evaluator} on {evaluation_set.name}", ("", "segments", *evaluation_set.columns), tuple(rows))])
+    head = ("", "segments", *evaluation_set.columns)
+    yield text([Table(f"{evaluator} on {evaluation_set.name}", head, tuple(rows))], signatures)
     yield from _scored(evaluation_set, config, ratings, len(rated))
-    yield from _compared(measured, authors)
     counts = [len(candidates.translations) for candidates in evaluation_set.candidates]
     yield _cost(summary, len(rated), sum(counts))
 
 
-def _measured(evaluation_set: EvaluationSet, scores: PairedScores) -> Iterator[str]:
-    """The number of segments, and each statistic with as many digits as the paper prints."""
-    yield f"{len(set(scores.item.tolist())):,}"
-    for statistic, digits in zip(evaluation_set.statistics(scores), evaluation_set.digits, strict=True):
-        yield NONE if statistic.value is None else f"{statistic.value * evaluation_set.scale:.{digits}f}"
+class Measured:
+    """The statistics of ``scores`` on a set, with bootstrap samples of segments.
+
+    Raises :class:`mtagent.errors.InputError` if people rated none of the translations.
+    """
+
+    def __init__(self, evaluation_set: EvaluationSet, scores: evaluation_sets.Scores) -> None:
+        self._set = evaluation_set
+        self.scores = evaluation_set.paired(scores)
+        self.statistics = evaluation_set.statistics(self.scores)
+        self.draws = Draws({item: item for item in self.scores.items}, Bootstrap())
+        self._samples: list[Floats | None] = []
+        for statistic in self.statistics:
+            samples = None
+            if statistic.value is not None and self.draws.units > 1:
+                samples = resampled(self.scores, statistic, self.draws, "minmax")
+            self._samples.append(samples)
+
+    def cells(self) -> list[str]:
+        """The number of segments, and each statistic with as many digits as the paper prints."""
+        cells = [f"{len(self.scores.items):,}"]
+        for statistic, digits in zip(self.statistics, self._set.digits, strict=True):
+            value = statistic.value
+            cells.append(NONE if value is None else f"{value * self._set.scale:.{digits}f}")
+        return cells
+
+    def interval_row(self) -> tuple[str, ...]:
+        """The 95 % interval of each statistic."""
+        return ("  its 95 % interval", "", *map(self._shown, self._samples, self._set.digits))
+
+    def difference_row(self, other: Measured) -> tuple[str, ...]:
+        """The 95 % interval of each difference to ``other``, whose translations are the same."""
+        cells = []
+        for own, others, digits in zip(self._samples, other._samples, self._set.digits, strict=True):
+            cells.append(self._shown(None if own is None or others is None else own - others, digits))
+        return ("  95 % interval of measured minus these", "", *cells)
+
+    def _shown(self, samples: Floats | None, digits: int) -> str:
+        bounds = None if samples is None else interval(samples)
+        if bounds is None:
+            return NONE
+        low, high = (f"{bound * self._set.scale:.{digits}f}" for bound in bounds)
+        return f"{low} … {high}"
 
 
-def _authors(evaluation_set: EvaluationSet, evaluator: str, rated: evaluation_sets.Scores) -> PairedScores | None:
-    """The authors' scores of the translations that were rated; ``None`` if they are not published."""
-    published = evaluation_set.authors.get(evaluator.partition(":")[0])
-    if published is None:
+def _authors(evaluation_set: EvaluationSet, evaluator: str, rated: evaluation_sets.Scores) -> Measured | None:
+    """The authors' scores of the translations that were rated; ``None`` unless all of them are published."""
+    published = evaluation_set.authors.get(evaluator.partition(":")[0], {})
+    if any(published.get(key) is None for key in rated):
         return None
-    same = {key: published[key] for key in rated if published.get(key) is not None}
-    return evaluation_set.paired(same) if same else None
+    return Measured(evaluation_set, {key: published[key] for key in rated})
 
 
 def _scored(evaluation_set: EvaluationSet, config: Config, ratings: Sequence[Rated], number: int) -> Iterator[str]:
@@ -264,21 +308,6 @@ def _scored(evaluation_set: EvaluationSet, config: Config, ratings: Sequence[Rat
         yield "nothing was scored: there is no measured row"
     elif number < sum(counts):
         yield f"published rows are of all {sum(counts):,} translations, these are a sample: expect a difference"
-
-
-def _compared(measured: PairedScores | None, authors: PairedScores | None) -> Iterator[str]:
-    """Whether the ratings agree better with people than the authors' do; meta-eval has no interval."""
-    if measured is None or authors is None or len(measured) != len(authors):
-        return
-    try:
-        tested = difference(measured, authors, Test("pearson", unit="item"))
-    except InputError:  # a single segment
-        return
-    if tested.value is not None:
-        yield (
-            f"seg r, measured minus authors': {tested.value:+.3f} (p = {tested.p_value:.3f} that it is not higher; "
-            f"permutation test)\n{tested.signature}"
-        )
 
 
 # --- stages
@@ -300,7 +329,9 @@ def run_stages(
     with as_files(segments, source) as files:
         if estimated:
             tokens = counter()
-            display(f"{source.name}: {len(segments[: config.limit]):,} of {len(segments):,} paragraphs, {config.model}")
+            display(
+                f"{source.name}: {len(segments[: config.limit]):,} of {len(segments):,} paragraphs, {_model(config)}"
+            )
             _print_estimate(estimate(config, files, tokens), config, tokens)
             return None
         with notices(quiet), Progress(quiet=quiet) as progress:
@@ -331,7 +362,7 @@ def stage_lines(chains: Sequence[Chain], number: int, config: Config, summary: R
         rows.append((stage.capitalize(), cells[0], published[0], cells[1], published[1]))
     head = ("Stage", "tokens, measured", "tokens, published", "per 1,000, measured", "per 1,000, published")
     note = f"per paragraph; published: Multi-agentMT, Table 1, gpt-4o-mini, {PARAGRAPHS:,} paragraphs of WMT25"
-    yield text([Table(f"{config.model or 'default model'} on sources of WMT25", head, tuple(rows), note)])
+    yield text([Table(f"{_model(config)} on sources of WMT25", head, tuple(rows), note)])
     failed = sum(chain.failed is not None for chain in chains)
     asked = min(number, config.limit or number)
     line = f"complete: {len(complete):,} of {asked:,} paragraphs; failed: {failed:,}"
