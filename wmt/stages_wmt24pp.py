@@ -114,14 +114,17 @@ class Experiment(NamedTuple):
         return [(*start, "postedit", "proofread"), (*start, "proofread")]
 
 
+_METRICS = [one for one in offered.METRIC_OPTIONS if one not in SETTINGS]  # --comet-python is in both
+
+
 @click.command(help=__doc__.replace("\n\n    python", "\n\n\b\n    python", 1))
-@offered.with_options(OPTIONS, offered.METRIC_OPTIONS, SETTINGS, offered.TALK_OPTIONS)
+@offered.with_options(OPTIONS, _METRICS, SETTINGS, offered.TALK_OPTIONS)
 def command(**options: Any) -> None:
     """Read, run, compare."""
     sources, translations, references = (options.pop(name) for name in ("sources", "translations", "references"))
     field, show, dry_run = (options.pop(name) for name in ("reference_field", "show", "dry_run"))
     test, form, limit = (options.pop(name) for name in ("test", "form", "limit"))
-    metrics, comet = options.pop("metrics") or ScoreOptions.metrics, options.pop("comet_python")
+    metrics, comet = options.pop("metrics") or ScoreOptions.metrics, options["comet_python"]
     scoring = ScoreOptions(metrics, Resampling(test), paired=True, comet_python=comet)
     talk = Talk(options.pop("verbose"), options.pop("quiet"))
     config = offered.read_config(options)
