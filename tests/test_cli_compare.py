@@ -113,7 +113,7 @@ def test_json_has_everything(improved: Shell) -> None:
     assert final["cost"]["paid"]["dollars"] == final["cost"]["nominal"]["dollars"] == 0
     (part,) = result["parts"]["domain"]
     assert (part["part"], part["segments"]) == ("no domain", 3)
-    assert part["contrasts"][1]["p_value"] == contrast["p_value"]
+    assert part["contrasts"][1]["p_value"] is None, "a part with three segments is not tested"
     assert part["costs"]["final"]["nominal"] == final["cost"]["nominal"]
     assert part["scores"]["final"]["TER"] == pytest.approx(final["scores"][2]["score"])
     assert "|ar:20|seed:12345|" in result["signatures"][0]
@@ -136,7 +136,7 @@ def test_flat_tables_can_be_read_and_guard_what_a_spreadsheet_would_run(
     low, high = (float(difference[f"chrF2 difference {end}"]) for end in ("low", "high"))
     assert low <= float(difference["chrF2 difference"]) <= high
     assert (difference["chrF2"], difference["chrF2 wins"], others[4]["nominal dollars"]) == ("", "1", "0.0")
-    assert difference["chrF2 p"] == others[6]["chrF2 p"] != ""
+    assert (difference["chrF2 p"] != "", others[6]["chrF2 p"]) == (True, "")
     assert float(postedit["chrF2 difference"]) == float(postedit["chrF2"]) - float(given["chrF2"])
     assert (postedit["kept"], postedit["edits applied"], given["kept"]) == ("1", "1", "")
     assert given["chrF2 signature"].startswith("nrefs:1|")
@@ -309,7 +309,20 @@ def test_all_pairs_are_a_matrix(two_stages: Shell) -> None:
     assert rows[0] == ["row", "given", "postedit", "proofread", "final"]
     assert rows[2] == ["postedit", "-25.00*", "+12.50*", "+12.50*"]
     assert rows[4] == ["final", "-37.50*", "-12.50*", "+0.00"]
-    assert "differences:" not in done.out
+    assert [row[-10:-8] for row in table(done.out, "differences:")[2:4]] == [["proofread", "given"], ["final", "given"]]
+
+
+def test_parts_are_tested_if_they_have_segments_enough(two_stages: Shell) -> None:
+    result = json.loads(two_stages("compare r -m ter --by document,length --paired-bs --resamples 99 -f json").out)
+    (part,) = result["parts"]["length"]
+    for contrast, whole in zip(part["contrasts"], result["contrasts"], strict=True):
+        assert (contrast["p_value"], contrast["bounds"]) == (whole["p_value"], whole["bounds"])
+
+
+def test_a_run_is_a_name_for_its_end(improved: Shell) -> None:
+    improved.postedit("-r ref.txt --name q --gate none -o q.txt -q")
+    result = json.loads(improved("compare r q -m chrf --against q -f json").out)
+    assert {contrast["against"] for contrast in result["contrasts"]} == {"q/final"}
 
 
 def test_tests_between_any_two_rows_are_sacrebleu_s(shell: Shell) -> None:

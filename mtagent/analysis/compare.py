@@ -44,7 +44,7 @@ from mtagent.errors import ConfigError
 from mtagent.formats.ratings import FINAL, GIVEN
 from mtagent.metrics.overlap import MOST_CHANGES, MOST_WORDS, NO_SHIFTS, REPLACED, Overlap, characters_to, ter_to
 from mtagent.metrics.protocol import Metric, for_systems, make_metrics
-from mtagent.metrics.significance import FEW, NOISE, Resampling
+from mtagent.metrics.significance import FEW, NOISE, SIGNIFICANT, Resampling
 from mtagent.records import Segment, Usage
 from mtagent.store.store import Store, open_existing
 from mtagent.text import amounts
@@ -193,6 +193,7 @@ def compare_staged(
         scores.append([cell.score.value for cell in row.cells])
     all_segments = Group(slice(None), scores, report.tests if report.paired else ())
     (contrasts,) = contrasts_in([all_segments], rows, printed, pairs, report.segments)
+    warnings += _about_correction(contrasts, report.resampling)
     parts: dict[str, tuple[Part, ...]] = {}
     for grouping in dict.fromkeys(by):
         system_metrics = [for_systems(metric, report.systems) for metric in metrics]
@@ -216,6 +217,21 @@ def compare_staged(
         reviews=reviews or None,
         spreads=spreads_of(runs, rows, printed),
     )
+
+
+def _about_correction(contrasts: Sequence[Contrast], resampling: Resampling | None) -> Iterator[str]:
+    """Whether there are too few resamples for any corrected p-value to be small."""
+    if resampling is None:
+        return
+    smallest = 1 / (resampling.resamples + 1)
+    for contrast in contrasts:
+        is_smallest = contrast.p_value is not None and contrast.p_value <= smallest
+        if is_smallest and contrast.p_holm is not None and contrast.p_holm >= SIGNIFICANT:
+            yield (
+                f"{resampling.resamples:,} resamples are too few for p (Holm) < {SIGNIFICANT} with so many tests: "
+                f"give more with --resamples"
+            )
+            return
 
 
 def _costs_of(part: Part, rows: Sequence[ComparedTexts], runs: Sequence[StagedRun], bills: Bills) -> dict[str, Cost]:

@@ -16,7 +16,7 @@ from mtagent.analysis.staged_run import USAGE_COUNTS, Cost
 from mtagent.chain.fates import SEGMENT_OUTCOMES
 from mtagent.formats.files import dumped
 from mtagent.formats.ratings import FINAL
-from mtagent.metrics.significance import SIGNIFICANT
+from mtagent.metrics.significance import FEW, SIGNIFICANT
 from mtagent.records import Usage
 from mtagent.text import languages, table
 from mtagent.text.amounts import NOTHING, UNKNOWN, counted, dollars, seconds, signed
@@ -73,7 +73,8 @@ def _average_tables(average: PairAverages, first: RunComparison, width: int | No
             cells = [label, difference.row, difference.against, signed(difference.difference, widths[metric])]
             cells += [str(difference.better), str(difference.worse)]
             if was_tested:
-                cells += [str(difference.surely_better or 0), str(difference.surely_worse or 0)]
+                for sure in (difference.surely_better, difference.surely_worse):
+                    cells.append(NOTHING if sure is None else str(sure))
             lines.append(tuple(cells))
             label = ""
     note = "better, worse: language pairs"
@@ -107,6 +108,8 @@ def below(comparison: RunComparison) -> list[str]:
     was_tested = any(contrast.p_value is not None for contrast in comparison.contrasts)
     if comparison.resampling and was_tested:
         lines.append(f"p: {comparison.resampling.description}")
+        if comparison.resampling.kind == "bs":
+            lines.append("*: and the interval of the difference does not hold 0")
     if any(contrast.p_holm != contrast.p_value for contrast in comparison.contrasts):
         lines.append("p (Holm): corrected for all tests by the same metric; * is by this one")
     return lines
@@ -148,7 +151,9 @@ def _scores(comparison: RunComparison, widths: Sequence[int]) -> Table:
                 notes.append(f"{row.name}: since {row.former}")
     if "±" in head:
         notes.append("±: half the 95 % interval of the score")
-    return Table(f"scores of {len(comparison.segments)} segments", tuple(head), tuple(rows), "; ".join(notes))
+    return Table(
+        f"scores of {counted(len(comparison.segments), 'segment')}", tuple(head), tuple(rows), "; ".join(notes)
+    )
 
 
 def _signed(value: float | None, width: int) -> str:
@@ -188,7 +193,7 @@ def _differences(
             cells.append(_p(contrast.p_value))
         if has_correction:
             cells.append(_p(contrast.p_holm))
-        if has_tests and contrast.p_holm is not None and contrast.p_holm < SIGNIFICANT:
+        if has_tests and contrast.is_significant:
             cells[-1] += "*"
         cells += [f"{count:,}" for count in (contrast.wins, contrast.ties, contrast.losses)]
         rows.append(tuple(cells))
@@ -200,14 +205,19 @@ def _differences(
 
 def _difference_tables(comparison: RunComparison, widths: Mapping[str, int]) -> list[Table]:
     """The differences between rows as a list, or as a matrix for each metric if all pairs were compared."""
-    if comparison.against == "all":
-        return [_matrix(comparison, metric, widths[metric]) for metric in comparison.metrics]
+    is_matrix = comparison.against == "all"
+    metrics = comparison.metrics
+    if is_matrix and comparison.deciding is not None:
+        metrics = (comparison.deciding,)  # the matrices show the differences by the others
     contrasts = []
-    for metric in comparison.metrics:
+    for metric in metrics:
         for contrast in comparison.contrasts:
             if contrast.metric == metric:
                 contrasts.append((metric, contrast))
-    return [_differences("differences", "metric", contrasts, widths), _extremes(comparison, widths)]
+    differences = _differences("differences", "metric", contrasts, widths)
+    if is_matrix:
+        return [*(_matrix(comparison, metric, widths[metric]) for metric in comparison.metrics), differences]
+    return [differences, _extremes(comparison, widths)]
 
 
 def _matrix(comparison: RunComparison, metric: str, width: int) -> Table:
@@ -223,7 +233,7 @@ def _matrix(comparison: RunComparison, metric: str, width: int) -> Table:
                 cells.append("")
                 continue
             difference = contrast.difference if direct else -contrast.difference
-            mark = "*" if contrast.p_holm is not None and contrast.p_holm < SIGNIFICANT else ""
+            mark = "*" if contrast.is_significant else ""
             cells.append(f"{signed(difference, width)}{mark}")
         rows.append(tuple(cells))
     return Table(f"{metric}: row minus column", ("row", *names), tuple(rows))
@@ -290,7 +300,7 @@ def _outcomes(comparison: RunComparison) -> Table:
             notes.append(
                 f"of the {outcomes.failed} failed of {row_name}, {outcomes.failed_changed} changed before they failed"
             )
-    title = f"outcomes of {len(comparison.segments)} segments, and edits"
+    title = f"outcomes of {counted(len(comparison.segments), 'segment')}, and edits"
     return Table(title, tuple(head), tuple(body), "; ".join(notes))
 
 
@@ -392,7 +402,7 @@ def _part_tables(comparison: RunComparison, grouping: str, widths: Sequence[int]
     head = (grouping, "row", "segments", *comparison.metrics, "nominal dollars")
     tables = [Table(f"by {grouping}", head, tuple(rows), note, labels=2)]
     if comparison.resampling and any(contrast.p_value is not None for _, contrast in differences):
-        title = f"differences by {grouping}, by {comparison.deciding}"
+        title = f"differences by {grouping}, by {comparison.deciding} (tested: parts of {FEW} segments or more)"
         metric_widths = dict(zip(comparison.metrics, widths, strict=True))
         tables.append(_differences(title, grouping, differences, metric_widths))
     return tables

@@ -19,7 +19,9 @@ from mtagent.errors import ConfigError
 from mtagent.formats.ratings import FINAL, GIVEN
 from mtagent.metrics.protocol import HeavyMetric, Metric
 from mtagent.metrics.significance import (
+    FEW,
     NOISE,
+    SIGNIFICANT,
     Bounds,
     Interval,
     Resampling,
@@ -109,6 +111,16 @@ class Contrast(NamedTuple):
     """Ids of the segments on which ``row`` is better by most, with how much; at most ten."""
     lost: tuple[tuple[str, float], ...] = ()
 
+    @property
+    def is_significant(self) -> bool:
+        """Whether the corrected p-value is below the level and the interval, if there is one, does not hold 0.
+
+        Both, since sacreBLEU's bootstrap finds a difference in about one of ten samples of equal systems.
+        """
+        if self.p_holm is None or self.p_holm >= SIGNIFICANT:
+            return False
+        return self.bounds is None or self.bounds.low > 0 or self.bounds.high < 0
+
 
 @dataclass(frozen=True)
 class Part:
@@ -147,7 +159,8 @@ def pairs_of(rows: Sequence[ComparedTexts], against: str | None = None) -> list[
     """The pairs to compare: first the row ``against`` which, then the row.
 
     By default each row with its former row, and the end of each run with the end of the first run. ``against`` is one
-    of :data:`AGAINST`, or the name of a row. Raises :class:`ConfigError` for any other name.
+    of :data:`AGAINST`, or the name of a row, or of a run, whose end it then is. Raises :class:`ConfigError` for any
+    other name.
     """
     names = [row.name for row in rows]
     if against in (None, "former"):
@@ -163,6 +176,9 @@ def pairs_of(rows: Sequence[ComparedTexts], against: str | None = None) -> list[
     if against == "given":
         return _pairs_with_given(rows)
     if against not in names:
+        ends = {row.run: row.name for row in rows if row.stage == FINAL}
+        against = ends.get(against, against)
+    if against not in names:
         raise ConfigError(
             f"--against {against!r}: expected {', '.join(AGAINST)}, or the name of a row; "
             f"the rows are: {', '.join(names)}"
@@ -175,11 +191,14 @@ def _pairs_with_given(rows: Sequence[ComparedTexts]) -> list[Pair]:
     given = {row.run: row.name for row in rows if row.stage == GIVEN}
     if not given:
         raise ConfigError("--against given: the runs translated the texts themselves, so there are no given texts")
-    shared = next(iter(given.values()))
+    first = next(iter(given.values()))
+    if len(rows) > 1 and rows[0].stage == GIVEN and rows[0].run is None:
+        return [(first, row.name) for row in rows[1:]]  # all runs share the given texts
     pairs = []
     for row in rows:
-        start = given.get(row.run, shared)
-        if row.name not in given.values():
+        # A run that made its first translations itself has no given texts; a file has the first ones.
+        start = first if row.run is None else given.get(row.run)
+        if start is not None and row.name not in given.values():
             pairs.append((start, row.name))
     return pairs
 
@@ -193,7 +212,7 @@ def contrasts_in(
 ) -> list[tuple[Contrast, ...]]:
     """The contrasts of ``pairs`` in each group, pair by pair and metric by metric. ``segments`` are the ids."""
     places = {row.name: place for place, row in enumerate(rows)}
-    distinct = _distinct(pairs, rows)
+    distinct = [_distinct(pairs, rows, group.places) for group in groups]
     contrasts: list[list[Contrast]] = [[] for _ in groups]
     for pair_number, (against, name) in enumerate(pairs):
         first, second = places[against], places[name]
@@ -225,24 +244,29 @@ def contrasts_in(
     return [tuple(contrasts_of_group) for contrasts_of_group in contrasts]
 
 
-def _distinct(pairs: Sequence[Pair], rows: Sequence[ComparedTexts]) -> list[frozenset[str]]:
-    """What each pair compares: rows with the same texts count as one."""
+def _distinct(
+    pairs: Sequence[Pair], rows: Sequence[ComparedTexts], places: Sequence[int] | slice
+) -> list[frozenset[str]]:
+    """What each pair compares in a group: rows with the same texts there count as one."""
     first_with_texts: dict[tuple[str, ...], str] = {}
     representative = {}
     for row in rows:
-        representative[row.name] = first_with_texts.setdefault(row.texts, row.name)
+        texts = row.texts if isinstance(places, slice) else tuple(row.texts[place] for place in places)
+        representative[row.name] = first_with_texts.setdefault(texts, row.name)
     return [frozenset(representative[name] for name in pair) for pair in pairs]
 
 
-def _correct(contrasts: list[list[Contrast]], metric: int, metrics: int, distinct: Sequence[frozenset[str]]) -> None:
+def _correct(
+    contrasts: list[list[Contrast]], metric: int, metrics: int, distinct: Sequence[Sequence[frozenset[str]]]
+) -> None:
     """Set ``p_holm`` of all contrasts by one metric. The same test, made twice, counts once."""
     p_values: dict[tuple[int, frozenset[str], float | None], float | None] = {}
     for group, contrasts_of_group in enumerate(contrasts):
-        for rows, contrast in zip(distinct, contrasts_of_group[metric::metrics], strict=True):
+        for rows, contrast in zip(distinct[group], contrasts_of_group[metric::metrics], strict=True):
             p_values[group, rows, contrast.p_value] = contrast.p_value
     corrected = dict(zip(p_values, holm(list(p_values.values())), strict=True))
     for group, contrasts_of_group in enumerate(contrasts):
-        for pair, rows in enumerate(distinct):
+        for pair, rows in enumerate(distinct[group]):
             contrast = contrasts_of_group[pair * metrics + metric]
             p_holm = corrected[group, rows, contrast.p_value]
             contrasts_of_group[pair * metrics + metric] = contrast._replace(p_holm=p_holm)
@@ -278,7 +302,8 @@ def parts_by(
     """The parts of ``grouping``: lengths from short to long, others in the order of the segments.
 
     ``metrics`` holds, for each cell, a metric for each row. If the counts of a metric add up, the counts of a part
-    are summed; other metrics score the part again. With a ``resampling``, ``pairs`` are tested in each part.
+    are summed; other metrics score the part again. With a ``resampling``, ``pairs`` are tested in each part that has
+    segments enough for a test.
     """
     named_groups = grouped(grouping, segments)
     labels = [cell.score.metric for cell in rows[0].cells]
@@ -301,7 +326,7 @@ def parts_by(
                 scores_of_row.append(part.score)
             parts_of_metrics.append(of_rows)
         tests: list[list[Significance]] = []
-        if resampling is not None and pairs:
+        if resampling is not None and pairs and len(places) >= FEW:
             tests = [test.significances for test in paired_tests(parts_of_metrics, pair_places, resampling)]
         groups.append(Group(places, scores, tests))
     for metrics_of_rows in metrics:

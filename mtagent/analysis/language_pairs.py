@@ -11,7 +11,7 @@ from mtagent.analysis.compared_rows import Contrast
 from mtagent.analysis.staged_run import StagedRun
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
-from mtagent.metrics.significance import NOISE, SIGNIFICANT
+from mtagent.metrics.significance import NOISE
 from mtagent.text import languages
 
 LanguagePair = tuple[str, str]
@@ -119,7 +119,7 @@ def _average_difference(contrasts: Sequence[Contrast], sign: int) -> AverageDiff
     """The average of one contrast over pairs; ``sign`` is -1 if a lower score is better."""
     better = worse = surely_better = surely_worse = 0
     for contrast in contrasts:
-        is_sure = contrast.p_holm is not None and contrast.p_holm < SIGNIFICANT
+        is_sure = contrast.is_significant
         if sign * contrast.difference > NOISE:
             better += 1
             surely_better += is_sure

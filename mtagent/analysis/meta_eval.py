@@ -228,6 +228,11 @@ def _draws(matches: Sequence[Match], bootstrap: Bootstrap) -> Draws:
                     "(document), or use --resample segment"
                 )
             units[item] = f"{info.domain or ''}/{info.document}"
+    if len({*units.values()}) < 2:
+        raise ConfigError(
+            f"--resample {bootstrap.unit}: all scores are of one {bootstrap.unit}, and intervals need several; "
+            "leave the option out"
+        )
     return Draws(units, bootstrap)
 
 
