@@ -8,6 +8,7 @@ run in turns in one run; sacreBLEU's command takes more than a minute.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import re
@@ -85,13 +86,14 @@ def commands(data: Path, limit: int | None = None) -> str:
         comparison = ["mtagent", "compare", "r", "--store", "store.db", "-m", "bleu,chrf,ter", "--paired-bs"]
         _store(Path(folder) / "store.db", references, stages)
         _, compare_seconds = _timed(lambda: _run(comparison, folder))
-        found, own_seconds = _timed(lambda: _run([*ours, "--paired-bs", "-f", "latex"], folder))
+        found, own_seconds = _timed(lambda: _run([*ours, "--paired-bs", "-f", "json"], folder))
         expected, seconds = _timed(lambda: _run([*theirs, "-w", "10", "--paired-bs", "-f", "latex"], folder))
-    equal = sum(one == other for one, other in zip(_cells(found), _cells(expected), strict=True))
+    own_cells = _own_cells(found, list(stages))
+    equal = sum(one == other for one, other in zip(own_cells, _cells(expected), strict=True))
     return (
         f"{len(references)} segments, given and three stages, BLEU, chrF and TER with paired bootstrap:\n"
         f"sacrebleu {seconds:.1f} s, mtagent score {own_seconds:.1f} s, ratio {seconds / own_seconds:.1f};"
-        f" {equal} of {len(_cells(found))} scores with their p-values equal;\n"
+        f" {equal} of {len(own_cells)} scores with their p-values equal;\n"
         f"mtagent compare (with edits, outcomes and costs) {compare_seconds:.1f} s,"
         f" ratio {seconds / compare_seconds:.1f}"
     )
@@ -120,8 +122,23 @@ def _run(command: list[str], folder: str) -> str:
     return subprocess.run(module, cwd=folder, env=environment, check=True, capture_output=True, text=True).stdout
 
 
+def _own_cells(output: str, systems: Sequence[str]) -> list[tuple[str, str]]:
+    """Score and p-value by system, then by metric, as sacreBLEU prints them."""
+    scores = json.loads(output)
+    cells = []
+    for system in systems:
+        for score in scores:
+            if score["system"] == system:
+                p_value = score["p_value"]
+                cells.append((f"{score['score']:.10f}", "" if p_value is None else f"{p_value:.4f}"))
+    return cells
+
+
 def _cells(table: str) -> list[tuple[str, str]]:
-    """Score and p-value of each cell. (sacreBLEU's JSON of a paired test with chrF fails with NumPy 2.)"""
+    """Score and p-value of each cell of sacreBLEU's table.
+
+    Its JSON of a paired test with chrF fails with NumPy 2.
+    """
     return re.findall(r"& +([\d.]+) \([^)]* ± [^)]*\)(?: \(p = ([\d.]+)\))?", table)
 
 

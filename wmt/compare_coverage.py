@@ -92,7 +92,7 @@ def false_alarms(systems: list[Statistics], size: int, samples: int) -> tuple[fl
 
 def main() -> None:
     """Print the coverage, and the false alarms, by language pair, metric and sample size."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA)
     parser.add_argument("--samples", type=int, default=400, help="samples of each kind")
     arguments = parser.parse_args()
