@@ -30,7 +30,7 @@ from mtagent.analysis.agreement import (
 )
 from mtagent.analysis.ties import Floats, Groups, calibrate, uncalibrated
 from mtagent.errors import ConfigError, InputError
-from mtagent.metrics.significance import NOISE, SEED
+from mtagent.metrics.significance import NOISE, SEED, holm
 
 Unit = Literal["score", "item", "system"]
 ALPHA = 0.05
@@ -193,12 +193,10 @@ class Contest:
 
     def holm(self) -> dict[tuple[str, str], float]:
         """The p-values that are defined, corrected for the number of pairs (Holm 1979), at most 1."""
-        defined = {pair: p_value for pair, p_value in self.p_values.items() if p_value is not None}
         corrected = {}
-        largest = 0.0
-        for place, pair in enumerate(sorted(defined, key=lambda pair: defined[pair])):
-            largest = max(largest, min(1.0, (len(defined) - place) * defined[pair]))
-            corrected[pair] = largest
+        for pair, p_value in zip(self.p_values, holm(list(self.p_values.values())), strict=True):
+            if p_value is not None:
+                corrected[pair] = p_value
         return corrected
 
 
