@@ -19,7 +19,6 @@ import numpy as np
 from mtagent.analysis.agreement import (
     STATISTICS,
     Averaging,
-    Interval,
     PairedScores,
     Statistic,
     accuracy,
@@ -34,6 +33,7 @@ from mtagent.analysis.error_spans import rates
 from mtagent.analysis.intervals import Bootstrap, Draws, ResamplingUnit, interval, resampled, resampled_spans
 from mtagent.analysis.ties import Floats
 from mtagent.cli.terminal import display
+from mtagent.metrics.significance import Bounds
 from wmt.lib.data import run
 
 LARGE = 20_000
@@ -126,7 +126,7 @@ def coverage(population: Population, simulations: int, resamples: int, seed: int
     span_truth = rates(span_counts(LARGE * 10, random).sum(axis=0, keepdims=True))[0].tolist()
     for rate, value in zip(("precision", "recall", "f1"), span_truth, strict=True):
         truth[f"spans: {rate}"] = value
-    intervals: dict[str, list[Interval | None]] = {}
+    intervals: dict[str, list[Bounds | None]] = {}
     values_by_name: dict[str, list[float]] = {}
     units = {}
     for item in range(population.segments):
@@ -153,7 +153,7 @@ def coverage(population: Population, simulations: int, resamples: int, seed: int
             yield f"{name}, at this size", covered(bounds, float(np.mean(values_by_name[name]))), mean_width(bounds)
 
 
-def covered(intervals: Sequence[Interval | None], truth: float) -> float:
+def covered(intervals: Sequence[Bounds | None], truth: float) -> float:
     """The share of intervals that hold the truth; one that is not defined does not."""
     hits = 0
     for bounds in intervals:
@@ -162,7 +162,7 @@ def covered(intervals: Sequence[Interval | None], truth: float) -> float:
     return hits / len(intervals)
 
 
-def mean_width(intervals: Sequence[Interval | None]) -> float:
+def mean_width(intervals: Sequence[Bounds | None]) -> float:
     """Of the intervals that are defined."""
     widths = [bounds.high - bounds.low for bounds in intervals if bounds is not None]
     return float(np.mean(widths))

@@ -24,7 +24,7 @@ from mtagent.analysis.ties import (
     uncalibrated,
 )
 from mtagent.errors import ConfigError, InputError
-from mtagent.metrics.significance import NOISE
+from mtagent.metrics.significance import NOISE, Bounds
 from mtagent.version import __version__
 
 Level = Literal["sys", "seg"]
@@ -187,13 +187,6 @@ def system_level(scores: PairedScores) -> PairedScores:
 # --- statistics
 
 
-class Interval(NamedTuple):
-    """A 95 % interval: the percentiles 2.5 and 97.5 of resamples."""
-
-    low: float
-    high: float
-
-
 EQUAL = "the scores of the evaluator or of people are all equal"
 """Why there is no correlation."""
 ALONE = "there are no two scores to compare"
@@ -227,7 +220,7 @@ class Statistic:
     undefined: str | None = None
     """Why there is no value."""
     higher_is_better: bool = True
-    interval: Interval | None = None
+    interval: Bounds | None = None
     """Of the value (:mod:`mtagent.analysis.intervals`)."""
 
 

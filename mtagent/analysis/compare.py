@@ -5,11 +5,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypedDict, Unpack
+from statistics import fmean, stdev
+from typing import NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
@@ -17,16 +19,15 @@ from mtagent.analysis.compared_rows import (
     Cell,
     ComparedTexts,
     Contrast,
-    Group,
     Grouping,
     Moved,
     Part,
+    SegmentGroup,
     contrasts_in,
     gains_of,
     pairs_of,
     parts_by,
 )
-from mtagent.analysis.repeated_runs import Spread, spreads_of
 from mtagent.analysis.review_summary import ReviewSummary
 from mtagent.analysis.score import Corpus, ScoreOptions, ScoreReport, listed_flags, named_runs, score_corpus
 from mtagent.analysis.staged_run import (
@@ -46,13 +47,33 @@ from mtagent.metrics.overlap import MOST_CHANGES, MOST_WORDS, NO_SHIFTS, REPLACE
 from mtagent.metrics.protocol import Metric, for_systems, make_metrics
 from mtagent.metrics.significance import FEW, NOISE, SIGNIFICANT, Resampling
 from mtagent.records import Segment, Usage
+from mtagent.store.runs import RunSummary
 from mtagent.store.store import Store, open_existing
 from mtagent.text import amounts
 
 _PREFERRED = "chrF2"
 _SHOWN = 5
+_SEED = re.compile(r"\|(?:judges-)?seed:-?\d+")
 Baseline = tuple[str, Path]
 """Another system: its name, and the file with its texts."""
+
+
+class RepeatedScore(NamedTuple):
+    """The scores of one stage of repeated runs by one metric.
+
+    Repeats are runs with equal settings and inputs, except for their seed. Of several runs with the same seed only the
+    first counts: their replies are the same ones.
+    """
+
+    runs: tuple[str, ...]
+    stage: str
+    metric: str
+    mean: float
+    deviation: float
+    """The standard deviation over the runs (n - 1): how much chance in the models' replies changes the score."""
+    half_width: float | None
+    """The mean of half the 95 % intervals of the runs: how much the choice of segments changes the score. ``None``
+    without resampling."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +104,7 @@ class RunComparison:
     """The languages of the first segment."""
     reviews: Mapping[str, ReviewSummary] | None = None
     """People's decisions by run."""
-    spreads: tuple[Spread, ...] = ()
+    repeats: tuple[RepeatedScore, ...] = ()
     """The scores of repeated runs, stage by stage, then metric by metric."""
 
     def row(self, name: str) -> ComparedTexts:
@@ -164,11 +185,8 @@ def compare_staged(
     bills = Bills(prices)
     runs, warnings = aligned(runs, shared=shared)
     costs: dict[str, RunCosts] = {}
-    reviews: dict[str, ReviewSummary] = {}
     for run in runs:
         costs[run.name] = bills.costs(run)
-        if run.review is not None:
-            reviews[run.name] = run.review
         warnings += _about_run(run, costs[run.name].unaccounted)
     if reference is not None:
         references = texts_for(runs[0], reference, "reference")
@@ -188,11 +206,7 @@ def compare_staged(
     warnings += _about_gates(runs, metrics, printed)
     warnings += _about_leaks(runs, segments)
     warnings += _about_texts(rows, report, signatures)
-    scores = []
-    for row in rows:
-        scores.append([cell.score.value for cell in row.cells])
-    all_segments = Group(slice(None), scores, report.tests if report.paired else ())
-    (contrasts,) = contrasts_in([all_segments], rows, printed, pairs, report.segments)
+    contrasts = _contrasts(rows, printed, pairs, report)
     warnings += _about_correction(contrasts, report.resampling)
     parts: dict[str, tuple[Part, ...]] = {}
     for grouping in dict.fromkeys(by):
@@ -214,9 +228,21 @@ def compare_staged(
         warnings=tuple(warnings),
         source_lang=segments[0].source_lang,
         target_lang=target_lang,
-        reviews=reviews or None,
-        spreads=spreads_of(runs, rows, printed),
+        reviews={run.name: run.review for run in runs if run.review is not None} or None,
+        repeats=_repeated_scores(runs, rows, printed),
     )
+
+
+def _contrasts(
+    rows: Sequence[ComparedTexts], printed: Sequence[str], pairs: Sequence[tuple[str, str]], report: ScoreReport
+) -> tuple[Contrast, ...]:
+    """The differences of ``pairs`` over all segments, with the tests of ``report`` if it has any."""
+    scores = []
+    for row in rows:
+        scores.append([cell.score.value for cell in row.cells])
+    all_segments = SegmentGroup(slice(None), scores, report.tests if report.paired else ())
+    (contrasts,) = contrasts_in([all_segments], rows, printed, pairs, report.segments)
+    return contrasts
 
 
 def _about_correction(contrasts: Sequence[Contrast], resampling: Resampling | None) -> Iterator[str]:
@@ -513,3 +539,49 @@ def _about_texts(rows: Sequence[ComparedTexts], report: ScoreReport, signatures:
             f"a very long text has more than {MOST_CHANGES:,} changes: all between the first and the last counts as "
             f"replaced, in TER and characters ({REPLACED})"
         )
+
+
+def _repeated_scores(
+    runs: Sequence[StagedRun], rows: Sequence[ComparedTexts], metrics: Sequence[str]
+) -> tuple[RepeatedScore, ...]:
+    """The scores of each stage after ``given`` by each of ``metrics``, for each group of at least two repeats."""
+    groups: dict[str, dict[int | None, str]] = {}  # names of runs by seed
+    for run in runs:
+        names_by_seed = groups.setdefault(_all_but_seed(run.summary), {})
+        names_by_seed.setdefault(run.summary.settings.get("seed"), run.name)
+    repeated = list[RepeatedScore]()
+    for names_by_seed in groups.values():
+        rows_by_stage: dict[str, list[ComparedTexts]] = {}
+        for row in rows:
+            if row.run in names_by_seed.values() and row.stage not in (None, GIVEN):
+                rows_by_stage.setdefault(str(row.stage), []).append(row)
+        for rows_of_stage in rows_by_stage.values():
+            if len(rows_of_stage) >= 2:
+                for place, metric in enumerate(metrics):
+                    repeated.append(_repeated_score(rows_of_stage, place, metric))
+    return tuple(repeated)
+
+
+def _repeated_score(rows: Sequence[ComparedTexts], place: int, metric: str) -> RepeatedScore:
+    """The scores of ``rows``, one stage of each repeat, by the metric at ``place``."""
+    scores = []
+    half_widths = []
+    for row in rows:
+        cell = row.cells[place]
+        scores.append(cell.score.value)
+        if cell.interval is not None:
+            half_widths.append(cell.interval.half_width)
+    return RepeatedScore(
+        runs=tuple(str(row.run) for row in rows),
+        stage=str(rows[0].stage),
+        metric=metric,
+        mean=fmean(scores),
+        deviation=stdev(scores),
+        half_width=fmean(half_widths) if len(half_widths) == len(rows) else None,
+    )
+
+
+def _all_but_seed(summary: RunSummary) -> str:
+    """Settings and inputs of a run without its seed, which is also in the signatures of its evaluators."""
+    settings = {name: value for name, value in summary.settings.items() if name != "seed"}
+    return _SEED.sub("", json.dumps([settings, summary.inputs], sort_keys=True))

@@ -95,7 +95,7 @@ def tables(comparison: RunComparison, width: int | None = None) -> list[Table]:
         _outcomes(comparison),
         _costs(comparison),
         *review_tables(comparison),
-        _spreads(comparison, dict(zip(comparison.metrics, widths, strict=True))),
+        _repeats(comparison, dict(zip(comparison.metrics, widths, strict=True))),
     ]
     for grouping in comparison.parts or {}:
         all_tables += _part_tables(comparison, grouping, widths)
@@ -362,14 +362,14 @@ def _review_table(run: str, review: ReviewSummary) -> Table:
     return Table(f"review of {run}: how often people agree with the machine", head, tuple(rows), note, labels=2)
 
 
-def _spreads(comparison: RunComparison, widths: Mapping[str, int]) -> Table:
+def _repeats(comparison: RunComparison, widths: Mapping[str, int]) -> Table:
     rows = []
-    for spread in comparison.spreads:
-        width = widths[spread.metric] + 1  # the standard deviation is small
-        half_width = NOTHING if spread.half_width is None else f"{spread.half_width:.{width}f}"
-        runs = f"{spread.runs[0]} … {spread.runs[-1]}"  # n tells how many
-        numbers = [f"{spread.mean:.{width}f}", f"{spread.deviation:.{width}f}", half_width]
-        rows.append((runs, spread.stage, spread.metric, str(len(spread.runs)), *numbers))
+    for repeated in comparison.repeats:
+        width = widths[repeated.metric] + 1  # the standard deviation is small
+        half_width = NOTHING if repeated.half_width is None else f"{repeated.half_width:.{width}f}"
+        runs = f"{repeated.runs[0]} … {repeated.runs[-1]}"  # n tells how many
+        numbers = [f"{repeated.mean:.{width}f}", f"{repeated.deviation:.{width}f}", half_width]
+        rows.append((runs, repeated.stage, repeated.metric, str(len(repeated.runs)), *numbers))
     head = ("runs", "stage", "metric", "n", "mean", "sd", "±")
     note = "sd: standard deviation over the runs; ±: half the 95 % interval over the segments, mean of the runs"
     return Table("repeats: runs that differ only in their seed", head, tuple(rows), note, labels=3)
@@ -461,7 +461,7 @@ def as_data(comparison: RunComparison) -> dict[str, Any]:
         "signatures": comparison.signatures,
         "warnings": comparison.warnings,
         "reviews": comparison.reviews or {},
-        "repeats": [spread._asdict() for spread in comparison.spreads],
+        "repeats": [repeated._asdict() for repeated in comparison.repeats],
     }
 
 

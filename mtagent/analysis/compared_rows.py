@@ -137,7 +137,7 @@ class Part:
     """By row; rows without a run have none."""
 
 
-class Group(NamedTuple):
+class SegmentGroup(NamedTuple):
     """Segments whose rows are compared."""
 
     places: Sequence[int] | slice
@@ -204,7 +204,7 @@ def _pairs_with_given(rows: Sequence[ComparedTexts]) -> list[Pair]:
 
 
 def contrasts_in(
-    groups: Sequence[Group],
+    groups: Sequence[SegmentGroup],
     rows: Sequence[ComparedTexts],
     metrics: Sequence[str],
     pairs: Sequence[Pair],
@@ -328,7 +328,7 @@ def parts_by(
         tests: list[list[Significance]] = []
         if resampling is not None and pairs and len(places) >= FEW:
             tests = [test.significances for test in paired_tests(parts_of_metrics, pair_places, resampling)]
-        groups.append(Group(places, scores, tests))
+        groups.append(SegmentGroup(places, scores, tests))
     for metrics_of_rows in metrics:
         for metric in metrics_of_rows:
             if isinstance(metric, HeavyMetric):

@@ -18,9 +18,10 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import regex
 
-from mtagent.analysis.agreement import Interval, Policy
+from mtagent.analysis.agreement import Policy
 from mtagent.analysis.ties import Floats
 from mtagent.errors import ConfigError, InputError
+from mtagent.metrics.significance import Bounds
 from mtagent.records import ErrorSpan
 from mtagent.text.mqm import SEVERITIES
 from mtagent.text.scripts import UNSPACED
@@ -496,7 +497,7 @@ class SpanScore:
     predicted_left_out: SpansLeftOut
     signature: str
     group: str | None = None
-    intervals: Mapping[str, Interval | None] = dataclasses.field(default_factory=dict)
+    intervals: Mapping[str, Bounds | None] = dataclasses.field(default_factory=dict)
     """95 % intervals of precision, recall, f1 and macro_f1, if segments were resampled."""
 
 

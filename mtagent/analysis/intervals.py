@@ -17,11 +17,11 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from mtagent.analysis.agreement import CORRELATIONS, Interval, PairedScores, Scale, Statistic, groups_of
+from mtagent.analysis.agreement import CORRELATIONS, PairedScores, Scale, Statistic, groups_of
 from mtagent.analysis.error_spans import rates
 from mtagent.analysis.ties import Floats, Ints, accuracies
 from mtagent.errors import ConfigError
-from mtagent.metrics.significance import NOISE, SEED, GroupResampling
+from mtagent.metrics.significance import NOISE, SEED, Bounds, GroupResampling
 
 ResamplingUnit = Literal["segment", "document"]
 RESAMPLES = 1_000
@@ -80,14 +80,14 @@ class Draws:
         return sums
 
 
-def interval(samples: Floats) -> Interval | None:
+def interval(samples: Floats) -> Bounds | None:
     """The 95 % percentile interval; ``None`` if more than 5 % of the resamples have no value (NaN)."""
     defined = samples[~np.isnan(samples)]
     if len(defined) < _DEFINED * len(samples) or not len(defined):
         return None
     tail = 100 * (1 - LEVEL) / 2
     low, high = np.percentile(defined, [tail, 100 - tail])
-    return Interval(float(low), float(high))
+    return Bounds(float(low), float(high))
 
 
 def resampled(scores: PairedScores, statistic: Statistic, draws: Draws, scale: Scale = "none") -> Floats:

@@ -15,7 +15,6 @@ from mtagent.analysis.agreement import (
     PERMUTATIONS,
     STATISTICS,
     Averaging,
-    Interval,
     Level,
     Missing,
     Name,
@@ -57,7 +56,7 @@ from mtagent.analysis.permutation import Contest, TaskRanking, Test, Unit, conte
 from mtagent.analysis.scores import SegmentInfo, Side, joined_about
 from mtagent.analysis.ties import Floats
 from mtagent.errors import ConfigError, InputError
-from mtagent.metrics.significance import SEED
+from mtagent.metrics.significance import SEED, Bounds
 from mtagent.records import comparable
 from mtagent.text.amounts import first_of
 
@@ -129,7 +128,7 @@ class SpanResult(NamedTuple):
     samples: Samples
 
 
-class Lead(NamedTuple):
+class AgreementDifference(NamedTuple):
     """By how much one evaluator agrees better with people than another, on what both have rated."""
 
     level: Level | Literal["span"]
@@ -140,7 +139,7 @@ class Lead(NamedTuple):
     worse: str
     value: float
     """The statistic of ``better`` minus that of ``worse``."""
-    interval: Interval | None
+    interval: Bounds | None
     p_value: float | None
     """One-sided, by permutation; ``None`` if it was not tested."""
     holm: float | None
@@ -174,7 +173,7 @@ class MetaEvaluation:
     results: tuple[LevelResult, ...]
     contests: tuple[Contest, ...]
     spans: SpanLevel | None
-    leads: tuple[Lead, ...]
+    leads: tuple[AgreementDifference, ...]
     """The differences of evaluators that are tested or have an interval."""
     resampling: str | None
     """The signature of the intervals."""
@@ -382,7 +381,7 @@ class Average(NamedTuple):
     statistic: str
     """Of error spans: the measure, and the rate."""
     value: float | None
-    interval: Interval | None
+    interval: Bounds | None
     pairs: int
     """Language pairs that have the statistic."""
 
@@ -533,7 +532,7 @@ def _leads(
     draws: Draws | None,
     results: Sequence[LevelResult],
     contests: Sequence[Contest],
-) -> Iterator[Lead]:
+) -> Iterator[AgreementDifference]:
     """The differences between all evaluators: of the tested statistics, and of all with ``draws``.
 
     ``results`` are for all segments.
@@ -578,7 +577,9 @@ def _leads(
                     lead_interval = interval(samples[better][name] - samples[worse][name])
                 difference = statistics[better][name].value - statistics[worse][name].value  # type: ignore[operator]
                 p_value = contest.p_values.get(pair) if contest else None
-                yield Lead(level, averaging, name, *pair, difference, lead_interval, p_value, corrected.get(pair))
+                yield AgreementDifference(
+                    level, averaging, name, *pair, difference, lead_interval, p_value, corrected.get(pair)
+                )
 
 
 def _counted(matches: Sequence[Match], evaluator: str) -> int:
@@ -623,7 +624,7 @@ def _span_level(matches: Sequence[Match], settings: MetaEvalSettings, draws: Dra
     return SpanLevel(tuple(measures), tuple(thresholds), groups)
 
 
-def _span_leads(spans: SpanLevel) -> Iterator[Lead]:
+def _span_leads(spans: SpanLevel) -> Iterator[AgreementDifference]:
     """The differences between evaluators who marked the same translations, by measure and rate."""
     for kind in MEASURES:
         results = [result for result in spans.measures if result.kind == kind]
@@ -636,7 +637,7 @@ def _span_leads(spans: SpanLevel) -> Iterator[Lead]:
                 lead_interval = interval(better.samples[rate] - worse.samples[rate])
                 name = f"{kind}: {rate}"
                 pair = (better.evaluator, worse.evaluator)
-                yield Lead("span", "none", name, *pair, abs(difference), lead_interval, None, None)
+                yield AgreementDifference("span", "none", name, *pair, abs(difference), lead_interval, None, None)
 
 
 def _span_pairs(match: Match, settings: MetaEvalSettings) -> SpanPairs:

@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import chain, groupby
 from typing import Any
 
-from mtagent.analysis.agreement import Interval
 from mtagent.analysis.compare_tables import MOST_PARTS
 from mtagent.analysis.meta_eval import (
     RATES,
@@ -20,6 +19,7 @@ from mtagent.analysis.meta_eval import (
 )
 from mtagent.analysis.permutation import Contest, TaskRanking
 from mtagent.formats.files import dumped
+from mtagent.metrics.significance import Bounds
 from mtagent.text.mqm import SEVERITIES
 from mtagent.text.table import Table, as_csv
 
@@ -270,7 +270,7 @@ def _cells(results: Sequence[LevelResult], width: int) -> Iterator[tuple[str, ..
         yield tuple(row)
 
 
-def _bounds(interval: Interval | None, width: int) -> tuple[str, str]:
+def _bounds(interval: Bounds | None, width: int) -> tuple[str, str]:
     low, high = interval or (None, None)
     return _number(low, width), _number(high, width)
 
@@ -488,7 +488,7 @@ def _flat_spans(spans: SpanLevel) -> Iterator[dict[str, object]]:
             }
 
 
-def _flat_interval(interval: Interval | None) -> dict[str, object]:
+def _flat_interval(interval: Bounds | None) -> dict[str, object]:
     low, high = interval or (None, None)
     return {"low": low, "high": high}
 

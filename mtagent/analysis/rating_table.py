@@ -20,7 +20,7 @@ from mtagent.text.amounts import NOTHING
 from mtagent.text.table import Table
 
 
-class RatedText(NamedTuple):
+class RatingRow(NamedTuple):
     """A text with its ratings, one from each column; ``None`` where the run has none of it."""
 
     key: TranslationKey
@@ -43,7 +43,7 @@ class RatingTable:
 
     columns: tuple[str, ...]
     """``EVALUATOR``, or ``RUN/EVALUATOR`` if there are several runs."""
-    rows: tuple[RatedText, ...]
+    rows: tuple[RatingRow, ...]
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -92,7 +92,7 @@ def read_ratings(specs: Sequence[str], config: Config, systems: Sequence[str] = 
     rows = []
     for key in keys:
         if key.system in kept:
-            rows.append(RatedText(key, tuple(of_run.get(key) for of_run in ratings.values())))
+            rows.append(RatingRow(key, tuple(of_run.get(key) for of_run in ratings.values())))
     columns = []
     for name, of_run in ratings.items():
         evaluators = dict.fromkeys(rated.rating.evaluator for rated in of_run.values() if rated.rating)

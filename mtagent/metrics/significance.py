@@ -91,7 +91,7 @@ class Interval(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """The 95 % confidence interval of a difference: the percentiles 2.5 and 97.5 of the resampled differences."""
+    """A 95 % confidence interval: the percentiles 2.5 and 97.5 of the values of the resamples."""
 
     low: float
     high: float
