@@ -29,7 +29,7 @@ from mtagent.analysis.compared_rows import (
     parts_by,
 )
 from mtagent.analysis.review_summary import ReviewSummary
-from mtagent.analysis.score import Corpus, ScoreOptions, ScoreReport, listed_flags, named_runs, score_corpus
+from mtagent.analysis.score import Corpus, Pair, ScoreOptions, ScoreReport, listed_flags, named_runs, score_corpus
 from mtagent.analysis.staged_run import (
     PAID,
     Bills,
@@ -208,12 +208,9 @@ def compare_staged(
     warnings += _about_texts(rows, report, signatures)
     contrasts = _contrasts(rows, printed, pairs, report)
     warnings += _about_correction(contrasts, report.resampling)
-    parts: dict[str, tuple[Part, ...]] = {}
-    for grouping in dict.fromkeys(by):
-        system_metrics = [for_systems(metric, report.systems) for metric in metrics]
-        resampling = report.resampling if report.paired else None
-        parts_of_grouping = parts_by(grouping, rows, segments, system_metrics, pairs, resampling)
-        parts[grouping] = tuple(replace(part, costs=_costs_of(part, rows, runs, bills)) for part in parts_of_grouping)
+    parts = _parts(by, rows, segments, metrics, pairs, report)
+    for grouping, parts_of_grouping in parts.items():
+        parts[grouping] = _with_costs(parts_of_grouping, rows, runs, bills)
     return RunComparison(
         segments=report.segments,
         rows=tuple(rows),
@@ -228,13 +225,13 @@ def compare_staged(
         warnings=tuple(warnings),
         source_lang=segments[0].source_lang,
         target_lang=target_lang,
-        reviews={run.name: run.review for run in runs if run.review is not None} or None,
+        reviews=_reviews(runs),
         repeats=_repeated_scores(runs, rows, printed),
     )
 
 
 def _contrasts(
-    rows: Sequence[ComparedTexts], printed: Sequence[str], pairs: Sequence[tuple[str, str]], report: ScoreReport
+    rows: Sequence[ComparedTexts], printed: Sequence[str], pairs: Sequence[Pair], report: ScoreReport
 ) -> tuple[Contrast, ...]:
     """The differences of ``pairs`` over all segments, with the tests of ``report`` if it has any."""
     scores = []
@@ -260,16 +257,47 @@ def _about_correction(contrasts: Sequence[Contrast], resampling: Resampling | No
             return
 
 
-def _costs_of(part: Part, rows: Sequence[ComparedTexts], runs: Sequence[StagedRun], bills: Bills) -> dict[str, Cost]:
-    """What the segments of ``part`` cost, by row."""
-    costs = {}
+def _parts(
+    by: Sequence[Grouping],
+    rows: Sequence[ComparedTexts],
+    segments: Sequence[Segment],
+    metrics: Sequence[Metric],
+    pairs: Sequence[Pair],
+    report: ScoreReport,
+) -> dict[str, tuple[Part, ...]]:
+    """The parts of each grouping; tested if ``report`` has tests."""
+    resampling = report.resampling if report.paired else None
+    parts: dict[str, tuple[Part, ...]] = {}
+    for grouping in dict.fromkeys(by):
+        system_metrics = [for_systems(metric, report.systems) for metric in metrics]
+        parts[grouping] = parts_by(grouping, rows, segments, system_metrics, pairs, resampling)
+    return parts
+
+
+def _with_costs(
+    parts: Sequence[Part], rows: Sequence[ComparedTexts], runs: Sequence[StagedRun], bills: Bills
+) -> tuple[Part, ...]:
+    """``parts`` with what their segments cost, by row."""
+    parts_with_costs = []
+    for part in parts:
+        costs: dict[str, Cost] = {}
+        for run in runs:
+            part_segments = [run.segments[place] for place in part.places]
+            by_system = bills.costs(replace(run, segments=tuple(part_segments))).by_system
+            for row in rows:
+                if row.run == run.name and row.cost is not None and row.stage is not None:
+                    costs[row.name] = by_system[row.stage]
+        parts_with_costs.append(replace(part, costs=costs))
+    return tuple(parts_with_costs)
+
+
+def _reviews(runs: Sequence[StagedRun]) -> dict[str, ReviewSummary] | None:
+    """People's decisions by run; ``None`` if nobody decided on any."""
+    reviews = {}
     for run in runs:
-        part_of_run = replace(run, segments=tuple(run.segments[place] for place in part.places))
-        by_system = bills.costs(part_of_run).by_system
-        for row in rows:
-            if row.run == run.name and row.cost is not None and row.stage is not None:
-                costs[row.name] = by_system[row.stage]
-    return costs
+        if run.review is not None:
+            reviews[run.name] = run.review
+    return reviews or None
 
 
 def _distinct_names(names: Sequence[str]) -> list[str]:
@@ -304,7 +332,10 @@ def _segments(runs: Sequence[StagedRun], warnings: list[str]) -> list[Segment]:
 
 def _scorable(scoring: ScoreOptions, segments: Sequence[Segment], warnings: list[str]) -> ScoreOptions:
     """``scoring``, without the default metrics if a segment has no reference."""
-    without = [segment.id for segment in segments if segment.reference is None]
+    without = []
+    for segment in segments:
+        if segment.reference is None:
+            without.append(segment.id)
     if not without or tuple(scoring.metrics) != ScoreOptions.metrics:
         return scoring
     if scoring.paired or scoring.resampling is not None:
@@ -322,7 +353,10 @@ def _rows(
     runs: Sequence[StagedRun], baselines: Sequence[Baseline], costs: Mapping[str, RunCosts]
 ) -> list[ComparedTexts]:
     """The given texts, once if all runs share them; the stages of each run; the other systems."""
-    given_texts = [run.texts(GIVEN) for run in runs if GIVEN in run.systems]
+    given_texts = []
+    for run in runs:
+        if GIVEN in run.systems:
+            given_texts.append(run.texts(GIVEN))
     shares_given = len(given_texts) == len(runs) and len(set(given_texts)) == 1
     is_only_run = len(runs) == 1
     rows = []
@@ -446,7 +480,10 @@ def _about_run(run: StagedRun, unaccounted: Usage | None) -> Iterator[str]:
         if outcomes.failed_changed:
             failed += f", which an earlier stage had changed in {outcomes.failed_changed} of them"
         yield failed
-    empty = [staged.segment.id for staged in run.segments if staged.text(FINAL) is None]
+    empty = []
+    for staged in run.segments:
+        if staged.text(FINAL) is None:
+            empty.append(staged.segment.id)
     if empty:
         number = amounts.counted(len(empty), "segment")
         ids = amounts.first_of(empty, _SHOWN)
@@ -583,5 +620,6 @@ def _repeated_score(rows: Sequence[ComparedTexts], place: int, metric: str) -> R
 
 def _all_but_seed(summary: RunSummary) -> str:
     """Settings and inputs of a run without its seed, which is also in the signatures of its evaluators."""
-    settings = {name: value for name, value in summary.settings.items() if name != "seed"}
+    settings = dict(summary.settings)
+    settings.pop("seed", None)
     return _SEED.sub("", json.dumps([settings, summary.inputs], sort_keys=True))

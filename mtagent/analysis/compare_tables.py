@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import pairwise
@@ -44,7 +45,9 @@ def shown_pairs(comparisons: Sequence[RunComparison], form: str = "text", width:
     parts = []
     for comparison in comparisons:
         pair = languages.pair_of(comparison.source_lang, comparison.target_lang)
-        pair_tables = [replace(table, title=f"{pair}: {table.title}") for table in tables(comparison, width)]
+        pair_tables = []
+        for pair_table in tables(comparison, width):
+            pair_tables.append(replace(pair_table, title=f"{pair}: {pair_table.title}"))
         parts.append(table.FORMS[form](pair_tables, below(comparison), comparison.warnings))
     parts.append(table.FORMS[form](_average_tables(averages(comparisons), comparisons[0], width)))
     return "\n\n".join(parts)
@@ -87,39 +90,53 @@ def _average_tables(average: PairAverages, first: RunComparison, width: int | No
 def tables(comparison: RunComparison, width: int | None = None) -> list[Table]:
     """The tables of ``comparison`` that are not empty."""
     widths = digits_of(comparison, width)
+    metric_widths = dict(zip(comparison.metrics, widths, strict=True))
     ter_width = 2 if width is None else width
     all_tables = [
         _scores(comparison, widths),
-        *_difference_tables(comparison, dict(zip(comparison.metrics, widths, strict=True))),
+        *_difference_tables(comparison, metric_widths),
         _edits(comparison, widths, ter_width),
         _outcomes(comparison),
         _costs(comparison),
         *review_tables(comparison),
-        _repeats(comparison, dict(zip(comparison.metrics, widths, strict=True))),
+        _repeats(comparison, metric_widths),
     ]
     for grouping in comparison.parts or {}:
         all_tables += _part_tables(comparison, grouping, widths)
-    return [table for table in all_tables if table.rows and len(table.head) > min(table.labels, 3)]
+    filled_tables = []
+    for one_table in all_tables:
+        if one_table.rows and len(one_table.head) > min(one_table.labels, 3):
+            filled_tables.append(one_table)
+    return filled_tables
 
 
 def below(comparison: RunComparison) -> list[str]:
     """The lines below the tables: signatures, and the test."""
     lines = list(comparison.signatures)
-    was_tested = any(contrast.p_value is not None for contrast in comparison.contrasts)
-    if comparison.resampling and was_tested:
+    if comparison.resampling and _has_tests(comparison.contrasts):
         lines.append(f"p: {comparison.resampling.description}")
         if comparison.resampling.kind == "bs":
             lines.append("*: and the interval of the difference does not hold 0")
-    if any(contrast.p_holm != contrast.p_value for contrast in comparison.contrasts):
+    if _has_correction(comparison.contrasts):
         lines.append("p (Holm): corrected for all tests by the same metric; * is by this one")
     return lines
+
+
+def _has_tests(contrasts: Sequence[Contrast]) -> bool:
+    return any(contrast.p_value is not None for contrast in contrasts)
+
+
+def _has_correction(contrasts: Sequence[Contrast]) -> bool:
+    """Whether the correction for several tests changed any p-value."""
+    return any(contrast.p_holm != contrast.p_value for contrast in contrasts)
 
 
 def digits_of(comparison: RunComparison, width: int | None = None) -> list[int]:
     """The digits after the point for each metric: ``width``, or what suits it."""
     widths = []
-    for cells in zip(*(row.cells for row in comparison.rows), strict=True):
-        widths.append(digits([cell.score for cell in cells], width))
+    for place in range(len(comparison.metrics)):
+        scores = [row.cells[place].score for row in comparison.rows]
+        widths.append(digits(scores, width))
     return widths
 
 
@@ -129,27 +146,37 @@ def _percent(share: float) -> str:
 
 def _scores(comparison: RunComparison, widths: Sequence[int]) -> Table:
     """The scores of each row, with half their interval, and the change since its former row."""
+    has_changes = False
+    metrics_with_interval = set()
+    for row in comparison.rows:
+        has_changes = has_changes or row.former is not None
+        for metric, cell in zip(comparison.metrics, row.cells, strict=True):
+            if cell.interval is not None:
+                metrics_with_interval.add(metric)
     head = ["row"]
-    columns: list[list[str]] = []
-    has_changes = any(row.former is not None for row in comparison.rows)
-    for number, (metric, width) in enumerate(zip(comparison.metrics, widths, strict=True)):
-        cells = [row.cells[number] for row in comparison.rows]
+    for metric in comparison.metrics:
         head.append(metric)
-        columns.append([f"{cell.score.value:.{width}f}" for cell in cells])
-        if any(cell.interval for cell in cells):
+        if metric in metrics_with_interval:
             head.append("±")
-            columns.append([f"{cell.interval.half_width:.{width}f}" if cell.interval else NOTHING for cell in cells])
         if has_changes:
             head.append("change")
-            columns.append([_signed(cell.difference, width) for cell in cells])
-    rows = list(zip((row.name for row in comparison.rows), *columns, strict=True))
+    rows = []
+    for row in comparison.rows:
+        numbers = [row.name]
+        for metric, width, cell in zip(comparison.metrics, widths, row.cells, strict=True):
+            numbers.append(f"{cell.score.value:.{width}f}")
+            if metric in metrics_with_interval:
+                numbers.append(NOTHING if cell.interval is None else f"{cell.interval.half_width:.{width}f}")
+            if has_changes:
+                numbers.append(_signed(cell.difference, width))
+        rows.append(tuple(numbers))
     notes = []
     if has_changes:
         notes.append("change: since the row before")
         for before, row in pairwise(comparison.rows):
             if row.former not in (None, before.name):
                 notes.append(f"{row.name}: since {row.former}")
-    if "±" in head:
+    if metrics_with_interval:
         notes.append("±: half the 95 % interval of the score")
     return Table(
         f"scores of {counted(len(comparison.segments), 'segment')}", tuple(head), tuple(rows), "; ".join(notes)
@@ -168,9 +195,10 @@ def _differences(
     title: str, grouping: str, contrasts: Sequence[tuple[str, Contrast]], widths: Mapping[str, int]
 ) -> Table:
     """A line for each contrast, with its label in the column ``grouping`` before it."""
-    has_bounds = any(contrast.bounds for _, contrast in contrasts)
-    has_tests = any(contrast.p_value is not None for _, contrast in contrasts)
-    has_correction = any(contrast.p_holm != contrast.p_value for _, contrast in contrasts)
+    unlabelled = [contrast for _, contrast in contrasts]
+    has_bounds = any(contrast.bounds for contrast in unlabelled)
+    has_tests = _has_tests(unlabelled)
+    has_correction = _has_correction(unlabelled)
     head = [grouping, "row", "against", "difference"]
     if has_bounds:
         head += ["from", "to"]
@@ -187,15 +215,15 @@ def _differences(
         former_label = label
         cells.append(signed(contrast.difference, width))
         if has_bounds:
-            bounds = contrast.bounds or (None, None)
-            cells += [_signed(bound, width) for bound in bounds]
+            low, high = contrast.bounds or (None, None)
+            cells += [_signed(low, width), _signed(high, width)]
         if has_tests:
             cells.append(_p(contrast.p_value))
         if has_correction:
             cells.append(_p(contrast.p_holm))
         if has_tests and contrast.is_significant:
             cells[-1] += "*"
-        cells += [f"{count:,}" for count in (contrast.wins, contrast.ties, contrast.losses)]
+        cells += [f"{contrast.wins:,}", f"{contrast.ties:,}", f"{contrast.losses:,}"]
         rows.append(tuple(cells))
     notes = ["row minus against; wins, ties and losses: segments"]
     if has_bounds:
@@ -215,9 +243,10 @@ def _difference_tables(comparison: RunComparison, widths: Mapping[str, int]) -> 
             if contrast.metric == metric:
                 contrasts.append((metric, contrast))
     differences = _differences("differences", "metric", contrasts, widths)
-    if is_matrix:
-        return [*(_matrix(comparison, metric, widths[metric]) for metric in comparison.metrics), differences]
-    return [differences, _extremes(comparison, widths)]
+    if not is_matrix:
+        return [differences, _extremes(comparison, widths)]
+    matrices = [_matrix(comparison, metric, widths[metric]) for metric in comparison.metrics]
+    return [*matrices, differences]
 
 
 def _matrix(comparison: RunComparison, metric: str, width: int) -> Table:
@@ -247,7 +276,9 @@ def _extremes(comparison: RunComparison, widths: Mapping[str, int]) -> Table:
             continue
         cells = [contrast.row, contrast.against]
         for segments in (contrast.won, contrast.lost):
-            listed = [f"{name} ({gain:.{widths[contrast.metric]}f})" for name, gain in segments[:EXTREMES]]
+            listed = []
+            for name, gain in segments[:EXTREMES]:
+                listed.append(f"{name} ({gain:.{widths[contrast.metric]}f})")
             cells.append(", ".join(listed) or NOTHING)
         rows.append(tuple(cells))
     title = f"segments that differ most, by {comparison.deciding}"
@@ -277,31 +308,38 @@ def _edits(comparison: RunComparison, widths: Sequence[int], ter_width: int) -> 
 
 
 def _outcomes(comparison: RunComparison) -> Table:
-    rows = [(row.name, row.outcomes) for row in comparison.rows if row.outcomes is not None]
+    totals = Counter[str]()
+    for row in comparison.rows:
+        if row.outcomes is not None:
+            for name in SEGMENT_OUTCOMES:
+                totals[name] += getattr(row.outcomes, name)
     shown_outcomes = []
     head = ["row"]
     for name in SEGMENT_OUTCOMES:
-        if name not in _RARE_OUTCOMES or any(getattr(outcomes, name) for _, outcomes in rows):
+        if name not in _RARE_OUTCOMES or totals[name]:
             shown_outcomes.append(name)
             head.append(_HEADS.get(name, name))
     head += ["edits", "edits kept"]
     notes = []
     if any(row.stage == FINAL for row in comparison.rows):
         notes.append("of final, kept: changed by any stage")
-    body = []
-    for row_name, outcomes in rows:
-        cells = [row_name]
+    rows = []
+    for row in comparison.rows:
+        outcomes = row.outcomes
+        if outcomes is None:
+            continue
+        cells = [row.name]
         for name in shown_outcomes:
             cells.append(f"{getattr(outcomes, name):,}")
         edits = outcomes.edits or {}
         cells += [f"{sum(edits.values()):,}", f"{edits.get('applied', 0):,}"]
-        body.append(tuple(cells))
+        rows.append(tuple(cells))
         if outcomes.failed_changed:
             notes.append(
-                f"of the {outcomes.failed} failed of {row_name}, {outcomes.failed_changed} changed before they failed"
+                f"of the {outcomes.failed} failed of {row.name}, {outcomes.failed_changed} changed before they failed"
             )
     title = f"outcomes of {counted(len(comparison.segments), 'segment')}, and edits"
-    return Table(title, tuple(head), tuple(body), "; ".join(notes))
+    return Table(title, tuple(head), tuple(rows), "; ".join(notes))
 
 
 def _usage_cells(usage: Usage) -> list[str]:
@@ -312,8 +350,10 @@ def _usage_cells(usage: Usage) -> list[str]:
 
 
 def _costs(comparison: RunComparison) -> Table:
-    costs = [row.cost for row in comparison.rows if row.cost is not None]
-    has_nominal = any(cost.nominal.calls > cost.usage.calls for cost in costs)
+    has_nominal = False
+    for row in comparison.rows:
+        if row.cost is not None and row.cost.nominal.calls > row.cost.usage.calls:
+            has_nominal = True
     rows = []
     for row in comparison.rows:
         if row.cost is None:
@@ -401,7 +441,7 @@ def _part_tables(comparison: RunComparison, grouping: str, widths: Sequence[int]
             name = size = ""  # only the first row of a part names it
     head = (grouping, "row", "segments", *comparison.metrics, "nominal dollars")
     tables = [Table(f"by {grouping}", head, tuple(rows), note, labels=2)]
-    if comparison.resampling and any(contrast.p_value is not None for _, contrast in differences):
+    if comparison.resampling and _has_tests([contrast for _, contrast in differences]):
         title = f"differences by {grouping}, by {comparison.deciding} (tested: parts of {FEW} segments or more)"
         metric_widths = dict(zip(comparison.metrics, widths, strict=True))
         tables.append(_differences(title, grouping, differences, metric_widths))
@@ -482,7 +522,9 @@ def _part_data(part: Part, comparison: RunComparison) -> dict[str, Any]:
     scores = {}
     for row, row_scores in zip(comparison.rows, part.scores, strict=True):
         scores[row.name] = dict(zip(comparison.metrics, row_scores, strict=True))
-    costs = {name: _cost_data(cost) for name, cost in (part.costs or {}).items()}
+    costs = {}
+    for name, cost in (part.costs or {}).items():
+        costs[name] = _cost_data(cost)
     return {
         "part": part.name,
         "segments": len(part.places),
@@ -495,7 +537,10 @@ def _part_data(part: Part, comparison: RunComparison) -> dict[str, Any]:
 def _contrast_data(contrast: Contrast) -> dict[str, Any]:
     data: dict[str, Any] = contrast._asdict()
     for name in ("won", "lost"):
-        data[name] = [{"id": segment, "gain": gain} for segment, gain in data[name]]
+        gains = []
+        for segment, gain in data[name]:
+            gains.append({"id": segment, "gain": gain})
+        data[name] = gains
     return data
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -162,22 +163,19 @@ def pairs_of(rows: Sequence[ComparedTexts], against: str | None = None) -> list[
     of :data:`AGAINST`, or the name of a row, or of a run, whose end it then is. Raises :class:`ConfigError` for any
     other name.
     """
-    names = [row.name for row in rows]
-    if against in (None, "former"):
-        pairs = [(row.former, row.name) for row in rows if row.former is not None]
-        if against is None:
-            first_end, *other_ends = [row.name for row in rows if row.stage == FINAL] or [""]
-            pairs += [(first_end, end) for end in other_ends]
-        return list(dict.fromkeys(pairs))
-    if against == "all":
-        return [(first, second) for place, first in enumerate(names) for second in names[place + 1 :]]
-    if against == "first":
-        return [(names[0], name) for name in names[1:]]
+    if against is None:
+        return list(dict.fromkeys(_pairs_with_former(rows) + _pairs_of_ends(rows)))
+    if against == "former":
+        return list(dict.fromkeys(_pairs_with_former(rows)))
     if against == "given":
         return _pairs_with_given(rows)
-    if against not in names:
-        ends = {row.run: row.name for row in rows if row.stage == FINAL}
-        against = ends.get(against, against)
+    names = [row.name for row in rows]
+    if against == "all":
+        return list(combinations(names, 2))
+    if against == "first":
+        against = names[0]
+    elif against not in names:
+        against = _names_by_run(rows, FINAL).get(against, against)
     if against not in names:
         raise ConfigError(
             f"--against {against!r}: expected {', '.join(AGAINST)}, or the name of a row; "
@@ -186,9 +184,33 @@ def pairs_of(rows: Sequence[ComparedTexts], against: str | None = None) -> list[
     return [(against, name) for name in names if name != against]
 
 
+def _names_by_run(rows: Sequence[ComparedTexts], stage: str) -> dict[str | None, str]:
+    """The names of the rows of ``stage``, by run."""
+    names = {}
+    for row in rows:
+        if row.stage == stage:
+            names[row.run] = row.name
+    return names
+
+
+def _pairs_with_former(rows: Sequence[ComparedTexts]) -> list[Pair]:
+    """Each row with its former row."""
+    pairs = []
+    for row in rows:
+        if row.former is not None:
+            pairs.append((row.former, row.name))
+    return pairs
+
+
+def _pairs_of_ends(rows: Sequence[ComparedTexts]) -> list[Pair]:
+    """The end of each run with the end of the first run."""
+    first_end, *other_ends = _names_by_run(rows, FINAL).values() or [""]
+    return [(first_end, end) for end in other_ends]
+
+
 def _pairs_with_given(rows: Sequence[ComparedTexts]) -> list[Pair]:
     """Each row with the given texts of its run; rows of files with the first given texts."""
-    given = {row.run: row.name for row in rows if row.stage == GIVEN}
+    given = _names_by_run(rows, GIVEN)
     if not given:
         raise ConfigError("--against given: the runs translated the texts themselves, so there are no given texts")
     first = next(iter(given.values()))
@@ -211,11 +233,9 @@ def contrasts_in(
     segments: Sequence[str],
 ) -> list[tuple[Contrast, ...]]:
     """The contrasts of ``pairs`` in each group, pair by pair and metric by metric. ``segments`` are the ids."""
-    places = {row.name: place for place, row in enumerate(rows)}
     distinct = [_distinct(pairs, rows, group.places) for group in groups]
     contrasts: list[list[Contrast]] = [[] for _ in groups]
-    for pair_number, (against, name) in enumerate(pairs):
-        first, second = places[against], places[name]
+    for pair_number, (first, second) in enumerate(_row_places(pairs, rows)):
         for number, metric in enumerate(metrics):
             gains = gains_of(rows[first], rows[second], number)
             for group, contrasts_of_group in zip(groups, contrasts, strict=True):
@@ -225,8 +245,8 @@ def contrasts_in(
                 losses = int(np.count_nonzero(group_gains < -NOISE))
                 contrasts_of_group.append(
                     Contrast(
-                        row=name,
-                        against=against,
+                        row=rows[second].name,
+                        against=rows[first].name,
                         metric=metric,
                         difference=group.scores[second][number] - group.scores[first][number],
                         bounds=test.bounds,
@@ -244,6 +264,15 @@ def contrasts_in(
     return [tuple(contrasts_of_group) for contrasts_of_group in contrasts]
 
 
+def _row_places(pairs: Sequence[Pair], rows: Sequence[ComparedTexts]) -> list[tuple[int, int]]:
+    """The places of both rows of each pair."""
+    names = [row.name for row in rows]
+    places = []
+    for first, second in pairs:
+        places.append((names.index(first), names.index(second)))
+    return places
+
+
 def _distinct(
     pairs: Sequence[Pair], rows: Sequence[ComparedTexts], places: Sequence[int] | slice
 ) -> list[frozenset[str]]:
@@ -251,9 +280,11 @@ def _distinct(
     first_with_texts: dict[tuple[str, ...], str] = {}
     representative = {}
     for row in rows:
-        texts = row.texts if isinstance(places, slice) else tuple(row.texts[place] for place in places)
+        texts = row.texts
+        if not isinstance(places, slice):
+            texts = tuple(row.texts[place] for place in places)
         representative[row.name] = first_with_texts.setdefault(texts, row.name)
-    return [frozenset(representative[name] for name in pair) for pair in pairs]
+    return [frozenset((representative[first], representative[second])) for first, second in pairs]
 
 
 def _correct(
@@ -274,8 +305,11 @@ def _correct(
 
 def _largest(gains: NDArray[np.float64], segments: Sequence[str]) -> tuple[tuple[str, float], ...]:
     """The segments with the largest gains above zero, the largest first."""
-    places = np.argsort(-gains, kind="stable")[:_MOST_SEGMENTS]
-    return tuple((segments[place], float(gains[place])) for place in places if gains[place] > NOISE)
+    largest = []
+    for place in np.argsort(-gains, kind="stable")[:_MOST_SEGMENTS]:
+        if gains[place] > NOISE:
+            largest.append((segments[place], float(gains[place])))
+    return tuple(largest)
 
 
 def gains_of(first: ComparedTexts, row: ComparedTexts, place: int) -> NDArray[np.float64]:
@@ -308,8 +342,7 @@ def parts_by(
     named_groups = grouped(grouping, segments)
     labels = [cell.score.metric for cell in rows[0].cells]
     statistics = [_statistics(metrics_of_rows, rows, segments, cell) for cell, metrics_of_rows in enumerate(metrics)]
-    row_places = {row.name: place for place, row in enumerate(rows)}
-    pair_places = [(row_places[first], row_places[second]) for first, second in pairs]
+    pair_places = _row_places(pairs, rows)
     groups = []
     for _, places in named_groups:
         parts_of_metrics: list[list[Statistics]] = []

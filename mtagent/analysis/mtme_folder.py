@@ -56,17 +56,22 @@ def read_folder(
     if human not in names:
         raise InputError(f"{folder / PEOPLE}: no {pair}.{human}{SEGMENTS}{alternatives(human, names)}")
     scores = folder / METRICS / pair
-    metric_names = [path.name.removesuffix(SEGMENTS) for path in sorted(scores.glob(f"*{SEGMENTS}"))]
+    metric_names = []
+    for path in sorted(scores.glob(f"*{SEGMENTS}")):
+        metric_names.append(path.name.removesuffix(SEGMENTS))
     if not metric_names:
         raise InputError(f"{scores}: expected a metric's scores in a file NAME-REF{SEGMENTS}, found none")
+    chosen_metrics = set()
     for name in metrics:
-        if not any(is_metric(metric, name) for metric in metric_names):
+        called_so = [metric for metric in metric_names if is_metric(metric, name)]
+        if not called_so:
             raise InputError(f"{scores}: no metric {name!r}{alternatives(name, metric_names)}")
+        chosen_metrics.update(called_so)
     about = _about_folder(folder, pair)
     people = _with_texts(read_list(folder / PEOPLE / f"{pair}.{human}{SEGMENTS}", human), folder, pair, about)
     sides = []
     for metric in metric_names:
-        if not metrics or any(is_metric(metric, name) for name in metrics):
+        if not metrics or metric in chosen_metrics:
             sides.append(_with_texts(read_list(scores / f"{metric}{SEGMENTS}", metric), folder, pair, about))
     return people, sides
 
@@ -186,8 +191,11 @@ def write_folder(
                 raise OutputError(
                     f"{target.path / path}: is an older one, and would be read with the new scores: remove it"
                 )
-    names = {name: written for name, written in writer.evaluators.items() if not written.startswith(name)}
-    return [*renamed(writer.systems | names), *remarks, f"written: {target.path}"]
+    names = dict(writer.systems)
+    for name, written in writer.evaluators.items():
+        if not written.startswith(name):
+            names[name] = written
+    return [*renamed(names), *remarks, f"written: {target.path}"]
 
 
 class _Writer:
@@ -240,8 +248,11 @@ class _Writer:
                 "sources, translations and documents are not written: not all are known, or one has a line break"
             ]
         else:
-            written = MTME.export(RunTexts("", tuple(self.systems), self._entries), folder)
-            remarks = [remark for remark in written if remark not in renamed(self.systems)]
+            remarks = []
+            remarks_of_folder = renamed(self.systems)  # write_folder makes them of all names
+            for remark in MTME.export(RunTexts("", tuple(self.systems), self._entries), folder):
+                if remark not in remarks_of_folder:
+                    remarks.append(remark)
         unplaced = self._write_side(self._human, folder / PEOPLE, f"{self.pair}.{strict_name(self._human.name)}")
         for side in self._metrics:
             unplaced += self._write_side(side, folder / METRICS / self.pair, self.evaluators[side.name])

@@ -82,11 +82,17 @@ def read_ratings(specs: Sequence[str], config: Config, systems: Sequence[str] = 
         for run, kind in kinds.items():
             if kind != "rating":
                 raise ConfigError(f"run {run!r} holds no ratings, and others do: `mtagent rate --run {run}` rates it")
-        ratings = {name: _by_text(store, run) for name, run in names.items()}
+        ratings = {}
+        for name, run in names.items():
+            ratings[name] = _by_text(store, run)
     if _differ_in_texts(list(ratings.values())):
         for name, of_run in ratings.items():
-            ratings[name] = {key._replace(system=f"{name}/{key.system}"): rated for key, rated in of_run.items()}
-    keys = dict.fromkeys(key for of_run in ratings.values() for key in of_run)
+            ratings[name] = {}
+            for key, rated in of_run.items():
+                ratings[name][key._replace(system=f"{name}/{key.system}")] = rated
+    keys: dict[TranslationKey, None] = {}
+    for of_run in ratings.values():
+        keys |= dict.fromkeys(of_run)
     known_systems = tuple(dict.fromkeys(key.system for key in keys))
     kept = chosen(known_systems, systems, "--run")
     rows = []
@@ -95,7 +101,10 @@ def read_ratings(specs: Sequence[str], config: Config, systems: Sequence[str] = 
             rows.append(RatingRow(key, tuple(of_run.get(key) for of_run in ratings.values())))
     columns = []
     for name, of_run in ratings.items():
-        evaluators = dict.fromkeys(rated.rating.evaluator for rated in of_run.values() if rated.rating)
+        evaluators: dict[str, None] = {}
+        for rated in of_run.values():
+            if rated.rating:
+                evaluators[rated.rating.evaluator] = None
         evaluator = "+".join(evaluators) or "no rating"
         columns.append(evaluator if len(names) == 1 else f"{name}/{evaluator}")
     return RatingTable(tuple(columns), tuple(rows))
@@ -127,7 +136,9 @@ def shown(ratings: RatingTable, form: str, width: int | None = None, *, by_sente
 
     Means that leave texts out tell how many were rated.
     """
-    digits = [_digits(ratings, number) if width is None else width for number in range(len(ratings.columns))]
+    digits = []
+    for number in range(len(ratings.columns)):
+        digits.append(_digits(ratings, number) if width is None else width)
     rows: list[tuple[str, ...]] = []
     below: dict[str, None] = {}
     if by_sentence:

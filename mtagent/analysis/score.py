@@ -79,11 +79,15 @@ class ScoreReport:
 
     def flagged(self, system: str) -> dict[str, list[str]]:
         """The ids of the flagged segments of ``system``, by flag."""
-        ids_by_flag: dict[str, list[str]] = {str(flag): [] for flag in FLAGS}
-        for segment, segment_flags in zip(self.segments, self.flags[system], strict=True):
-            for flag in segment_flags:
-                ids_by_flag[str(flag)].append(segment)
-        return {flag: ids for flag, ids in ids_by_flag.items() if ids}
+        ids_by_flag: dict[str, list[str]] = {}
+        for flag in FLAGS:
+            ids = []
+            for segment, segment_flags in zip(self.segments, self.flags[system], strict=True):
+                if flag in segment_flags:
+                    ids.append(segment)
+            if ids:
+                ids_by_flag[flag] = ids
+        return ids_by_flag
 
 
 @dataclass(frozen=True)
@@ -125,11 +129,18 @@ def score_texts(
     lists: list[tuple[str, Sequence[str | None]]] = [*systems.items(), ("references", references)]
     if sources is not None:
         lists.append(("sources", sources))
-    if len({len(texts) for _, texts in lists}) > 1:
-        listed = ", ".join(f"{name} {len(texts)}" for name, texts in lists)
-        raise ConfigError(f"the lists have different lengths: {listed}")
+    lengths = set()
+    listed = []
+    for name, texts in lists:
+        lengths.add(len(texts))
+        listed.append(f"{name} {len(texts)}")
+    if len(lengths) > 1:
+        raise ConfigError(f"the lists have different lengths: {', '.join(listed)}")
     segments = _numbered(references, source_lang, target_lang, sources)
-    return score_corpus(Corpus(segments, {name: list(texts) for name, texts in systems.items()}), scoring)
+    corpus = Corpus(segments, {})
+    for name, texts in systems.items():
+        corpus.systems[name] = list(texts)
+    return score_corpus(corpus, scoring)
 
 
 def score_files(
@@ -170,7 +181,9 @@ def score_files(
         check_counts(copies.values())
         for path in copies.values():
             texts.append([line.text for line in lines_of(path)])
-    systems: dict[str, list[str | None]] = {name: [*lines] for name, lines in zip(names, texts, strict=False)}
+    systems: dict[str, list[str | None]] = {}
+    for name, lines in zip(names, texts, strict=False):
+        systems[name] = [*lines]
     reference_texts = texts[len(names) :]
     first_reference = reference_texts[0] if reference_texts else [None] * len(texts[0] if texts else [])
     segments = _numbered(first_reference, config.source_lang or UNKNOWN, config.target_lang or UNKNOWN)
@@ -373,7 +386,9 @@ def _scored(
     tests: list[tuple[Significance, ...]] = []
     for metric in metrics:
         outputs = list(zip(for_systems(metric, systems), texts.values(), strict=True))
-        scores = [system_metric.score(segments, translations) for system_metric, translations in outputs]
+        scores = []
+        for system_metric, translations in outputs:
+            scores.append(system_metric.score(segments, translations))
         if resampling is None:
             groups.append(tuple(map(SystemScore, systems, scores)))
         else:
@@ -508,8 +523,10 @@ def flat(report: ScoreReport, delimiter: str = ",", *, by_sentence: bool = False
             line: dict[str, object] = {"system": system, "segments": len(report.segments)}
             for entries in report.entries:
                 line |= _columns_of(entries[number], paired=report.paired)
-            counts = {flag: len(ids) for flag, ids in report.flagged(system).items()}
-            lines.append(line | {str(flag): counts.get(str(flag), 0) for flag in FLAGS})
+            ids_by_flag = report.flagged(system)
+            for flag in FLAGS:
+                line[flag] = len(ids_by_flag.get(flag, ()))
+            lines.append(line)
             continue
         for place, (segment, flagged) in enumerate(zip(report.segments, report.flags[system], strict=True)):
             line = {"system": system, "id": segment}

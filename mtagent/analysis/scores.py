@@ -131,7 +131,11 @@ class Side:
 
     def of_system(self, system: str) -> list[TranslationKey]:
         """The translations of a system, in the order of the file."""
-        return [key for key in self.segments if key.system == system]
+        translations = []
+        for key in self.segments:
+            if key.system == system:
+                translations.append(key)
+        return translations
 
     def only(self, systems: Iterable[str]) -> Side:
         """Only the scores of ``systems``."""
@@ -140,8 +144,14 @@ class Side:
     def of_items(self, items: Iterable[str]) -> Side:
         """Only the scores of these segments, and none that were given for whole systems."""
         chosen = set(items)
-        segments = {key: score for key, score in self.segments.items() if key.item in chosen}
-        about = {item: info for item, info in self.about.items() if item in chosen}
+        segments = {}
+        for key, score in self.segments.items():
+            if key.item in chosen:
+                segments[key] = score
+        about = {}
+        for item, info in self.about.items():
+            if item in chosen:
+                about[item] = info
         return replace(self, segments=segments, systems={}, about=about)
 
     def with_names(self, names: Mapping[str, str]) -> Side:
@@ -420,22 +430,30 @@ def is_table(path: Path) -> bool:
         return True
     if ending in _LISTS or not path.is_file():
         return False
-    first = next((line.text for line in lines_of(path)), "")
+    first = _first_line(path)
     if holds_objects(first):
         return True
     cells = [cell.strip().casefold() for cell in first.split("\t")]
     # A list whose system is called "system" begins like the head of a table.
     if number_in(cells[-1]) is not None or _LIST_ENDS.fullmatch(cells[-1]):
         return False
-    return any(name in cells for name in _SYSTEM)
+    return not set(_SYSTEM).isdisjoint(cells)
+
+
+def _first_line(path: Path) -> str:
+    for line in lines_of(path):
+        return line.text
+    return ""
 
 
 def read_table(path: Path) -> ScoreFile:
     """All rows of a file. Raises :class:`InputError` for a file without rows, and for one that is not a table."""
     ending = path.suffix.casefold()
-    first = next((line.text for line in lines_of(path)), "")
+    first = _first_line(path)
     if ending in _JSON_LINES or (ending not in _DELIMITERS and first.lstrip().startswith("{")):
-        cells = [ScoreRow(f"{path}:{number}", values) for number, values in parsed_lines(path)]
+        cells = []
+        for number, values in parsed_lines(path):
+            cells.append(ScoreRow(f"{path}:{number}", values))
         cells, meanings = _unfolded(cells)
         columns: dict[str, None] = {}
         for cell in cells:
@@ -457,22 +475,29 @@ def _unfolded(rows: list[ScoreRow]) -> tuple[list[ScoreRow], dict[str, str]]:
     """
     kinds: dict[str, str] = {}
     keys: dict[str, dict[str, None]] = {}
+    names_system = False
     for row in rows:
         if SCORE in row.values:  # ratings in this project's form, whose objects count calls and tokens
             return rows, {}
         for name, value in row.values.items():
+            names_system = names_system or name.casefold() in _SYSTEM
             if isinstance(value, dict) and value:
                 kinds.setdefault(name, _kind(value))
                 keys.setdefault(name, {}).update(dict.fromkeys(map(str, value)))
-    translations = [name for name, kind in kinds.items() if kind == "texts" and field_called(name) == "translation"]
-    scores = [name for name, kind in kinds.items() if kind == "scores"]
-    names_system = any(name.casefold() in _SYSTEM for row in rows for name in row.values)
+    translations = []
+    scores = []
+    for name, kind in kinds.items():
+        if kind == "texts" and field_called(name) == "translation":
+            translations.append(name)
+        elif kind == "scores":
+            scores.append(name)
     by_system: list[str] = []
     if not names_system:
         for name in scores:
-            others = [other for other in (*translations, *scores) if other != name]
-            if any(keys[name].keys() <= keys[other].keys() for other in others):
-                by_system.append(name)
+            for other in (*translations, *scores):
+                if other != name and keys[name].keys() <= keys[other].keys():
+                    by_system.append(name)
+                    break
     meanings = {}
     for name in scores:
         meanings[name] = "scores by system" if name in by_system else f"scores of {', '.join(keys[name])}"
@@ -505,10 +530,15 @@ def _unfolded(rows: list[ScoreRow]) -> tuple[list[ScoreRow], dict[str, str]]:
 
 def _kind(values: dict[str, Any]) -> str:
     """What an object holds: ``scores``, ``texts`` or something else."""
-    present = [value for value in values.values() if value is not None]
-    if present and all(isinstance(value, int | float) and not isinstance(value, bool) for value in present):
-        return "scores"
-    return "texts" if present and all(isinstance(value, str) for value in present) else ""
+    kinds = set()
+    for value in values.values():
+        if isinstance(value, str):
+            kinds.add("texts")
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            kinds.add("scores")
+        elif value is not None:
+            kinds.add("")
+    return kinds.pop() if len(kinds) == 1 else ""
 
 
 def _read_columns(path: Path, delimiter: str) -> tuple[tuple[str, ...], list[ScoreRow]]:
@@ -551,6 +581,14 @@ def text_in(row: ScoreRow, column: str | None) -> str | None:
     return None if value is None or value == "" else str(value)
 
 
+def _first_column(names: Iterable[str], columns: Mapping[str, str]) -> str | None:
+    """The column of the first of ``names`` that is in ``columns``."""
+    for name in names:
+        if name in columns:
+            return columns[name]
+    return None
+
+
 class ScoreTable:
     """The scores of a table: a column for each evaluator, or (the long form) a row for each evaluator's score.
 
@@ -563,19 +601,21 @@ class ScoreTable:
         for name in item:
             if name not in table.names:
                 raise InputError(f"{table.head}: no column {name!r}{alternatives(name, table.names)}")
-        columns = {name.strip().casefold(): name for name in table.names}
-        self._fields = {name: table.names[place] for name, place in named_fields(table.names, table.head).items()}
+        plain_columns = {name.strip().casefold(): name for name in table.names}
+        columns = dict(zip(table.names, table.names, strict=True))
+        self._fields: dict[str, str] = {}
+        for name, place in named_fields(table.names, table.head).items():
+            self._fields[name] = table.names[place]
         self._item = item
-        if not item and "id" in self._fields:
-            self._item = (self._fields["id"],)
-        elif not item:
-            self._item = tuple(columns[name] for name in _ITEM if name in columns)[:1]
-        self._system = next((columns[name] for name in _SYSTEM if name in columns), None)
+        if not item:
+            item_column = self._fields.get("id") or _first_column(_ITEM, plain_columns)
+            self._item = () if item_column is None else (item_column,)
+        self._system = _first_column(_SYSTEM, plain_columns)
         # The long form has one column of scores, and another that names the evaluator.
         self._rater = None
         if SCORE in table.names:
-            self._rater = next((name for name in _RATER if name in table.names), None)
-        self._spans = next((name for name in _SPANS if name in table.names), None)
+            self._rater = _first_column(_RATER, columns)
+        self._spans = _first_column(_SPANS, columns)
         self._taken = {*self._item, *self._fields.values(), *_ITEM, *_NO_SCORES, self._system, self._rater}
         self._rows = []
         pairs: dict[str, None] = {}
@@ -649,7 +689,9 @@ class ScoreTable:
         """Given scores of whole systems by evaluator: a row per system, a column per evaluator (people among them)."""
         if self._system is None:
             raise InputError(f"{self.table.head}: no column 'system'{alternatives('system', self.names)}")
-        evaluators: dict[str, dict[str, SegmentScore]] = {name: {} for name in self._score_columns(None, ())}
+        evaluators: dict[str, dict[str, SegmentScore]] = {}
+        for name in self._score_columns(None, ()):
+            evaluators[name] = {}
         for row, _ in self._rows:
             system = self._system_of(row)
             for name, column in evaluators.items():
@@ -669,20 +711,24 @@ class ScoreTable:
     def _score_columns(self, human_column: str | None, chosen: Sequence[str]) -> list[str]:
         """Columns of numbers that are not known to hold something else, and the chosen ones."""
         numeric = self._numeric - {*self._taken, human_column}
-        return [name for name in self.names if name in chosen or name in numeric]
+        columns = []
+        for name in self.names:
+            if name in chosen or name in numeric:
+                columns.append(name)
+        return columns
 
     @cached_property
     def _numeric(self) -> set[str]:
         """Columns of which at least half of the values are numbers: the others are wrong ones."""
         numeric = set()
         for name in self.names:
-            values = []
+            values = numbers = 0
             for row in self.table.rows:
                 value = row.values.get(name)
                 if value is not None and value not in MISSING:
-                    values.append(value)
-            numbers = sum(number_in(value) is not None for value in values)
-            if values and 2 * numbers >= len(values):
+                    values += 1
+                    numbers += number_in(value) is not None
+            if values and 2 * numbers >= values:
                 numeric.add(name)
         return numeric
 

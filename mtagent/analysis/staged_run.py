@@ -350,12 +350,27 @@ def _staged(
             break
     if result.reviewed:
         results[REVIEWED] = _review_result(result, chain.text)
-    judges = set()
-    for step in chain.steps:
-        for rating in step.ratings:
-            if rating.role not in ("triage", "editor"):
-                judges.add(rating.evaluator)
-    # Equal texts are one object, and so are languages.
+    return StagedSegment(
+        position=position,
+        segment=_shared_segment(chain.segment, twin),
+        texts=_shared_texts(chain, twin),
+        results=tuple(map(results.get, SYSTEMS)),
+        judges=_judges(chain),
+    )
+
+
+def _shared_segment(segment: Segment, twin: StagedSegment | None) -> Segment:
+    """The ``segment``, as the object of its ``twin`` if both are equal. Equal languages are one object."""
+    if twin is not None and twin.segment == segment:
+        return twin.segment
+    fields = dict(segment)
+    for name in ("source_lang", "target_lang"):
+        fields[name] = sys.intern(fields[name])
+    return Segment.model_construct(_fields_set=_SEGMENT_FIELDS, **fields)  # shares the set with all others
+
+
+def _shared_texts(chain: Chain, twin: StagedSegment | None) -> tuple[str | None, ...]:
+    """The text of each system. Equal texts are one object, also those of the ``twin``."""
     texts_by_system = texts_of(chain, SYSTEMS)
     shared_texts = dict[str | None, str | None]()
     if twin is not None:
@@ -364,20 +379,17 @@ def _staged(
     for system in SYSTEMS:
         text = texts_by_system[system]
         texts.append(shared_texts.setdefault(text, text))
-    if twin is not None and twin.segment == chain.segment:
-        segment = twin.segment
-    else:
-        fields = dict(chain.segment)
-        for name in ("source_lang", "target_lang"):
-            fields[name] = sys.intern(fields[name])
-        segment = Segment.model_construct(_fields_set=_SEGMENT_FIELDS, **fields)  # shares the set with all others
-    return StagedSegment(
-        position=position,
-        segment=segment,
-        texts=tuple(texts),
-        results=tuple(map(results.get, SYSTEMS)),
-        judges=_names(frozenset(judges)),
-    )
+    return tuple(texts)
+
+
+def _judges(chain: Chain) -> frozenset[str]:
+    """The evaluators that gates asked."""
+    judges = set()
+    for step in chain.steps:
+        for rating in step.ratings:
+            if rating.role not in ("triage", "editor"):
+                judges.add(rating.evaluator)
+    return _names(frozenset(judges))
 
 
 def _review_result(result: Decided, final_text: str) -> StageResult:
@@ -414,7 +426,10 @@ def aligned(runs: Sequence[StagedRun], *, shared: bool = False) -> tuple[list[St
     if len(runs) == 1:
         return list(runs), []
     keys = [_keys(run) for run in runs]
-    different_runs = [run for run, keys_of_run in zip(runs, keys, strict=True) if keys_of_run != keys[0]]
+    different_runs = []
+    for run, keys_of_run in zip(runs, keys, strict=True):
+        if keys_of_run != keys[0]:
+            different_runs.append(run)
     if not different_runs:
         return list(runs), []
     if not shared:
@@ -510,7 +525,10 @@ _ROLES: tuple[Role | None, ...] = (None, "translate", "postedit", "proofread", "
 
 def _servers(run: StagedRun) -> dict[str, str | None]:
     """The servers of the models that the run asked, by the requested name of the model."""
-    settings = {name: value for name, value in run.summary.settings.items() if name in Config.model_fields}
+    settings = {}
+    for name, value in run.summary.settings.items():
+        if name in Config.model_fields:
+            settings[name] = value
     servers: dict[str, str | None] = {}
     try:
         config = Config.model_validate(settings)
@@ -545,7 +563,11 @@ class Bills:
         for system in run.systems:
             seconds = sum(segment.result(system).seconds for segment in run.segments)
             paid = self._total(run.calls(system), run)
-            saved = self._total((call.saved for call in run.calls(system) if call.saved is not None), run)
+            saved_calls = []
+            for call in run.calls(system):
+                if call.saved is not None:
+                    saved_calls.append(call.saved)
+            saved = self._total(saved_calls, run)
             costs[system] = Cost(paid, paid + saved, seconds)
         if not run.whole:
             return RunCosts(costs, None)
@@ -585,7 +607,7 @@ class Bills:
             # The reply may have a longer name, such as gpt-4o-mini-2024-07-18.
             candidates = list(servers)
             if len(servers) > 1:
-                candidates = [requested for requested in servers if model.startswith(requested)]
+                candidates = list(filter(model.startswith, servers))
             name = max(candidates, key=len, default=model)
         cost = self._prices(name, usage, servers.get(name))
         if cost is None and name != model:

@@ -74,11 +74,15 @@ def shipped_weights() -> ShippedWeights:
 
 def shipped_weights_of(signatures: Sequence[str]) -> tuple[float, ...] | None:
     """The weights of the judges with these signatures; ``None`` unless they are of two kinds that have a weight."""
-    kinds = [JUDGE_KINDS.get(signature.partition("|")[0]) for signature in signatures]
-    weighted = [kind for kind in kinds if kind is not None]
-    if len(weighted) < len(kinds) or len(set(weighted)) < 2:
+    kinds = []
+    for signature in signatures:
+        kind = JUDGE_KINDS.get(signature.partition("|")[0])
+        if kind is None:
+            return None
+        kinds.append(kind)
+    if len(set(kinds)) < 2:
         return None
-    return tuple(shipped_weights().weights[kind] for kind in weighted)
+    return tuple(shipped_weights().weights[kind] for kind in kinds)
 
 
 class PanelMember(NamedTuple):
@@ -119,11 +123,14 @@ class ShippedPanel(NamedTuple):
                 if not abs(difference) <= LARGEST_DIFFERENCE:  # NaN is not below it either
                     raise UnknownEdits(f"a difference of {member.judge} that is not a finite number: {difference}")
         shipped = shipped or shipped_weights()
-        weights = [shipped.weights[member.kind] for member in self.members]
-        columns = [_scaled([signed_root(row[place]) for row in differences]) for place in range(len(self.members))]
-        for member, column in zip(self.members, columns, strict=True):
+        weights = []
+        columns = []
+        for place, member in enumerate(self.members):
+            column = _scaled([signed_root(row[place]) for row in differences])
             if not column.spread:
                 raise UnknownEdits(f"the same difference of {member.judge} for all edits, so it tells nothing")
+            weights.append(shipped.weights[member.kind])
+            columns.append(column)
         means = [column.mean for column in columns]
         agreement = _agreement(columns)
         trust = min(1.0, max(0.0, (agreement - _LEAST_ERRORS / math.sqrt(sample_size)) / SURE_AGREEMENT))
@@ -137,8 +144,8 @@ class ShippedPanel(NamedTuple):
             )
             judges.append(judge)
         parts = []
-        for roots in zip(*(column.values for column in columns), strict=True):
-            parts.append([trust * weight * root for weight, root in zip(weights, roots, strict=True)])
+        for edit in range(len(differences)):
+            parts.append([judge.weight * column.values[edit] for judge, column in zip(judges, columns, strict=True)])
         return ExpectedGain(
             intercept=intercept,
             judges=tuple(judges),
@@ -157,13 +164,17 @@ class ShippedPanel(NamedTuple):
         It counts for the whole panel: its weights are as large as all weights together.
         """
         partial = () if stage is None else self.favours.get(stage, frozenset())
-        neutral = [place for place in range(len(columns)) if place not in partial]
+        neutral = list[tuple[float, _Column]]()
+        for place, (weight, column) in enumerate(zip(weights, columns, strict=True)):
+            if place not in partial:
+                neutral.append((weight, column))
         if not neutral:
             return 0.0
-        whole = math.fsum(weights) / math.fsum(weights[place] for place in neutral)
-        mean = math.fsum(weights[place] * columns[place].mean for place in neutral)
-        edits = range(len(columns[0].values))
-        sums = [math.fsum(weights[place] * columns[place].values[edit] for place in neutral) for edit in edits]
+        whole = math.fsum(weights) / math.fsum(weight for weight, _ in neutral)
+        mean = math.fsum(weight * column.mean for weight, column in neutral)
+        sums = []
+        for edit in range(len(columns[0].values)):
+            sums.append(math.fsum(weight * column.values[edit] for weight, column in neutral))
         return whole * (mean - doubt * _deviation(sums))
 
 

@@ -82,7 +82,8 @@ class Marot:
         """A tab, a line break or a mark in a text would be taken for the file's own."""
         segment = candidates.segment
         texts = {"source": segment.source, "document": segment.document or "", "id": segment.id}
-        texts |= {f"translation by {system}": text or "" for system, text in candidates.translations.items()}
+        for system, translation in candidates.translations.items():
+            texts[f"translation by {system}"] = translation or ""
         for what, text in texts.items():
             for mark, name in _RESERVED.items():
                 if mark in text:
@@ -113,9 +114,10 @@ class Marot:
         marked = unmarked = 0
         for segment, texts, rated in run.segments():
             self.refuse(Candidates(segment=segment, translations=texts), output, "use --format mtme --escape")
-            ratings = [item.rating for item in rated if item.rating is not None]
-            marked += sum(rating.errors is not None for rating in ratings)
-            unmarked += sum(rating.errors is None for rating in ratings)
+            for item in rated:
+                if item.rating is not None:
+                    marked += item.rating.errors is not None
+                    unmarked += item.rating.errors is None
         if not marked:
             raise OutputError(
                 f"{output}: no text of run {run.name!r} has a rating with error spans: see `mtagent rate`"
@@ -178,8 +180,8 @@ def _annotation(group: list[_Row]) -> Annotation:
     first = group[0]
     errors, warnings = [], []
     for row in group:
-        marks = {row.cells[name].strip().casefold() for name in ("category", "severity")}
-        if marks.isdisjoint(_NO_ERROR):
+        category, severity = row.cells["category"].strip().casefold(), row.cells["severity"].strip().casefold()
+        if category not in _NO_ERROR and severity not in _NO_ERROR:
             error, warning = _error(row)
             errors.append(error)
             if warning:
@@ -228,14 +230,18 @@ def _error(row: _Row) -> tuple[ErrorSpan, str]:
 
 def _metadata(cells: dict[str, str]) -> dict[str, str]:
     """The texts in the JSON of the last column; in older files that column is the rater's note itself."""
-    written = next((cells[name] for name in ("note", "metadata", "comment") if cells.get(name)), "")
+    written = cells.get("note") or cells.get("metadata") or cells.get("comment") or ""
     try:
         values = json.loads(written)
     except (ValueError, RecursionError):
         values = written
     if not isinstance(values, dict):
         return {"note": written}
-    return {name: value for name, value in values.items() if isinstance(value, str)}
+    texts = {}
+    for name, value in values.items():
+        if isinstance(value, str):
+            texts[name] = value
+    return texts
 
 
 def _rows(rated: Rated, number: int, output: Path) -> Iterator[tuple[str, ...]]:

@@ -117,7 +117,11 @@ def edit_prefix(edit: int | None) -> str:
 def replaced_decisions(before: Sequence[Decision], added: Sequence[Decision]) -> tuple[Decision, ...]:
     """The decisions in ``before`` that no longer count after the ``added`` ones."""
     still_counting = set(latest([*before, *added]))
-    return tuple(decision for decision in latest(before) if decision not in still_counting)
+    replaced = []
+    for decision in latest(before):
+        if decision not in still_counting:
+            replaced.append(decision)
+    return tuple(replaced)
 
 
 def decide(
@@ -162,7 +166,9 @@ def decide(
         if verdict == "undecided":
             drafts = _withdrawals(chain, history, edits)
         else:
-            drafts = [Decision(segment=chain.segment.id, edit=edit, verdict=verdict, text=text) for edit in edits]
+            drafts = []
+            for edit in edits:
+                drafts.append(Decision(segment=chain.segment.id, edit=edit, verdict=verdict, text=text))
         added = list[Decision]()
         edit_count = 0
         for draft in drafts:
@@ -173,7 +179,10 @@ def decide(
             edit_count += decision.edit is not None
 
         after = decided(chain, [*history, *added], skip=run.skip)
-        replaced = [old for old in replaced_decisions(history, added) if old.who != who]
+        replaced = []
+        for old in replaced_decisions(history, added):
+            if old.who != who:
+                replaced.append(old)
         results.append(DecidedSegment(chain.segment.id, current.text, after, edit_count, tuple(replaced)))
     if where.conditions and not decisions:
         raise ConfigError(_no_match(name, verdict, where, seen_values))
@@ -280,7 +289,10 @@ def read_decisions(path: Path) -> DecisionTable:
     )
     opened.require(REQUIRED_COLUMNS, _HOW_TO_GET_ONE)
     opened.refuse_repeated(nameless=False)
-    unknown = [name for name in opened.names if name and name not in (*COLUMNS, _GUARDED)]
+    unknown = []
+    for name in opened.names:
+        if name and name not in (*COLUMNS, _GUARDED):
+            unknown.append(name)
     table = []
     for where, cells in opened.records():
         if any(cell.strip() for cell in cells.values()):
@@ -424,10 +436,14 @@ def _is_known(decision: Decision, counting: Sequence[Decision]) -> bool:
     on_same_edit = [earlier for earlier in counting if earlier.edit == decision.edit]
     if decision.verdict == "undecided":
         return not on_same_edit
-    if decision.approves:
-        # Approving a text again changes nothing, and neither does approving a text that a person wrote.
-        return any(earlier.approves in ("", decision.approves) for earlier in on_same_edit)
-    return any((earlier.verdict, earlier.text) == (decision.verdict, decision.text) for earlier in on_same_edit)
+    for earlier in on_same_edit:
+        is_same = (earlier.verdict, earlier.text) == (decision.verdict, decision.text)
+        if decision.approves:
+            # Approving a text again changes nothing, and neither does approving a text that a person wrote.
+            is_same = earlier.approves in ("", decision.approves)
+        if is_same:
+            return True
+    return False
 
 
 def _last_decision(history: Sequence[Decision], edit: int | None) -> Decision | None:

@@ -39,9 +39,14 @@ def output_of_repeat(path: Path, seed: int | None) -> Path:
     """``out.txt`` as ``out-SEED.txt``. Raises :class:`ConfigError` for standard output, which has room for one run."""
     if path == STANDARD:
         raise ConfigError("repeat: each run writes a file of its own: give -o FILE, which becomes FILE-1, FILE-2 …")
+    length = len(path.suffix)
     form = by_suffix(path, RATING_FORMATS)
-    endings = [ending for ending in form.suffixes if path.name.casefold().endswith(ending)] if form else [path.suffix]
-    stem = path.name[: len(path.name) - len(endings[0])]
+    if form is not None:
+        for ending in form.suffixes:
+            if path.name.casefold().endswith(ending):
+                length = len(ending)
+                break
+    stem = path.name[: len(path.name) - length]
     return path.with_name(f"{stem}-{seed}{path.name[len(stem) :]}")
 
 
@@ -96,9 +101,10 @@ def alike(config: Config, *, rates: bool = False) -> str | None:
             "postedit": evaluator_model.temperature,
             "proofread": config.model_for("proofread").temperature,
         }
-    at_zero = [stage for stage, temperature in temperatures.items() if temperature == 0]
-    if not rates:
-        at_zero = [stage for stage in config.stages or () if stage in at_zero]
+    at_zero = []
+    for stage in ("rate",) if rates else config.stages or ():
+        if temperatures.get(stage) == 0:
+            at_zero.append(stage)
     if not at_zero:
         return None
     return f"temperature is 0 in {', '.join(at_zero)}, so the repeats may be alike: set --temperature"

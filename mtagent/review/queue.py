@@ -98,7 +98,11 @@ def _uncorrected_severities(chain: Chain) -> list[str]:
     last = chain.steps[-1]
     rating = last.rating("after") if last.verdict == "kept" else None
     if rating is not None and rating.errors is not None:
-        return [error.severity for error in rating.errors if error.severity != "neutral"]
+        severities: list[str] = []
+        for error in rating.errors:
+            if error.severity != "neutral":
+                severities.append(error.severity)
+        return severities
     for step in reversed(chain.steps):
         if step.rating("editor"):
             return [error.severity for error in step.not_fixed]
@@ -109,7 +113,9 @@ def _chance(doubt: Doubt, typical_differences: Mapping[str, float]) -> float:
     """The chance that something is wrong."""
     if not doubt.differences:
         return doubt.chance
-    ratios = [difference / typical_differences[judge] for judge, difference in doubt.differences]
+    ratios = []
+    for judge, difference in doubt.differences:
+        ratios.append(difference / typical_differences[judge])
     evidence = doubt.sign * _STEEPNESS * (math.fsum(ratios) / len(ratios))
     return 1 / (1 + math.exp(max(-50.0, min(50.0, -evidence))))
 
@@ -258,6 +264,8 @@ def row_data(run: int, position: int, result: Decided) -> PlainData:
     stages: list[str] = []
     guards: list[str] = []
     spans: list[ErrorSpan] = []
+    categories: list[str] = []
+    severities: list[str] = []
     proposed: list[str] = []
     for _, _, edit in numbered(chain):
         proposed.append(edit.new)
@@ -271,6 +279,9 @@ def row_data(run: int, position: int, result: Decided) -> PlainData:
             guards += guards_of(step.cause)
         for rating in step.ratings:
             spans += rating.errors or ()
+    for span in spans:
+        categories.append(span.category)
+        severities.append(span.severity)
     return {
         "run": run,
         "position": position,
@@ -282,15 +293,15 @@ def row_data(run: int, position: int, result: Decided) -> PlainData:
         "proposed": proposed,
         "state": _distinct([chain.state]),
         "guard": _distinct(guards),
-        "category": _distinct(span.category for span in spans),
-        "severity": _distinct(span.severity for span in spans),
+        "category": _distinct(categories),
+        "severity": _distinct(severities),
         "stage": _distinct(stages),
         "document": _distinct([segment.document]),
     }
 
 
 def _distinct(values: Iterable[str | None]) -> list[str]:
-    return [value for value in dict.fromkeys(values) if value]
+    return list(filter(None, dict.fromkeys(values)))
 
 
 def status_data(result: Decided, version: int) -> PlainData:

@@ -91,8 +91,11 @@ def other_language(segment: Segment, sentence: str) -> str:
     if foreign.is_name(words) and not (found in _NOUNS_IN_CAPITALS and any(word[0].islower() for word in words)):
         return ""
     target, source = _code(segment.target_lang), _code(segment.source_lang)
-    if found in ("", "zxx", target) or any({found, target} <= group for group in _ALIKE):
+    if found in ("", "zxx", target):
         return ""
+    for alike in _ALIKE:
+        if found in alike and target in alike:
+            return ""
     if target not in probabilities:
         return found if found == source and probability >= _CERTAIN else ""
     times = _TIMES_LIKELIER
@@ -108,8 +111,11 @@ def _new_words(sentence: str, known: set[str]) -> str:
     words = sentence.split()
     if 2 * sum(word in known for word in words) < len(words):
         return sentence
-    rows = (list(row) for is_known, row in groupby(words, known.__contains__) if not is_known)
-    longest: list[str] = max(rows, key=len, default=[])
+    longest: list[str] = []
+    for is_known, row in groupby(words, known.__contains__):
+        row_words = list(row)
+        if not is_known and len(row_words) > len(longest):
+            longest = row_words
     return " ".join(longest) if len(longest) >= _SHORTEST_ROW else ""
 
 

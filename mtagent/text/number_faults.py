@@ -48,8 +48,11 @@ def _whole_again(numbers: list[Number], unpaired: list[Number]) -> list[Number]:
     for number in numbers:
         if number.fraction and unpaired_parts[number.start] == len(number.parts):
             fractions[number.start] = number
-    others = [number for number in unpaired if number.start not in fractions]
-    return [*fractions.values(), *others]
+    whole_again = list(fractions.values())
+    for number in unpaired:
+        if number.start not in fractions:
+            whole_again.append(number)
+    return whole_again
 
 
 def _unpaired(source: Sequence[Number], translation: Sequence[Number]) -> tuple[list[Number], list[Number]]:
@@ -67,7 +70,7 @@ def _unpaired(source: Sequence[Number], translation: Sequence[Number]) -> tuple[
                 break
         else:
             missing.append(number)
-    extra = [number for index, number in enumerate(translation) if index not in paired]
+    extra = _at_other_places(translation, paired)
     if missing and extra:
         missing, extra = _pair_by_parts(missing, extra)
         extra, missing = _pair_by_parts(extra, missing)
@@ -121,7 +124,16 @@ def _pair_by_parts(joined: list[Number], singles: list[Number]) -> tuple[list[Nu
             used.difference_update(taken)
             for part, place in zip(number.parts, taken, strict=False):
                 places[part].append(place)
-    return left, [number for index, number in enumerate(singles) if index not in used]
+    return left, _at_other_places(singles, used)
+
+
+def _at_other_places(numbers: Iterable[Number], places: set[int]) -> list[Number]:
+    """The ``numbers`` that are at none of the ``places``."""
+    others = []
+    for index, number in enumerate(numbers):
+        if index not in places:
+            others.append(number)
+    return others
 
 
 # -- faults of a translation
@@ -156,10 +168,10 @@ def faults(source: str, text: str, source_lang: str, target_lang: str) -> Faults
     if missing:
         missing = _not_in_numerals(missing, text)
     # A name may be left out or added (COVID-19), but may not become another one.
-    is_name_changed = any(number.name for number in missing) and any(number.name for number in extra)
+    missing_without_names, extra_without_names = _without_names(missing), _without_names(extra)
+    is_name_changed = missing_without_names != missing and extra_without_names != extra
     if not is_name_changed:
-        missing = [number for number in missing if not number.name]
-        extra = [number for number in extra if not number.name]
+        missing, extra = missing_without_names, extra_without_names
     other: list[str] = []
     if any(number.negative for number in (*in_source, *in_text)):
         for value in _unsigned(in_source, in_text, text, target_lang):
@@ -172,6 +184,11 @@ def faults(source: str, text: str, source_lang: str, target_lang: str) -> Faults
         for spelling in _other_spellings(in_text, text, in_source, source):
             other.append(f"{spelling} is not in the source")
     return Faults(tuple(missing), tuple(extra), tuple(other))
+
+
+def _without_names(numbers: Iterable[Number]) -> list[Number]:
+    """The ``numbers`` that are no part of a name."""
+    return [number for number in numbers if not number.name]
 
 
 _BELOW_ZERO = regex.compile(
