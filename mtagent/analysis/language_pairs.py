@@ -91,17 +91,23 @@ def averages(comparisons: Sequence[RunComparison]) -> PairAverages:
     scores = []
     for row in first.rows:
         for metric in first.metrics:
-            values = [_score(each, row.name, metric) for each in comparisons]
-            known = [value for value in values if value is not None]
-            if len(known) == len(values):
-                scores.append(AverageScore(row.name, metric, sum(known) / len(known)))
+            values = []
+            for comparison in comparisons:
+                value = _score(comparison, row.name, metric)
+                if value is not None:
+                    values.append(value)
+            if len(values) == len(comparisons):
+                scores.append(AverageScore(row.name, metric, sum(values) / len(values)))
     differences = []
     for contrast in first.contrasts:
-        contrasts = [each.contrast(contrast.row, contrast.against, contrast.metric) for each in comparisons]
-        known_contrasts = [each for each in contrasts if each is not None]
-        if len(known_contrasts) == len(contrasts):
+        contrasts = []
+        for comparison in comparisons:
+            same_contrast = comparison.contrast(contrast.row, contrast.against, contrast.metric)
+            if same_contrast is not None:
+                contrasts.append(same_contrast)
+        if len(contrasts) == len(comparisons):
             is_better = first.row(contrast.row).cells[first.metrics.index(contrast.metric)].score.higher_is_better
-            differences.append(_average_difference(known_contrasts, 1 if is_better else -1))
+            differences.append(_average_difference(contrasts, 1 if is_better else -1))
     return PairAverages(names, tuple(scores), tuple(differences))
 
 

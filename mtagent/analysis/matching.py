@@ -149,8 +149,7 @@ def match(evaluator: Side, human: Side, *, missing: Policy = "refuse", drop: Seq
     # Again, for a file without names: only now it may be clear which system it is about.
     evaluator = _with_names_of(human, evaluator)
     names, human_names = evaluator.names(), human.names()
-    others = [name for name in human_names if name not in names]
-    others += [name for name in names if name not in human_names]
+    others = _not_in(names, human_names) + _not_in(human_names, names)
     if missing == "refuse":
         _refuse_other_systems(evaluator, human)
     if not set(names) & set(human_names):
@@ -166,6 +165,11 @@ def match(evaluator: Side, human: Side, *, missing: Policy = "refuse", drop: Seq
     return Match(_with_texts_of(human, evaluator), human, rows, missing, tuple(others))
 
 
+def _not_in(others: Sequence[str], names: Sequence[str]) -> list[str]:
+    """The ``names`` that are not among the ``others``."""
+    return [name for name in names if name not in others]
+
+
 def _with_names_of(human: Side, evaluator: Side) -> Side:
     """``evaluator`` with people's names of systems, where mt-metrics-eval's names (``gpt_4_1``) leave no doubt."""
     human_names, names = human.names(), evaluator.names()
@@ -176,7 +180,7 @@ def _with_names_of(human: Side, evaluator: Side) -> Side:
     for name in human_names:
         if name not in names:
             human_names_by_plain.setdefault(plain_name(name), []).append(name)
-    unmatched_names = [name for name in names if name not in human_names]
+    unmatched_names = _not_in(human_names, names)
     claims = Counter(map(plain_name, unmatched_names))
     new_names = dict(zip(names, names, strict=True))
     for name in unmatched_names:

@@ -65,10 +65,8 @@ def pair_tables(evaluation: PairsEvaluation, width: int = 3) -> list[Table]:
     # Of error spans each measure has a table.
     averages_by_title: dict[str, list[Average]] = {}
     for average in evaluation.averages:
-        title = f"mean of {len(evaluation.pairs)} language pairs: {_LEVELS[average.level]}"
-        if average.level == "seg":
-            title += f", {_AVERAGED[average.averaging]}"
-        elif average.level == "span":
+        title = f"mean of {len(evaluation.pairs)} language pairs: {_title(average.level, average.averaging)}"
+        if average.level == "span":
             title += f", {average.statistic.partition(':')[0]}"
         averages_by_title.setdefault(title, []).append(average)
     for title, averages in averages_by_title.items():
@@ -116,7 +114,9 @@ def _ranking_tables(ranking: TaskRanking, width: int) -> Iterator[Table]:
     for evaluator in ranking.ranked:
         row = [evaluator.name, str(evaluator.rank), _number(evaluator.value, width)]
         for _, tested in ranking.tasks:
-            row += [_number(other.value, width) for other in tested.ranked if other.name == evaluator.name]
+            for other in tested.ranked:
+                if other.name == evaluator.name:
+                    row.append(_number(other.value, width))
         rows.append(tuple(row))
     note = (
         f"{'; '.join(names)}. mean: correlations r are scaled to 0–1, as (r + 1) / 2; in one rank nobody is "
@@ -169,7 +169,7 @@ def below(agreement: MetaEvaluation) -> list[str]:
         for statistic in result.statistics:
             if statistic.value is None:
                 undefined_by_reason.setdefault(statistic.undefined or "", []).append(_HEADS[statistic.name])
-        where = f"{NO_VALUE} {result.evaluator}, {_title(result)}"
+        where = f"{NO_VALUE} {result.evaluator}, {_title(result.level, result.averaging)}"
         for reason, names in undefined_by_reason.items():
             undefined = ", ".join(names)
             if result.part is None:
@@ -197,10 +197,11 @@ def below(agreement: MetaEvaluation) -> list[str]:
     return [*lines, *signatures]
 
 
-def _title(result: LevelResult) -> str:
-    if result.level == "seg":
-        return f"{_LEVELS['seg']}, {_AVERAGED[result.averaging]}"
-    return _LEVELS[result.level]
+def _title(level: str, averaging: str) -> str:
+    """What a level is called in tables, with the way to average where there are several."""
+    if level == "seg":
+        return f"{_LEVELS[level]}, {_AVERAGED[averaging]}"
+    return _LEVELS[level]
 
 
 def _whole_table(results: Sequence[LevelResult], width: int) -> Table:
@@ -209,17 +210,23 @@ def _whole_table(results: Sequence[LevelResult], width: int) -> Table:
     for result, row in zip(results, numbers, strict=True):
         rows.append((result.evaluator, *row))
     note = ""
-    given = [result.evaluator for result in results if result.given]
+    given = []
+    for result in results:
+        if result.given:
+            given.append(result.evaluator)
     if given:
         note = f"scores of systems as given: {', '.join(given)}"
         if any(result.samples for result in results):
             note += "; these have no intervals, except for SPA"
-    return Table(_title(results[0]), ("evaluator", *head), tuple(rows), note)
+    title = _title(results[0].level, results[0].averaging)
+    return Table(title, ("evaluator", *head), tuple(rows), note)
 
 
 def _part_table(results: Sequence[LevelResult], width: int) -> Table:
     """A table of parts; of many only the largest."""
-    parts = [list(part_results) for _, part_results in groupby(results, key=lambda result: result.part)]
+    parts = []
+    for _, part_results in groupby(results, key=lambda result: result.part):
+        parts.append(list(part_results))
     note = ""
     if len(parts) > MOST_PARTS:
         note = f"{len(parts) - MOST_PARTS} more, the smaller ones, are not shown: -f json has all"
@@ -235,7 +242,8 @@ def _part_table(results: Sequence[LevelResult], width: int) -> Table:
         former = result.part
     grouping = str(results[0].grouping)
     head = (grouping, "evaluator", *head)
-    return Table(f"by {grouping}: {_title(results[0])}", head, tuple(rows), note, labels=2)
+    title = f"by {grouping}: {_title(results[0].level, results[0].averaging)}"
+    return Table(title, head, tuple(rows), note, labels=2)
 
 
 def _cells(results: Sequence[LevelResult], width: int) -> Iterator[tuple[str, ...]]:
@@ -296,9 +304,7 @@ def _contest_table(contest: Contest, width: int) -> Table:
     if contest.left_out:
         note += f"; not defined for {', '.join(contest.left_out)}"
     columns = [f"p({place})" for place in range(2, len(order) + 1)]
-    title = f"test by {_HEADS[test.statistic]}: {_LEVELS[contest.level]}"
-    if contest.level == "seg":
-        title += f", {_AVERAGED[test.averaging]}"
+    title = f"test by {_HEADS[test.statistic]}: {_title(contest.level, test.averaging)}"
     return Table(title, ("evaluator", "rank", _HEADS[test.statistic], *columns), tuple(rows), note)
 
 
@@ -330,9 +336,7 @@ def _lead_tables(agreement: MetaEvaluation, width: int) -> Iterator[Table]:
                 if len(leads) > 1:
                     row.append(_number(lead.holm, 3))
             rows.append(tuple(row))
-        title = f"differences by {_HEADS.get(name, name)}: {_LEVELS[level]}"
-        if level == "seg":
-            title += f", {_AVERAGED[averaging]}"
+        title = f"differences by {_HEADS.get(name, name)}: {_title(level, averaging)}"
         yield Table(title, tuple(head), tuple(rows), labels=2)
 
 
@@ -351,10 +355,12 @@ def _span_tables(spans: SpanLevel, width: int) -> list[Table]:
     for result in spans.thresholds:
         curves.setdefault(result.evaluator, []).append(_number(result.score.f1, width))
     thresholds = dict.fromkeys(result.kind for result in spans.thresholds)
-    curve_rows = tuple((evaluator, *curve) for evaluator, curve in curves.items())
+    curve_rows = []
+    for evaluator, curve in curves.items():
+        curve_rows.append((evaluator, *curve))
     curve_note = "-f json and -f csv have their intervals" if has_intervals else ""
     title = f"{_SPANS}: F1 of matches by threshold"
-    tables.append(Table(title, ("evaluator", *thresholds), curve_rows, curve_note))
+    tables.append(Table(title, ("evaluator", *thresholds), tuple(curve_rows), curve_note))
     severity_ranks = {str(severity): place for place, severity in enumerate(SEVERITIES)}
     for grouping, results in spans.groups.items():
         if results:

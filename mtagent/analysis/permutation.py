@@ -207,16 +207,24 @@ def contest(evaluators: Mapping[str, PairedScores], test: Test) -> Contest:
     cluster above it; if it is significantly worse (p ≤ 0.05) than any of them, it opens the next cluster.
     """
     statistic = STATISTICS[test.statistic]
-    agreement = {name: statistic(scores, test.averaging).value for name, scores in evaluators.items()}
-    defined = {name: value for name, value in agreement.items() if value is not None}
-    order = sorted(defined, key=lambda name: -defined[name])
-    results = {pair: difference(evaluators[pair[0]], evaluators[pair[1]], test) for pair in combinations(order, 2)}
-    p_values = {pair: result.p_value for pair, result in results.items()}
-    ranks = _clusters(defined, order, p_values)
+    agreement = {}
+    left_out = []
+    for name, scores in evaluators.items():
+        value = statistic(scores, test.averaging).value
+        if value is None:
+            left_out.append(name)
+        else:
+            agreement[name] = value
+    order = sorted(agreement, key=lambda name: -agreement[name])
+    p_values = {}
+    permuted = {}
+    for better, worse in combinations(order, 2):
+        result = difference(evaluators[better], evaluators[worse], test)
+        p_values[better, worse] = result.p_value
+        permuted[better, worse] = result.permuted
+    ranks = _clusters(agreement, order, p_values)
     first = next(iter(evaluators.values()))
-    left_out = tuple(name for name in evaluators if name not in defined)
-    permuted = {pair: result.permuted for pair, result in results.items()}
-    return Contest(test, first.level, ranks, p_values, len(first), left_out, test.signature(first), permuted)
+    return Contest(test, first.level, ranks, p_values, len(first), tuple(left_out), test.signature(first), permuted)
 
 
 def _clusters(
@@ -226,9 +234,10 @@ def _clusters(
     ranks: list[Ranked] = []
     for name in order:
         rank = ranks[-1].rank if ranks else 1
-        above = [other.name for other in ranks if other.rank == rank]
-        for other in above:
-            p_value = p_values[other, name]
+        for other in ranks:
+            if other.rank != rank:
+                continue
+            p_value = p_values[other.name, name]
             if p_value is not None and p_value <= ALPHA:
                 rank += 1
                 break
@@ -259,7 +268,13 @@ def rank_tasks(tasks: Sequence[tuple[str, Contest]]) -> TaskRanking:
         for evaluator in tested.ranked:
             low, width = _range(tested.test.statistic)
             values.setdefault(evaluator.name, []).append((evaluator.value - low) / width)
-    means = {name: float(np.mean(scaled)) for name, scaled in values.items() if len(scaled) == len(tasks)}
+    means = {}
+    left_out: dict[str, None] = {}
+    for name, scaled in values.items():
+        if len(scaled) == len(tasks):
+            means[name] = float(np.mean(scaled))
+        else:
+            left_out[name] = None
     order = sorted(means, key=lambda name: -means[name])
     p_values: dict[tuple[str, str], float | None] = {}
     for first, second in combinations(order, 2):
@@ -271,7 +286,6 @@ def rank_tasks(tasks: Sequence[tuple[str, Contest]]) -> TaskRanking:
             else:
                 parts.append(-tested.permuted[second, first] / width)
         p_values[first, second] = _share_ahead(np.mean(parts, axis=0), means[first] - means[second])
-    left_out = dict.fromkeys(name for name in values if name not in means)
     for _, tested in tasks:
         left_out |= dict.fromkeys(tested.left_out)
     return TaskRanking(tuple(tasks), _clusters(means, order, p_values), p_values, tuple(left_out))

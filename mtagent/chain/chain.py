@@ -157,7 +157,9 @@ class Plan:
         raters.append(self.evaluator)
         if isinstance(self.gate, PanelGate):
             signature = signature_of(self.evaluator)
-            raters += [judge for judge in self.gate.raters if signature_of(judge) == signature]
+            for judge in self.gate.raters:
+                if signature_of(judge) == signature:
+                    raters.append(judge)
         return tuple(raters)
 
     def gate_of(self, stage: Stage) -> Gate:
@@ -221,13 +223,6 @@ async def improve(
     if segment.translation is None and "translate" not in plan.stages:
         first = (stages or plan.stages)[0]
         return Chain(segment=segment, steps=(work.step(first, "failed", PlainCause(kind="no-translation")),))
-    take = {
-        "translate": work.translate,
-        "rerank": work.rerank,
-        "rules": work.rules,
-        "postedit": work.postedit,
-        "proofread": work.proofread,
-    }
     steps: list[Step] = []
     for stage in stages:
         if stage == "translate" and segment.translation is not None:
@@ -236,8 +231,7 @@ async def improve(
         try:
             async with clock:
                 await turn()
-                work.gate = plan.gate_of(stage)
-                step = await work.triage(stage) or await take[stage]()
+                step = await work.take(stage)
         except OffScript:
             raise
         except (*FATAL, asyncio.CancelledError) as error:
@@ -304,6 +298,15 @@ class _Proposal(NamedTuple):
     """The editor's rating that it follows from."""
 
 
+def _texts_to_judge(proposals: Iterable[_Proposal]) -> list[str]:
+    """The texts of the ``proposals`` on which nothing decides before the judges, each once."""
+    texts: dict[str, None] = {}
+    for proposal in proposals:
+        if proposal.cause is None:
+            texts[proposal.text] = None
+    return list(texts)
+
+
 class _SegmentWork:
     """A segment on its way through the chain: its last accepted text, and the ratings and calls so far."""
 
@@ -326,6 +329,21 @@ class _SegmentWork:
         self._judged = self.for_raters  # what judges that ask a model see: the hints are in its notes
         # By evaluator, text, draw (0: a judge's), and the notes that were shown: ratings with other hints differ.
         self._ratings: dict[tuple[int, str, int, str | None], Rating] = {}
+
+    async def take(self, stage: Stage) -> Step | None:
+        """The step of ``stage``; ``None`` if it leaves none."""
+        self.gate = self.plan.gate_of(stage)
+        triaged = await self.triage(stage)
+        if triaged is not None:
+            return triaged
+        steps = {
+            "translate": self.translate,
+            "rerank": self.rerank,
+            "rules": self.rules,
+            "postedit": self.postedit,
+            "proofread": self.proofread,
+        }
+        return await steps[stage]()
 
     def count(self, calls: Iterable[Call]) -> None:
         """Add calls to the step. A call that was added with its rating counts once."""
@@ -423,7 +441,7 @@ class _SegmentWork:
 
         Each comparison costs calls, and is one more chance for a judge's mistake.
         """
-        texts = list(dict.fromkeys(proposal.text for proposal in proposals if proposal.cause is None))
+        texts = _texts_to_judge(proposals)
         if len(texts) < MANY:
             return list(proposals)
         shortlist = most_agreeing(self.segment, texts, self.text)[:SHORTLIST]
@@ -604,7 +622,7 @@ class _SegmentWork:
 
     async def _choose(self, stage: Stage, proposals: Sequence[_Proposal]) -> tuple[_Proposal, GateDecision]:
         """The best of several ``proposals``, and the decision on it, with the causes for all of them."""
-        texts = list(dict.fromkeys(proposal.text for proposal in proposals if proposal.cause is None))
+        texts = _texts_to_judge(proposals)
         if not texts:
             best = proposals[0]
             for proposal in proposals:

@@ -203,6 +203,15 @@ def trimmed_mean(scores: Sequence[float]) -> float:
     return round(math.fsum(inner) / len(inner), GAIN_DIGITS)
 
 
+def _raters_among(judges: Iterable[Judge]) -> list[Evaluator]:
+    """The evaluators of the judges that rate single texts."""
+    evaluators = []
+    for judge in judges:
+        if isinstance(judge, RatingJudge):
+            evaluators.append(judge.evaluator)
+    return evaluators
+
+
 class PairwiseJudge:
     """Chooses the better of the two, in both orders."""
 
@@ -281,7 +290,7 @@ class PanelGate:
     @property
     def raters(self) -> tuple[Evaluator, ...]:
         """The evaluators among the judges that rate single texts."""
-        return tuple(judge.evaluator for judge in self.judges if isinstance(judge, RatingJudge))
+        return tuple(_raters_among(self.judges))
 
     async def judged(self, segment: Segment, before: str, after: str, rate: Rate) -> GateDecision:
         """The judgements of all judges; nothing is decided, and nothing kept."""
@@ -338,8 +347,11 @@ class PanelGate:
             return None  # the others must see a difference, see ExpectedGain.keeps
         if keep and not self._is_enough(gain, foreseen.deviation):
             return None
-        unasked = tuple(judge.name for place, judge in enumerate(self.judges) if place not in opinions)
-        cause = self._gain_cause(judgements, gain, foreseen.deviation).model_copy(update={"unasked": unasked})
+        unasked = []
+        for place, judge in enumerate(self.judges):
+            if place not in opinions:
+                unasked.append(judge.name)
+        cause = self._gain_cause(judgements, gain, foreseen.deviation).model_copy(update={"unasked": tuple(unasked)})
         return undecided._replace(keep=keep, cause=cause)
 
     def _is_enough(self, gain: float, deviation: float = 0.0) -> bool:
@@ -540,11 +552,9 @@ def _thresholds(
         return ()
     if not calibration.signature:
         raise ConfigError(f"{path}: has no signature, so its judge is not known: calibrate again with --signature")
-    raters = [judge.evaluator for judge in judges if isinstance(judge, RatingJudge)]
-    raters += [rater for rater in (editor, triage) if rater is not None]
     thresholds: dict[int, Threshold] = {}  # by evaluator, which may have several roles
-    for rater in raters:
-        if calibration.holds_for(signature_of(rater)):
+    for rater in (*_raters_among(judges), editor, triage):
+        if rater is not None and calibration.holds_for(signature_of(rater)):
             thresholds[id(rater)] = Threshold(rater, calibration.threshold)
     if not thresholds:
         raise _made_for_another(path, calibration.signature, editor, judges, triage)
@@ -581,9 +591,11 @@ def _made_for_another(
 
     def shown(parts: list[str], others: list[str]) -> str:
         """The evaluator with the settings that ``others`` lack; of another evaluator only the model is comparable."""
-        differing = [part for part in parts[1:] if part not in others]
-        if parts[0] != others[0]:
-            differing = [part for part in differing if part.startswith("model:")]
+        is_another = parts[0] != others[0]
+        differing = []
+        for part in parts[1:]:
+            if part not in others and (part.startswith("model:") or not is_another):
+                differing.append(part)
         return " ".join([parts[0], *differing])
 
     return ConfigError(

@@ -8,6 +8,7 @@ suspect is left out, and the untested edits are tried together. One bad edit amo
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from itertools import chain
 from typing import NamedTuple
 
 from mtagent.chain.gate import GateDecision
@@ -99,7 +100,9 @@ async def keep_in_parts(
             left_out |= dict.fromkeys(part, (decision, tried))
             suspects = part
             untested = rest + later
-    refused = {number: why for number, why in sorted(left_out.items()) if number not in accepted}
+    refused = dict(sorted(left_out.items()))
+    for number in accepted:
+        refused.pop(number, None)
     return Parts(tuple(sorted(accepted)), kept_by, refused, tuple(tries))
 
 
@@ -116,8 +119,11 @@ def suspected(text: str, groups: Sequence[Sequence[Edit]], ratings: Iterable[Rat
     for error in errors_after:
         if error.side == "translation" and error.severity != "neutral" and error.text not in errors_before:
             new_errors.append(error)
-    places = [finding.places[0] for finding in find_spans(text, new_errors) if finding.certain]
-    all_edits = [edit for group in groups for edit in group]
+    places = []
+    for finding in find_spans(text, new_errors):
+        if finding.certain:
+            places.append(finding.places[0])
+    all_edits = list(chain.from_iterable(groups))
 
     def is_marked(edit: Edit) -> bool:
         moved = edits.after_applying(all_edits, edit)
@@ -125,7 +131,11 @@ def suspected(text: str, groups: Sequence[Sequence[Edit]], ratings: Iterable[Rat
         end = moved.end or 0
         return any(place.start < end and start < place.end for place in places)
 
-    return [number for number, group in enumerate(groups) if any(map(is_marked, group))]
+    suspects = []
+    for number, group in enumerate(groups):
+        if any(map(is_marked, group)):
+            suspects.append(number)
+    return suspects
 
 
 def ratings_of_all(decisions: Iterable[GateDecision], final: GateDecision) -> tuple[Rating, ...]:

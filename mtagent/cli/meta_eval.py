@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
 from typing import Any, Literal, get_args
 
 import click
@@ -79,9 +78,16 @@ def score_inputs(function: F) -> F:
 
 def inputs_of(options: Mapping[str, Any], **more: Any) -> Inputs:
     """The inputs given by the options of :func:`score_inputs`; ``more`` are other fields of :class:`Inputs`."""
-    fields = {name: options[name] for name in ("human", "files", "runs", "folder", "lp")}
-    fields["store"] = store_path(options["store"])
-    return Inputs(**fields, item=options["item"], **more)
+    return Inputs(
+        human=options["human"],
+        files=options["files"],
+        runs=options["runs"],
+        folder=options["folder"],
+        lp=options["lp"],
+        item=options["item"],
+        store=store_path(options["store"]),
+        **more,
+    )
 
 
 @click.command("meta-eval", cls=SeveralScores, epilog=EXAMPLES)
@@ -155,21 +161,26 @@ def command(**options: Any) -> None:
     Higher scores must be better, except for evaluators in --lower. docs/reference/meta-eval.md explains the columns.
     """
     _refuse_misuse(options)
-    inputs = inputs_of(options, **{name: options[name] for name in ("system_scores", "metrics", "lower")})
+    inputs = inputs_of(
+        options, system_scores=options["system_scores"], metrics=options["metrics"], lower=options["lower"]
+    )
     target = None
     if options["output"] is not None:  # refused before anything is computed
         target = Target(options["output"], options["force"], frozenset(), store_path(options["store"]))
         target.refuse_taken_folder()
     matches_by_pair = gather(inputs, missing=options["missing"], drop=options["drop"])
-    pairs = [pair for pair in matches_by_pair if pair is not None]
-    if target and pairs:
+    all_matches: list[Match] = []
+    named_pairs = {}
+    for pair, matches in matches_by_pair.items():
+        all_matches += matches
+        if pair is not None:
+            named_pairs[pair] = matches
+    if target and named_pairs:
         raise OutputError(
-            f"{target.path}: the scores are of {len(pairs)} language pairs; name one with -l, e.g. -l {pairs[0]}"
+            f"{target.path}: the scores are of {len(named_pairs)} language pairs; name one with -l, e.g. -l "
+            f"{next(iter(named_pairs))}"
         )
-    all_matches = list(chain.from_iterable(matches_by_pair.values()))
-    sides = list(chain.from_iterable((match.human, match.evaluator) for match in all_matches))
-    for origin, fields in dict.fromkeys((side.origin, side.fields) for side in sides if side.fields):
-        say(f"mtagent: {origin}: read {fields}")
+    _say_meanings(all_matches)
     settings = _settings(options, all_matches)
     is_pooled = "acc-t:none" in settings.tests
     if "acc-t" in settings.tests:
@@ -180,8 +191,8 @@ def command(**options: Any) -> None:
             "much data; --test acc-t:item takes seconds"
         )
     results: MetaEvaluation | PairsEvaluation
-    if pairs:
-        results = agreement_by_pair({pair: matches_by_pair[pair] for pair in pairs}, settings)
+    if named_pairs:
+        results = agreement_by_pair(named_pairs, settings)
         warnings = pair_warnings(results)
     else:
         results = agreement(all_matches, settings)
@@ -204,6 +215,17 @@ def command(**options: Any) -> None:
         display(table.FORMS[form](tables(results, width), below(results), warnings))
 
 
+def _say_meanings(matches: Sequence[Match]) -> None:
+    """Print what the fields of each table were read as, where they have other names than this project's."""
+    meanings: dict[tuple[str, str], None] = {}
+    for match in matches:
+        for side in (match.human, match.evaluator):
+            if side.fields:
+                meanings[side.origin, side.fields] = None
+    for origin, fields in meanings:
+        say(f"mtagent: {origin}: read {fields}")
+
+
 def _refuse_misuse(options: dict[str, Any]) -> None:
     if not options["files"] and not options["runs"] and options["folder"] is None:
         raise click.UsageError("give scores with -e, --run or --mtme")
@@ -212,12 +234,11 @@ def _refuse_misuse(options: dict[str, Any]) -> None:
     if options["resamples"] and options["resample"] is None:
         raise click.UsageError("--resamples needs --resample segment or document")
     levels = options["levels"]
-    span_groupings = [name for name in options["by"] if name in SPAN_GROUPINGS]
-    segment_groupings = [name for name in options["by"] if name in GROUPINGS]
-    if levels and "span" not in levels and span_groupings:
-        raise click.UsageError(f"--by {span_groupings[0]}: groups error spans; add --level span")
-    if levels == ("span",) and segment_groupings:
-        raise click.UsageError(f"--by {segment_groupings[0]}: groups segments; add --level sys or seg")
+    for name in options["by"]:
+        if name in SPAN_GROUPINGS and levels and "span" not in levels:
+            raise click.UsageError(f"--by {name}: groups error spans; add --level span")
+        if name in GROUPINGS and levels == ("span",):
+            raise click.UsageError(f"--by {name}: groups segments; add --level sys or seg")
 
 
 def _settings(options: dict[str, Any], matches: Sequence[Match]) -> MetaEvalSettings:
@@ -233,10 +254,16 @@ def _settings(options: dict[str, Any], matches: Sequence[Match]) -> MetaEvalSett
     bootstrap = None
     if options["resample"]:
         bootstrap = Bootstrap(options["resample"], options["resamples"] or RESAMPLES, options["seed"])
-    names = ("averaging", "tests", "unit", "permutations", "seed", "by", "unlocated", "outside")
     return MetaEvalSettings(
         levels=options["levels"] or default_levels,
         bootstrap=bootstrap,
         distance="none" if options["distance"] == "plain" else options["distance"],
-        **{name: options[name] for name in names},
+        averaging=options["averaging"],
+        tests=options["tests"],
+        unit=options["unit"],
+        permutations=options["permutations"],
+        seed=options["seed"],
+        by=options["by"],
+        unlocated=options["unlocated"],
+        outside=options["outside"],
     )

@@ -163,15 +163,9 @@ def decide(
             edits = [None]
         versions[position] = version
 
-        if verdict == "undecided":
-            drafts = _withdrawals(chain, history, edits)
-        else:
-            drafts = []
-            for edit in edits:
-                drafts.append(Decision(segment=chain.segment.id, edit=edit, verdict=verdict, text=text))
         added = list[Decision]()
         edit_count = 0
-        for draft in drafts:
+        for draft in _drafts(chain, history, edits, verdict, text):
             signed = draft.model_copy(update={"who": who, "reason": reason})
             decision = run.checked(chain, signed, history)
             added.append(decision)
@@ -197,6 +191,18 @@ def _matching_edits(current: Decided, where: EditFilter, verdict: DecisionVerdic
         is_eligible = row.decision is not None if verdict == "undecided" else row.alone
         if is_eligible and where.holds(chain, step, edit):
             yield number
+
+
+def _drafts(
+    chain: Chain, history: Sequence[Decision], edits: Sequence[int | None], verdict: DecisionVerdict, text: str | None
+) -> list[Decision]:
+    """The decisions on ``edits``, which nobody has signed yet."""
+    if verdict == "undecided":
+        return _withdrawals(chain, history, edits)
+    drafts = []
+    for edit in edits:
+        drafts.append(Decision(segment=chain.segment.id, edit=edit, verdict=verdict, text=text))
+    return drafts
 
 
 def _withdrawals(chain: Chain, history: Sequence[Decision], edits: Sequence[int | None]) -> list[Decision]:

@@ -81,11 +81,15 @@ def _of_ratings(ratings: Iterable[Rated], systems: Sequence[str]) -> Iterator[Se
 
 def _segment_texts(by_system: dict[str, Rated], systems: Sequence[str]) -> SegmentTexts:
     texts: dict[str, str | None] = dict.fromkeys(systems)
-    ratings = tuple(by_system[system] for system in systems if system in by_system)
-    for rated in ratings:
+    ratings = []
+    for system in systems:
+        if system not in by_system:
+            continue
+        rated = by_system[system]
+        ratings.append(rated)
         if rated.error != NO_TRANSLATION:
-            texts[rated.system] = rated.translation
-    return SegmentTexts(next(iter(by_system.values())).segment, texts, ratings)
+            texts[system] = rated.translation
+    return SegmentTexts(next(iter(by_system.values())).segment, texts, tuple(ratings))
 
 
 @dataclass(frozen=True)
@@ -238,37 +242,53 @@ def export_own(
     if like:
         refuse_overwriting([details], {"--like": like})
     refuse_unwritable_texts(output, details)
-    form = formats.by_path(like or output, format_name or ("lines" if output == STANDARD and like is None else None))
+    form = _own_format(output, like, format_name)
+    decided_run = DecidedRun(store, name)
+    with spooled_copies({"--like": like} if like else {}) as copies:
+        results = _approved_results(decided_run) if only_approved else decided_run.results()
+        form.write(output, results, copies.get("--like"))
+        if details is not None:
+            write_details(details, _approved_chains(decided_run) if only_approved else decided_run.chains())
+    remarks = ()
+    if only_approved:
+        states = [result.approved for _, result in decided_run.segments()]
+        remarks = (f"approved: {sum(states)} of {len(states)} segments; the others have the text that was given",)
+    missing = []
+    for chain in decided_run.chains():
+        if chain.given is None and not chain.reviewed:
+            missing.append(chain.segment.id)
+    return ExportReport((*remarks, *_written(output, details)), tuple(missing))
+
+
+def _own_format(output: Path, like: Path | None, format_name: str | None) -> formats.Format:
+    """The format of ``output``: the named one, that of ``like``, or the one that its name tells.
+
+    Raises :class:`ConfigError` if the names of ``output`` and ``like`` tell different ones.
+    """
+    if format_name is None and like is None and output == STANDARD:
+        format_name = "lines"
+    form = formats.by_path(like or output, format_name)
     by_name = formats.by_suffix(output, formats.FORMATS) or form
     if like and format_name is None and by_name.name != form.name:
         raise ConfigError(
             f"{output}: is {by_name.name}, and --like {like} is {form.name}: leave out --like, or rename -o"
         )
-    decided_run = DecidedRun(store, name)
+    return form
 
-    def approved_chains() -> Iterator[Chain]:
-        for _, result in decided_run.segments():
-            chain = result.reviewed_chain
-            if not result.approved:
-                chain = chain.model_copy(update={"reviewed": chain.given or ""})
-            yield chain
 
-    def approved_results() -> Iterator[formats.Result]:
-        for chain in approved_chains():
-            text = chain.text if chain.reviewed is None else chain.reviewed
-            yield formats.Result(segment=chain.segment, text=text)
+def _approved_chains(decided_run: DecidedRun) -> Iterator[Chain]:
+    """The chains, with the given text where nobody approved the segment."""
+    for _, result in decided_run.segments():
+        chain = result.reviewed_chain
+        if not result.approved:
+            chain = chain.model_copy(update={"reviewed": chain.given or ""})
+        yield chain
 
-    with spooled_copies({"--like": like} if like else {}) as copies:
-        results = approved_results() if only_approved else decided_run.results()
-        form.write(output, results, copies.get("--like"))
-        if details is not None:
-            write_details(details, approved_chains() if only_approved else decided_run.chains())
-    remarks = ()
-    if only_approved:
-        states = [result.approved for _, result in decided_run.segments()]
-        remarks = (f"approved: {sum(states)} of {len(states)} segments; the others have the text that was given",)
-    missing = tuple(chain.segment.id for chain in decided_run.chains() if chain.given is None and not chain.reviewed)
-    return ExportReport((*remarks, *_written(output, details)), missing)
+
+def _approved_results(decided_run: DecidedRun) -> Iterator[formats.Result]:
+    for chain in _approved_chains(decided_run):
+        text = chain.text if chain.reviewed is None else chain.reviewed
+        yield formats.Result(segment=chain.segment, text=text)
 
 
 def _stored_run(store: Store, name: str, partial: bool) -> StoredRun:

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from mtagent.chain.calibration import read
-from mtagent.chain.chain import improve
+from mtagent.chain.chain import Plan, improve
 from mtagent.chain.decided_text import DecidedRun
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
@@ -58,18 +58,14 @@ async def improve_file(
         config = inputs.config
         identifies = bool(installed(decided))  # the guard language loads the identifier anyway
         contents = _contents(inputs, translates="translate" in (decided.stages or ()), identifies=identifies)
-        refuse_other_languages(config, contents.pairs)
-        if contents.swapped:
-            pair, *_ = contents.pairs
-            logger.warning("%s: the languages of %s seem to be swapped; check -l", inputs.files.source, pair)
+        _check_languages(inputs, contents)
         if contents.has_candidates:
             inputs.refuse_idle_candidates(decided, own.gate)
             settings["stages"] = list(decided.stages or ())
         with Store(config.store or default_path()) as store:
             models = RunModels(config, store, budget)
             async with assembled(config, own, wrap_llm=models.wrap, translates=contents.untranslated) as plan:
-                for warning in gate_warnings(config, plan, in_run=True):
-                    logger.warning("%s", warning)
+                _warn_about_gate(config, plan, contents)
 
                 async def prepare(run: Run) -> None:
                     nonlocal plan
@@ -96,16 +92,36 @@ async def improve_file(
                     signatures=plan.signatures,
                     installed=installed(decided),
                 )
-                if config.calibration is not None:
-                    for warning in read(config.calibration).foreign(contents.pairs, contents.domains):
-                        logger.warning("%s: %s", config.calibration, warning)
                 run = await run_job(job, config, store, models, on_start=on_start, on_result=on_chain)
-            with noting_outputs(store, run.name, inputs.outputs):
-                decided_run = DecidedRun(store, run.name)
-                inputs.output_format.write(files.output, islice(decided_run.results(), config.limit), inputs.like)
-                if files.details is not None:
-                    write_details(files.details, islice(decided_run.chains(), config.limit))
+            _write_outputs(store, run.name, files, inputs)
             return store.run(run.name)
+
+
+def _check_languages(inputs: OpenFiles, contents: _Contents) -> None:
+    """Refuse language pairs that the calibration was not made for; warn if source and target seem to be swapped."""
+    refuse_other_languages(inputs.config, contents.pairs)
+    if contents.swapped:
+        pair, *_ = contents.pairs
+        logger.warning("%s: the languages of %s seem to be swapped; check -l", inputs.files.source, pair)
+
+
+def _write_outputs(store: Store, name: str, files: Files, inputs: OpenFiles) -> None:
+    """Write the texts of the run ``name``, and its details if a file for them is named."""
+    limit = inputs.config.limit
+    with noting_outputs(store, name, inputs.outputs):
+        decided_run = DecidedRun(store, name)
+        inputs.output_format.write(files.output, islice(decided_run.results(), limit), inputs.like)
+        if files.details is not None:
+            write_details(files.details, islice(decided_run.chains(), limit))
+
+
+def _warn_about_gate(config: Config, plan: Plan, contents: _Contents) -> None:
+    """Warn of what the gate cannot do, and of texts unlike those that it was calibrated on."""
+    for warning in gate_warnings(config, plan, in_run=True):
+        logger.warning("%s", warning)
+    if config.calibration is not None:
+        for warning in read(config.calibration).foreign(contents.pairs, contents.domains):
+            logger.warning("%s: %s", config.calibration, warning)
 
 
 def outcome_of_chain(chain: Chain) -> Outcome:

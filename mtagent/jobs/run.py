@@ -87,8 +87,7 @@ async def run_job(
         settings["signatures"] = dict(job.signatures)
     name = config.run
     if name is None:
-        digest = hashlib.sha256(repr((settings, job.inputs)).encode()).hexdigest()
-        name = f"{job.command}-{digest[:8]}"
+        name = f"{job.command}-{_digest(settings, job.inputs)}"
     _refuse_other_packages(store, name, job.installed)
     settings |= job.installed
     if not job.force:
@@ -129,6 +128,11 @@ async def run_job(
     if first_failure and not has_output:
         raise MtagentError(f"no segment succeeded, and nothing was written: {first_failure}")
     return run
+
+
+def _digest(settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
+    """The beginning of a hash of all that the results depend on."""
+    return hashlib.sha256(repr((settings, inputs)).encode()).hexdigest()[:8]
 
 
 def _refuse_other_packages(store: Store, name: str, installed: Mapping[str, str]) -> None:

@@ -51,11 +51,16 @@ class NextEdits(NamedTuple):
 
     def text(self) -> str:
         """A table; columns without content are left out."""
-        rows = [edit.plain() | {"leverage": f"{edit.leverage:.3g}"} for edit in self.edits]
-        head = [name for name in rows[0] if any(row[name] is not None for row in rows)]
-        cells = tuple(tuple(str(row[name] or "") for name in head) for row in rows)
+        lines = [edit.plain() | {"leverage": f"{edit.leverage:.3g}"} for edit in self.edits]
+        head = []
+        for name in lines[0]:
+            if any(line[name] is not None for line in lines):
+                head.append(name)
+        rows = []
+        for line in lines:
+            rows.append(tuple(str(line[name] or "") for name in head))
         title = f"label next, of {self.unlabelled} edits without a label ({self.labelled} have one)"
-        return tables_as_text([Table(title, tuple(head), cells, labels=len(head) - 1)])
+        return tables_as_text([Table(title, tuple(head), tuple(rows), labels=len(head) - 1)])
 
 
 def next_edits(data: JudgedData, number: int) -> NextEdits:
@@ -65,7 +70,10 @@ def next_edits(data: JudgedData, number: int) -> NextEdits:
     """
     if data.pairs is None:
         raise ConfigError("there is no edit to label: name the systems with --before and --after")
-    judged = [pair for pair in data.pairs if None not in pair.differences]
+    judged = []
+    for pair in data.pairs:
+        if None not in pair.differences:
+            judged.append(pair)
     # The order of a file decides nothing, not even between equals.
     judged.sort(key=lambda pair: (pair.group, pair.name, pair.systems or ("", ""), pair.differences))
     if not judged:

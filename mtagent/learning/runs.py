@@ -191,7 +191,10 @@ def edits_to_judge(
     run_edits = RunEdits(name, pairs, total, refused, labels)
     if len(pairs) < FEWEST_PAIRS:
         raise InputError(_too_few(run_edits, config))
-    gains = [pair.label.gain for pair in pairs if pair.label.gain is not None]
+    gains = []
+    for pair in pairs:
+        if pair.label.gain is not None:
+            gains.append(pair.label.gain)
     if len(gains) == len(pairs):
         refuse_equal_gains(gains)
     return run_edits
@@ -306,7 +309,11 @@ class EditLabels:
     @property
     def without_edit(self) -> list[str]:
         """The segments whose labels are of no edit of the run."""
-        return [segment for segment, stage in self._labels if (segment, stage) not in self._used]
+        segments = []
+        for segment, stage in self._labels:
+            if (segment, stage) not in self._used:
+                segments.append(segment)
+        return segments
 
 
 def _label_of_edit(row: ScoreRow) -> Label:
@@ -390,8 +397,11 @@ def all_edits(config: Config, name: str, labels: EditLabels | None, *, lp: str |
                 continue
             in_chain = list(pairs_in(chain, as_kept=True))
             labelled = labels.labelled(in_chain) if labels is not None else []
+            pairs += labelled
             stages = {pair.stage for pair in labelled}
-            pairs += [*labelled, *(pair for pair in in_chain if pair.stage not in stages)]
+            for pair in in_chain:
+                if pair.stage not in stages:
+                    pairs.append(pair)
     return of_own_gate(RunEdits(name, pairs, len(pairs), labels=labels))
 
 
@@ -400,17 +410,23 @@ def of_own_gate(run_edits: RunEdits) -> JudgedData:
 
     Raises :class:`ConfigError` where there was no judge, or more than one panel.
     """
-    judged = [pair for pair in run_edits.pairs if pair.judgements and not pair.unasked]
-    panels = dict[tuple[str, ...], None]()
-    for pair in judged:
-        panels[tuple(comparable(judgement.signature) or judgement.judge for judgement in pair.judgements)] = None
-    unasked = [pair.unasked for pair in run_edits.pairs if pair.unasked]
+    judged = []
+    panels: dict[tuple[str, ...], None] = {}
+    unasked = 0
+    unasked_judges: dict[str, None] = {}
+    for pair in run_edits.pairs:
+        if pair.unasked:
+            unasked += 1
+            unasked_judges |= dict.fromkeys(pair.unasked)
+        elif pair.judgements:
+            judged.append(pair)
+            panel = [comparable(judgement.signature) or judgement.judge for judgement in pair.judgements]
+            panels[tuple(panel)] = None
     remarks = []
     if unasked:
-        names = " and ".join(dict.fromkeys(name for judges in unasked for name in judges))
         remarks.append(
-            f"{names}: not asked about {len(unasked)} of {counted(len(run_edits.pairs), 'edit')}, on which the "
-            "decision was clear: name all judges with --judge, and they are asked about these, too"
+            f"{' and '.join(unasked_judges)}: not asked about {unasked} of {counted(len(run_edits.pairs), 'edit')}, on "
+            "which the decision was clear: name all judges with --judge, and they are asked about these, too"
         )
     if unasked and len(judged) < FEWEST_PAIRS:
         raise InputError(f"run {run_edits.run!r}: {remarks[0]}")
@@ -422,8 +438,8 @@ def of_own_gate(run_edits: RunEdits) -> JudgedData:
             f"run {run_edits.run!r}: its edits were judged by different panels ({shown}): name one with --judge"
         )
     left_out = {
-        "edits that no judge was asked about": len(run_edits.pairs) - len(judged) - len(unasked),
-        "edits that not all judges were asked about": len(unasked),
+        "edits that no judge was asked about": len(run_edits.pairs) - len(judged) - unasked,
+        "edits that not all judges were asked about": unasked,
     }
     return _data_of(judged, run_edits, left_out, remarks)
 
@@ -433,7 +449,9 @@ def of_chains(run_edits: RunEdits, chains: Iterable[Chain]) -> JudgedData:
 
     Edits that a judge failed for are counted and named.
     """
-    by_edit = {(pair.segment.id, pair.stage, pair.before, pair.after): pair for pair in run_edits.pairs}
+    by_edit = {}
+    for pair in run_edits.pairs:
+        by_edit[pair.segment.id, pair.stage, pair.before, pair.after] = pair
     pairs, people = list[JudgedPair](), ""
     failed: dict[str, list[str]] = {}
     for chain in chains:
@@ -508,9 +526,15 @@ def judge_names(judgements: Sequence[Judgement]) -> tuple[str, ...]:
     """What the judges are called; judges of one name by the parts of their signatures that differ."""
     names = []
     for judgement in judgements:
-        signatures = [other.signature.split("|") for other in judgements if other.judge == judgement.judge]
+        signatures = []
+        for other in judgements:
+            if other.judge == judgement.judge:
+                signatures.append(other.signature.split("|"))
         shared = set(signatures[0]).intersection(*signatures)
-        distinct = [part for part in judgement.signature.split("|") if part not in shared]
+        distinct = []
+        for part in judgement.signature.split("|"):
+            if part not in shared:
+                distinct.append(part)
         name = judgement.judge
         if len(signatures) > 1 and distinct:
             name += f" ({', '.join(distinct)})"
@@ -558,8 +582,10 @@ async def judge_edits(
     with open_existing(config.store) as store:
         models = RunModels(config, store)
         async with assembled_panel(config, teacher, own, wrap_llm=models.wrap) as panel:
-            settings = effective(config, own).for_results()
-            settings = {key: value for key, value in settings.items() if key in SETTINGS}
+            settings = {}
+            for key, value in effective(config, own).for_results().items():
+                if key in SETTINGS:
+                    settings[key] = value
             signatures = {}
             for place, judge in enumerate(panel.judges, start=1):
                 signatures[f"judge {place}"] = judge.signature

@@ -21,6 +21,7 @@ from mtagent.text.alignment import (
     SHORT_KEPT,
     STEM,
     WIDEST_GAP,
+    Pair,
     Rewording,
     difference,
     had_surplus,
@@ -626,6 +627,22 @@ FEW, CHANCES = 5, 2.0
 """Sentences from which on every further one is another chance to be wrong, and how much the log of that counts."""
 
 
+def _shortage(pair: Pair, *, fewer_sentences: float, short_whole: float, by_words: float) -> Shortage:
+    short = _clip(log((pair.source + 12) / (pair.after + 12)), -1, 2)
+    shrunk = _clip(log((pair.before + 12) / (pair.after + 12)), -1, 2)
+    several = float(pair.sentences > 1)
+    return Shortage(
+        short=short,
+        short_of_both=max(0.0, min(short, shrunk)),
+        names_lost=min(3, pair.lost_names),
+        fewer_sentences=fewer_sentences,
+        short_whole=short_whole,
+        several=several,
+        short_several=several * max(0.0, short),
+        by_words=by_words,
+    )
+
+
 def missing_sentences(source: str, before: str, after: str, lang: str, blocks: int = 1) -> list[Stretch]:
     """What ``after`` lacks of the sentences of ``before``, by their words and by the sentences of the source.
 
@@ -650,19 +667,7 @@ def missing_sentences(source: str, before: str, after: str, lang: str, blocks: i
     is_split = units_before == 1 < source_units <= units_after and letters(after) >= HALF_SAID * letters(source)
     missing = []
     for pair in found:
-        short = _clip(log((pair.source + 12) / (pair.after + 12)), -1, 2)
-        shrunk = _clip(log((pair.before + 12) / (pair.after + 12)), -1, 2)
-        several = float(pair.sentences > 1)
-        shortage = Shortage(
-            short=short,
-            short_of_both=max(0.0, min(short, shrunk)),
-            names_lost=min(3, pair.lost_names),
-            fewer_sentences=fewer,
-            short_whole=whole,
-            several=several,
-            short_several=several * max(0.0, short),
-            by_words=evidence,
-        )
+        shortage = _shortage(pair, fewer_sentences=fewer, short_whole=whole, by_words=evidence)
         weighed = sum(w * value for w, value in zip(SHORTAGE_WEIGHTS, shortage, strict=True))
         total = SHORTAGE_BIAS - chances + weighed
         if total > 0 and is_split and pair.after >= SHORT_KEPT * pair.source and not pair.lost_names:

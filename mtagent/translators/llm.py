@@ -82,14 +82,7 @@ class LLMTranslator:
         paragraph = segment.model_copy(update={"source": source})
 
         def usable(reply: str, *, again: bool) -> str:
-            try:
-                text = plain_text(reply, source)
-            except EmptyReply:
-                raise UnreadableReply("it holds no text") from None
-            if len(paragraphs.split(text).texts) > 1:
-                raise UnreadableReply("it has several paragraphs, and the text to translate has one")
-            if "\n" not in source and "\n" in text.strip():
-                raise UnreadableReply("it has several lines, and the text to translate has one")
+            text = _one_paragraph(reply, source)
             reason = why_unusable(paragraph, text, again)
             if reason:
                 raise UnreadableReply(f"it is no translation of the text ({reason})")
@@ -122,6 +115,21 @@ class LLMTranslator:
         if len(why_incomplete(paragraph, second)) < len(lost):
             return second
         return text
+
+
+def _one_paragraph(reply: str, source: str) -> str:
+    """The text of a reply. Raises :class:`UnreadableReply` for none, for several paragraphs, and for lines that
+    ``source`` does not have.
+    """
+    try:
+        text = plain_text(reply, source)
+    except EmptyReply:
+        raise UnreadableReply("it holds no text") from None
+    if len(paragraphs.split(text).texts) > 1:
+        raise UnreadableReply("it has several paragraphs, and the text to translate has one")
+    if "\n" not in source and "\n" in text.strip():
+        raise UnreadableReply("it has several lines, and the text to translate has one")
+    return text
 
 
 def _repeats(instructions: str, text: str) -> bool:
