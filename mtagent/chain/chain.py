@@ -823,9 +823,12 @@ def _adds_lines(before: str, after: str, source: str = "") -> bool:
     A line of such a file may contain other line breaks than ``\\n``. A text may keep them, or take them from the
     ``source``; each further one would be a new line to some readers.
     """
+    new = line_breaks(after)
+    if not new:
+        return False
     old = line_breaks(before)
     if "\n" in old:
         return False
     allowed = Counter(line_breaks(source))
     del allowed["\n"]
-    return bool(Counter(line_breaks(after)) - Counter(old) - allowed)
+    return bool(Counter(new) - Counter(old) - allowed)

@@ -114,6 +114,8 @@ def control(segment: Segment, text: str) -> Iterator[str]:
     """
     allows_embeddings = any(map(scripts.runs_right_to_left, (segment.source_lang, segment.target_lang)))
     for signs in (_CONTROL,) if allows_embeddings else (_CONTROL, _EMBEDDING):
+        if not signs.search(text):
+            continue
         surplus = Counter(signs.findall(text)) - Counter(signs.findall(segment.source))
         for character in sorted(surplus):
             yield f"character U+{ord(character):04X}"

@@ -6,12 +6,13 @@ import copy
 import time
 from asyncio import Future, get_running_loop, shield
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, TypeVar, Unpack
 
 from mtagent.errors import ModelError, MtagentError, StoreError
 from mtagent.llm.protocol import KeyedLLM, RequestOptions, sampling_of
 from mtagent.llm.reading import says_nothing, whole_characters
-from mtagent.records import Call, Completion, Message, Schema, Tool, ToolCall, Usage
+from mtagent.records import UNCOUNTED, UNPAID, Call, Completion, Message, Schema, Tool, ToolCall, Usage
 from mtagent.store.calls import OUTSIDE
 from mtagent.store.store import Store
 
@@ -73,19 +74,29 @@ class Cached:
     async def _ask(self, key: str, messages: Sequence[Message], options: RequestOptions) -> Completion:
         """Ask the model, and record the reply or the error."""
         began, purpose, segment = time.perf_counter(), options.get("purpose", ""), options.get("segment", "")
-        unanswered = Call(purpose=purpose, model=self.model, messages=tuple(messages))
+        texts = tuple(messages)
         try:
             completion = _storable(await self._llm.complete(messages, **options))
         except ModelError as error:
-            failed = {"seconds": time.perf_counter() - began, "error": str(error)}
-            for call in error.calls or (unanswered.model_copy(update=failed),):
+            seconds = time.perf_counter() - began
+            failed = Call(
+                purpose=purpose, model=self.model, messages=texts, usage=UNPAID, seconds=seconds, error=str(error)
+            )
+            for call in error.calls or (failed,):
                 self._store.calls.record(self.run_id, segment, purpose, key, _storable(call), None)
             raise
         for call in completion.attempts:  # recorded, but counted with the reply, so that a resumed run adds up
-            free = call.model_copy(update={"usage": Usage()})
+            free = call.model_copy(update={"usage": UNPAID})
             self._store.calls.record(self.run_id, segment, purpose, key, _storable(free), None)
-        came = {"reply": completion.text, "tool_calls": completion.tool_calls, "usage": completion.usage}
-        call = unanswered.model_copy(update={"seconds": time.perf_counter() - began, **came})
+        call = Call(
+            purpose=purpose,
+            model=self.model,
+            messages=texts,
+            reply=completion.text,
+            tool_calls=completion.tool_calls,
+            usage=completion.usage,
+            seconds=time.perf_counter() - began,
+        )
         try:
             self._store.calls.record(self.run_id, segment, purpose, key, call, completion)
         except StoreError as error:
@@ -116,6 +127,7 @@ class Redrawn:
         return f"{self._llm.key(messages, schema, logprobs, **more)}#{self._draw}"
 
 
+_counts_of = attrgetter(*(name for name in Usage.model_fields if name not in ("cost", "saved")))
 Answer = TypeVar("Answer", Call, Completion)
 
 
@@ -124,14 +136,15 @@ def _storable(answer: Answer) -> Answer:
     changes: dict[str, Any] = {}
     for name in ("text", "reply", "model", "finish_reason", "error"):
         value = getattr(answer, name, None)
-        if isinstance(value, str):
+        if isinstance(value, str) and whole_characters(value) != value:
             changes[name] = whole_characters(value)
-    tool_calls = []
-    for call in answer.tool_calls:
-        texts = {name: whole_characters(text) for name, text in call.model_dump().items()}
-        tool_calls.append(ToolCall(**texts))
-    changes["tool_calls"] = tuple(tool_calls)
-    counts = answer.usage.model_dump(exclude={"cost", "saved"}).values()
-    if not all(0 <= count < LARGEST_COUNT for count in counts):
-        changes["usage"] = Usage(calls=1, cost=None)
-    return answer.model_copy(update=changes)
+    if answer.tool_calls:
+        tool_calls = []
+        for call in answer.tool_calls:
+            texts = {name: whole_characters(text) for name, text in call.model_dump().items()}
+            tool_calls.append(ToolCall(**texts))
+        changes["tool_calls"] = tuple(tool_calls)
+    counts = _counts_of(answer.usage)
+    if min(counts) < 0 or max(counts) >= LARGEST_COUNT:
+        changes["usage"] = UNCOUNTED
+    return answer.model_copy(update=changes) if changes else answer

@@ -29,7 +29,7 @@ from mtagent.llm.protocol import Sampling
 from mtagent.llm.reply import NO_MODEL, Reply, RequestFailure, is_plausible, read_reply
 from mtagent.llm.request import Body, LearntParameters, estimated_tokens, key_of, request_body, with_more_room
 from mtagent.llm.server import server_address
-from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
+from mtagent.records import UNCOUNTED, UNPAID, Call, Completion, Message, Schema, Tool, Usage
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -191,7 +191,7 @@ class OpenAIClient:
         An error has in ``calls`` what was paid before it, each attempt separately.
         """
         # Usage is given, since it would be a deep copy of the default.
-        call = Call.model_construct(purpose=purpose, model=self.model, messages=tuple(messages), usage=Usage())
+        call = Call(purpose=purpose, model=self.model, messages=tuple(messages), usage=UNPAID)
         exchange = CallState(self._clock, self._deadline, call, bool(tools), self._clock.now())
         body = request_body(self.model, self._parameters, messages, schema, logprobs, tools)
         outcome = await self._converse(body, exchange)
@@ -202,7 +202,7 @@ class OpenAIClient:
             error.calls = (*exchange.failed, last.model_copy(update={"error": str(error), "seconds": seconds}))
             raise error
         self._learnt.answered = True
-        return Completion.model_construct(
+        return Completion(
             text=outcome.text,
             model=outcome.model,
             finish_reason=outcome.finish_reason,
@@ -221,7 +221,7 @@ class OpenAIClient:
         chances = {EmptyReply, Truncated}
         while True:
             outcome = await self._persist(body, exchange)
-            usage = Usage(calls=1, cost=None)
+            usage = UNCOUNTED
             if isinstance(outcome, Reply):
                 if outcome.usage is not None:
                     cost = self.price(outcome.usage)

@@ -13,7 +13,7 @@ from mtagent.llm.gathering import turn
 from mtagent.llm.prompts import Prompt, Talk, Values
 from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import whole_characters
-from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
+from mtagent.records import UNPAID, Call, Completion, Message, Schema, Tool
 
 T = TypeVar("T")
 AGAIN = (
@@ -132,7 +132,7 @@ class Dialogue:
             messages = self._instructed(messages)
         offered: dict[str, Any] = {"tools": tools} if tools else {}  # a model of a third party need not know of tools
         texts, model = tuple(messages), self._llm.model
-        call = Call.model_construct(purpose=purpose, model=model, messages=texts, usage=Usage())  # no deep copy of one
+        call = Call(purpose=purpose, model=model, messages=texts, usage=UNPAID)  # given: a default is copied deeply
 
         def ended(**fields: Any) -> Call:
             return call.model_copy(update={"seconds": time.perf_counter() - began, **fields})

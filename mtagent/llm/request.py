@@ -8,6 +8,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import orjson
 import regex
 
 from mtagent.llm.protocol import LLM, InstructedLLM, sampling_of
@@ -18,7 +19,7 @@ from mtagent.records import Message, Schema, Tool
 logger = logging.getLogger(__name__)
 
 Body = dict[str, Any]
-KEY_TAG = "request-1"
+KEY_TAG = "request-2"
 MORE_ROOM = 4096
 LIMITS = ("max_completion_tokens", "max_tokens")
 
@@ -83,8 +84,15 @@ def key_of(body: Body, base_url: str | None = None) -> str:
     It is the tagged SHA-256 of the body and the server (``None`` = OpenAI's), over canonical JSON.
     """
     server = (base_url or OPENAI).rstrip("/")
-    canonical = json.dumps([server, body], sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    return f"{KEY_TAG}:{hashlib.sha256(canonical.encode('ascii')).hexdigest()}"
+    return f"{KEY_TAG}:{hashlib.sha256(canonical_json([server, body])).hexdigest()}"
+
+
+def canonical_json(value: object) -> bytes:
+    """``value`` as JSON in one form. A text that isn't valid Unicode is possible here, but cannot be sent."""
+    try:
+        return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError:  # half a surrogate pair, or a number of more than 64 bits
+        return json.dumps(value, sort_keys=True, separators=(",", ":")).encode("ascii")
 
 
 def room_of(parameters: Body) -> int | None:

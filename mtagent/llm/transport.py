@@ -6,6 +6,7 @@ They carry the request with its headers, so none of them may go on from here, no
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import logging
 import ssl
@@ -15,6 +16,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
+import orjson
 import truststore
 from yarl import URL
 
@@ -86,7 +88,7 @@ class Transport:
         """The parsed reply body, or the failure. Gives up after ``seconds``."""
         content = bytearray()
         try:
-            sent = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+            sent = orjson.dumps(body)
             async with (
                 asyncio.timeout(seconds),
                 self._open().post(
@@ -122,7 +124,7 @@ class Transport:
             return self._failure(f"the reply is not JSON: {error}")
         except RecursionError:
             return self._failure("the reply is JSON that is nested too deep", answered=True)
-        except UnicodeEncodeError:
+        except orjson.JSONEncodeError:
             return RequestFailure(BadRequest, "the request holds half a surrogate pair: the text is not valid Unicode")
 
     def _failure(self, what: str, *, unreachable: bool = False, answered: bool = False) -> RequestFailure:
@@ -160,6 +162,8 @@ class Transport:
 
 def _parsed(content: bytes) -> object:
     """The JSON of a reply. A whole number of thousands of digits, which Python does not convert, is infinite."""
+    with contextlib.suppress(ValueError):  # what orjson refuses may be read by Python's reader: NaN, long numbers
+        return orjson.loads(content)
     try:
         return json.loads(content)
     except (json.JSONDecodeError, UnicodeDecodeError):

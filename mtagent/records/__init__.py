@@ -5,6 +5,8 @@ Unicode code points into the text that was rated, end exclusive.
 """
 
 from mtagent.records.calls import (
+    UNCOUNTED,
+    UNPAID,
     Call,
     Completion,
     Draft,
@@ -61,7 +63,9 @@ from mtagent.records.ratings import (
 
 __all__ = [
     "GAIN_DIGITS",
+    "UNCOUNTED",
     "UNIT_DIGITS",
+    "UNPAID",
     "Call",
     "Cause",
     "Chain",

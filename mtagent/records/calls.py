@@ -62,6 +62,12 @@ class Usage(Record):
         return sum(usages, start=Usage())
 
 
+UNPAID = Usage()
+"""Nothing was asked and nothing paid."""
+UNCOUNTED = Usage(calls=1, cost=None)
+"""A call whose tokens the server did not report."""
+
+
 class Tool(Record):
     """A function that a model may ask for; ``parameters`` is the JSON Schema of its arguments."""
 

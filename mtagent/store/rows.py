@@ -15,6 +15,8 @@ from operator import itemgetter
 from sqlite3 import Connection
 from typing import Any
 
+import orjson
+
 from mtagent.records import (
     Call,
     Chain,
@@ -55,7 +57,13 @@ _COLUMNS = {
 SEGMENT_TABLES = tuple(_COLUMNS)
 """The tables that hold what became of a segment, by ``run_id`` and ``position``."""
 
-_json = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode  # made once: it runs for every call
+
+def _json(value: object) -> str:
+    """``value`` as JSON. It runs several times for every call, so that its speed matters."""
+    try:
+        return orjson.dumps(value).decode()
+    except orjson.JSONEncodeError:  # half a surrogate pair, or a number of more than 64 bits
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 # -- chains

@@ -462,7 +462,7 @@ _LIKE_TRANSLATING = tuple(alternatives(_TALK["like_translating"]).split("|"))
 def may_be_on_translating(text: str) -> bool:
     """Whether ``text`` has a word for translating, or for something that is called alike in some language."""
     folded = text.casefold()
-    return any(stem in folded for stem in _LIKE_TRANSLATING)
+    return any(map(folded.__contains__, _LIKE_TRANSLATING))
 
 
 def on_translating(text: str) -> list[regex.Match[str]]:

@@ -132,8 +132,11 @@ def runs_of(words: Run, size: int) -> list[Run]:
 
 def is_name(run: Run) -> bool:
     """Whether a run is a name, a title or a token of a user interface, which are rightly copied: few small words."""
-    small_words = sum(word[0].islower() for word in run)
-    has_case = any(word != word.swapcase() for word in run)
+    small_words = 0
+    has_case = False
+    for word in run:
+        small_words += word[0].islower()
+        has_case = has_case or word != word.swapcase()
     return has_case and 2 * small_words < len(run)
 
 
@@ -162,7 +165,9 @@ def _runs(source_text: str, text: str) -> list[tuple[int, Run]]:
     shared = sum(map(set(source).__contains__, words))
     if shared < _SHORTEST_RUN:
         return []
-    unspaced = sum(scripts.UNSPACED_LETTER.match(word) is not None for word in source)
+    unspaced = 0
+    if scripts.UNSPACED_LETTER.search(source_text):
+        unspaced = sum(scripts.UNSPACED_LETTER.match(word) is not None for word in source)
     size = min(len(source), _COPIED_CHARACTERS if 2 * unspaced > len(source) else _COPIED_WORDS)
     if size < _SHORTEST_RUN or shared < size:
         return []

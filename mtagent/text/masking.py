@@ -111,6 +111,10 @@ def _is_key_name(name: str) -> bool:
     return _is_short_key_name(name)
 
 
+def _masked_text(text: str, key: str) -> str:
+    return _masked_short(text, key) if len(text) <= _NAME_LENGTH else masked(text[:_LONGEST], key)
+
+
 def masked_data(value: Any, key: str = "", depth: int = 0) -> Any:
     """Parsed JSON with every text in it masked, the names of fields included.
 
@@ -119,7 +123,7 @@ def masked_data(value: Any, key: str = "", depth: int = 0) -> Any:
     if depth > _DEEPEST:
         return MASK
     if isinstance(value, str):
-        return _masked_short(value, key) if len(value) <= _NAME_LENGTH else masked(value[:_LONGEST], key)
+        return _masked_text(value, key)
     if isinstance(value, dict):
         fields = {}
         for name, item in value.items():
@@ -127,7 +131,7 @@ def masked_data(value: Any, key: str = "", depth: int = 0) -> Any:
                 item = MASK
             elif isinstance(item, (str, dict, list)):
                 item = masked_data(item, key, depth + 1)
-            fields[masked_data(name, key)] = item
+            fields[_masked_text(name, key)] = item
         return fields
     if isinstance(value, list):
         return [masked_data(item, key, depth + 1) for item in value]
