@@ -396,6 +396,19 @@ def test_differences_of_two_have_intervals_and_of_more_corrected_p_values(contes
     assert "differences by Spearman" not in contest(f"{three} --resample segment --resamples 20").out
 
 
+def test_a_p_value_of_no_permutation_is_printed_as_less_than_one_permutation(scored: Shell) -> None:
+    lines = ["system\tid\tlp\tsource\tmqm\tright\twrong"]
+    for number in range(20):
+        lines.append(f"{'ABCD'[number % 4]}\t{number // 4}\ten-de\ttext {number // 4}\t{-number}\t{-number}\t{number}")
+    scored.write("s.tsv", *lines)
+    line = f"{SCORED} --average none --test pearson"
+    heading = "test by Pearson: level of segments, all scores together"
+    assert table(scored(f"{line} --permutations 20").out, heading)[1] == ["right", "1", "1.000", "<0.05"]
+    assert table(scored(f"{line} --permutations 2000").out, heading)[1] == ["right", "1", "1.000", "<0.001"]
+    (test,) = data(scored(f"{line} --permutations 20 -f json"))["tests"]
+    assert test["p_values"][0]["p_value"] == 0  # the share of permutations, as in mt-metrics-eval
+
+
 def test_a_flat_table_has_every_number_in_a_line(contest: Shell) -> None:
     line = f"{SCORED} --missing leave-out --permutations 20 --resample segment --resamples 20 --test pearson"
     done = contest(f"{line} -f csv")

@@ -128,9 +128,11 @@ def _ranking_tables(ranking: TaskRanking, width: int) -> Iterator[Table]:
     title = f"ranks by {len(names)} tasks"
     yield Table(title, head, tuple(rows), note)
     values = {evaluator.name: evaluator.value for evaluator in ranking.ranked}
+    permutations = min(tested.test.permutations for _, tested in ranking.tasks)
     pair_rows = []
     for (better, worse), p_value in ranking.p_values.items():
-        pair_rows.append((better, worse, _number(values[better] - values[worse], width), _number(p_value, 3)))
+        difference = _number(values[better] - values[worse], width)
+        pair_rows.append((better, worse, difference, _p(p_value, permutations)))
     if pair_rows:
         yield Table(f"differences by {title}", ("better", "worse", "difference", "p"), tuple(pair_rows), labels=2)
 
@@ -287,6 +289,19 @@ def _number(value: float | None, width: int) -> str:
     return NO_VALUE if value is None else f"{value:.{width}f}"
 
 
+def _p(p_value: float | None, permutations: int, tests: int = 1) -> str:
+    """A p-value with three digits. It is a share of the permutations: 0 means that it is smaller than one of them.
+
+    ``tests`` is the number of tests that it was corrected for.
+    """
+    if p_value is None:
+        return NO_VALUE
+    smallest = min(1.0, max(0.001, tests / permutations))
+    if p_value == 0:
+        return f"<{smallest:.3g}"
+    return f"{p_value:.3f}" if p_value >= 0.0005 else "<0.001"
+
+
 def _contest_table(contest: Contest, width: int) -> Table:
     test = contest.test
     order = [evaluator.name for evaluator in contest.ranked]
@@ -295,7 +310,7 @@ def _contest_table(contest: Contest, width: int) -> Table:
         # A triangle: each row is tested against the ones below it.
         p_values = [""] * place
         for other in order[place + 1 :]:
-            p_values.append(_number(contest.p_values[evaluator.name, other], 3))
+            p_values.append(_p(contest.p_values[evaluator.name, other], test.permutations))
         rows.append((evaluator.name, str(evaluator.rank), _number(evaluator.value, width), *p_values))
     note = (
         f"p(2): the chance that the row leads the second row by as much; {test.permutations:,} permutations of "
@@ -332,9 +347,10 @@ def _lead_tables(agreement: MetaEvaluation, width: int) -> Iterator[Table]:
             if has_interval:
                 row += _bounds(lead.interval, width)
             if is_tested:
-                row.append(_number(lead.p_value, 3))
+                permutations = agreement.contests[0].test.permutations
+                row.append(_p(lead.p_value, permutations))
                 if len(leads) > 1:
-                    row.append(_number(lead.holm, 3))
+                    row.append(_p(lead.holm, permutations, tests=len(leads)))
             rows.append(tuple(row))
         title = f"differences by {_HEADS.get(name, name)}: {_title(level, averaging)}"
         yield Table(title, tuple(head), tuple(rows), labels=2)

@@ -1,15 +1,17 @@
 """A stored run as comparisons read it: the text of each segment after each stage, outcomes and costs.
 
-All segments of a run are in memory, in about a kilobyte each: equal texts, languages and counts are shared.
+All segments of a run are in memory: equal texts are shared, and what the stages did is held in columns.
 """
 
 from __future__ import annotations
 
 import sys
+from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from math import isnan, nan
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, get_args
@@ -106,6 +108,11 @@ class CallUsage(NamedTuple):
         )
 
     @property
+    def counts(self) -> tuple[int, ...]:
+        """The six counts, from ``calls`` to ``reasoning_tokens``."""
+        return self[1:7]
+
+    @property
     def usage(self) -> Usage:
         """The usage as a record."""
         fields = self._asdict()
@@ -113,28 +120,89 @@ class CallUsage(NamedTuple):
         return Usage(**fields)
 
 
-class StageResult(NamedTuple):
-    """What a stage did with a segment."""
+class CallColumns:
+    """The usages of many calls, column by column: in a third of the memory of :class:`CallUsage`."""
 
-    outcome: SegmentOutcome
-    edits: Mapping[str, int] = MappingProxyType({})
-    """By outcome."""
-    calls: tuple[CallUsage, ...] = ()
-    seconds: float = 0.0
+    def __init__(self) -> None:
+        self._models: list[str] = []
+        self._numbers: dict[str, int] = {}  # the place of each name in ``_models``
+        self._model_of = array("I")
+        self._counts = array("q")  # the counts of :class:`CallUsage`, six for each call
+        self._costs = array("d")  # NaN = unknown
+        self._saved: dict[int, CallUsage] = {}
+
+    def __len__(self) -> int:
+        return len(self._costs)
+
+    def append(self, call: CallUsage) -> None:
+        """Add a call at the end."""
+        if call.model not in self._numbers:
+            self._numbers[call.model] = len(self._models)
+            self._models.append(call.model)
+        if call.saved is not None:
+            self._saved[len(self)] = call.saved
+        self._model_of.append(self._numbers[call.model])
+        self._counts.extend(call.counts)
+        self._costs.append(nan if call.cost is None else call.cost)
+
+    def between(self, start: int, end: int) -> Iterator[CallUsage]:
+        """The calls from place ``start`` to before ``end``."""
+        for place in range(start, end):
+            cost = self._costs[place]
+            calls, reused, input_tokens, cached, output_tokens, reasoning = self._counts[6 * place : 6 * place + 6]
+            yield CallUsage(
+                model=self._models[self._model_of[place]],
+                calls=calls,
+                reused=reused,
+                input_tokens=input_tokens,
+                cached_tokens=cached,
+                output_tokens=output_tokens,
+                reasoning_tokens=reasoning,
+                cost=None if isnan(cost) else cost,
+                saved=self._saved.get(place),
+            )
 
 
-_IDLE = StageResult("idle")
+class StageResults:
+    """What a stage did with each segment of a stored run, column by column to save memory."""
+
+    def __init__(self) -> None:
+        self.outcomes: list[SegmentOutcome] = []
+        self.edits: list[Mapping[str, int]] = []
+        """The edits of each segment by outcome."""
+        self.seconds = array("d")
+        self.call_starts = array("I")
+        """Where the calls for a segment begin in :attr:`StagedRun.stored_calls`."""
+        self.call_ends = array("I")
+        self.has_run = False
+        """Whether the stage ran for any segment."""
+
+    def append(self, outcome: SegmentOutcome, edits: Mapping[str, int], seconds: float, calls: tuple[int, int]) -> None:
+        """Add the result of the next segment."""
+        self.outcomes.append(outcome)
+        self.edits.append(edits)
+        self.seconds.append(seconds)
+        self.call_starts.append(calls[0])
+        self.call_ends.append(calls[1])
+        self.has_run = True
+
+    def skip(self) -> None:
+        """The stage did not run for the next segment."""
+        has_run = self.has_run
+        self.append("idle", _counts(), 0.0, (0, 0))
+        self.has_run = has_run
 
 
 @dataclass(frozen=True, slots=True)
 class StagedSegment:
-    """A segment, its text in each system, and what each stage did; both in the order of :data:`SYSTEMS`."""
+    """A segment, and its text in each system."""
 
     position: int
+    row: int
+    """Its place in :attr:`StagedRun.results`."""
     segment: Segment
     texts: tuple[str | None, ...]
-    """``None`` where the segment never had a text."""
-    results: tuple[StageResult | None, ...]
+    """In the order of :data:`SYSTEMS`; ``None`` where the segment never had a text."""
     judges: frozenset[str]
     """The evaluators that gates asked."""
 
@@ -146,10 +214,6 @@ class StagedSegment:
     def changed(self) -> bool:
         """Whether a stage changed the given translation, or the one that the translate stage made."""
         return self.text(FINAL) != self.text(GIVEN)
-
-    def result(self, system: str) -> StageResult:
-        """What a stage did, or all of them (``final``)."""
-        return self.results[SYSTEMS.index(system)] or _IDLE
 
 
 @dataclass(frozen=True)
@@ -166,7 +230,11 @@ class StagedRun:
     """The run in the store."""
     stored: int
     """How many segments are in the store."""
-    paid: tuple[CallUsage, ...] = ()
+    results: Mapping[str, StageResults]
+    """What each system of :data:`SYSTEMS` did with the stored segments."""
+    stored_calls: CallColumns
+    """The calls of all stored steps."""
+    paid: CallColumns
     """The log of calls, failed attempts included."""
     systems: tuple[str, ...] = ()
     review: ReviewSummary | None = None
@@ -193,18 +261,24 @@ class StagedRun:
         """What became of the segments in a stage, or in the run (``final``)."""
         verdicts: Counter[str] = Counter()
         edits: Counter[str] = Counter()
+        results = self.results[system]
         for segment in self.segments:
-            result = segment.result(system)
-            verdicts[result.outcome] += 1
-            edits.update(result.edits)
-            if system == FINAL and result.outcome == "failed" and segment.changed:
+            outcome = results.outcomes[segment.row]
+            verdicts[outcome] += 1
+            edits.update(results.edits[segment.row])
+            if system == FINAL and outcome == "failed" and segment.changed:
                 verdicts["failed_changed"] += 1
         return Outcomes(**verdicts, edits=dict(edits))
 
     def calls(self, system: str) -> Iterator[CallUsage]:
         """The calls of a stage, or of the run (``final``)."""
+        results = self.results[system]
         for segment in self.segments:
-            yield from segment.result(system).calls
+            yield from self.stored_calls.between(results.call_starts[segment.row], results.call_ends[segment.row])
+
+    def seconds(self, system: str) -> float:
+        """How long a stage took, or the run (``final``): the sum over segments."""
+        return sum(self.results[system].seconds[segment.row] for segment in self.segments)
 
     def with_references(self, references: Sequence[str | None]) -> StagedRun:
         """This run with other references, one for each segment."""
@@ -257,23 +331,29 @@ def read_run(
         )
     decided_run = DecidedRun(store, summary.name)
     stages = summary.settings.get("stages") or ()
-    shared = dict[CallUsage, CallUsage]()  # the log holds nearly all calls of the steps once more
+    results = {system: StageResults() for system in SYSTEMS}
+    calls = CallColumns()
     recalled = set[int]()
     review = ReviewCount()
     segments: list[StagedSegment] = []
-    ran = set[str]()
+    has_given = False
     for position, result in decided_run.segments():
         review.add(result)
         twin = other_run[len(segments)] if len(segments) < len(other_run) else None
-        staged = _staged(position, result, stages, shared, recalled, twin)
+        chain = with_rules_step(result.reviewed_chain, stages)
+        _add_results(results, calls, chain, result, recalled)
+        staged = _staged(position, len(segments), chain, twin)
         segments.append(staged)
-        for system, stage_result in zip(SYSTEMS, staged.results, strict=True):
-            if stage_result is not None:
-                ran.add(system)
-        if staged.segment.translation is not None:
-            ran.add(GIVEN)
+        has_given = has_given or staged.segment.translation is not None
     if not segments:
         raise InputError(f"run {summary.name!r}: has no segments to compare yet")
+    paid = CallColumns()
+    for model, usage in decided_run.run.each_usage():
+        paid.append(CallUsage.of(model, usage))
+    systems = []
+    for system in SYSTEMS:
+        if results[system].has_run or (system == GIVEN and has_given):
+            systems.append(system)
     return StagedRun(
         name=name or summary.name,
         summary=summary,
@@ -281,8 +361,10 @@ def read_run(
         segments=tuple(segments),
         decided_run=decided_run,
         stored=len(segments),
-        paid=tuple(_shared_usage(model, usage, shared) for model, usage in decided_run.run.each_usage()),
-        systems=tuple(system for system in SYSTEMS if system in ran),
+        results=results,
+        stored_calls=calls,
+        paid=paid,
+        systems=tuple(systems),
         review=review.summary(),
     )
 
@@ -290,71 +372,61 @@ def read_run(
 _SEGMENT_FIELDS = set(Segment.model_fields)
 
 
-def _shared_usage(model: str, usage: Usage, shared: dict[CallUsage, CallUsage]) -> CallUsage:
-    """The usage of a call, which equal calls in ``shared`` have in common."""
-    call = CallUsage.of(model, usage)
-    return shared.setdefault(call, call)
-
-
-def _call_usage(call: Call, shared: dict[CallUsage, CallUsage], recalled: set[int]) -> CallUsage:
+def _call_usage(call: Call, recalled: set[int]) -> CallUsage:
     """The usage of a call. What its reply cost another run counts once: ``recalled`` has the calls so far."""
-    usage = _shared_usage(call.model, call.usage, shared)
+    usage = CallUsage.of(call.model, call.usage)
     if call.usage.saved is None:
         return usage
     identity = hash((call.model, call.purpose, call.messages, call.reply))
     if identity in recalled:
         return usage
     recalled.add(identity)
-    usage = usage._replace(saved=_shared_usage(call.model, call.usage.saved, shared))
-    return shared.setdefault(usage, usage)
+    return usage._replace(saved=CallUsage.of(call.model, call.usage.saved))
 
 
-def _staged(
-    position: int,
-    result: Decided,
-    stages: Collection[str],
-    shared: dict[CallUsage, CallUsage],
-    recalled: set[int],
-    twin: StagedSegment | None,
-) -> StagedSegment:
-    chain = with_rules_step(result.reviewed_chain, stages)
-    results: dict[str, StageResult] = {}
+def _add_results(
+    results: Mapping[str, StageResults], calls: CallColumns, chain: Chain, decided: Decided, recalled: set[int]
+) -> None:
+    """Add what each stage did with the next segment, what all of them did (``final``), and what people did."""
     all_edits: Counter[str] = Counter()
-    all_calls: list[CallUsage] = []
+    all_seconds = 0.0
+    first_call = len(calls)
     before = chain.segment.translation or ""
+    results[GIVEN].skip()
     for stage in STAGES:
         steps = [step for step in chain.steps if step.stage == stage]
         if not steps:
+            results[stage].skip()
             continue
         edits = Counter[str]()
-        calls: list[CallUsage] = []
+        first_call_of_stage = len(calls)
         seconds = 0.0
         for step in steps:
             for edit in step.edits:
                 edits[edit.outcome] += 1
             for call in step.calls:
-                calls.append(_call_usage(call, shared, recalled))
+                calls.append(_call_usage(call, recalled))
             seconds += step.seconds
-        outcome = stage_outcome(steps, before)
-        results[stage] = StageResult(outcome, _counts(*edits.items()), tuple(calls), seconds)
+        places = (first_call_of_stage, len(calls))
+        results[stage].append(stage_outcome(steps, before), _counts(*edits.items()), seconds, places)
         all_edits += edits
-        all_calls += calls
+        all_seconds += seconds
         before = steps[-1].text
-    all_seconds = sum(stage_result.seconds for stage_result in results.values())
-    whole = StageResult(run_outcome(chain), _counts(*all_edits.items()), tuple(all_calls), all_seconds)
-    # A run of one stage did what the stage did: to save memory both share the record.
-    results[FINAL] = whole
-    for stage_result in results.values():
-        if stage_result == whole:
-            results[FINAL] = stage_result
-            break
-    if result.reviewed:
-        results[REVIEWED] = _review_result(result, chain.text)
+    results[FINAL].append(run_outcome(chain), _counts(*all_edits.items()), all_seconds, (first_call, len(calls)))
+    if decided.reviewed:
+        outcome, edits, seconds = _review_result(decided, chain.text)
+        results[REVIEWED].append(outcome, _counts(*edits.items()), seconds, (0, 0))
+    else:
+        results[REVIEWED].skip()
+
+
+def _staged(position: int, row: int, chain: Chain, twin: StagedSegment | None) -> StagedSegment:
+    """The texts of ``chain``; those of its ``twin`` in another run are shared."""
     return StagedSegment(
         position=position,
+        row=row,
         segment=_shared_segment(chain.segment, twin),
         texts=_shared_texts(chain, twin),
-        results=tuple(map(results.get, SYSTEMS)),
         judges=_judges(chain),
     )
 
@@ -392,7 +464,7 @@ def _judges(chain: Chain) -> frozenset[str]:
     return _names(frozenset(judges))
 
 
-def _review_result(result: Decided, final_text: str) -> StageResult:
+def _review_result(result: Decided, final_text: str) -> tuple[SegmentOutcome, Counter[str], float]:
     """What people did with a segment after the run."""
     seconds = 0.0
     if result.decision is not None:
@@ -403,7 +475,7 @@ def _review_result(result: Decided, final_text: str) -> StageResult:
             seconds += row.decision.seconds or 0.0
         edits["reverted" if row.stands == "no" else "applied"] += 1
     outcome: SegmentOutcome = "kept" if result.text != final_text else "unchanged"
-    return StageResult(outcome, _counts(*edits.items()), seconds=seconds)
+    return outcome, edits, seconds
 
 
 @cache
@@ -561,17 +633,16 @@ class Bills:
         """What each stage of ``run`` cost, and the run as a whole."""
         costs: dict[str, Cost] = {}
         for system in run.systems:
-            seconds = sum(segment.result(system).seconds for segment in run.segments)
             paid = self._total(run.calls(system), run)
             saved_calls = []
             for call in run.calls(system):
                 if call.saved is not None:
                     saved_calls.append(call.saved)
             saved = self._total(saved_calls, run)
-            costs[system] = Cost(paid, paid + saved, seconds)
+            costs[system] = Cost(paid, paid + saved, run.seconds(system))
         if not run.whole:
             return RunCosts(costs, None)
-        stored, paid = costs[FINAL].usage, self._total(run.paid, run)
+        stored, paid = costs[FINAL].usage, self._total(run.paid.between(0, len(run.paid)), run)
         counts = {}
         for name in ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens"):
             counts[name] = getattr(paid, name) - getattr(stored, name)
@@ -587,17 +658,18 @@ class Bills:
 
     def _total(self, calls: Iterable[CallUsage], run: StagedRun) -> Usage:
         """The sum of ``calls``; its cost is unknown if the cost of any call is."""
-        if self._prices is None:
-            return Usage.total(call.usage for call in calls)
-        servers = _servers(run)
-        priced = []
+        servers = _servers(run) if self._prices else {}
+        counts = [0] * len(USAGE_COUNTS)
+        dollars: float | None = 0.0
         for call in calls:
-            usage = call.usage
+            cost = call.cost
             # Other calls were reused, failed, or went to a server that reports no usage.
-            if usage.tokens:
-                usage = usage.model_copy(update={"cost": self._dollars(call.model, usage, servers)})
-            priced.append(usage)
-        return Usage.total(priced)
+            if self._prices is not None and call.input_tokens + call.output_tokens:
+                cost = self._dollars(call.model, call.usage, servers)
+            dollars = None if dollars is None or cost is None else dollars + cost
+            for place, count in enumerate(call.counts):
+                counts[place] += count
+        return Usage(cost=dollars).model_copy(update=dict(zip(USAGE_COUNTS, counts, strict=True)))
 
     def _dollars(self, model: str, usage: Usage, servers: Mapping[str, str | None]) -> float | None:
         """The price of one call, by the name that was requested, or else by the name in the reply."""

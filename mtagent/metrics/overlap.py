@@ -118,7 +118,7 @@ class Overlap:
     def _forget(self) -> None:
         self._rows: dict[Pair, int] = {}  # the row of a pair in ``_counts``
         self._counts: Counts = np.empty((0, 0))
-        self._segment_scores: dict[int, float] = {}  # the score of a pair, by its row
+        self._segment_scores: list[float] = []  # the score of each row of ``_counts``
         self._remarks: dict[Pair, str] = {}
 
     def release(self) -> None:
@@ -139,9 +139,8 @@ class Overlap:
         # Python's own numbers, since sacreBLEU's last digit comes from their arithmetic.
         whole = self._metric._compute_score_from_stats(counts.sum(axis=0).tolist())
         rows = [self._rows[pair] for pair in pairs]
-        for row, segment_counts in zip(rows, counts, strict=True):
-            if row not in self._segment_scores:
-                self._segment_scores[row] = self._segment_score(segment_counts.tolist())
+        for segment_counts in self._counts[len(self._segment_scores) :]:
+            self._segment_scores.append(self._segment_score(segment_counts.tolist()))
         *parts, version = str(self._metric.get_signature()).split("|")
         remarks = {self._remarks[pair] for pair in pairs if pair in self._remarks}
         signature = "|".join([*parts, *sorted(remarks), version])
