@@ -220,6 +220,8 @@ def test_evaluators_are_tested_and_ranked(scored: Shell) -> None:
     (test,) = data(scored(f"{SCORED} --test acc --permutations 50 --unit system --seed 3 -f json"))["tests"]
     assert (test["level"], test["ranked"][0]["name"], test["scores"]) == ("sys", "good", 5)
     assert "|perm:50|unit:system|seed:3|" in test["signature"]
+    (mixed,) = data(scored(f"{SCORED} --test acc --permutations 50 --unit item --seed 3 -f json"))["tests"]
+    assert mixed == test, "a system has one score, so its unit is the system"
     assert 0 <= test["p_values"][0]["p_value"] <= 1
 
 
@@ -569,7 +571,6 @@ def test_given_scores_and_references_of_a_folder(systems: Any, given: bool, warn
         ("-e s.tsv --human mqm --level seg --by severity", 2, "--by severity: groups error spans; add --level span"),
         ("-e s.tsv --human mqm --level span --by domain", 2, "--by domain: groups segments; add --level sys or seg"),
         ("-e s.tsv --human mqm --metrics good --test pearson", 1, "--test compares evaluators with each other: give"),
-        ("-e s.tsv --human mqm --test acc --unit item", 1, "unit 'item': there is only one"),
         ("-e s.tsv --human mqm --by document", 1, "--by document: no file has a column with the document of segments"),
         ("-e bare.tsv --human mqm --by length", 1, "--by length: no file has the source of segment '0'"),
         ("-e s.tsv --human mqm -o full", 1, "full: is not empty; --force writes into it"),

@@ -79,6 +79,25 @@ def test_several_references_are_used_together_as_in_sacrebleu(files: Shell, opti
     assert done.out == files(f"score -s en5.txt -t es.txt -r ref.txt ref2.txt -l en-es {options} -w 4").out
 
 
+def test_an_empty_reference_among_several_is_named(files: Shell) -> None:
+    files.write("ref2.txt", "Un gato se ha sentado aquí.", "", "Ahora paga cinco.")
+    done = files("score -t es.txt -r ref.txt ref2.txt -l en-es -m ter")
+    assert "1 segment with an empty reference, which counts as a text without words, as in sacreBLEU: 2" in done.out
+
+
+def test_a_star_marks_what_is_significant_after_correction(files: Shell) -> None:
+    files.write("third.txt", "Un gato.", "Hola gran mundo.", "Ahora paga.")
+    line = "score -t a=es.txt b=other.txt c=third.txt -r ref.txt -l en-es -m chrf ter --paired-bs"
+    scores = json.loads(files(f"{line} -f json").out)
+    for _, second, third in (scores[:3], scores[3:]):
+        smaller, larger = sorted([second, third], key=lambda score: score["p_value"])
+        assert smaller["p_holm"] == min(1.0, 2 * smaller["p_value"])
+        assert larger["p_holm"] == max(smaller["p_holm"], larger["p_value"])
+    text = files(line).out
+    assert "* p < 0.05 after Holm's correction for 2 systems" in text
+    assert text.count(")*") == sum(score["p_holm"] is not None and score["p_holm"] < 0.05 for score in scores)
+
+
 def test_tests_with_several_references_agree_with_sacrebleu(files: Shell) -> None:
     files.write("ref2.txt", "Un gato se ha sentado aquí.", "Hola gran mundo.", "Ahora paga cinco.")
     line = "-m bleu chrf ter --paired-ar"
@@ -150,7 +169,7 @@ def test_latex_aligns_numbers_at_the_point_with_one_in_each_cell(files: Shell) -
     assert lines[0] == r"\begin{tabular}{lS[table-format=2.2]S[table-format=2.2]S[table-format=1.4]}"
     assert lines[2] == r"system & {TER} & {TER $\pm$} & {TER p} \\"
     assert re.fullmatch(r"a & \d+\.\d\d & \d+\.\d\d &  \\\\", lines[4])
-    assert re.fullmatch(r"b & \d+\.\d\d & \d+\.\d\d & \d\.\d{4} \\\\", lines[5])
+    assert re.fullmatch(r"b & \d+\.\d\d & \d+\.\d\d & \d\.\d{4}\{\*\} \\\\", lines[5])
 
 
 def test_paired_tests_agree_with_sacrebleu(files: Shell) -> None:

@@ -458,8 +458,9 @@ def _contests(matches: Sequence[Match], settings: MetaEvalSettings) -> Iterator[
             what = "systems" if level == "sys" else "segments"
             raise InputError(f"--test {spec}: no {what} have scores of both an evaluator and people")
         unscored = [match.name for match in matches if match.name not in scores]
+        unit = "system" if level == "sys" else settings.unit  # a system has one score, which is its own unit
         for averaging in ways:
-            tested = contest(scores, Test(name, averaging, settings.unit, settings.permutations, settings.seed))
+            tested = contest(scores, Test(name, averaging, unit, settings.permutations, settings.seed))
             yield replace(tested, left_out=(*unscored, *tested.left_out))
 
 

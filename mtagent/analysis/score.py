@@ -24,13 +24,14 @@ from mtagent.metrics.significance import (
     PairedTests,
     Resampling,
     Significance,
+    holm,
     paired_tests,
     statistics_of,
 )
 from mtagent.records import Score, Segment
 from mtagent.store.store import open_existing
 from mtagent.text import table
-from mtagent.text.amounts import first_of
+from mtagent.text.amounts import counted, first_of
 from mtagent.text.foreign import FLAGS, UNKNOWN, Flag, flags
 from mtagent.text.table import Table
 
@@ -50,6 +51,8 @@ class SystemScore(NamedTuple):
     interval: Interval | None = None
     p_value: float | None = None
     """Of the difference to the first system, if that was tested."""
+    p_holm: float | None = None
+    """The same, corrected for the number of tested systems (Holm 1979)."""
 
 
 Pair = tuple[str, str]
@@ -71,6 +74,8 @@ class ScoreReport:
     """What was tested."""
     tests: tuple[tuple[Significance, ...], ...] = ()
     """Metric by metric, the test of each pair."""
+    without_reference: tuple[str, ...] = ()
+    """The segments of which one of several references is empty."""
 
     @property
     def paired(self) -> bool:
@@ -329,8 +334,20 @@ def score_corpus(corpus: Corpus, scoring: ScoreOptions = ScoreOptions()) -> Scor
         tests=tuple(tests),
         pairs=pairs,
         flags=_flags(corpus),
+        without_reference=_lacking_references(segments),
         resampling=scoring.resampling,
     )
+
+
+def _lacking_references(segments: Sequence[Segment]) -> tuple[str, ...]:
+    """The segments of which one of several references is empty."""
+    lacking = []
+    for segment in segments:
+        if isinstance(segment, SegmentWithReferences):
+            references = (segment.reference or "", *segment.more_references)
+            if not all(reference.strip() for reference in references):
+                lacking.append(segment.id)
+    return tuple(lacking)
 
 
 def _refuse_single_references(metrics: Sequence[Metric]) -> None:
@@ -408,15 +425,16 @@ def _tested(
     systems: Sequence[str], scores: Sequence[Score], pairs: Sequence[Pair], test: PairedTests, resampling: Resampling
 ) -> tuple[SystemScore, ...]:
     """The scores by one metric with their intervals, and with p-values where the first system was tested."""
-    p_values = {}
+    p_values: dict[str, float | None] = {}
     for (first, second), significance in zip(pairs, test.significances, strict=True):
         if first == systems[0]:
             p_values[second] = significance.p_value
+    corrected = dict(zip(p_values, holm(list(p_values.values())), strict=True))
     entries = []
     for place, (system, score) in enumerate(zip(systems, scores, strict=True)):
         signed_score = score.model_copy(update={"signature": resampling.signed(score.signature)})
         interval = test.intervals[place] if test.intervals else None
-        entries.append(SystemScore(system, signed_score, interval, p_values.get(system)))
+        entries.append(SystemScore(system, signed_score, interval, p_values.get(system), corrected.get(system)))
     return tuple(entries)
 
 
@@ -433,9 +451,16 @@ def shown(report: ScoreReport, form: str = "text", width: int | None = None) -> 
     remarks = []
     if report.resampling and report.paired:
         remarks.append(f"each system against {report.systems[0]}: {report.resampling.description}")
+        if len(report.systems) > 2:
+            remarks.append(f"* p < {SIGNIFICANT} after Holm's correction for {len(report.systems) - 1} systems")
         number = len(report.segments)
         if number < FEW:
             remarks.append(f"segments: {number}, too few for a p-value to mean much")
+    if report.without_reference:
+        remarks.append(
+            f"{counted(len(report.without_reference), 'segment')} with an empty reference, which counts as a text "
+            f"without words, as in sacreBLEU: {first_of(report.without_reference, _SHOWN)}"
+        )
     for system in report.systems:
         flagged = report.flagged(system)
         if flagged:
@@ -456,13 +481,13 @@ def shown(report: ScoreReport, form: str = "text", width: int | None = None) -> 
         for row, entry in zip(rows, entries, strict=True):
             signatures[f"{metric}|{entry.score.signature}"] = None
             if form != "latex":
-                row.append(tested(entry.score.value, entry.interval, entry.p_value, metric_width))
+                row.append(tested(entry, metric_width))
                 continue
             row.append(f"{entry.score.value:.{metric_width}f}")
             if entry.interval is not None:
                 row.append(f"{entry.interval.half_width:.{metric_width}f}")
             if report.paired:
-                row.append("" if entry.p_value is None else f"{entry.p_value:.4f}")
+                row.append("" if entry.p_value is None else f"{entry.p_value:.4f}{_mark(entry)}")
     scores = Table("", tuple(head), tuple(map(tuple, rows)))
     return table.FORMS[form]([scores], [*signatures, *remarks])
 
@@ -472,7 +497,7 @@ def _sacrebleu_lines(report: ScoreReport, width: int | None) -> list[str]:
     lines = []
     for (entry,) in report.entries:
         score = entry.score
-        value = tested(score.value, entry.interval, None, digits([score], width))
+        value = tested(entry, digits([score], width))
         lines.append((f"{score.metric}|{score.signature}", f"{value} {score.detail}".rstrip()))
     longest = max(len(name) for name, _ in lines)
     return [f"{name:>{longest}} = {value}" for name, value in lines]
@@ -500,6 +525,7 @@ def as_json(report: ScoreReport, width: int | None = None) -> str:
                 fields["confidence"] = _confidence(entry.interval, metric_width)
             if report.paired:
                 fields["p_value"] = entry.p_value
+                fields["p_holm"] = entry.p_holm
             if score.detail:
                 fields["verbose_score"] = score.detail
             # The parts of the signature are fields too, as sacreBLEU has it.
@@ -547,6 +573,7 @@ def _columns_of(entry: SystemScore, *, paired: bool) -> dict[str, object]:
             columns[f"{metric} {name}"] = value
     if paired:
         columns[f"{metric} p"] = entry.p_value
+        columns[f"{metric} p_holm"] = entry.p_holm
     columns[f"{metric} signature"] = entry.score.signature
     return columns
 
@@ -595,16 +622,19 @@ def _entry_digits(entries: Iterable[SystemScore], width: int | None) -> int:
     return digits((entry.score for entry in entries), width)
 
 
-def tested(score: float, interval: Interval | None, p_value: float | None, width: int, *more: str) -> str:
-    """A score with its interval, ``more`` text and its p-value in brackets."""
-    parts = [f"{score:.{width}f}"]
-    if interval:
-        parts.append(f"({_confidence(interval, width)})")
-    parts += more
-    if p_value is not None:
-        mark = "*" if p_value < SIGNIFICANT else ""
-        parts.append(f"(p = {p_value:.4f}){mark}")
+def tested(entry: SystemScore, width: int) -> str:
+    """A score with its interval and its p-value in brackets."""
+    parts = [f"{entry.score.value:.{width}f}"]
+    if entry.interval:
+        parts.append(f"({_confidence(entry.interval, width)})")
+    if entry.p_value is not None:
+        parts.append(f"(p = {entry.p_value:.4f}){_mark(entry)}")
     return " ".join(parts)
+
+
+def _mark(entry: SystemScore) -> str:
+    """A star if the difference to the first system is significant after correction."""
+    return "*" if entry.p_holm is not None and entry.p_holm < SIGNIFICANT else ""
 
 
 def _confidence(interval: Interval, width: int) -> str:
