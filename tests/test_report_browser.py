@@ -23,7 +23,7 @@ from mtagent.records import Chain, Score
 from mtagent.report.page import pieces
 from mtagent.report.report import write_report
 from mtagent.store import Store
-from tests.report_records import RUN, summary
+from tests.report_records import RUN, reported
 from tests.report_runs import edited, many, save, segment, varied
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -79,7 +79,7 @@ def written(folder: Path, name: str, chains: list[Chain]) -> str:
     path = folder / f"{name}.html"
     if not path.exists():
         with Store(save(folder, name, chains)) as store:
-            write_report(store, name, path)
+            write_report(store, [name], path)
     return path.as_uri()
 
 
@@ -109,7 +109,7 @@ def large(folder: Path) -> str:
 def bare(folder: Path, name: str, chains: list[Chain], comparison: RunComparison | None = None) -> str:
     """The address of a page that was made without a store, and without scores of its own."""
     path = folder / f"{name}.html"
-    path.write_text("".join(pieces(summary(), chains, comparison)), encoding="utf-8")
+    path.write_text("".join(pieces([reported(chains)], comparison)), encoding="utf-8")
     return path.as_uri()
 
 

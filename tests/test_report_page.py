@@ -24,7 +24,7 @@ from mtagent.report.page import Way, lines, pieces, sentence, way
 from mtagent.report.report import Form, ReportOptions, write_report
 from mtagent.store import Run, Store
 from tests.commands import Shell, python
-from tests.report_records import CHAINS, chain, error, rating, score, step, summary
+from tests.report_records import CHAINS, chain, error, rating, reported, score, step
 from tests.report_runs import EVIL, edited, many, save, segment, varied
 
 _VOID = {"meta", "input", "br", "img", "link", "hr"}
@@ -105,9 +105,9 @@ def test_all_segments_texts_edits_decisions_and_scores_are_in_the_page(stored: S
         assert text == original.text
     assert data["segments"][4]["notes"] == EVIL
     assert [metric["name"] for metric in data["metrics"]] == ["chrF2"]
-    assert (data["rows"][data["first"]], data["rows"][data["last"]]) == ("as given", "in the end")
+    assert (data["rows"][0], data["rows"][-1]) == ("as given", "in the end")
     bank = data["segments"][0]
-    first, last = (bank["scores"][0][data[name]] for name in ("first", "last"))
+    first, last = bank["scores"][0][0], bank["scores"][0][-1]
     assert (last, bank["gain"]) == (100.0, pytest.approx(last - first))
 
 
@@ -130,7 +130,7 @@ def test_nothing_in_the_page_names_another_address_and_no_text_becomes_markup(st
 
 def test_names_in_tables_stay_text_and_what_html_cannot_hold_is_replaced() -> None:
     rated = rating(-1, error(NASTY), evaluator=NASTY)
-    text = "".join(pieces(summary(), [chain(step("postedit", "rejected", "x", ratings=(rated,)))]))
+    text = "".join(pieces([reported([chain(step("postedit", "rejected", "x", ratings=(rated,)))])]))
     text.encode()
     assert text.count("<script") == 2
     cells = Page(text).texts
@@ -141,7 +141,7 @@ def test_names_in_tables_stay_text_and_what_html_cannot_hold_is_replaced() -> No
 @settings(max_examples=25, deadline=None)
 @given(CHAINS)
 def test_a_page_of_any_run_is_well_formed(chains: list[Chain]) -> None:
-    parsed = Page("".join(pieces(summary(), chains)))
+    parsed = Page("".join(pieces([reported(chains)])))
     assert [packed_segment["id"] for packed_segment in parsed.data["segments"]] == [c.segment.id for c in chains]
 
 
@@ -234,7 +234,7 @@ def test_a_run_that_goes_on_meanwhile_is_reported_as_it_was(form: Form, tmp_path
         run = store.start("r", settings={}, inputs={}, total=3)
         for number in (1, 2):
             run.save(number, edited(segment(str(number), "x", "y", "z"), "z" * number))
-        write_report(store, "r", tmp_path / "r", form, ReportOptions(metrics=[Slow(run)]))
+        write_report(store, ["r"], tmp_path / "r", form, ReportOptions(metrics=[Slow(run)]))
         run.close()
     written = (tmp_path / "r").read_text("utf-8")
     segments = json.loads(written)["segments"] if form == "json" else Page(written).data["segments"]
@@ -390,7 +390,7 @@ def test_a_page_holds_the_segments_that_a_browser_can_and_says_so() -> None:
     chains = varied()
     sizes = [len(script_json(packed(chain))) + 1 for chain in chains]
     for most, shown in ((sum(sizes), 8), (sum(sizes) - 1, 7), (sum(sizes[:3]), 3), (0, 0)):
-        text = "".join(pieces(summary(), chains, most=most))
+        text = "".join(pieces([reported(chains)], most=most))
         parsed = Page(text)
         assert [item["id"] for item in parsed.data["segments"]] == [chain.segment.id for chain in chains[:shown]]
         assert (f"The page shows the first {shown} of 8 segments: no browser holds more." in text) == (shown < 8)
@@ -399,11 +399,11 @@ def test_a_page_holds_the_segments_that_a_browser_can_and_says_so() -> None:
 
 def test_the_segments_of_a_page_are_not_held_in_memory() -> None:
     chain = Chain(segment=Segment(id="1", source="x" * 2**20, source_lang="en", target_lang="de"))
-    list(pieces(summary(), [chain]))  # brings what is imported late
+    list(pieces([reported([chain])]))  # brings what is imported late
 
     def peak(number: int) -> int:
         tracemalloc.start()
-        for _ in pieces(summary(), (chain for _ in range(number))):
+        for _ in pieces([reported(chain for _ in range(number))]):
             pass
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()

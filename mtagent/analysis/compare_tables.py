@@ -237,16 +237,21 @@ def _difference_tables(comparison: RunComparison, widths: Mapping[str, int]) -> 
     metrics = comparison.metrics
     if is_matrix and comparison.deciding is not None:
         metrics = (comparison.deciding,)  # the matrices show the differences by the others
+    differences = difference_table(comparison, metrics, widths)
+    if not is_matrix:
+        return [differences, _extremes(comparison, widths)]
+    matrices = [_matrix(comparison, metric, widths[metric]) for metric in comparison.metrics]
+    return [*matrices, differences]
+
+
+def difference_table(comparison: RunComparison, metrics: Sequence[str], widths: Mapping[str, int]) -> Table:
+    """The differences between rows by ``metrics``, with ``widths`` digits after the point."""
     contrasts = []
     for metric in metrics:
         for contrast in comparison.contrasts:
             if contrast.metric == metric:
                 contrasts.append((metric, contrast))
-    differences = _differences("differences", "metric", contrasts, widths)
-    if not is_matrix:
-        return [differences, _extremes(comparison, widths)]
-    matrices = [_matrix(comparison, metric, widths[metric]) for metric in comparison.metrics]
-    return [*matrices, differences]
+    return _differences("differences", "metric", contrasts, widths)
 
 
 def _matrix(comparison: RunComparison, metric: str, width: int) -> Table:

@@ -21,7 +21,6 @@ from mtagent.analysis.compare import RunComparison
 from mtagent.analysis.compare_tables import digits_of
 from mtagent.analysis.compared_rows import Cell, ComparedTexts, Part
 from mtagent.analysis.staged_run import StagedRun, aligned
-from mtagent.chain.decided_text import DecidedRun
 from mtagent.errors import MissingExtra
 from mtagent.formats.ratings import FINAL, GIVEN, REVIEWED
 from mtagent.jobs.export import Target
@@ -29,7 +28,6 @@ from mtagent.metrics.significance import Interval
 from mtagent.records import Usage
 from mtagent.report.figures import Figures, Marks, StageMarks, figures
 from mtagent.report.tables import STAGES, few_rated, stage_name
-from mtagent.store.store import Store
 from mtagent.text import languages
 from mtagent.text.amounts import counted, dollars
 from mtagent.text.escaping import plain, visible
@@ -210,10 +208,7 @@ def _way(comparison: RunComparison, run: str) -> list[_Point]:
     the whole run.
     """
     assert comparison.place is not None
-    rows = [row for row in comparison.rows if row.run == run and row.stage != REVIEWED]
-    first = comparison.rows[0]
-    if first.run is None and first.stage == GIVEN:  # several runs share the given texts
-        rows.insert(0, first)
+    rows = [row for row in comparison.rows_of(run) if row.stage != REVIEWED]
     points: list[_Point] = []
     nominal = Usage()
     for row in rows:
@@ -648,10 +643,8 @@ def _drawn(plot: Plot, *, salt: str) -> Iterator[Figure]:
         yield figure
 
 
-def plots_of_pairs(
-    comparisons: Sequence[RunComparison], runs: Sequence[StagedRun], store: Store, *, shared: bool = False
-) -> Plots:
-    """The figures of ``comparisons`` of ``runs``, one for each language pair; the chains are read from ``store``.
+def plots_of_pairs(comparisons: Sequence[RunComparison], runs: Sequence[StagedRun], *, shared: bool = False) -> Plots:
+    """The figures of ``comparisons`` of ``runs``, one for each language pair.
 
     ``shared`` leaves out the segments that some runs lack, as the comparisons do.
     """
@@ -660,8 +653,7 @@ def plots_of_pairs(
     for comparison in comparisons:
         numbers = {}
         for run in aligned([_of_languages(run, comparison) for run in runs], shared=shared)[0]:
-            opened = replace(run, decided_run=DecidedRun(store, run.summary.name))
-            numbers[run.name] = figures(opened.chain_reader()())
+            numbers[run.name] = figures(run.chain_reader()())
         plots = plots_of(comparison, numbers)
         if len(comparisons) == 1:
             return plots
