@@ -324,6 +324,15 @@ def test_runs_of_other_segments_are_refused_or_reported_on_the_shared_ones(sever
     ]
 
 
+def test_several_runs_in_several_languages_are_shown_without_scores(shell: Shell) -> None:
+    given = [segment("1", "Hello.", "Hallo."), segment("2", "Bye.", "Salut.", target_lang="fr")]
+    save(shell.folder, "r", [edited(one, "Hi!") for one in given])
+    save(shell.folder, "s", [edited(one, "Hey!") for one in given])
+    parsed = page(shell, "s")
+    assert parsed.texts["h1"] == "2 runs of 2 segments; nothing is scored."
+    assert [len(item["runs"][1]["difference"]) for item in parsed.data["segments"]] == [3, 3]
+
+
 def test_several_runs_make_a_page_only(several: Shell) -> None:
     done = several("report r s -o r.csv")
     assert (done.code, "a report of several runs is a page (--format html), not csv" in done.err) == (1, True)

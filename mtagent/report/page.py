@@ -135,8 +135,14 @@ def sentence(flow: Flow, way: Way | None, usage: Usage, total: int | None = None
 
 
 def sentence_of_runs(names: Sequence[str], ways: Sequence[Way], segments: int) -> str:
-    """What tells several runs apart: ``ways`` lead from the last texts of the first run to those of each run."""
-    sentences = [f"{len(names)} runs of {counted(segments, 'segment')}."]
+    """What tells several runs apart: ``ways`` lead from the last texts of the first run to those of each run.
+
+    Without ``ways`` the runs were not compared.
+    """
+    of_what = f"{len(names)} runs of {counted(segments, 'segment')}"
+    if not ways:
+        return f"{of_what}; nothing is scored."
+    sentences = [f"{of_what}."]
     for name, way in zip(names[1:], ways[1:], strict=True):
         differing = sum(text != other for text, other in zip(way.first.texts, way.last.texts, strict=True))
         quality = "nothing is scored"
@@ -601,7 +607,7 @@ def _remarks(runs: Sequence[ReportedRun], comparison: RunComparison, segments: _
     if segments.shown < number:
         yield (
             f"The page shows the first {segments.shown:,} of {number:,} segments: no browser holds more. All "
-            "numbers are about all of them; `--format csv` and `--format json` hold every segment."
+            "numbers are about all of them; `--format csv` and `--format json` of one run hold every segment."
         )
     if not comparison.rows and len(segments.pairs) > 1:
         yield "The segments are in several languages, and are not scored: run each target language by itself."

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _ROW = 0.3
 """Inches: a line of text, and the marks below it."""
+_SIZE = 6.5
+"""Points of the labels, which are long."""
 _NEVER: dict[str, Any] = {"color": "#000000", "marker": "o", "markerfacecolor": "none", "markersize": 6, "zorder": 4}
 _ALWAYS: dict[str, Any] = {"color": "#d55e00", "marker": "s", "markersize": 4, "zorder": 3}
 _GATE: dict[str, Any] = {"color": "#0072b2", "marker": "o", "markersize": 4, "zorder": 5}
@@ -45,7 +47,11 @@ def plot(name: str, title: str, unit: str, bars: Sequence[Bar]) -> str:
 
     def draw(figure: Figure, axes: Axes) -> None:
         for row, bar in enumerate(bars):
-            axes.text(0, row - 0.45, bar.label, transform=axes.get_yaxis_transform(), verticalalignment="center")
+            label_place = axes.get_yaxis_transform()
+            text = axes.text(
+                0, row - 0.45, bar.label, transform=label_place, verticalalignment="center", fontsize=_SIZE
+            )
+            text.set_in_layout(False)  # a long label does not make the axes narrower
             low, high = min(bar.never, bar.always, bar.gate), max(bar.oracle, bar.gate)
             axes.hlines([row], low, high, color="#767676", linewidth=1)
             axes.hlines([row], bar.low, bar.high, color="#0072b2", linewidth=3.5, alpha=0.4)
@@ -60,7 +66,7 @@ def plot(name: str, title: str, unit: str, bars: Sequence[Bar]) -> str:
         axes.set_ylim(len(bars) - 0.5, -0.8)
         axes.set_yticks([])
         axes.spines["left"].set_visible(False)
-        axes.set_xlabel(f"lead over the better of never and always, {unit}")
+        axes.set_xlabel(f"lead over the better of never and always, {unit}", fontsize=_SIZE)
         legend(figure, axes)
 
     return as_svg(Plot(name, title, "; ".join(words), 0.5 + _ROW * len(bars), draw))
