@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -30,6 +30,7 @@ from mtagent.report.tables import gallery, stage_name
 from mtagent.store.runs import RunSummary
 from mtagent.text import languages
 from mtagent.text.amounts import counted, dollars
+from mtagent.text.table import Table
 from mtagent.version import __version__
 
 MOST_CHARACTERS = 300_000_000
@@ -436,13 +437,8 @@ def pieces(
         differences = None
         if are_several:
             headline = sentence_of_runs(names, ways, number)
-            widths = dict(zip(comparison.metrics, digits_of(comparison), strict=True))
-            differences = replace(difference_table(comparison, comparison.metrics, widths), title="Differences")
+            differences = _differences(comparison)
         summary_lines = lines(comparison)
-        drawn = []
-        if plots.is_available():
-            for plot in plots.plots_of(comparison, numbers).drawn:
-                drawn.append((plot.caption, plots.inline_svg(plot)))
         script = _asset("elements.js") + _asset("page.js")
         whole = template.render(
             names=names,
@@ -454,7 +450,7 @@ def pieces(
             differences=differences,
             deciding=comparison.deciding,
             extremes=extremes(comparison, only_runs=are_several),
-            plots=drawn,
+            plots=_plots(comparison, numbers),
             signatures=[*comparison.signatures, *segments.signatures],
             tables=[*(table for run in described for table in run["tables"]), *review_tables(comparison)],
             segments=number,
@@ -469,6 +465,21 @@ def pieces(
         yield before
         yield from _data(names, file, comparison, ways, [name for name, _ in summary_lines])
         yield after
+
+
+def _differences(comparison: RunComparison) -> Table:
+    """The differences between rows, as ``mtagent compare`` prints them."""
+    widths = dict(zip(comparison.metrics, digits_of(comparison), strict=True))
+    return replace(difference_table(comparison, comparison.metrics, widths), title="Differences")
+
+
+def _plots(comparison: RunComparison, numbers: Mapping[str, Figures]) -> list[tuple[str, str]]:
+    """The captions and SVGs of the figures; none without matplotlib."""
+    drawn = []
+    if plots.is_available():
+        for plot in plots.plots_of(comparison, numbers).drawn:
+            drawn.append((plot.caption, plots.inline_svg(plot)))
+    return drawn
 
 
 def _ways(comparison: RunComparison, names: Sequence[str]) -> list[Way]:
