@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hypothesis import strategies as st
@@ -28,6 +28,7 @@ from mtagent.records import (
     Step,
     Usage,
 )
+from mtagent.report.page import ReportedRun
 from mtagent.store import Counts, RunSummary
 
 RUN = "run-1"
@@ -91,6 +92,11 @@ def summary() -> RunSummary:
         name=RUN, kind="chain", state="finished", started="2026-01-01T00:00:00", updated="", settings={"model": "m"},
         inputs={}, counts=Counts(done=1, total=1), usage=Usage(),
     )  # fmt: skip
+
+
+def reported(chains: Iterable[Chain]) -> ReportedRun:
+    """The run of :func:`summary` with these chains, which can be read as often as ``chains``."""
+    return ReportedRun(RUN, summary(), lambda: chains)
 
 
 def comparison(*rows: ComparedTexts, ids: Sequence[str] | None = None) -> RunComparison:

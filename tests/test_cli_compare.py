@@ -331,6 +331,10 @@ def test_tests_between_any_two_rows_are_sacrebleu_s(shell: Shell) -> None:
     assert shell(f"{line} --name good -o good.txt").code == 0
     assert shell(f"{line} --name weak --gate none -o weak.txt").code == 0
     shell.write("cut.txt", *[text[: len(text) * 9 // 10] for text in given.read_text(encoding="utf-8").splitlines()])
+    done = shell("compare good weak --baseline another-system-with-a-long-name=cut.txt -m ter --against all")
+    matrix = table(done.out, "TER: row minus")
+    assert matrix[0] == ["row", *map(str, range(1, len(matrix)))]
+    assert [row[0] for row in matrix[1:3]] == ["1 given", "2 good/postedit"]
     result = json.loads(shell("compare good weak --baseline cut.txt -m bleu,chrf,ter --against all -f json").out)
     texts = {
         "given": given.read_text(encoding="utf-8").splitlines(),

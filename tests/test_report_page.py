@@ -19,13 +19,14 @@ from mtagent.analysis.compare import RunComparison
 from mtagent.analysis.compared_rows import Cell, ComparedTexts, Contrast
 from mtagent.records import Chain, Score, Segment, Step, Usage, Verdict
 from mtagent.report.figures import Flow, figures
-from mtagent.report.packing import packed, script_json
+from mtagent.report.packing import changes, packed, script_json
 from mtagent.report.page import Way, lines, pieces, sentence, way
 from mtagent.report.report import Form, ReportOptions, write_report
 from mtagent.store import Run, Store
 from tests.commands import Shell, python
-from tests.report_records import CHAINS, chain, error, rating, score, step, summary
+from tests.report_records import CHAINS, chain, error, rating, reported, score, step
 from tests.report_runs import EVIL, edited, many, save, segment, varied
+from tests.report_runs import error as marked
 
 _VOID = {"meta", "input", "br", "img", "link", "hr"}
 NASTY = '</td><script>alert("1")</script>&\x00\ud800 long'
@@ -105,9 +106,9 @@ def test_all_segments_texts_edits_decisions_and_scores_are_in_the_page(stored: S
         assert text == original.text
     assert data["segments"][4]["notes"] == EVIL
     assert [metric["name"] for metric in data["metrics"]] == ["chrF2"]
-    assert (data["rows"][data["first"]], data["rows"][data["last"]]) == ("as given", "in the end")
+    assert (data["rows"][0], data["rows"][-1]) == ("as given", "in the end")
     bank = data["segments"][0]
-    first, last = (bank["scores"][0][data[name]] for name in ("first", "last"))
+    first, last = bank["scores"][0][0], bank["scores"][0][-1]
     assert (last, bank["gain"]) == (100.0, pytest.approx(last - first))
 
 
@@ -130,7 +131,7 @@ def test_nothing_in_the_page_names_another_address_and_no_text_becomes_markup(st
 
 def test_names_in_tables_stay_text_and_what_html_cannot_hold_is_replaced() -> None:
     rated = rating(-1, error(NASTY), evaluator=NASTY)
-    text = "".join(pieces(summary(), [chain(step("postedit", "rejected", "x", ratings=(rated,)))]))
+    text = "".join(pieces([reported([chain(step("postedit", "rejected", "x", ratings=(rated,)))])]))
     text.encode()
     assert text.count("<script") == 2
     cells = Page(text).texts
@@ -141,7 +142,7 @@ def test_names_in_tables_stay_text_and_what_html_cannot_hold_is_replaced() -> No
 @settings(max_examples=25, deadline=None)
 @given(CHAINS)
 def test_a_page_of_any_run_is_well_formed(chains: list[Chain]) -> None:
-    parsed = Page("".join(pieces(summary(), chains)))
+    parsed = Page("".join(pieces([reported(chains)])))
     assert [packed_segment["id"] for packed_segment in parsed.data["segments"]] == [c.segment.id for c in chains]
 
 
@@ -234,13 +235,108 @@ def test_a_run_that_goes_on_meanwhile_is_reported_as_it_was(form: Form, tmp_path
         run = store.start("r", settings={}, inputs={}, total=3)
         for number in (1, 2):
             run.save(number, edited(segment(str(number), "x", "y", "z"), "z" * number))
-        write_report(store, "r", tmp_path / "r", form, ReportOptions(metrics=[Slow(run)]))
+        write_report(store, ["r"], tmp_path / "r", form, ReportOptions(metrics=[Slow(run)]))
         run.close()
     written = (tmp_path / "r").read_text("utf-8")
     segments = json.loads(written)["segments"] if form == "json" else Page(written).data["segments"]
     assert [item["id"] for item in segments] == ["1", "2"]
     last = [item["scores"]["final"]["length"] if form == "json" else item["scores"][0][-1] for item in segments]
     assert last == [1, 2]
+
+
+# --- several runs
+
+
+@pytest.fixture
+def several(stored: Shell) -> Shell:
+    """The shell with ``r``, and ``s``: another text of ``bank``, the first stage of ``worse``, else nothing done."""
+    chains = [whole.model_copy(update={"steps": ()}) for whole in varied()]
+    bank, worse = varied()[:2]
+    chains[0] = edited(bank.segment, "Das Ufer vom Fluss.", marked("Die Bank des Flusses.", "Die Bank", "Das Ufer"))
+    chains[1] = worse.model_copy(update={"steps": worse.steps[:1]})
+    save(stored.folder, "s", chains)
+    return stored
+
+
+def test_a_page_of_several_runs_says_first_how_they_differ_and_then_what_each_did(several: Shell) -> None:
+    assert several("report one=r s -o r.html").code == 0
+    text = (several.folder / "r.html").read_text("utf-8")
+    parsed = Page(text)
+    assert re.fullmatch(
+        r"2 runs of 8 segments\. From one to s, chrF2 fell by [\d.]+ to [\d.]+ \(p = 0\.\d{3}: too few segments to "
+        r"tell\); 3 final texts changed, 1 for the better and 2 for the worse\.",
+        parsed.texts["h1"],
+    )
+    verdicts = text.split('<ul class="verdicts">')[1].split("</ul>")[0]
+    assert re.findall(r'<strong dir="auto">(\w+)</strong>: ([^;]*)', verdicts) == [
+        ("one", "Post-editing and proofreading changed 4 of 8 segments"),
+        ("s", "Post-editing changed 2 of 8 segments"),
+    ]
+
+
+def test_a_page_of_several_runs_has_the_differences_that_compare_prints(several: Shell) -> None:
+    assert several("report r s -o r.html -m chrf,ter").code == 0
+    text = (several.folder / "r.html").read_text("utf-8")
+    table = text.split("<caption>Differences</caption>")[1].split("</table>")[0]
+    rows = []
+    for row in re.findall(r"<tr>(.*?)</tr>", table, re.DOTALL):
+        rows.append(re.findall(r"<t[hd][^>]*>([^<]*)</t[hd]>", row))
+    printed = several("compare r s -m chrf,ter --paired-bs").out
+    expected = printed.split("\ndifferences:\n")[1].split("\n(")[0]
+    assert [" ".join(row).split() for row in rows] == [line.split() for line in expected.splitlines()]
+
+
+def test_a_segment_of_several_runs_has_what_they_share_once_and_the_rest_for_each(several: Shell) -> None:
+    data = page(several, "s").data
+    assert data["runs"] == ["r", "s"]
+    assert [item["id"] for item in data["segments"]] == [whole.segment.id for whole in varied()]
+    bank, worse, *_ = data["segments"]
+    assert (bank["source"], bank["domain"]) == ("The bank of the river.", "news")
+    first, second = bank["runs"]
+    assert [len(run["steps"]) for run in (first, second)] == [2, 1]
+    assert not {"source", "reference", "scores"} & {*first, *second}
+    assert second["steps"][0]["edits"][0]["new"] == "Das Ufer"
+    assert second["difference"] == list(changes("Das Ufer des Flusses.", "Das Ufer vom Fluss.", "de"))
+    assert ("difference" in worse["runs"][1], worse["runs"][1]["gain"]) == (False, 0)
+    finals = [data["rows"].index(name) for name in ("r/final", "s/final")]
+    scores = [bank["scores"][1][place] for place in finals]
+    assert data["metrics"][1]["name"] == "chrF2"
+    assert second["gain"] == pytest.approx(scores[1] - scores[0])
+    assert "gain" not in first
+
+
+def test_runs_of_other_segments_are_refused_or_reported_on_the_shared_ones(several: Shell) -> None:
+    other = [whole.model_copy(update={"steps": ()}) for whole in reversed(varied()[:3])]
+    save(several.folder, "t", other)
+    done = several("report r t -o r.html")
+    assert (done.code, done.out) == (1, "")
+    assert done.err == (
+        "mtagent: segment 1 has another id in run 't' than in run 'r': 'refused' and 'bank'; --shared compares the "
+        "segments that all runs have\n"
+    )
+    assert not (several.folder / "r.html").exists()
+    data = page(several, "t --shared").data
+    assert [(item["id"], len(item["runs"][0].get("steps", ()))) for item in data["segments"]] == [
+        ("bank", 2), ("worse", 1), ("refused", 1),
+    ]  # fmt: skip
+    assert [item["runs"][1]["given"] for item in data["segments"]] == [
+        whole.segment.translation for whole in varied()[:3]
+    ]
+
+
+def test_several_runs_in_several_languages_are_shown_without_scores(shell: Shell) -> None:
+    given = [segment("1", "Hello.", "Hallo."), segment("2", "Bye.", "Salut.", target_lang="fr")]
+    save(shell.folder, "r", [edited(one, "Hi!") for one in given])
+    save(shell.folder, "s", [edited(one, "Hey!") for one in given])
+    parsed = page(shell, "s")
+    assert parsed.texts["h1"] == "2 runs of 2 segments; nothing is scored."
+    assert [len(item["runs"][1]["difference"]) for item in parsed.data["segments"]] == [3, 3]
+
+
+def test_several_runs_make_a_page_only(several: Shell) -> None:
+    done = several("report r s -o r.csv")
+    assert (done.code, "a report of several runs is a page (--format html), not csv" in done.err) == (1, True)
+    assert several("report r r -o r.html").err == "mtagent: two runs are called 'r': name each once, or as NAME=RUN\n"
 
 
 # --- what is refused
@@ -390,7 +486,7 @@ def test_a_page_holds_the_segments_that_a_browser_can_and_says_so() -> None:
     chains = varied()
     sizes = [len(script_json(packed(chain))) + 1 for chain in chains]
     for most, shown in ((sum(sizes), 8), (sum(sizes) - 1, 7), (sum(sizes[:3]), 3), (0, 0)):
-        text = "".join(pieces(summary(), chains, most=most))
+        text = "".join(pieces([reported(chains)], most=most))
         parsed = Page(text)
         assert [item["id"] for item in parsed.data["segments"]] == [chain.segment.id for chain in chains[:shown]]
         assert (f"The page shows the first {shown} of 8 segments: no browser holds more." in text) == (shown < 8)
@@ -399,11 +495,11 @@ def test_a_page_holds_the_segments_that_a_browser_can_and_says_so() -> None:
 
 def test_the_segments_of_a_page_are_not_held_in_memory() -> None:
     chain = Chain(segment=Segment(id="1", source="x" * 2**20, source_lang="en", target_lang="de"))
-    list(pieces(summary(), [chain]))  # brings what is imported late
+    list(pieces([reported([chain])]))  # brings what is imported late
 
     def peak(number: int) -> int:
         tracemalloc.start()
-        for _ in pieces(summary(), (chain for _ in range(number))):
+        for _ in pieces([reported(chain for _ in range(number))]):
             pass
         _, most = tracemalloc.get_traced_memory()
         tracemalloc.stop()

@@ -186,6 +186,29 @@ def test_where_less_is_better_the_axis_says_so() -> None:
     assert ">m (lower is better)</text>" in inline_svg(only(compared(1, higher_is_better=False), "score-by-stage", []))
 
 
+def test_gains_have_the_interval_of_the_row_that_was_chosen_to_compare_with(stored: Shell) -> None:
+    line = "compare a b -m ter --by domain -f json --resamples 50 --figures f --force"
+    for against, start, runs in (("first", "given", "ab"), ("a", "a/final", "b"), ("all", "given", "ab")):
+        done = stored(f"{line} --against {against}")
+        assert done.code == 0
+        summary = label((stored.folder / "f" / "gain-by-domain.svg").read_text("utf-8"))
+        texts = "the first texts to the last" if start == "given" else "a/final to the final texts"
+        assert summary.startswith(f"Reduction of TER by domain, from {texts}. ")
+        assert re.findall(r"(\w): ", summary) == list(runs)
+        for part in json.loads(done.out)["parts"]["domain"]:
+            for contrast in part["contrasts"]:
+                name, _, stage = contrast["row"].partition("/")
+                if contrast["against"] != start or stage != "final" or contrast["bounds"] is None:
+                    continue
+                # TER is better if it is lower, so the gain is the difference with another sign.
+                gain, low, high = (
+                    -value + 0.0 for value in (contrast["difference"], *reversed(contrast["bounds"].values()))
+                )
+                of_run = summary.split(f"{name}: ")[1].split(";")[0]
+                interval = f"(95 % interval {low:+.2f} to {high:+.2f})"
+                assert f"{part['part']} ({part['segments']}) {gain:+.2f} {interval}" in of_run
+
+
 def test_agreement_of_judges_and_people_has_wilsons_interval() -> None:
     def judged(after: float) -> Chain:
         judgements = (Judgement(judge="x", before=0, after=1), Judgement(judge="y", before=0, after=after))

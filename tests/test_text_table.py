@@ -3,17 +3,45 @@
 from __future__ import annotations
 
 import math
+import shutil
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from mtagent.text import amounts
-from mtagent.text.table import Table, as_csv, markdown
+from mtagent.text.table import Table, as_csv, latex, markdown
 
 
 def test_a_table_in_markdown_has_no_markup_from_its_cells() -> None:
     table = Table("my_title", ("a", "b"), (("x|y\nz", "<b>*1*</b>"),))
     assert markdown([table]) == "### My\\_title\n\n| a | b |\n| --- | ---: |\n| x\\|y z | \\<b\\>\\*1\\*\\</b\\> |"
+
+
+_NAMES = ("a/translate", "a/postedit", "a/proofread", "a/final", "b/translate", "b/postedit", "b/proofread", "b/final")
+WIDE = Table("wide", ("row", *_NAMES), tuple((name, *["+12.34*"] * 8) for name in _NAMES))
+
+
+def test_latex_leaves_room_for_marks_and_scales_wide_tables_only() -> None:
+    (line,) = [line for line in latex([WIDE]).splitlines() if line.startswith(r"\begin{tabular}")]
+    assert line.count("S[table-format=+2.2,retain-explicit-plus,table-space-text-post={*}]") == 8
+    assert r"\resizebox" in latex([WIDE])
+    narrow = latex([Table("narrow", ("row", "score"), (("a", "1.5"),))])
+    assert r"\resizebox" not in narrow
+    assert "text-post" not in narrow
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex: sudo apt-get install texlive-science")
+def test_latex_finds_no_table_wider_than_its_place(tmp_path: Path) -> None:
+    document = r"\documentclass[twocolumn]{article}\usepackage{booktabs,siunitx,graphicx}\begin{document}"
+    document += (
+        rf"\begin{{table*}}{latex([WIDE])}\end{{table*}}\begin{{table}}{latex([WIDE])}\end{{table}}\end{{document}}"
+    )
+    (tmp_path / "paper.tex").write_text(document, encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert (done.returncode, "Overfull" in done.stdout) == (0, False), done.stdout
 
 
 def test_csv_guards_texts_and_columns_but_no_number() -> None:

@@ -29,6 +29,7 @@ from mtagent.formats.files import dumped
 from mtagent.metrics.overlap import ter_to
 from mtagent.metrics.protocol import each_once
 from mtagent.records import Usage
+from mtagent.store.store import open_existing
 from mtagent.text import languages, table
 from mtagent.text.amounts import UNKNOWN, signed
 from mtagent.text.table import Table
@@ -55,7 +56,9 @@ def compare_variants(names: Sequence[str], config: Config, **options: Unpack[Com
     Raises :class:`ConfigError` where there is no run with Postedit, or more than one, of a language pair.
     """
     pairs: dict[tuple[str, str], list[StagedRun]] = {}
-    for run in read_runs(names, config):
+    with open_existing(config.store) as store:
+        runs_of_all_pairs = read_runs(names, store)
+    for run in runs_of_all_pairs:
         first = run.segments[0].segment
         pairs.setdefault((first.source_lang, first.target_lang), []).append(run)
     if options.get("reference") is not None and len(pairs) > 1:

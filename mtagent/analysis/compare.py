@@ -111,6 +111,15 @@ class RunComparison:
         """The row of this name."""
         return next(row for row in self.rows if row.name == name)
 
+    def rows_of(self, run: str) -> list[ComparedTexts]:
+        """The rows of ``run``, with the given texts also if several runs share them."""
+        rows = []
+        for row in self.rows:
+            is_shared = row.run is None and row.stage == GIVEN
+            if row.run == run or is_shared:
+                rows.append(row)
+        return rows
+
     def contrast(self, name: str, against: str | None, metric: str) -> Contrast | None:
         """The difference of two rows by a metric of :attr:`metrics`; ``None`` if these were not compared."""
         for contrast in self.contrasts:
@@ -143,7 +152,8 @@ def compare_runs(names: Sequence[str], config: Config, **options: Unpack[Compare
     A name may be ``NAME=RUN``: tables then show NAME. Segments that some runs lack are an error, or left out if
     ``shared``.
     """
-    return compare_staged(read_runs(names, config), **options)
+    with open_existing(config.store) as store:
+        return compare_staged(read_runs(names, store), **options)
 
 
 def compare_run(store: Store, name: str, **options: Unpack[CompareOptions]) -> RunComparison:
@@ -158,15 +168,14 @@ def compare_run(store: Store, name: str, **options: Unpack[CompareOptions]) -> R
     return compare_staged([read_run(store, store.run(name))], **options)
 
 
-def read_runs(specs: Sequence[str], config: Config) -> list[StagedRun]:
-    """The runs ``specs`` (each ``RUN`` or ``NAME=RUN``) of the store in ``config``."""
-    with open_existing(config.store) as store:
-        summaries = {summary.name: summary for summary in store.runs()}
-        runs: list[StagedRun] = []
-        for name, run in named_runs(specs, [*summaries]).items():
-            summary = summaries.get(run) or store.run(run)  # which refuses a run that does not exist
-            runs.append(read_run(store, summary, name, runs[0].segments if runs else ()))
-        return runs
+def read_runs(specs: Sequence[str], store: Store) -> list[StagedRun]:
+    """The runs ``specs`` (each ``RUN`` or ``NAME=RUN``) of ``store``."""
+    summaries = {summary.name: summary for summary in store.runs()}
+    runs: list[StagedRun] = []
+    for name, run in named_runs(specs, [*summaries]).items():
+        summary = summaries.get(run) or store.run(run)  # which refuses a run that does not exist
+        runs.append(read_run(store, summary, name, runs[0].segments if runs else ()))
+    return runs
 
 
 def compare_staged(

@@ -27,6 +27,8 @@ EXTREMES = 3
 """Segments of each kind that a table for people names; JSON has ten."""
 MOST_PARTS = 20
 """Parts of one grouping that a table for people shows; JSON and CSV have all."""
+_MATRIX_HEAD = 60
+"""Characters that the names of a matrix's columns may have in all."""
 _RARE_OUTCOMES = ("reverted", "triaged", "idle")
 """They have a column only where a row counts some."""
 _HEADS = {"triaged": "left alone by triage", "idle": "not run"}
@@ -237,24 +239,33 @@ def _difference_tables(comparison: RunComparison, widths: Mapping[str, int]) -> 
     metrics = comparison.metrics
     if is_matrix and comparison.deciding is not None:
         metrics = (comparison.deciding,)  # the matrices show the differences by the others
-    contrasts = []
-    for metric in metrics:
-        for contrast in comparison.contrasts:
-            if contrast.metric == metric:
-                contrasts.append((metric, contrast))
-    differences = _differences("differences", "metric", contrasts, widths)
+    differences = difference_table(comparison, metrics, widths)
     if not is_matrix:
         return [differences, _extremes(comparison, widths)]
     matrices = [_matrix(comparison, metric, widths[metric]) for metric in comparison.metrics]
     return [*matrices, differences]
 
 
+def difference_table(comparison: RunComparison, metrics: Sequence[str], widths: Mapping[str, int]) -> Table:
+    """The differences between rows by ``metrics``, with ``widths`` digits after the point."""
+    contrasts = []
+    for metric in metrics:
+        for contrast in comparison.contrasts:
+            if contrast.metric == metric:
+                contrasts.append((metric, contrast))
+    return _differences("differences", "metric", contrasts, widths)
+
+
 def _matrix(comparison: RunComparison, metric: str, width: int) -> Table:
-    """The difference of each row to each other row, by one metric."""
+    """The difference of each row to each other row, by one metric; columns with long names have numbers instead."""
     names = [row.name for row in comparison.rows]
+    labels = heads = names
+    if sum(map(len, names)) > _MATRIX_HEAD:
+        heads = [str(number) for number in range(1, len(names) + 1)]
+        labels = [f"{head} {name}" for head, name in zip(heads, names, strict=True)]
     rows = []
-    for name in names:
-        cells = [name]
+    for label, name in zip(labels, names, strict=True):
+        cells = [label]
         for against in names:
             direct = comparison.contrast(name, against, metric)
             contrast = direct or comparison.contrast(against, name, metric)
@@ -265,7 +276,7 @@ def _matrix(comparison: RunComparison, metric: str, width: int) -> Table:
             mark = "*" if contrast.is_significant else ""
             cells.append(f"{signed(difference, width)}{mark}")
         rows.append(tuple(cells))
-    return Table(f"{metric}: row minus column", ("row", *names), tuple(rows))
+    return Table(f"{metric}: row minus column", ("row", *heads), tuple(rows))
 
 
 def _extremes(comparison: RunComparison, widths: Mapping[str, int]) -> Table:

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Unpack
 
-from mtagent.analysis.compare import CompareOptions, RunComparison, compare_staged, read_runs
+from mtagent.analysis.compare import CompareOptions, RunComparison, compare_staged
 from mtagent.analysis.compared_rows import Contrast
 from mtagent.analysis.staged_run import StagedRun
-from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
 from mtagent.metrics.significance import NOISE
 from mtagent.text import languages
@@ -50,13 +49,12 @@ class PairAverages:
 
 
 def compare_pairs(
-    names: Sequence[str], config: Config, pairs: Sequence[LanguagePair] = (), **options: Unpack[CompareOptions]
+    runs: Sequence[StagedRun], pairs: Sequence[LanguagePair] = (), **options: Unpack[CompareOptions]
 ) -> list[RunComparison]:
-    """Compare the stored runs ``names`` for each language pair of their segments, or for ``pairs`` only.
+    """Compare ``runs`` for each language pair of their segments, or for ``pairs`` only.
 
     Raises :class:`ConfigError` for a pair that no run has, and :class:`InputError` for a run that lacks one.
     """
-    runs = read_runs(names, config)
     found: dict[LanguagePair, None] = {}
     for run in runs:
         for staged in run.segments:

@@ -291,15 +291,21 @@ class StagedRun:
         return replace(self, segments=tuple(segments))
 
     def chain_reader(self) -> Callable[[], Iterator[Chain]]:
-        """A function that reads the chains of these segments from the store again, with their references.
+        """A function that reads the chains of these segments, in their order, again, with their references.
 
         It needs only little memory, also after this run is deleted.
         """
         decided_run, stages = self.decided_run, self.summary.settings.get("stages") or ()
         references = {staged.position: staged.segment.reference for staged in self.segments}
+        is_sorted = list(references) == sorted(references)
+
+        def one_by_one() -> Iterator[tuple[int, Chain]]:
+            for position in references:
+                yield position, decided_run.segment(position).reviewed_chain
 
         def chains() -> Iterator[Chain]:
-            for position, chain in decided_run.placed_chains():
+            # The segments of a run are read much faster in the order in which they are stored.
+            for position, chain in decided_run.placed_chains() if is_sorted else one_by_one():
                 if position not in references:
                     continue
                 chain = with_rules_step(chain, stages)

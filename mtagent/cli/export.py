@@ -45,6 +45,7 @@ Examples:
   mtagent report postedit-1a2b3c4d -o report.html -r ref.txt -m chrf,ter
   mtagent report postedit-1a2b3c4d -o report.html --baseline online=other.txt
   mtagent report postedit-1a2b3c4d -o report.html --figures figures
+  mtagent report safe=postedit-1a2b3c4d forced=postedit-5e6f7a8b -o both.html
   mtagent report postedit-1a2b3c4d --format markdown
 """
 FORMS = ("html", "markdown", "csv", "json")
@@ -140,19 +141,20 @@ def export(
 
 
 @click.command("report", epilog=REPORT_EXAMPLES)
-@click.argument("run")
+@click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN…")
 @click.option("-o", "--output", type=FILE, default=STANDARD, help="File for the report.  [default: standard output]")
 @click.option(
     "--format", "form", type=click.Choice(FORMS), help="Format of the report.  [default: by the name of -o, else html]"
 )
 @with_options(COMPARISON_OPTIONS)
+@click.option("--shared", is_flag=True, help="Show only the segments that all runs have.")
 @click.option("--figures", type=FILE, metavar="DIR", help="Folder for the report's figures, as SVG and PDF.")
 @click.option(
     "--force", is_flag=True, help="Replace an existing file, or write figures into a folder that isn't empty."
 )
 @with_options(STORE_OPTION)
 def report(
-    run: str,
+    runs: tuple[str, ...],
     output: Path,
     form: Form | None,
     reference: Path | None,
@@ -160,6 +162,7 @@ def report(
     comet_python: Path | None,
     deciding: str | None,
     baselines: tuple[str, ...],
+    shared: bool,
     figures: Path | None,
     force: bool,
     store: Path | None,
@@ -167,7 +170,8 @@ def report(
     """Write a report of RUN: one page to read, search and send, which works without network.
 
     It shows what was changed, what it cost and whether it helped, and every segment with its texts, errors, edits and
-    decisions. The report of an unfinished run says that the run is unfinished.
+    decisions. The report of an unfinished run says that the run is unfinished. The page of several RUNs compares them,
+    and shows each segment in all of them.
     """
     from mtagent.report.report import ReportOptions, write_report
 
@@ -181,9 +185,10 @@ def report(
         baselines=named,
         comet_python=named_comet_python(comet_python, all_metrics),
         figures=figures,
+        shared=shared,
     )
     with existing_store(store) as opened:
-        remarks = write_report(opened, run, output, form or _by_name(output), options, force=force)
+        remarks = write_report(opened, runs, output, form or _by_name(output), options, force=force)
     for remark in remarks:
         say(f"mtagent: {remark}")
     if output != STANDARD:

@@ -290,18 +290,18 @@ def compare(**options: Any) -> None:
         "prices": options.pop("prices"),
     }
     config = read_config(options)
-    if figures is None:
-        comparisons = compare_pairs(names, config, pairs, **comparing)
-    else:
-        from mtagent.report import plots
+    with open_existing(config.store) as store:
+        runs = read_runs(names, store)
+        if figures is None:
+            comparisons = compare_pairs(runs, pairs, **comparing)
+        else:
+            from mtagent.report import plots
 
-        runs = read_runs(names, config)
-        with open_existing(config.store) as store:
             target = plots.folder_for(figures, runs, Path(store.database.path), force=force)
-            comparisons = compare_pairs(names, config, pairs, **comparing)
-            drawn = plots.plots_of_pairs(comparisons, runs, store, shared=comparing["shared"])
-        for remark in plots.write_plots(drawn, target):
-            say(f"mtagent: {remark}")
+            comparisons = compare_pairs(runs, pairs, **comparing)
+            drawn = plots.plots_of_pairs(comparisons, runs, shared=comparing["shared"])
+            for remark in plots.write_plots(drawn, target):
+                say(f"mtagent: {remark}")
     is_one_pair = len(comparisons) == 1
     if form == "json":
         display(compare_tables.as_json(comparisons[0]) if is_one_pair else compare_tables.pairs_as_json(comparisons))

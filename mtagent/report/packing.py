@@ -92,6 +92,33 @@ def packed(
     return {"id": segment.id, "source": segment.source} | _filled(fields)
 
 
+_OF_ALL_RUNS = (
+    "id", "source", "source_lang", "target_lang", "reference", "document", "domain", "context", "notes", "terms",
+    "scores",
+)  # fmt: skip
+
+
+def packed_runs(chains: Sequence[Chain], versions: Sequence[Packed]) -> Packed:
+    """One segment of several runs: what it has in common once, and its ``runs``, from their ``chains`` and packed.
+
+    ``difference`` is what :func:`changes` finds between the last text of the first run and that of another run.
+    """
+    segment: Packed = {}
+    runs = []
+    first = chains[0].text
+    for chain, version in zip(chains, versions, strict=True):
+        run = {}
+        for name, value in version.items():
+            if name in _OF_ALL_RUNS:
+                segment.setdefault(name, value)
+            else:
+                run[name] = value
+        if chain.text != first:
+            run["difference"] = changes(first, chain.text, chain.segment.target_lang)
+        runs.append(run)
+    return segment | {"runs": runs}
+
+
 def _steps(chain: Chain) -> Iterator[Packed]:
     """The steps; ``first`` is the number of the first edit of a step, as ``mtagent revert`` counts."""
     before = chain.segment.translation or ""

@@ -7,29 +7,30 @@ import hashlib
 import json
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import IO, Any, NamedTuple
 from urllib.parse import urlencode
 
 from mtagent.analysis.compare import RunComparison
-from mtagent.analysis.compare_tables import EXTREMES, review_tables
+from mtagent.analysis.compare_tables import EXTREMES, difference_table, digits_of, review_tables
 from mtagent.analysis.compared_rows import Cell, ComparedTexts, Contrast, Moved, gains_of
 from mtagent.analysis.staged_run import Cost, Outcomes
 from mtagent.chain.fates import OUTCOMES
 from mtagent.errors import ConfigError, MissingExtra, OutputError
-from mtagent.formats.ratings import REVIEWED
+from mtagent.formats.ratings import FINAL, REVIEWED
 from mtagent.metrics.significance import FEW, NOISE, SIGNIFICANT
 from mtagent.records import Chain, Usage
 from mtagent.report import plots
-from mtagent.report.figures import FiguresCount, Flow
-from mtagent.report.packing import packed, script_json
+from mtagent.report.figures import Figures, FiguresCount, Flow
+from mtagent.report.packing import packed, packed_runs, script_json
 from mtagent.report.tables import gallery, stage_name
 from mtagent.store.runs import RunSummary
 from mtagent.text import languages
 from mtagent.text.amounts import counted, dollars
+from mtagent.text.table import Table
 from mtagent.version import __version__
 
 MOST_CHARACTERS = 300_000_000
@@ -43,8 +44,25 @@ _MODELS = ("model", "judge_model", "translator", "evaluator", "judge", "gate")
 
 
 @dataclass(frozen=True)
+class ReportedRun:
+    """A run on the page, under its ``name`` there."""
+
+    name: str
+    summary: RunSummary
+    chains: Callable[[], Iterable[Chain]]
+    """Reads the chains from the store."""
+    count: FiguresCount = field(default_factory=FiguresCount)
+
+    def counted_chains(self) -> Iterator[Chain]:
+        """The chains, which are counted for the figures on the way. To be read once."""
+        for chain in self.chains():
+            self.count.add(chain)
+            yield chain
+
+
+@dataclass(frozen=True)
 class Way:
-    """From the first row of a run to its last."""
+    """From the first row of a run to its last, or from the last row of one run to the last of another."""
 
     first: ComparedTexts
     last: ComparedTexts
@@ -56,15 +74,22 @@ class Way:
     """The gain of each segment by the deciding metric; positive is better."""
 
     @property
+    def better(self) -> int:
+        """The number of segments that score better than before."""
+        return sum(gain > NOISE for gain in self.gains)
+
+    @property
     def worse(self) -> int:
         """The number of segments that score worse than before."""
         return sum(gain < -NOISE for gain in self.gains)
 
 
-def way(comparison: RunComparison, run: str) -> Way:
-    """The first and the last row of ``run``."""
-    rows = [row for row in comparison.rows if row.run == run and row.stage != REVIEWED]
+def way(comparison: RunComparison, run: str, other: str | None = None) -> Way:
+    """The first and the last row of ``run``; or the last row of the run ``other``, and the last row of ``run``."""
+    rows = [row for row in comparison.rows_of(run) if row.stage != REVIEWED]
     first, last, place = rows[0], rows[-1], comparison.place
+    if other is not None:
+        first = way(comparison, other).last
     if place is None:
         return Way(first, last, None)
     contrast = comparison.contrast(last.name, first.name, comparison.metrics[place])
@@ -108,6 +133,27 @@ def sentence(flow: Flow, way: Way | None, usage: Usage, total: int | None = None
         parts.append(f"{flow.failed:,} failed")
     words = "; ".join(parts) + "."
     return words[0].upper() + words[1:]
+
+
+def sentence_of_runs(names: Sequence[str], ways: Sequence[Way], segments: int) -> str:
+    """What tells several runs apart: ``ways`` lead from the last texts of the first run to those of each run.
+
+    Without ``ways`` the runs were not compared.
+    """
+    of_what = f"{len(names)} runs of {counted(segments, 'segment')}"
+    if not ways:
+        return f"{of_what}; nothing is scored."
+    sentences = [f"{of_what}."]
+    for name, way in zip(names[1:], ways[1:], strict=True):
+        differing = sum(text != other for text, other in zip(way.first.texts, way.last.texts, strict=True))
+        quality = "nothing is scored"
+        if way.place is not None:
+            quality = _quality(way, edited=True)
+        words = f"From {names[0]} to {name}, {quality}; {counted(differing, 'final text')} changed"
+        if differing and way.place is not None:
+            words += f", {way.better:,} for the better and {way.worse:,} for the worse"
+        sentences.append(f"{words}.")
+    return " ".join(sentences)
 
 
 def _cost(usage: Usage) -> str:
@@ -224,13 +270,19 @@ def lines(comparison: RunComparison) -> list[tuple[str, list[SummaryCell]]]:
     return rows
 
 
-def extremes(comparison: RunComparison) -> list[tuple[str, list[tuple[str, str, str]]]]:
-    """For each compared pair of rows, the segments that gained and lost most: id, gain, and the link that opens it."""
+def extremes(comparison: RunComparison, *, only_runs: bool = False) -> list[tuple[str, list[tuple[str, str, str]]]]:
+    """For each compared pair of rows, the segments that gained and lost most: id, gain, and the link that opens it.
+
+    ``only_runs`` leaves out pairs that are not the ends of two runs.
+    """
     lists = []
     for contrast in comparison.contrasts:
         if contrast.metric != comparison.deciding:
             continue
-        row, against = (row_name(comparison.row(name)) for name in (contrast.row, contrast.against))
+        rows = [comparison.row(name) for name in (contrast.row, contrast.against)]
+        if only_runs and any(row.stage != FINAL for row in rows):
+            continue
+        row, against = map(row_name, rows)
         for word, segments in (("better", contrast.won), ("worse", contrast.lost)):
             linked = []
             for segment, gain in segments[:EXTREMES]:
@@ -354,13 +406,13 @@ def _setting(value: Any) -> str:
 
 
 def pieces(
-    summary: RunSummary,
-    chains: Iterable[Chain],
+    runs: Sequence[ReportedRun],
     comparison: RunComparison | None = None,
+    remarks: Sequence[str] = (),
     *,
     most: int = MOST_CHARACTERS,
 ) -> Iterator[str]:
-    """The page about a run of chains, in pieces.
+    """The page about runs of the same segments, in pieces.
 
     The chains are read once and wait in a temporary file until everything that precedes them on the page is known.
     Segments beyond ``most`` characters are left out, with a remark on the page. Raises
@@ -370,32 +422,38 @@ def pieces(
     template = _template()
     if comparison is None:
         comparison = RunComparison(segments=(), rows=())
-    run_way = None
-    if comparison.rows:
-        run_way = way(comparison, summary.name)
+    names = [run.name for run in runs]
+    are_several = len(runs) > 1
+    ways = _ways(comparison, names)
     with _temporary() as file:
-        segments = _write_segments(file, chains, comparison, run_way, most)
-        figures = segments.count.figures(comparison)
+        segments = _write_segments(file, runs, comparison, ways, most)
+        numbers = {run.name: run.count.figures(comparison) for run in runs}
+        described = []
+        for run in runs:
+            figures = numbers[run.name]
+            described.append(_described(run, figures, comparison, segments, are_several=are_several))
+        number = numbers[names[0]].flow.segments
+        headline = described[0]["sentence"]
+        differences = None
+        if are_several:
+            headline = sentence_of_runs(names, ways, number)
+            differences = _differences(comparison)
         summary_lines = lines(comparison)
-        drawn = []
-        if plots.is_available():
-            for plot in plots.plots_of(comparison, {summary.name: figures}).drawn:
-                drawn.append((plot.caption, plots.inline_svg(plot)))
         script = _asset("elements.js") + _asset("page.js")
         whole = template.render(
-            summary=summary,
-            sentence=sentence(figures.flow, run_way, summary.usage, summary.counts.total),
-            remarks=list(_remarks(summary, comparison, segments, figures.flow.segments)),
-            facts=[(name, value) for name, value in facts(summary, list(segments.pairs)) if value],
-            settings=json.dumps(summary.settings, ensure_ascii=False, indent=2),
+            names=names,
+            headline=headline,
+            remarks=[*remarks, *_remarks(runs, comparison, segments, number)],
+            runs=described,
             heads=heads(comparison),
             lines=summary_lines,
+            differences=differences,
             deciding=comparison.deciding,
-            extremes=extremes(comparison),
-            plots=drawn,
+            extremes=extremes(comparison, only_runs=are_several),
+            plots=_plots(comparison, numbers),
             signatures=[*comparison.signatures, *segments.signatures],
-            tables=gallery(figures, figures.whole_way(summary.name, comparison)) + review_tables(comparison),
-            segments=figures.flow.segments,
+            tables=[*(table for run in described for table in run["tables"]), *review_tables(comparison)],
+            segments=number,
             data_goes_here=_DATA_GOES_HERE,
             script=script,
             # The page's policy allows this script, and no other that a text might bring.
@@ -405,8 +463,57 @@ def pieces(
         )
         before, after = _NOT_IN_HTML.sub("\ufffd", whole).split(_DATA_GOES_HERE)
         yield before
-        yield from _data(summary, file, comparison, run_way, [name for name, _ in summary_lines])
+        yield from _data(names, file, comparison, ways, [name for name, _ in summary_lines])
         yield after
+
+
+def _differences(comparison: RunComparison) -> Table:
+    """The differences between rows, as ``mtagent compare`` prints them."""
+    widths = dict(zip(comparison.metrics, digits_of(comparison), strict=True))
+    return replace(difference_table(comparison, comparison.metrics, widths), title="Differences")
+
+
+def _plots(comparison: RunComparison, numbers: Mapping[str, Figures]) -> list[tuple[str, str]]:
+    """The captions and SVGs of the figures; none without matplotlib."""
+    drawn = []
+    if plots.is_available():
+        for plot in plots.plots_of(comparison, numbers).drawn:
+            drawn.append((plot.caption, plots.inline_svg(plot)))
+    return drawn
+
+
+def _ways(comparison: RunComparison, names: Sequence[str]) -> list[Way]:
+    """For each run the way whose gains its segments show; none if nothing was compared.
+
+    The segments of a single run show what the run gained; those of several runs, how they differ from the first run.
+    """
+    if not comparison.rows:
+        return []
+    if len(names) == 1:
+        return [way(comparison, names[0])]
+    ways = [way(comparison, name, names[0]) for name in names]
+    ways[0] = replace(ways[0], gains=())
+    return ways
+
+
+def _described(
+    run: ReportedRun, figures: Figures, comparison: RunComparison, segments: _Segments, *, are_several: bool
+) -> dict[str, Any]:
+    """What the page states about one run."""
+    run_way = None
+    if comparison.rows:
+        run_way = way(comparison, run.name)
+    summary = run.summary
+    tables = gallery(figures, figures.whole_way(run.name, comparison))
+    if are_several:
+        tables = [replace(table, title=f"{run.name}: {table.title}") for table in tables]
+    return {
+        "name": run.name,
+        "sentence": sentence(figures.flow, run_way, summary.usage, summary.counts.total),
+        "facts": [(name, value) for name, value in facts(summary, list(segments.pairs)) if value],
+        "settings": json.dumps(summary.settings, ensure_ascii=False, indent=2),
+        "tables": tables,
+    }
 
 
 def _template() -> Any:
@@ -429,7 +536,6 @@ def _template() -> Any:
 class _Segments:
     """What the page states about the segments that were written to the temporary file."""
 
-    count: FiguresCount = field(default_factory=FiguresCount)
     shown: int = 0
     """How many segments the page shows."""
     pairs: dict[tuple[str, str], None] = field(default_factory=dict)
@@ -437,28 +543,36 @@ class _Segments:
     signatures: dict[str, None] = field(default_factory=dict)
     """The signatures of the ratings, in order."""
 
+    def note(self, chain: Chain) -> None:
+        """Note the languages and signatures of a chain."""
+        self.pairs[chain.segment.source_lang, chain.segment.target_lang] = None
+        for step in chain.steps:
+            for rating in step.ratings:
+                self.signatures[rating.signed] = None
+
 
 def _write_segments(
-    file: IO[str], chains: Iterable[Chain], comparison: RunComparison, run_way: Way | None, most: int
+    file: IO[str], runs: Sequence[ReportedRun], comparison: RunComparison, ways: Sequence[Way], most: int
 ) -> _Segments:
     """Write the segments to ``file``, up to ``most`` characters."""
     segments = _Segments()
     characters = 0
-    for place, chain in enumerate(chains):
-        segments.count.add(chain)
-        segments.pairs[chain.segment.source_lang, chain.segment.target_lang] = None
-        for step in chain.steps:
-            for rating in step.ratings:
-                segments.signatures[rating.signed] = None
+    for place, chains in enumerate(zip(*(run.counted_chains() for run in runs), strict=True)):
+        for chain in chains:
+            segments.note(chain)
         # Once a segment does not fit, no later one is shown, even if it is shorter.
         if segments.shown < place:
             continue
-        gain = flags = None
-        if run_way is not None and run_way.gains:
-            gain = run_way.gains[place]
-        if run_way is not None and run_way.last.flags:
-            flags = run_way.last.flags[place]
-        segment = script_json(packed(chain, _segment_scores(comparison, place), gain, flags))
+        scores = _segment_scores(comparison, place)
+        versions = []
+        for number, chain in enumerate(chains):
+            gain = flags = None
+            if ways and ways[number].gains:
+                gain = ways[number].gains[place]
+            if ways and ways[number].last.flags:
+                flags = ways[number].last.flags[place]
+            versions.append(packed(chain, scores, gain, flags))
+        segment = script_json(versions[0] if len(runs) == 1 else packed_runs(chains, versions))
         characters += len(segment) + 1
         if characters <= most:
             separator = "," if segments.shown else ""
@@ -491,18 +605,20 @@ def _asset(name: str) -> str:
     return files("mtagent.report").joinpath("page", name).read_text(encoding="utf-8")
 
 
-def _remarks(summary: RunSummary, comparison: RunComparison, segments: _Segments, number: int) -> Iterator[str]:
-    counts = summary.counts
-    tried = counts.done + counts.failed
-    if counts.total is not None and tried < counts.total:
-        yield (
-            f"The run is not complete: {tried:,} of {counts.total:,} segments were tried ({summary.state}). "
-            "The command that began it goes on with it."
-        )
+def _remarks(runs: Sequence[ReportedRun], comparison: RunComparison, segments: _Segments, number: int) -> Iterator[str]:
+    for run in runs:
+        counts = run.summary.counts
+        tried = counts.done + counts.failed
+        which = "The run" if len(runs) == 1 else f"The run {run.name}"
+        if counts.total is not None and tried < counts.total:
+            yield (
+                f"{which} is not complete: {tried:,} of {counts.total:,} segments were tried ({run.summary.state}). "
+                "The command that began it goes on with it."
+            )
     if segments.shown < number:
         yield (
             f"The page shows the first {segments.shown:,} of {number:,} segments: no browser holds more. All "
-            "numbers are about all of them; `--format csv` and `--format json` hold every segment."
+            "numbers are about all of them; `--format csv` and `--format json` of one run hold every segment."
         )
     if not comparison.rows and len(segments.pairs) > 1:
         yield "The segments are in several languages, and are not scored: run each target language by itself."
@@ -510,25 +626,18 @@ def _remarks(summary: RunSummary, comparison: RunComparison, segments: _Segments
 
 
 def _data(
-    summary: RunSummary, segments: IO[str], comparison: RunComparison, run_way: Way | None, row_names: Sequence[str]
+    names: Sequence[str], segments: IO[str], comparison: RunComparison, ways: Sequence[Way], row_names: Sequence[str]
 ) -> Iterator[str]:
     """The data of the page's script, as JSON in pieces."""
     metrics = []
     for row in comparison.rows[:1]:
         for cell in row.cells:
             metrics.append({"name": cell.score.metric, "higher": cell.score.higher_is_better})
-    first = last = 0
-    deciding = None
-    if run_way is not None:
-        first, last = comparison.rows.index(run_way.first), comparison.rows.index(run_way.last)
-        deciding = run_way.place
     head = {
-        "run": summary.name,
+        "runs": names,
         "rows": row_names,
         "metrics": metrics,
-        "first": first,
-        "last": last,
-        "deciding": deciding,
+        "deciding": ways[0].place if ways else None,
         "outcomes": OUTCOMES,
     }
     yield f'{script_json(head)[:-1]},"segments":['

@@ -21,7 +21,6 @@ from mtagent.analysis.compare import RunComparison
 from mtagent.analysis.compare_tables import digits_of
 from mtagent.analysis.compared_rows import Cell, ComparedTexts, Part
 from mtagent.analysis.staged_run import StagedRun, aligned
-from mtagent.chain.decided_text import DecidedRun
 from mtagent.errors import MissingExtra
 from mtagent.formats.ratings import FINAL, GIVEN, REVIEWED
 from mtagent.jobs.export import Target
@@ -29,7 +28,6 @@ from mtagent.metrics.significance import Interval
 from mtagent.records import Usage
 from mtagent.report.figures import Figures, Marks, StageMarks, figures
 from mtagent.report.tables import STAGES, few_rated, stage_name
-from mtagent.store.store import Store
 from mtagent.text import languages
 from mtagent.text.amounts import counted, dollars
 from mtagent.text.escaping import plain, visible
@@ -210,10 +208,7 @@ def _way(comparison: RunComparison, run: str) -> list[_Point]:
     the whole run.
     """
     assert comparison.place is not None
-    rows = [row for row in comparison.rows if row.run == run and row.stage != REVIEWED]
-    first = comparison.rows[0]
-    if first.run is None and first.stage == GIVEN:  # several runs share the given texts
-        rows.insert(0, first)
+    rows = [row for row in comparison.rows_of(run) if row.stage != REVIEWED]
     points: list[_Point] = []
     nominal = Usage()
     for row in rows:
@@ -246,6 +241,7 @@ def _add_quality_cost(
     metric = comparison.deciding or ""
     digits = digits_of(comparison)[comparison.place or 0]
     stages = [stage for stage in STAGES if any(point.stage == stage for point in points)]
+    shares_given = comparison.rows[0].run is None
     words = []
     for run, way in ways.items():
         for point in way:
@@ -255,6 +251,8 @@ def _add_quality_cost(
         words.append(f"{row.name}: {_value(row.cells[comparison.place or 0], digits)}")
 
     def draw(figure: Figure, axes: Axes) -> None:
+        from matplotlib.lines import Line2D
+
         for number, (run, way) in enumerate(ways.items()):
             colour, dash = _COLOURS[number % len(_COLOURS)], _DASHES[number % len(_DASHES)]
             amounts = [(point.nominal.cost or 0.0) if priced else float(point.nominal.tokens) for point in way]
@@ -262,19 +260,20 @@ def _add_quality_cost(
             axes.plot(amounts, values, color=colour, linestyle=dash, label=_short(run))
             for amount, point in zip(amounts, way, strict=True):
                 marker = _MARKERS[stages.index(point.stage)]
-                _mark(axes, amount, point.cell, color=colour, marker=marker)
+                is_shared = shares_given and point.stage == GIVEN
+                _mark(axes, amount, point.cell, color=_INK if is_shared else colour, marker=marker)
         _draw_baselines(axes, comparison)
         if len(ways) == 1 and not _baselines(comparison):
             axes.lines[0].set_label("_")  # a single run needs no name
-        _legend(figure, axes)
+        legend(figure, axes)
         # The stages have a legend of their own: their names are short, and names of runs are long.
         shapes = []
         for number, stage in enumerate(stages):
-            (shape,) = axes.plot(
-                [], [], color=_SOFT, marker=_MARKERS[number], linestyle="none", label=stage_name(stage)
-            )
+            shape = Line2D([], [], color=_SOFT, marker=_MARKERS[number], linestyle="none", label=stage_name(stage))
             shapes.append(shape)
-        axes.legend(handles=shapes, loc="lower center", bbox_to_anchor=(0.45, 1), ncols=4, handletextpad=0.2)
+        axes.legend(
+            handles=shapes, loc="lower center", bbox_to_anchor=(0.45, 1), ncols=4, handletextpad=0, columnspacing=0.5
+        )  # fmt: skip
         axes.set_xlabel("nominal cost (US dollars)" if priced else "tokens (input and output)")
         axes.set_ylabel(_axis(comparison.rows[0].cells[comparison.place or 0]))
         axes.locator_params(axis="x", nbins=5)
@@ -307,6 +306,7 @@ def _add_score_by_stage(
         words.append(f"{run}: {listed}")
     for baseline in _baselines(comparison):
         words.append(f"{baseline.name}: {_value(baseline.cells[place], digits)}")
+    shares_given = comparison.rows[0].run is None
 
     def draw(figure: Figure, axes: Axes) -> None:
         for number, (run, row) in enumerate(scores.items()):
@@ -314,28 +314,31 @@ def _add_score_by_stage(
             shift = min(0.09, 0.5 / len(scores)) * (number - (len(scores) - 1) / 2)
             places = []
             for stage, _ in row:
-                is_shared = stage == GIVEN and comparison.rows[0].run is None
+                is_shared = shares_given and stage == GIVEN
                 places.append(stages.index(stage) + (0 if is_shared else shift))
             colour, marker = _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)]
             values = [cell.score.value for _, cell in row]
             dash = _DASHES[number % len(_DASHES)]
             label = _short(run) if len(scores) > 1 or _baselines(comparison) else "_"
             axes.plot(places, values, color=colour, linestyle=dash, marker=marker, label=label)
-            for x, (_, cell) in zip(places, row, strict=True):
-                _mark(axes, x, cell, color=colour, marker=marker)
+            for x, (stage, cell) in zip(places, row, strict=True):
+                if shares_given and stage == GIVEN:
+                    _mark(axes, x, cell, color=_INK, marker="o")
+                else:
+                    _mark(axes, x, cell, color=colour, marker=marker)
         _draw_baselines(axes, comparison)
         axes.set_xticks(range(len(stages)), [stage_name(stage) for stage in stages])
         axes.set_xlim(-0.4, len(stages) - 0.6)
         axes.grid(visible=False, axis="x")
         axes.set_ylabel(_axis(comparison.rows[0].cells[place]))
-        _legend(figure, axes)
+        legend(figure, axes)
 
     drawn.append(Plot("score-by-stage", f"{metric} after each stage", "; ".join(words), 1.9, draw))
 
 
 def _mark(axes: Axes, x: float, cell: Cell, color: str, marker: str) -> None:
-    """A point with its interval."""
-    axes.plot([x], [cell.score.value], color=color, marker=marker, linestyle="none")
+    """A point with its interval, above all lines."""
+    axes.plot([x], [cell.score.value], color=color, marker=marker, linestyle="none", zorder=3)
     if cell.interval is not None:
         mean, half_width = cell.interval
         axes.errorbar([x], [mean], [half_width], color=color, linestyle="none", elinewidth=0.7, alpha=0.75)
@@ -374,43 +377,57 @@ def _add_gains(
     if not comparison.parts:
         missing.append("gain-by-part: no parts are compared (`mtagent compare --by domain,document,length` does)")
         return
-    place = comparison.place or 0
     ends: dict[str, tuple[int, int]] = {}
+    names = [row.name for row in comparison.rows]
     for run, way in ways.items():
         if len(way) < 2:
             continue
         last = max(number for number, row in enumerate(comparison.rows) if row.run == run and row.stage == FINAL)
-        former = comparison.rows[last].former
-        for number, row in enumerate(comparison.rows):
-            if row.name == former:
-                ends[run] = number, last
+        start = comparison.rows[last].former
+        compared = [contrast.against for contrast in comparison.contrasts if contrast.row == names[last]]
+        if compared and start not in compared:  # the user chose another row to compare with
+            start = compared[0]
+        if start is not None and compared:
+            ends[run] = names.index(start), last
     for grouping in comparison.parts:
         if ends:
-            drawn.append(_gain_plot(comparison, grouping, ends, place))
+            drawn.append(_gain_plot(comparison, grouping, ends, list(ways)))
         else:
-            missing.append(f"gain-by-{grouping}: no run has texts of more than one stage")
+            missing.append(f"gain-by-{grouping}: no last texts of a run are compared with other texts")
 
 
 def _gain(comparison: RunComparison, part: Part, ends: tuple[int, int], place: int) -> _Gain:
     """What ``part`` gained from the row ``ends[0]`` to the row ``ends[1]``."""
     first, last = (comparison.rows[number] for number in ends)
     sign = 1 if last.cells[place].score.higher_is_better else -1
-    value = sign * (part.scores[ends[1]][place] - part.scores[ends[0]][place])
+    value = sign * (part.scores[ends[1]][place] - part.scores[ends[0]][place]) + 0.0  # never -0.0
     for contrast in part.contrasts:
         is_this = (contrast.row, contrast.against, contrast.metric) == (last.name, first.name, comparison.deciding)
         if is_this and contrast.bounds is not None:
-            low, high = sorted((sign * contrast.bounds.low, sign * contrast.bounds.high))
+            low, high = sorted((sign * contrast.bounds.low + 0.0, sign * contrast.bounds.high + 0.0))
             return _Gain(value, low, high)
     return _Gain(value)
 
 
-def _gain_plot(comparison: RunComparison, grouping: str, ends: Mapping[str, tuple[int, int]], place: int) -> Plot:
+def _gain_plot(
+    comparison: RunComparison, grouping: str, ends: Mapping[str, tuple[int, int]], all_runs: Sequence[str]
+) -> Plot:
+    place = comparison.place or 0
     score = comparison.rows[0].cells[place].score
     digits = digits_of(comparison)[place]
     parts = list((comparison.parts or {})[grouping])
     left_out = max(0, len(parts) - _MOST_PARTS)
     if left_out:
         parts = sorted(parts, key=lambda part: -len(part.places))[:_MOST_PARTS]
+    chosen_starts: list[str] = []
+    for start, last in ends.values():
+        name = comparison.rows[start].name
+        if name != comparison.rows[last].former and name not in chosen_starts:
+            chosen_starts.append(name)
+    texts = "from the first texts to the last"
+    if chosen_starts:
+        texts = f"from {' and '.join(chosen_starts)} to the final texts"
+    gain_name = f"gain in {score.metric}" if score.higher_is_better else f"reduction of {score.metric}"
     gains = {}
     words = []
     for run, ends_of_run in ends.items():
@@ -426,7 +443,8 @@ def _gain_plot(comparison: RunComparison, grouping: str, ends: Mapping[str, tupl
     def draw(figure: Figure, axes: Axes) -> None:
         axes.axvline(0, color=_INK, linewidth=0.7)
         for number, (run, gains_of_run) in enumerate(gains.items()):
-            colour, marker = _COLOURS[number % len(_COLOURS)], _MARKERS[number % len(_MARKERS)]
+            in_all = all_runs.index(run)  # a run has the same colour in all figures
+            colour, marker = _COLOURS[in_all % len(_COLOURS)], _MARKERS[in_all % len(_MARKERS)]
             label = _short(run) if len(gains) > 1 else "_"
             for row, gain in enumerate(gains_of_run):
                 height = row + _shift(number, len(gains))
@@ -435,11 +453,10 @@ def _gain_plot(comparison: RunComparison, grouping: str, ends: Mapping[str, tupl
                 axes.plot([gain.value], [height], color=colour, marker=marker, linestyle="none", label=label)
                 label = "_"
         _label_rows(axes, [f"{_short(' '.join(part.name.split()), 22)} ({len(part.places)})" for part in parts])
-        unit = f"gain in {score.metric}" if score.higher_is_better else f"reduction of {score.metric}"
-        figure.supxlabel(f"{_short(unit, 28)}, by {grouping} (segments)")
-        _legend(figure, axes)
+        figure.supxlabel(f"{_short(gain_name, 28)}, by {grouping} (segments)")
+        legend(figure, axes)
 
-    caption = f"Gain in {score.metric} by {grouping}, from the first texts to the last"
+    caption = f"{gain_name[0].upper()}{gain_name[1:]} by {grouping}, {texts}"
     if left_out:
         caption += f" ({left_out} smaller parts are left out)"
     height = 0.55 + len(parts) * max(_ONE_LINE, 0.085 * len(gains))
@@ -524,7 +541,7 @@ def _error_plot(name: str, run: str, marks: Marks, before: StageMarks, after: St
         axes.axhline(len(severities) - 0.5, color=_SOFT, linewidth=0.6)
         axes.set_xlim(left=-0.02 * max(1.0, *old_rates, *new_rates))
         figure.supxlabel("errors per 100 texts")
-        _legend(figure, axes)
+        legend(figure, axes)
 
     of_run = f" of {run}" if run else ""
     caption = f"Errors{of_run} by severity and category, marked by {marks.evaluator}: {stages}"
@@ -582,7 +599,7 @@ def _add_agreement(
         _label_rows(axes, labels)
         axes.set_xlim(-2, 102)
         figure.supxlabel("agreement (% of edits)")
-        _legend(figure, axes)
+        legend(figure, axes)
 
     caption = "How often people and judges agree on edits, with 95 % intervals"
     height = 0.5 + len(pairs) * max(_ONE_LINE, 0.085 * len(shares))
@@ -614,7 +631,7 @@ def _label_rows(axes: Axes, labels: Sequence[str]) -> None:
     axes.grid(visible=False, axis="y")
 
 
-def _legend(figure: Figure, axes: Axes) -> None:
+def legend(figure: Figure, axes: Axes) -> None:
     """The legend above the axes, in as many columns as fit; the figure grows by it."""
     handles, labels = axes.get_legend_handles_labels()
     if not labels:
@@ -648,10 +665,8 @@ def _drawn(plot: Plot, *, salt: str) -> Iterator[Figure]:
         yield figure
 
 
-def plots_of_pairs(
-    comparisons: Sequence[RunComparison], runs: Sequence[StagedRun], store: Store, *, shared: bool = False
-) -> Plots:
-    """The figures of ``comparisons`` of ``runs``, one for each language pair; the chains are read from ``store``.
+def plots_of_pairs(comparisons: Sequence[RunComparison], runs: Sequence[StagedRun], *, shared: bool = False) -> Plots:
+    """The figures of ``comparisons`` of ``runs``, one for each language pair.
 
     ``shared`` leaves out the segments that some runs lack, as the comparisons do.
     """
@@ -660,8 +675,7 @@ def plots_of_pairs(
     for comparison in comparisons:
         numbers = {}
         for run in aligned([_of_languages(run, comparison) for run in runs], shared=shared)[0]:
-            opened = replace(run, decided_run=DecidedRun(store, run.summary.name))
-            numbers[run.name] = figures(opened.chain_reader()())
+            numbers[run.name] = figures(run.chain_reader()())
         plots = plots_of(comparison, numbers)
         if len(comparisons) == 1:
             return plots
@@ -708,7 +722,7 @@ def _save(plots: Plots, folder: Path) -> list[str]:
     """Write each figure as SVG and PDF; return remarks about characters that the PDF's font lacks."""
     remarks = []
     for plot in plots.drawn:
-        (folder / f"{plot.name}.svg").write_text(_svg(plot), encoding="utf-8")
+        (folder / f"{plot.name}.svg").write_text(as_svg(plot), encoding="utf-8")
         with _drawn(plot, salt=plot.name) as figure, warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             figure.savefig(
@@ -721,7 +735,7 @@ def _save(plots: Plots, folder: Path) -> list[str]:
     return remarks
 
 
-def _svg(plot: Plot) -> str:
+def as_svg(plot: Plot) -> str:
     """The figure as SVG, with its numbers in words."""
     output = io.StringIO()
     metadata = {"Date": None, "Creator": None, "Format": None, "Type": None}
@@ -734,7 +748,7 @@ def _svg(plot: Plot) -> str:
 
 def inline_svg(plot: Plot) -> str:
     """The figure as an element of a page: in the page's colours and font, as wide as its place, with ids of its own."""
-    svg = _svg(plot)
+    svg = as_svg(plot)
     svg = svg[svg.index("<svg") :]
     for markup in _ONLY_IN_FILES:
         svg = markup.sub("", svg)

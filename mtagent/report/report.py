@@ -1,19 +1,19 @@
-"""A report of a stored run in a file: the page, Markdown for reading, CSV for spreadsheets, JSON for programs."""
+"""A report of stored runs in a file: the page, Markdown for reading, CSV for spreadsheets, JSON for programs."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from mtagent.analysis import compare_tables
-from mtagent.analysis.compare import Baseline, RunComparison, compare_staged
+from mtagent.analysis.compare import Baseline, RunComparison, compare_staged, read_runs
 from mtagent.analysis.compared_rows import ComparedTexts
 from mtagent.analysis.score import ScoreOptions
-from mtagent.analysis.staged_run import USAGE_COUNTS, StagedRun, read_run, texts_for
+from mtagent.analysis.staged_run import USAGE_COUNTS, StagedRun, aligned, texts_for
 from mtagent.chain.fates import KINDS, UNPLACED, fate, final_fate
 from mtagent.errors import ConfigError, MissingExtra
 from mtagent.formats.files import dumped, replacing, spooled_copies
@@ -25,9 +25,9 @@ from mtagent.metrics.protocol import Metric
 from mtagent.metrics.significance import Resampling
 from mtagent.records import Chain
 from mtagent.report import plots, tables
-from mtagent.report.figures import Figures, differences, figures
+from mtagent.report.figures import Figures, differences
+from mtagent.report.page import ReportedRun
 from mtagent.report.page import pieces as page
-from mtagent.store.runs import RunSummary
 from mtagent.store.store import Store
 from mtagent.text.amounts import UNKNOWN, counted
 from mtagent.text.table import as_csv as written_csv
@@ -40,7 +40,8 @@ Form = Literal["html", "markdown", "csv", "json"]
 class ReportOptions:
     """What a report compares with, and by which metrics (by default BLEU, chrF and TER).
 
-    ``comet_python`` is the Python of another environment, which runs COMET; ``figures`` a folder for the figures.
+    ``comet_python`` is the Python of another environment, which runs COMET; ``figures`` a folder for the figures;
+    ``shared`` leaves out the segments that some of several runs lack.
     """
 
     reference: Path | None = None
@@ -49,6 +50,7 @@ class ReportOptions:
     baselines: Sequence[Baseline] = ()
     comet_python: Path | None = None
     figures: Path | None = None
+    shared: bool = False
 
     @property
     def asked_for(self) -> bool:
@@ -71,79 +73,94 @@ class ReportOptions:
 
 def write_report(
     store: Store,
-    name: str,
+    specs: Sequence[str],
     output: Path,
     form: Form = "html",
     options: ReportOptions = ReportOptions(),
     *,
     force: bool = False,
 ) -> list[str]:
-    """Write the report of the chain run ``name``; return remarks about figures.
+    """Write the report of the chain runs ``specs`` (each ``RUN`` or ``NAME=RUN``); return remarks about figures.
 
-    ``force`` replaces a file that is there, and allows a folder of figures that isn't empty.
+    Several runs must have the same segments, and only the page can show them. ``force`` replaces a file that is there,
+    and allows a folder of figures that isn't empty.
 
-    Raises :class:`ConfigError` for a run of ratings and for what does not fit, :class:`mtagent.errors.OutputError` for
-    a file that must not be replaced.
+    Raises :class:`ConfigError` for a run of ratings and for what does not fit, :class:`mtagent.errors.InputError` for
+    runs of different segments, :class:`mtagent.errors.OutputError` for a file that must not be replaced.
     """
-    summary = store.run(name)
-    if summary.kind == "rating":
-        raise ConfigError(f"run {name!r} holds ratings, which have no stages to report: see `mtagent runs show {name}`")
+    if len(specs) > 1 and form != "html":
+        raise ConfigError(
+            f"a report of several runs is a page (--format html), not {form}: "
+            "`mtagent compare` prints several runs as Markdown, CSV and JSON"
+        )
+    database = Path(store.database.path)
     refuse_overwriting([output], options.reads)
-    Target(output, force, json.dumps(summary.inputs), Path(store.database.path)).refuse_taken_file()
-    run = read_run(store, summary)
+    staged_runs, left_out = aligned(read_runs(specs, store), shared=options.shared)
+    inputs = json.dumps([run.summary.inputs for run in staged_runs])
+    Target(output, force, inputs, database).refuse_taken_file()
     folder = None
     if options.figures is not None:
-        folder = plots.folder_for(options.figures, [run], Path(store.database.path), force=force)
+        folder = plots.folder_for(options.figures, staged_runs, database, force=force)
     remarks = []
     if form == "html" and not plots.is_available():
         remarks.append(f"the report has no figures: {MissingExtra('drawing them', 'figures')}")
     with spooled_copies(options.reads) as copies:
         if options.reference:
-            run = run.with_references(texts_for(run, copies["-r"], "reference"))
-        comparison, chains = _comparison(run, options.reading(copies)), run.chain_reader()
-        del run  # large, and no longer needed while the chains are read again
+            references = texts_for(staged_runs[0], copies["-r"], "reference")
+            staged_runs = [run.with_references(references) for run in staged_runs]
+        comparison = _comparison(staged_runs, options.reading(copies))
+        runs = [ReportedRun(run.name, run.summary, run.chain_reader()) for run in staged_runs]
+        del staged_runs  # large, and no longer needed while the chains are read again
         with replacing(output) as file:
-            for piece in _pieces(summary, form, chains, comparison):
+            for piece in _pieces(runs, form, comparison, left_out):
                 file.write(piece)
     if folder is not None:
-        numbers = {name: figures(chains(), comparison)}
+        numbers = {run.name: run.count.figures(comparison) for run in runs}
         remarks += plots.write_plots(plots.plots_of(comparison, numbers), folder)
     return remarks
 
 
 def _pieces(
-    summary: RunSummary, form: Form, chains: Callable[[], Iterator[Chain]], comparison: RunComparison | None
+    runs: Sequence[ReportedRun], form: Form, comparison: RunComparison | None, left_out: Sequence[str]
 ) -> Iterator[str]:
-    """The report in pieces of text.
+    """The report in pieces of text; segments that an unfinished run adds meanwhile are left out.
 
-    To save memory the chains are read again for each use; segments that an unfinished run adds meanwhile are left out.
+    All forms count the chains for the figures. JSON begins with these, so it reads the chains once more to save memory.
     """
-    if form == "csv":
-        return as_csv(summary.name, chains(), comparison)
     if form == "html":
-        return page(summary, chains(), comparison)
-    numbers = figures(chains(), comparison)
+        return page(runs, comparison, left_out)
+    (run,) = runs
+    if form == "csv":
+        return as_csv(run.name, run.counted_chains(), comparison)
+    for _ in run.counted_chains():
+        pass
+    numbers = run.count.figures(comparison)
     if form == "markdown":
-        return as_markdown(summary.name, numbers, comparison)
-    return as_json(summary.name, chains(), numbers, comparison)
+        return as_markdown(run.name, numbers, comparison)
+    return as_json(run.name, run.chains(), numbers, comparison)
 
 
-def _comparison(run: StagedRun, options: ReportOptions) -> RunComparison | None:
+def _comparison(runs: Sequence[StagedRun], options: ReportOptions) -> RunComparison | None:
     """The stages compared with each other, and tested against the former one if there are references.
 
-    A run with several target languages is compared only on request, which raises :class:`ConfigError`.
+    Runs with several target languages are compared only on request, which raises :class:`ConfigError`.
     """
-    target_langs = {staged.segment.target_lang for staged in run.segments}
+    target_langs = {staged.segment.target_lang for staged in runs[0].segments}
     if len(target_langs) > 1 and not options.asked_for:
         return None
-    scorable = bool(options.metrics) or all(staged.segment.reference is not None for staged in run.segments)
+    scorable = bool(options.metrics)
+    if not scorable:
+        scorable = all(
+            any(staged.segment.reference is not None for staged in segments)
+            for segments in zip(*(run.segments for run in runs), strict=True)
+        )
     scoring = ScoreOptions(
         metrics=options.metrics or ScoreOptions.metrics,
         resampling=Resampling() if scorable else None,
         paired=scorable,
         comet_python=options.comet_python,
     )
-    return compare_staged([run], baselines=options.baselines, scoring=scoring, deciding=options.deciding)
+    return compare_staged(runs, baselines=options.baselines, scoring=scoring, deciding=options.deciding)
 
 
 # --- CSV, JSON and Markdown
@@ -165,11 +182,10 @@ class SegmentScores:
             self._rows = {row.name: row for row in comparison.rows}
             self._places = {segment: place for place, segment in enumerate(comparison.segments)}
         self._by_stage: dict[str, ComparedTexts] = {}
+        if comparison:
+            self._by_stage = {row.stage: row for row in comparison.rows_of(run) if row.stage is not None}
         self._differences: dict[str, dict[str, list[float]]] = {}
         for row in self._rows.values():
-            is_shared = row.run is None and row.stage == GIVEN  # several runs may share the given texts
-            if row.stage is not None and (row.run == run or is_shared):
-                self._by_stage[row.stage] = row
             self._differences[row.name] = {}
             former = self._rows.get(row.former or "")
             if former is not None:

@@ -19,16 +19,6 @@ def plain(text: str) -> str:
     return escape(_NOT_IN_XML.sub("\ufffd", text), quote=True)
 
 
-def element(tag: str, content: str = "", /, **attributes: str | float | None) -> str:
-    """``<tag …>content</tag>``; ``content`` is markup. ``text_anchor`` becomes ``text-anchor``."""
-    opening = tag
-    for name, value in attributes.items():
-        if value is not None:
-            written = plain(value) if isinstance(value, str) else f"{value:.6g}"
-            opening += f' {name.rstrip("_").replace("_", "-")}="{written}"'
-    return f"<{opening}>{content}</{tag}>" if content else f"<{opening}/>"
-
-
 def visible(text: str, *, one_line: bool = False) -> str:
     """``text`` for a terminal: what would act there is shown instead, as ``\\u001b``.
 

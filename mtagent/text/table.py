@@ -41,6 +41,11 @@ _LATEX = str.maketrans(
 )
 
 
+_WIDE = 80
+"""Characters of a table that may be wider than a page of a paper."""
+_SCALED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+
+
 class Bar(NamedTuple):
     """What a cell shows as a bar: where it starts and how wide it is, as shares of the cell, and its colour."""
 
@@ -108,7 +113,8 @@ def markdown(
 def latex(tables: Sequence[Table], below: Sequence[str] = (), warnings: Sequence[str] = ()) -> str:
     r"""A tabular for each table (booktabs); titles, notes, the lines below and warnings are comments.
 
-    Columns of numbers are siunitx's ``S``, aligned at the point: ``\usepackage{booktabs,siunitx}``.
+    Columns of numbers are siunitx's ``S``, aligned at the point: ``\usepackage{booktabs,siunitx}``. A wide table is
+    scaled down if it is wider than its place (``\usepackage{graphicx}``).
     """
     lines = []
     for table in tables:
@@ -131,8 +137,11 @@ def latex(tables: Sequence[Table], below: Sequence[str] = (), warnings: Sequence
                 cells.append(_latex_number(cell) if place in numeric else _latex_text(cell))
             rows.append(" & ".join(cells))
         first, *others = [rf"{row} \\" for row in rows]
-        lines += [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", first, r"\midrule", *others]
-        lines += [r"\bottomrule", r"\end{tabular}"]
+        tabular = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", first, r"\midrule", *others]
+        tabular += [r"\bottomrule", r"\end{tabular}"]
+        if max(map(len, _columns(table))) > _WIDE:
+            tabular = [_SCALED, *tabular, "}"]
+        lines += tabular
         if table.note:
             lines.append(f"% {_one_line(table.note)}")
         lines.append("")
@@ -149,7 +158,7 @@ _NUMBER = re.compile(r"\$?(?P<sign>[+−-]?)\$?(?P<whole>\d[\d,]*)(?:\.(?P<decim
 def _number_form(cells: Sequence[str]) -> str | None:
     """The column for ``cells`` that are numbers, or words such as ``unknown``; ``None`` for any other cells."""
     wholes, decimals = [0], [0]
-    has_sign = False
+    has_sign = has_mark = False
     for cell in cells:
         number = _NUMBER.fullmatch(cell)
         if number is None:
@@ -157,14 +166,18 @@ def _number_form(cells: Sequence[str]) -> str | None:
                 return None
             continue  # nothing, or a word for it
         has_sign = has_sign or bool(number["sign"])
+        has_mark = has_mark or bool(number["mark"])
         wholes.append(len(number["whole"].replace(",", "")))
         decimals.append(len(number["decimals"] or ""))
     if max(wholes) == 0:
         return None
     width = f"{max(wholes)}.{max(decimals)}"
+    options = f"table-format={width}"
     if has_sign:
-        return f"S[table-format=+{width},retain-explicit-plus]"
-    return f"S[table-format={width}]"
+        options = f"table-format=+{width},retain-explicit-plus"
+    if has_mark:
+        options += ",table-space-text-post={*}"
+    return f"S[{options}]"
 
 
 def _latex_number(cell: str) -> str:

@@ -43,12 +43,12 @@ function definitions(pairs) {
 function table(kind, label, head, rows) {
   const titles = element("tr", {}, head.map((name) => element("th", { scope: "col" }, name)));
   const whole = element("table", { class: kind }, element("thead", {}, titles), element("tbody", {}, rows));
-  return element("div", { class: "scrolls", role: "region", tabindex: 0, "aria-label": label }, whole);
+  return element("div", { class: "scrolls", role: "group", tabindex: 0, "aria-label": label }, whole);
 }
 
 /** A paragraph of text as it is, in its language; a very long one scrolls, also by keyboard. */
 function block(children, language, length, label) {
-  const scrolls = length > 4000 ? { tabindex: 0, role: "region", "aria-label": label } : {};
+  const scrolls = length > 4000 ? { tabindex: 0, role: "group", "aria-label": label } : {};
   return element("p", { class: length > 4000 ? "text long" : "text", lang: language, dir: "auto", ...scrolls }, children);
 }
 

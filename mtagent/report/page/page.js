@@ -4,7 +4,6 @@ const PAGE = 50;
 const EXCERPT = 600; // characters of a text in a closed row
 const VERDICTS = { kept: "change kept", unchanged: "unchanged", rejected: "change rejected", failed: "failed" };
 const FLAGS = { missing: "no translation", empty: "empty", copied: "copies the source", script: "foreign script" };
-const RESULTS = { worse: "got worse", better: "got better", changed: "changed", same: "not changed", flagged: "flagged", failed: "failed" };
 const ORDERS = {
   position: "order of the run", loss: "lost most first", gain: "gained most first", cost: "most expensive first",
   edits: "most edits first", time: "slowest first",
@@ -12,7 +11,7 @@ const ORDERS = {
 const STEP_FILTERS = ["stage", "verdict", "outcome", "severity", "category"];
 const SEGMENT_FILTERS = ["change", "domain", "document", "pair"];
 const DEFAULTS = Object.freeze({
-  q: "", ...Object.fromEntries([...STEP_FILTERS, ...SEGMENT_FILTERS].map((name) => [name, ""])), sort: "position", page: "1", segment: "",
+  q: "", run: "", ...Object.fromEntries([...STEP_FILTERS, ...SEGMENT_FILTERS].map((name) => [name, ""])), sort: "position", page: "1", segment: "",
 });
 /** The tooltip of marks: one for the page, filled with what the list of errors says. */
 function setUpTip(tip, root) {
@@ -42,9 +41,17 @@ const verdictOf = (step) => (step.stage === "translate" && step.verdict === "kep
 
 // --- one segment: its row, and what it opens to
 
-/** What the filters and rows need beside the segment's own fields; computed once, when the page opens. */
+/**
+ * What the filters and rows need beside the segment's own fields; computed once, when the page opens. A segment has a
+ * version for each run; of a single run it is its own version.
+ */
 function prepared(segment, position) {
-  const steps = segment.steps ?? [];
+  const versions = (segment.runs ?? [segment]).map(preparedVersion);
+  return Object.assign(segment, { position, versions, pair: `${segment.source_lang} → ${segment.target_lang}` });
+}
+
+function preparedVersion(version, run) {
+  const steps = version.steps ?? [];
   const errorsOf = (step) => (step.ratings ?? []).flatMap((rating) => rating.errors ?? []);
   const facts = steps.map((step) => ({
     stage: new Set([step.stage]),
@@ -53,10 +60,9 @@ function prepared(segment, position) {
     severity: new Set(errorsOf(step).map((error) => error.severity)),
     category: new Set(errorsOf(step).map((error) => error.category)),
   }));
-  return Object.assign(segment, {
-    position, steps, facts,
-    pair: `${segment.source_lang} → ${segment.target_lang}`,
-    final: steps.reduce((text, step) => step.text ?? text, segment.given ?? null),
+  return Object.assign(version, {
+    run: String(run), steps, facts,
+    final: steps.reduce((text, step) => step.text ?? text, version.given ?? null),
     edited: steps.reduce((sum, step) => sum + (step.edits?.length ?? 0), 0),
     worst: SEVERITIES.find((severity) => facts.some(({ severity: marked }) => marked.has(severity))),
   });
@@ -64,37 +70,66 @@ function prepared(segment, position) {
 
 function rowOf(segment) {
   const id = `segment-${segment.position}`;
-  const stages = segment.steps.filter((step) => step.verdict !== "unchanged" && verdictOf(step) !== "translated");
   const opener = element(
     "button",
     { type: "button", class: "opener", "aria-expanded": "false", "aria-controls": id, "data-position": segment.position },
     element("span", { class: "id", dir: "auto" }, segment.id),
-    stages.map((step) => badge(`${STAGES[step.stage]}: ${verdictOf(step)}`, step.verdict)),
-    segment.worst && badge(`${segment.worst} error`, segment.worst),
-    (segment.flags ?? []).map((flag) => badge(FLAGS[flag] ?? flag, "flagged")),
-    gainNote(segment),
-    element("span", { class: "spent" }, segment.cost),
+    SEVERAL ? segment.versions.map((version) => element("span", { class: "version" }, nameOf(version), notesOf(version))) : notesOf(segment),
   );
   const row = element("li", { class: "segment" }, element("h3", {}, opener), excerpt(segment), element("div", { id, hidden: true }));
   opener.addEventListener("click", () => toggle(row, opener.getAttribute("aria-expanded") !== "true"));
   return row;
 }
 
+/** What became of a version: stages, the worst error, flags, gain, cost. */
+function notesOf(version) {
+  const stages = version.steps.filter((step) => step.verdict !== "unchanged" && verdictOf(step) !== "translated");
+  return [
+    ...stages.map((step) => badge(`${STAGES[step.stage]}: ${verdictOf(step)}`, step.verdict)),
+    version.worst && badge(`${version.worst} error`, version.worst),
+    ...(version.flags ?? []).map((flag) => badge(FLAGS[flag] ?? flag, "flagged")),
+    gainNote(version),
+    element("span", { class: "spent" }, version.cost),
+  ];
+}
+
+const nameOf = (version) => element("span", { class: "label", dir: "auto" }, data.runs[version.run]);
+
 function gainNote({ gain }) {
   if (gain === undefined) return element("span", { class: "gain" });
   const { name, higher } = data.metrics[data.deciding];
   if (Math.abs(gain) < 1e-9) return element("span", { class: "gain" }, `${name} ±0`);
   const words = gain > 0 ? "better" : "worse";
-  return element("span", { class: `gain ${words}` }, `${name} ${signed(higher ? gain : -gain, Math.abs(gain) < 0.1 ? 3 : 1)}, ${words}`);
+  return element("span", { class: `gain ${words}` }, `${name} ${signed(higher ? gain : -gain, Math.abs(gain) < 0.1 ? 3 : 1)}, ${words}${THAN_FIRST}`);
 }
 
-/** Source and final text, with what changed since the text that was given or first made. */
+/**
+ * Source and final text, with what changed since the text that was given or first made. Of several runs the final text of
+ * each, with how it differs from that of the first run.
+ */
 function excerpt(segment) {
   const source = element("p", { class: "text source", lang: segment.source_lang, dir: "auto" }, cut(segment.source));
+  if (SEVERAL) {
+    const texts = segment.versions.map((version) => {
+      const long = Math.max(version.final?.length ?? 0, segment.versions[0].final?.length ?? 0) > EXCERPT;
+      return element("div", {}, nameOf(version), finalText(segment, version, 0, long && version.final !== null));
+    });
+    return element("div", { class: "excerpt" }, source, element("div", {}, texts));
+  }
   if (segment.final === null) return element("div", { class: "excerpt" }, source, element("p", { class: "small" }, "no translation"));
   const first = segment.given ?? segment.steps.find((step) => step.stage === "translate")?.text ?? segment.final;
   const nodes = segment.change ? changeNodes(first, segment.final, segment.change) : cut(segment.final);
   return element("div", { class: "excerpt" }, source, block(nodes, segment.target_lang, 0));
+}
+
+/** The final text of one of several runs, with how it differs from that of the first run; it is written once if equal. */
+function finalText(segment, version, length, isCut = false) {
+  const first = segment.versions[0];
+  if (version.final === null) return element("p", { class: "small" }, "no translation");
+  if (version !== first && version.final === first.final) return element("p", { class: "small" }, `the same text as ${data.runs[0]}`);
+  if (isCut) return block(cut(version.final), segment.target_lang, 0);
+  const nodes = version.difference && first.final !== null ? changeNodes(first.final, version.final, version.difference) : version.final;
+  return block(nodes, segment.target_lang, length, "Final text");
 }
 
 /** The beginning of a text, not cut inside a character. */
@@ -116,28 +151,52 @@ function setOpen(row, open, segment) {
 
 /** Texts side by side, each stage, scores, what else is known. A text that is the same as the one before stands once. */
 function detailsOf(segment) {
-  const { given = null, final, reference, target_lang: target, source_lang: from } = segment;
+  const { reference, target_lang: target, source_lang: from, versions } = segment;
   const panel = (label, text, language) => element("div", { class: "panel" }, element("h4", {}, label), block(text, language, text.length, label));
+  const givenPanel = ({ given }) => present(given) && panel("Translation as given", given, target);
+  const isGivenShared = versions.every((version) => version.given === versions[0].given);
+  const reviewedPanel = ({ reviewed }) => reviewed !== undefined && panel("Reviewed: as people decided", reviewed, target);
+  const texts = (version) => [
+    version.final === null && element("p", { class: "small" }, "There is no translation."),
+    version.final !== null && version.final !== version.given && panel(`Final text (${target})`, version.final, target),
+    reviewedPanel(version),
+  ];
   const panels = [
     panel(`Source (${from})`, segment.source, from),
-    given !== null && panel("Translation as given", given, target),
-    final === null && element("p", { class: "small" }, "There is no translation."),
-    final !== null && final !== given && panel(`Final text (${target})`, final, target),
-    segment.reviewed !== undefined && panel("Reviewed: as people decided", segment.reviewed, target),
+    isGivenShared && givenPanel(versions[0]),
+    SEVERAL ? null : texts(segment),
     reference !== undefined && panel("Reference", reference, target),
   ];
-  let before = given ?? "";
-  const steps = segment.steps.map((step, index) => {
-    const part = stepPart(segment, step, before, `s${segment.position}-${index}`);
-    before = step.text ?? before;
-    return part;
-  });
+  const runDetails = (version) => element(
+    "div",
+    { class: "run-details" },
+    element("h4", {}, nameOf(version)),
+    isGivenShared ? null : givenPanel(version),
+    element("div", { class: "panel" }, element("h5", {}, `Final text (${target})`), finalText(segment, version, version.final?.length ?? 0)),
+    reviewedPanel(version),
+    stepsOf(segment, version),
+  );
   const known = definitions([
     ["Document", segment.document], ["Domain", segment.domain], ["Notes", segment.notes], ["Context", segment.context],
     ["Terms", segment.terms?.map(([source, term]) => `${source} → ${term ?? "as it is"}`).join("; ")],
     ["Flagged", segment.flags?.map((flag) => FLAGS[flag] ?? flag).join(", ")],
   ]);
-  return element("div", { class: "details" }, element("div", { class: "panels" }, panels), steps, segment.scores && scoresTable(segment), known);
+  return element(
+    "div",
+    { class: "details" },
+    element("div", { class: "panels" }, panels),
+    SEVERAL ? element("div", { class: "panels" }, versions.map(runDetails)) : stepsOf(segment, segment),
+    segment.scores && scoresTable(segment), known,
+  );
+}
+
+function stepsOf(segment, version) {
+  let before = version.given ?? "";
+  return version.steps.map((step, index) => {
+    const part = stepPart(segment, step, before, `s${segment.position}-${version.run}-${index}`);
+    before = step.text ?? before;
+    return part;
+  });
 }
 
 function stepPart(segment, step, before, id) {
@@ -156,7 +215,7 @@ function stepPart(segment, step, before, id) {
   });
   return element(
     "section",
-    { class: `step ${step.verdict}`, "aria-label": STAGES[step.stage] },
+    { class: `step ${step.verdict}` },
     element("h4", {}, STAGES[step.stage], badge(verdictOf(step), step.verdict)),
     element("p", { class: "reason", dir: "auto" }, step.reason),
     ratings("before", before), texts, step.edits && editsTable(step), ratings("after", compared),
@@ -206,9 +265,9 @@ function editsTable(step) {
 
 function scoresTable(segment) {
   const rows = data.metrics.map((metric, place) => {
-    const first = segment.scores[place][data.first];
-    const cells = segment.scores[place].map((value, row) => {
-      const difference = value === null || first === null || row === data.first ? 0 : value - first;
+    const first = segment.scores[place][0];
+    const cells = segment.scores[place].map((value) => {
+      const difference = value === null || first === null ? 0 : value - first;
       if (Math.abs(difference) <= 1e-9) return element("td", {}, score(value));
       const tone = (difference > 0) === metric.higher ? "better" : "worse";
       const digits = Math.abs(value) < 2 && Math.abs(difference) < 2 ? 3 : 2;
@@ -221,45 +280,47 @@ function scoresTable(segment) {
 
 // --- which segments are shown, and in which order; the state is plain strings, so that it fits into the page's address
 
-function haystack(segment) {
-  if (segment.haystack === undefined) {
-    const texts = segment.steps.flatMap((step) => [step.text, step.proposed, step.compared]);
-    const all = [segment.id, segment.source, segment.given, segment.reviewed, segment.reference, segment.notes, segment.context, ...texts];
-    segment.haystack = folded(all.filter(present).join("\n\u0000\n"));
+function haystack(segment, version) {
+  if (version.haystack === undefined) {
+    const texts = version.steps.flatMap((step) => [step.text, step.proposed, step.compared]);
+    const all = [segment.id, segment.source, version.given, version.reviewed, segment.reference, segment.notes, segment.context, ...texts];
+    version.haystack = folded(all.filter(present).join("\n\u0000\n"));
   }
-  return segment.haystack;
+  return version.haystack;
 }
 
 const RESULT_TESTS = {
-  worse: (segment) => segment.gain < -1e-9,
-  better: (segment) => segment.gain > 1e-9,
-  changed: (segment) => segment.changed === true,
-  same: (segment) => !segment.changed,
-  flagged: (segment) => segment.flags !== undefined,
-  failed: (segment) => segment.failed === true,
+  worse: (version) => version.gain < -1e-9,
+  better: (version) => version.gain > 1e-9,
+  differs: (version) => version.difference !== undefined,
+  changed: (version) => version.changed === true,
+  same: (version) => !version.changed,
+  flagged: (version) => version.flags !== undefined,
+  failed: (version) => version.failed === true,
 };
 
-/** The values that a segment has for a filter of the whole segment. */
-function valuesOf(segment, name) {
-  return name === "change" ? Object.keys(RESULTS).filter((result) => RESULT_TESTS[result](segment)) : [segment[name]];
+/** The values that a segment has, in one version, for a filter of the whole segment. */
+function valuesOf(segment, version, name) {
+  return name === "change" ? Object.keys(RESULTS).filter((result) => RESULT_TESTS[result](version)) : [segment[name]];
 }
 
-/** The segments that the state asks for. What is asked of a stage must all hold for one and the same step. */
+/** The segments of which one version is as the state asks. What is asked of a stage must hold for one and the same step. */
 function filtered() {
   const needle = folded(state.q);
   const asked = (names) => names.filter((name) => state[name] !== "");
   const [ofSegment, ofStep] = [asked(SEGMENT_FILTERS), asked(STEP_FILTERS)];
-  const chosen = segments.filter((segment) =>
-    (needle === "" || haystack(segment).includes(needle)) &&
-    ofSegment.every((name) => valuesOf(segment, name).includes(state[name])) &&
-    (ofStep.length === 0 || segment.facts.some((facts) => ofStep.every((name) => facts[name].has(state[name])))));
-  const unpriced = segments.some((segment) => segment.spent[0] === undefined || segment.spent[0] === null);
+  const inRun = (segment) => segment.versions.filter((version) => state.run === "" || version.run === state.run);
+  const chosen = segments.filter((segment) => inRun(segment).some((version) =>
+    (needle === "" || haystack(segment, version).includes(needle)) &&
+    ofSegment.every((name) => valuesOf(segment, version, name).includes(state[name])) &&
+    (ofStep.length === 0 || version.facts.some((facts) => ofStep.every((name) => facts[name].has(state[name]))))));
+  const unpriced = segments.some(({ versions }) => versions.some(({ spent }) => !present(spent[0])));
   const key = new Map([
-    ["loss", (segment) => -segment.gain], ["gain", (segment) => segment.gain],
-    ["cost", (segment) => segment.spent[unpriced ? 1 : 0]], // where a price is unknown, tokens tell what is expensive
-    ["edits", (segment) => segment.edited], ["time", (segment) => segment.spent[2]],
+    ["loss", (version) => -version.gain], ["gain", (version) => version.gain],
+    ["cost", (version) => version.spent[unpriced ? 1 : 0]], // where a price is unknown, tokens tell what is expensive
+    ["edits", (version) => version.edited], ["time", (version) => version.spent[2]],
   ]).get(state.sort);
-  const value = (segment) => { const number = key(segment); return Number.isNaN(number) || number === undefined ? -Infinity : number; };
+  const value = (segment) => Math.max(-Infinity, ...inRun(segment).map(key).filter((number) => present(number) && !Number.isNaN(number)));
   return key ? chosen.sort((a, b) => value(b) - value(a) || a.position - b.position) : chosen;
 }
 
@@ -267,6 +328,12 @@ function filtered() {
 
 const data = JSON.parse(byId("data").textContent);
 const OUTCOMES = data.outcomes;
+const SEVERAL = data.runs.length > 1;
+const THAN_FIRST = SEVERAL ? ` than ${data.runs[0]}` : "";
+const RESULTS = {
+  worse: SEVERAL ? `worse${THAN_FIRST}` : "got worse", better: SEVERAL ? `better${THAN_FIRST}` : "got better",
+  differs: `with another final text${THAN_FIRST}`, changed: "changed", same: "not changed", flagged: "flagged", failed: "failed",
+};
 const segments = data.segments.map(prepared);
 const [form, list, pages, hits, clear, search] = ["filters", "list", "pages", "hits", "clear", "filter-q"].map(byId);
 let state = { ...DEFAULTS };
@@ -280,6 +347,7 @@ function setUpChoices() {
     select.addEventListener("change", () => change({ [name]: select.value }));
     place.append(element("div", {}, element("label", { for: `filter-${name}` }, label), select));
   };
+  if (SEVERAL) add("run", "Run", [["", "any"], ...data.runs.map((name, run) => [String(run), name])]);
   const choices = [
     ["change", "Result", RESULTS], ["stage", "Stage", STAGES], ["verdict", "Decision", VERDICTS], ["outcome", "Outcome of an edit", OUTCOMES],
     ["severity", "Severity"], ["category", "Category of an error"], ["domain", "Domain"], ["document", "Document"], ["pair", "Languages"],
@@ -287,8 +355,8 @@ function setUpChoices() {
   for (const [name, label, words] of choices) {
     const counts = new Map();
     for (const segment of segments) {
-      const values = STEP_FILTERS.includes(name) ? new Set(segment.facts.flatMap((facts) => [...facts[name]])) : valuesOf(segment, name);
-      for (const value of values) if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
+      const values = segment.versions.flatMap((version) => STEP_FILTERS.includes(name) ? version.facts.flatMap((facts) => [...facts[name]]) : valuesOf(segment, version, name));
+      for (const value of new Set(values)) if (value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
     }
     const names = words ? Object.keys(words).filter((value) => counts.has(value)) : [...counts.keys()].sort((a, b) => counts.get(b) - counts.get(a));
     if (names.length > 1 || (names.length === 1 && counts.get(names[0]) < segments.length)) {
@@ -301,12 +369,12 @@ function setUpChoices() {
 /** Ways from the verdict to the segments that it is about. */
 function setUpShortcuts() {
   const place = byId("shortcuts");
-  const rejected = (segment) => segment.facts.some((facts) => facts.verdict.has("rejected"));
+  const rejected = (version) => version.facts.some((facts) => facts.verdict.has("rejected"));
   const links = [
-    ["change=worse&sort=loss", "got worse", RESULT_TESTS.worse], ["change=better&sort=gain", "got better", RESULT_TESTS.better],
-    ["change=changed", "changed", RESULT_TESTS.changed], ["verdict=rejected", "with a rejected change", rejected],
+    ["change=worse&sort=loss", RESULTS.worse, RESULT_TESTS.worse], ["change=better&sort=gain", RESULTS.better, RESULT_TESTS.better],
+    ["change=differs", RESULTS.differs, RESULT_TESTS.differs], ["change=changed", "changed", RESULT_TESTS.changed], ["verdict=rejected", "with a rejected change", rejected],
     ["change=flagged", "flagged", RESULT_TESTS.flagged], ["change=failed", "failed", RESULT_TESTS.failed],
-  ].map(([hash, words, test]) => [segments.filter(test).length, hash, words]).filter(([count]) => count > 0)
+  ].map(([hash, words, test]) => [segments.filter(({ versions }) => versions.some(test)).length, hash, words]).filter(([count]) => count > 0)
     .map(([count, hash, words]) => element("a", { href: `#${hash}` }, `${count.toLocaleString("en")} ${words}`));
   place.replaceChildren("Show: ", ...links);
   place.hidden = links.length === 0;
