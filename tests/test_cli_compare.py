@@ -509,6 +509,15 @@ def test_the_average_of_language_pairs_as_data(two_pairs: Shell) -> None:
     assert {line["lp"] for line in lines} == {"en-fr", "en-de"}
 
 
+def test_stages_can_be_scored_in_one_language_pair(two_pairs: Shell) -> None:
+    done = two_pairs("score --run b -m ter -l en-de")
+    compared = json.loads(two_pairs("compare b -m ter -l en-de -f json").out)
+    scores = {row["name"]: row["scores"][0]["score"] for row in compared["rows"]}
+    assert table(done.out, "system")[0][1] == f"{scores['given']:.2f}", done.out
+    assert two_pairs("score --run b -m ter").err.endswith("score each target language by itself (-l)\n")
+    assert "-l en-it: run 'b' has no such segments, only en-fr, en-de" in two_pairs("score --run b -l en-it").err
+
+
 def test_language_pairs_can_be_chosen(two_pairs: Shell) -> None:
     german = two_pairs("compare a b -m ter -l en-de")
     assert german.out.startswith("scores of 20 segments:")

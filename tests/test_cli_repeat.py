@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 import time
@@ -214,6 +216,10 @@ def test_a_comparison_shows_how_much_repeats_differ(shell: Shell, log: Path) -> 
     assert len(half_widths) == 3
     expected = f"x-1 … x-3  translate  chrF2   3  {fmean(scores):.3f}  {stdev(scores):.3f}  {fmean(half_widths):.3f}"
     assert expected in shell(line).lines
+    rows = list(csv.DictReader(io.StringIO(shell(f"{line} -f csv").out)))
+    (repeated, _) = [row for row in rows if row["grouping"] == "repeats"]
+    assert (repeated["part"], repeated["stage"]) == ("x-1 x-2 x-3", "translate")
+    assert float(repeated["chrF2 sd"]) == compared["repeats"][0]["deviation"]
     assert "repeats: " not in shell("compare x-1 other -r ref.txt -m chrf").out
 
 

@@ -570,7 +570,8 @@ def _usage_data(usage: Usage) -> dict[str, Any]:
 
 
 def flat(comparisons: Sequence[RunComparison], delimiter: str = ",") -> str:
-    """A line for each row, and for each pair of rows (which has ``against``); then the same for each part.
+    """A line for each row, and for each pair of rows (which has ``against``); then the same for each part; then the
+    means of repeated runs.
 
     ``grouping`` and ``part`` are empty for all segments. An empty cell means that there is no value; unknown dollars
     are ``unknown``. Formulas are guarded as in :func:`mtagent.text.table.as_csv`. With several language pairs the
@@ -606,7 +607,20 @@ def _flat_lines(comparison: RunComparison) -> list[dict[str, Any]]:
                 lines.append(line)
             start = {"grouping": grouping, "part": part.name, "segments": len(part.places)}
             lines += _flat_contrasts(part.contrasts, start, runs)
-    return lines
+    return lines + _flat_repeats(comparison)
+
+
+def _flat_repeats(comparison: RunComparison) -> list[dict[str, Any]]:
+    """A line for each stage of repeated runs, with the grouping ``repeats`` and the names of the runs as part."""
+    lines: dict[tuple[tuple[str, ...], str], dict[str, Any]] = {}
+    for repeated in comparison.repeats:
+        start = {"grouping": "repeats", "part": " ".join(repeated.runs), "segments": len(comparison.segments)}
+        line = lines.setdefault((repeated.runs, repeated.stage), {**start, "row": repeated.stage})
+        line["stage"] = repeated.stage
+        line[repeated.metric] = repeated.mean
+        line[f"{repeated.metric} half_width"] = repeated.half_width
+        line[f"{repeated.metric} sd"] = repeated.deviation
+    return list(lines.values())
 
 
 def _flat_contrasts(

@@ -33,6 +33,7 @@ from mtagent.store.store import open_existing
 from mtagent.text import table
 from mtagent.text.amounts import counted, first_of
 from mtagent.text.foreign import FLAGS, UNKNOWN, Flag, flags
+from mtagent.text.languages import pair_of
 from mtagent.text.table import Table
 
 
@@ -204,7 +205,8 @@ def score_runs(
 ) -> ScoreReport:
     """Score the stages of stored chain runs, each ``RUN`` or ``NAME=RUN``.
 
-    The stages of several runs are called ``NAME/STAGE``. The lines of ``references`` replace the runs' own references.
+    The stages of several runs are called ``NAME/STAGE``. Only segments in the languages of ``config`` are scored, if it
+    has any. The lines of ``references`` replace the runs' own references.
     Raises :class:`ConfigError` for runs of different segments or, without ``references``, with different references.
     """
     unlimited = config.model_copy(update={"limit": None})
@@ -214,6 +216,8 @@ def score_runs(
         named = named_runs(runs, [summary.name for summary in store.runs()])
         for name, run in named.items():
             corpus = _gathered(stored_stages(store, unlimited, run, scoring.systems))
+            if config.target_lang is not None:
+                corpus = _in_languages(corpus, (config.source_lang or UNKNOWN, config.target_lang), run)
             if segments:
                 _refuse_other_segments(segments, corpus.segments, run, has_references=bool(references))
             segments = segments or corpus.segments
@@ -227,6 +231,23 @@ def score_runs(
             with_first.append(segment.model_copy(update={"reference": text}))
         corpus = Corpus(with_first, systems)
     return score_corpus(_with_more_references(corpus, texts[1:]), scoring)
+
+
+def _in_languages(corpus: Corpus, pair: tuple[str, str], run: str) -> Corpus:
+    """The segments in one language pair. Raises :class:`ConfigError` if ``run`` has no such segments."""
+    places = []
+    pairs: dict[str, None] = {}
+    for place, segment in enumerate(corpus.segments):
+        of_segment = (segment.source_lang, segment.target_lang)
+        pairs[pair_of(*of_segment)] = None
+        if of_segment == pair:
+            places.append(place)
+    if not places:
+        raise ConfigError(f"-l {pair_of(*pair)}: run {run!r} has no such segments, only {', '.join(pairs)}")
+    systems = {}
+    for name, translations in corpus.systems.items():
+        systems[name] = [translations[place] for place in places]
+    return Corpus([corpus.segments[place] for place in places], systems)
 
 
 def named_runs(specs: Sequence[str], stored: Sequence[str]) -> dict[str, str]:
@@ -312,7 +333,7 @@ def score_corpus(corpus: Corpus, scoring: ScoreOptions = ScoreOptions()) -> Scor
         raise ConfigError("a paired test compares systems with the first one, and there is only one: give more (-t)")
     languages = sorted({segment.target_lang for segment in segments})
     if len(languages) > 1:
-        raise ConfigError(f"the segments are in {', '.join(languages)}: score each target language by itself")
+        raise ConfigError(f"the segments are in {', '.join(languages)}: score each target language by itself (-l)")
     texts: dict[str, list[str]] = {}
     for name, translations in corpus.systems.items():
         texts[name] = [text or "" for text in translations]

@@ -175,10 +175,10 @@ def score(**options: Any) -> None:
     if not options["runs"] and not options["translations"] and options["source"] is None:
         raise click.UsageError("give the translations with -t, or a stored run with --run")
     if options["runs"]:
-        run_defines = {"source": "-s", "translations": "-t", "input_format": "--input-format", "lp": "-l"}
+        run_defines = {"source": "-s", "translations": "-t", "input_format": "--input-format"}
         superfluous = [option for name, option in run_defines.items() if options[name]]
         if superfluous:
-            raise click.UsageError(f"--run already defines the texts and languages; leave out {', '.join(superfluous)}")
+            raise click.UsageError(f"--run already defines the texts; leave out {', '.join(superfluous)}")
     form, width, by_sentence = (options.pop(name) for name in ("format_name", "width", "sentence_level"))
     given_options = options_on_command_line(
         {"metrics", "comet_python", "references", "edits_from", *_TESTS, "resamples", "seed"}
