@@ -142,7 +142,7 @@ _STAGES: dict[str, tuple[Stage, ...]] = {
     **{stage: (stage,) for stage in get_args(Stage)},
 }
 
-_NOT_SHOWN = ("base_url", "api_key_env")  # where people put keys by mistake
+_NOT_SHOWN = ("base_url", "azure_endpoint", "api_key_env", "header")  # where people put keys by mistake
 
 
 def _address(address: str) -> str:
@@ -172,7 +172,16 @@ def _named(text: str) -> str:
     return text
 
 
+def _header(text: str) -> str:
+    name, equals, variable = text.partition("=")
+    if not equals or not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
+        raise ValueError("must be NAME=VARIABLE: a header, and the environment variable that holds its value")
+    _variable(variable)
+    return text
+
+
 Named = Annotated[str, AfterValidator(_named)]
+SERVER_FIELDS = ("base_url", "azure_endpoint", "api_version", "header")
 
 
 class ModelSettings(Record):
@@ -180,12 +189,34 @@ class ModelSettings(Record):
 
     model: Named | None = None
     base_url: Annotated[str, AfterValidator(_address)] | None = None
+    azure_endpoint: Annotated[str, AfterValidator(_address)] | None = None
+    api_version: Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]+$")] | None = None
+    header: tuple[Annotated[str, AfterValidator(_header)], ...] | None = None
+    """Each ``NAME=VARIABLE``: headers, and the environment variables with their values."""
     api_key_env: Annotated[str, AfterValidator(_variable)] | None = None
-    temperature: float | None = Field(default=None, ge=0)
+    temperature: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     top_p: float | None = Field(default=None, gt=0, le=1)
     max_tokens: int | None = Field(default=None, gt=0)
     seed: int | None = None
     reasoning_effort: Named | None = None
+    cache_control: bool | None = None
+
+    @property
+    def server(self) -> tuple[str | None, str | None, str | None]:
+        """What names the server: its address, or the Azure resource with the version of its interface."""
+        return self.base_url, self.azure_endpoint, self.api_version
+
+    def overridden(self, settings: Mapping[str, Any]) -> ModelSettings:
+        """These settings with others in place of them. Another server has none of the address, version and headers."""
+        update = dict(settings)
+        if "base_url" in update or "azure_endpoint" in update:
+            update = {**dict.fromkeys(SERVER_FIELDS), **update}
+        return self.model_copy(update=update)
+
+    @field_validator("header", mode="before")
+    @classmethod
+    def _one_header(cls, headers: Any) -> Any:
+        return (headers,) if isinstance(headers, str) else headers
 
     @field_validator("*")
     @classmethod
@@ -306,10 +337,17 @@ class Config(ModelSettings):
     @property
     def offline(self) -> bool:
         """Whether there is no model to ask: no server, no model, and no key in the environment."""
-        models_and_servers = [self.model, self.base_url, self.llm, self.judge_model, os.environ.get("OPENAI_BASE_URL")]
+        models_and_servers = [
+            self.model,
+            self.base_url,
+            self.azure_endpoint,
+            self.llm,
+            self.judge_model,
+            os.environ.get("OPENAI_BASE_URL"),
+        ]
         for role in get_args(Role):
             settings: ModelSettings = getattr(self, role)
-            models_and_servers += [settings.model, settings.base_url]
+            models_and_servers += [settings.model, settings.base_url, settings.azure_endpoint]
         has_key = bool(os.environ.get(self.api_key_env or "OPENAI_API_KEY"))
         return not any(models_and_servers) and not has_key
 
@@ -406,7 +444,7 @@ class Config(ModelSettings):
             of_role = of_role.model_copy(update={"model": of_role.model or self.judge_model})
             general = self.model_for("postedit")
         update = of_role.model_dump(exclude_none=True, include=set(ModelSettings.model_fields))
-        return general.model_copy(update=update)
+        return general.overridden(update)
 
     def for_results(self) -> dict[str, Any]:
         """The settings that results depend on, as plain data, without the content of the calibration."""
@@ -457,6 +495,10 @@ class Settings(TypedDict, total=False):
     prompts: str | Path | None
     model: str | None
     base_url: str | None
+    azure_endpoint: str | None
+    api_version: str | None
+    header: str | Sequence[str] | None
+    cache_control: bool | None
     api_key_env: str | None
     temperature: float | None
     top_p: float | None

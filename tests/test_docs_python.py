@@ -38,11 +38,11 @@ def answered(request: Request) -> Answer:
 
 
 def test_there_are_as_many_blocks_as_are_run_below() -> None:
-    assert len(BLOCKS) == 6
+    assert len(BLOCKS) == 9
 
 
 @pytest.mark.loopback
-@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("number", range(9))
 def test_the_code_on_the_page_works(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -53,6 +53,7 @@ def test_the_code_on_the_page_works(
         "segments": make_segments(["Hello, world!", "Good night."], None, "en", "is"),
         "f": lambda texts, a, b: [text.upper() for text in texts],
         "my_evaluator": Mine(),
+        "get_token": lambda: "token",
         "another_evaluator": Mine(),
     }
     exec("from mtagent import Agent", names)

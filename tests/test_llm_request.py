@@ -71,7 +71,7 @@ def test_what_makes_no_difference_is_not(change: dict[str, Any]) -> None:
     assert key(**BASE) == key(**{**BASE, **change})
 
 
-def test_keys_are_tagged_and_stay_the_same_between_versions() -> None:
+def test_keys_of_requests_are_tagged_and_fixed() -> None:
     plain = key(messages=[Message(role="user", content="é")])
     assert plain == "request-2:3b8bbcf0e747f273cc4bcfe13f15b123d803783a52ddb2f422ab2cf8c9456050"
     call = [*HI, Message(role="assistant", content="", tool_calls=(WISH,))]

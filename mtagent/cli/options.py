@@ -400,6 +400,22 @@ UNSEEDED_MODEL_OPTIONS = [
         metavar="NAME",
         help="Environment variable that holds the key.  [default: OPENAI_API_KEY]",
     ),
+    option(MODEL, "--azure-endpoint", metavar="URL", help="Address of an Azure resource; the model is a deployment."),
+    option(MODEL, "--api-version", metavar="DATE", help="Version of Azure's interface.  [default: OPENAI_API_VERSION]"),
+    option(
+        MODEL,
+        "--header",
+        multiple=True,
+        metavar="NAME=VARIABLE",
+        help="Header to send to the server, with the value of an environment variable; repeatable.",
+    ),
+    option(
+        MODEL,
+        "--cache-control/--no-cache-control",
+        default=None,
+        hidden=True,
+        help="Mark the system message for models that cache only what is marked (Claude behind a gateway).",
+    ),
     option(MODEL, "--top-p", hidden=True, help="Nucleus sampling.  [default: the server's]"),
 ]
 MODEL_OPTIONS = [

@@ -41,6 +41,7 @@ HARMLESS = frozenset(
         *("gate", "margin", "samples", "quorum", "cautious", "ask_all", "gate_calls", "proposals", "triage_above"),
         "any_language",
         *("model", "judge_model", "temperature", "top_p", "max_tokens", "seed", "reasoning_effort"),
+        *("api_version", "cache_control"),
         *("concurrency", "requests_per_minute", "tokens_per_minute", "timeout", "deadline", "give_up_after"),
         *("run", "limit", "budget", "token_budget"),
     }
@@ -67,6 +68,7 @@ HARMLESS_OPTIONS = frozenset(
             "timeout",
         ),
         *("temperature", "top_p", "max_tokens", "seed", "reasoning_effort", "judge_model"),
+        *("api_version", "cache_control"),
     }
 )
 """Options of evaluators of which the same is true."""
@@ -77,6 +79,7 @@ CHECKPOINT_EVALUATORS = ("cometkiwi", "xcomet")
 UNKNOWN = "is not known to be harmless"
 _SENDS = "texts and the key are sent to this address"
 _READS_KEY = "the value of this variable is sent as the key"
+_READS_HEADERS = "the values of these variables are sent as headers"
 _READS = "reads outside the folder of the settings"
 _STORES = "texts are stored in this file, and replies stored in it are used"
 _LOADS_CHECKPOINT = "loads this checkpoint, which can run code"
@@ -131,10 +134,12 @@ def _effect(name: str, value: Any, folder: Path) -> str | None:
     """What the setting can do that needs trust; ``None`` if it is harmless."""
     if name in HARMLESS:
         return None
-    if name == "base_url":
+    if name in ("base_url", "azure_endpoint"):
         return _SENDS
     if name == "api_key_env":
         return _READS_KEY
+    if name == "header":
+        return _READS_HEADERS
     if name == "translator":
         if value == "llm":
             return None
@@ -174,10 +179,12 @@ def _effect_of_spec(spec: str, folder: Path) -> str | None:
 def _effect_of_option(names: set[str], option: str, value: str, folder: Path) -> str | None:
     if option in HARMLESS_OPTIONS:
         return None
-    if option == "base_url":
+    if option in ("base_url", "azure_endpoint"):
         return _SENDS
     if option == "api_key_env":
         return _READS_KEY
+    if option == "header":
+        return _READS_HEADERS
     if option == "model":
         return _LOADS_CHECKPOINT if names.intersection(CHECKPOINT_EVALUATORS) else None
     if option == "python":

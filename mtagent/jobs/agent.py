@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import importlib
 import logging
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from concurrent import futures
@@ -43,6 +44,7 @@ from mtagent.jobs.session import OwnLoop, Session
 from mtagent.llm import prices
 from mtagent.llm.budget import Budget
 from mtagent.llm.protocol import LLM
+from mtagent.llm.server import ApiKey, is_sdk_client
 from mtagent.records import Call, Chain, Segment, Step, Usage
 from mtagent.store.runs import Run, RunSummary
 from mtagent.store.store import Store, default_path, open_existing
@@ -52,6 +54,7 @@ from mtagent.translators.callables import BATCH_SIZE, CallableTranslator
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
+    from openai import AsyncOpenAI
 
 logger = logging.getLogger(__name__)
 
@@ -64,9 +67,12 @@ class Agent:
     ``translator`` is any MT system: a callable, an object with ``.translate``, or a specification such as
     ``"command:apertium eng-spa"``; without one the model translates. ``evaluator``, ``judge``, ``triage``, ``gate`` and
     ``llm`` take objects of your own, or the names that the configuration knows; ``llms`` holds a model of your own for
-    a role (``translate``, ``postedit``, ``proofread``, ``judge``). ``glossary`` and ``keep`` are files, or terms:
+    a role (``translate``, ``postedit``, ``proofread``, ``judge``). ``client``, an ``openai.AsyncOpenAI`` or
+    ``AsyncAzureOpenAI``, sends the requests to models; ``llms`` takes such clients, too. With ``instrumented`` tracing
+    packages that wrap the ``openai`` package see every request. ``glossary`` and ``keep`` are files, or terms:
     ``{"segment": "Segment"}``, ``["mtagent"]``. With a ``store``, an answered request is never paid for again.
-    ``api_key``, ``headers`` and ``http_client`` (an ``aiohttp.ClientSession``) are for the model's server.
+    ``api_key`` (or a function that returns the key that is valid now), ``headers`` and ``http_client`` (an
+    ``aiohttp.ClientSession``) are for the model's server.
     ``on_step(segment, step)`` and ``on_call(call)`` are called after each step and each request to a model. All other
     ``settings`` are settings of the configuration file (:class:`mtagent.config.Config`), such as
     ``model="gpt-6-luna"`` or ``stages="tp"``; ``config_file`` names such a file.
@@ -86,10 +92,12 @@ class Agent:
         triage: Evaluator | str | None = None,
         gate: Gate | str | None = None,
         llm: LLM | str | None = None,
-        llms: Mapping[Role, LLM] | None = None,
+        llms: Mapping[Role, LLM | AsyncOpenAI] | None = None,
         glossary: Terms | str | Path | None = None,
         keep: Iterable[str] | str | Path | None = None,
-        api_key: str | None = None,
+        client: AsyncOpenAI | None = None,
+        instrumented: bool = False,
+        api_key: ApiKey | None = None,
         headers: Mapping[str, str] | None = None,
         http_client: ClientSession | None = None,
         on_step: Callable[[Segment, Step], object] | None = None,
@@ -116,6 +124,13 @@ class Agent:
         refuse_foreign(given_settings)
         self.config, self._terms = loaded(config_file, given_settings, glossary, keep)
         wrapped = None if translator is None or isinstance(translator, str) else wrap(translator)
+        models: dict[Role, LLM] = {}
+        clients: dict[Role, Any] = {}
+        for role, model in mapping_of(llms, "llms: expected a model for each role, as in {'judge': model}").items():
+            if is_sdk_client(model):
+                clients[role] = model
+            else:
+                models[role] = model
         self._own = OwnParts(
             translator=wrapped,
             evaluator=_object(evaluator),
@@ -123,7 +138,10 @@ class Agent:
             triage=_object(triage),
             gate=_object(gate),
             llm=_object(llm),
-            llms=mapping_of(llms, "llms: expected a model for each role, as in {'judge': model}"),
+            llms=models,
+            client=client,
+            clients=clients,
+            instrumented=instrumented,
             api_key=api_key,
             headers=mapping_of(headers, "headers: expected names and texts, as in {'X-Team': 'mt'}"),
             http_client=http_client,
@@ -147,9 +165,10 @@ class Agent:
                 self._on_call(call)
 
     async def __aenter__(self) -> Self:
-        # Load now what the first call would load, because that blocks the loop for a quarter of a second.
+        # Load now what the first call would load, because that blocks the loop for half a second.
         if self._asks_server:
             prices.price(configuration.DEFAULT_MODEL, Usage(calls=1))
+            importlib.import_module("mtagent.llm.sdk")
         languages.name("en")
         await self._session.enter()
         return self

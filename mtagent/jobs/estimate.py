@@ -47,7 +47,7 @@ from mtagent.llm.budget import ASSUMED_ROOM, bytes_sent, worst_requests
 from mtagent.llm.prices import Prices
 from mtagent.llm.protocol import RequestOptions
 from mtagent.llm.request import sent_tool
-from mtagent.llm.server import server_address
+from mtagent.llm.server import Endpoint
 from mtagent.records import Completion, ErrorSpan, Message, Rating, Schema, Segment, Tool, Usage
 from mtagent.text import languages
 from mtagent.text.amounts import UNKNOWN, dollars, rounded_up
@@ -571,8 +571,8 @@ class Estimator:
             earlier_replies = (1 + number // len(requests)) * reply.high
             high.append(Usage(calls=1, input_tokens=longest + earlier_replies, output_tokens=reply.high))
 
-        local = self._config.llm not in (None, "openai") and settings.base_url is None
-        server = "http://localhost" if local else server_address(settings.base_url)
+        local = self._config.llm not in (None, "openai") and not any(settings.server)
+        server = "http://localhost" if local else Endpoint(*settings.server).address
         model = settings.model or DEFAULT_MODEL
 
         def priced(usages: Iterable[Usage]) -> Iterator[Usage]:
@@ -657,7 +657,7 @@ def assumptions(config: Config, ranges: Mapping[str, Range], tokens: Counter, pr
     if any(needed.high.cost is None for needed in ranges.values()):
         lines.append("unknown: a model that no price list knows on that server; name its price in a file (--prices)")
         return "\n".join(lines)
-    discount = prices.batch_discount(config.model or DEFAULT_MODEL, server_address(config.base_url))
+    discount = prices.batch_discount(config.model or DEFAULT_MODEL, Endpoint(*config.server).address)
     if discount:
         lines.append(f"in the provider's batch queue {discount:.0%} less; mtagent sends no batches itself")
     return "\n".join(lines)

@@ -7,6 +7,7 @@ come the models, the parts one after the other, and the settings of evaluators a
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -44,6 +45,7 @@ from mtagent.llm.cache import Redrawn
 from mtagent.llm.prices import Prices
 from mtagent.llm.prompts import Instructed, read_instructions
 from mtagent.llm.protocol import LLM, KeyedLLM
+from mtagent.llm.server import ApiKey, is_sdk_client
 from mtagent.records import Stage, same_rater
 from mtagent.store.store import Store, default_path
 from mtagent.translators import CallableTranslator, check_spec, wrap
@@ -98,10 +100,16 @@ class OwnParts:
     """Replaces the model of the general settings."""
     llms: Mapping[Role, LLM] = field(default_factory=dict)
     """Replace the models of these roles."""
-    api_key: str | None = field(default=None, repr=False)
+    api_key: ApiKey | None = field(default=None, repr=False)
     """For the servers of the models that are not replaced, as are headers and HTTP client."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     http_client: ClientSession | None = None
+    client: Any = None
+    """A client of the ``openai`` package for the server of the general settings."""
+    clients: Mapping[Role, Any] = field(default_factory=dict)
+    """The same for the servers of these roles."""
+    instrumented: bool = False
+    """Requests go through ``chat.completions.create`` of the ``openai`` package."""
 
     def __post_init__(self) -> None:
         for evaluator in (self.evaluator, self.judge, self.triage):
@@ -121,11 +129,22 @@ class OwnParts:
                 raise ConfigError(
                     f"{role}: {llm!r:.80} isn't a model: a model has `model`, its name, and `async def complete`"
                 )
-        if self.api_key is not None and not (isinstance(self.api_key, str) and self.api_key.strip()):
-            raise ConfigError("api_key: must be a text that is not empty")  # the key itself is never shown
+        is_text = isinstance(self.api_key, str) and bool(self.api_key.strip())
+        if not is_text and not (self.api_key is None or callable(self.api_key)):
+            # the key itself is never shown
+            raise ConfigError("api_key: must be a text that is not empty, or a function that returns one")
         for name, value in self.headers.items():
-            if not isinstance(name, str) or not isinstance(value, str) or not f"{name}{value}".isprintable():
-                raise ConfigError(f"headers: {name!r}: a header is a name and a text, each in one line")
+            text = f"{name}{value}" if isinstance(name, str) and isinstance(value, str) else "\n"
+            if not text.isprintable() or not text.isascii():
+                raise ConfigError(f"headers: {name!r}: a header is a name and a text of ASCII characters, in one line")
+        if self.client is not None and not is_sdk_client(self.client):
+            raise ConfigError(f"client: {self.client!r:.80} isn't an openai.AsyncOpenAI or AsyncAzureOpenAI")
+        if self.instrumented and self.http_client is not None:
+            raise ConfigError("http_client: isn't used with instrumented: pass client with an http_client of its own")
+        if self.client is not None:
+            for name in ("api_key", "headers", "http_client"):
+                if getattr(self, name):
+                    raise ConfigError(f"{name}: the client that you pass has its own: leave one of the two out")
         if self.http_client is not None and not _has_method(self.http_client, "post"):
             raise ConfigError(f"http_client: {self.http_client!r:.80} isn't an aiohttp.ClientSession")
 
@@ -145,7 +164,8 @@ def effective(config: Config, own: OwnParts) -> Config:
     if own.evaluator is not None and config.rules_first is None:
         # A user's evaluator may know only the given texts, not texts that the rules have changed.
         config = config.model_copy(update={"rules_first": False})
-    has_model = own.llm is not None or bool(own.llms) or own.api_key is not None or own.http_client is not None
+    objects = (own.llm, own.llms, own.client, own.clients, own.api_key, own.http_client)
+    has_model = any(objects)
     return config.effective(offline=config.offline and not has_model, translator=has_translator)
 
 
@@ -365,10 +385,10 @@ class _Models:
         self._own = own
         self._stack = stack
         self._wrap = wrap_llm or within(budget_of(config))
-        self._clients: dict[ModelSettings, LLM] = {}
+        self._clients: dict[tuple[ModelSettings, int | None], LLM] = {}  # by settings and a user's client
         self._models: dict[tuple[int, ModelSettings, str], LLM] = {}  # by client, settings and draw
-        self._limiters: dict[str | None, Limiter] = {}
-        self._learnt: dict[tuple[str, str | None], LearntParameters] = {}
+        self._limiters: dict[object, Limiter] = {}  # by server
+        self._learnt: dict[tuple[str, object], LearntParameters] = {}  # by model and server
         self._local: LocalServer | None = None
         self._prices = Prices(config.prices)
 
@@ -389,7 +409,7 @@ class _Models:
         """
         self.roles.add(role or "judge")  # triage is asked like a judge
         # An effective configuration names a model, unless there is none to ask.
-        if self._config.model is None and settings.model is None and settings.base_url is None:
+        if self._config.model is None and settings.model is None and not any(settings.server):
             return None
         client = None
         if _same_model(settings, self._config.model_for(None)):
@@ -399,9 +419,11 @@ class _Models:
         if draw and settings.seed is not None:
             settings = settings.model_copy(update={"seed": crc32(f"{settings.seed} {draw}".encode()) & LARGEST_SEED})
         if client is None:
-            if settings not in self._clients:
-                self._clients[settings] = self._client(settings)
-            client = self._clients[settings]
+            sdk_client = self._sdk_client(settings, role)
+            place = (settings, None if sdk_client is None else id(sdk_client))
+            if place not in self._clients:
+                self._clients[place] = self._client(settings, sdk_client)
+            client = self._clients[place]
         key = (id(client), settings, draw)
         if key not in self._models:
             model = client
@@ -410,7 +432,13 @@ class _Models:
             self._models[key] = instructed(self._wrap(model), self._config)
         return self._models[key]
 
-    def _client(self, settings: ModelSettings) -> LLM:
+    def _sdk_client(self, settings: ModelSettings, role: Role | None) -> Any:
+        """The user's client of the ``openai`` package for the server of ``settings``; ``None`` if there is none."""
+        if role is not None and role in self._own.clients and settings.server == self._config.model_for(role).server:
+            return self._own.clients[role]
+        return self._own.client if settings.server == self._config.model_for(None).server else None
+
+    def _client(self, settings: ModelSettings, sdk_client: Any) -> LLM:
         from mtagent.llm.client import OpenAIClient
         from mtagent.llm.limits import Limiter
         from mtagent.llm.protocol import Sampling
@@ -420,14 +448,17 @@ class _Models:
         model = settings.model or DEFAULT_MODEL
         base_url = settings.base_url
         leave_out: tuple[str, ...] = ()
-        local = None if settings.base_url else self._local_server()
+        local = None if any(settings.server) or sdk_client is not None else self._local_server()
         if local:
             model = local.model
             base_url = local.base_url
             if not local.tools:
                 leave_out = ("tools",)
-        if base_url not in self._limiters:
-            self._limiters[base_url] = Limiter(
+        server: object = base_url or settings.azure_endpoint
+        if sdk_client is not None:
+            server = id(sdk_client)
+        if server not in self._limiters:
+            self._limiters[server] = Limiter(
                 self._config.concurrency,
                 requests_per_minute=self._config.requests_per_minute,
                 tokens_per_minute=self._config.tokens_per_minute,
@@ -435,22 +466,40 @@ class _Models:
         client = OpenAIClient(
             model,
             base_url=base_url,
-            api_key_env=settings.api_key_env or "OPENAI_API_KEY",
+            azure_endpoint=settings.azure_endpoint,
+            api_version=settings.api_version,
+            api_key_env=settings.api_key_env,
             sampling=Sampling(**sampling),
             deadline=self._config.deadline,
             timeout=self._config.timeout,
-            limiter=self._limiters[base_url],
-            learnt=self._learnt.setdefault((model, base_url), LearntParameters(model, leave_out)),
+            limiter=self._limiters[server],
+            learnt=self._learnt.setdefault((model, server), LearntParameters(model, leave_out)),
             known_as=local.name if local else None,
             price=self._prices,
             api_key=self._own.api_key,
-            headers=self._own.headers,
+            headers={**self._headers(settings), **self._own.headers},
             http_client=self._own.http_client,
+            client=sdk_client,
+            instrumented=self._own.instrumented,
+            cache_control=bool(settings.cache_control),
             transport=None if self._stack is not None else _UNOPENED,
         )
         if self._stack is not None:
             self._stack.push_async_callback(client.aclose)
         return client
+
+    def _headers(self, settings: ModelSettings) -> dict[str, str]:
+        """The headers that ``settings`` name, with the values of their variables; none before anything is opened."""
+        headers = {}
+        for header in settings.header or ():
+            name, _, variable = header.partition("=")
+            value = os.environ.get(variable, "").strip()
+            headers[name] = value
+            if self._stack is not None and not value:
+                raise ConfigError(f"header {name}: the environment variable {variable} is not set")
+            if not value.isascii() or not value.isprintable():
+                raise ConfigError(f"header {name}: the value of {variable} has odd characters; copy it again")
+        return headers
 
     def _local_server(self) -> LocalServer | None:
         """The server in this process, if the configuration asks for one; started once."""
@@ -705,8 +754,7 @@ def rater_settings(
         return name, settings, spec
     settings_in_spec = {key: options.pop(key) for key in ModelSettings.model_fields if key in options}
     try:
-        update = ModelSettings.model_validate(settings_in_spec).model_dump(exclude_unset=True)
-        settings = settings.model_copy(update=update)
+        settings = settings.overridden(ModelSettings.model_validate(settings_in_spec).model_dump(exclude_unset=True))
     except ValidationError as error:
         first = error.errors()[0]
         raise ConfigError(f"{who} {name}: {first['loc'][0]}: {first['msg'].removeprefix('Value error, ')}") from None
@@ -801,4 +849,4 @@ def _needed(llm: LLM | None, what: str) -> LLM:
 
 
 def _same_model(settings: ModelSettings, other: ModelSettings) -> bool:
-    return (settings.model, settings.base_url) == (other.model, other.base_url)
+    return (settings.model, settings.server) == (other.model, other.server)

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from mtagent import config as configuration
 from mtagent.chain.gate import OpenGate
-from mtagent.config import Config, ModelSettings, Role
+from mtagent.config import SERVER_FIELDS, Config, ModelSettings, Role
 from mtagent.errors import ConfigError
 from mtagent.evaluators.registry import asks_model, may_ask_model, takes_forced
 from mtagent.formats.glossary import Glossary, GlossaryFor, read_terms, with_terms
@@ -165,10 +165,12 @@ FOREIGN = {
 }
 """Settings of the configuration that an agent doesn't have, with what to do instead."""
 SERVER_SETTINGS = {
-    *("api_key", "headers", "http_client", "prices"),
+    *("client", "instrumented", "api_key", "headers", "http_client", "prices"),
     *("requests_per_minute", "tokens_per_minute", "timeout", "deadline"),
 }
 """Settings for the servers of models, which a model object doesn't use."""
+CLIENT_SETTINGS = {*SERVER_FIELDS, "api_key_env"}
+"""Settings that a client of the ``openai`` package has of its own."""
 NO_MODEL = "this agent uses no model; set OPENAI_API_KEY, or give base_url, model or llm, and a part that uses it"
 
 
@@ -190,6 +192,8 @@ def refuse_idle(given: Mapping[str, Any], config: Config, own: OwnParts) -> Chec
     for name in _OBJECTS:
         if getattr(own, name):
             objects[name] = getattr(own, name)
+    if own.clients:
+        objects["llms"] = {**own.llms, **own.clients}
     for name in {**given, **objects}:
         is_default = name in Config.model_fields and getattr(config, name) == getattr(defaults, name)
         if is_default and name not in objects:
@@ -208,6 +212,8 @@ def _why_idle(name: str, value: Any, checked: CheckedPlan, own: OwnParts) -> str
             return _THE_MODELS
         if own.llms and checked.roles and not checked.asks_server:
             return _THE_MODELS
+        if own.client is not None and name in CLIENT_SETTINGS:
+            return _THE_CLIENTS
         return None if checked.asks_server else NO_MODEL
     if name in (
         "llms",
@@ -255,9 +261,10 @@ def _why_idle(name: str, value: Any, checked: CheckedPlan, own: OwnParts) -> str
 
 _OBJECTS = (
     *("translator", "judge", "gate", "llm", "llms", "triage"),
-    *("evaluator", "api_key", "headers", "http_client"),
+    *("evaluator", "client", "instrumented", "api_key", "headers", "http_client"),
 )
 """What a user can pass as an object, and not only as a name in the configuration."""
+_THE_CLIENTS = "the client that you pass (client, llms) has its own address, keys and headers; set them there"
 _THE_MODELS = "the model that you pass (llm, llms) has its own settings; set it there"
 
 
@@ -276,6 +283,8 @@ def _why_idle_in_role(name: str, value: Any, checked: CheckedPlan, own: OwnParts
     if role in get_args(Role):
         table: ModelSettings = getattr(config, role)
         model = config.judge_model if name == "judge_model" else table.model
+        if role in own.clients and any(getattr(table, field) is not None for field in CLIENT_SETTINGS):
+            return _THE_CLIENTS
         sets_model = bool(table.model_dump(exclude_none=True, exclude={"evaluator"}))
         if sets_model and (role in own.llms or (own.llm is not None and model is None and table.base_url is None)):
             return _THE_MODELS

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mtagent.errors import (
     AuthenticationError,
@@ -27,13 +27,22 @@ from mtagent.llm.prices import Price
 from mtagent.llm.prices import price as list_price
 from mtagent.llm.protocol import Sampling
 from mtagent.llm.reply import NO_MODEL, Reply, RequestFailure, is_plausible, read_reply
-from mtagent.llm.request import Body, LearntParameters, estimated_tokens, key_of, request_body, with_more_room
-from mtagent.llm.server import server_address
+from mtagent.llm.request import (
+    Body,
+    LearntParameters,
+    estimated_tokens,
+    key_of,
+    request_body,
+    with_cache_control,
+    with_more_room,
+)
+from mtagent.llm.server import ApiKey, Endpoint, client_address
 from mtagent.records import UNCOUNTED, UNPAID, Call, Completion, Message, Schema, Tool, Usage
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
+    from mtagent.llm.sdk import SDKTransport
     from mtagent.llm.transport import Transport
 
 logger = logging.getLogger(__name__)
@@ -92,17 +101,24 @@ class CallState:
 class OpenAIClient:
     """Talks to one model on one OpenAI-compatible server.
 
-    ``base_url`` defaults to ``OPENAI_BASE_URL`` and then to OpenAI; the key is read from the environment variable
-    ``api_key_env`` and is never shown. Requests that may succeed later are repeated until ``deadline`` seconds after
+    ``base_url`` defaults to ``OPENAI_BASE_URL`` and then to OpenAI; ``azure_endpoint`` and ``api_version`` take its
+    place for Azure, where ``model`` is the deployment. The key is read from the environment variable ``api_key_env``
+    and is never shown. Requests that may succeed later are repeated until ``deadline`` seconds after
     the first attempt, including all waiting, and each attempt may take ``timeout`` seconds. An address that never
     answered is given up after four attempts. Clients of the same server should share a ``limiter``.
 
     ``leave_out`` names parameters that the server is known to refuse: ``tools``, ``logprobs`` … The client also learns
     them from refusals; clients of the same model on the same server should share ``learnt``. ``known_as`` replaces the
     address in the keys of stored replies, for a server that has another port every time. ``api_key`` overrides the
-    environment's, ``headers`` are sent in addition to mtagent's, and ``http_client`` is your session for requests,
-    which isn't closed. ``price(model, usage, base_url)`` returns dollars or ``None``; the default uses the list prices
-    of public providers. ``clock`` and ``transport`` are for tests.
+    environment's; it may be a function that returns the key that is valid now. ``headers`` are sent in addition to
+    mtagent's, and ``http_client`` is your session for requests, which isn't closed.
+
+    ``client``, an ``openai.AsyncOpenAI`` or ``AsyncAzureOpenAI``, sends the requests with its own configuration, and
+    isn't closed. With ``instrumented`` they go through ``chat.completions.create``, which tracing packages see.
+    ``cache_control`` marks the system message for gateways to models that cache only what is marked.
+
+    ``price(model, usage, base_url)`` returns dollars or ``None``; the default uses the list prices of public providers.
+    ``clock`` and ``transport`` are for tests.
 
     Raises :class:`mtagent.errors.ConfigError` if key or address cannot work.
     """
@@ -112,7 +128,9 @@ class OpenAIClient:
         model: str,
         *,
         base_url: str | None = None,
-        api_key_env: str = "OPENAI_API_KEY",
+        azure_endpoint: str | None = None,
+        api_version: str | None = None,
+        api_key_env: str | None = None,
         sampling: Sampling | None = None,
         deadline: float = 900.0,
         timeout: float = 300.0,
@@ -121,36 +139,43 @@ class OpenAIClient:
         learnt: LearntParameters | None = None,
         known_as: str | None = None,
         price: Price | None = None,
-        api_key: str | None = None,
+        api_key: ApiKey | None = None,
         headers: Mapping[str, str] | None = None,
         http_client: ClientSession | None = None,
+        client: Any = None,
+        instrumented: bool = False,
+        cache_control: bool = False,
         clock: Clock | None = None,
-        transport: Transport | None = None,
+        transport: Transport | SDKTransport | None = None,
     ) -> None:
         self.model = model
-        self.base_url = server_address(base_url)
+        endpoint = Endpoint(base_url, azure_endpoint, api_version, api_key, api_key_env, headers or {})
+        self.base_url = endpoint.address if client is None else client_address(client)
         self.sampling = sampling or Sampling()
         self.limiter = limiter or Limiter(clock=clock)
         self._known_as = known_as or self.base_url
-        self._api_key_env = api_key_env
+        self._is_azure = azure_endpoint is not None
+        self._key_source = "your client" if client is not None else endpoint.key_source
         self._deadline, self._timeout = deadline, timeout
         self._price = price or list_price
         self._clock = clock or Clock()
         self._learnt = learnt or LearntParameters(model, leave_out)
         self._parameters = self.sampling.parameters()
         self._doubted_usage = False
-        if transport is None:
+        self._cache_control = cache_control
+        if transport is None and client is not None:
+            from mtagent.llm.sdk import SDKTransport
+
+            transport = SDKTransport(self._clock, client=client, instrumented=instrumented)
+        elif transport is None and instrumented:
+            from mtagent.llm.sdk import SDKTransport
+
+            endpoint.check_key()
+            transport = SDKTransport(self._clock, endpoint=endpoint, instrumented=True)
+        elif transport is None:
             from mtagent.llm.transport import Transport  # aiohttp takes a quarter of a second
 
-            transport = Transport(
-                self.base_url,
-                api_key_env,
-                timeout,
-                self._clock,
-                api_key=api_key,
-                headers=headers,
-                session=http_client,
-            )
+            transport = Transport(endpoint, model, timeout, self._clock, session=http_client)
         self._transport = transport
 
     def __repr__(self) -> str:
@@ -290,7 +315,8 @@ class OpenAIClient:
             async with self.limiter.slot(tokens, exchange.left) as slot:
                 seconds = min(self._timeout, max(1.0, exchange.left()))
                 exchange.attempts += 1
-                payload = await self._transport.post(sent, seconds)
+                posted = with_cache_control(sent) if self._cache_control else sent
+                payload = await self._transport.post(posted, seconds)
                 if isinstance(payload, RequestFailure):
                     outcome = payload
                 else:
@@ -357,14 +383,19 @@ class OpenAIClient:
         elif failure.answered and failure.kind is ServerError:
             way_out = "asked twice: see whether the server works as it should, or try another model"
         elif failure.kind is ModelNotFound or failure.code in NO_MODEL:
-            models = f"{self.base_url}/models lists what the server has"
+            address, mark, query = self.base_url.partition("?")
+            models = f"{address}/models{mark}{query} lists what the server has"
             way_out = f"{self.model} may be gone, or not open to this key: name another in model ({models})"
+            if self._is_azure:
+                way_out = f"check azure_endpoint, and that a deployment has the name {self.model}: model names it"
+        elif failure.kind is BadRequest and failure.status == 404 and self._is_azure:
+            way_out = "check azure_endpoint, api_version, and the deployment that model names"
         elif failure.kind is BadRequest and failure.status == 404:
             way_out = "check base_url and the model's name"
             if "/v1" not in self.base_url:
                 way_out += "; base_url may lack /v1 at its end"
         else:
-            way_out = WAYS_OUT[failure.kind].format(variable=self._api_key_env)
+            way_out = WAYS_OUT[failure.kind].format(variable=self._key_source)
         status = f"HTTP {failure.status}: " if failure.status not in (0, 200) else ""
         words = f": {status}{failure.message}" if status or failure.message else ""
         tried = f" (attempt {exchange.attempts})" if exchange.attempts > 1 else ""

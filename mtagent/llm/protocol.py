@@ -68,7 +68,7 @@ class Sampling(Record):
     ``extra`` holds further fields of the request body, such as ``{"cache_prompt": false}`` for llama.cpp.
     """
 
-    temperature: float | None = Field(default=None, ge=0)
+    temperature: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     top_p: float | None = Field(default=None, gt=0, le=1)
     max_tokens: int | None = Field(default=None, ge=1)
     seed: int | None = None

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
+import re
+import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
+import orjson
 import regex
 
 from mtagent.errors import (
@@ -98,6 +102,63 @@ def status_failure(
     return RequestFailure(
         kind, message, status, transient, retry_after(headers, now) if transient else None, param, code
     )
+
+
+def exchange_failure(what: str, key: str, *, unreachable: bool = False, answered: bool = False) -> RequestFailure:
+    """An exchange without a readable reply: a transient failure, or a useless reply, which was ``answered``."""
+    status = 200 if answered else 0
+    what = clean(what, key)
+    return RequestFailure(ServerError, what, status, transient=not answered, unreachable=unreachable, answered=answered)
+
+
+def connection_failure(error: BaseException, key: str, *, unreachable: bool) -> RequestFailure:
+    """The failure of a connection that was not made, or broke."""
+    causes = [error]
+    while causes[-1].__cause__ is not None:
+        causes.append(causes[-1].__cause__)
+    innermost = causes[-1]  # the outer ones have no details
+    words = str(innermost) or type(innermost).__name__
+    if type(innermost) is ssl.SSLError and innermost.reason == "WRONG_VERSION_NUMBER":
+        words += "; the server does not seem to speak https at this address: write http://"
+    return exchange_failure(f"no connection, or it broke: {words}", key, unreachable=unreachable)
+
+
+def late_failure(seconds: float, key: str) -> RequestFailure:
+    """The failure of a request that was not answered within ``seconds``."""
+    return exchange_failure(f"no answer within {seconds:.{0 if seconds >= 10 else 1}f} s", key)
+
+
+def unreadable_failure(error: Exception, key: str) -> RequestFailure:
+    """The failure of a request or a reply that cannot be written or read as JSON."""
+    if isinstance(error, UnicodeEncodeError):
+        return RequestFailure(BadRequest, "the request holds half a surrogate pair: the text is not valid Unicode")
+    if isinstance(error, RecursionError):
+        return exchange_failure("the reply is JSON that is nested too deep", key, answered=True)
+    return exchange_failure(f"the reply is not JSON: {error}", key)
+
+
+_LONG_NUMBER = re.compile(rb"\d{19}")
+
+
+def parsed(content: bytes) -> object:
+    """The JSON of a reply. A whole number of thousands of digits, which Python does not convert, is infinite."""
+    if not _LONG_NUMBER.search(content):  # orjson rounds whole numbers of more than 64 bits
+        with contextlib.suppress(ValueError):  # what orjson refuses may be read by Python's reader, such as NaN
+            return orjson.loads(content)
+    try:
+        return json.loads(content)
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise
+    except ValueError:
+        return json.loads(content, parse_int=float)
+
+
+def error_body(content: bytes) -> object:
+    """The JSON of an error, or its text."""
+    try:
+        return parsed(content)
+    except (ValueError, RecursionError):
+        return content.decode(errors="replace")
 
 
 def retry_after(headers: Mapping[str, str], now: float) -> float | None:

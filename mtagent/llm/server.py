@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import json
 import os
 import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
 from typing import Any, Self
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from mtagent.errors import ConfigError, InputError, MissingExtra
-from mtagent.text.masking import key_in
+from mtagent.text.masking import clean, key_in, masked
 
 OPENAI = "https://api.openai.com/v1"
 NO_KEY = "no-key-needed"
+ApiKey = str | Callable[[], str | Awaitable[str]]
+"""A key, or a function that returns the key that is valid now."""
+AZURE_VARIABLES = ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN")
 LONGEST_ADDRESS = 8_000
 CONTEXT = 4096
 """Tokens of a local model's context: a request and its reply."""
@@ -78,25 +84,139 @@ def address_problem(
     return None
 
 
-def server_key(variable: str, server: str, given: str | None = None) -> str:
-    """The key ``given``, or the one in the environment ``variable``; a placeholder for a server that needs none."""
+def azure_address(endpoint: str, api_version: str | None) -> str:
+    """The name of an Azure resource in keys of replies and in messages: its address, and the version of its interface.
 
-    # No local variable holds the key when an error is raised: some tracebacks show local variables.
-    def key() -> str:
-        if given is None:
-            return os.environ.get(variable, "").strip()
-        return given.strip()
+    Raises :class:`ConfigError` if no version is set, neither here nor in ``OPENAI_API_VERSION``.
+    """
+    problem = address_problem(endpoint)
+    if problem:
+        raise ConfigError(f"azure_endpoint: {problem}")
+    if "?" in endpoint or "/openai" in urlsplit(endpoint).path:
+        raise ConfigError("azure_endpoint: expected the address of the resource alone: https://NAME.openai.azure.com")
+    version = api_version or os.environ.get("OPENAI_API_VERSION")
+    if not version:
+        raise ConfigError("azure_endpoint: needs api_version, such as 2024-10-21, or the variable OPENAI_API_VERSION")
+    return f"{endpoint.strip().rstrip('/')}/openai?{urlencode({'api-version': version})}"
 
-    if not key() and server == OPENAI:
-        raise ConfigError(
-            f"no API key: set the environment variable {variable}, or give the base URL of a server that needs none"
-        )
-    if not key().isascii() or not key().isprintable() or " " in key():
-        name = f"the key in {variable}"
-        if given:
-            name = "the given key"
-        raise ConfigError(f"{name} contains white space or odd characters; copy it again")
-    return key() or NO_KEY
+
+def is_sdk_client(thing: object) -> bool:
+    """Whether ``thing`` is an asynchronous client of the ``openai`` package, which isn't imported for the question.
+
+    Raises :class:`ConfigError` for a synchronous one.
+    """
+    is_client = all(hasattr(thing, name) for name in ("chat", "post", "base_url", "api_key"))
+    if isinstance(thing, type) or not is_client:
+        return False
+    if not inspect.iscoroutinefunction(type(thing).post):  # type: ignore[attr-defined]
+        raise ConfigError(f"client: {type(thing).__name__} is synchronous: pass an AsyncOpenAI or AsyncAzureOpenAI")
+    return True
+
+
+def client_address(client: Any) -> str:
+    """The name of the server that a user's ``client`` of the ``openai`` package talks to: its address and query."""
+    query = urlencode(client.default_query)
+    return masked(str(client.base_url).rstrip("/") + (f"?{query}" if query else ""))
+
+
+class KeyUnavailable(Exception):
+    """A user's function raised an error instead of returning a key, or returned something else."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A model's server as a user names it. The ``openai`` package makes addresses and headers of requests from it.
+
+    Raises :class:`ConfigError` if address or key cannot work.
+    """
+
+    base_url: str | None = None
+    azure_endpoint: str | None = None
+    """The address of an Azure resource, in place of ``base_url``."""
+    api_version: str | None = None
+    """The version of Azure's interface."""
+    api_key: ApiKey | None = field(default=None, repr=False)
+    """Overrides the environment's. For Azure, a text is a key and a function returns Entra tokens."""
+    api_key_env: str | None = None
+    """The environment variable with the key; by default the variables that the ``openai`` package reads."""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def address(self) -> str:
+        """The server's name in keys of replies, prices and messages."""
+        if self.azure_endpoint is None:
+            if self.api_version is not None:
+                raise ConfigError("api_version: is for Azure: set azure_endpoint, too")
+            return server_address(self.base_url)
+        if self.base_url is not None:
+            raise ConfigError("azure_endpoint: is set beside base_url: give one of the two")
+        return azure_address(self.azure_endpoint, self.api_version)
+
+    @property
+    def key_source(self) -> str:
+        """Where the key comes from, for messages."""
+        if self.api_key is not None:
+            return "api_key"
+        if self.azure_endpoint is not None:
+            return self.api_key_env or " or ".join(AZURE_VARIABLES)
+        return self.api_key_env or "OPENAI_API_KEY"
+
+    def check_key(self) -> None:
+        """Raise :class:`ConfigError` if there is no key for a server that needs one, or one that cannot be sent."""
+
+        # No local variable holds a key when an error is raised: some tracebacks show local variables.
+        def problems(variables: tuple[str, ...]) -> list[str]:
+            return [name for name in variables if not _can_be_sent(os.environ.get(name, "").strip())]
+
+        if callable(self.api_key):
+            return
+        if self.api_key is not None:
+            if not _can_be_sent(self.api_key.strip()):
+                raise ConfigError("the given key contains white space or odd characters; copy it again")
+            return
+        variables: tuple[str, ...] = ("OPENAI_API_KEY",) if self.azure_endpoint is None else AZURE_VARIABLES
+        if self.api_key_env is not None:
+            variables = (self.api_key_env,)
+        for name in problems(variables):
+            raise ConfigError(f"the key in {name} contains white space or odd characters; copy it again")
+        if any(os.environ.get(name, "").strip() for name in variables):
+            return
+        if self.azure_endpoint is not None:
+            raise ConfigError(f"no API key: set the environment variable {self.key_source}")
+        if server_address(self.base_url) == OPENAI:
+            raise ConfigError(
+                f"no API key: set the environment variable {self.key_source}, or give the base URL of a server that "
+                "needs none"
+            )
+
+    async def key(self) -> str | None:
+        """The key to send now; ``None`` if the ``openai`` package reads it from Azure's variables.
+
+        Raises :class:`KeyUnavailable`.
+        """
+        if callable(self.api_key):
+            return await _returned_key(self.api_key)
+        if self.api_key is not None:
+            return self.api_key.strip()
+        if self.azure_endpoint is not None and self.api_key_env is None:
+            return None
+        return os.environ.get(self.api_key_env or "OPENAI_API_KEY", "").strip() or NO_KEY
+
+
+def _can_be_sent(key: str) -> bool:
+    return key.isascii() and key.isprintable() and " " not in key
+
+
+async def _returned_key(function: Callable[[], str | Awaitable[str]]) -> str:
+    try:
+        key = function()
+        if inspect.isawaitable(key):
+            key = await key
+    except Exception as error:  # noqa: BLE001 a user's function may raise anything
+        raise KeyUnavailable(clean(f"api_key: the function raised {type(error).__name__}: {error}", "")) from None
+    if not isinstance(key, str) or not key or not _can_be_sent(key):
+        raise KeyUnavailable("api_key: the function returned no key, or one with white space or odd characters")
+    return key
 
 
 class LocalServer:

@@ -6,26 +6,34 @@ They carry the request with its headers, so none of them may go on from here, no
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import json
 import logging
 import ssl
-from collections.abc import Mapping
-from importlib.metadata import version
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
-import orjson
 import truststore
-from yarl import URL
 
-from mtagent.errors import BadRequest, ServerError
+from mtagent.errors import AuthenticationError, ConfigError
 from mtagent.llm.limits import Clock
-from mtagent.llm.reply import RequestFailure, status_failure
-from mtagent.llm.request import Body, room_of
-from mtagent.llm.server import server_key
-from mtagent.text.masking import KeyFilter, clean, masked_reply
+from mtagent.llm.reply import (
+    RequestFailure,
+    connection_failure,
+    error_body,
+    exchange_failure,
+    late_failure,
+    parsed,
+    status_failure,
+    unreadable_failure,
+)
+from mtagent.llm.request import Body, room_of, sent_json
+from mtagent.llm.server import Endpoint, KeyUnavailable
+from mtagent.text.masking import KeyFilter, masked_reply
+
+if TYPE_CHECKING:
+    from mtagent.llm.sdk import RequestHead
 
 LONGEST_CONNECT = 30.0
 UNREACHABLE = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
@@ -45,95 +53,99 @@ def reply_bound(body: Body) -> int:
 
 
 def proxy_for(address: str) -> str | None:
-    """The proxy that the environment names for ``address`` (``HTTPS_PROXY``, ``NO_PROXY`` …)."""
+    """The proxy that the environment names for ``address`` (``HTTPS_PROXY``, ``ALL_PROXY``, ``NO_PROXY`` …).
+
+    Raises :class:`ConfigError` for a proxy that speaks anything but HTTP.
+    """
     parts = urlsplit(address)
-    return None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
+    proxies = getproxies()
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if proxy is None or proxy_bypass(parts.netloc):
+        return None
+    if urlsplit(proxy).scheme not in ("http", "https"):
+        raise ConfigError(
+            f"the proxy for {parts.hostname} must begin with http:// or https:// ({parts.scheme.upper()}_PROXY, "
+            "ALL_PROXY): name another, or list the server in NO_PROXY"
+        )
+    return proxy
 
 
 class Transport:
-    """Posts chat completions to one server, with the key in the environment variable ``api_key_env``.
+    """Posts chat completions for ``model`` to the server of ``endpoint``.
 
-    ``api_key`` overrides the environment's; ``headers`` are sent, too; a given ``session`` is used, and not closed.
-    Redirects aren't followed: key and texts would go with them. Certificates are checked against the system's.
+    A given ``session`` is used, and not closed. Redirects aren't followed: key and texts would go with them.
+    Certificates are checked against the system's. Raises :class:`ConfigError` for a key or a proxy that cannot work.
     """
 
     def __init__(
         self,
-        base_url: str,
-        api_key_env: str,
+        endpoint: Endpoint,
+        model: str,
         timeout: float,
         clock: Clock,
         *,
-        api_key: str | None = None,
-        headers: Mapping[str, str] | None = None,
         session: aiohttp.ClientSession | None = None,
     ) -> None:
-        path, mark, query = base_url.partition("?")
-        self._address = URL(f"{path.rstrip('/')}/chat/completions{mark}{query}")
-        self._proxy = proxy_for(base_url)
-        self._key = server_key(api_key_env, base_url, api_key)
-        self._headers = {
-            "Accept": "application/json",
-            "Authorization": f"Bearer {self._key}",
-            "Content-Type": "application/json",
-            "User-Agent": f"mtagent/{version('mtagent')}",
-            **(headers or {}),
-        }
+        endpoint.check_key()
+        self._endpoint = endpoint
+        self._model = model
+        self._address = endpoint.address
+        self._proxy = proxy_for(self._address)
         self._given = session
         self._timeout, self._clock = timeout, clock
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._key: str | None = None
+        self._prepared: RequestHead | None = None
 
     async def post(self, body: Body, seconds: float) -> object | RequestFailure:
         """The parsed reply body, or the failure. Gives up after ``seconds``."""
         content = bytearray()
+        keys = ""
         try:
-            sent = orjson.dumps(body)
-            async with (
-                asyncio.timeout(seconds),
-                self._open().post(
-                    self._address, data=sent, headers=self._headers, proxy=self._proxy, allow_redirects=False
-                ) as response,
-            ):
-                failed = response.status >= 300
-                bound = LONGEST_ERROR if failed else reply_bound(body)
-                async for part in response.content.iter_chunked(2**16):  # after decompression
-                    content += part
-                    if len(content) > bound:
-                        break
+            sent = sent_json(body)
+            async with asyncio.timeout(seconds):
+                head = await self._head()
+                keys = head.keys
+                async with self._open().post(
+                    head.url, data=sent, headers=head.headers, proxy=self._proxy, allow_redirects=False
+                ) as response:
+                    failed = response.status >= 300
+                    bound = LONGEST_ERROR if failed else reply_bound(body)
+                    async for part in response.content.iter_chunked(2**16):  # after decompression
+                        content += part
+                        if len(content) > bound:
+                            break
             if failed:
                 now = self._clock.wall()
-                error = _error_body(bytes(content[:bound]))
-                return status_failure(response.status, response.headers, error, now=now, key=self._key)
+                error = error_body(bytes(content[:bound]))
+                return status_failure(response.status, response.headers, error, now=now, key=keys)
             if len(content) > bound:
                 message = f"the reply is larger than {bound:,} bytes, which nobody asked for"
-                return self._failure(message, answered=True)
-            return masked_reply(_parsed(bytes(content)), self._key)
+                return exchange_failure(message, keys, answered=True)
+            return masked_reply(parsed(bytes(content)), keys)
         except (aiohttp.ClientError, OSError) as error:
             if isinstance(error, TimeoutError) and not isinstance(error, UNREACHABLE):
-                return self._failure(f"no answer within {seconds:.{0 if seconds >= 10 else 1}f} s")
-            causes: list[BaseException] = [error]
-            while causes[-1].__cause__ is not None:
-                causes.append(causes[-1].__cause__)
-            innermost = causes[-1]  # the outer ones have no details
-            words = str(innermost) or type(innermost).__name__
-            if type(innermost) is ssl.SSLError and innermost.reason == "WRONG_VERSION_NUMBER":
-                words += "; the server does not seem to speak https at this address: write http://"
-            return self._failure(f"no connection, or it broke: {words}", unreachable=isinstance(error, UNREACHABLE))
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            return self._failure(f"the reply is not JSON: {error}")
-        except RecursionError:
-            return self._failure("the reply is JSON that is nested too deep", answered=True)
-        except orjson.JSONEncodeError:
-            return RequestFailure(BadRequest, "the request holds half a surrogate pair: the text is not valid Unicode")
+                return late_failure(seconds, keys)
+            return connection_failure(error, keys, unreachable=isinstance(error, UNREACHABLE))
+        except KeyUnavailable as error:
+            return RequestFailure(AuthenticationError, str(error))
+        except (json.JSONDecodeError, UnicodeError, RecursionError) as error:
+            return unreadable_failure(error, keys)
 
-    def _failure(self, what: str, *, unreachable: bool = False, answered: bool = False) -> RequestFailure:
-        """A transient failure; or a useless reply, which was ``answered``."""
-        status = 200 if answered else 0
-        what = clean(what, self._key)
-        return RequestFailure(
-            ServerError, what, status, transient=not answered, unreachable=unreachable, answered=answered
-        )
+    async def _head(self) -> RequestHead:
+        """Address and headers of a request, with the key that is valid now."""
+        key = await self._endpoint.key()
+        if self._prepared is None or key != self._key:
+            from mtagent.llm.sdk import request_head  # the openai package takes a third of a second
+
+            head = await request_head(self._endpoint, self._model, key)
+            logger = logging.getLogger("aiohttp.client")  # it logs headers
+            if self._prepared is not None:
+                logger.removeFilter(KeyFilter(self._prepared.keys))
+            logger.addFilter(KeyFilter(head.keys))
+            self._prepared, self._key = head, key
+        return self._prepared
 
     def _open(self) -> aiohttp.ClientSession:
         """The session of the running event loop: connections do not survive their loop."""
@@ -142,11 +154,11 @@ class Transport:
         loop = asyncio.get_running_loop()
         if self._session is None or self._loop is not loop:
             self._loop = loop
-            logging.getLogger("aiohttp.client").addFilter(KeyFilter(self._key))  # it logs headers
+            is_https = self._address.startswith("https:")
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(
                     limit=0,  # the limiter decides how many requests are in flight
-                    ssl=truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if self._address.scheme == "https" else True,
+                    ssl=truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if is_https else True,
                 ),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(self._timeout, LONGEST_CONNECT)),
@@ -158,23 +170,3 @@ class Transport:
         session, self._session = self._session, None
         if session is not None and self._loop is asyncio.get_running_loop():
             await session.close()
-
-
-def _parsed(content: bytes) -> object:
-    """The JSON of a reply. A whole number of thousands of digits, which Python does not convert, is infinite."""
-    with contextlib.suppress(ValueError):  # what orjson refuses may be read by Python's reader: NaN, long numbers
-        return orjson.loads(content)
-    try:
-        return json.loads(content)
-    except (json.JSONDecodeError, UnicodeDecodeError):
-        raise
-    except ValueError:
-        return json.loads(content, parse_int=float)
-
-
-def _error_body(content: bytes) -> object:
-    """The JSON of an error, or its text."""
-    try:
-        return _parsed(content)
-    except (ValueError, RecursionError):
-        return content.decode(errors="replace")

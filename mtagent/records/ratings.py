@@ -84,7 +84,7 @@ class ErrorSpan(Record):
     explanation: str | None = None
     before: str | None = None
     after: str | None = None
-    penalty: float | None = None
+    penalty: float | None = Field(default=None, allow_inf_nan=False)
 
     @model_validator(mode="after")
     def _offsets(self) -> ErrorSpan:

@@ -64,7 +64,8 @@ _ADDRESS = regex.compile(r"https?:/*[^\s#]+", regex.IGNORECASE)
 def masked(text: str, key: str = "", *, hexadecimal: bool = True) -> str:
     """``text`` without the configured ``key`` in any of its forms, and without anything that looks like another key.
 
-    ``hexadecimal``: whether 32 hexadecimal digits look like a key. They may also be a request's number or a checksum.
+    ``key`` may hold several keys, one per line. ``hexadecimal``: whether 32 hexadecimal digits look like a key. They
+    may also be a request's number or a checksum.
     """
     if key:
         text = _forms(key).sub(MASK, text)
@@ -169,7 +170,12 @@ def _masked_except(fields: dict[str, Any], written: tuple[str, ...], key: str) -
 
 @lru_cache(maxsize=16)
 def _forms(key: str) -> regex.Pattern[str]:
-    """``key``, each letter of it in any writing, or all of it in hexadecimal or Base64, at any place in that."""
+    """``key``, each letter of it in any writing, or all of it in hexadecimal or Base64, at any place in that.
+
+    Several keys, one per line, are found by one pattern.
+    """
+    if "\n" in key:
+        return regex.compile("|".join(_forms(line).pattern for line in key.split("\n")))
     if len(key) < SHORT:
         return regex.compile(rf"(?<![\w\-]){regex.escape(key)}(?![\w\-])")
     letters = regex.sub(r"\\+", r"\\", key)

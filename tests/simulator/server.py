@@ -48,6 +48,8 @@ class Simulator:
         self._prefixes = replies.PrefixCache()
         self._received = 0
         self._hanging = asyncio.Event()
+        self.arrived: list[tuple[str, dict[str, str]]] = []
+        """Path with query, and all headers, keys included, of each request; in memory only."""
         self.hung = asyncio.Event()
         """Set as soon as a request is left without an answer."""
 
@@ -64,6 +66,7 @@ class Simulator:
     async def __aenter__(self) -> Self:
         app = web.Application(client_max_size=64 * 2**20)
         app.router.add_post("/v1/chat/completions", self._chat)
+        app.router.add_post("/openai/deployments/{deployment}/chat/completions", self._chat)  # as Azure's
         app.router.add_get("/v1/models", self._models)
         self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.1)
         await self._runner.setup()
@@ -83,6 +86,7 @@ class Simulator:
         start = time.time()
         self._received += 1
         number = self._received
+        self.arrived.append((request.path_qs, {name.lower(): value for name, value in request.headers.items()}))
         body = json.loads(await request.read())
         key = request.headers.get("authorization", "").removeprefix("Bearer ")
         answer = await self.answer(body, number, key)
