@@ -85,17 +85,44 @@ def test_an_empty_reference_among_several_is_named(files: Shell) -> None:
     assert "1 segment with an empty reference, which counts as a text without words, as in sacreBLEU: 2" in done.out
 
 
-def test_a_star_marks_what_is_significant_after_correction(files: Shell) -> None:
-    files.write("third.txt", "Un gato.", "Hola gran mundo.", "Ahora paga.")
-    line = "score -t a=es.txt b=other.txt c=third.txt -r ref.txt -l en-es -m chrf ter --paired-bs"
-    scores = json.loads(files(f"{line} -f json").out)
-    for _, second, third in (scores[:3], scores[3:]):
-        smaller, larger = sorted([second, third], key=lambda score: score["p_value"])
-        assert smaller["p_holm"] == min(1.0, 2 * smaller["p_value"])
-        assert larger["p_holm"] == max(smaller["p_holm"], larger["p_value"])
-    text = files(line).out
-    assert "* p < 0.05 after Holm's correction for 2 systems" in text
-    assert text.count(")*") == sum(score["p_holm"] is not None and score["p_holm"] < 0.05 for score in scores)
+def thirty(shell: Shell, name: str, better: int = 0, worse: int = 0) -> str:
+    """Write a file of 30 lines, of which some are ``better`` and some ``worse`` than the others."""
+    lines = ["a b c d"] * better + ["a x y d"] * worse
+    lines += ["a b x d"] * (30 - len(lines))
+    shell.write(f"{name}.txt", *lines)
+    return f"{name}.txt"
+
+
+def test_a_star_marks_what_is_significant_after_correction(shell: Shell) -> None:
+    base, better, reference = thirty(shell, "a"), thirty(shell, "b", better=4), thirty(shell, "ref", better=30)
+    line = f"-r {reference} -l en-es -m ter --paired-bs"
+    alone = shell(f"score -t {base} {better} {line}").out
+    assert "(p = 0.0130)*" in alone
+    assert "\n* p < 0.05, and the interval of the difference does not hold 0" in alone
+    among = f"score -t {base} b={better} c={better} d={better} e={better} same={base} {line}"
+    scores = json.loads(shell(f"{among} -f json").out)
+    for score in scores[1:5]:
+        assert score["p_holm"] == 4 * score["p_value"] > 0.05 > score["p_value"]
+        assert score["difference_high"] < 0
+    out = shell(among).out
+    assert out.count("(p = 0.0130)") == 4
+    assert "(p = 0.0130)*" not in out
+    assert "* p < 0.05 after Holm's correction for 4 systems, and" in out, "the same texts were not tested"
+    assert "* p" not in shell(f"score -t {base} same={base} {line}").out, "nothing was tested"
+
+
+def test_a_difference_whose_interval_holds_0_has_no_star(shell: Shell) -> None:
+    base, mixed, reference = thirty(shell, "a"), thirty(shell, "b", 7, 2), thirty(shell, "ref", better=30)
+    line = f"score -t {base} {mixed} -r {reference} -l en-es -m ter --paired-bs"
+    score = json.loads(shell(f"{line} -f json").out)[1]
+    assert score["p_holm"] < 0.05
+    assert score["difference_low"] < score["difference"] < 0 < score["difference_high"]
+    (_, row) = csv.DictReader(io.StringIO(shell(f"{line} -f csv").out))
+    assert float(row["TER difference low"]) == score["difference_low"]
+    assert float(row["TER difference high"]) == score["difference_high"]
+    out = shell(line).out
+    assert "(p = 0.0350)" in out
+    assert "(p = 0.0350)*" not in out
 
 
 def test_tests_with_several_references_agree_with_sacrebleu(files: Shell) -> None:
@@ -166,7 +193,8 @@ def test_a_table_for_programs_has_a_number_in_each_cell(files: Shell) -> None:
 
 def test_latex_aligns_numbers_at_the_point_with_one_in_each_cell(files: Shell) -> None:
     lines = files("score -t a=es.txt b=other.txt -r ref.txt -l en-es -m ter --paired-bs -f latex").out.splitlines()
-    assert lines[0] == r"\begin{tabular}{lS[table-format=2.2]S[table-format=2.2]S[table-format=1.4]}"
+    p_form = "table-format=1.4,table-space-text-post={*}"
+    assert lines[0] == rf"\begin{{tabular}}{{lS[table-format=2.2]S[table-format=2.2]S[{p_form}]}}"
     assert lines[2] == r"system & {TER} & {TER $\pm$} & {TER p} \\"
     assert re.fullmatch(r"a & \d+\.\d\d & \d+\.\d\d &  \\\\", lines[4])
     assert re.fullmatch(r"b & \d+\.\d\d & \d+\.\d\d & \d\.\d{4}\{\*\} \\\\", lines[5])
@@ -193,7 +221,7 @@ def test_the_metrics_are_named_with_commas_or_one_by_one(files: Shell) -> None:
 
 def test_several_systems_stand_side_by_side_with_signature_test_and_flags(files: Shell) -> None:
     done = files("score -s en5.txt -t a=es.txt b=other.txt -r ref.txt -l en-es -m bleu,ter --paired-bs --resamples 99")
-    head, first, second, blank, bleu, ter, test, few, flagged = done.out.splitlines()
+    head, first, second, blank, bleu, ter, test, star, flagged, few = done.out.splitlines()
     assert (head.split(), blank) == (["system", "BLEU", "TER"], "")
     assert first.startswith("a  ")
     assert second.count("(p = ") == 2
@@ -201,7 +229,8 @@ def test_several_systems_stand_side_by_side_with_signature_test_and_flags(files:
     assert bleu.startswith("BLEU|nrefs:1|bs:99|seed:12345|case:mixed")
     assert ter.startswith("TER|nrefs:1|bs:99|seed:12345|case:lc")
     assert test.startswith("each system against a: paired bootstrap resampling, 99 resamples")
-    assert few == "segments: 3, too few for a p-value to mean much"
+    assert star == "* p < 0.05, and the interval of the difference does not hold 0"
+    assert few == "warning: 3 segments: too few for a p-value to mean much"
     assert flagged == "b: 1 empty (2), 1 copied (3)"
 
 
@@ -209,8 +238,12 @@ def test_several_systems_stand_side_by_side_with_signature_test_and_flags(files:
 def test_it_is_said_that_few_segments_prove_nothing(shell: Shell, number: int, few: bool) -> None:
     shell.write("a.txt", *["a b c"] * number)
     shell.write("b.txt", *["a b d"] * number)
-    out = shell("score -t a.txt b.txt -r a.txt -l en-es -m ter --paired-bs").out
-    assert ("segments: 19, too few for a p-value to mean much" in out) == few
+    line = "score -t a.txt b.txt -r a.txt -l en-es -m ter --paired-bs"
+    out = shell(line).out
+    warning = "warning: 19 segments: too few for a p-value to mean much"
+    assert (warning in out) == few
+    for form in ("csv", "json"):
+        assert (warning in shell(f"{line} -f {form}").err) == few
     assert "(p = 0.0010)*" in out
     alone = shell("score -t a.txt b.txt -r a.txt -l en-es -m ter -ci").out
     assert ("each system against" in alone, "±" in alone) == (False, True)

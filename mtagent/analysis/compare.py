@@ -45,7 +45,7 @@ from mtagent.errors import ConfigError
 from mtagent.formats.ratings import FINAL, GIVEN
 from mtagent.metrics.overlap import MOST_CHANGES, MOST_WORDS, NO_SHIFTS, REPLACED, Overlap, characters_to, ter_to
 from mtagent.metrics.protocol import Metric, for_systems, make_metrics
-from mtagent.metrics.significance import FEW, NOISE, SIGNIFICANT, Resampling
+from mtagent.metrics.significance import NOISE, SIGNIFICANT, Resampling
 from mtagent.records import Segment, Usage
 from mtagent.store.runs import RunSummary
 from mtagent.store.store import Store, open_existing
@@ -566,9 +566,7 @@ def _about_leaks(runs: Sequence[StagedRun], segments: Sequence[Segment]) -> Iter
 
 def _about_texts(rows: Sequence[ComparedTexts], report: ScoreReport, signatures: Sequence[str]) -> Iterator[str]:
     """Too few segments for a test, suspicious texts (once if rows are equal), and texts too long for exact counts."""
-    number = len(report.segments)
-    if report.paired and number < FEW:
-        yield f"{amounts.counted(number, 'segment')}: too few for a p-value to mean much"
+    yield from report.warnings
     seen: set[tuple[str, ...]] = set()
     for row in rows:
         if row.texts in seen:

@@ -117,10 +117,8 @@ def below(comparison: RunComparison) -> list[str]:
     lines = list(comparison.signatures)
     if comparison.resampling and _has_tests(comparison.contrasts):
         lines.append(f"p: {comparison.resampling.description}")
-        if comparison.resampling.kind == "bs":
-            lines.append("*: and the interval of the difference does not hold 0")
-    if _has_correction(comparison.contrasts):
-        lines.append("p (Holm): corrected for all tests by the same metric; * is by this one")
+        is_corrected = _has_correction(comparison.contrasts)
+        lines.append(comparison.resampling.star("all tests by the same metric" if is_corrected else ""))
     return lines
 
 

@@ -22,13 +22,13 @@ from mtagent.metrics.protocol import HeavyMetric, Metric
 from mtagent.metrics.significance import (
     FEW,
     NOISE,
-    SIGNIFICANT,
     Bounds,
     Interval,
     Resampling,
     Significance,
     Statistics,
     holm,
+    is_significant,
     paired_tests,
     statistics_of,
 )
@@ -114,13 +114,8 @@ class Contrast(NamedTuple):
 
     @property
     def is_significant(self) -> bool:
-        """Whether the corrected p-value is below the level and the interval, if there is one, does not hold 0.
-
-        Both, since sacreBLEU's bootstrap finds a difference in about one of ten samples of equal systems.
-        """
-        if self.p_holm is None or self.p_holm >= SIGNIFICANT:
-            return False
-        return self.bounds is None or self.bounds.low > 0 or self.bounds.high < 0
+        """Whether the difference gets a star, by the rule of :func:`mtagent.metrics.significance.is_significant`."""
+        return is_significant(self.difference, self.p_holm, self.bounds)
 
 
 @dataclass(frozen=True)

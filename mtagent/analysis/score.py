@@ -19,12 +19,13 @@ from mtagent.metrics.overlap import Overlap, characters_to, ter_to
 from mtagent.metrics.protocol import HeavyMetric, Metric, SegmentWithReferences, for_systems, make_metrics
 from mtagent.metrics.significance import (
     FEW,
-    SIGNIFICANT,
+    Bounds,
     Interval,
     PairedTests,
     Resampling,
     Significance,
     holm,
+    is_significant,
     paired_tests,
     statistics_of,
 )
@@ -54,6 +55,10 @@ class SystemScore(NamedTuple):
     """Of the difference to the first system, if that was tested."""
     p_holm: float | None = None
     """The same, corrected for the number of tested systems (Holm 1979)."""
+    difference: float | None = None
+    """To the first system, if that was tested."""
+    difference_bounds: Bounds | None = None
+    """The 95 % interval of this difference, by paired bootstrap."""
 
 
 Pair = tuple[str, str]
@@ -82,6 +87,14 @@ class ScoreReport:
     def paired(self) -> bool:
         """Whether differences were tested."""
         return bool(self.pairs)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Why the tests prove little."""
+        number = len(self.segments)
+        if self.paired and number < FEW:
+            return (f"{counted(number, 'segment')}: too few for a p-value to mean much",)
+        return ()
 
     def flagged(self, system: str) -> dict[str, list[str]]:
         """The ids of the flagged segments of ``system``, by flag."""
@@ -446,16 +459,24 @@ def _tested(
     systems: Sequence[str], scores: Sequence[Score], pairs: Sequence[Pair], test: PairedTests, resampling: Resampling
 ) -> tuple[SystemScore, ...]:
     """The scores by one metric with their intervals, and with p-values where the first system was tested."""
-    p_values: dict[str, float | None] = {}
+    tests: dict[str, Significance] = {}
     for (first, second), significance in zip(pairs, test.significances, strict=True):
         if first == systems[0]:
-            p_values[second] = significance.p_value
-    corrected = dict(zip(p_values, holm(list(p_values.values())), strict=True))
+            tests[second] = significance
+    corrected = dict(zip(tests, holm([significance.p_value for significance in tests.values()]), strict=True))
     entries = []
     for place, (system, score) in enumerate(zip(systems, scores, strict=True)):
         signed_score = score.model_copy(update={"signature": resampling.signed(score.signature)})
         interval = test.intervals[place] if test.intervals else None
-        entries.append(SystemScore(system, signed_score, interval, p_values.get(system), corrected.get(system)))
+        entry = SystemScore(system, signed_score, interval)
+        if system in tests:
+            entry = entry._replace(
+                p_value=tests[system].p_value,
+                p_holm=corrected[system],
+                difference=score.value - scores[0].value,
+                difference_bounds=tests[system].bounds,
+            )
+        entries.append(entry)
     return tuple(entries)
 
 
@@ -472,11 +493,9 @@ def shown(report: ScoreReport, form: str = "text", width: int | None = None) -> 
     remarks = []
     if report.resampling and report.paired:
         remarks.append(f"each system against {report.systems[0]}: {report.resampling.description}")
-        if len(report.systems) > 2:
-            remarks.append(f"* p < {SIGNIFICANT} after Holm's correction for {len(report.systems) - 1} systems")
-        number = len(report.segments)
-        if number < FEW:
-            remarks.append(f"segments: {number}, too few for a p-value to mean much")
+        tests = _tests_by_metric(report)
+        if tests:
+            remarks.append(report.resampling.star(f"{tests} systems" if tests > 1 else ""))
     if report.without_reference:
         remarks.append(
             f"{counted(len(report.without_reference), 'segment')} with an empty reference, which counts as a text "
@@ -510,7 +529,15 @@ def shown(report: ScoreReport, form: str = "text", width: int | None = None) -> 
             if report.paired:
                 row.append("" if entry.p_value is None else f"{entry.p_value:.4f}{_mark(entry)}")
     scores = Table("", tuple(head), tuple(map(tuple, rows)))
-    return table.FORMS[form]([scores], [*signatures, *remarks])
+    return table.FORMS[form]([scores], [*signatures, *remarks], report.warnings)
+
+
+def _tests_by_metric(report: ScoreReport) -> int:
+    """How many systems have a p-value; by the metric that tells most systems from the first one."""
+    most = 0
+    for entries in report.entries:
+        most = max(most, sum(entry.p_value is not None for entry in entries))
+    return most
 
 
 def _sacrebleu_lines(report: ScoreReport, width: int | None) -> list[str]:
@@ -547,6 +574,8 @@ def as_json(report: ScoreReport, width: int | None = None) -> str:
             if report.paired:
                 fields["p_value"] = entry.p_value
                 fields["p_holm"] = entry.p_holm
+                low, high = entry.difference_bounds or (None, None)
+                fields |= {"difference": entry.difference, "difference_low": low, "difference_high": high}
             if score.detail:
                 fields["verbose_score"] = score.detail
             # The parts of the signature are fields too, as sacreBLEU has it.
@@ -595,6 +624,9 @@ def _columns_of(entry: SystemScore, *, paired: bool) -> dict[str, object]:
     if paired:
         columns[f"{metric} p"] = entry.p_value
         columns[f"{metric} p_holm"] = entry.p_holm
+        low, high = entry.difference_bounds or (None, None)
+        columns[f"{metric} difference"] = entry.difference
+        columns |= {f"{metric} difference low": low, f"{metric} difference high": high}
     columns[f"{metric} signature"] = entry.score.signature
     return columns
 
@@ -655,7 +687,9 @@ def tested(entry: SystemScore, width: int) -> str:
 
 def _mark(entry: SystemScore) -> str:
     """A star if the difference to the first system is significant after correction."""
-    return "*" if entry.p_holm is not None and entry.p_holm < SIGNIFICANT else ""
+    if entry.difference is None:
+        return ""
+    return "*" if is_significant(entry.difference, entry.p_holm, entry.difference_bounds) else ""
 
 
 def _confidence(interval: Interval, width: int) -> str:

@@ -214,6 +214,9 @@ def score(**options: Any) -> None:
         report = score_files(
             translations, references, config, source=source, source_format=source_format, scoring=scoring
         )
+    if form in (*_DELIMITERS, "json"):
+        for warning in report.warnings:
+            say(f"mtagent: warning: {warning}")
     if form in _DELIMITERS:
         hand_out(flat(report, _DELIMITERS[form], by_sentence=by_sentence))
     elif by_sentence:

@@ -53,7 +53,16 @@ class Resampling:
     @property
     def description(self) -> str:
         """The test in words."""
-        return f"{_TESTS[self.kind].format(f'{self.resamples:,}')}; * p < {SIGNIFICANT}; no p where the two are alike"
+        return f"{_TESTS[self.kind].format(f'{self.resamples:,}')}; no p where the two are alike"
+
+    def star(self, correction: str = "") -> str:
+        """What a star means, by the rule of :func:`is_significant`; ``correction`` tells for what p is corrected."""
+        rule = f"* p < {SIGNIFICANT}"
+        if correction:
+            rule += f" after Holm's correction for {correction}"
+        if self.kind == "bs":
+            rule += ", and the interval of the difference does not hold 0"
+        return rule
 
     def signed(self, signature: str) -> str:
         """``signature`` with the test, where sacreBLEU puts it."""
@@ -196,6 +205,18 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
         largest = max(largest, min(1.0, (p_values[place] or 0.0) * (len(tested) - rank)))
         corrected[place] = largest
     return corrected
+
+
+def is_significant(difference: float, p_holm: float | None, bounds: Bounds | None) -> bool:
+    """Whether a difference gets a star: it is not 0, its corrected p-value is below the level, and its interval, if
+    there is one, does not hold 0.
+
+    Both p-value and interval, since sacreBLEU's bootstrap finds a difference in about one of ten samples of equal
+    systems.
+    """
+    if abs(difference) <= NOISE or p_holm is None or p_holm >= SIGNIFICANT:
+        return False
+    return bounds is None or bounds.low > 0 or bounds.high < 0
 
 
 def _bootstrapped(systems: Sequence[Statistics], how: Resampling) -> list[Counts]:
