@@ -409,6 +409,29 @@ def test_a_p_value_of_no_permutation_is_printed_as_less_than_one_permutation(sco
     assert table(scored(f"{line} --permutations 2000").out, heading)[1] == ["right", "1", "1.000", "<0.001"]
     (test,) = data(scored(f"{line} --permutations 20 -f json"))["tests"]
     assert test["p_values"][0]["p_value"] == 0  # the share of permutations, as in mt-metrics-eval
+    few = scored(f"{line} --permutations 19")
+    assert (few.code, few.out) == (1, "")
+    assert "19 permutations" in few.last
+    assert "give at least 20" in few.last
+
+
+def test_corrected_p_values_of_no_permutation_are_in_order(scored: Shell) -> None:
+    """Holm's method is told the share of one permutation: corrected values rise, as the others do."""
+    lines = ["system\tid\tlp\tsource\tmqm\tright\tnoisy\twrong"]
+    for number in range(20):
+        right, noisy = -number + 8 * (number % 2), -number + 10 * (number % 3)
+        start = f"{'ABCD'[number % 4]}\t{number // 4}\ten-de\ttext {number // 4}"
+        lines.append(f"{start}\t{-number}\t{right}\t{noisy}\t{number}")
+    scored.write("s.tsv", *lines)
+    line = f"{SCORED} --average none --test pearson --permutations 500"
+    rows = table(scored(line).out, "differences by Pearson: level of segments, all scores together")[1:]
+    raw = [row[-2] for row in rows]
+    (test,) = data(scored(f"{line} -f json"))["tests"]
+    plain = [pair["p_value"] for pair in test["p_values"]]
+    assert plain.count(0) == raw.count("<0.002") == 2
+    corrected = {float(p.lstrip("<")): float(p_holm.lstrip("<")) for p, p_holm in (row[-2:] for row in rows)}
+    assert sorted(corrected.values()) == [corrected[p_value] for p_value in sorted(corrected)]
+    assert [row[-1] for row in rows if row[-2] == "<0.002"] == ["<0.006", "<0.006"]
 
 
 def test_a_flat_table_has_every_number_in_a_line(contest: Shell) -> None:
@@ -494,7 +517,7 @@ def test_evaluators_without_scores_of_segments_are_left_out_of_tests(contest: Sh
 def test_who_must_wait_is_told(shell: Shell) -> None:
     rows = [f"{s}\t{n}\t{-n % 7}\t{n % 5}\t{n % 3}" for s in "AB" for n in range(1001)]
     shell.write("s.tsv", "system\tid\tmqm\tone\ttwo", *rows)
-    line = f"{SCORED} --level seg --test acc-t --permutations 1"
+    line = f"{SCORED} --level seg --test acc-t --permutations 20"
     assert "takes minutes for each pair of evaluators" in shell(f"{line} --average none").err
     assert shell(f"{line} --average item").err == ""
 

@@ -19,7 +19,7 @@ from mtagent.analysis.meta_eval import (
 )
 from mtagent.analysis.permutation import Contest, TaskRanking
 from mtagent.formats.files import dumped
-from mtagent.metrics.significance import Bounds
+from mtagent.metrics.significance import Bounds, holm
 from mtagent.text.mqm import SEVERITIES
 from mtagent.text.table import Table, as_csv
 
@@ -289,16 +289,26 @@ def _number(value: float | None, width: int) -> str:
     return NO_VALUE if value is None else f"{value:.{width}f}"
 
 
-def _p(p_value: float | None, permutations: int, tests: int = 1) -> str:
-    """A p-value with three digits. It is a share of the permutations: 0 means that it is smaller than one of them.
-
-    ``tests`` is the number of tests that it was corrected for.
-    """
+def _p(p_value: float | None, permutations: int) -> str:
+    """A p-value with three digits. It is a share of the permutations: 0 means that it is smaller than one of them."""
     if p_value is None:
         return NO_VALUE
-    smallest = min(1.0, max(0.001, tests / permutations))
-    if p_value == 0:
-        return f"<{smallest:.3g}"
+    return _with_digits(p_value or 1 / permutations, is_bound=p_value == 0)
+
+
+def _corrected(p_values: Sequence[float | None], permutations: int) -> list[str]:
+    """The p-values of several tests, corrected by Holm's method; one of 0 is corrected as one permutation's share."""
+    possible = [None if p_value is None else max(p_value, 1 / permutations) for p_value in p_values]
+    cells = []
+    for p_value, p_holm in zip(p_values, holm(possible), strict=True):
+        cells.append(NO_VALUE if p_holm is None else _with_digits(p_holm, is_bound=p_value == 0))
+    return cells
+
+
+def _with_digits(p_value: float, *, is_bound: bool) -> str:
+    """A p-value, or the bound below which it is. A bound of 1 is none."""
+    if is_bound and p_value < 1:
+        return f"<{max(0.001, p_value):.3g}"
     return f"{p_value:.3f}" if p_value >= 0.0005 else "<0.001"
 
 
@@ -341,16 +351,17 @@ def _lead_tables(agreement: MetaEvaluation, width: int) -> Iterator[Table]:
             head.append("p")
             if len(leads) > 1:
                 head.append("p (Holm)")
+        permutations = agreement.contests[0].test.permutations if is_tested else 0
+        corrected = _corrected([lead.p_value for lead in leads], permutations) if is_tested else []
         rows = []
-        for lead in leads:
+        for number, lead in enumerate(leads):
             row = [lead.better, lead.worse, _number(lead.value, width)]
             if has_interval:
                 row += _bounds(lead.interval, width)
             if is_tested:
-                permutations = agreement.contests[0].test.permutations
                 row.append(_p(lead.p_value, permutations))
                 if len(leads) > 1:
-                    row.append(_p(lead.holm, permutations, tests=len(leads)))
+                    row.append(corrected[number])
             rows.append(tuple(row))
         title = f"differences by {_HEADS.get(name, name)}: {_title(level, averaging)}"
         yield Table(title, tuple(head), tuple(rows), labels=2)

@@ -34,6 +34,8 @@ from mtagent.metrics.significance import NOISE, SEED, holm
 
 Unit = Literal["score", "item", "system"]
 ALPHA = 0.05
+FEWEST = 20
+"""Permutations, each of which is a share of at most :data:`ALPHA`."""
 _CELLS = 2**20
 
 
@@ -58,8 +60,13 @@ class Test:
             raise ConfigError(f"statistic {self.statistic!r}: one of {', '.join(get_args(Name))}")
         if self.unit not in get_args(Unit):
             raise ConfigError(f"unit {self.unit!r}: 'score', 'item' or 'system'")
-        if self.permutations < 1 or self.seed < 0:
-            raise ConfigError(f"{self.permutations} permutations, seed {self.seed}: at least one, and a seed from 0")
+        if self.permutations < FEWEST:
+            raise ConfigError(
+                f"{self.permutations} permutations: p is a share of them, and cannot be told from {ALPHA}; "
+                f"give at least {FEWEST}"
+            )
+        if self.seed < 0:
+            raise ConfigError(f"seed {self.seed}: a seed is 0 or more")
 
     def signature(self, scores: PairedScores) -> str:
         """All that the p-value depends on."""
