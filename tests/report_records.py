@@ -96,7 +96,7 @@ def summary() -> RunSummary:
 
 def reported(chains: Iterable[Chain]) -> ReportedRun:
     """The run of :func:`summary` with these chains, which can be read as often as ``chains``."""
-    return ReportedRun(RUN, summary(), lambda: chains)
+    return ReportedRun(RUN, summary(), lambda: chains, Cost(Usage(), Usage(), 0.0))
 
 
 def comparison(*rows: ComparedTexts, ids: Sequence[str] | None = None) -> RunComparison:

@@ -489,9 +489,9 @@ def test_a_row_equal_to_the_baseline_has_no_p_value(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "error", "message"),
     [
-        (["ratings"], ConfigError, "it rated the stages of run 'r': compare that one"),
+        (["ratings"], ConfigError, "it rated the stages of run 'r': name that run instead"),
         (["others"], ConfigError, "-m scores-file:path=FILE"),
-        (["empty"], InputError, "run 'empty': has no segments to compare yet"),
+        (["empty"], InputError, "run 'empty': has no segments yet"),
         (["rr"], StoreError, "there is no run 'rr'; did you mean 'r'?"),
         (["r", "r"], ConfigError, "two runs are called 'r'"),
     ],

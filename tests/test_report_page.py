@@ -17,6 +17,8 @@ from hypothesis import given, settings
 
 from mtagent.analysis.compare import RunComparison
 from mtagent.analysis.compared_rows import Cell, ComparedTexts, Contrast
+from mtagent.analysis.staged_run import Cost
+from mtagent.metrics.significance import Bounds
 from mtagent.records import Chain, Score, Segment, Step, Usage, Verdict
 from mtagent.report.figures import Flow, figures
 from mtagent.report.packing import changes, packed, script_json
@@ -263,8 +265,8 @@ def test_a_page_of_several_runs_says_first_how_they_differ_and_then_what_each_di
     text = (several.folder / "r.html").read_text("utf-8")
     parsed = Page(text)
     assert re.fullmatch(
-        r"2 runs of 8 segments\. From one to s, chrF2 fell by [\d.]+ to [\d.]+ \(p = 0\.\d{3}: too few segments to "
-        r"tell\); 3 final texts changed, 1 for the better and 2 for the worse\.",
+        r"2 runs of 8 segments\. From one to s, chrF2 fell by [\d.]+ to [\d.]+ \(p \(Holm\) = 0\.\d{3}: too few segments "
+        r"to tell\); 3 final texts changed, 1 for the better and 2 for the worse\.",
         parsed.texts["h1"],
     )
     verdicts = text.split('<ul class="verdicts">')[1].split("</ul>")[0]
@@ -339,13 +341,57 @@ def test_several_runs_make_a_page_only(several: Shell) -> None:
     assert several("report r r -o r.html").err == "mtagent: two runs are called 'r': name each once, or as NAME=RUN\n"
 
 
+def test_the_cost_is_the_nominal_one_of_the_segments_shown(several: Shell) -> None:
+    few = [whole.model_copy(update={"steps": ()}) for whole in varied()[:2]]
+    save(several.folder, "t", few)
+    assert several("report r t --shared -o r.html").code == 0
+    text = (several.folder / "r.html").read_text("utf-8")
+    final = next(
+        row for row in json.loads(several("compare r t --shared -f json").out)["rows"] if row["name"] == "r/final"
+    )
+    assert final["cost"]["nominal"]["dollars"] == pytest.approx(0.001)
+    assert "</strong>: Post-editing and proofreading changed 2 of 2 segments;" in text
+    assert text.count("it cost $0.0010; ") == 1
+
+
+def test_what_came_from_the_store_is_part_of_the_cost() -> None:
+    one = flow(translated(1))
+    paid = Usage(calls=1, input_tokens=5, cost=0.001)
+    whole = Usage(calls=3, input_tokens=15, cost=0.0169)
+    assert "it cost $0.0169, of which $0.0010 was paid now." in sentence(one, None, Cost(paid, whole, 1.0))
+    assert "it cost $0.0169, of which nothing was paid now." in sentence(one, None, Cost(Usage(), whole, 1.0))
+
+
+def test_a_small_p_value_alone_does_not_make_a_change_sure() -> None:
+    before, after = Cell(score([50.0] * 30)), Cell(score([51.0] * 30))
+    rows = (
+        ComparedTexts("given", "r", "given", ("a",) * 30, (before,)),
+        ComparedTexts("final", "r", "final", ("b",) * 30, (after,), "given"),
+    )
+    for p_holm, low, words in (
+        (0.039, 0.2, "(p = 0.039)"),
+        (0.039, -0.2, "(p = 0.039: may be chance)"),
+        (0.078, 0.2, "(p (Holm) = 0.078: may be chance)"),
+    ):
+        contrast = Contrast("final", "given", "chrF2", 1.0, Bounds(low, 2.0), 0.039, p_holm, 30, 0, 0)
+        compared = RunComparison(("1",) * 30, rows, ("chrF2",), "chrF2", contrasts=(contrast,))
+        assert words in sentence(flow(varied()[0]), way(compared, "r"), cost(Usage()))
+
+
 # --- what is refused
+
+
+def test_a_taken_file_is_refused_before_the_runs_are_read(several: Shell) -> None:
+    save(several.folder, "t", varied()[:2])
+    several.write("r.html", "mine")
+    assert several("report r t -o r.html").err == "mtagent: r.html: is there already; --force replaces it\n"
 
 
 def test_a_rating_run_is_refused_with_the_way_out(shell: Shell) -> None:
     assert shell("rate -s en.txt -t es.txt -l en-es --evaluator rules --name q -o q.jsonl -q").code == 0
     done = shell("report q -o r.html")
     assert (done.code, "run 'q' holds ratings" in done.err, "mtagent runs show q" in done.err) == (1, True, True)
+    assert "compare" not in done.err
     assert not (shell.folder / "r.html").exists()
 
 
@@ -399,6 +445,10 @@ def flow(*chains: Chain) -> Flow:
     return figures(chains).flow
 
 
+def cost(usage: Usage) -> Cost:
+    return Cost(usage, usage, 1.0)
+
+
 def translated(number: int, verdict: Verdict = "kept") -> Chain:
     text = f"w{number} b c" if verdict == "kept" else ""
     draft = Step(stage="translate", text=text, verdict=verdict, cause="-")
@@ -407,9 +457,9 @@ def translated(number: int, verdict: Verdict = "kept") -> Chain:
 
 def test_the_sentence_names_translation_an_unknown_price_and_the_store() -> None:
     one = flow(translated(1))
-    unknown = sentence(one, None, Usage(calls=2, input_tokens=1200, output_tokens=34, cost=None), 3)
+    unknown = sentence(one, None, cost(Usage(calls=2, input_tokens=1200, output_tokens=34, cost=None)), 3)
     assert unknown == "1 of 3 segments translated; nothing is scored; price unknown (1,234 tokens)."
-    assert "all replies came from the store" in sentence(one, None, Usage(reused=2))
+    assert "all replies came from the store" in sentence(one, None, cost(Usage(reused=2)))
 
 
 @pytest.mark.parametrize(
@@ -435,7 +485,7 @@ def test_a_tiny_change_is_not_told_as_zero() -> None:
     )
     contrast = Contrast("final", "given", "chrF2", 0.0001, None, 0.2, 0.2, 30, 0, 0)
     compared = RunComparison(("1",) * 30, rows, ("chrF2",), "chrF2", contrasts=(contrast,))
-    words = sentence(flow(varied()[0]), way(compared, "r"), Usage())
+    words = sentence(flow(varied()[0]), way(compared, "r"), cost(Usage()))
     assert "chrF2 rose by less than 0.001 to 0.500 (p = 0.200: may be chance)" in words
 
 
@@ -465,11 +515,11 @@ def test_losses_are_counted_where_less_is_better_and_noise_is_none() -> None:
 
 
 def test_a_p_value_is_told_only_of_the_difference_that_was_tested() -> None:
-    changed, usage = flow(varied()[0]), Usage()
+    changed, usage = flow(varied()[0]), cost(Usage())
     assert "(p = 0.010" in sentence(changed, way(rows_by_ter(), "r"), usage)
     assert "p = " not in sentence(changed, way(rows_by_ter(first="o"), "r"), usage)
     notes = [(cells[0].note, cells[0].tone) for _, cells in lines(rows_by_ter())]
-    assert notes == [("", ""), ("−10.00 (p = 0.010)", "better"), ("0.00", ""), ("−10.00 (p = 0.010)", "better")]
+    assert notes == [("", ""), ("−10.00 (p = 0.010*)", "better"), ("0.00", ""), ("−10.00 (p = 0.010*)", "better")]
 
 
 # --- large runs

@@ -103,7 +103,8 @@ def test_what_has_no_numbers_is_named_and_not_written(shell: Shell) -> None:
     assert done.remarks[:3] == [
         "mtagent: not drawn: intervals: none were computed (-ci or --paired-bs computes them)",
         "mtagent: not drawn: quality-cost: no model was called, so that no stage has a cost",
-        "mtagent: not drawn: gain-by-part: no parts are compared (`mtagent compare --by domain,document,length` does)",
+        "mtagent: not drawn: gain-by-part: no parts are compared (`mtagent compare RUN --by domain,document,length "
+        "--figures DIR` draws it)",
     ]
     assert sorted(files(shell.folder / "f")) == ["score-by-stage.pdf", "score-by-stage.svg"]
 

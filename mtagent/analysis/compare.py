@@ -168,12 +168,19 @@ def compare_run(store: Store, name: str, **options: Unpack[CompareOptions]) -> R
     return compare_staged([read_run(store, store.run(name))], **options)
 
 
+def named_summaries(specs: Sequence[str], store: Store) -> dict[str, RunSummary]:
+    """By name, what ``store`` knows of the runs ``specs`` (each ``RUN`` or ``NAME=RUN``) without reading them."""
+    summaries = {summary.name: summary for summary in store.runs()}
+    named = {}
+    for name, run in named_runs(specs, [*summaries]).items():
+        named[name] = summaries.get(run) or store.run(run)  # which refuses a run that does not exist
+    return named
+
+
 def read_runs(specs: Sequence[str], store: Store) -> list[StagedRun]:
     """The runs ``specs`` (each ``RUN`` or ``NAME=RUN``) of ``store``."""
-    summaries = {summary.name: summary for summary in store.runs()}
     runs: list[StagedRun] = []
-    for name, run in named_runs(specs, [*summaries]).items():
-        summary = summaries.get(run) or store.run(run)  # which refuses a run that does not exist
+    for name, summary in named_summaries(specs, store).items():
         runs.append(read_run(store, summary, name, runs[0].segments if runs else ()))
     return runs
 

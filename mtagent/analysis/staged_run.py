@@ -330,10 +330,9 @@ def read_run(
         rated_run = summary.inputs.get("run")
         way_out = "`mtagent score` shows its scores beside others with -m scores-file:path=FILE"
         if isinstance(rated_run, str):
-            way_out = f"it rated the stages of run {rated_run!r}: compare that one"
+            way_out = f"it rated the stages of run {rated_run!r}: name that run instead"
         raise ConfigError(
-            f"run {summary.name!r} holds ratings, and no stages to compare: {way_out}; "
-            f"`mtagent runs show {summary.name}` shows it"
+            f"run {summary.name!r} holds ratings, and no stages: {way_out}; `mtagent runs show {summary.name}` shows it"
         )
     decided_run = DecidedRun(store, summary.name)
     stages = summary.settings.get("stages") or ()
@@ -352,7 +351,7 @@ def read_run(
         segments.append(staged)
         has_given = has_given or staged.segment.translation is not None
     if not segments:
-        raise InputError(f"run {summary.name!r}: has no segments to compare yet")
+        raise InputError(f"run {summary.name!r}: has no segments yet")
     paid = CallColumns()
     for model, usage in decided_run.run.each_usage():
         paid.append(CallUsage.of(model, usage))

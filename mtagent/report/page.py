@@ -21,8 +21,8 @@ from mtagent.analysis.staged_run import Cost, Outcomes
 from mtagent.chain.fates import OUTCOMES
 from mtagent.errors import ConfigError, MissingExtra, OutputError
 from mtagent.formats.ratings import FINAL, REVIEWED
-from mtagent.metrics.significance import FEW, NOISE, SIGNIFICANT
-from mtagent.records import Chain, Usage
+from mtagent.metrics.significance import FEW, NOISE
+from mtagent.records import Chain
 from mtagent.report import plots
 from mtagent.report.figures import Figures, FiguresCount, Flow
 from mtagent.report.packing import packed, packed_runs, script_json
@@ -51,6 +51,10 @@ class ReportedRun:
     summary: RunSummary
     chains: Callable[[], Iterable[Chain]]
     """Reads the chains from the store."""
+    cost: Cost
+    """Of the segments on the page; if these are all, of the whole run."""
+    total: int | None = None
+    """How many segments the run was begun with, if all of them are to be shown."""
     count: FiguresCount = field(default_factory=FiguresCount)
 
     def counted_chains(self) -> Iterator[Chain]:
@@ -68,8 +72,8 @@ class Way:
     last: ComparedTexts
     place: int | None
     """The place of the deciding metric; ``None`` if nothing is scored."""
-    p_value: float | None = None
-    """Of the difference between the two rows by that metric, if it was tested."""
+    contrast: Contrast | None = None
+    """The difference between the two rows by that metric, if these were compared."""
     gains: tuple[float, ...] = ()
     """The gain of each segment by the deciding metric; positive is better."""
 
@@ -93,11 +97,10 @@ def way(comparison: RunComparison, run: str, other: str | None = None) -> Way:
     if place is None:
         return Way(first, last, None)
     contrast = comparison.contrast(last.name, first.name, comparison.metrics[place])
-    p_value = None if contrast is None else contrast.p_value
-    return Way(first, last, place, p_value, tuple(gains_of(first, last, place).tolist()))
+    return Way(first, last, place, contrast, tuple(gains_of(first, last, place).tolist()))
 
 
-def sentence(flow: Flow, way: Way | None, usage: Usage, total: int | None = None) -> str:
+def sentence(flow: Flow, way: Way | None, cost: Cost, total: int | None = None) -> str:
     """The verdict in one sentence, for example ``Post-editing changed 30 of 63 segments; chrF2 rose by 1.2 …``.
 
     ``total`` is how many segments the run was begun with.
@@ -125,7 +128,7 @@ def sentence(flow: Flow, way: Way | None, usage: Usage, total: int | None = None
         parts.append("whether that was for the better is not scored")
     else:
         parts.append("nothing is scored")
-    parts.append(_cost(usage))
+    parts.append(_cost(cost))
     if way is not None and is_scored and way.first is not way.last and (flow.changed or way.worse):
         noun = "segment" if way.worse == 1 else "segments"
         parts.append(f"{way.worse or 'no'} {noun} got worse")
@@ -156,15 +159,20 @@ def sentence_of_runs(names: Sequence[str], ways: Sequence[Way], segments: int) -
     return " ".join(sentences)
 
 
-def _cost(usage: Usage) -> str:
-    """What the run cost, in words."""
-    if usage.calls == 0:
-        if usage.reused:
+def _cost(cost: Cost) -> str:
+    """What the run cost, with the replies that came from the store, and what of that was paid now."""
+    nominal, paid = cost.nominal, cost.usage
+    if nominal.calls == 0:
+        if paid.reused:
             return "all replies came from the store, so it cost nothing"
         return "it cost nothing"
-    if usage.cost is None:
-        return f"price unknown ({usage.tokens:,} tokens)"
-    return f"it cost {dollars(usage.cost)}"
+    if nominal.cost is None:
+        return f"price unknown ({nominal.tokens:,} tokens)"
+    words = f"it cost {dollars(nominal.cost)}"
+    if nominal.calls > paid.calls:
+        amount = dollars(paid.cost) if paid.calls else "nothing"
+        words += f", of which {amount} was paid now"
+    return words
 
 
 def _quality(way: Way, *, edited: bool) -> str:
@@ -190,13 +198,14 @@ def _quality(way: Way, *, edited: bool) -> str:
     direction = test = ""
     if not after.score.higher_is_better:
         direction = " (lower is better)"
-    if way.p_value is not None:
+    contrast = way.contrast
+    if contrast is not None and contrast.p_value is not None:
         doubt = ""
         if len(way.gains) < FEW:
             doubt = ": too few segments to tell"
-        elif way.p_value >= SIGNIFICANT:
+        elif not contrast.is_significant:
             doubt = ": may be chance"
-        test = f" ({p_text(way.p_value)}{doubt})"
+        test = f" ({p_text(contrast)}{doubt})"
     return f"{name} {verb} by {amount} to {number(value, digits)}{direction}{test}"
 
 
@@ -205,11 +214,14 @@ def number(value: float, digits: int = 2) -> str:
     return f"{value:,.{digits}f}".replace("-", "−")
 
 
-def p_text(p: float) -> str:
-    """``p = 0.004`` or ``p < 0.001``."""
+def p_text(contrast: Contrast) -> str:
+    """``p = 0.004`` or ``p < 0.001``; ``p (Holm) = 0.008`` if the correction for several tests changed it."""
+    p = contrast.p_value if contrast.p_holm is None else contrast.p_holm
+    assert p is not None
+    name = "p" if p == contrast.p_value else "p (Holm)"
     if p < 0.001:
-        return "p < 0.001"
-    return f"p = {p:.3f}"
+        return f"{name} < 0.001"
+    return f"{name} = {p:.3f}"
 
 
 class SummaryCell(NamedTuple):
@@ -348,7 +360,8 @@ def _score(cell: Cell, contrast: Contrast | None) -> SummaryCell:
     sign = "+" if cell.difference > 0 else ""
     note = f"{sign}{number(cell.difference, digits)}"
     if contrast is not None and contrast.p_value is not None:
-        note += f" ({p_text(contrast.p_value)})"
+        star = "*" if contrast.is_significant else ""
+        note += f" ({p_text(contrast)}{star})"
     return SummaryCell(text, note, tone)
 
 
@@ -509,7 +522,7 @@ def _described(
         tables = [replace(table, title=f"{run.name}: {table.title}") for table in tables]
     return {
         "name": run.name,
-        "sentence": sentence(figures.flow, run_way, summary.usage, summary.counts.total),
+        "sentence": sentence(figures.flow, run_way, run.cost, run.total),
         "facts": [(name, value) for name, value in facts(summary, list(segments.pairs)) if value],
         "settings": json.dumps(summary.settings, ensure_ascii=False, indent=2),
         "tables": tables,

@@ -375,7 +375,10 @@ def _add_gains(
     comparison: RunComparison, ways: Mapping[str, list[_Point]], drawn: list[Plot], missing: list[str]
 ) -> None:
     if not comparison.parts:
-        missing.append("gain-by-part: no parts are compared (`mtagent compare --by domain,document,length` does)")
+        missing.append(
+            "gain-by-part: no parts are compared (`mtagent compare RUN --by domain,document,length --figures DIR` "
+            "draws it)"
+        )
         return
     ends: dict[str, tuple[int, int]] = {}
     names = [row.name for row in comparison.rows]

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from mtagent.analysis import compare_tables
-from mtagent.analysis.compare import Baseline, RunComparison, compare_staged, read_runs
+from mtagent.analysis.compare import Baseline, RunComparison, compare_staged, named_summaries, read_runs
 from mtagent.analysis.compared_rows import ComparedTexts
 from mtagent.analysis.score import ScoreOptions
-from mtagent.analysis.staged_run import USAGE_COUNTS, StagedRun, aligned, texts_for
+from mtagent.analysis.staged_run import USAGE_COUNTS, Bills, StagedRun, aligned, texts_for
 from mtagent.chain.fates import KINDS, UNPLACED, fate, final_fate
 from mtagent.errors import ConfigError, MissingExtra
 from mtagent.formats.files import dumped, replacing, spooled_copies
@@ -95,9 +95,9 @@ def write_report(
         )
     database = Path(store.database.path)
     refuse_overwriting([output], options.reads)
-    staged_runs, left_out = aligned(read_runs(specs, store), shared=options.shared)
-    inputs = json.dumps([run.summary.inputs for run in staged_runs])
+    inputs = json.dumps([summary.inputs for summary in named_summaries(specs, store).values()])
     Target(output, force, inputs, database).refuse_taken_file()
+    staged_runs, left_out = aligned(read_runs(specs, store), shared=options.shared)
     folder = None
     if options.figures is not None:
         folder = plots.folder_for(options.figures, staged_runs, database, force=force)
@@ -109,7 +109,7 @@ def write_report(
             references = texts_for(staged_runs[0], copies["-r"], "reference")
             staged_runs = [run.with_references(references) for run in staged_runs]
         comparison = _comparison(staged_runs, options.reading(copies))
-        runs = [ReportedRun(run.name, run.summary, run.chain_reader()) for run in staged_runs]
+        runs = [_reported(run) for run in staged_runs]
         del staged_runs  # large, and no longer needed while the chains are read again
         with replacing(output) as file:
             for piece in _pieces(runs, form, comparison, left_out):
@@ -118,6 +118,13 @@ def write_report(
         numbers = {run.name: run.count.figures(comparison) for run in runs}
         remarks += plots.write_plots(plots.plots_of(comparison, numbers), folder)
     return remarks
+
+
+def _reported(run: StagedRun) -> ReportedRun:
+    """The run for the page, with what its segments cost as ``mtagent compare`` counts it."""
+    cost = Bills().costs(run).by_system[FINAL]
+    total = run.summary.counts.total if run.whole else None
+    return ReportedRun(run.name, run.summary, run.chain_reader(), cost, total)
 
 
 def _pieces(
