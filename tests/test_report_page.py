@@ -265,8 +265,8 @@ def test_a_page_of_several_runs_says_first_how_they_differ_and_then_what_each_di
     text = (several.folder / "r.html").read_text("utf-8")
     parsed = Page(text)
     assert re.fullmatch(
-        r"2 runs of 8 segments\. From one to s, chrF2 fell by [\d.]+ to [\d.]+ \(p \(Holm\) = 0\.\d{3}: too few segments "
-        r"to tell\); 3 final texts changed, 1 for the better and 2 for the worse\.",
+        r"2 runs of 8 segments\. From one to s, chrF2 fell by [\d.]+ to [\d.]+ \(p \(Holm\) = 0\.\d{3}: too few "
+        r"segments to tell\); 3 final texts changed, 1 for the better and 2 for the worse\.",
         parsed.texts["h1"],
     )
     verdicts = text.split('<ul class="verdicts">')[1].split("</ul>")[0]
