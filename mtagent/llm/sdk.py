@@ -159,8 +159,8 @@ class SDKTransport:
     """Lets a client of the ``openai`` package post chat completions: a user's, or one made for ``endpoint``.
 
     A user's client is never closed, and keeps its configuration. ``instrumented``: requests go through
-    ``chat.completions.create``, which tracing packages wrap; otherwise through ``client.post``, which takes a third of
-    the time, repeats nothing and follows no redirect.
+    ``chat.completions.create``, which tracing packages wrap; otherwise through ``client.post``, which takes less
+    time, repeats nothing and follows no redirect.
     """
 
     def __init__(
