@@ -6,6 +6,7 @@ Only public parts of the package are used. It is imported with this module, whic
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import logging
 import ssl
@@ -170,6 +171,8 @@ class SDKTransport:
         self._client = client
         self._endpoint = endpoint
         self._instrumented = instrumented
+        if instrumented:  # loaded here, so that it isn't part of the first request's time
+            importlib.import_module("openai.resources.chat.completions")
         if instrumented and client is not None and client.max_retries:
             logger.warning(
                 "client: it repeats failed requests itself (max_retries=%d), so mtagent sees fewer refusals and paces "

@@ -6,6 +6,7 @@ They carry the request with its headers, so none of them may go on from here, no
 from __future__ import annotations
 
 import asyncio
+import importlib
 import json
 import logging
 import ssl
@@ -102,6 +103,8 @@ class Transport:
         """The parsed reply body, or the failure. Gives up after ``seconds``."""
         content = bytearray()
         keys = ""
+        if self._prepared is None:  # loading the openai package isn't part of a request's time
+            importlib.import_module("mtagent.llm.sdk")
         try:
             sent = sent_json(body)
             async with asyncio.timeout(seconds):
@@ -137,7 +140,7 @@ class Transport:
         """Address and headers of a request, with the key that is valid now."""
         key = await self._endpoint.key()
         if self._prepared is None or key != self._key:
-            from mtagent.llm.sdk import request_head  # the openai package takes a third of a second
+            from mtagent.llm.sdk import request_head
 
             head = await request_head(self._endpoint, self._model, key)
             logger = logging.getLogger("aiohttp.client")  # it logs headers
