@@ -20,6 +20,7 @@ from wmt import cheap_first, gate_unlabelled, shipped_weights
 SMALL: dict[str, list[str]] = {
     "bench": ["--cpu --rounds 1 --segments 4 --figures {folder}/figures.json --save"],
     "bench.chain": ["--rounds 1 --segments 4"],
+    "bench.client": ["--ways --rounds 1 --calls 8"],
     "bench.density": [""],
     "bench.embedded": ["--clients 4 --requests 60 --latency 0.05"],
     "bench.faults": ["none --segments 3"],
