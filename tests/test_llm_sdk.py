@@ -10,7 +10,8 @@ import gc
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Callable
+import warnings
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,15 @@ WAYS = ("default", "client", "instrumented", "instrumented client")
 OF_HTTP = {"host", "accept-encoding", "connection", "content-length", "user-agent"}
 OLDEST = ROOT / ".venv-openai-oldest"
 """`make test-extras` installs the oldest allowed version there."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_open_sockets_of_packages() -> Iterator[None]:
+    """A request that is given up while it connects leaves httpx's socket open until it is collected: here, silently."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture(autouse=True)
