@@ -516,6 +516,9 @@ def test_stages_can_be_scored_in_one_language_pair(two_pairs: Shell) -> None:
     assert table(done.out, "system")[0][1] == f"{scores['given']:.2f}", done.out
     assert two_pairs("score --run b -m ter").err.endswith("score each target language by itself (-l)\n")
     assert "-l en-it: run 'b' has no such segments, only en-fr, en-de" in two_pairs("score --run b -l en-it").err
+    assert two_pairs("score --run b -m ter --target-lang de").out == done.out
+    two_pairs.write("mtagent.toml", 'source_lang = "en"', 'target_lang = "de"')
+    assert two_pairs("score --run b -m ter").err.endswith("(-l)\n"), "the settings file chooses no segments of a run"
 
 
 def test_language_pairs_can_be_chosen(two_pairs: Shell) -> None:

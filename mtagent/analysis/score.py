@@ -229,8 +229,8 @@ def score_runs(
         named = named_runs(runs, [summary.name for summary in store.runs()])
         for name, run in named.items():
             corpus = _gathered(stored_stages(store, unlimited, run, scoring.systems))
-            if config.target_lang is not None:
-                corpus = _in_languages(corpus, (config.source_lang or UNKNOWN, config.target_lang), run)
+            if config.source_lang is not None or config.target_lang is not None:
+                corpus = _in_languages(corpus, config.source_lang, config.target_lang, run)
             if segments:
                 _refuse_other_segments(segments, corpus.segments, run, has_references=bool(references))
             segments = segments or corpus.segments
@@ -246,17 +246,22 @@ def score_runs(
     return score_corpus(_with_more_references(corpus, texts[1:]), scoring)
 
 
-def _in_languages(corpus: Corpus, pair: tuple[str, str], run: str) -> Corpus:
-    """The segments in one language pair. Raises :class:`ConfigError` if ``run`` has no such segments."""
+def _in_languages(corpus: Corpus, source_lang: str | None, target_lang: str | None, run: str) -> Corpus:
+    """The segments in one language pair; ``None`` is any language.
+
+    Raises :class:`ConfigError` if ``run`` has no such segments.
+    """
     places = []
     pairs: dict[str, None] = {}
     for place, segment in enumerate(corpus.segments):
-        of_segment = (segment.source_lang, segment.target_lang)
-        pairs[pair_of(*of_segment)] = None
-        if of_segment == pair:
+        pairs[pair_of(segment.source_lang, segment.target_lang)] = None
+        is_source = source_lang in (None, segment.source_lang)
+        is_target = target_lang in (None, segment.target_lang)
+        if is_source and is_target:
             places.append(place)
     if not places:
-        raise ConfigError(f"-l {pair_of(*pair)}: run {run!r} has no such segments, only {', '.join(pairs)}")
+        named = pair_of(source_lang or "any", target_lang or "any")
+        raise ConfigError(f"-l {named}: run {run!r} has no such segments, only {', '.join(pairs)}")
     systems = {}
     for name, translations in corpus.systems.items():
         systems[name] = [translations[place] for place in places]

@@ -12,7 +12,7 @@ from mtagent.analysis.compare import CompareOptions, read_runs
 from mtagent.analysis.compared_rows import GROUPINGS
 from mtagent.analysis.language_pairs import compare_pairs
 from mtagent.analysis.rating_table import RatingTable
-from mtagent.analysis.score import ScoreOptions, as_json, flat, score_files, score_runs, sentences, shown
+from mtagent.analysis.score import ScoreOptions, ScoreReport, as_json, flat, score_files, score_runs, sentences, shown
 from mtagent.cli.options import (
     COMPARISON_OPTIONS,
     FILE,
@@ -197,13 +197,15 @@ def score(**options: Any) -> None:
         raise click.UsageError(
             "a paired test compares systems with the first one, and there is only one: give more (-t)"
         )
+    given_languages = options_on_command_line({"lp", "source_lang", "target_lang"})
     config = read_config(options)
+    if runs and not given_languages:  # a run has its own, whatever the settings file names
+        config = config.model_copy(update={"source_lang": None, "target_lang": None})
     ratings = rating_table.read_ratings(runs, config, scoring.systems) if runs else None
     if ratings is not None:
-        if given_options:
-            raise click.UsageError(
-                f"these runs hold ratings, which are shown as they are: leave out {given_options[0]}"
-            )
+        superfluous = given_options + given_languages
+        if superfluous:
+            raise click.UsageError(f"these runs hold ratings, which are shown as they are: leave out {superfluous[0]}")
         _print_ratings(ratings, form, width, by_sentence=by_sentence)
         return
     if runs:
@@ -214,6 +216,10 @@ def score(**options: Any) -> None:
         report = score_files(
             translations, references, config, source=source, source_format=source_format, scoring=scoring
         )
+    _print_scores(report, form, width, by_sentence=by_sentence)
+
+
+def _print_scores(report: ScoreReport, form: str, width: int | None, *, by_sentence: bool) -> None:
     if form in (*_DELIMITERS, "json"):
         for warning in report.warnings:
             say(f"mtagent: warning: {warning}")
