@@ -10,6 +10,7 @@ import click
 
 from mtagent.cli import run_async
 from mtagent.cli.options import (
+    BATCH_OPTION,
     CANDIDATE_OPTION,
     FILES,
     FORCE_OPTION,
@@ -24,6 +25,7 @@ from mtagent.cli.options import (
     command,
     option,
     options_on_command_line,
+    read_batches,
     read_config,
     read_files,
     with_options,
@@ -51,7 +53,7 @@ Examples:
 
 @command("translate", TRANSLATE_EXAMPLES)
 @with_options(SOURCE_OPTIONS, CANDIDATE_OPTION, OUTPUT_OPTIONS, FORCE_OPTION)
-@with_options(SETTING_OPTIONS, REPEAT_OPTION, TALK_OPTIONS)
+@with_options(SETTING_OPTIONS, REPEAT_OPTION, BATCH_OPTION, TALK_OPTIONS)
 def translate(**options: Any) -> None:
     """Translate a file and improve the translation: Translate, Postedit, Proofread.
 
@@ -81,6 +83,7 @@ Examples:
     FORCE_OPTION,
     SETTING_OPTIONS,
     REPEAT_OPTION,
+    BATCH_OPTION,
     TALK_OPTIONS,
 )
 def postedit(**options: Any) -> None:
@@ -123,6 +126,7 @@ def idle_options(config: Config, given: Collection[str]) -> Iterator[str]:
 def _improve(command: str, options: dict[str, Any]) -> None:
     """Improve the files in ``options``, show the progress, and exit with 3 if segments failed."""
     dry_run, verbose, quiet = (options.pop(name) for name in ("dry_run", "verbose", "quiet"))
+    batches = read_batches(options)
     number_of_repeats = options.pop("repeat")
     given_options = options_on_command_line(options.keys())
     files, config = read_files(options), read_config(options)
@@ -161,7 +165,10 @@ def _improve(command: str, options: dict[str, Any]) -> None:
             progress.start(name, total, done)
 
         advance = progress.advance
-        return run_async(improve_file(config, files, command=command, on_start=start, on_chain=advance, budget=budget))
+        work = improve_file(
+            config, files, command=command, on_start=start, on_chain=advance, budget=budget, batches=batches
+        )
+        return run_async(work)
 
     has_failures = False
     for config_of_run, files_of_run in tasks:

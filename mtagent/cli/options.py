@@ -18,6 +18,7 @@ from mtagent.errors import ConfigError
 from mtagent.evaluators.registry import EVALUATORS
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.inputs import Files
+from mtagent.llm.batch import Batches, BatchMode
 from mtagent.metrics.comet import licence_notes
 from mtagent.metrics.protocol import metric_names
 from mtagent.text import languages
@@ -67,6 +68,19 @@ class Duration(click.ParamType[float]):
         if parts is None or not float(parts[1]):
             self.fail(f"expected a duration such as 5s, 500ms, 2min or 1h, not {value!r}", param, ctx)
         return float(parts[1]) * self._UNITS[parts[2]]
+
+
+class BatchChoice(click.ParamType[Any]):
+    """``submit``, ``write DIR`` or ``read DIR``: a mode and a folder."""
+
+    name = "batch"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the mode and the folder, which may be ``None``."""
+        mode, _, folder = str(value).partition(" ")
+        if (mode == "submit") != (not folder) or mode not in get_args(BatchMode):
+            self.fail(f"expected nothing, 'write DIR' or 'read DIR', not {value!r}", param, ctx)
+        return mode, Path(folder) if folder else None
 
 
 class Option(click.Option):
@@ -120,6 +134,13 @@ class Option(click.Option):
 
 class SectionedCommand(click.Command):
     """A command whose help groups its options by section and leaves out rarely used ones."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Make one value of ``--batch write DIR``."""
+        for place in range(len(args) - 2, 0, -1):
+            if args[place - 1] == "--batch" and args[place] in ("write", "read"):
+                args[place : place + 2] = [f"{args[place]} {args[place + 1]}"]
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the sections in the order of their first options; options without a section come first."""
@@ -455,6 +476,18 @@ PACE_OPTIONS = [
     option(RUN, "--give-up-after", metavar="N", help="Stop if the first N segments all fail; 0: never."),
     option(RUN, "--deadline", hidden=True, help="Seconds that a call may take with all its repeated requests."),
 ]
+BATCH_OPTION = [
+    option(
+        RUN,
+        "--batch",
+        is_flag=False,
+        flag_value="submit",
+        type=BatchChoice(),
+        metavar="[write DIR|read DIR]",
+        help="Ask models in batches: answers within a day, usually at half the price. write DIR: only write the "
+        "requests to a folder, for you to submit; read DIR: go on with the results that you put there.",
+    )
+]
 LIMIT_OPTION = [option(RUN, "--limit", metavar="N", help="Work on the first N segments only.")]
 RUN_NAME_OPTION = [
     option(
@@ -576,6 +609,16 @@ def name_list(
     """An option with several names; without ``choices`` any name is valid."""
     kind = NameList(choices)
     return option("", *names, type=kind, multiple=True, metavar="|".join(choices) or metavar, help=help)
+
+
+def read_batches(options: dict[str, Any]) -> Batches | None:
+    """Remove ``--batch`` from ``options``, and make the batches of the run. Raises :class:`click.UsageError`."""
+    batch = options.pop("batch")
+    if batch is None:
+        return None
+    if options.get("repeat") is not None:
+        raise click.UsageError("--repeat: with --batch, start each repeat by itself, with its own --name and --seed")
+    return Batches(*batch)
 
 
 def read_config(options: dict[str, Any]) -> Config:

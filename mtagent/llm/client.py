@@ -42,6 +42,7 @@ from mtagent.records import UNCOUNTED, UNPAID, Call, Completion, Message, Schema
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
+    from mtagent.llm.batch import BatchTransport
     from mtagent.llm.sdk import SDKTransport
     from mtagent.llm.transport import Transport
 
@@ -60,6 +61,7 @@ WAYS_OUT: dict[type[ModelError], str] = {
     EmptyReply: "the reply was empty twice: try another model or other settings",
     Refused: "the model or a content filter refused to answer: try another model for this text",
     Truncated: "the reply was cut off, also with more room: raise max_tokens or send less text",
+    ServerError: "asked in several batches: the same command tries it again when the others are done",
 }
 
 
@@ -118,7 +120,7 @@ class OpenAIClient:
     ``cache_control`` marks the system message for gateways to models that cache only what is marked.
 
     ``price(model, usage, base_url)`` returns dollars or ``None``; the default uses the list prices of public providers.
-    ``clock`` and ``transport`` are for tests.
+    ``transport`` is for batches and tests, ``clock`` for tests.
 
     Raises :class:`mtagent.errors.ConfigError` if key or address cannot work.
     """
@@ -146,7 +148,7 @@ class OpenAIClient:
         instrumented: bool = False,
         cache_control: bool = False,
         clock: Clock | None = None,
-        transport: Transport | SDKTransport | None = None,
+        transport: Transport | SDKTransport | BatchTransport | None = None,
     ) -> None:
         self.model = model
         endpoint = Endpoint(base_url, azure_endpoint, api_version, api_key, api_key_env, headers or {})

@@ -163,6 +163,11 @@ class CallLog:
         self._accounted.pop((run_id, segment), None)
         self._recalled.pop((run_id, segment), None)
 
+    def forget_all(self) -> None:
+        """The chains of all segments that were not saved are begun again."""
+        self._accounted.clear()
+        self._recalled.clear()
+
     def _account(self, run_id: int, segment: str, key: str) -> bool:
         """Whether the usage of an own call still has to go into the chain of the segment; notes that it does."""
         if key in self._accounted.get((run_id, segment), ()):
