@@ -44,7 +44,7 @@ MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
 """What OpenAI takes in one file; Azure takes more requests."""
 ATTEMPTS = 3
 """In so many batches a request is tried; then the segment fails."""
-FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0
+FIRST_WAIT, LONGEST_WAIT = 0.1, 60.0
 """Seconds between two looks at a batch."""
 FIRST_FAILURES, MOST_FAILURES = 4, 15
 """So many failures in a row stop the run, before the first success and after it."""
@@ -167,7 +167,10 @@ class Batches:
         self._used = {}
 
     def end_wave(self) -> None:
-        """Complete the files of requests, and note which segments failed."""
+        """Complete the files of requests, close the files of results, and note which segments failed."""
+        for file in self._opened.values():
+            file.close()
+        self._opened = {}
         for writer in self._writers.values():
             self._states[writer.path] = writer.close()
         self._writers = {}
@@ -180,8 +183,6 @@ class Batches:
 
     def finish(self) -> None:
         """The run is finished, and all its replies are stored. A folder that the user named keeps the files, apart."""
-        for file in self._opened.values():
-            file.close()
         if not self._is_named:
             shutil.rmtree(self.folder)
             return

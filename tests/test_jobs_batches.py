@@ -1,0 +1,272 @@
+"""Runs whose models are asked in batches."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mtagent.store import Store
+from tests import batches, killing
+from tests.commands import Done, Shell
+from tests.simulator import Fault, Settings, Simulator
+from tests.simulator.chain import improving
+
+pytestmark = pytest.mark.loopback
+
+PRICES = '[[prices]]\nmodel = "m"\ninput = 1\noutput = 2\n'
+NUMBER = 6
+
+
+@pytest.fixture
+def job(shell: Shell) -> Shell:
+    """The shell with a few texts, and a price."""
+    (shell.folder / "texts.txt").write_text(killing.sources(NUMBER), encoding="utf-8")
+    (shell.folder / "prices.toml").write_text(PRICES, encoding="utf-8")
+    return shell
+
+
+def translate(job: Shell, server: str, output: str, *more: str) -> Done:
+    files = f"translate -s texts.txt -l en-es -o {output} --name {output} --prices prices.toml --store {output}.db"
+    return job(f"{files} --model m --base-url {server} --judge-model m", *more)
+
+
+def usage(job: Shell, output: str) -> Any:
+    with Store(job.folder / f"{output}.db") as store:
+        return store.run(output).usage
+
+
+def details(job: Shell, output: str) -> list[Any]:
+    """The chains of a run, without times and costs."""
+    with Store(job.folder / f"{output}.db") as store:
+        return [
+            [(step.stage, step.verdict, step.text, step.cause, len(step.calls)) for step in chain.steps]
+            for chain in store.read(output).chains()
+        ]
+
+
+def counts(server: Simulator) -> Counter[str]:
+    """How often each request was answered, by its id in a batch."""
+    return Counter(entry.id for entry in server.journal.entries if entry.fault)
+
+
+def test_batches_give_the_ordinary_result_at_half_the_price(job: Shell) -> None:
+    with batches.serving(Settings(behaviour=improving, cached_tokens=False)) as server:
+        ordinary = translate(job, server.base_url, "live")
+        done = translate(job, server.base_url, "batched", "--batch")
+        assert (ordinary.code, done.code) == (0, 0), done.err
+        assert job.read("live") == job.read("batched")
+        assert details(job, "live") == details(job, "batched")
+        live, batched = usage(job, "live"), usage(job, "batched")
+        assert batched.cost == pytest.approx(live.cost / 2)
+        assert batched.model_copy(update={"cost": live.cost}) == live
+        assert set(counts(server).values()) == {1}
+        assert not list((job.folder / "batched.db.batches").iterdir())  # all is in the store
+    assert (
+        "batch: 2 to 17 round trips of up to 24 hours (translate 1, postedit 1, judges of postedit 0 to 7" in done.err
+    )
+    with Store(job.folder / "batched.db") as store:
+        calls = [
+            call.usage.cost for chain in store.read("batched").chains() for step in chain.steps for call in step.calls
+        ]
+    assert sum(calls) == pytest.approx(batched.cost)
+
+
+def test_somebody_else_submits_the_files(job: Shell) -> None:
+    settings = Settings(behaviour=improving, cached_tokens=False)
+    done = translate(job, "http://127.0.0.1:9/v1", "out", "--batch", "write", "files")
+    rounds = 0
+    while done.code == 6:
+        assert "submit each file" in done.last
+        rounds += 1
+        assert batches.answer(job.folder / "files", settings)
+        done = translate(job, "http://127.0.0.1:9/v1", "out", "--batch", "read", "files")
+    assert done.code == 0, done.err
+    assert rounds == 5
+    assert len(job.read("out")) == NUMBER
+    assert "errado" not in " ".join(job.read("out"))
+    assert (job.folder / "files" / "finished-1" / "requests-0001.jsonl").exists()
+    assert translate(job, "http://127.0.0.1:9/v1", "out", "--batch", "write", "files", "--force").code == 0
+
+
+def test_a_run_goes_on_elsewhere_with_the_folder_alone(job: Shell) -> None:
+    settings = Settings(behaviour=improving)
+    translate(job, "http://127.0.0.1:9/v1", "out", "--batch", "write", "files")
+    batches.answer(job.folder / "files", settings)
+    translate(job, "http://127.0.0.1:9/v1", "out", "--batch", "read", "files")
+    (job.folder / "out.db").unlink()
+    batches.answer(job.folder / "files", settings)
+    done = translate(job, "http://127.0.0.1:9/v1", "out", "--batch", "read", "files")
+    assert done.code == 6
+    assert usage(job, "out").calls == 2 * NUMBER
+
+
+@pytest.mark.parametrize("ending", ["expired:2", "silent:2"])
+def test_what_an_ended_batch_left_is_asked_again(job: Shell, ending: str) -> None:
+    with batches.serving(Settings(behaviour=improving, endings=(ending,))) as server:
+        done = translate(job, server.base_url, "out", "--batch", "--stages", "t")
+        assert done.code == 0, done.err
+        assert len(server.queue.batches) == 2
+        assert len(server.journal.entries) == NUMBER
+        assert usage(job, "out").calls == NUMBER
+
+
+def test_a_cancelled_batch_stops_the_run_and_keeps_what_was_answered(job: Shell) -> None:
+    with batches.serving(Settings(behaviour=improving, endings=("cancelled:2",))) as server:
+        done = translate(job, server.base_url, "out", "--batch", "--stages", "t")
+        assert done.code == 1
+        assert "batch_1 was cancelled" in done.last
+        assert "the rest (4 requests) in a new batch" in done.last
+        assert translate(job, server.base_url, "out", "--batch", "--stages", "t").code == 0
+        assert len(server.journal.entries) == NUMBER
+        assert usage(job, "out").calls == NUMBER
+
+
+def test_a_refused_batch_is_explained(job: Shell) -> None:
+    with batches.serving(Settings(behaviour=improving, endings=("invalid",))) as server:
+        done = translate(job, server.base_url, "out", "--batch", "--stages", "t")
+        assert done.code == 1
+        assert "requests-0001.jsonl: the server refused the batch batch_1: line 3: This batch is invalid." in done.last
+        assert translate(job, server.base_url, "out", "--batch", "--stages", "t").code == 0
+
+
+def test_a_file_waits_until_the_queue_has_room(job: Shell) -> None:
+    settings = Settings(behaviour=improving, endings=("completed", "full"), batch_seconds=0.3)
+    with batches.serving(settings) as server:
+        done = translate(job, server.base_url, "out", "--batch", "--stages", "tpr", "--stage-model", "proofread=other")
+        assert done.code == 1, done.err  # alone in the queue: other batches of the account fill it
+        assert "when the account's queue has room" in done.last
+        assert (
+            translate(
+                job, server.base_url, "out", "--batch", "--stages", "tpr", "--stage-model", "proofread=other"
+            ).code
+            == 0
+        )
+
+
+def test_failed_lines_are_asked_again_up_to_the_usual_error(job: Shell) -> None:
+    asked: Counter[str] = Counter()
+
+    def failing(body: Any) -> str | Fault:
+        text = body["messages"][-1]["content"]
+        asked[text] += 1
+        if "Text number 3" in text and asked[text] <= 5:
+            return Fault("status", 500)
+        if "Text number 4" in text and asked[text] == 1:
+            return Fault("status", 429)
+        return improving(body)
+
+    with batches.serving(Settings(behaviour=failing)) as server:
+        done = translate(job, server.base_url, "out", "--batch", "--stages", "t")
+        assert done.code == 3
+        assert "segment 4: translate failed: ServerError" in done.err
+        assert "5 changed" in done.err or "1 failed" in done.err
+        assert [count for text, count in asked.items() if "number 3" in text] == [3]
+        assert [count for text, count in asked.items() if "number 4" in text] == [2]
+        done = translate(job, server.base_url, "out", "--batch", "--stages", "t")
+        assert done.code == 0, done.err
+        assert [count for text, count in asked.items() if "number 3" in text] == [6]
+
+
+def test_an_empty_reply_and_a_refused_parameter_take_one_more_batch_each(job: Shell) -> None:
+    asked: Counter[str] = Counter()
+
+    def empty_first(body: Any) -> str | Fault:
+        text = body["messages"][-1]["content"]
+        asked[text] += 1
+        return Fault("empty") if asked[text] == 1 else improving(body)
+
+    settings = Settings(behaviour=empty_first, unsupported=frozenset({"temperature"}))
+    with batches.serving(settings) as server:
+        done = translate(job, server.base_url, "out", "--batch", "--stages", "t", "--temperature", "0.5")
+        assert done.code == 0, done.err
+        assert len(server.queue.batches) == 3
+        assert usage(job, "out").calls == 2 * NUMBER
+
+
+def test_azure_has_its_own_addresses(job: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "key-of-azure")
+    with batches.serving(Settings(behaviour=improving)) as server:
+        root = server.base_url.removesuffix("/v1")
+        words = ("--azure-endpoint", root, "--api-version", "2024-10-21", "--batch", "--stages", "t")
+        done = job("translate -s texts.txt -l en-es -o out.txt --model m", *words)
+        assert done.code == 0, done.err
+        assert server.queue.batches["batch_1"]["endpoint"] == "/chat/completions"
+
+
+def test_a_budget_holds_for_requests_in_batches(job: Shell) -> None:
+    with batches.serving(Settings(behaviour=improving)) as server:
+        words = ("--batch", "--stages", "t", "--max-tokens", "50")
+        stopped = translate(job, server.base_url, "out", *words, "--token-budget", "1000")
+        assert stopped.code == 4
+        assert not server.queue.batches
+        done = translate(job, server.base_url, "out", *words, "--token-budget", "12000")
+        assert done.code == 0, done.err
+        assert 1 < len(server.queue.batches) < NUMBER  # what the budget has room for is asked first
+        assert len(server.journal.entries) == NUMBER
+
+
+def test_the_context_has_the_given_texts(job: Shell) -> None:
+    job.write("given.txt", *(f"Texto {number} errado." for number in range(NUMBER)))
+    translate(job, "http://127.0.0.1:9/v1", "out", "--batch", "write", "first", "--context", "1")
+    requests = (job.folder / "first" / "requests-0001.jsonl").read_text(encoding="utf-8").splitlines()
+    assert len(requests) == NUMBER
+    assert "Source before: Text number 0" in requests[1]
+    assert "Its translation" not in json.loads(requests[1])["body"]["messages"][-1]["content"]
+    edit = f"postedit -s texts.txt -t given.txt -l en-es -o edited --model m --base-url http://127.0.0.1:9/v1"
+    job(edit, "--context", "1", "--batch", "write", "second")
+    assert "Texto 0 errado." in (job.folder / "second" / "requests-0001.jsonl").read_text().splitlines()[1]
+
+
+def test_ratings_come_from_batches(job: Shell) -> None:
+    job.write("given.txt", *(f"Texto {number} errado." for number in range(NUMBER)))
+    with batches.serving(Settings(behaviour=improving, cached_tokens=False)) as server:
+        rate = f"rate -s texts.txt -t given.txt -l en-es --model m --base-url {server.base_url} --prices prices.toml"
+        assert job(f"{rate} -o live.jsonl --name live --store live.db").code == 0
+        done = job(f"{rate} -o batched.jsonl --name batched --store batched.db --batch")
+        assert done.code == 0, done.err
+        scores = [[line["score"] for line in job.objects(f"{name}.jsonl")] for name in ("live", "batched")]
+        assert scores[0] == scores[1]
+        assert usage(job, "batched").cost == pytest.approx(usage(job, "live").cost / 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--batch other", "expected nothing, 'write DIR' or 'read DIR', not 'other'"),
+        ("--batch read nowhere", "nowhere: has no file with results (*.jsonl)"),
+        ("--batch --repeat 2", "start each repeat by itself"),
+        ("--batch --llm local", "a local model takes no batches"),
+        ("--batch --translator command:cat", "translate first without batch"),
+        ("--batch --judge gemba-mqm --judge pairwise --gate gain", "set calibration or another gate"),
+    ],
+)
+def test_what_batches_cannot_do_is_said(job: Shell, words: str, message: str) -> None:
+    done = translate(job, "http://127.0.0.1:9/v1", "out", *words.split())
+    assert done.code in (1, 2)
+    assert message in done.err
+
+
+def test_unusable_results_are_refused_with_their_line(job: Shell) -> None:
+    server = "http://127.0.0.1:9/v1"
+    translate(job, server, "out", "--batch", "write", "files")
+    folder = job.folder / "files"
+    results = folder / "mine.jsonl"
+    results.write_text('{"custom_id": "x", "response": {}}\n{"custom', encoding="utf-8")
+    assert "mine.jsonl:2: expected a line of a batch" in translate(job, server, "out", "--batch", "read", "files").last
+    results.write_text('{"custom_id": "x", "response": {}}\n', encoding="utf-8")
+    assert "has no result of a request in" in translate(job, server, "out", "--batch", "read", "files").last
+    results.write_bytes((folder / "requests-0001.jsonl").read_bytes())
+    assert "mine.jsonl:1: is a request" in translate(job, server, "out", "--batch", "read", "files").last
+    results.unlink()
+    other = job(
+        "translate -s texts.txt -l en-es -o b --name b --model m --base-url", server, "--batch", "write", "files"
+    )
+    assert "files: has the batches of the run 'out'" in other.last
+    batches.answer(folder, Settings(behaviour=improving), skipped=2)
+    done = translate(job, server, "out", "--batch", "read", "files")
+    assert "requests-0002.jsonl" in done.last
+    assert "6 requests" in done.last  # the two that had no result, and what follows on four
