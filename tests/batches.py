@@ -40,12 +40,13 @@ def answer(folder: Path, settings: Settings, results: str = "results.jsonl", ski
 
     Returns the number of answers.
     """
-    return asyncio.run(_answer(folder, Simulator(settings), results, skipped))
+    files = sorted(folder.glob("requests-*.jsonl"))
+    return asyncio.run(_answer(files, Simulator(settings), results, skipped))
 
 
-async def _answer(folder: Path, simulator: Simulator, results: str, skipped: int) -> int:
+async def _answer(files: list[Path], simulator: Simulator, results: str, skipped: int) -> int:
     count = 0
-    for path in sorted(folder.glob("requests-*.jsonl")):
+    for path in files:
         output = path.with_name(f"{path.stem}-{results}".replace("requests", "answers"))
         if output.exists():
             continue

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 
 from mtagent.store import Store
 from tests import batches, killing
-from tests.commands import Done, Shell
+from tests.commands import Done, Shell, run, start
 from tests.simulator import Fault, Settings, Simulator
 from tests.simulator.chain import improving
 
@@ -66,7 +68,8 @@ def test_batches_give_the_ordinary_result_at_half_the_price(job: Shell) -> None:
         assert set(counts(server).values()) == {1}
         assert not list((job.folder / "batched.db.batches").iterdir())  # all is in the store
     assert (
-        "batch: 2 to 17 round trips of up to 24 hours (translate 1, postedit 1, judges of postedit 0 to 7" in done.err
+        "batch: 2 to 17 round trips of up to 24 hours each (translate 1, postedit 1, judges of postedit 0 to 7"
+        in done.err
     )
     with Store(job.folder / "batched.db") as store:
         calls = [
@@ -88,8 +91,8 @@ def test_somebody_else_submits_the_files(job: Shell) -> None:
     assert rounds == 5
     assert len(job.read("out")) == NUMBER
     assert "errado" not in " ".join(job.read("out"))
-    assert (job.folder / "files" / "finished-1" / "requests-0001.jsonl").exists()
-    assert translate(job, "http://127.0.0.1:9/v1", "out", "--batch", "write", "files", "--force").code == 0
+    done = translate(job, "http://127.0.0.1:9/v1", "out", "--batch", "write", "files")
+    assert "files: holds what is finished: name a new folder" in done.last
 
 
 def test_a_run_goes_on_elsewhere_with_the_folder_alone(job: Shell) -> None:
@@ -216,7 +219,7 @@ def test_the_context_has_the_given_texts(job: Shell) -> None:
     assert len(requests) == NUMBER
     assert "Source before: Text number 0" in requests[1]
     assert "Its translation" not in json.loads(requests[1])["body"]["messages"][-1]["content"]
-    edit = f"postedit -s texts.txt -t given.txt -l en-es -o edited --model m --base-url http://127.0.0.1:9/v1"
+    edit = "postedit -s texts.txt -t given.txt -l en-es -o edited --model m --base-url http://127.0.0.1:9/v1"
     job(edit, "--context", "1", "--batch", "write", "second")
     assert "Texto 0 errado." in (job.folder / "second" / "requests-0001.jsonl").read_text().splitlines()[1]
 
@@ -265,8 +268,69 @@ def test_unusable_results_are_refused_with_their_line(job: Shell) -> None:
     other = job(
         "translate -s texts.txt -l en-es -o b --name b --model m --base-url", server, "--batch", "write", "files"
     )
-    assert "files: has the batches of the run 'out'" in other.last
+    assert "files: holds what is the batches of the run 'out'" in other.last
     batches.answer(folder, Settings(behaviour=improving), skipped=2)
     done = translate(job, server, "out", "--batch", "read", "files")
     assert "requests-0002.jsonl" in done.last
     assert "6 requests" in done.last  # the two that had no result, and what follows on four
+
+
+def is_writing(folder: Path, server: Simulator) -> bool:
+    return any(path.stat().st_size > 20_000 for path in folder.glob(".mtagent-*.tmp"))
+
+
+def has_uploaded(folder: Path, server: Simulator) -> bool:
+    return bool(server.queue.files) and not server.queue.batches
+
+
+def has_submitted(folder: Path, server: Simulator) -> bool:
+    return bool(server.queue.batches)
+
+
+def is_looking(folder: Path, server: Simulator) -> bool:
+    return any('"batch"' in path.read_text() for path in folder.glob("requests-*.json"))
+
+
+def is_fetching(folder: Path, server: Simulator) -> bool:
+    return any(batch["output_file_id"] for batch in server.queue.batches.values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", [is_writing, has_uploaded, has_submitted, is_looking, is_fetching])
+def test_a_killed_run_loses_nothing_and_submits_nothing_twice(
+    job: Shell, moment: Callable[[Path, Simulator], bool]
+) -> None:
+    texts = 100
+    (job.folder / "texts.txt").write_text(killing.sources(texts), encoding="utf-8")
+    folder = job.folder / "store.db.batches" / "run-mine"
+    settings = Settings(behaviour=improving, batch_seconds=0.3, batch_latency=0.4)
+    words = [
+        "translate",
+        "-s",
+        "texts.txt",
+        "-o",
+        "out.txt",
+        "-l",
+        "en-es",
+        "--name",
+        "mine",
+        "--stages",
+        "t",
+        "--batch",
+    ]
+    words.append("--base-url")
+    with batches.serving(settings) as server:
+        with start(job.folder, *words, server.base_url) as process:
+            while not moment(folder, server):
+                assert process.poll() is None, process.communicate()
+                time.sleep(0.002)
+            process.kill()
+        assert not (job.folder / "out.txt").exists()
+        done = run(job.folder, *words, server.base_url)
+        assert done.code == 0, done.err
+        assert set(counts(server).values()) == {1}
+        assert len(server.journal.entries) == texts
+        assert len(server.queue.batches) == 1
+        assert [file["purpose"] for file in server.queue.files.values()] == ["batch", "batch_output"]
+    assert len(job.read("out.txt")) == texts
+    assert job.runs()["mine"].usage.calls == texts

@@ -70,19 +70,6 @@ class Duration(click.ParamType[float]):
         return float(parts[1]) * self._UNITS[parts[2]]
 
 
-class BatchChoice(click.ParamType[Any]):
-    """``submit``, ``write DIR`` or ``read DIR``: a mode and a folder."""
-
-    name = "batch"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the mode and the folder, which may be ``None``."""
-        mode, _, folder = str(value).partition(" ")
-        if (mode == "submit") != (not folder) or mode not in get_args(BatchMode):
-            self.fail(f"expected nothing, 'write DIR' or 'read DIR', not {value!r}", param, ctx)
-        return mode, Path(folder) if folder else None
-
-
 class Option(click.Option):
     """An option in a section of the help. It has the type and shows the default of the setting that it overrides."""
 
@@ -482,7 +469,6 @@ BATCH_OPTION = [
         "--batch",
         is_flag=False,
         flag_value="submit",
-        type=BatchChoice(),
         metavar="[write DIR|read DIR]",
         help="Ask models in batches: answers within a day, usually at half the price. write DIR: only write the "
         "requests to a folder, for you to submit; read DIR: go on with the results that you put there.",
@@ -616,9 +602,12 @@ def read_batches(options: dict[str, Any]) -> Batches | None:
     batch = options.pop("batch")
     if batch is None:
         return None
+    mode, _, folder = batch.partition(" ")
+    if mode not in get_args(BatchMode) or (mode == "submit") == bool(folder):
+        raise click.UsageError(f"--batch: expected nothing, 'write DIR' or 'read DIR', not {batch!r}")
     if options.get("repeat") is not None:
         raise click.UsageError("--repeat: with --batch, start each repeat by itself, with its own --name and --seed")
-    return Batches(*batch)
+    return Batches(mode, Path(folder) if folder else None)
 
 
 def read_config(options: dict[str, Any]) -> Config:

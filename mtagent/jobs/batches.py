@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Sequence
 
 from mtagent.chain.chain import Plan
 from mtagent.chain.gate import Gate, PairwiseJudge, PanelGate, RatingJudge
@@ -12,16 +11,8 @@ from mtagent.errors import ConfigError
 from mtagent.evaluators.protocol import Evaluator, stated_calls, suggests_edits
 from mtagent.translators.llm import LLMTranslator
 
-HOURS = 24
-"""The longest time that a batch takes."""
-
-
-class Trips(NamedTuple):
-    """How many batches one after the other a part of the work takes, if each reply can be used."""
-
-    part: str
-    fewest: int
-    most: int
+Trips = tuple[str, int, int]
+"""A part of the work, and how many batches one after the other it takes, at least and at most."""
 
 
 def refuse_unfit(config: Config, plan: Plan | None = None, *, translates: bool = False) -> None:
@@ -42,69 +33,56 @@ def refuse_unfit(config: Config, plan: Plan | None = None, *, translates: bool =
         )
 
 
-def _of_rating(part: str, evaluator: Evaluator) -> Trips:
+def of_rating(part: str, evaluator: Evaluator) -> Trips:
+    """The round trips of a rating: at most as many as it takes calls, of which some may be made at the same time."""
     fewest, most = stated_calls(evaluator) or (1, 1)
-    return Trips(part, min(1, fewest), most)
+    return part, min(1, fewest), most
 
 
-def _of_gate(part: str, gate: Gate, tries: int) -> Trips:
-    """A decision, and ``tries`` of parts of the edits at most. The judges are asked at the same time."""
-    if not isinstance(gate, PanelGate):
-        return Trips(part, 0, 0)
-    most = 0
-    for judge in gate.judges:
+def _of_gate(stage: str, gate: Gate, tries: int) -> Trips:
+    """The round trips of a decision and of ``tries`` more; the judges are asked at the same time."""
+    depth = 0
+    for judge in gate.judges if isinstance(gate, PanelGate) else ():
         if isinstance(judge, PairwiseJudge):
-            most = max(most, 1)
+            depth = max(depth, 1)
         elif isinstance(judge, RatingJudge):
-            most = max(most, _of_rating(part, judge.evaluator).most)
-    return Trips(part, 0, most * (1 + tries))
+            depth = max(depth, of_rating("", judge.evaluator)[2])
+    return f"judges of {stage}", 0, depth * (1 + tries)
 
 
 def trips_of(plan: Plan, *, translates: bool, reranks: bool) -> list[Trips]:
-    """The round trips of each part of the chain, if texts lack a translation, or have candidates."""
+    """The round trips of the chain, if texts lack a translation (``translates``) or have candidates (``reranks``)."""
     trips: list[Trips] = []
+    tries = plan.gate_calls // 2  # of parts of the edits, with two calls each
     for stage in plan.stages:
-        judges = f"judges of {stage}"
         gate = plan.gate_of(stage)
-        calls_of_try = 2  # a comparison in both orders, or a rating of both texts
-        tries = plan.gate_calls // calls_of_try
         if stage == "translate" and translates and isinstance(plan.translator, LLMTranslator):
-            trips.append(Trips(stage, 1, 1))
+            trips.append((stage, 1, 1))
         elif stage == "rerank" and reranks:
-            trips.append(_of_gate(judges, gate, 2))  # one candidate after the other challenges the best so far
+            trips.append(_of_gate(stage, gate, 2))  # one candidate after the other challenges the best so far
         elif stage == "postedit" and plan.evaluator is not None:
-            trips.append(_of_rating(stage, plan.evaluator))
-            if not suggests_edits(plan.evaluator):
-                trips.append(Trips("fixes", 0, 1))
-            trips.append(_of_gate(judges, gate, tries))
+            trips.append(of_rating(stage, plan.evaluator))
+            fixes = 0 if suggests_edits(plan.evaluator) else 1
+            trips += [("fixes", 0, fixes), _of_gate(stage, gate, tries)]
         elif stage == "proofread":
-            trips.append(Trips(stage, 0, 1))
-            trips.append(_of_gate(judges, gate, tries))
+            trips += [(stage, 0, 1), _of_gate(stage, gate, tries)]
     if plan.triage is not None:
-        trips.insert(0, _of_rating("triage", plan.triage.evaluator))
-    return [trip for trip in trips if trip.most]
+        trips.insert(0, of_rating("triage", plan.triage.evaluator))
+    return trips
 
 
-def round_trips_line(plan: Plan, *, translates: bool, reranks: bool) -> str:
-    """How many round trips ``plan`` takes, in words; see :func:`trips_of`."""
-    return _line(trips_of(plan, translates=translates, reranks=reranks))
-
-
-def rating_trips_line(evaluator: Evaluator) -> str:
-    """The same for ratings."""
-    return _line([_of_rating("rating", evaluator)])
-
-
-def _line(trips: Iterable[Trips]) -> str:
+def in_words(trips: Sequence[Trips]) -> str:
+    """The number of round trips, in all and of each part."""
     parts = []
-    fewest = most = 0
-    for trip in trips:
-        fewest += trip.fewest
-        most += trip.most
-        count = str(trip.most) if trip.fewest == trip.most else f"{trip.fewest} to {trip.most}"
-        parts.append(f"{trip.part} {count}")
-    span = str(most) if fewest == most else f"{fewest} to {most}"
+    for part, fewest, most in trips:
+        if most:
+            parts.append(f"{part} {_span(fewest, most)}")
+    total = _span(sum(trip[1] for trip in trips), sum(trip[2] for trip in trips))
     return (
-        f"batch: {span} round trips of up to {HOURS} hours ({', '.join(parts)}), and one more where replies cannot be "
+        f"batch: {total} round trips of up to 24 hours each ({', '.join(parts)}), and one more where replies cannot be "
         "used and are asked for again"
     )
+
+
+def _span(fewest: int, most: int) -> str:
+    return str(most) if fewest == most else f"{fewest} to {most}"

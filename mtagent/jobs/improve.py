@@ -13,7 +13,7 @@ from mtagent.chain.decided_text import DecidedRun
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details
-from mtagent.jobs.batches import refuse_unfit, round_trips_line
+from mtagent.jobs.batches import in_words, refuse_unfit, trips_of
 from mtagent.jobs.context import Placed
 from mtagent.jobs.inputs import Files, OpenFiles
 from mtagent.jobs.parts import (
@@ -74,8 +74,8 @@ async def improve_file(
             async with parts as plan:
                 if batches is not None:
                     refuse_unfit(config, plan, translates=contents.untranslated)
-                    trips = round_trips_line(plan, translates=contents.untranslated, reranks=contents.has_candidates)
-                    logger.info("%s", trips)
+                    trips = trips_of(plan, translates=contents.untranslated, reranks=contents.has_candidates)
+                    logger.info("%s", in_words(trips))
                 _warn_about_gate(config, plan, contents)
 
                 async def prepare(run: Run) -> None:

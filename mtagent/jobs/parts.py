@@ -12,6 +12,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
@@ -45,7 +46,7 @@ from mtagent.llm.cache import Redrawn
 from mtagent.llm.prices import Prices
 from mtagent.llm.prompts import Instructed, read_instructions
 from mtagent.llm.protocol import LLM, KeyedLLM
-from mtagent.llm.server import ApiKey, Endpoint, is_sdk_client
+from mtagent.llm.server import ApiKey, is_sdk_client
 from mtagent.records import Stage, same_rater
 from mtagent.store.store import Store, default_path
 from mtagent.translators import CallableTranslator, check_spec, wrap
@@ -478,20 +479,6 @@ class _Models:
                 requests_per_minute=None if self._batches else self._config.requests_per_minute,
                 tokens_per_minute=None if self._batches else self._config.tokens_per_minute,
             )
-        transport: Any = None
-        if self._stack is None:
-            transport = _UNOPENED
-        elif self._batches is not None:
-            transport = self._batches.transport(
-                Endpoint(
-                    base_url,
-                    settings.azure_endpoint,
-                    settings.api_version,
-                    api_key_env=settings.api_key_env,
-                    headers=self._headers(settings),
-                ),
-                draw,
-            )
         client = OpenAIClient(
             model,
             base_url=base_url,
@@ -511,7 +498,8 @@ class _Models:
             client=sdk_client,
             instrumented=self._own.instrumented,
             cache_control=bool(settings.cache_control),
-            transport=transport,
+            transport=None if self._stack is not None else _UNOPENED,
+            batch=None if self._batches is None else partial(self._batches.transport, draw=draw),
         )
         if self._stack is not None:
             self._stack.push_async_callback(client.aclose)

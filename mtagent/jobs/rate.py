@@ -25,7 +25,7 @@ from mtagent.evaluators.protocol import (
 from mtagent.evaluators.rating import checked_rating, rating_by, ratings_by, with_absent_spans_noted
 from mtagent.formats.glossary import with_terms
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
-from mtagent.jobs.batches import rating_trips_line, refuse_unfit
+from mtagent.jobs.batches import in_words, of_rating, refuse_unfit
 from mtagent.jobs.context import with_context
 from mtagent.jobs.inputs import RatingInputs, content_hashes, files_named
 from mtagent.jobs.outputs import RatingOutput, refuse_overwriting
@@ -270,7 +270,7 @@ async def _rate(
     async with assembled_evaluator(config, own, wrap_llm=models.wrap, batches=batches) as evaluator:
         if batches is not None:
             refuse_unfit(config)
-            logger.info("%s", rating_trips_line(evaluator))
+            logger.info("%s", in_words([of_rating("rating", evaluator)]))
 
         async def work(run: Run, position: int, candidates: Candidates) -> Sequence[Rated]:
             known = {rated.system: rated for rated in run.ratings_at(position)}

@@ -164,7 +164,8 @@ async def _in_waves(
     What a budget has room for is asked first; when it is answered, there may be room for more.
     """
     for wave in count(1):
-        models.begin_wave()
+        models.begin_wave(run)
+        batches.begin_wave()
         try:
             await work_on_items()
             return
@@ -244,6 +245,7 @@ class RunModels:
     ) -> None:
         self._store, self._budget = store, budget or budget_of(config)
         self.batches = batches
+        self._newest_call = 0
         self._cached: list[Cached] = []
         self.sleepers = Sleepers()
 
@@ -262,16 +264,15 @@ class RunModels:
         for model in self._cached:
             model.run_id = run.id
         if self.batches is not None:
+            self._newest_call = self._store.calls.newest()
             self.batches.open(run.name, Path(self._store.database.path))
         if self._budget:
             for name in (run.name, *self._budget.runs):
                 if self._store.settings(name) is not None:  # a run that shares the budget may not exist yet
                     self._budget.begin(name, self._store.read(name).usages(), of=self._store.database.path)
 
-    def begin_wave(self) -> None:
-        """Work on items begins again after batches were answered: the chains that waited for them are made anew."""
-        self._store.calls.forget_all()
+    def begin_wave(self, run: Run) -> None:
+        """Work on the items that are not finished begins again, after batches were answered."""
+        self._store.calls.forget_unfinished(run.id, self._newest_call)
         if self._budget:
             self._budget.begin_again()
-        if self.batches is not None:
-            self.batches.begin_wave()

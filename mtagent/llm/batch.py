@@ -6,7 +6,7 @@ answers a request from the files of results. If there is no result, it writes th
 
 All that is known of the batches is in one folder, so a run goes on after a kill and on another machine::
 
-    run.json                 the run, and the segments that failed in it
+    run.json                 the run, the segments that failed in it, and the parameters that models refused
     requests-0001.jsonl      requests that are or were in a batch, and in requests-0001.json where they were sent
     results-0001-0.jsonl     its results (the name of a file of results is free, if others submit the requests)
     unanswered-0001.jsonl    written for requests without a result when the batch ended
@@ -17,7 +17,6 @@ The id of a request is a hash of what is sent, and the number of the attempt.
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import secrets
 import shutil
@@ -28,11 +27,20 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 from urllib.parse import quote
 
-from mtagent.errors import BatchOpen, ConfigError, InputError, MtagentError, NotAnswered, ServerError, ServerPaused
-from mtagent.formats.files import Sink, dumped, opened, replacing, whole_file
+from mtagent.errors import (
+    BadRequest,
+    BatchOpen,
+    ConfigError,
+    InputError,
+    MtagentError,
+    NotAnswered,
+    ServerError,
+    ServerPaused,
+)
+from mtagent.formats.files import dumped, opened, replacing, whole_file
 from mtagent.llm.limits import Clock
 from mtagent.llm.reply import RequestFailure, parsed, status_failure, words_of
-from mtagent.llm.request import Body, key_of, sent_json
+from mtagent.llm.request import Body, key_of, refused_parameter, sent_json
 from mtagent.llm.server import Endpoint
 from mtagent.text.amounts import counted
 from mtagent.text.masking import clean, masked_reply
@@ -46,13 +54,13 @@ ATTEMPTS = 3
 """In so many batches a request is tried; then the segment fails."""
 FIRST_WAIT, LONGEST_WAIT = 0.1, 60.0
 """Seconds between two looks at a batch."""
-FIRST_FAILURES, MOST_FAILURES = 4, 15
-"""So many failures in a row stop the run, before the first success and after it."""
+MOST_FAILURES = 12
+"""So many failures in a row stop the run: at the longest waits, after some minutes."""
 ENDED = ("completed", "expired", "cancelled")
 QUEUE_FULL = ("token_limit_exceeded", "quota_exceeded")
 """Codes of a batch that failed because other batches fill the queue of the account."""
 TAG = "mtagent"
-"""The field of a batch's metadata with the hash of its requests."""
+"""The field of a batch's metadata that names its file of requests."""
 
 
 class Batches:
@@ -72,7 +80,7 @@ class Batches:
         self.failed: set[int] = set()
         """The positions of segments that failed. They are tried again when the others are done, by a new command."""
         self._is_named = folder is not None
-        self._run = self._token = ""
+        self._about: dict[str, Any] = {}  # the content of run.json
         self._number = 0  # of the last file of requests
         self._clock = clock or Clock()
         self._most_requests, self._most_bytes = most_requests, most_bytes
@@ -81,10 +89,9 @@ class Batches:
         self._results: dict[str, tuple[Path, int]] = {}  # id → file and place of its result
         self._opened: dict[Path, BinaryIO] = {}  # files of results
         self._used: dict[str, int] = {}  # request → the last attempt whose result was used in this wave
-        self._writers: dict[tuple[str, str], RequestFile] = {}  # by server and model
+        self._writers: dict[str, RequestFile] = {}  # by server and model
         self._states: dict[Path, dict[str, Any]] = {}  # of the files of requests whose results are not here
-        self._failures = 0
-        self._was_reached = False
+        self._failures = 0  # in a row
 
     def transport(self, endpoint: Endpoint, draw: str = "") -> BatchTransport:
         """What sends the requests to ``endpoint``; the results of one ``draw`` are not used for another."""
@@ -102,20 +109,20 @@ class Batches:
 
     def open(self, run: str, store: Path) -> None:
         """Read the folder, by default one beside the ``store``. Raises :class:`InputError` for unreadable results."""
-        self._run = run
         if not self._is_named:
             self.folder = Path(f"{store}.batches") / f"run-{quote(run, safe='')}"
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for unfinished in self.folder.glob(".mtagent-*.tmp"):
             unfinished.unlink()
-        state_file = self.folder / "run.json"
-        stored: Any = {"run": run, "token": secrets.token_hex(8), "failed": []}
-        if state_file.exists():
-            stored = whole_file(state_file)
-        if stored["run"] != run:
-            raise ConfigError(f"{self.folder}: has the batches of the run {stored['run']!r}: name another folder")
-        self._token, self.failed = stored["token"], set(stored["failed"])
-        self._write_run()
+        # The token tells the batches of this folder from those of another machine, or of an earlier try.
+        self._about = {"run": run, "token": secrets.token_hex(8), "failed": [], "refused": {}, "finished": False}
+        if (self.folder / "run.json").exists():
+            self._about = whole_file(self.folder / "run.json")
+        if self._about["run"] != run or self._about["finished"]:
+            what = "finished" if self._about["finished"] else f"the batches of the run {self._about['run']!r}"
+            raise ConfigError(f"{self.folder}: holds what is {what}: name a new folder")
+        self.failed = set(self._about["failed"])
+        _write_json(self.folder / "run.json", self._about)
         sizes: dict[Path, int] = {}
         for path in sorted(self.folder.glob("requests-*.jsonl")):
             before = self.waiting
@@ -172,27 +179,17 @@ class Batches:
             file.close()
         self._opened = {}
         for writer in self._writers.values():
-            self._states[writer.path] = writer.close()
+            writer.close()
         self._writers = {}
-        self._write_run()
-
-    def _write_run(self) -> None:
-        state = {"run": self._run, "token": self._token, "failed": sorted(self.failed)}
-        with replacing(self.folder / "run.json") as file:
-            file.write(dumped(state) + "\n")
+        self._about["failed"] = sorted(self.failed)
+        _write_json(self.folder / "run.json", self._about)
 
     def finish(self) -> None:
-        """The run is finished, and all its replies are stored. A folder that the user named keeps the files, apart."""
+        """The run is finished, and all its replies are stored. A folder that the user named is kept."""
         if not self._is_named:
             shutil.rmtree(self.folder)
             return
-        number = 1
-        while (self.folder / f"finished-{number}").exists():
-            number += 1
-        (self.folder / f"finished-{number}").mkdir()
-        for path in self.folder.iterdir():
-            if path.is_file():
-                path.rename(self.folder / f"finished-{number}" / path.name)
+        _write_json(self.folder / "run.json", self._about | {"finished": True})
 
     # -- requests and results
 
@@ -202,6 +199,11 @@ class Batches:
         Asked again in the same wave, it is the result of the next attempt, as a server may answer an equal request
         differently.
         """
+        refused = self._about["refused"].setdefault(f"{body['model']} at {endpoint.address}", {})
+        for fields in refused.values():  # learnt by another process, or with another request of this wave
+            failure = RequestFailure(BadRequest, **fields)
+            if refused_parameter(failure, body):
+                return failure
         request = key_of(body, f"{endpoint.address}#{draw}").rpartition(":")[2][:40]
         attempt = self._used.get(request, 0) + 1
         outcome: object = None
@@ -218,6 +220,10 @@ class Batches:
             attempt += 1
         self._used[request] = attempt
         if isinstance(outcome, RequestFailure):
+            parameter = refused_parameter(outcome, body)
+            if parameter:
+                fields = {"message": outcome.message, "status": outcome.status, "code": outcome.code}
+                refused[parameter] = {**fields, "param": outcome.param}
             return replace(outcome, transient=False)
         return outcome or RequestFailure(ServerError, f"no usable answer in {ATTEMPTS} batches")
 
@@ -234,19 +240,17 @@ class Batches:
             return
         url = "/v1/chat/completions" if endpoint.azure_endpoint is None else "/chat/completions"
         line = f'{{"custom_id":"{name}","method":"POST","url":"{url}","body":{sent_json(body).decode()}}}\n'
-        queue = (endpoint.address, str(body["model"]))
+        queue = f"{body['model']} at {endpoint.address}"  # a file may name only one model
         writer = self._writers.get(queue)
         size = len(line.encode())
-        if writer is not None and not (
-            writer.requests < self._most_requests and writer.bytes + size <= self._most_bytes
-        ):
-            self._states[writer.path] = writer.close()
-            writer = None
-        if writer is None:
+        if writer is None or writer.requests >= self._most_requests or writer.bytes + size > self._most_bytes:
+            if writer is not None:
+                writer.close()
             self._number += 1
-            state = {"server": endpoint.address, "url": url, "tag": self._token}
-            writer = RequestFile(self.folder / f"requests-{self._number:04}.jsonl", state)
-            self._writers[queue] = writer
+            writer = RequestFile(self.folder / f"requests-{self._number:04}.jsonl")
+            state = {"server": endpoint.address, "url": url, "tag": f"{self._about['token']}-{writer.path.stem}"}
+            _write_json(writer.path.with_suffix(".json"), state)
+            self._writers[queue], self._states[writer.path] = writer, state
         writer.write(line, size)
         self._waiting[name] = writer.path
 
@@ -288,7 +292,7 @@ class Batches:
                 await self._look(client, path, state)
             else:
                 await self._submit(client, path, state)
-            self._failures, self._was_reached = 0, True
+            self._failures = 0
         except MtagentError:
             raise
         except Exception as error:  # noqa: BLE001 as in SDKTransport
@@ -296,8 +300,7 @@ class Batches:
             self._failures += 1
             status = f"HTTP {failure.status}: " if failure.status else ""
             message = f"batches at {state['server']}: {status}{failure.message}"
-            most = MOST_FAILURES if self._was_reached else FIRST_FAILURES
-            if failure.transient and self._failures < most:
+            if failure.transient and self._failures < MOST_FAILURES:
                 logger.info("%s; tried again", message)
                 return
             way_out = "nothing is lost: the same command goes on"
@@ -323,12 +326,12 @@ class Batches:
             while upload.status == "pending":  # Azure reads a file before a batch can be made of it
                 await self._clock.sleep(FIRST_WAIT)
                 upload = await client.files.retrieve(upload.id)
-            metadata = {TAG: tag, "run": self._run[:512], "file": path.name}
+            metadata = {TAG: tag, "run": self._about["run"][:512]}
             batch = await client.batches.create(
                 input_file_id=upload.id, endpoint=state["url"], completion_window="24h", metadata=metadata
             )
-        _write_state(path, state | {"batch": batch.id})
         state["batch"] = batch.id
+        _write_json(path.with_suffix(".json"), state)
         logger.info("%s is in the batch %s: %s", path.name, batch.id, batch.status)
 
     async def _look(self, client: Any, path: Path, state: dict[str, Any]) -> None:
@@ -347,7 +350,7 @@ class Batches:
             fetched.replace(results)
             self._take_results(results)
         missing = self._close(path, f"the batch {batch.id} was {batch.status} before it was answered")
-        _write_state(path, state | {"ended": batch.status})
+        _write_json(path.with_suffix(".json"), state | {"ended": batch.status})
         logger.info("batch %s: %s, %s not answered", batch.id, batch.status, counted(missing, "request"))
         if batch.status == "cancelled":
             raise MtagentError(
@@ -359,17 +362,15 @@ class Batches:
         """Raise :class:`MtagentError` for a batch that the server refused, unless it can be submitted later."""
         errors = (batch.errors and batch.errors.data) or []
         is_full = any(error.code in QUEUE_FULL for error in errors)
-        others = [other for other in self._states.values() if "batch" in other and other is not state]
-        if is_full and others:
-            del state["batch"]
-            _write_state(path, state)
+        del state["batch"]
+        _write_json(path.with_suffix(".json"), state)
+        if is_full and any("batch" in other for other in self._states.values()):
             logger.info("%s waits until the account's queue has room", path.name)
             return
         lines = []
         for error in errors[:3]:
             line = f"line {error.line}: " if error.line else ""
             lines.append(clean(f"{line}{error.message}", ""))
-        _write_state(path, {name: value for name, value in state.items() if name != "batch"})
         way_out = "change the settings, or ask without --batch"
         if is_full:
             way_out = "the same command submits it when the account's queue has room"
@@ -396,32 +397,23 @@ class BatchTransport:
 class RequestFile:
     """A file of requests that is being written. It gets its name when it is complete."""
 
-    def __init__(self, path: Path, state: dict[str, Any]) -> None:
+    def __init__(self, path: Path) -> None:
         self.path = path
         self.requests = self.bytes = 0
-        self._state = state
         self._stack = ExitStack()
-        self._file: Sink = self._stack.enter_context(replacing(path))
-        self._hash = hashlib.sha256()
+        self._file = self._stack.enter_context(replacing(path))
+        self.close = self._stack.close
 
     def write(self, line: str, size: int) -> None:
         """Add a request of ``size`` bytes."""
         self._file.write(line)
-        self._hash.update(line.encode())
         self.requests += 1
         self.bytes += size
 
-    def close(self) -> dict[str, Any]:
-        """Complete the file, and return what is known of its batch."""
-        state = {**self._state, "tag": f"{self._state['tag']}-{self.path.stem}-{self._hash.hexdigest()[:16]}"}
-        _write_state(self.path, state)
-        self._stack.close()
-        return state
 
-
-def _write_state(requests: Path, state: dict[str, Any]) -> None:
-    with replacing(requests.with_suffix(".json")) as file:
-        file.write(dumped(state) + "\n")
+def _write_json(path: Path, value: dict[str, Any]) -> None:
+    with replacing(path) as file:
+        file.write(dumped(value) + "\n")
 
 
 def _lines(path: Path, *, of_results: bool = False) -> Iterator[tuple[int, str]]:

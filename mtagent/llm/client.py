@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -120,7 +120,7 @@ class OpenAIClient:
     ``cache_control`` marks the system message for gateways to models that cache only what is marked.
 
     ``price(model, usage, base_url)`` returns dollars or ``None``; the default uses the list prices of public providers.
-    ``transport`` is for batches and tests, ``clock`` for tests.
+    ``batch`` makes the transport that puts the requests into batches. ``clock`` and ``transport`` are for tests.
 
     Raises :class:`mtagent.errors.ConfigError` if key or address cannot work.
     """
@@ -149,6 +149,7 @@ class OpenAIClient:
         cache_control: bool = False,
         clock: Clock | None = None,
         transport: Transport | SDKTransport | BatchTransport | None = None,
+        batch: Callable[[Endpoint], BatchTransport] | None = None,
     ) -> None:
         self.model = model
         endpoint = Endpoint(base_url, azure_endpoint, api_version, api_key, api_key_env, headers or {})
@@ -165,7 +166,9 @@ class OpenAIClient:
         self._parameters = self.sampling.parameters()
         self._doubted_usage = False
         self._cache_control = cache_control
-        if transport is None and client is not None:
+        if transport is None and batch is not None:
+            transport = batch(endpoint)
+        elif transport is None and client is not None:
             from mtagent.llm.sdk import SDKTransport
 
             transport = SDKTransport(self._clock, client=client, instrumented=instrumented)
