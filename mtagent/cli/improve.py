@@ -36,7 +36,7 @@ from mtagent.config import Config
 from mtagent.formats import Lines, by_path
 from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files
-from mtagent.jobs.parts import OwnParts, budget_of, effective, judges_by_the_editor
+from mtagent.jobs.parts import OwnParts, budget_of, checked_plan, effective, judges_by_the_editor
 from mtagent.store.runs import RunSummary
 
 if TYPE_CHECKING:
@@ -217,19 +217,26 @@ Examples:
 @with_options(SOURCE_OPTIONS, TRANSLATION_OPTION, CANDIDATE_OPTION, REFERENCE_OPTION)
 @option(FILES, "--rating", is_flag=True, help="Estimate `mtagent rate` instead of the chain.")
 @with_options(SETTING_OPTIONS, REPEAT_OPTION)
+@option(RUN, "--batch", is_flag=True, help="Estimate a run in batches: its cost, and its round trips.")
 @option(
     RUN, "--count", type=click.Choice(["o200k", "length"]),
     help="Method of counting tokens.  [default: o200k, if installed, else length]",
 )  # fmt: skip
 @option(RUN, "-q", "--quiet", is_flag=True, help="Print the table only.")
 def estimate_run(
-    rating: bool, count: Literal["o200k", "length"] | None, quiet: bool, repeat: int | None, **options: Any
+    rating: bool,
+    count: Literal["o200k", "length"] | None,
+    quiet: bool,
+    repeat: int | None,
+    batch: bool,
+    **options: Any,
 ) -> None:
     """Estimate the calls, tokens and dollars of each stage, each as a range. Nothing is sent.
 
     Takes the options of translate, postedit and rate. The first requests are counted from the real prompts; the number
     and length of later ones depends on the replies.
     """
+    from mtagent.jobs.batches import in_words, trips_of
     from mtagent.jobs.estimate import assumptions, counter, estimate, estimate_ratings, repeated, table
     from mtagent.llm.prices import Prices
 
@@ -238,9 +245,12 @@ def estimate_run(
         say(f"{offline(config)} Choose a model with --model to estimate its cost.")
     tokens = counter(count)
     with notices(quiet), files.opened(config) as inputs:
-        ranges = (estimate_ratings if rating else estimate)(inputs.config, inputs.files, tokens)
+        ranges = (estimate_ratings if rating else estimate)(inputs.config, inputs.files, tokens, batch=batch)
         ranges = repeated(ranges, repeat or 1)
         prices = Prices(inputs.config.prices)
     display(table(ranges))
     if not quiet:
-        display(assumptions(config, ranges, tokens, prices))
+        display(assumptions(config, ranges, tokens, prices, batch=batch))
+        if batch and not rating:
+            plan = checked_plan(config, OwnParts()).plan
+            display(in_words(trips_of(plan, translates="translate" in ranges, reranks="rerank" in ranges)))

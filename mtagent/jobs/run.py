@@ -165,7 +165,6 @@ async def _in_waves(
     """
     for wave in count(1):
         models.begin_wave(run)
-        batches.begin_wave()
         try:
             await work_on_items()
             return

@@ -20,6 +20,7 @@ import asyncio
 import logging
 import secrets
 import shutil
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
@@ -38,7 +39,6 @@ from mtagent.errors import (
     ServerPaused,
 )
 from mtagent.formats.files import dumped, opened, replacing, whole_file
-from mtagent.llm.limits import Clock
 from mtagent.llm.reply import RequestFailure, parsed, status_failure, words_of
 from mtagent.llm.request import Body, key_of, refused_parameter, sent_json
 from mtagent.llm.server import Endpoint
@@ -48,8 +48,6 @@ from mtagent.text.masking import clean, masked_reply
 logger = logging.getLogger(__name__)
 
 BatchMode = Literal["submit", "write", "read"]
-MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
-"""What OpenAI takes in one file; Azure takes more requests."""
 ATTEMPTS = 3
 """In so many batches a request is tried; then the segment fails."""
 FIRST_WAIT, LONGEST_WAIT = 0.1, 60.0
@@ -66,15 +64,11 @@ TAG = "mtagent"
 class Batches:
     """The batches of a run. ``write`` and ``read``: others submit the files in ``folder``."""
 
-    def __init__(
-        self,
-        mode: BatchMode = "submit",
-        folder: Path | None = None,
-        *,
-        clock: Clock | None = None,
-        most_requests: int = MOST_REQUESTS,
-        most_bytes: int = MOST_BYTES,
-    ) -> None:
+    most_requests = 50_000
+    most_bytes = 200_000_000
+    """What OpenAI takes in one file; Azure takes more requests."""
+
+    def __init__(self, mode: BatchMode = "submit", folder: Path | None = None) -> None:
         self.mode = mode
         self.folder = folder or Path()
         self.failed: set[int] = set()
@@ -82,8 +76,6 @@ class Batches:
         self._is_named = folder is not None
         self._about: dict[str, Any] = {}  # the content of run.json
         self._number = 0  # of the last file of requests
-        self._clock = clock or Clock()
-        self._most_requests, self._most_bytes = most_requests, most_bytes
         self._endpoints: dict[str, Endpoint] = {}
         self._waiting: dict[str, Path] = {}  # id of a request without a result → its file
         self._results: dict[str, tuple[Path, int]] = {}  # id → file and place of its result
@@ -169,15 +161,11 @@ class Batches:
         self._take_results(path)
         return len(names)
 
-    def begin_wave(self) -> None:
-        """Requests may use all results again."""
-        self._used = {}
-
     def end_wave(self) -> None:
         """Complete the files of requests, close the files of results, and note which segments failed."""
         for file in self._opened.values():
             file.close()
-        self._opened = {}
+        self._opened, self._used = {}, {}
         for writer in self._writers.values():
             writer.close()
         self._writers = {}
@@ -200,9 +188,9 @@ class Batches:
         differently.
         """
         refused = self._about["refused"].setdefault(f"{body['model']} at {endpoint.address}", {})
-        for fields in refused.values():  # learnt by another process, or with another request of this wave
+        for parameter, fields in refused.items():  # of other requests, maybe in another process
             failure = RequestFailure(BadRequest, **fields)
-            if refused_parameter(failure, body):
+            if refused_parameter(failure, body) == parameter:
                 return failure
         request = key_of(body, f"{endpoint.address}#{draw}").rpartition(":")[2][:40]
         attempt = self._used.get(request, 0) + 1
@@ -220,10 +208,9 @@ class Batches:
             attempt += 1
         self._used[request] = attempt
         if isinstance(outcome, RequestFailure):
-            parameter = refused_parameter(outcome, body)
-            if parameter:
-                fields = {"message": outcome.message, "status": outcome.status, "code": outcome.code}
-                refused[parameter] = {**fields, "param": outcome.param}
+            name = refused_parameter(outcome, body) or ""
+            if name not in ("", "response_format"):  # of which there are several, and one may be refused
+                refused[name] = {field: getattr(outcome, field) for field in ("message", "status", "param", "code")}
             return replace(outcome, transient=False)
         return outcome or RequestFailure(ServerError, f"no usable answer in {ATTEMPTS} batches")
 
@@ -243,7 +230,7 @@ class Batches:
         queue = f"{body['model']} at {endpoint.address}"  # a file may name only one model
         writer = self._writers.get(queue)
         size = len(line.encode())
-        if writer is None or writer.requests >= self._most_requests or writer.bytes + size > self._most_bytes:
+        if writer is None or writer.requests >= self.most_requests or writer.bytes + size > self.most_bytes:
             if writer is not None:
                 writer.close()
             self._number += 1
@@ -280,7 +267,7 @@ class Batches:
                 for path, state in list(self._states.items()):
                     await self._advance(clients[state["server"]], path, state)
                 if self._states:
-                    await self._clock.sleep(wait)
+                    await asyncio.sleep(wait)
                     wait = min(2 * wait, LONGEST_WAIT)
 
     async def _advance(self, client: Any, path: Path, state: dict[str, Any]) -> None:
@@ -290,13 +277,13 @@ class Batches:
         try:
             if "batch" in state:
                 await self._look(client, path, state)
-            else:
+            elif not (state.get("postponed") and self._has_batch_under_way()):
                 await self._submit(client, path, state)
             self._failures = 0
         except MtagentError:
             raise
         except Exception as error:  # noqa: BLE001 as in SDKTransport
-            failure = failure_of(error, str(client.api_key), LONGEST_WAIT, self._clock.wall())
+            failure = failure_of(error, str(client.api_key), LONGEST_WAIT, time.time())
             self._failures += 1
             status = f"HTTP {failure.status}: " if failure.status else ""
             message = f"batches at {state['server']}: {status}{failure.message}"
@@ -324,7 +311,7 @@ class Batches:
                 with path.open("rb") as content:
                     upload = await client.files.create(file=(name, content, "application/jsonl"), purpose="batch")
             while upload.status == "pending":  # Azure reads a file before a batch can be made of it
-                await self._clock.sleep(FIRST_WAIT)
+                await asyncio.sleep(FIRST_WAIT)
                 upload = await client.files.retrieve(upload.id)
             metadata = {TAG: tag, "run": self._about["run"][:512]}
             batch = await client.batches.create(
@@ -358,13 +345,17 @@ class Batches:
                 f"command asks for the rest ({counted(missing, 'request')}) in a new batch"
             )
 
+    def _has_batch_under_way(self) -> bool:
+        return any("batch" in state for state in self._states.values())
+
     def _refuse_failed(self, batch: Any, path: Path, state: dict[str, Any]) -> None:
         """Raise :class:`MtagentError` for a batch that the server refused, unless it can be submitted later."""
         errors = (batch.errors and batch.errors.data) or []
         is_full = any(error.code in QUEUE_FULL for error in errors)
         del state["batch"]
+        state["postponed"] = is_full
         _write_json(path.with_suffix(".json"), state)
-        if is_full and any("batch" in other for other in self._states.values()):
+        if is_full and self._has_batch_under_way():
             logger.info("%s waits until the account's queue has room", path.name)
             return
         lines = []
