@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections import Counter
@@ -11,6 +12,12 @@ from typing import Any
 
 import pytest
 
+from mtagent.config import load
+from mtagent.errors import BadRequest, RateLimited, ServerError
+from mtagent.jobs.improve import improve_file
+from mtagent.jobs.inputs import Files
+from mtagent.llm.batch import Batches, read_result
+from mtagent.llm.reply import RequestFailure
 from mtagent.store import Store
 from tests import batches, killing
 from tests.commands import Done, Shell, run, start
@@ -136,18 +143,67 @@ def test_a_refused_batch_is_explained(job: Shell) -> None:
         assert translate(job, server.base_url, "out", "--batch", "--stages", "t").code == 0
 
 
-def test_a_file_waits_until_the_queue_has_room(job: Shell) -> None:
-    settings = Settings(behaviour=improving, endings=("completed", "full"), batch_seconds=0.3)
-    with batches.serving(settings) as server:
-        done = translate(job, server.base_url, "out", "--batch", "--stages", "tpr", "--stage-model", "proofread=other")
-        assert done.code == 1, done.err  # alone in the queue: other batches of the account fill it
-        assert "when the account's queue has room" in done.last
-        assert (
-            translate(
-                job, server.base_url, "out", "--batch", "--stages", "tpr", "--stage-model", "proofread=other"
-            ).code
-            == 0
+class SmallBatches(Batches):
+    most_requests = 4
+
+
+@pytest.mark.parametrize(("endings", "number"), [((), 2), (("completed", "full"), 3)])
+def test_large_files_are_split_and_wait_until_the_queue_has_room(
+    job: Shell, endings: tuple[str, ...], number: int
+) -> None:
+    with batches.serving(Settings(behaviour=improving, endings=endings, batch_seconds=0.3)) as server:
+        languages = {"source_lang": "en", "target_lang": "es"}
+        config = load(overrides={**languages, "base_url": server.base_url, "stages": "t"})
+        work = improve_file(
+            config,
+            Files(source=Path("texts.txt"), output=Path("out")),
+            command="translate",
+            on_start=lambda *_: None,
+            on_chain=lambda _: None,
+            batches=SmallBatches(),
         )
+        assert asyncio.run(work).counts.done == NUMBER
+        assert len(server.queue.batches) == number
+        assert len(server.journal.entries) == NUMBER
+        sizes = [len(server.queue.contents[name].splitlines()) for name in ("file-1", "file-2")]
+        assert sizes == [4, 2]
+
+
+def test_a_batch_alone_in_a_full_queue_stops_the_run(job: Shell) -> None:
+    with batches.serving(Settings(behaviour=improving, endings=("full",))) as server:
+        done = translate(job, server.base_url, "out", "--batch", "--stages", "t")
+        assert done.code == 1
+        assert "the same command submits it when the account's queue has room" in done.last
+        assert translate(job, server.base_url, "out", "--batch", "--stages", "t").code == 0
+        assert len(server.journal.entries) == NUMBER
+
+
+def test_a_refused_parameter_is_remembered_by_the_next_command(job: Shell) -> None:
+    settings = Settings(behaviour=improving, unsupported=frozenset({"temperature"}))
+    words = ("--temperature", "0.5", "--batch")
+    done = translate(job, "http://127.0.0.1:9/v1", "out", *words, "write", "files")
+    rounds = 0
+    while done.code == 6:
+        rounds += 1
+        batches.answer(job.folder / "files", settings)
+        done = translate(job, "http://127.0.0.1:9/v1", "out", *words, "read", "files")
+    assert (done.code, rounds) == (0, 6)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind", "transient"),
+    [
+        ({"response": None, "error": {"code": "batch_expired", "message": "late"}}, ServerError, True),
+        ({"response": {"status_code": 400, "body": None}, "error": {"message": "too long"}}, BadRequest, False),
+        ({"response": {"status_code": 429, "body": {"error": {"message": "slow"}}}}, RateLimited, True),
+        ({"response": "odd", "error": None}, ServerError, True),
+    ],
+)
+def test_a_line_without_a_reply_is_a_failure(line: Any, kind: type[Exception], transient: bool) -> None:
+    failure = read_result(line)
+    assert isinstance(failure, RequestFailure)
+    assert (failure.kind, failure.transient) == (kind, transient)
+    assert failure.message
 
 
 def test_failed_lines_are_asked_again_up_to_the_usual_error(job: Shell) -> None:

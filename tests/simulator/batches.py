@@ -91,7 +91,9 @@ class BatchQueue:
     async def _batch(self, request: web.Request) -> web.Response:
         batch = self.batches[request.match_info["id"]]
         async with self._lock:
-            if batch["status"] == "validating" and time.monotonic() - batch["began"] >= self.settings.batch_seconds:
+            is_refused = self._ending_of[batch["id"]] in ("invalid", "full")
+            is_over = time.monotonic() - batch["began"] >= self.settings.batch_seconds
+            if batch["status"] == "validating" and (is_refused or is_over):
                 await self._work(batch)
         return web.json_response(batch)
 
