@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
+from mtagent import Agent
 from mtagent.config import load
-from mtagent.errors import BadRequest, RateLimited, ServerError
+from mtagent.errors import BadRequest, ConfigError, RateLimited, ServerError
 from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files
 from mtagent.llm.batch import Batches, read_result
@@ -307,6 +308,19 @@ def test_what_batches_cannot_do_is_said(job: Shell, words: str, message: str) ->
     done = translate(job, "http://127.0.0.1:9/v1", "out", *words.split())
     assert done.code in (1, 2)
     assert message in done.err
+
+
+def test_a_deleted_run_leaves_no_texts_behind(job: Shell) -> None:
+    with batches.serving(Settings(behaviour=improving, endings=("invalid",))) as server:
+        translate(job, server.base_url, "out", "--batch", "--stages", "t")
+    assert list((job.folder / "out.db.batches").iterdir())
+    assert job("runs delete out --yes --store out.db").code == 0
+    assert not list((job.folder / "out.db.batches").iterdir())
+
+
+def test_an_agent_refuses_batches() -> None:
+    with pytest.raises(ConfigError, match="only the commands translate, postedit and rate have --batch"):
+        Agent(batch=True)  # type: ignore[call-arg]
 
 
 def test_unusable_results_are_refused_with_their_line(job: Shell) -> None:

@@ -78,9 +78,10 @@ def in_words(trips: Sequence[Trips]) -> str:
         if most:
             parts.append(f"{part} {_span(fewest, most)}")
     total = _span(sum(trip[1] for trip in trips), sum(trip[2] for trip in trips))
+    noun = "round trip" if total == "1" else "round trips"
     return (
-        f"batch: {total} round trips of up to 24 hours each ({', '.join(parts)}), and one more where replies cannot be "
-        "used and are asked for again"
+        f"batch: {total} {noun} of up to 24 hours each ({', '.join(parts)}), and one more where replies cannot be used "
+        "and are asked for again"
     )
 
 

@@ -264,7 +264,7 @@ class RunModels:
             model.run_id = run.id
         if self.batches is not None:
             self._newest_call = self._store.calls.newest()
-            self.batches.open(run.name, Path(self._store.database.path))
+            self.batches.open(run.name, self._store.batch_folder(run.name))
         if self._budget:
             for name in (run.name, *self._budget.runs):
                 if self._store.settings(name) is not None:  # a run that shares the budget may not exist yet

@@ -26,7 +26,6 @@ from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
-from urllib.parse import quote
 
 from mtagent.errors import (
     BadRequest,
@@ -99,10 +98,10 @@ class Batches:
 
     # -- the folder
 
-    def open(self, run: str, store: Path) -> None:
-        """Read the folder, by default one beside the ``store``. Raises :class:`InputError` for unreadable results."""
+    def open(self, run: str, folder: Path) -> None:
+        """Read the ``folder``, unless the user named another. Raises :class:`InputError` for unreadable results."""
         if not self._is_named:
-            self.folder = Path(f"{store}.batches") / f"run-{quote(run, safe='')}"
+            self.folder = folder
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for unfinished in self.folder.glob(".mtagent-*.tmp"):
             unfinished.unlink()
