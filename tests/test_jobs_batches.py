@@ -310,6 +310,20 @@ def test_what_batches_cannot_do_is_said(job: Shell, words: str, message: str) ->
     assert message in done.err
 
 
+def test_results_that_are_gone_are_asked_for_again_only_if_the_user_wants_it(job: Shell) -> None:
+    with batches.serving(Settings(behaviour=improving, endings=("invalid",))) as server:
+        translate(job, server.base_url, "out", "--batch", "--stages", "t")
+        state = job.folder / "out.db.batches" / "run-out" / "requests-0001.json"
+        state.write_text(json.dumps(json.loads(state.read_text()) | {"batch": "batch_gone"}), encoding="utf-8")
+        done = translate(job, server.base_url, "out", "--batch", "--stages", "t")
+        assert done.code == 1
+        assert "HTTP 404" in done.last
+        assert "without the file" in done.last
+        state.with_suffix(".jsonl").unlink()
+        assert translate(job, server.base_url, "out", "--batch", "--stages", "t").code == 0
+        assert len(server.journal.entries) == NUMBER
+
+
 def test_a_deleted_run_leaves_no_texts_behind(job: Shell) -> None:
     with batches.serving(Settings(behaviour=improving, endings=("invalid",))) as server:
         translate(job, server.base_url, "out", "--batch", "--stages", "t")

@@ -290,8 +290,10 @@ class Batches:
                 logger.info("%s; tried again", message)
                 return
             way_out = "nothing is lost: the same command goes on"
-            if failure.status == 404:
-                way_out = "the server has no batches, or not this one: --batch write DIR only writes the requests"
+            if failure.status == 404 and "batch" in state:
+                way_out = f"the results may have been deleted: without the file {path} its requests are asked again"
+            elif failure.status == 404:
+                way_out = "the server may have no batches: --batch write DIR only writes the requests"
             kind = ServerPaused if failure.transient else failure.kind
             raise kind(f"{message}; {way_out}") from None
 
@@ -377,7 +379,6 @@ class BatchTransport:
 
     async def post(self, body: Body, seconds: float) -> object | RequestFailure:
         """The parsed reply body, or the failure. Raises :class:`NotAnswered`."""
-        await asyncio.sleep(0)
         return self._batches.result(self._endpoint, self._draw, body)
 
     async def aclose(self) -> None:

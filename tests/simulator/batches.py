@@ -89,7 +89,9 @@ class BatchQueue:
         return _listed(list(self.batches.values()))
 
     async def _batch(self, request: web.Request) -> web.Response:
-        batch = self.batches[request.match_info["id"]]
+        batch = self.batches.get(request.match_info["id"])
+        if batch is None:
+            return web.json_response({"error": {"message": "No such batch"}}, status=404)
         async with self._lock:
             is_refused = self._ending_of[batch["id"]] in ("invalid", "full")
             is_over = time.monotonic() - batch["began"] >= self.settings.batch_seconds
