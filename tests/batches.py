@@ -1,15 +1,20 @@
-"""Batches in tests: a server in a thread, and a script that answers files of requests."""
+"""Batches in tests: a server in a thread, and a script that answers files of requests.
+
+``python -m tests.batches FOLDER`` answers the files in a folder with :func:`tests.simulator.chain.improving`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.simulator import Settings, Simulator
+from tests.simulator.chain import improving
 
 
 @contextmanager
@@ -61,3 +66,7 @@ async def _answer(files: list[Path], simulator: Simulator, results: str, skipped
                 answers.write(json.dumps(result) + "\n")
                 count += 1
     return count
+
+
+if __name__ == "__main__":
+    answer(Path(sys.argv[1]), Settings(behaviour=improving, keep=False))

@@ -293,6 +293,27 @@ def test_ratings_come_from_batches(job: Shell) -> None:
         assert usage(job, "batched").cost == pytest.approx(usage(job, "live").cost / 2)
 
 
+def test_a_failure_that_is_read_again_in_a_later_wave_counts_once(job: Shell) -> None:
+    job.write("one.txt", "Text number 1.")
+    job.write("a.txt", "Texto A errado.")
+    job.write("b.txt", "Texto B errado.")
+    asked: Counter[str] = Counter()
+
+    def failing(body: Any) -> str | Fault:
+        name = "A" if "Texto A" in body["messages"][-1]["content"] else "B"
+        asked[name] += 1
+        if name == "A":
+            return Fault("empty")
+        return Fault("status", 500) if asked[name] < 3 else improving(body)
+
+    with batches.serving(Settings(behaviour=failing)) as server:
+        words = "rate -s one.txt -t a.txt b.txt -l en-es -o r.jsonl --name r --store r.db --batch --base-url"
+        assert job(words, server.base_url).code == 3
+        assert asked == {"A": 2, "B": 3}
+        assert len(server.queue.batches) == 3  # the failure of A is known before B is answered
+        assert usage(job, "r").calls == 3
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
