@@ -88,18 +88,21 @@ def test_batches_give_the_ordinary_result_at_half_the_price(job: Shell) -> None:
 
 def test_somebody_else_submits_the_files(job: Shell) -> None:
     settings = Settings(behaviour=improving, cached_tokens=False)
-    done = translate(job, "http://127.0.0.1:9/v1", "out", "--batch", "write", "files")
+    words = ("--stage-model", "proofread=other", "--batch")  # proofreader and judges are asked in the same wave
+    done = translate(job, "http://127.0.0.1:9/v1", "out", *words, "write", "files")
     rounds = 0
     while done.code == 6:
         assert "submit each file" in done.last
         rounds += 1
         assert batches.answer(job.folder / "files", settings)
-        done = translate(job, "http://127.0.0.1:9/v1", "out", "--batch", "read", "files")
+        done = translate(job, "http://127.0.0.1:9/v1", "out", *words, "read", "files")
     assert done.code == 0, done.err
     assert rounds == 5
+    for path in (job.folder / "files").glob("requests-*.jsonl"):
+        assert len({request["body"]["model"] for request in job.objects(f"files/{path.name}")}) == 1
     assert len(job.read("out")) == NUMBER
     assert "errado" not in " ".join(job.read("out"))
-    done = translate(job, "http://127.0.0.1:9/v1", "out", "--batch", "write", "files")
+    done = translate(job, "http://127.0.0.1:9/v1", "out", *words, "write", "files")
     assert "files: holds what is finished: name a new folder" in done.last
 
 
@@ -409,21 +412,8 @@ def test_a_killed_run_loses_nothing_and_submits_nothing_twice(
     (job.folder / "texts.txt").write_text(killing.sources(texts), encoding="utf-8")
     folder = job.folder / "store.db.batches" / "run-mine"
     settings = Settings(behaviour=improving, batch_seconds=0.3, batch_latency=0.4)
-    words = [
-        "translate",
-        "-s",
-        "texts.txt",
-        "-o",
-        "out.txt",
-        "-l",
-        "en-es",
-        "--name",
-        "mine",
-        "--stages",
-        "t",
-        "--batch",
-    ]
-    words.append("--base-url")
+    line = "translate -s texts.txt -o out.txt -l en-es --name mine --stages t --skip-guards language --batch --base-url"
+    words = line.split()
     with batches.serving(settings) as server:
         with start(job.folder, *words, server.base_url) as process:
             while not moment(folder, server):

@@ -77,6 +77,8 @@ def in_words(trips: Sequence[Trips]) -> str:
     for part, fewest, most in trips:
         if most:
             parts.append(f"{part} {_span(fewest, most)}")
+    if not parts:
+        return "batch: no model is asked, so there is nothing to wait for"
     total = _span(sum(trip[1] for trip in trips), sum(trip[2] for trip in trips))
     noun = "round trip" if total == "1" else "round trips"
     return (
