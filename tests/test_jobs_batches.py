@@ -321,7 +321,7 @@ def test_a_failure_that_is_read_again_in_a_later_wave_counts_once(job: Shell) ->
     ("words", "message"),
     [
         ("--batch other", "expected nothing, 'write DIR' or 'read DIR', not 'other'"),
-        ("--batch read nowhere", "nowhere: has no file with results (*.jsonl)"),
+        ("--batch read nowhere", "nowhere: has no requests of a run: --batch write nowhere writes them"),
         ("--batch --repeat 2", "start each repeat by itself"),
         ("--batch --llm local", "a local model takes no batches"),
         ("--batch --translator command:cat", "translate first without batch"),
@@ -366,6 +366,7 @@ def test_unusable_results_are_refused_with_their_line(job: Shell) -> None:
     translate(job, server, "out", "--batch", "write", "files")
     folder = job.folder / "files"
     results = folder / "mine.jsonl"
+    assert "files: has no file with results" in translate(job, server, "out", "--batch", "read", "files").last
     results.write_text('{"custom_id": "x", "response": {}}\n{"custom', encoding="utf-8")
     assert "mine.jsonl:2: expected a line of a batch" in translate(job, server, "out", "--batch", "read", "files").last
     results.write_text('{"custom_id": "x", "response": {}}\n', encoding="utf-8")

@@ -224,12 +224,7 @@ Examples:
 )  # fmt: skip
 @option(RUN, "-q", "--quiet", is_flag=True, help="Print the table only.")
 def estimate_run(
-    rating: bool,
-    count: Literal["o200k", "length"] | None,
-    quiet: bool,
-    repeat: int | None,
-    batch: bool,
-    **options: Any,
+    rating: bool, count: Literal["o200k", "length"] | None, quiet: bool, repeat: int | None, **options: Any
 ) -> None:
     """Estimate the calls, tokens and dollars of each stage, each as a range. Nothing is sent.
 
@@ -240,6 +235,7 @@ def estimate_run(
     from mtagent.jobs.estimate import assumptions, counter, estimate, estimate_ratings, repeated, table
     from mtagent.llm.prices import Prices
 
+    batch = options.pop("batch")
     files, config = read_files(options), read_config(options)
     if config.offline and not quiet:
         say(f"{offline(config)} Choose a model with --model to estimate its cost.")

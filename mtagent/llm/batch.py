@@ -102,6 +102,8 @@ class Batches:
         """Read the ``folder``, unless the user named another. Raises :class:`InputError` for unreadable results."""
         if not self._is_named:
             self.folder = folder
+        if self.mode == "read" and not (self.folder / "run.json").exists():
+            raise InputError(f"{self.folder}: has no requests of a run: --batch write {self.folder} writes them")
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for unfinished in self.folder.glob(".mtagent-*.tmp"):
             unfinished.unlink()
