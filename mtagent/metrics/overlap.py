@@ -92,6 +92,8 @@ Pair = tuple[str, ...]
 _BLOCK = 100
 """Pairs counted at a time: sacreBLEU keeps the n-grams of all references of a call, 100 KB for a sentence."""
 _MANY_TOKENIZED = 100
+_CACHED_TOKENIZATIONS = 2**15
+"""With more pairs, sacreBLEU's cache of 2**16 texts forgets a text before it is needed again."""
 _SACREBLEU_TOKENIZERS = (Tokenizer13a, TokenizerRegexp, TercomTokenizer)
 
 
@@ -124,9 +126,7 @@ class Overlap:
     def release(self) -> None:
         """Free the counts, and the caches of sacreBLEU's tokenizers."""
         self._forget()
-        for tokenizer in _SACREBLEU_TOKENIZERS:
-            if hasattr(tokenizer.__call__, "cache_clear"):
-                tokenizer.__call__.cache_clear()
+        _clear_tokenizers()
 
     def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
         """The score of ``translations`` as a corpus, and of each by itself. Every segment needs a reference."""
@@ -187,6 +187,8 @@ class Overlap:
             # The mean length of several references need not be a whole number.
             is_whole = self.name != "ter" or len(block[0]) == 2
             blocks.append(np.array(counts, dtype=np.int32 if is_whole else np.float64))
+            if len(new_pairs) > _CACHED_TOKENIZATIONS:
+                _clear_tokenizers()
         if new_pairs:
             self._counts = np.concatenate(blocks)
             self._rows |= zip(new_pairs, range(len(self._rows), len(self._counts)), strict=True)
@@ -256,6 +258,13 @@ def _sacrebleu(name: Name, tokenize: str, asian: bool) -> BLEU | CHRF | TER:
         raise ConfigError(f"BLEU's tokenizer {tokenize} needs another package: pip install sentencepiece") from None
     except OSError as error:  # sacreBLEU downloads the vocabulary on first use
         raise ConfigError(f"BLEU's tokenizer {tokenize}: its vocabulary cannot be fetched: {error}") from None
+
+
+def _clear_tokenizers() -> None:
+    """Free the tokenized texts that sacreBLEU's tokenizers keep."""
+    for tokenizer in _SACREBLEU_TOKENIZERS:
+        if hasattr(tokenizer.__call__, "cache_clear"):
+            tokenizer.__call__.cache_clear()
 
 
 def refuse_untested(version: str) -> None:

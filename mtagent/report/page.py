@@ -14,8 +14,8 @@ from importlib.resources import files
 from typing import IO, Any, NamedTuple
 from urllib.parse import urlencode
 
-from mtagent.analysis.compare import RunComparison
-from mtagent.analysis.compare_tables import EXTREMES, difference_table, digits_of, review_tables
+from mtagent.analysis.compare import RepeatedScore, RunComparison
+from mtagent.analysis.compare_tables import EXTREMES, difference_table, digits_of, repeats_table, review_tables
 from mtagent.analysis.compared_rows import Cell, ComparedTexts, Contrast, Moved, gains_of
 from mtagent.analysis.staged_run import Cost, Outcomes
 from mtagent.chain.fates import OUTCOMES
@@ -138,14 +138,23 @@ def sentence(flow: Flow, way: Way | None, cost: Cost, total: int | None = None) 
     return words[0].upper() + words[1:]
 
 
-def sentence_of_runs(names: Sequence[str], ways: Sequence[Way], segments: int) -> str:
+def sentence_of_runs(
+    names: Sequence[str], ways: Sequence[Way], segments: int, repeated: RepeatedScore | None = None
+) -> str:
     """What tells several runs apart: ``ways`` lead from the last texts of the first run to those of each run.
 
-    Without ``ways`` the runs were not compared.
+    Without ``ways`` the runs were not compared. ``repeated`` is the score of all of them, if they are repeats.
     """
     of_what = f"{len(names)} runs of {counted(segments, 'segment')}"
     if not ways:
         return f"{of_what}; nothing is scored."
+    if repeated is not None:
+        digits = 4 if abs(repeated.mean) < 2 else 2
+        mean, deviation = number(repeated.mean, digits), number(repeated.deviation, digits)
+        return (
+            f"{of_what} that differ only in their seed; {repeated.metric} {mean} on average, "
+            f"with a standard deviation of {deviation}."
+        )
     sentences = [f"{of_what}."]
     for name, way in zip(names[1:], ways[1:], strict=True):
         differing = sum(text != other for text, other in zip(way.first.texts, way.last.texts, strict=True))
@@ -449,7 +458,7 @@ def pieces(
         headline = described[0]["sentence"]
         differences = None
         if are_several:
-            headline = sentence_of_runs(names, ways, number)
+            headline = sentence_of_runs(names, ways, number, _of_repeats(comparison, names))
             differences = _differences(comparison)
         summary_lines = lines(comparison)
         script = _asset("elements.js") + _asset("page.js")
@@ -462,6 +471,7 @@ def pieces(
             lines=summary_lines,
             differences=differences,
             deciding=comparison.deciding,
+            repeats=repeats_table(comparison),
             extremes=extremes(comparison, only_runs=are_several),
             plots=_plots(comparison, numbers),
             signatures=[*comparison.signatures, *segments.signatures],
@@ -478,6 +488,15 @@ def pieces(
         yield before
         yield from _data(names, file, comparison, ways, [name for name, _ in summary_lines])
         yield after
+
+
+def _of_repeats(comparison: RunComparison, names: Sequence[str]) -> RepeatedScore | None:
+    """The final score of the runs ``names`` by the deciding metric; ``None`` unless they are repeats of one run."""
+    for repeated in comparison.repeats:
+        is_of_all_runs = repeated.runs == tuple(names)
+        if is_of_all_runs and repeated.stage == FINAL and repeated.metric == comparison.deciding:
+            return repeated
+    return None
 
 
 def _differences(comparison: RunComparison) -> Table:

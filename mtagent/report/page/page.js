@@ -175,11 +175,10 @@ function detailsOf(segment) {
     element("div", { class: "panel" }, element("h5", {}, `Final text (${target})`), finalText(segment, version, version.final?.length ?? 0)),
     reviewedPanel(version),
     stepsOf(segment, version),
+    definitions([...shownToModels(version), ...flagged(version)]),
   );
   const known = definitions([
-    ["Document", segment.document], ["Domain", segment.domain], ["Notes", segment.notes], ["Context", segment.context],
-    ["Terms", segment.terms?.map(([source, term]) => `${source} → ${term ?? "as it is"}`).join("; ")],
-    ["Flagged", segment.flags?.map((flag) => FLAGS[flag] ?? flag).join(", ")],
+    ["Document", segment.document], ["Domain", segment.domain], ...shownToModels(segment), ...flagged(segment),
   ]);
   return element(
     "div",
@@ -189,6 +188,16 @@ function detailsOf(segment) {
     segment.scores && scoresTable(segment), known,
   );
 }
+
+/** What the models read beside the texts. Of several runs, each has what the others do not share. */
+function shownToModels({ notes, context, terms }) {
+  return [
+    ["Notes", notes], ["Context", context],
+    ["Terms", terms?.map(([source, term]) => `${source} → ${term ?? "as it is"}`).join("; ")],
+  ];
+}
+
+const flagged = ({ flags }) => [["Flagged", flags?.map((flag) => FLAGS[flag] ?? flag).join(", ")]];
 
 function stepsOf(segment, version) {
   let before = version.given ?? "";
@@ -283,7 +292,7 @@ function scoresTable(segment) {
 function haystack(segment, version) {
   if (version.haystack === undefined) {
     const texts = version.steps.flatMap((step) => [step.text, step.proposed, step.compared]);
-    const all = [segment.id, segment.source, version.given, version.reviewed, segment.reference, segment.notes, segment.context, ...texts];
+    const all = [segment.id, segment.source, version.given, version.reviewed, segment.reference, segment.notes ?? version.notes, segment.context ?? version.context, ...texts];
     version.haystack = folded(all.filter(present).join("\n\u0000\n"));
   }
   return version.haystack;
