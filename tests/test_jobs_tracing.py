@@ -8,7 +8,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from mtagent import Agent
-from mtagent.jobs.tracing import step_spans
+from mtagent.jobs.tracing import spans
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, Usage
 
@@ -22,7 +22,7 @@ async def test_each_step_is_a_span_below_the_request_s_with_its_tokens_and_no_te
     llm = ScriptedLLM(
         [Completion(text="El texto secreto.", model="m", usage=Usage(calls=1, input_tokens=40, cost=None))]
     )
-    agent = Agent(llm=llm, stages="translate,postedit", evaluator="rules", gate="guards", on_step=step_spans(tracer))
+    agent = Agent(llm=llm, stages="translate,postedit", evaluator="rules", gate="guards", observer=spans(tracer))
     with tracer.start_as_current_span("request"):
         await agent.atranslate(SECRET, "de", "es")
     translate, postedit, request = exporter.get_finished_spans()
@@ -46,7 +46,7 @@ async def test_a_step_that_failed_is_an_error_span_with_the_kind_of_its_error() 
     def broken(text: str) -> str:
         raise OSError(SECRET)
 
-    agent = Agent(translator=broken, stages="translate", on_step=step_spans(provider.get_tracer("service")))
+    agent = Agent(translator=broken, stages="translate", observer=spans(provider.get_tracer("service")))
     await agent.atranslate(SECRET, "de", "es")
     (span,) = exporter.get_finished_spans()
     assert span.status.status_code == StatusCode.ERROR

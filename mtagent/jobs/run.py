@@ -22,6 +22,7 @@ from mtagent.jobs.parts import NOT_INSTALLED, budget_of
 from mtagent.jobs.pool import Item, Outcome, Result, work_all
 from mtagent.llm.budget import Budget, Budgeted
 from mtagent.llm.cache import Cached
+from mtagent.llm.events import in_run
 from mtagent.llm.limits import Sleepers
 from mtagent.llm.protocol import LLM, KeyedLLM, LimitedLLM
 from mtagent.store.runs import Run
@@ -107,7 +108,7 @@ async def run_job(
 
     models.begin(run)
     try:
-        with closing_files(job.items):
+        with closing_files(job.items), in_run(name):
             on_start(name, job.total, min(job.total, done))
             if job.prepare is not None:
                 await job.prepare(run)

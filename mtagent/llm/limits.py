@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from math import inf
+from typing import Literal
 
 MINUTE = 60.0
 LEAST_PATIENCE, MOST_PATIENCE = 2, 5
@@ -116,6 +117,13 @@ class Limiter:
         if not self._paused_until:
             return 0.0
         return max(0.0, self._paused_until - self._clock.now())
+
+    @property
+    def obstacle(self) -> Literal["pause", "turn", "rate"]:
+        """What a request would wait for now, if it had to wait."""
+        if self.pause:
+            return "pause"
+        return "turn" if self._waiting or self.active >= self.limit else "rate"
 
     @asynccontextmanager
     async def slot(self, tokens: int = 0, left: Callable[[bool], float] = lambda _: inf) -> AsyncIterator[Slot]:

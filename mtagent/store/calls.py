@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 _INSERT = f"""INSERT INTO calls (run_id, segment, purpose, key, model, messages, reply, tool_calls, reply_model,
     finish_reason, logprobs, error, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost,
-    seconds, at) VALUES ({", ".join("?" * 20)})"""
+    seconds, at, retries, waited) VALUES ({", ".join("?" * 22)})"""
 
 _USAGE_FIELDS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "cost")
 
@@ -197,7 +197,9 @@ def _call_row(
         reply, tool_calls = keep_text(completion.text, texts), pack_tool_calls(completion.tool_calls)
         answer = (reply, tool_calls, completion.model, completion.finish_reason, logprobs, None)
     usage = _usage_values(call.usage)
-    return [run_id, segment, purpose, key, call.model, messages, *answer, *usage, call.seconds, now()]
+    retries = json.dumps(call.retries) if call.retries else None
+    times = (call.seconds, now(), retries, call.waited)
+    return [run_id, segment, purpose, key, call.model, messages, *answer, *usage, *times]
 
 
 _usage_values = attrgetter(*_USAGE_FIELDS)

@@ -1,0 +1,312 @@
+"""What happens while models work, as records: calls, retries, waits, and the verdicts on steps.
+
+Each event is given to the observers of a run: the log (``--log``), traces (:mod:`mtagent.jobs.tracing`), or a function
+of the user's (``Agent(observer=…)``). Without an observer no event is made. ``docs/reference/log.md`` describes the
+fields.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, Unpack
+from urllib.parse import urlsplit
+
+from pydantic import Field
+
+from mtagent.errors import OutputError, calls_of
+from mtagent.llm.protocol import LLM, RequestOptions, Sampling, sampling_of
+from mtagent.records import UNPAID, Completion, Message, Record, Segment, Step, Usage
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(eq=False)
+class StepInWork:
+    """The step that is in work: the calls of its tasks belong to it."""
+
+    segment: str
+    stage: str
+    began: int = field(default_factory=time.time_ns)
+    """Nanoseconds since 1970."""
+
+
+_step: ContextVar[StepInWork | None] = ContextVar("mtagent_step", default=None)
+_run: ContextVar[str | None] = ContextVar("mtagent_run", default=None)
+
+
+def begin_step(segment: str, stage: str) -> None:
+    """What this task, and the tasks that it starts, do from now on belongs to this step."""
+    _step.set(StepInWork(segment, stage))
+
+
+def step_in_work() -> StepInWork | None:
+    """The step that the current task works on; ``None`` outside of steps."""
+    return _step.get()
+
+
+@contextmanager
+def in_run(name: str) -> Iterator[None]:
+    """What happens inside belongs to the run ``name``."""
+    token = _run.set(name)
+    try:
+        yield
+    finally:
+        _run.reset(token)
+
+
+def _current_run() -> str | None:
+    return _run.get()
+
+
+def _stage() -> str | None:
+    step = _step.get()
+    return None if step is None else step.stage
+
+
+class BaseEvent(Record):
+    """What all events share. No field that is written to the log holds a text or a message of a server."""
+
+    event: str
+    at: datetime = Field(default_factory=lambda: datetime.now(UTC))
+    """When it ended."""
+    run: str | None = Field(default_factory=_current_run)
+    segment: str
+    stage: str | None = Field(default_factory=_stage)
+    """``None`` outside of a chain: in a rating run."""
+
+
+class RequestEvent(BaseEvent):
+    """What the events about requests to a model share."""
+
+    purpose: str
+    model: str
+    """The model that was asked."""
+    server: str | None = None
+    """The name of its host."""
+    port: int | None = None
+
+
+class CallEvent(RequestEvent):
+    """A call ended: it has a reply, or failed for good. Replies from the store make no event."""
+
+    event: Literal["call"] = "call"
+    reply_model: str | None = None
+    """The model's name as the server returned it."""
+    finish_reason: str | None = None
+    usage: Usage = UNPAID
+    seconds: float
+    """With all waiting and all repeated requests."""
+    waited: float = 0.0
+    """How many of them no request was in flight."""
+    retries: tuple[str, ...] = ()
+    """Why the request was sent again, each time."""
+    error: str | None = None
+    """The class of the error."""
+    status: int | None = None
+    """The HTTP status with which the server refused."""
+    sampling: Sampling | None = Field(default=None, exclude=True)
+    messages: tuple[Message, ...] = Field(default=(), exclude=True, repr=False)
+    reply: str | None = Field(default=None, exclude=True, repr=False)
+
+
+class RetryEvent(RequestEvent):
+    """A request is sent again after ``wait`` seconds."""
+
+    event: Literal["retry"] = "retry"
+    cause: str
+    """``HTTP 429``, ``timeout``, ``no connection``, ``Truncated`` …"""
+    attempt: int
+    """The number of the request that failed, from 1."""
+    wait: float
+
+
+class WaitEvent(RequestEvent):
+    """A request has waited before it was sent."""
+
+    event: Literal["wait"] = "wait"
+    reason: Literal["pause", "turn", "rate"]
+    """The server asked for a pause; as many requests as allowed were in flight; requests or tokens per minute."""
+    seconds: float
+
+
+class VerdictEvent(BaseEvent):
+    """A step ended. Its ``verdict`` is ``stopped`` if an error that concerns every segment ended it."""
+
+    event: Literal["verdict"] = "verdict"
+    lang_pair: str
+    verdict: str
+    cause: str
+    """The kind of the cause."""
+    edits: int
+    """How many were applied."""
+    models: tuple[str, ...]
+    """The models that replied."""
+    usage: Usage
+    seconds: float
+    error: str | None = None
+    """The class of the error."""
+
+    @classmethod
+    def of(cls, segment: Segment, step: Step, *, stopped: bool = False) -> VerdictEvent:
+        """The event of a step."""
+        return cls(
+            segment=segment.id,
+            stage=step.stage,
+            lang_pair=f"{segment.source_lang}-{segment.target_lang}",
+            verdict="stopped" if stopped else step.verdict,
+            cause=step.cause.kind,
+            edits=sum(edit.outcome == "applied" for edit in step.edits),
+            models=tuple(sorted({call.model for call in step.calls})),
+            usage=step.usage,
+            seconds=step.seconds,
+            error=None if step.error is None else step.error.kind,
+        )
+
+
+Event = CallEvent | RetryEvent | WaitEvent | VerdictEvent
+Observer = Callable[[Event], object]
+
+
+class Observers:
+    """Gives each event to each observer. An observer that raises an error is reported once; the work goes on."""
+
+    def __init__(self, observers: Sequence[Observer]) -> None:
+        self._observers = observers
+        self._reported = set[int]()
+
+    def __call__(self, event: Event) -> None:
+        for number, observer in enumerate(self._observers):
+            try:
+                observer(event)
+            except Exception as error:  # noqa: BLE001 a user's function may raise anything
+                if number not in self._reported:
+                    self._reported.add(number)
+                    logger.warning("observer: %s: %s; the work goes on", type(error).__name__, error)
+
+
+class EventLog:
+    """A file to which each event is added as a line of JSON. Earlier lines are never touched.
+
+    Raises :class:`OutputError` for a file that cannot be written, or that holds something else.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._has_failed = False
+        try:
+            self._torn = _ends_within_a_line(path)
+            self._file = path.open("ab", buffering=0)
+        except OSError as error:
+            raise OutputError(
+                f"{path}: the log cannot be written ({error.strerror}): name another file in log, or leave log out"
+            ) from error
+
+    def __call__(self, event: Event) -> None:
+        """Write the event at once, in one piece, so that a killed process leaves whole lines."""
+        line = event.model_dump_json(exclude_none=True).encode() + b"\n"
+        if self._torn:  # the disk was full in the middle of a line
+            line = b"\n" + line
+        try:
+            written = self._file.write(line)
+            problem = "the disk may be full"
+        except OSError as error:
+            written = 0
+            problem = str(error.strerror)
+        if written == len(line):
+            self._torn = False
+            return
+        self._torn = self._torn or bool(written)
+        if not self._has_failed:
+            self._has_failed = True
+            logger.warning("%s: cannot be written (%s): the log has gaps; the work goes on", self._path, problem)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _ends_within_a_line(path: Path) -> bool:
+    """Whether the log at ``path`` ends within a line. Raises :class:`OutputError` for a file that isn't a log."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        begin = file.read(len(_BEGIN))
+        if not _BEGIN.startswith(begin):
+            raise OutputError(f"{path}: is not a log of mtagent, and stays as it is: name another file in log")
+        file.seek(max(0, path.stat().st_size - 1))
+        return file.read() not in (b"", b"\n")
+
+
+_BEGIN = b'{"event":'
+"""The beginning of each line."""
+
+
+class Observed:
+    """An LLM whose calls are given to ``observe`` when they end."""
+
+    def __init__(self, llm: LLM, observe: Observers) -> None:
+        self.model = llm.model
+        self.sampling = sampling_of(llm)
+        for name in ("key", "price", "limiter"):  # set only if the model has them: others check that
+            if hasattr(llm, name):
+                setattr(self, name, getattr(llm, name))
+        self._llm, self._observe = llm, observe
+        self._server = host_and_port(getattr(llm, "base_url", None))
+
+    async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
+        """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`."""
+        began = time.perf_counter()
+        result: dict[str, Any]
+        try:
+            completion = await self._llm.complete(messages, **options)
+        except BaseException as error:
+            calls = calls_of(error)
+            result = {"usage": Usage.total(call.usage for call in calls), "error": type(error).__name__}
+            result["status"] = getattr(error, "status", None)
+            if calls:
+                result |= {"retries": calls[-1].retries, "waited": calls[-1].waited}
+            self._note(messages, options, began, result)
+            raise
+        result = {
+            "reply_model": completion.model,
+            "finish_reason": completion.finish_reason,
+            "usage": completion.usage,
+            "retries": completion.retries,
+            "waited": completion.waited,
+            "reply": completion.text,
+        }
+        self._note(messages, options, began, result)
+        return completion
+
+    def _note(self, messages: Sequence[Message], options: RequestOptions, began: float, result: dict[str, Any]) -> None:
+        step = step_in_work()
+        server, port = self._server
+        self._observe(
+            CallEvent(
+                # Outside of runs the call cache does not tell a model for which segment it works.
+                segment=options.get("segment") or (step.segment if step else ""),
+                purpose=options.get("purpose", ""),
+                model=self.model,
+                server=server,
+                port=port,
+                seconds=time.perf_counter() - began,
+                sampling=self.sampling,
+                messages=tuple(messages),
+                **result,
+            )
+        )
+
+
+def host_and_port(address: str | None) -> tuple[str | None, int | None]:
+    """The host and the port of a server's ``address``."""
+    if not address:
+        return None, None
+    parts = urlsplit(address)
+    return parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
