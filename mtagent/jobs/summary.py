@@ -23,6 +23,7 @@ from mtagent.records import (
     Usage,
     Verdict,
 )
+from mtagent.store.calls import CallOverview
 from mtagent.store.runs import StoredRun
 from mtagent.text.amounts import NOTHING, counted, dollars, seconds
 from mtagent.text.escaping import visible
@@ -183,6 +184,42 @@ def system_table(systems: Sequence[SystemSummary]) -> str:
         rows.append((summary.system, mean, *counts, f"{summary.seconds:.1f}"))
     signatures = sorted({signature for system in systems for signature in system.signatures})
     return "\n".join([text_of([Table("", _SYSTEM_COLUMNS, tuple(rows))]), *signatures])
+
+
+_TOTALS = (
+    *("purpose", "model", "calls", "failed", "unusable", "repeated"),
+    *("mean s", "slowest s", "waited s", "tokens", "cost"),
+)
+_CALLS = (
+    *("call", "segment", "purpose", "model", "repeated because of"),
+    *("seconds", "waited", "input", "output", "cost"),
+)
+_RETRIES = ("purpose", "model", "cause", "times", "calls")
+
+
+def call_tables(overview: CallOverview) -> list[Table]:
+    """The calls of a run by purpose and model, the slowest and the most expensive ones, and why any were repeated."""
+    totals = []
+    for group in overview.totals:
+        mean = group.seconds / group.calls if group.calls else 0.0
+        counts = (group.calls, group.failed, group.unusable, group.repeated)
+        seconds = (f"{mean:.1f}", f"{group.slowest:.1f}", f"{group.waited:.1f}")
+        tokens = str(group.input_tokens + group.output_tokens)
+        totals.append((group.purpose, group.model, *map(str, counts), *seconds, tokens, dollars(group.cost)))
+    tables = [Table("calls", _TOTALS, tuple(totals), labels=2)]
+    for title, calls in (("slowest calls", overview.slowest), ("most expensive calls", overview.most_expensive)):
+        rows = []
+        for call in calls:
+            causes = ", ".join(f"{cause} ×{times}" for cause, times in Counter(call.retries).items())
+            names = (str(call.id), call.segment, call.purpose, call.model, causes or NOTHING)
+            numbers = (f"{call.seconds:.1f}", f"{call.waited:.1f}", str(call.input_tokens), str(call.output_tokens))
+            rows.append((*names, *numbers, dollars(call.cost)))
+        tables.append(Table(title, _CALLS, tuple(rows), labels=5))
+    causes_of_all = []
+    for retry in overview.retries:
+        causes_of_all.append((retry.purpose, retry.model, retry.cause, str(retry.times), str(retry.calls)))
+    tables.append(Table("why requests were sent again", _RETRIES, tuple(causes_of_all), labels=3))
+    return [table for table in tables if table.rows]
 
 
 _SYSTEM_SHOWN = 160

@@ -296,7 +296,7 @@ class Observed:
                 model=self.model,
                 server=server,
                 port=port,
-                seconds=time.perf_counter() - began,
+                seconds=round(time.perf_counter() - began, 4),
                 sampling=self.sampling,
                 messages=tuple(messages),
                 **result,
