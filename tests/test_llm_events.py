@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -11,13 +12,24 @@ from typing import Any
 import pytest
 
 from mtagent import Agent
-from mtagent.errors import AuthenticationError, BadRequest, ConfigError, ModelError, OutputError, RateLimited
+from mtagent.errors import (
+    AuthenticationError,
+    BadRequest,
+    ConfigError,
+    EmptyReply,
+    ModelError,
+    OutputError,
+    RateLimited,
+    Truncated,
+)
 from mtagent.llm.client import OpenAIClient
-from mtagent.llm.events import CallEvent, Event, EventLog, Observed, Observers, VerdictEvent
+from mtagent.llm.events import CallEvent, Event, EventLog, Observed, Observers, RetryEvent, VerdictEvent, WaitEvent
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.llm.limits import Limiter
+from mtagent.llm.reply import RequestFailure, exchange_failure, late_failure
 from mtagent.records import Completion, Message, Usage
 from tests.clocks import FakeClock
+from tests.pages import DOCS
 from tests.simulator import Fault, Settings, Simulator
 
 SECRET = "Der geheime Text."
@@ -59,8 +71,9 @@ async def test_a_retry_is_reported_when_it_happens_and_the_call_at_its_end() -> 
 
 @pytest.mark.loopback
 async def test_no_event_that_is_written_holds_a_text_or_a_key() -> None:
-    for script in (["Good day"], [Fault("status", 400, message=f"cannot answer: {SECRET}")]):
-        for event in await events_of(Settings(script=script), error=BadRequest):
+    refusal = Fault("status", 400, message=f"cannot answer: {SECRET}")
+    for answer, error in (("Good day", None), (refusal, BadRequest)):
+        for event in await events_of(Settings(script=[answer]), error=error):
             line = event.model_dump_json()
             assert SECRET not in line
             assert "4711" not in line
@@ -195,3 +208,32 @@ async def test_a_full_disk_is_reported_once_and_the_work_goes_on(caplog: pytest.
     assert [chain.text for chain in chains] == ["Uno.", "Dos."]
     (message,) = [record.getMessage() for record in caplog.records]
     assert message == "/dev/full: cannot be written (No space left on device): the log has gaps; the work goes on"
+
+
+# --- the pages
+
+
+def test_every_field_and_every_cause_is_on_the_page() -> None:
+    page = (DOCS / "reference/log.md").read_text(encoding="utf-8")
+    for kind in (CallEvent, RetryEvent, WaitEvent, VerdictEvent):
+        for name, field in kind.model_fields.items():
+            assert f"`{name}`" in page or field.exclude, (kind, name)
+    for error in (EmptyReply, Truncated):
+        assert f"| `{RequestFailure(error, '', 200, answered=True).cause}` |" in page
+    broken = exchange_failure("reset", "")
+    failures = [
+        broken,
+        late_failure(1.0, ""),
+        exchange_failure("", "", unreachable=True),
+        exchange_failure("", "", answered=True),
+    ]
+    for failure in failures:
+        assert f"| `{failure.cause}` |" in page
+
+
+async def test_the_code_on_the_page_works() -> None:
+    page = (DOCS / "how-to/observe.md").read_text(encoding="utf-8")
+    for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL):
+        names: dict[str, Any] = {}
+        exec(block.replace('model="gpt-6-luna"', 'llm=llm, stages="t"'), names | {"llm": ScriptedLLM(["Hola."])}, names)
+        assert (await names["agent"].atranslate("Hello.", "en", "es")).text == "Hola."

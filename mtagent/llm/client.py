@@ -360,6 +360,7 @@ class OpenAIClient:
 
     def _note_retry(self, exchange: CallState, cause: str, seconds: float = 0.0) -> None:
         """The request will be sent again after ``seconds``."""
+        seconds = round(seconds, 4)
         exchange.retries.append(cause)
         exchange.waited += seconds
         if self._observer is not None:
@@ -370,6 +371,7 @@ class OpenAIClient:
         """The request has waited for its place."""
         if seconds < SHORTEST_WAIT:
             return
+        seconds = round(seconds, 4)
         exchange.waited += seconds
         if self._observer is not None:
             self._observer(WaitEvent(**self._request(exchange), reason=reason, seconds=seconds))

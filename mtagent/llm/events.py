@@ -165,7 +165,7 @@ class VerdictEvent(BaseEvent):
             edits=sum(edit.outcome == "applied" for edit in step.edits),
             models=tuple(sorted({call.model for call in step.calls})),
             usage=step.usage,
-            seconds=step.seconds,
+            seconds=round(step.seconds, 4),
             error=None if step.error is None else step.error.kind,
         )
 
