@@ -129,19 +129,28 @@ def test_the_calls_of_a_run_are_shown_by_time_and_cost_and_with_the_causes_of_re
     assert done.code == 0, done.err
     assert done.lines == [
         "calls:",
-        "purpose    model  calls  failed  unusable  repeated  mean s  slowest s  waited s  tokens     cost",
-        "rate       m          2       0         0         1    21.0       40.0      30.0     220  $0.0400",
-        "translate  m          1       1         0         1     9.0        9.0       0.0       0  $0.0000",
+        "purpose    model  calls  failed  unusable  repeated  seconds  mean  slowest  waited  "
+        "input_tokens  output_tokens     cost",
+        "rate       m          2       0         0         1     42.0  21.0     40.0    30.0  "
+        "         200             20  $0.0400",
+        "translate  m          1       1         0         1      9.0   9.0      9.0     0.0  "
+        "           0              0  $0.0000",
         "",
         "slowest calls:",
-        "call  segment  purpose    model  repeated because of        seconds  waited  input  output     cost",
-        "2     1        rate       m      HTTP 429 ×2, Truncated ×1     40.0    30.0    100      10  $0.0100",
-        "4     3        translate  m      timeout ×1                     9.0     0.0      0       0  $0.0000",
+        "id  segment  purpose    model  retries                    failed  seconds  waited  "
+        "input_tokens  output_tokens     cost",
+        "2   1        rate       m      HTTP 429 ×2, Truncated ×1  -          40.0    30.0  "
+        "         100             10  $0.0100",
+        "4   3        translate  m      timeout ×1                 yes         9.0     0.0  "
+        "           0              0  $0.0000",
         "",
         "most expensive calls:",
-        "call  segment  purpose  model  repeated because of        seconds  waited  input  output     cost",
-        "3     2        rate     m      -                              2.0     0.0    100      10  $0.0300",
-        "2     1        rate     m      HTTP 429 ×2, Truncated ×1     40.0    30.0    100      10  $0.0100",
+        "id  segment  purpose  model  retries                    failed  seconds  waited  "
+        "input_tokens  output_tokens     cost",
+        "3   2        rate     m      -                          -           2.0     0.0  "
+        "         100             10  $0.0300",
+        "2   1        rate     m      HTTP 429 ×2, Truncated ×1  -          40.0    30.0  "
+        "         100             10  $0.0100",
         "",
         "why requests were sent again:",
         "purpose    model  cause      times  calls",
@@ -158,7 +167,7 @@ def test_the_calls_of_a_run_as_json(shell: Shell) -> None:
     assert [call["segment"] for call in overview["slowest"]] == ["1", "3", "2"]
     assert overview["slowest"][0]["retries"] == ["HTTP 429", "HTTP 429", "Truncated"]
     assert overview["most_expensive"][0]["cost"] == 0.03
-    assert overview["retries"][0] == {"purpose": "rate", "model": "m", "cause": "HTTP 429", "times": 2, "calls": 1}
+    assert overview["causes"][0] == {"purpose": "rate", "model": "m", "cause": "HTTP 429", "times": 2, "calls": 1}
 
 
 def test_a_run_without_calls_says_so_and_wrong_combinations_are_refused(shell: Shell) -> None:

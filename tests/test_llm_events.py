@@ -63,7 +63,8 @@ async def test_a_retry_is_reported_when_it_happens_and_the_call_at_its_end() -> 
     assert [event.attempt for event in retries] == [1, 2, 3, 4]
     assert retries[0].wait == 3
     assert retries[3].wait == 0
-    assert (call.segment, call.purpose, call.model, call.server) == ("0", "rate", "m", "127.0.0.1")
+    assert (call.segment, call.purpose, call.model) == ("0", "rate", "m")
+    assert call.server.startswith("127.0.0.1:")
     assert call.retries == tuple(causes)
     assert call.waited == pytest.approx(sum(event.wait for event in retries))
     assert (call.error, call.finish_reason, call.usage.calls) == (None, "stop", 2)

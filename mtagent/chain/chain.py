@@ -46,7 +46,7 @@ from mtagent.evaluators.protocol import (
 from mtagent.evaluators.rating import rating_by
 from mtagent.evaluators.rules import Rules
 from mtagent.llm import prompts
-from mtagent.llm.events import Observer, VerdictEvent, begin_step
+from mtagent.llm.events import STEP, Observer, StepInWork, VerdictEvent
 from mtagent.llm.gathering import finished, turn
 from mtagent.records import (
     Call,
@@ -231,7 +231,7 @@ async def improve(
         if stage == "translate" and segment.translation is not None:
             continue
         began, clock = time.perf_counter(), asyncio.timeout_at(end)
-        begin_step(segment.id, stage)
+        STEP.set(StepInWork(segment.id, stage))
         try:
             async with clock:
                 await turn()

@@ -18,6 +18,7 @@ from mtagent.cli.options import STORE_OPTION, existing_store, with_options
 from mtagent.cli.progress import uncounted
 from mtagent.cli.terminal import display, say
 from mtagent.errors import ConfigError
+from mtagent.formats.files import dumped
 from mtagent.formats.ratings import FINAL
 from mtagent.jobs.pilot import pilots_in
 from mtagent.jobs.summary import call_tables, show_ratings, stage_table, summaries, system_table
@@ -141,8 +142,8 @@ def _show_run(opened: Store, summary: RunSummary, stored: StoredRun) -> None:
 
 def _show_calls(overview: CallOverview, form: str) -> None:
     if form == "json":
-        display(overview.model_dump_json(indent=1))
-    elif overview.totals:
+        display(dumped(overview, indent=1))
+    elif overview["totals"]:
         display(FORMS[form](call_tables(overview)))
     else:
         say("mtagent: this run made no call to a model: it needed none, or took all replies from the store")

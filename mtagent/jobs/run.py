@@ -22,7 +22,7 @@ from mtagent.jobs.parts import NOT_INSTALLED, budget_of
 from mtagent.jobs.pool import Item, Outcome, Result, work_all
 from mtagent.llm.budget import Budget, Budgeted
 from mtagent.llm.cache import Cached
-from mtagent.llm.events import in_run
+from mtagent.llm.events import RUN
 from mtagent.llm.limits import Sleepers
 from mtagent.llm.protocol import LLM, KeyedLLM, LimitedLLM
 from mtagent.store.runs import Run
@@ -107,8 +107,9 @@ async def run_job(
         return outcome
 
     models.begin(run)
+    former = RUN.set(name)
     try:
-        with closing_files(job.items), in_run(name):
+        with closing_files(job.items):
             on_start(name, job.total, min(job.total, done))
             if job.prepare is not None:
                 await job.prepare(run)
@@ -125,6 +126,8 @@ async def run_job(
     except (BudgetSpent, ServerPaused):
         run.finish("stopped")
         raise
+    finally:
+        RUN.reset(former)
     run.finish()
     if first_failure and not has_output:
         raise MtagentError(f"no segment succeeded, and nothing was written: {first_failure}")

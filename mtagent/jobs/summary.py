@@ -6,7 +6,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import get_args
+from typing import Any, get_args
 
 from mtagent.errors import StoreError
 from mtagent.records import (
@@ -186,40 +186,34 @@ def system_table(systems: Sequence[SystemSummary]) -> str:
     return "\n".join([text_of([Table("", _SYSTEM_COLUMNS, tuple(rows))]), *signatures])
 
 
-_TOTALS = (
-    *("purpose", "model", "calls", "failed", "unusable", "repeated"),
-    *("mean s", "slowest s", "waited s", "tokens", "cost"),
-)
-_CALLS = (
-    *("call", "segment", "purpose", "model", "repeated because of"),
-    *("seconds", "waited", "input", "output", "cost"),
-)
-_RETRIES = ("purpose", "model", "cause", "times", "calls")
+_CALL_TABLES = {
+    "totals": ("calls", 2),
+    "slowest": ("slowest calls", 6),
+    "most_expensive": ("most expensive calls", 6),
+    "causes": ("why requests were sent again", 3),
+}
+"""Tables of the calls of a run: their titles, and how many columns hold words."""
 
 
 def call_tables(overview: CallOverview) -> list[Table]:
-    """The calls of a run by purpose and model, the slowest and the most expensive ones, and why any were repeated."""
-    totals = []
-    for group in overview.totals:
-        mean = group.seconds / group.calls if group.calls else 0.0
-        counts = (group.calls, group.failed, group.unusable, group.repeated)
-        seconds = (f"{mean:.1f}", f"{group.slowest:.1f}", f"{group.waited:.1f}")
-        tokens = str(group.input_tokens + group.output_tokens)
-        totals.append((group.purpose, group.model, *map(str, counts), *seconds, tokens, dollars(group.cost)))
-    tables = [Table("calls", _TOTALS, tuple(totals), labels=2)]
-    for title, calls in (("slowest calls", overview.slowest), ("most expensive calls", overview.most_expensive)):
-        rows = []
-        for call in calls:
-            causes = ", ".join(f"{cause} ×{times}" for cause, times in Counter(call.retries).items())
-            names = (str(call.id), call.segment, call.purpose, call.model, causes or NOTHING)
-            numbers = (f"{call.seconds:.1f}", f"{call.waited:.1f}", str(call.input_tokens), str(call.output_tokens))
-            rows.append((*names, *numbers, dollars(call.cost)))
-        tables.append(Table(title, _CALLS, tuple(rows), labels=5))
-    causes_of_all = []
-    for retry in overview.retries:
-        causes_of_all.append((retry.purpose, retry.model, retry.cause, str(retry.times), str(retry.calls)))
-    tables.append(Table("why requests were sent again", _RETRIES, tuple(causes_of_all), labels=3))
-    return [table for table in tables if table.rows]
+    """The calls of a run as tables with the columns of ``overview``."""
+    tables = []
+    for name, rows in overview.items():
+        if rows:
+            title, labels = _CALL_TABLES[name]
+            cells = [tuple(_call_cell(column, value) for column, value in row.items()) for row in rows]
+            tables.append(Table(title, tuple(rows[0]), tuple(cells), labels=labels))
+    return tables
+
+
+def _call_cell(column: str, value: Any) -> str:
+    if column == "cost":
+        return dollars(value)
+    if column == "retries":
+        return ", ".join(f"{cause} ×{times}" for cause, times in Counter(value).items()) or NOTHING
+    if column == "failed" and isinstance(value, bool):
+        return "yes" if value else NOTHING
+    return f"{value:.1f}" if isinstance(value, float) else str(value)
 
 
 _SYSTEM_SHOWN = 160

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
 from mtagent.errors import MissingExtra
-from mtagent.llm.events import CallEvent, Event, Observer, StepInWork, VerdictEvent, step_in_work
+from mtagent.llm.events import STEP, CallEvent, Event, Observer, StepInWork, VerdictEvent
 from mtagent.version import __version__
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class _Spans:
         if not isinstance(event, CallEvent | VerdictEvent):  # calls count retries and waits
             return
         end = int(event.at.timestamp() * 1e9)
-        step = step_in_work()
+        step = STEP.get()
         span = None if step is None else self._span_of(step)
         if isinstance(event, CallEvent):
             start = end - int(event.seconds * 1e9)
@@ -73,24 +74,25 @@ class _Spans:
 
 def call_attributes(event: CallEvent, texts: bool = False) -> dict[str, Any]:
     """The attributes of a call's span; what isn't known has none."""
+    server = urlsplit(f"//{event.server or ''}")
     attributes: dict[str, Any] = {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "openai",  # whose interface it is; server.address tells who answers
         "gen_ai.request.model": event.model,
         "gen_ai.response.model": event.reply_model,
-        "server.address": event.server,
-        "server.port": event.port,
+        "server.address": server.hostname,
+        "server.port": server.port,
         "gen_ai.usage.input_tokens": event.usage.input_tokens,
         "gen_ai.usage.output_tokens": event.usage.output_tokens,
         "gen_ai.usage.cache_read.input_tokens": event.usage.cached_tokens,
         "gen_ai.usage.reasoning.output_tokens": event.usage.reasoning_tokens,
-        "mtagent.cost_usd": event.usage.cost,
+        "mtagent.cost": event.usage.cost,
         "error.type": event.error,
         "http.response.status_code": event.status,
         "mtagent.run": event.run,
         "mtagent.segment": event.segment,
         "mtagent.purpose": event.purpose,
-        "mtagent.waited_seconds": event.waited,
+        "mtagent.waited": event.waited,
         "mtagent.retries": event.retries,
     }
     if event.finish_reason is not None:
@@ -108,23 +110,15 @@ def call_attributes(event: CallEvent, texts: bool = False) -> dict[str, Any]:
 
 
 def verdict_attributes(event: VerdictEvent) -> dict[str, Any]:
-    """The attributes of a step's span."""
-    attributes: dict[str, Any] = {
-        "error.type": event.error,
-        "mtagent.run": event.run,
-        "mtagent.segment": event.segment,
-        "mtagent.lang_pair": event.lang_pair,
-        "mtagent.verdict": event.verdict,
-        "mtagent.cause": event.cause,
-        "mtagent.edits": event.edits,
-        # The calls below the step have the names of the conventions: with the same names a sum would count twice.
-        "mtagent.step.calls": event.usage.calls,
-        "mtagent.step.calls_reused": event.usage.reused,
-        "mtagent.step.input_tokens": event.usage.input_tokens,
-        "mtagent.step.output_tokens": event.usage.output_tokens,
-        "mtagent.step.cost_usd": event.usage.cost,
-    }
-    return {name: value for name, value in attributes.items() if value is not None}
+    """The attributes of a step's span, named as in the log; what isn't known has none."""
+    attributes: dict[str, Any] = {} if event.error is None else {"error.type": event.error}
+    own = {"run", "segment", "lang_pair", "verdict", "cause", "edits"}
+    for name, value in event.model_dump(include=own, exclude_none=True).items():
+        attributes[f"mtagent.{name}"] = value
+    # Its calls have the tokens under the names of the conventions: here, a sum over all spans would count them twice.
+    for name, value in event.usage.model_dump(exclude_none=True, exclude={"saved"}).items():
+        attributes[f"mtagent.step.{name}"] = value
+    return attributes
 
 
 def _message(role: str, content: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from mtagent.errors import (
     AuthenticationError,
@@ -22,7 +22,7 @@ from mtagent.errors import (
     ServerPaused,
     Truncated,
 )
-from mtagent.llm.events import Observer, RetryEvent, WaitEvent, host_and_port
+from mtagent.llm.events import Observer, RetryEvent, WaitEvent, server_of
 from mtagent.llm.limits import Clock, Limiter, NoPlaceInTime, PauseTooLong
 from mtagent.llm.prices import Price
 from mtagent.llm.prices import price as list_price
@@ -330,7 +330,10 @@ class OpenAIClient:
         asked_for_place = self._clock.now()
         try:
             async with self.limiter.slot(tokens, exchange.left) as slot:
-                self._note_wait(exchange, obstacle, self._clock.now() - asked_for_place)
+                waited = self._clock.now() - asked_for_place
+                if waited >= SHORTEST_WAIT:
+                    exchange.waited += waited
+                    self._report(WaitEvent, exchange, reason=obstacle, seconds=round(waited, 4))
                 seconds = min(self._timeout, max(1.0, exchange.left()))
                 exchange.attempts += 1
                 posted = with_cache_control(sent) if self._cache_control else sent
@@ -360,29 +363,14 @@ class OpenAIClient:
 
     def _note_retry(self, exchange: CallState, cause: str, seconds: float = 0.0) -> None:
         """The request will be sent again after ``seconds``."""
-        seconds = round(seconds, 4)
         exchange.retries.append(cause)
         exchange.waited += seconds
-        if self._observer is not None:
-            event = RetryEvent(**self._request(exchange), cause=cause, attempt=exchange.attempts, wait=seconds)
-            self._observer(event)
+        self._report(RetryEvent, exchange, cause=cause, attempt=exchange.attempts, wait=round(seconds, 4))
 
-    def _note_wait(self, exchange: CallState, reason: Literal["pause", "turn", "rate"], seconds: float) -> None:
-        """The request has waited for its place."""
-        if seconds < SHORTEST_WAIT:
-            return
-        seconds = round(seconds, 4)
-        exchange.waited += seconds
+    def _report(self, kind: type[RetryEvent | WaitEvent], exchange: CallState, **fields: Any) -> None:
         if self._observer is not None:
-            self._observer(WaitEvent(**self._request(exchange), reason=reason, seconds=seconds))
-
-    def _request(self, exchange: CallState) -> dict[str, Any]:
-        """What the events of a call name it by."""
-        server, port = host_and_port(self.base_url)
-        purpose = exchange.call.purpose
-        return {
-            "segment": exchange.segment, "purpose": purpose, "model": self.model, "server": server, "port": port
-        }  # fmt: skip
+            purpose, server = exchange.call.purpose, server_of(self.base_url)
+            self._observer(kind(segment=exchange.segment, purpose=purpose, model=self.model, server=server, **fields))
 
     def _without_false_counts(self, reply: Reply, texts: Sequence[str]) -> Reply:
         """``reply`` without an impossible usage, which counts as not reported. A warning is logged once."""

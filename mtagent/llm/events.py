@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,6 +20,7 @@ from urllib.parse import urlsplit
 from pydantic import Field
 
 from mtagent.errors import OutputError, calls_of
+from mtagent.llm.limits import Obstacle
 from mtagent.llm.protocol import LLM, RequestOptions, Sampling, sampling_of
 from mtagent.records import UNPAID, Completion, Message, Record, Segment, Step, Usage
 
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(eq=False)
 class StepInWork:
-    """The step that is in work: the calls of its tasks belong to it."""
+    """The step that a task, and the tasks that it starts, work on."""
 
     segment: str
     stage: str
@@ -37,49 +37,18 @@ class StepInWork:
     """Nanoseconds since 1970."""
 
 
-_step: ContextVar[StepInWork | None] = ContextVar("mtagent_step", default=None)
-_run: ContextVar[str | None] = ContextVar("mtagent_run", default=None)
-
-
-def begin_step(segment: str, stage: str) -> None:
-    """What this task, and the tasks that it starts, do from now on belongs to this step."""
-    _step.set(StepInWork(segment, stage))
-
-
-def step_in_work() -> StepInWork | None:
-    """The step that the current task works on; ``None`` outside of steps."""
-    return _step.get()
-
-
-@contextmanager
-def in_run(name: str) -> Iterator[None]:
-    """What happens inside belongs to the run ``name``."""
-    token = _run.set(name)
-    try:
-        yield
-    finally:
-        _run.reset(token)
-
-
-def _current_run() -> str | None:
-    return _run.get()
-
-
-def _stage() -> str | None:
-    step = _step.get()
-    return None if step is None else step.stage
+STEP: ContextVar[StepInWork | None] = ContextVar("mtagent_step", default=None)
+RUN: ContextVar[str | None] = ContextVar("mtagent_run", default=None)
 
 
 class BaseEvent(Record):
-    """What all events share. No field that is written to the log holds a text or a message of a server."""
+    """What all events share. No field that is written to the log holds a text or a server's error message."""
 
     event: str
     at: datetime = Field(default_factory=lambda: datetime.now(UTC))
-    """When it ended."""
-    run: str | None = Field(default_factory=_current_run)
+    run: str | None = Field(default_factory=lambda: RUN.get())
     segment: str
-    stage: str | None = Field(default_factory=_stage)
-    """``None`` outside of a chain: in a rating run."""
+    stage: str | None = Field(default_factory=lambda: getattr(STEP.get(), "stage", None))
 
 
 class RequestEvent(BaseEvent):
@@ -87,10 +56,7 @@ class RequestEvent(BaseEvent):
 
     purpose: str
     model: str
-    """The model that was asked."""
     server: str | None = None
-    """The name of its host."""
-    port: int | None = None
 
 
 class CallEvent(RequestEvent):
@@ -98,19 +64,13 @@ class CallEvent(RequestEvent):
 
     event: Literal["call"] = "call"
     reply_model: str | None = None
-    """The model's name as the server returned it."""
     finish_reason: str | None = None
     usage: Usage = UNPAID
     seconds: float
-    """With all waiting and all repeated requests."""
     waited: float = 0.0
-    """How many of them no request was in flight."""
     retries: tuple[str, ...] = ()
-    """Why the request was sent again, each time."""
     error: str | None = None
-    """The class of the error."""
     status: int | None = None
-    """The HTTP status with which the server refused."""
     sampling: Sampling | None = Field(default=None, exclude=True)
     messages: tuple[Message, ...] = Field(default=(), exclude=True, repr=False)
     reply: str | None = Field(default=None, exclude=True, repr=False)
@@ -121,9 +81,7 @@ class RetryEvent(RequestEvent):
 
     event: Literal["retry"] = "retry"
     cause: str
-    """``HTTP 429``, ``timeout``, ``no connection``, ``Truncated`` …"""
     attempt: int
-    """The number of the request that failed, from 1."""
     wait: float
 
 
@@ -131,8 +89,7 @@ class WaitEvent(RequestEvent):
     """A request has waited before it was sent."""
 
     event: Literal["wait"] = "wait"
-    reason: Literal["pause", "turn", "rate"]
-    """The server asked for a pause; as many requests as allowed were in flight; requests or tokens per minute."""
+    reason: Obstacle
     seconds: float
 
 
@@ -143,15 +100,11 @@ class VerdictEvent(BaseEvent):
     lang_pair: str
     verdict: str
     cause: str
-    """The kind of the cause."""
     edits: int
-    """How many were applied."""
     models: tuple[str, ...]
-    """The models that replied."""
     usage: Usage
     seconds: float
     error: str | None = None
-    """The class of the error."""
 
     @classmethod
     def of(cls, segment: Segment, step: Step, *, stopped: bool = False) -> VerdictEvent:
@@ -258,55 +211,46 @@ class Observed:
             if hasattr(llm, name):
                 setattr(self, name, getattr(llm, name))
         self._llm, self._observe = llm, observe
-        self._server = host_and_port(getattr(llm, "base_url", None))
+        self._server = server_of(getattr(llm, "base_url", None))
 
     async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`."""
         began = time.perf_counter()
-        result: dict[str, Any]
+        result: dict[str, Any] = {}
         try:
             completion = await self._llm.complete(messages, **options)
+            for name in ("finish_reason", "usage", "retries", "waited"):
+                result[name] = getattr(completion, name)
+            result |= {"reply_model": completion.model, "reply": completion.text}
+            return completion
         except BaseException as error:
             calls = calls_of(error)
             result = {"usage": Usage.total(call.usage for call in calls), "error": type(error).__name__}
             result["status"] = getattr(error, "status", None)
             if calls:
                 result |= {"retries": calls[-1].retries, "waited": calls[-1].waited}
-            self._note(messages, options, began, result)
             raise
-        result = {
-            "reply_model": completion.model,
-            "finish_reason": completion.finish_reason,
-            "usage": completion.usage,
-            "retries": completion.retries,
-            "waited": completion.waited,
-            "reply": completion.text,
-        }
-        self._note(messages, options, began, result)
-        return completion
-
-    def _note(self, messages: Sequence[Message], options: RequestOptions, began: float, result: dict[str, Any]) -> None:
-        step = step_in_work()
-        server, port = self._server
-        self._observe(
-            CallEvent(
-                # Outside of runs the call cache does not tell a model for which segment it works.
-                segment=options.get("segment") or (step.segment if step else ""),
+        finally:
+            step = STEP.get()
+            # Outside of runs the call cache doesn't tell a model which segment it works for.
+            segment = options.get("segment") or ("" if step is None else step.segment)
+            event = CallEvent(
+                segment=segment,
                 purpose=options.get("purpose", ""),
                 model=self.model,
-                server=server,
-                port=port,
+                server=self._server,
                 seconds=round(time.perf_counter() - began, 4),
                 sampling=self.sampling,
                 messages=tuple(messages),
                 **result,
             )
-        )
+            self._observe(event)
 
 
-def host_and_port(address: str | None) -> tuple[str | None, int | None]:
-    """The host and the port of a server's ``address``."""
-    if not address:
-        return None, None
-    parts = urlsplit(address)
-    return parts.hostname, parts.port or (443 if parts.scheme == "https" else 80)
+def server_of(address: str | None) -> str | None:
+    """Host and port of an ``address``: ``api.openai.com:443``."""
+    parts = urlsplit(address or "")
+    server = parts.netloc.rpartition("@")[2]
+    if not server or parts.port:
+        return server or None
+    return f"{server}:{443 if parts.scheme == 'https' else 80}"

@@ -12,6 +12,8 @@ from math import inf
 from typing import Literal
 
 MINUTE = 60.0
+Obstacle = Literal["pause", "turn", "rate"]
+"""The server asked for a pause; as many requests as allowed are in flight; requests or tokens per minute."""
 LEAST_PATIENCE, MOST_PATIENCE = 2, 5
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 1.0  # seconds, if the server names no time
 
@@ -119,7 +121,7 @@ class Limiter:
         return max(0.0, self._paused_until - self._clock.now())
 
     @property
-    def obstacle(self) -> Literal["pause", "turn", "rate"]:
+    def obstacle(self) -> Obstacle:
         """What a request would wait for now, if it had to wait."""
         if self.pause:
             return "pause"

@@ -8,12 +8,12 @@ from __future__ import annotations
 import json
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from operator import attrgetter
 from sqlite3 import Connection
-from typing import Any, TypeVar
+from typing import Any
 
-from mtagent.records import Call, Completion, Record, TokenLogprob, Usage
+from mtagent.records import Call, Completion, TokenLogprob, Usage
 from mtagent.store.database import Database, now
 from mtagent.store.rows import (
     insert_texts,
@@ -25,8 +25,6 @@ from mtagent.store.rows import (
 )
 
 logger = logging.getLogger(__name__)
-
-Row = TypeVar("Row", bound=Record)
 
 _INSERT = f"""INSERT INTO calls (run_id, segment, purpose, key, model, messages, reply, tool_calls, reply_model,
     finish_reason, logprobs, error, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost,
@@ -50,19 +48,24 @@ _EACH_USAGE = """SELECT id, CAST(model AS TEXT), calls, input_tokens, cached_tok
     cost FROM calls WHERE run_id = ? AND id > ? ORDER BY id LIMIT ?"""
 _PAGE = 1000  # calls held in memory at once while the calls of a run are read
 
+_CALLS = """SELECT id, segment, purpose, model, retries, error IS NOT NULL AS failed, seconds, waited, input_tokens,
+    output_tokens, cost FROM calls WHERE run_id = :run"""
+
 # A useless attempt has a row of its own, without seconds: the row of its call counts them.
-_TOTALS = """SELECT purpose, model, total(seconds > 0), total(seconds > 0 AND error IS NOT NULL AND reply IS NULL),
-    total(seconds > 0 AND error IS NOT NULL AND reply IS NOT NULL), count(retries), total(json_array_length(retries)),
-    total(seconds), max(seconds), total(waited), total(input_tokens), total(output_tokens),
-    CASE count(*) WHEN count(cost) THEN sum(cost) END
-    FROM calls WHERE run_id = ? GROUP BY purpose, model ORDER BY total(seconds) DESC"""
-
-_CALLS = """SELECT id, segment, purpose, model, seconds, waited, retries, input_tokens, output_tokens, cost,
-    error IS NOT NULL FROM calls WHERE run_id = ? AND {condition} ORDER BY {column} DESC, id LIMIT ?"""
-
-_RETRIES = """SELECT purpose, model, json_each.value, count(*), count(DISTINCT calls.id)
-    FROM calls, json_each(calls.retries) WHERE run_id = ? GROUP BY purpose, model, json_each.value
-    ORDER BY count(*) DESC"""
+_OVERVIEW = {
+    "totals": """SELECT purpose, model, sum(seconds > 0) AS calls,
+        sum(seconds > 0 AND error IS NOT NULL AND reply IS NULL) AS failed,
+        sum(seconds > 0 AND error IS NOT NULL AND reply IS NOT NULL) AS unusable,
+        count(retries) AS repeated, sum(seconds) AS seconds, sum(seconds) / max(1, sum(seconds > 0)) AS mean,
+        max(seconds) AS slowest, sum(waited) AS waited,
+        sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
+        CASE count(*) WHEN count(cost) THEN sum(cost) END AS cost
+        FROM calls WHERE run_id = :run GROUP BY purpose, model ORDER BY sum(seconds) DESC""",
+    "slowest": f"{_CALLS} AND seconds > 0 ORDER BY seconds DESC, id LIMIT :most",
+    "most_expensive": f"{_CALLS} AND cost > 0 ORDER BY cost DESC, id LIMIT :most",
+    "causes": """SELECT purpose, model, json_each.value AS cause, count(*) AS times, count(DISTINCT calls.id) AS calls
+        FROM calls, json_each(calls.retries) WHERE run_id = :run GROUP BY purpose, model, cause ORDER BY times DESC""",
+}
 
 _DISTRUST = """UPDATE calls SET error = ? WHERE id IN (SELECT id FROM calls WHERE run_id = ? AND segment = ?
     UNION SELECT id FROM calls WHERE key IN (SELECT value FROM json_each(?)))
@@ -73,69 +76,13 @@ OUTSIDE = -1
 _MOST_CHAINS = 10_000  # more than are ever made at the same time; bounds the memory where no chains are saved
 
 
-class CallTotals(Record):
-    """The calls of a run to one model for one purpose."""
-
-    purpose: str
-    model: str
-    calls: int
-    failed: int
-    """They brought no reply."""
-    unusable: int
-    """Their reply could not be used."""
-    repeated: int
-    """The calls whose request was sent again."""
-    retries: int
-    """How often it was, in all these calls."""
-    seconds: float
-    slowest: float
-    waited: float
-    """Seconds, among ``seconds``, in which no request was in flight."""
-    input_tokens: int
-    output_tokens: int
-    cost: float | None
-    """``None`` if the price of any call is unknown."""
-
-
-class StoredCall(Record):
-    """A call without its texts. The view ``dialogue`` has these under its ``id``."""
-
-    id: int
-    segment: str
-    purpose: str
-    model: str
-    seconds: float
-    waited: float
-    retries: tuple[str, ...]
-    input_tokens: int
-    output_tokens: int
-    cost: float | None
-    failed: bool
-    """It has no reply, or one that could not be used."""
-
-
-class RetryCause(Record):
-    """How often, and in how many calls, requests were sent again for one reason."""
-
-    purpose: str
-    model: str
-    cause: str
-    times: int
-    calls: int
-
-
-class CallOverview(Record):
-    """What the calls of a run took: time, money, and repeated requests."""
-
-    totals: tuple[CallTotals, ...]
-    slowest: tuple[StoredCall, ...]
-    most_expensive: tuple[StoredCall, ...]
-    retries: tuple[RetryCause, ...]
-
-
 def is_uncounted(usage: Usage) -> bool:
     """Whether the server did not report the tokens of a request."""
     return bool(usage.calls and usage.cost is None and not usage.input_tokens + usage.output_tokens)
+
+
+CallOverview = dict[str, list[dict[str, Any]]]
+"""Rows by the names of their columns, in several tables."""
 
 
 class CallLog:
@@ -217,29 +164,19 @@ class CallLog:
             last = rows[-1][0]
 
     def overview(self, run_id: int, most: int) -> CallOverview:
-        """What the calls of a run took, with the ``most`` slowest and most expensive ones."""
-
-        def named(record: type[Row], rows: Iterable[Sequence[Any]]) -> tuple[Row, ...]:
-            return tuple(record(**dict(zip(record.model_fields, row, strict=True))) for row in rows)
-
+        """What the calls of a run took: ``totals`` by purpose and model, the ``slowest`` and the ``most_expensive``
+        ones, at most so many, and the ``causes`` for which requests were sent again.
+        """
+        overview: CallOverview = {}
         with self._database.reading("the calls of a run") as connection:
-
-            def first_by(column: str, condition: str) -> tuple[StoredCall, ...]:
-                sql = _CALLS.format(column=column, condition=condition)
-                rows = []
-                for *start, retries, input_tokens, output_tokens, cost, failed in connection.execute(
-                    sql, (run_id, most)
-                ):
-                    causes = json.loads(retries) if retries else ()
-                    rows.append((*start, causes, input_tokens, output_tokens, cost, failed))
-                return named(StoredCall, rows)
-
-            return CallOverview(
-                totals=named(CallTotals, connection.execute(_TOTALS, (run_id,))),
-                slowest=first_by("seconds", "seconds > 0"),
-                most_expensive=first_by("cost", "cost > 0"),
-                retries=named(RetryCause, connection.execute(_RETRIES, (run_id,))),
-            )
+            for name, sql in _OVERVIEW.items():
+                rows = connection.execute(sql, {"run": run_id, "most": most})
+                names = [column for column, *_ in rows.description]
+                overview[name] = [dict(zip(names, row, strict=True)) for row in rows]
+        for call in (*overview["slowest"], *overview["most_expensive"]):
+            call["retries"] = json.loads(call["retries"] or "[]")
+            call["failed"] = bool(call["failed"])
+        return overview
 
     def distrust(self, key: str, reply: str, error: str) -> bool:
         """Mark a stored ``reply`` to the request ``key`` as failed, because of ``error``, so that it is not recalled
