@@ -233,7 +233,7 @@ class OpenAIClient:
             error = self._error(outcome, exchange)
             last = exchange.failed.pop() if outcome.answered else call
             ended = {"seconds": self._clock.now() - exchange.started, "error": str(error)}
-            ended |= {"retries": tuple(exchange.retries), "waited": exchange.waited}
+            ended |= {"retries": tuple(exchange.retries), "waited": round(exchange.waited, 4)}
             error.calls = (*exchange.failed, last.model_copy(update=ended))
             raise error
         self._learnt.answered = True
@@ -246,7 +246,7 @@ class OpenAIClient:
             tool_calls=outcome.tool_calls,
             attempts=tuple(exchange.failed),
             retries=tuple(exchange.retries),
-            waited=exchange.waited,
+            waited=round(exchange.waited, 4),
         )
 
     async def aclose(self) -> None:
