@@ -147,6 +147,25 @@ async def test_an_observer_that_fails_is_reported_once_and_harms_nothing(caplog:
     ]
 
 
+async def test_a_model_with_odd_attributes_and_errors_fails_as_it_does_without_an_observer() -> None:
+    class Odd:
+        model = "m"
+        server = 7
+
+        async def complete(self, messages: object, **options: object) -> Completion:
+            error = OSError("of the user's")
+            error.status = "UNAVAILABLE"  # type: ignore[attr-defined]
+            raise error
+
+    events: list[Event] = []
+    chain = await Agent(llm=Odd(), stages="t", observer=events.append).atranslate("One.", "en", "es")
+    assert chain.failed is not None
+    assert "of the user's" in chain.failed.reason
+    call, _ = events
+    assert isinstance(call, CallEvent)
+    assert (call.error, call.server, call.status) == ("OSError", None, None)
+
+
 def test_an_observer_that_is_no_function_is_refused() -> None:
     with pytest.raises(ConfigError, match="observer: expected a function"):
         Agent(stages="t", model="m", base_url="http://127.0.0.1:9/v1", observer="log.jsonl")  # type: ignore[arg-type]

@@ -159,6 +159,7 @@ class OpenAIClient:
         self.model = model
         endpoint = Endpoint(base_url, azure_endpoint, api_version, api_key, api_key_env, headers or {})
         self.base_url = endpoint.address if client is None else client_address(client)
+        self.server = server_of(self.base_url)
         self.sampling = sampling or Sampling()
         self.limiter = limiter or Limiter(clock=clock)
         self._known_as = known_as or self.base_url
@@ -369,8 +370,8 @@ class OpenAIClient:
 
     def _report(self, kind: type[RetryEvent | WaitEvent], exchange: CallState, **fields: Any) -> None:
         if self._observer is not None:
-            purpose, server = exchange.call.purpose, server_of(self.base_url)
-            self._observer(kind(segment=exchange.segment, purpose=purpose, model=self.model, server=server, **fields))
+            segment, purpose = exchange.segment, exchange.call.purpose
+            self._observer(kind(segment=segment, purpose=purpose, model=self.model, server=self.server, **fields))
 
     def _without_false_counts(self, reply: Reply, texts: Sequence[str]) -> Reply:
         """``reply`` without an impossible usage, which counts as not reported. A warning is logged once."""

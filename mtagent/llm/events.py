@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from mtagent.errors import OutputError, calls_of
+from mtagent.errors import MtagentError, OutputError, calls_of
 from mtagent.llm.limits import Obstacle
 from mtagent.llm.protocol import LLM, RequestOptions, Sampling, sampling_of
 from mtagent.records import UNPAID, Completion, Message, Record, Segment, Step, Usage
@@ -207,11 +207,13 @@ class Observed:
     def __init__(self, llm: LLM, observe: Observers) -> None:
         self.model = llm.model
         self.sampling = sampling_of(llm)
-        for name in ("key", "price", "limiter"):  # set only if the model has them: others check that
+        server = getattr(llm, "server", None)  # a user's object may have anything there
+        self._server = server if isinstance(server, str) else None
+        # Set only if the model has them: others check that.
+        for name in ("key", "price", "limiter", "instructions", "instructed"):
             if hasattr(llm, name):
                 setattr(self, name, getattr(llm, name))
         self._llm, self._observe = llm, observe
-        self._server = server_of(getattr(llm, "base_url", None))
 
     async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`."""
@@ -226,7 +228,8 @@ class Observed:
         except BaseException as error:
             calls = calls_of(error)
             result = {"usage": Usage.total(call.usage for call in calls), "error": type(error).__name__}
-            result["status"] = getattr(error, "status", None)
+            if isinstance(error, MtagentError):
+                result["status"] = error.status
             if calls:
                 result |= {"retries": calls[-1].retries, "waited": calls[-1].waited}
             raise
@@ -239,18 +242,18 @@ class Observed:
                 purpose=options.get("purpose", ""),
                 model=self.model,
                 server=self._server,
-                seconds=round(time.perf_counter() - began, 4),
                 sampling=self.sampling,
+                seconds=round(time.perf_counter() - began, 4),
                 messages=tuple(messages),
                 **result,
             )
             self._observe(event)
 
 
-def server_of(address: str | None) -> str | None:
+def server_of(address: str) -> str:
     """Host and port of an ``address``: ``api.openai.com:443``."""
-    parts = urlsplit(address or "")
+    parts = urlsplit(address)
     server = parts.netloc.rpartition("@")[2]
-    if not server or parts.port:
-        return server or None
+    if parts.port:
+        return server
     return f"{server}:{443 if parts.scheme == 'https' else 80}"
