@@ -6,7 +6,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import get_args
+from typing import Any, get_args
 
 from mtagent.errors import StoreError
 from mtagent.records import (
@@ -23,6 +23,7 @@ from mtagent.records import (
     Usage,
     Verdict,
 )
+from mtagent.store.calls import CallOverview
 from mtagent.store.runs import StoredRun
 from mtagent.text.amounts import NOTHING, counted, dollars, seconds
 from mtagent.text.escaping import visible
@@ -183,6 +184,36 @@ def system_table(systems: Sequence[SystemSummary]) -> str:
         rows.append((summary.system, mean, *counts, f"{summary.seconds:.1f}"))
     signatures = sorted({signature for system in systems for signature in system.signatures})
     return "\n".join([text_of([Table("", _SYSTEM_COLUMNS, tuple(rows))]), *signatures])
+
+
+_CALL_TABLES = {
+    "totals": ("calls", 2),
+    "slowest": ("slowest calls", 6),
+    "most_expensive": ("most expensive calls", 6),
+    "causes": ("why requests were sent again", 3),
+}
+"""Tables of the calls of a run: their titles, and how many columns hold words."""
+
+
+def call_tables(overview: CallOverview) -> list[Table]:
+    """The calls of a run as tables with the columns of ``overview``."""
+    tables = []
+    for name, rows in overview.items():
+        if rows:
+            title, labels = _CALL_TABLES[name]
+            cells = [tuple(_call_cell(column, value) for column, value in row.items()) for row in rows]
+            tables.append(Table(title, tuple(rows[0]), tuple(cells), labels=labels))
+    return tables
+
+
+def _call_cell(column: str, value: Any) -> str:
+    if column == "cost":
+        return dollars(value)
+    if column == "retries":
+        return ", ".join(f"{cause} ×{times}" for cause, times in Counter(value).items()) or NOTHING
+    if column == "failed" and isinstance(value, bool):
+        return "yes" if value else NOTHING
+    return f"{value:.1f}" if isinstance(value, float) else str(value)
 
 
 _SYSTEM_SHOWN = 160
