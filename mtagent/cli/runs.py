@@ -22,6 +22,7 @@ from mtagent.formats.files import dumped
 from mtagent.formats.ratings import FINAL
 from mtagent.jobs.pilot import pilots_in
 from mtagent.jobs.summary import call_tables, show_ratings, stage_table, summaries, system_table
+from mtagent.records import Chain
 from mtagent.store.calls import CallOverview
 from mtagent.store.runs import RunSummary, StoredRun
 from mtagent.store.store import Store
@@ -118,17 +119,24 @@ def show(run: str, segment: str | None, most: int | None, form: str | None, stor
 
 
 def _show_run(opened: Store, summary: RunSummary, stored: StoredRun) -> None:
+    recalled = 0  # replies from the store
+
+    def chains() -> Iterator[Chain]:
+        nonlocal recalled
+        for chain in stored.chains():
+            recalled += chain.usage.reused
+            yield with_rules_step(chain, summary.settings.get("stages") or ())
+
     done, total = summary.counts.done, summary.counts.total
     extent = counted(done, "segment") if total in (None, done) else f"{done} of {total} segments"
     display(visible(summary.name, one_line=True) + f": {summary.state}, started {summary.started}, {extent} done")
     if summary.kind == "rating":
         display(system_table(summaries(stored.ratings())))
     else:
-        stages = summary.settings.get("stages") or ()
-        display(stage_table(with_rules_step(chain, stages) for chain in stored.chains()))
+        display(stage_table(chains()))
     cost = dollars(summary.usage.cost, "price unknown")
     click.echo(f"paid: {summary.usage.calls} calls{uncounted(summary)}, {cost}")
-    if summary.kind != "rating" and summary.counts.done:
+    if recalled:
         nominal = Bills().costs(read_run(opened, summary)).by_system[FINAL].nominal
         if nominal.calls > summary.usage.calls:
             shown_cost = dollars(nominal.cost, "price unknown")
