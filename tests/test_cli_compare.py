@@ -319,6 +319,12 @@ def test_parts_are_tested_if_they_have_segments_enough(two_stages: Shell) -> Non
         assert (contrast["p_value"], contrast["bounds"]) == (whole["p_value"], whole["bounds"])
 
 
+def test_a_note_tells_that_no_part_is_large_enough_for_a_test(improved: Shell) -> None:
+    out = improved("compare r -m ter --by length --paired-bs --resamples 99").out
+    assert "no part is tested: a test needs 20 segments or more" in out
+    assert "no part is tested" not in improved("compare r -m ter --by length").out, "no test was asked for"
+
+
 def test_a_run_is_a_name_for_its_end(improved: Shell) -> None:
     improved.postedit("-r ref.txt --name q --gate none -o q.txt -q")
     result = json.loads(improved("compare r q -m chrf --against q -f json").out)
@@ -506,7 +512,11 @@ def test_the_average_of_language_pairs_as_data(two_pairs: Shell) -> None:
     assert data["average"]["scores"][-1] == {"row": "b/final", "metric": "TER", "score": 12.5}
     assert data["average"]["differences"][-1]["surely_better"] is None, "nothing was tested"
     lines = list(csv.DictReader(io.StringIO(two_pairs("compare a b -m ter -f csv").out)))
-    assert {line["lp"] for line in lines} == {"en-fr", "en-de"}
+    assert {line["lp"] for line in lines} == {"en-fr", "en-de", "average"}
+    row, *_, contrast = (line for line in lines if line["lp"] == "average" and line["row"] == "b/final")
+    assert [row["TER"], row["against"]] == ["12.5", ""]
+    names = ("against", "TER difference", "TER pairs better", "TER pairs worse", "TER pairs surely_better")
+    assert [contrast[name] for name in names] == ["a/final", "-12.5", "1", "0", ""]
 
 
 def test_stages_can_be_scored_in_one_language_pair(two_pairs: Shell) -> None:

@@ -194,10 +194,10 @@ def test_a_table_for_programs_has_a_number_in_each_cell(files: Shell) -> None:
 def test_latex_aligns_numbers_at_the_point_with_one_in_each_cell(files: Shell) -> None:
     lines = files("score -t a=es.txt b=other.txt -r ref.txt -l en-es -m ter --paired-bs -f latex").out.splitlines()
     p_form = "table-format=1.4,table-space-text-post={*}"
-    assert lines[0] == rf"\begin{{tabular}}{{lS[table-format=2.2]S[table-format=2.2]S[{p_form}]}}"
-    assert lines[2] == r"system & {TER} & {TER $\pm$} & {TER p} \\"
-    assert re.fullmatch(r"a & \d+\.\d\d & \d+\.\d\d &  \\\\", lines[4])
-    assert re.fullmatch(r"b & \d+\.\d\d & \d+\.\d\d & \d\.\d{4}\{\*\} \\\\", lines[5])
+    assert lines[1] == rf"\begin{{tabular}}{{lS[table-format=2.2]S[table-format=2.2]S[{p_form}]}}"
+    assert lines[3] == r"system & {TER} & {TER $\pm$} & {TER p} \\"
+    assert re.fullmatch(r"a & \d+\.\d\d & \d+\.\d\d &  \\\\", lines[5])
+    assert re.fullmatch(r"b & \d+\.\d\d & \d+\.\d\d & \d\.\d{4}\{\*\} \\\\", lines[6])
 
 
 def test_paired_tests_agree_with_sacrebleu(files: Shell) -> None:

@@ -65,7 +65,10 @@ class Page(HTMLParser):
 
     @property
     def data(self) -> Any:
-        return json.loads(self.scripts[0])
+        """What the page's script reads; all parts of the segments together."""
+        data, *parts, _ = self.scripts
+        segments = [segment for part in parts for segment in json.loads(part)]
+        return {**json.loads(data), "segments": segments}
 
 
 def page(shell: Shell, line: str = "") -> Page:
@@ -120,13 +123,13 @@ def test_nothing_in_the_page_names_another_address_and_no_text_becomes_markup(st
     assert not [name for name in names if name.startswith("on") or name in ("src", "action", "srcdoc")]
     assert "img" not in {tag for tag, _, _ in parsed.attributes}
     assert all(value.startswith("#") for _, name, value in parsed.attributes if name in ("href", "xlink:href"))
-    assert len(parsed.scripts) == 2  # the data and the page's own
+    data, segments, script = parsed.scripts
     text = (stored.folder / "r.html").read_text("utf-8")
     assert not re.search(r"https?://|url\(", text)
-    assert "innerHTML" not in parsed.scripts[1]
-    assert text.count("window.hacked") == parsed.scripts[0].count("window.hacked")
+    assert "innerHTML" not in script
+    assert text.count("window.hacked") == (data + segments).count("window.hacked")
     policy = next(value for _, name, value in parsed.attributes if name == "content" and "default-src" in value)
-    digest = base64.b64encode(hashlib.sha256(parsed.scripts[1].encode()).digest()).decode()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert policy.startswith(f"default-src 'none'; script-src 'sha256-{digest}';")
     assert "connect-src" not in policy
 
@@ -135,7 +138,7 @@ def test_names_in_tables_stay_text_and_what_html_cannot_hold_is_replaced() -> No
     rated = rating(-1, error(NASTY), evaluator=NASTY)
     text = "".join(pieces([reported([chain(step("postedit", "rejected", "x", ratings=(rated,)))])]))
     text.encode()
-    assert text.count("<script") == 2
+    assert text.count("<script") == 3
     cells = Page(text).texts
     for where in ("caption", "th"):
         assert '</td><script>alert("1")</script>&\ufffd\ufffd long' in cells[where]
@@ -333,6 +336,49 @@ def test_several_runs_in_several_languages_are_shown_without_scores(shell: Shell
     parsed = page(shell, "s")
     assert parsed.texts["h1"] == "2 runs of 2 segments; nothing is scored."
     assert [len(item["runs"][1]["difference"]) for item in parsed.data["segments"]] == [3, 3]
+
+
+def test_segments_of_chosen_language_pairs_are_reported_and_scored(shell: Shell) -> None:
+    given = []
+    for number, language in enumerate(("de", "fr", "de")):
+        given.append(segment(str(number), "Hello.", "Hallo.", reference="Hi!", target_lang=language))
+    save(shell.folder, "r", [edited(one, "Hi!") for one in given])
+    data = page(shell, "-l en-de").data
+    assert [item["id"] for item in data["segments"]] == ["0", "2"]
+    assert data["metrics"]
+    assert len(page(shell, "-l en-de,en-fr").data["segments"]) == 3
+    refused = shell("report r -l en-it -o other.html")
+    assert refused.err == "mtagent: -l en-it: the runs have no such segments, only en-de, en-fr\n"
+
+
+def test_what_only_one_run_showed_to_its_models_is_shown_there(several: Shell) -> None:
+    chains = []
+    for whole in varied():
+        chains.append(whole.model_copy(update={"segment": whole.segment.model_copy(update={"notes": "a menu"})}))
+    save(several.folder, "noted", chains)
+    bank = page(several, "noted").data["segments"][0]
+    assert "notes" not in bank
+    assert [run.get("notes") for run in bank["runs"]] == [varied()[0].segment.notes, "a menu"]
+
+
+def test_repeats_are_told_by_mean_and_deviation(shell: Shell) -> None:
+    given = [segment(str(number), "Hello.", "Hallo, Welt.", reference="Hi, world!") for number in range(3)]
+    for seed, text in ((1, "Hi, Welt!"), (2, "Hi, world.")):
+        with Store(shell.folder / "store.db") as store:
+            settings = {"stages": ["postedit"], "seed": seed}
+            run = store.start(f"r-{seed}", settings=settings, inputs={}, total=3)
+            for place, one in enumerate(given):
+                run.save(place, edited(one, text))
+            run.finish()
+    assert shell("report r-1 r-2 -o r.html").code == 0
+    text = (shell.folder / "r.html").read_text("utf-8")
+    repeated = json.loads(shell("compare r-1 r-2 -f json").out)["repeats"]
+    (final,) = [line for line in repeated if line["stage"] == "final" and line["metric"] == "chrF2"]
+    assert Page(text).texts["h1"] == (
+        f"2 runs of 3 segments that differ only in their seed; chrF2 {final['mean']:.2f} on average, "
+        f"with a standard deviation of {final['deviation']:.2f}."
+    )
+    assert "<caption>repeats: runs that differ only in their seed</caption>" in text
 
 
 def test_several_runs_make_a_page_only(several: Shell) -> None:

@@ -20,23 +20,29 @@ def test_a_table_in_markdown_has_no_markup_from_its_cells() -> None:
 
 
 _NAMES = ("a/translate", "a/postedit", "a/proofread", "a/final", "b/translate", "b/postedit", "b/proofread", "b/final")
+PARAGRAPH = "\n\n"
 WIDE = Table("wide", ("row", *_NAMES), tuple((name, *["+12.34*"] * 8) for name in _NAMES))
 
 
-def test_latex_leaves_room_for_marks_and_scales_wide_tables_only() -> None:
+def test_latex_leaves_room_for_marks_and_for_what_is_below_a_number() -> None:
     (line,) = [line for line in latex([WIDE]).splitlines() if line.startswith(r"\begin{tabular}")]
     assert line.count("S[table-format=+2.2,retain-explicit-plus,table-space-text-post={*}]") == 8
-    assert r"\resizebox" in latex([WIDE])
-    narrow = latex([Table("narrow", ("row", "score"), (("a", "1.5"),))])
-    assert r"\resizebox" not in narrow
-    assert "text-post" not in narrow
+    assert "text-post" not in latex([Table("narrow", ("row", "score"), (("a", "1.5"),))])
+    small = latex(
+        [Table("small", ("row", "p", "dollars"), (("a", "<0.001", "$0.0012"), ("b", "0.034*", "< $0.000001")))]
+    )
+    assert "S[table-format=1.3,table-space-text-pre={$<$},table-space-text-post={*}]" in small
+    assert r"a & {$<$}0.001 & 0.0012 \\" in small
+    assert r"b & 0.034{*} & {$<$}0.000001 \\" in small
 
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no pdflatex: sudo apt-get install texlive-science")
 def test_latex_finds_no_table_wider_than_its_place(tmp_path: Path) -> None:
+    numbers = Table("ten columns", ("system", *(["BLEU"] * 9)), (("a", *(["12.34"] * 9)), ("b", *(["<0.001"] * 9))))
     document = r"\documentclass[twocolumn]{article}\usepackage{booktabs,siunitx,graphicx}\begin{document}"
     document += (
-        rf"\begin{{table*}}{latex([WIDE])}\end{{table*}}\begin{{table}}{latex([WIDE])}\end{{table}}\end{{document}}"
+        rf"\begin{{table*}}{latex([WIDE])}\end{{table*}}\begin{{table}}{latex([WIDE])}\end{{table}}"
+        rf"Text.{PARAGRAPH}{latex([WIDE, numbers])}{PARAGRAPH}Text.\end{{document}}"
     )
     (tmp_path / "paper.tex").write_text(document, encoding="utf-8")
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]

@@ -29,6 +29,7 @@ MOST_PARTS = 20
 """Parts of one grouping that a table for people shows; JSON and CSV have all."""
 _MATRIX_HEAD = 60
 """Characters that the names of a matrix's columns may have in all."""
+_NONE_TESTED = f"no part is tested: a test needs {FEW} segments or more, and two texts that differ"
 _RARE_OUTCOMES = ("reverted", "triaged", "idle")
 """They have a column only where a row counts some."""
 _HEADS = {"triaged": "left alone by triage", "idle": "not run"}
@@ -101,7 +102,7 @@ def tables(comparison: RunComparison, width: int | None = None) -> list[Table]:
         _outcomes(comparison),
         _costs(comparison),
         *review_tables(comparison),
-        _repeats(comparison, metric_widths),
+        repeats_table(comparison, width),
     ]
     for grouping in comparison.parts or {}:
         all_tables += _part_tables(comparison, grouping, widths)
@@ -411,7 +412,9 @@ def _review_table(run: str, review: ReviewSummary) -> Table:
     return Table(f"review of {run}: how often people agree with the machine", head, tuple(rows), note, labels=2)
 
 
-def _repeats(comparison: RunComparison, widths: Mapping[str, int]) -> Table:
+def repeats_table(comparison: RunComparison, width: int | None = None) -> Table:
+    """The mean scores of repeated runs, and how much they differ; ``width`` is the number of digits after the point."""
+    widths = dict(zip(comparison.metrics, digits_of(comparison, width), strict=True))
     rows = []
     for repeated in comparison.repeats:
         width = widths[repeated.metric] + 1  # the standard deviation is small
@@ -450,7 +453,10 @@ def _part_tables(comparison: RunComparison, grouping: str, widths: Sequence[int]
             name = size = ""  # only the first row of a part names it
     head = (grouping, "row", "segments", *comparison.metrics, "nominal dollars")
     tables = [Table(f"by {grouping}", head, tuple(rows), note, labels=2)]
-    if comparison.resampling and _has_tests([contrast for _, contrast in differences]):
+    is_tested = _has_tests([contrast for _, contrast in differences])
+    if _has_tests(comparison.contrasts) and not is_tested:
+        tables[0] = replace(tables[0], note="; ".join(filter(None, (note, _NONE_TESTED))))
+    if comparison.resampling and is_tested:
         title = f"differences by {grouping}, by {comparison.deciding} (tested: parts of {FEW} segments or more)"
         metric_widths = dict(zip(comparison.metrics, widths, strict=True))
         tables.append(_differences(title, grouping, differences, metric_widths))
@@ -573,7 +579,7 @@ def flat(comparisons: Sequence[RunComparison], delimiter: str = ",") -> str:
 
     ``grouping`` and ``part`` are empty for all segments. An empty cell means that there is no value; unknown dollars
     are ``unknown``. Formulas are guarded as in :func:`mtagent.text.table.as_csv`. With several language pairs the
-    first column names the pair.
+    first column names the pair; lines of the averages over all pairs have ``average`` there.
     """
     lines = []
     for comparison in comparisons:
@@ -582,11 +588,29 @@ def flat(comparisons: Sequence[RunComparison], delimiter: str = ",") -> str:
             start["lp"] = languages.pair_of(comparison.source_lang, comparison.target_lang)
         for line in _flat_lines(comparison):
             lines.append(start | line)
+    if len(comparisons) > 1:
+        lines += _flat_averages(averages(comparisons))
     columns: dict[str, None] = {}
     for line in lines:
         columns |= dict.fromkeys(line)
     columns["guarded"] = None
     return "".join(table.as_csv([*columns], lines, delimiter)).rstrip("\n")
+
+
+def _flat_averages(average: PairAverages) -> list[dict[str, Any]]:
+    """A line for each row, and for each pair of rows, with means over the language pairs."""
+    lines: dict[tuple[str, str], dict[str, Any]] = {}
+    for score in average.scores:
+        line = lines.setdefault((score.row, ""), {"lp": "average", "row": score.row})
+        line[score.metric] = score.score
+    for difference in average.differences:
+        pair = (difference.row, difference.against)
+        line = lines.setdefault(pair, {"lp": "average", "row": difference.row, "against": difference.against})
+        metric = difference.metric
+        line[f"{metric} difference"] = difference.difference
+        for name in ("better", "worse", "surely_better", "surely_worse"):
+            line[f"{metric} pairs {name}"] = getattr(difference, name)
+    return list(lines.values())
 
 
 def _flat_lines(comparison: RunComparison) -> list[dict[str, Any]]:

@@ -55,31 +55,49 @@ def compare_pairs(
 
     Raises :class:`ConfigError` for a pair that no run has, and :class:`InputError` for a run that lacks one.
     """
+    all_pairs = _language_pairs(runs)
+    if len(all_pairs) == 1:
+        _refuse_unknown(pairs, all_pairs)
+        return [compare_staged(runs, **options)]
+    comparisons = []
+    for pair in pairs or all_pairs:
+        comparisons.append(compare_staged(in_pairs(runs, [pair]), **options))
+    return comparisons
+
+
+def in_pairs(runs: Sequence[StagedRun], pairs: Sequence[LanguagePair]) -> list[StagedRun]:
+    """``runs`` with their segments in these language pairs; without people's decisions, which are on all segments.
+
+    Raises :class:`ConfigError` for a pair that no run has, and :class:`InputError` for a run that has none of them.
+    """
+    _refuse_unknown(pairs, _language_pairs(runs))
+    chosen_runs = []
+    for run in runs:
+        segments = []
+        for staged in run.segments:
+            if (staged.segment.source_lang, staged.segment.target_lang) in pairs:
+                segments.append(staged)
+        if not segments:
+            names = ", ".join(languages.pair_of(*pair) for pair in pairs)
+            raise InputError(f"run {run.name!r} has no segments in {names}; -l chooses other pairs")
+        chosen_runs.append(replace(run, segments=tuple(segments), review=None))
+    return chosen_runs
+
+
+def _language_pairs(runs: Sequence[StagedRun]) -> list[LanguagePair]:
+    """The language pairs of the segments, in their order."""
     found: dict[LanguagePair, None] = {}
     for run in runs:
         for staged in run.segments:
             found[staged.segment.source_lang, staged.segment.target_lang] = None
+    return list(found)
+
+
+def _refuse_unknown(pairs: Sequence[LanguagePair], all_pairs: Sequence[LanguagePair]) -> None:
     for pair in pairs:
-        if pair not in found:
-            listed = ", ".join(languages.pair_of(*other) for other in found)
+        if pair not in all_pairs:
+            listed = ", ".join(languages.pair_of(*other) for other in all_pairs)
             raise ConfigError(f"-l {languages.pair_of(*pair)}: the runs have no such segments, only {listed}")
-    if len(found) == 1:
-        return [compare_staged(runs, **options)]
-    comparisons = []
-    for pair in pairs or found:
-        comparisons.append(compare_staged([_of_pair(run, pair) for run in runs], **options))
-    return comparisons
-
-
-def _of_pair(run: StagedRun, pair: LanguagePair) -> StagedRun:
-    """``run`` with its segments in one language pair."""
-    segments = []
-    for staged in run.segments:
-        if (staged.segment.source_lang, staged.segment.target_lang) == pair:
-            segments.append(staged)
-    if not segments:
-        raise InputError(f"run {run.name!r} has no segments in {languages.pair_of(*pair)}; -l chooses pairs to compare")
-    return replace(run, segments=tuple(segments), review=None)
 
 
 def averages(comparisons: Sequence[RunComparison]) -> PairAverages:

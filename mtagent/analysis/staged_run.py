@@ -127,7 +127,7 @@ class CallColumns:
         self._models: list[str] = []
         self._numbers: dict[str, int] = {}  # the place of each name in ``_models``
         self._model_of = array("I")
-        self._counts = array("q")  # the counts of :class:`CallUsage`, six for each call
+        self._counts = array("I")  # the counts of :class:`CallUsage`, six for each call
         self._costs = array("d")  # NaN = unknown
         self._saved: dict[int, CallUsage] = {}
 
@@ -164,9 +164,13 @@ class CallColumns:
 
 
 class StageResults:
-    """What a stage did with each segment of a stored run, column by column to save memory."""
+    """What a stage did with each segment of a stored run, column by column to save memory.
+
+    The columns of a stage that ran for no segment are empty.
+    """
 
     def __init__(self) -> None:
+        self._skipped = 0  # the segments before the first for which the stage ran
         self.outcomes: list[SegmentOutcome] = []
         self.edits: list[Mapping[str, int]] = []
         """The edits of each segment by outcome."""
@@ -174,23 +178,34 @@ class StageResults:
         self.call_starts = array("I")
         """Where the calls for a segment begin in :attr:`StagedRun.stored_calls`."""
         self.call_ends = array("I")
-        self.has_run = False
+
+    @property
+    def has_run(self) -> bool:
         """Whether the stage ran for any segment."""
+        return bool(self.outcomes)
 
     def append(self, outcome: SegmentOutcome, edits: Mapping[str, int], seconds: float, calls: tuple[int, int]) -> None:
         """Add the result of the next segment."""
+        for _ in range(self._skipped):
+            self._append("idle", _counts(), 0.0, (0, 0))
+        self._skipped = 0
+        self._append(outcome, edits, seconds, calls)
+
+    def skip(self) -> None:
+        """The stage did not run for the next segment."""
+        if self.has_run:
+            self._append("idle", _counts(), 0.0, (0, 0))
+        else:
+            self._skipped += 1
+
+    def _append(
+        self, outcome: SegmentOutcome, edits: Mapping[str, int], seconds: float, calls: tuple[int, int]
+    ) -> None:
         self.outcomes.append(outcome)
         self.edits.append(edits)
         self.seconds.append(seconds)
         self.call_starts.append(calls[0])
         self.call_ends.append(calls[1])
-        self.has_run = True
-
-    def skip(self) -> None:
-        """The stage did not run for the next segment."""
-        has_run = self.has_run
-        self.append("idle", _counts(), 0.0, (0, 0))
-        self.has_run = has_run
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,12 +288,17 @@ class StagedRun:
     def calls(self, system: str) -> Iterator[CallUsage]:
         """The calls of a stage, or of the run (``final``)."""
         results = self.results[system]
+        if not results.has_run:
+            return
         for segment in self.segments:
             yield from self.stored_calls.between(results.call_starts[segment.row], results.call_ends[segment.row])
 
     def seconds(self, system: str) -> float:
         """How long a stage took, or the run (``final``): the sum over segments."""
-        return sum(self.results[system].seconds[segment.row] for segment in self.segments)
+        results = self.results[system]
+        if not results.has_run:
+            return 0.0
+        return sum(results.seconds[segment.row] for segment in self.segments)
 
     def with_references(self, references: Sequence[str | None]) -> StagedRun:
         """This run with other references, one for each segment."""

@@ -13,6 +13,7 @@ from mtagent.cli.options import (
     FILE,
     STORE_OPTION,
     existing_store,
+    name_list,
     named_comet_python,
     named_translation,
     print_licences,
@@ -24,6 +25,7 @@ from mtagent.formats import EXPORTS, UNSUPPORTED
 from mtagent.formats.files import STANDARD
 from mtagent.formats.mtme import Mtme
 from mtagent.metrics.protocol import each_once
+from mtagent.text.languages import parse_pair
 
 if TYPE_CHECKING:
     from mtagent.report.report import Form
@@ -147,6 +149,7 @@ def export(
     "--format", "form", type=click.Choice(FORMS), help="Format of the report.  [default: by the name of -o, else html]"
 )
 @with_options(COMPARISON_OPTIONS)
+@name_list("-l", "--lp", "pairs", help="Show only segments in these language pairs, such as en-de,en-ja.")
 @click.option("--shared", is_flag=True, help="Show only the segments that all runs have.")
 @click.option("--figures", type=FILE, metavar="DIR", help="Folder for the report's figures, as SVG and PDF.")
 @click.option(
@@ -162,6 +165,7 @@ def report(
     comet_python: Path | None,
     deciding: str | None,
     baselines: tuple[str, ...],
+    pairs: tuple[str, ...],
     shared: bool,
     figures: Path | None,
     force: bool,
@@ -186,6 +190,7 @@ def report(
         comet_python=named_comet_python(comet_python, all_metrics),
         figures=figures,
         shared=shared,
+        pairs=[parse_pair(pair) for pair in pairs],
     )
     with existing_store(store) as opened:
         remarks = write_report(opened, runs, output, form or _by_name(output), options, force=force)

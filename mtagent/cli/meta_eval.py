@@ -120,7 +120,7 @@ def inputs_of(options: Mapping[str, Any], **more: Any) -> Inputs:
 @click.option("--unit", type=click.Choice(get_args(Unit)), default="score", show_default=True, help="Unit to permute.")
 @click.option(
     "--permutations", type=click.IntRange(1), default=PERMUTATIONS, show_default=True,
-    help="Number of permutations.",
+    help="Number of permutations; a test needs 20 or more.",
 )  # fmt: skip
 @click.option(
     "--resample", type=click.Choice(get_args(ResamplingUnit)),

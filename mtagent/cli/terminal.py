@@ -154,7 +154,12 @@ def notices(quiet: bool) -> Iterator[None]:
         file_loggers.append(logging.getLogger(f"mtagent.{name}"))
     for logger in file_loggers:
         logger.setLevel(logging.WARNING if quiet else logging.INFO)
-    loggers = [*file_loggers, logging.getLogger(_CLIENT), logging.getLogger(_JUDGE)]
+    loggers = [
+        *file_loggers,
+        logging.getLogger("mtagent.llm.events"),
+        logging.getLogger(_CLIENT),
+        logging.getLogger(_JUDGE),
+    ]
     for logger in loggers:
         logger.addHandler(handler)
     try:

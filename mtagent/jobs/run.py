@@ -24,6 +24,7 @@ from mtagent.jobs.parts import NOT_INSTALLED, budget_of
 from mtagent.jobs.pool import Item, Outcome, Result, work_all
 from mtagent.llm.budget import Budget, Budgeted
 from mtagent.llm.cache import Cached
+from mtagent.llm.events import RUN
 from mtagent.llm.limits import Sleepers
 from mtagent.llm.protocol import LLM, KeyedLLM, LimitedLLM
 from mtagent.store.runs import Run
@@ -137,6 +138,7 @@ async def run_job(
                 lane=job.lane,
             )
 
+    former = RUN.set(name)
     try:
         on_start(name, job.total, min(job.total, done))
         if job.prepare is not None:
@@ -148,6 +150,8 @@ async def run_job(
     except (BatchOpen, BudgetSpent, ServerPaused):
         run.finish("stopped")
         raise
+    finally:
+        RUN.reset(former)
     run.finish()
     if batches is not None:
         batches.finish()

@@ -92,6 +92,8 @@ Pair = tuple[str, ...]
 _BLOCK = 100
 """Pairs counted at a time: sacreBLEU keeps the n-grams of all references of a call, 100 KB for a sentence."""
 _MANY_TOKENIZED = 100
+_CACHED_TOKENIZATIONS = 2**15
+"""With more pairs, sacreBLEU's cache of 2**16 texts forgets a text before it is needed again."""
 _SACREBLEU_TOKENIZERS = (Tokenizer13a, TokenizerRegexp, TercomTokenizer)
 
 
@@ -124,9 +126,7 @@ class Overlap:
     def release(self) -> None:
         """Free the counts, and the caches of sacreBLEU's tokenizers."""
         self._forget()
-        for tokenizer in _SACREBLEU_TOKENIZERS:
-            if hasattr(tokenizer.__call__, "cache_clear"):
-                tokenizer.__call__.cache_clear()
+        _clear_tokenizers()
 
     def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
         """The score of ``translations`` as a corpus, and of each by itself. Every segment needs a reference."""
@@ -187,6 +187,8 @@ class Overlap:
             # The mean length of several references need not be a whole number.
             is_whole = self.name != "ter" or len(block[0]) == 2
             blocks.append(np.array(counts, dtype=np.int32 if is_whole else np.float64))
+            if len(new_pairs) > _CACHED_TOKENIZATIONS:
+                _clear_tokenizers()
         if new_pairs:
             self._counts = np.concatenate(blocks)
             self._rows |= zip(new_pairs, range(len(self._rows), len(self._counts)), strict=True)
@@ -256,6 +258,13 @@ def _sacrebleu(name: Name, tokenize: str, asian: bool) -> BLEU | CHRF | TER:
         raise ConfigError(f"BLEU's tokenizer {tokenize} needs another package: pip install sentencepiece") from None
     except OSError as error:  # sacreBLEU downloads the vocabulary on first use
         raise ConfigError(f"BLEU's tokenizer {tokenize}: its vocabulary cannot be fetched: {error}") from None
+
+
+def _clear_tokenizers() -> None:
+    """Free the tokenized texts that sacreBLEU's tokenizers keep."""
+    for tokenizer in _SACREBLEU_TOKENIZERS:
+        if hasattr(tokenizer.__call__, "cache_clear"):
+            tokenizer.__call__.cache_clear()
 
 
 def refuse_untested(version: str) -> None:
@@ -369,23 +378,24 @@ class _Shift(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """The part of a matrix row that lies in the band: from column ``first`` on."""
+    """A row of the matrix of edit distances, as bits: bit j - 1 is about column j of the band.
+
+    Neighbours in a matrix of edit distances differ by at most 1, so a row is computed by a dozen operations on whole
+    integers (Myers 1999, in the form of Hyyrö 2003).
+    """
 
     first: int
-    costs: list[int]
-
-    def at(self, column: int) -> int:
-        """The cost in ``column``."""
-        place = column - self.first
-        if 0 <= place < len(self.costs):
-            return self.costs[place]
-        return _INFINITE
-
-    def cut(self, start: int, end: int) -> list[int]:
-        """The costs from column ``start`` to before ``end``."""
-        costs = self.costs[max(0, start - self.first) : max(0, end - self.first)]
-        costs = [_INFINITE] * (min(end, self.first) - start) + costs
-        return costs + [_INFINITE] * (end - start - len(costs))
+    """The first column in the band."""
+    end: int
+    """The column after the last one in the band."""
+    higher: int
+    """The columns whose cost is 1 higher than that of the column before."""
+    lower: int
+    """The columns whose cost is 1 lower."""
+    diagonal: int
+    """The columns that can be reached from the row above and the column before, by a match or a substitution."""
+    down: int
+    """The columns that can be reached from the row above, by a deletion."""
 
 
 _Rank = tuple[int, int, int]
@@ -395,6 +405,8 @@ _Matrix = list[_Row]
 class _Alignment(NamedTuple):
     """The alignment of the reference's words with the translation's."""
 
+    distance: int
+    """The edits without shifts."""
     places: list[int]
     """For each word of the reference, its position in the translation."""
     wrong_reference: list[int]
@@ -438,40 +450,44 @@ def _with_shifts(translation: Sequence[str], reference: Sequence[str]) -> int:
         return distance  # a shift would be an edit, too
     tried = shifts = 0
     rows = _rows(text, reference, [])
+    alignment = _aligned(text, reference, rows)
     while True:
-        possible = list(_shifts(text, reference, _aligned(text, reference, rows), tried))
+        possible = list(_shifts(text, reference, alignment, tried))
         tried += len(possible)
         if tried >= MOST_TRIED:
             break
-        better = _best(text, reference, possible, rows)
+        better = _best(text, reference, possible, rows, alignment.distance)
         if better is None:
             break
         shifts += 1
-        text, rows = better
-    return shifts + rows[-1].costs[-1]
+        text, rows, alignment = better
+    return shifts + alignment.distance
 
 
-def _best(text: str, reference: str, possible: list[_Shift], rows: _Matrix) -> tuple[str, _Matrix] | None:
-    """The text after the best shift, and its matrix; ``None`` if no shift lowers the distance.
+def _best(
+    text: str, reference: str, possible: list[_Shift], rows: _Matrix, now: int
+) -> tuple[str, _Matrix, _Alignment] | None:
+    """The text after the best shift, its matrix and alignment; ``None`` if no shift makes the distance less than
+    ``now``.
 
     The best shift leaves the smallest distance; of equal ones the longest, then the first, then the one that moves
     farthest to the front.
     """
-    now = rows[-1].costs[-1]
     candidates: list[tuple[int, _Rank, _Shift]] = []
     for shift in possible:
         least = Levenshtein.distance(_shifted(text, shift), reference, score_cutoff=now - 1)
         if least < now:
             candidates.append((least, (-shift.length, shift.start, shift.target), shift))
-    best: tuple[int, _Rank, str, _Matrix] | None = None
+    best: tuple[int, _Rank, str, _Matrix, _Alignment] | None = None
     for at_least, rank, shift in sorted(set(candidates)):
         if best is not None and (at_least, rank) > best[:2]:
             break  # neither this one nor those after it can be better
         shifted = _shifted(text, shift)
         matrix = _rows(shifted, reference, rows[: min(shift.start, shift.target) + 1])
-        distance = matrix[-1].costs[-1]
+        alignment = _aligned(shifted, reference, matrix)
+        distance = alignment.distance
         if distance < now and (best is None or (distance, rank) < best[:2]):
-            best = (distance, rank, shifted, matrix)
+            best = (distance, rank, shifted, matrix, alignment)
     if best is None:
         return None
     return best[2:]
@@ -489,10 +505,8 @@ def _shifted(text: str, shift: _Shift) -> str:
 
 def _shifts(text: str, reference: str, alignment: _Alignment, tried: int) -> Iterator[_Shift]:
     """All shifts that sacreBLEU tries, in its order, up to the run of words that reaches its limit."""
-    places, wrong_reference, wrong_translation = alignment
-    for start, there, length in _common_runs(text, reference):
-        if wrong_translation[start + length] == wrong_translation[start]:
-            continue  # all of these words are right already
+    _, places, wrong_reference, wrong_translation = alignment
+    for start, there, length in _common_runs(text, reference, wrong_translation):
         if wrong_reference[there + length] == wrong_reference[there]:
             continue
         if start <= places[there] < start + length:
@@ -510,12 +524,17 @@ def _shifts(text: str, reference: str, alignment: _Alignment, tried: int) -> Ite
             return
 
 
-def _common_runs(text: str, reference: str) -> Iterator[tuple[int, int, int]]:
-    """Runs of equal words, as (start in the text, start in the reference, length), shorter ones first."""
+def _common_runs(text: str, reference: str, wrong: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+    """Runs of equal words, as (start in the text, start in the reference, length), shorter ones first.
+
+    ``wrong`` has, for each position in the text, how many words before it are errors; runs without any are left out.
+    """
     where: defaultdict[str, list[int]] = defaultdict(list)
     for there, letter in enumerate(reference):
         where[letter].append(there)
     for start, letter in enumerate(text):
+        if wrong[start] == wrong[min(start + MOST_SHIFTED, len(text))]:
+            continue
         places = where.get(letter, [])
         near = slice(bisect_left(places, start - MOST_DISTANT), bisect_right(places, start + MOST_DISTANT))
         for there in places[near]:
@@ -523,7 +542,8 @@ def _common_runs(text: str, reference: str) -> Iterator[tuple[int, int, int]]:
             for length in range(1, longest + 1):
                 if text[start + length - 1] != reference[there + length - 1]:
                     break
-                yield start, there, length
+                if wrong[start + length] > wrong[start]:
+                    yield start, there, length
 
 
 def _rows(text: str, reference: str, known: _Matrix) -> _Matrix:
@@ -532,59 +552,78 @@ def _rows(text: str, reference: str, known: _Matrix) -> _Matrix:
     ``known`` holds its first rows, from a text of the same length with the same beginning.
     """
     width = len(reference)
+    columns = defaultdict[str, int](int)
+    for column, letter in enumerate(reference):
+        columns[letter] |= 1 << column
     ratio = 1.0
     if text:
         ratio = width / len(text)
     beam = BEAM
     if ratio / 2 > BEAM:
         beam = ceil(ratio / 2 + BEAM)
-    rows = [*known] or [_Row(0, list(range(width + 1)))]
+    rows = [*known] or [_Row(0, width + 1, higher=(1 << width) - 1, lower=0, diagonal=0, down=0)]
     for i in range(len(rows), len(text) + 1):
         middle = floor(i * ratio)
         first, end = max(0, middle - beam), min(width + 1, middle + beam)
         if i == len(text):
             end = width + 1  # the last row reaches the last column, whose cost is the distance
-        rows.append(_row(rows[-1], text[i - 1], reference, first, end))
+        rows.append(_row(rows[-1], columns[text[i - 1]], first, end))
     return rows
 
 
-def _row(above: _Row, letter: str, reference: str, first: int, end: int) -> _Row:
-    """The next row, from column ``first`` to before ``end``."""
-    if first == 0:
-        left = above.costs[0] + 1
-        costs = [left]
-        diagonal, *over = above.cut(0, end)
-    else:
-        costs, left = [], _INFINITE
-        diagonal, *over = above.cut(first - 1, end)
-    for other, higher in zip(reference[max(0, first - 1) : end - 1], over, strict=True):
-        cost = diagonal if other == letter else diagonal + 1
-        diagonal = higher
-        if higher < cost:
-            cost = higher + 1
-        if left < cost:
-            cost = left + 1
-        costs.append(cost)
-        left = cost
-    return _Row(first, costs)
+def _row(above: _Row, same: int, first: int, end: int) -> _Row:
+    """The next row, from column ``first`` to before ``end``; ``same`` has the columns with the letter of this row.
+
+    What lies outside the band can't be the cheapest way to anywhere: each neighbour out there gets the lowest cost with
+    which it is not.
+    """
+    lowest = 1 << max(0, first - 1)
+    band = (1 << (end - 1)) - lowest
+    same &= band
+    higher, lower = above.higher & band, above.lower & band
+    if first > 0 and first == above.first:  # nothing is above the column before
+        higher &= ~lowest
+        lower |= lowest
+        same &= ~lowest
+    beyond = 0  # the columns with nothing above them, and nothing above the column before
+    if end > above.end:
+        new = (1 << (end - 1)) - (1 << (above.end - 1))
+        higher |= new
+        beyond = new & (new - 1)
+        same &= ~beyond
+    level = ((((same & higher) + higher) ^ higher) | same | lower) & band  # the cost of the row above, a column before
+    down = lower | (band & ~(level | higher))
+    below_higher = ((down << 1) | lowest) & band
+    below_lower = ((level & higher) << 1) & band
+    diagonal = (level & same) | (band & ~(level | same | beyond))
+    return _Row(
+        first=first,
+        end=end,
+        higher=below_lower | (band & ~(level | below_higher)),
+        lower=level & below_higher,
+        diagonal=diagonal,
+        down=down,
+    )
 
 
 def _aligned(text: str, reference: str, rows: _Matrix) -> _Alignment:
     """Read the matrix from its end: a match or substitution goes before a deletion, and that before an insertion."""
     places, wrong_reference, wrong_translation = [-1] * len(reference), [0] * len(reference), [1] * len(text)
     i, j = len(text), len(reference)
+    distance = 0
     while j:
-        cost = rows[i].at(j)
-        diagonal = _INFINITE
-        if i:
-            diagonal = rows[i - 1].at(j - 1)
-        same = i > 0 and text[i - 1] == reference[j - 1]
-        if i and cost == diagonal + (not same):
+        column = 1 << (j - 1)
+        row = rows[i]
+        if row.diagonal & column:
             i, j = i - 1, j - 1
-            places[j], wrong_reference[j], wrong_translation[i] = i, int(not same), int(not same)
-        elif i and cost == rows[i - 1].at(j) + 1:
+            is_wrong = int(text[i] != reference[j])
+            places[j], wrong_reference[j], wrong_translation[i] = i, is_wrong, is_wrong
+            distance += is_wrong
+        elif row.down & column:
             i -= 1
+            distance += 1
         else:
             j -= 1
             places[j], wrong_reference[j] = i - 1, 1
-    return _Alignment(places, [0, *accumulate(wrong_reference)], [0, *accumulate(wrong_translation)])
+            distance += 1
+    return _Alignment(distance + i, places, [0, *accumulate(wrong_reference)], [0, *accumulate(wrong_translation)])

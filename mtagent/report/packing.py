@@ -92,10 +92,9 @@ def packed(
     return {"id": segment.id, "source": segment.source} | _filled(fields)
 
 
-_OF_ALL_RUNS = (
-    "id", "source", "source_lang", "target_lang", "reference", "document", "domain", "context", "notes", "terms",
-    "scores",
-)  # fmt: skip
+_OF_ALL_RUNS = ("id", "source", "source_lang", "target_lang", "reference", "document", "domain", "scores")
+_MAY_DIFFER = ("context", "notes", "terms")
+"""What the models were shown beside the texts, which may differ between runs."""
 
 
 def packed_runs(chains: Sequence[Chain], versions: Sequence[Packed]) -> Packed:
@@ -103,13 +102,17 @@ def packed_runs(chains: Sequence[Chain], versions: Sequence[Packed]) -> Packed:
 
     ``difference`` is what :func:`changes` finds between the last text of the first run and that of another run.
     """
+    common = [*_OF_ALL_RUNS]
+    for name in _MAY_DIFFER:
+        if all(version.get(name) == versions[0].get(name) for version in versions):
+            common.append(name)
     segment: Packed = {}
     runs = []
     first = chains[0].text
     for chain, version in zip(chains, versions, strict=True):
         run = {}
         for name, value in version.items():
-            if name in _OF_ALL_RUNS:
+            if name in common:
                 segment.setdefault(name, value)
             else:
                 run[name] = value

@@ -14,8 +14,8 @@ from importlib.resources import files
 from typing import IO, Any, NamedTuple
 from urllib.parse import urlencode
 
-from mtagent.analysis.compare import RunComparison
-from mtagent.analysis.compare_tables import EXTREMES, difference_table, digits_of, review_tables
+from mtagent.analysis.compare import RepeatedScore, RunComparison
+from mtagent.analysis.compare_tables import EXTREMES, difference_table, digits_of, repeats_table, review_tables
 from mtagent.analysis.compared_rows import Cell, ComparedTexts, Contrast, Moved, gains_of
 from mtagent.analysis.staged_run import Cost, Outcomes
 from mtagent.chain.fates import OUTCOMES
@@ -35,9 +35,12 @@ from mtagent.version import __version__
 
 MOST_CHARACTERS = 300_000_000
 """Of the segments in a page. No text in a browser may be longer than 512 MB; 100,000 sentences take 90 MB."""
+PART = 5_000
+"""Segments in one script element. The page shows the first part at once and reads the others one after the other."""
+_NEXT_PART = ']</script>\n<script type="application/json" class="segments">['
 _IN_MEMORY = 2**24
 _NONE = "–"
-_DATA_GOES_HERE = "<data>"  # texts cannot hold it: theirs is escaped
+_SEGMENTS_GO_HERE = "<segments>"  # texts cannot hold it: theirs is escaped
 _NOT_IN_HTML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _WORK = {"rerank": "reranking", "rules": "rules", "postedit": "post-editing", "proofread": "proofreading"}
 _MODELS = ("model", "judge_model", "translator", "evaluator", "judge", "gate")
@@ -138,14 +141,23 @@ def sentence(flow: Flow, way: Way | None, cost: Cost, total: int | None = None) 
     return words[0].upper() + words[1:]
 
 
-def sentence_of_runs(names: Sequence[str], ways: Sequence[Way], segments: int) -> str:
+def sentence_of_runs(
+    names: Sequence[str], ways: Sequence[Way], segments: int, repeated: RepeatedScore | None = None
+) -> str:
     """What tells several runs apart: ``ways`` lead from the last texts of the first run to those of each run.
 
-    Without ``ways`` the runs were not compared.
+    Without ``ways`` the runs were not compared. ``repeated`` is the score of all of them, if they are repeats.
     """
     of_what = f"{len(names)} runs of {counted(segments, 'segment')}"
     if not ways:
         return f"{of_what}; nothing is scored."
+    if repeated is not None:
+        digits = 4 if abs(repeated.mean) < 2 else 2
+        mean, deviation = number(repeated.mean, digits), number(repeated.deviation, digits)
+        return (
+            f"{of_what} that differ only in their seed; {repeated.metric} {mean} on average, "
+            f"with a standard deviation of {deviation}."
+        )
     sentences = [f"{of_what}."]
     for name, way in zip(names[1:], ways[1:], strict=True):
         differing = sum(text != other for text, other in zip(way.first.texts, way.last.texts, strict=True))
@@ -449,7 +461,7 @@ def pieces(
         headline = described[0]["sentence"]
         differences = None
         if are_several:
-            headline = sentence_of_runs(names, ways, number)
+            headline = sentence_of_runs(names, ways, number, _of_repeats(comparison, names))
             differences = _differences(comparison)
         summary_lines = lines(comparison)
         script = _asset("elements.js") + _asset("page.js")
@@ -462,22 +474,35 @@ def pieces(
             lines=summary_lines,
             differences=differences,
             deciding=comparison.deciding,
+            repeats=repeats_table(comparison),
             extremes=extremes(comparison, only_runs=are_several),
             plots=_plots(comparison, numbers),
             signatures=[*comparison.signatures, *segments.signatures],
             tables=[*(table for run in described for table in run["tables"]), *review_tables(comparison)],
             segments=number,
-            data_goes_here=_DATA_GOES_HERE,
+            data=script_json(_data(names, comparison, ways, [name for name, _ in summary_lines], segments)),
+            segments_go_here=_SEGMENTS_GO_HERE,
             script=script,
             # The page's policy allows this script, and no other that a text might bring.
             script_hash="sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             style=_asset("colours.css") + _asset("page.css"),
             version=__version__,
         )
-        before, after = _NOT_IN_HTML.sub("\ufffd", whole).split(_DATA_GOES_HERE)
+        before, after = _NOT_IN_HTML.sub("\ufffd", whole).split(_SEGMENTS_GO_HERE)
         yield before
-        yield from _data(names, file, comparison, ways, [name for name, _ in summary_lines])
+        file.seek(0)
+        while piece := file.read(_IN_MEMORY // 16):
+            yield piece
         yield after
+
+
+def _of_repeats(comparison: RunComparison, names: Sequence[str]) -> RepeatedScore | None:
+    """The final score of the runs ``names`` by the deciding metric; ``None`` unless they are repeats of one run."""
+    for repeated in comparison.repeats:
+        is_of_all_runs = repeated.runs == tuple(names)
+        if is_of_all_runs and repeated.stage == FINAL and repeated.metric == comparison.deciding:
+            return repeated
+    return None
 
 
 def _differences(comparison: RunComparison) -> Table:
@@ -588,7 +613,9 @@ def _write_segments(
         segment = script_json(versions[0] if len(runs) == 1 else packed_runs(chains, versions))
         characters += len(segment) + 1
         if characters <= most:
-            separator = "," if segments.shown else ""
+            separator = ""
+            if segments.shown:
+                separator = "," if segments.shown % PART else _NEXT_PART
             file.write(separator + segment)
             segments.shown += 1
     return segments
@@ -639,22 +666,22 @@ def _remarks(runs: Sequence[ReportedRun], comparison: RunComparison, segments: _
 
 
 def _data(
-    names: Sequence[str], segments: IO[str], comparison: RunComparison, ways: Sequence[Way], row_names: Sequence[str]
-) -> Iterator[str]:
-    """The data of the page's script, as JSON in pieces."""
+    names: Sequence[str],
+    comparison: RunComparison,
+    ways: Sequence[Way],
+    row_names: Sequence[str],
+    segments: _Segments,
+) -> dict[str, Any]:
+    """What the page's script needs beside the segments."""
     metrics = []
     for row in comparison.rows[:1]:
         for cell in row.cells:
             metrics.append({"name": cell.score.metric, "higher": cell.score.higher_is_better})
-    head = {
+    return {
         "runs": names,
         "rows": row_names,
         "metrics": metrics,
         "deciding": ways[0].place if ways else None,
         "outcomes": OUTCOMES,
+        "count": segments.shown,
     }
-    yield f'{script_json(head)[:-1]},"segments":['
-    segments.seek(0)
-    while piece := segments.read(_IN_MEMORY // 16):
-        yield piece
-    yield "]}"

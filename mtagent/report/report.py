@@ -12,6 +12,7 @@ from typing import Any, Literal
 from mtagent.analysis import compare_tables
 from mtagent.analysis.compare import Baseline, RunComparison, compare_staged, named_summaries, read_runs
 from mtagent.analysis.compared_rows import ComparedTexts
+from mtagent.analysis.language_pairs import LanguagePair, in_pairs
 from mtagent.analysis.score import ScoreOptions
 from mtagent.analysis.staged_run import USAGE_COUNTS, Bills, StagedRun, aligned, texts_for
 from mtagent.chain.fates import KINDS, UNPLACED, fate, final_fate
@@ -41,7 +42,7 @@ class ReportOptions:
     """What a report compares with, and by which metrics (by default BLEU, chrF and TER).
 
     ``comet_python`` is the Python of another environment, which runs COMET; ``figures`` a folder for the figures;
-    ``shared`` leaves out the segments that some of several runs lack.
+    ``shared`` leaves out the segments that some of several runs lack, ``pairs`` those in other language pairs.
     """
 
     reference: Path | None = None
@@ -51,6 +52,7 @@ class ReportOptions:
     comet_python: Path | None = None
     figures: Path | None = None
     shared: bool = False
+    pairs: Sequence[LanguagePair] = ()
 
     @property
     def asked_for(self) -> bool:
@@ -97,7 +99,11 @@ def write_report(
     refuse_overwriting([output], options.reads)
     inputs = json.dumps([summary.inputs for summary in named_summaries(specs, store).values()])
     Target(output, force, inputs, database).refuse_taken_file()
-    staged_runs, left_out = aligned(read_runs(specs, store), shared=options.shared)
+    all_runs = read_runs(specs, store)
+    if options.pairs:
+        all_runs = in_pairs(all_runs, options.pairs)
+    staged_runs, left_out = aligned(all_runs, shared=options.shared)
+    del all_runs  # with --shared, only what all runs have is needed
     folder = None
     if options.figures is not None:
         folder = plots.folder_for(options.figures, staged_runs, database, force=force)

@@ -41,9 +41,7 @@ _LATEX = str.maketrans(
 )
 
 
-_WIDE = 80
-"""Characters of a table that may be wider than a page of a paper."""
-_SCALED = r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
+_SCALED = r"\noindent\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%"
 
 
 class Bar(NamedTuple):
@@ -113,8 +111,8 @@ def markdown(
 def latex(tables: Sequence[Table], below: Sequence[str] = (), warnings: Sequence[str] = ()) -> str:
     r"""A tabular for each table (booktabs); titles, notes, the lines below and warnings are comments.
 
-    Columns of numbers are siunitx's ``S``, aligned at the point: ``\usepackage{booktabs,siunitx}``. A wide table is
-    scaled down if it is wider than its place (``\usepackage{graphicx}``).
+    Columns of numbers are siunitx's ``S``, aligned at the point. A table that is wider than its place is scaled down.
+    The document needs ``\usepackage{booktabs,siunitx,graphicx}``.
     """
     lines = []
     for table in tables:
@@ -138,10 +136,7 @@ def latex(tables: Sequence[Table], below: Sequence[str] = (), warnings: Sequence
             rows.append(" & ".join(cells))
         first, *others = [rf"{row} \\" for row in rows]
         tabular = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", first, r"\midrule", *others]
-        tabular += [r"\bottomrule", r"\end{tabular}"]
-        if max(map(len, _columns(table))) > _WIDE:
-            tabular = [_SCALED, *tabular, "}"]
-        lines += tabular
+        lines += [_SCALED, *tabular, r"\bottomrule", r"\end{tabular}}"]
         if table.note:
             lines.append(f"% {_one_line(table.note)}")
         lines.append("")
@@ -152,13 +147,15 @@ def latex(tables: Sequence[Table], below: Sequence[str] = (), warnings: Sequence
     return "\n".join(lines).rstrip()
 
 
-_NUMBER = re.compile(r"\$?(?P<sign>[+−-]?)\$?(?P<whole>\d[\d,]*)(?:\.(?P<decimals>\d+))?(?P<mark>\*?)")
+_NUMBER = re.compile(
+    r"(?P<below>(?:< ?)?)\$?(?P<sign>[+−-]?)\$?(?P<whole>\d[\d,]*)(?:\.(?P<decimals>\d+))?(?P<mark>\*?)"
+)
 
 
 def _number_form(cells: Sequence[str]) -> str | None:
     """The column for ``cells`` that are numbers, or words such as ``unknown``; ``None`` for any other cells."""
     wholes, decimals = [0], [0]
-    has_sign = has_mark = False
+    has_sign = has_mark = is_below = False
     for cell in cells:
         number = _NUMBER.fullmatch(cell)
         if number is None:
@@ -167,6 +164,7 @@ def _number_form(cells: Sequence[str]) -> str | None:
             continue  # nothing, or a word for it
         has_sign = has_sign or bool(number["sign"])
         has_mark = has_mark or bool(number["mark"])
+        is_below = is_below or bool(number["below"])
         wholes.append(len(number["whole"].replace(",", "")))
         decimals.append(len(number["decimals"] or ""))
     if max(wholes) == 0:
@@ -175,6 +173,8 @@ def _number_form(cells: Sequence[str]) -> str | None:
     options = f"table-format={width}"
     if has_sign:
         options = f"table-format=+{width},retain-explicit-plus"
+    if is_below:
+        options += ",table-space-text-pre={$<$}"
     if has_mark:
         options += ",table-space-text-post={*}"
     return f"S[{options}]"
@@ -190,7 +190,8 @@ def _latex_number(cell: str) -> str:
         digits += f".{number['decimals']}"
     sign = "-" if number["sign"] in ("-", "−") else number["sign"]
     mark = "{*}" if number["mark"] else ""
-    return f"{sign}{digits}{mark}"
+    below = "{$<$}" if number["below"] else ""
+    return f"{below}{sign}{digits}{mark}"
 
 
 def _latex_text(words: str) -> str:

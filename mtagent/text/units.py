@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -105,17 +105,22 @@ _POWER_BEFORE = rf"(?P<power>(?i:{_POWER}))\.?{_SPACE}*+(?=\p{{L}})"
 _POWER_BEHIND = rf"[²³]|\^?[23](?![\d\p{{L}}]|[.,]\d)|{_SPACE}(?i:{_POWER})(?![\p{{L}}\p{{M}}])"
 _WORD = rf"(?:(?![{UNSPACED_OR_HANGUL}])[\p{{L}}\p{{M}}])++"
 _DOLLARS = "(?:A|AU|C|CA|NZ|S|HK|NT|MX|R|US)"
-_BEHIND = regex.compile(
-    rf"""
-    (?:\d(?:{_SPACE}|-)?+ (?:[万亿萬億만억천]++)?+ | (?<=[{_HAN_NUMERAL}])(?=[{UNSPACED}]))
-    (?:{_POWER_BEFORE})?
-    (?P<unit> km/h | m/s | км/ч | км/год | {_DOLLARS}\$ | [%％٪‰℃℉$€£¥￥₹₴₽₩₺₪฿₫₱Ω]
-      | [°º]{_SPACE}?[CF]\b | (?i:{_ANY_PHRASE})(?![\p{{L}}\p{{M}}]) | {_UNSPACED} | {_WORD} )
-    (?:(?P<behind>{_POWER_BEHIND}))?
-    (?:/(?P<per>{_WORD}))?
-    """,
-    flags=regex.VERBOSE,
-)
+
+
+@cache
+def _unit_behind() -> regex.Pattern[str]:
+    """A number and the unit behind it. Compiled when needed: it takes longer than the start of a command."""
+    return regex.compile(
+        rf"""
+        (?:\d(?:{_SPACE}|-)?+ (?:[万亿萬億만억천]++)?+ | (?<=[{_HAN_NUMERAL}])(?=[{UNSPACED}]))
+        (?:{_POWER_BEFORE})?
+        (?P<unit> km/h | m/s | км/ч | км/год | {_DOLLARS}\$ | [%％٪‰℃℉$€£¥￥₹₴₽₩₺₪฿₫₱Ω]
+          | [°º]{_SPACE}?[CF]\b | (?i:{_ANY_PHRASE})(?![\p{{L}}\p{{M}}]) | {_UNSPACED} | {_WORD} )
+        (?:(?P<behind>{_POWER_BEHIND}))?
+        (?:/(?P<per>{_WORD}))?
+        """,
+        flags=regex.VERBOSE,
+    )
 
 
 def _currency_codes() -> list[str]:
@@ -127,12 +132,15 @@ def _currency_codes() -> list[str]:
     return codes
 
 
-_BEFORE = regex.compile(
-    rf"(?P<unit>(?<![\p{{L}}\p{{N}}])(?:{_DOLLARS}\$|"
-    rf"(?:{'|'.join(_currency_codes())}|SFr\.?|Fr\.|Rp|RM|kr\.?|TL|zł|Kč|Ft))(?={_SPACE}?\d)|[$€£¥￥₹₴₽₩₺₪฿₫₱](?={_SPACE}?\d))"
-    rf"|(?P<spoon>[大小](?:さじ|匙))(?={_SPACE}?[\d{_HAN_NUMERAL}])"
-    r"|(?P<share>(?<!\S)[%٪])(?=\d)"
-)
+@cache
+def _unit_before() -> regex.Pattern[str]:
+    """A unit before its number."""
+    return regex.compile(
+        rf"(?P<unit>(?<![\p{{L}}\p{{N}}])(?:{_DOLLARS}\$|"
+        rf"(?:{'|'.join(_currency_codes())}|SFr\.?|Fr\.|Rp|RM|kr\.?|TL|zł|Kč|Ft))(?={_SPACE}?\d)|[$€£¥￥₹₴₽₩₺₪฿₫₱](?={_SPACE}?\d))"
+        rf"|(?P<spoon>[大小](?:さじ|匙))(?={_SPACE}?[\d{_HAN_NUMERAL}])"
+        r"|(?P<share>(?<!\S)[%٪])(?=\d)"
+    )
 
 
 @remembered
@@ -143,7 +151,7 @@ def quantities(text: str, lang: str = "", named: frozenset[str] = frozenset()) -
     mg and /dl.
     """
     quantities: dict[int, Quantity] = {}
-    for match in _BEHIND.finditer(text):
+    for match in _unit_behind().finditer(text):
         start, end = match.span("unit")
         units = _units_at(match, lang)
         if not units:
@@ -154,7 +162,7 @@ def quantities(text: str, lang: str = "", named: frozenset[str] = frozenset()) -
             unit, kind = _likeliest(divisors, named)
             start, end = match.span("per")
             quantities[start] = Quantity(f"/{unit}", f"/{kind}", start, end)
-    for match in _BEFORE.finditer(text):
+    for match in _unit_before().finditer(text):
         start, end = match.span()
         units = units_of(match.group().rstrip("."), lang)
         if units:
@@ -239,16 +247,23 @@ def units_of(form: str, lang: str = "") -> Units:
 _LANGUAGES = frozenset(
     ["cs", "da", "de", "en", "es", "fr", "hi", "it", "ja", "ko", "nb", "nl", "no", "pl", "pt", "ru", "sv", "uk", "zh"]
 )
-_NAMED = regex.compile(
-    rf"""
-    (?:(?<![\p{{L}}\p{{M}}]){_POWER_BEFORE})?
-    (?P<unit> [%％٪‰℃℉€£¥￥₹₴₽₩₺₪฿₫₱Ω] | (?:{_DOLLARS}(?=\$))?\$ | [°º]{_SPACE}?[CF]\b
-      | (?<![\p{{L}}\p{{M}}])(?i:{_ANY_PHRASE})(?![\p{{L}}\p{{M}}]) | {_UNSPACED} | {_WORD} )
-    (?:(?P<behind>{_POWER_BEHIND}))?
-    (?:/(?P<per>{_WORD}))?
-    """,
-    flags=regex.VERBOSE,
-)
+
+
+@cache
+def _named_unit() -> regex.Pattern[str]:
+    """A unit, beside a number or not."""
+    return regex.compile(
+        rf"""
+        (?:(?<![\p{{L}}\p{{M}}]){_POWER_BEFORE})?
+        (?P<unit> [%％٪‰℃℉€£¥￥₹₴₽₩₺₪฿₫₱Ω] | (?:{_DOLLARS}(?=\$))?\$ | [°º]{_SPACE}?[CF]\b
+          | (?<![\p{{L}}\p{{M}}])(?i:{_ANY_PHRASE})(?![\p{{L}}\p{{M}}]) | {_UNSPACED} | {_WORD} )
+        (?:(?P<behind>{_POWER_BEHIND}))?
+        (?:/(?P<per>{_WORD}))?
+        """,
+        flags=regex.VERBOSE,
+    )
+
+
 _DIGIT = regex.compile(r"\d")
 _PLAIN_WORD = regex.compile(rf"[[\p{{L}}\p{{M}}]--[{UNSPACED_OR_HANGUL}]]++", flags=regex.V1)
 _SIGN = regex.compile(rf"[%％٪‰℃℉$€£¥￥₹₴₽₩₺₪฿₫₱Ω°º㎡㎥²³]|{_UNSPACED}")
@@ -289,7 +304,7 @@ def units_named(text: str, lang: str) -> Mapping[str, int] | None:
     named = Counter[str]()
     if not _may_name_units(text, lang):
         return MappingProxyType(named)
-    for match in _NAMED.finditer(text):
+    for match in _named_unit().finditer(text):
         if _is_stray_letter(match):
             continue
         named.update(unit for unit, _ in _units_at(match, lang))
@@ -318,7 +333,7 @@ class NamedUnit(NamedTuple):
 def units_in_words(text: str, lang: str, named: frozenset[str]) -> list[NamedUnit]:
     """The units that ``text`` spells, beside a number or not: 20 degrees Celsius, two weeks."""
     spelled = []
-    for match in _NAMED.finditer(text):
+    for match in _named_unit().finditer(text):
         form = match["unit"]
         shortest = _FEWEST_SIGNS if _IS_UNSPACED.match(form) else _FEWEST_LETTERS
         units = _units_at(match, lang) if len(form) >= shortest else ()

@@ -175,11 +175,10 @@ function detailsOf(segment) {
     element("div", { class: "panel" }, element("h5", {}, `Final text (${target})`), finalText(segment, version, version.final?.length ?? 0)),
     reviewedPanel(version),
     stepsOf(segment, version),
+    definitions([...shownToModels(version), ...flagged(version)]),
   );
   const known = definitions([
-    ["Document", segment.document], ["Domain", segment.domain], ["Notes", segment.notes], ["Context", segment.context],
-    ["Terms", segment.terms?.map(([source, term]) => `${source} → ${term ?? "as it is"}`).join("; ")],
-    ["Flagged", segment.flags?.map((flag) => FLAGS[flag] ?? flag).join(", ")],
+    ["Document", segment.document], ["Domain", segment.domain], ...shownToModels(segment), ...flagged(segment),
   ]);
   return element(
     "div",
@@ -189,6 +188,16 @@ function detailsOf(segment) {
     segment.scores && scoresTable(segment), known,
   );
 }
+
+/** What the models read beside the texts. Of several runs, each has what the others do not share. */
+function shownToModels({ notes, context, terms }) {
+  return [
+    ["Notes", notes], ["Context", context],
+    ["Terms", terms?.map(([source, term]) => `${source} → ${term ?? "as it is"}`).join("; ")],
+  ];
+}
+
+const flagged = ({ flags }) => [["Flagged", flags?.map((flag) => FLAGS[flag] ?? flag).join(", ")]];
 
 function stepsOf(segment, version) {
   let before = version.given ?? "";
@@ -283,7 +292,7 @@ function scoresTable(segment) {
 function haystack(segment, version) {
   if (version.haystack === undefined) {
     const texts = version.steps.flatMap((step) => [step.text, step.proposed, step.compared]);
-    const all = [segment.id, segment.source, version.given, version.reviewed, segment.reference, segment.notes, segment.context, ...texts];
+    const all = [segment.id, segment.source, version.given, version.reviewed, segment.reference, segment.notes ?? version.notes, segment.context ?? version.context, ...texts];
     version.haystack = folded(all.filter(present).join("\n\u0000\n"));
   }
   return version.haystack;
@@ -334,10 +343,30 @@ const RESULTS = {
   worse: SEVERAL ? `worse${THAN_FIRST}` : "got worse", better: SEVERAL ? `better${THAN_FIRST}` : "got better",
   differs: `with another final text${THAN_FIRST}`, changed: "changed", same: "not changed", flagged: "flagged", failed: "failed",
 };
-const segments = data.segments.map(prepared);
+const segments = [];
 const [form, list, pages, hits, clear, search] = ["filters", "list", "pages", "hits", "clear", "filter-q"].map(byId);
 let state = { ...DEFAULTS };
 let matching = segments;
+let isLoading = true;
+
+/** Reads a part of the segments, and frees its text. */
+function take(part) {
+  for (const segment of JSON.parse(part.textContent)) segments.push(prepared(segment, segments.length));
+  part.remove();
+}
+
+/** Reads all segments. Of more than one part the page shows the first rows, while it reads the others. */
+async function load() {
+  const [first, ...others] = document.querySelectorAll("script.segments");
+  take(first);
+  if (others.length > 0) list.replaceChildren(...segments.slice(0, PAGE).map(rowOf));
+  for (const part of others) {
+    hits.textContent = `Loading: ${segments.length.toLocaleString("en")} of ${counted(data.count, "segment")}`;
+    await new Promise((resume) => { setTimeout(resume); });
+    take(part);
+  }
+  isLoading = false;
+}
 
 /** A filter with one value only tells nothing apart, and is left out. */
 function setUpChoices() {
@@ -424,6 +453,7 @@ function showState(page) {
 }
 
 function remember() {
+  if (isLoading) return; // the address tells what to show in the end
   const said = Object.entries(state).filter(([name, value]) => value !== DEFAULTS[name]);
   history.replaceState(null, "", location.pathname + location.search + (said.length === 0 ? "" : "#" + new URLSearchParams(said)));
 }
@@ -496,6 +526,7 @@ function follow() {
   else if (location.hash.length > 1) toSegments();
 }
 
+await load();
 const hideTip = setUpTip(byId("tip"), list);
 for (const id of ["filters", "keys"]) byId(id).hidden = false;
 byId("more-filters").open = innerWidth >= 768;
