@@ -66,7 +66,7 @@ def counts(server: Simulator) -> Counter[str]:
 def test_batches_give_the_ordinary_result_at_half_the_price(job: Shell) -> None:
     with batches.serving(Settings(behaviour=improving, cached_tokens=False)) as server:
         ordinary = translate(job, server.base_url, "live")
-        done = translate(job, server.base_url, "batched", "--batch")
+        done = translate(job, server.base_url, "batched", "--batch", "--log", "log.jsonl")
         assert (ordinary.code, done.code) == (0, 0), done.err
         assert job.read("live") == job.read("batched")
         assert details(job, "live") == details(job, "batched")
@@ -74,6 +74,8 @@ def test_batches_give_the_ordinary_result_at_half_the_price(job: Shell) -> None:
         assert batched.cost == pytest.approx(live.cost / 2)
         assert batched.model_copy(update={"cost": live.cost}) == live
         assert set(counts(server).values()) == {1}
+        events = Counter(event["event"] for event in job.objects("log.jsonl"))
+        assert events["call"] == live.calls
         assert not list((job.folder / "batched.db.batches").iterdir())  # all is in the store
     assert (
         "batch: 2 to 17 round trips of up to 24 hours each (translate 1, postedit 1, judges of postedit 0 to 7"
