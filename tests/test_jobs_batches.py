@@ -14,11 +14,12 @@ import pytest
 
 from mtagent import Agent
 from mtagent.config import load
-from mtagent.errors import BadRequest, ConfigError, RateLimited, ServerError
+from mtagent.errors import BadRequest, ConfigError, NotAnswered, RateLimited, ServerError
 from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files
 from mtagent.llm.batch import Batches, read_result
 from mtagent.llm.reply import RequestFailure
+from mtagent.llm.server import Endpoint
 from mtagent.store import Store
 from tests import batches, killing
 from tests.commands import Done, Shell, run, start
@@ -173,6 +174,21 @@ def test_large_files_are_split_and_wait_until_the_queue_has_room(
         assert len(server.journal.entries) == NUMBER
         sizes = [len(server.queue.contents[name].splitlines()) for name in ("file-1", "file-2")]
         assert sizes == [4, 2]
+
+
+def test_no_file_is_larger_than_a_server_takes(tmp_path: Path) -> None:
+    requests = Batches("write", tmp_path)
+    requests.most_bytes = 500
+    requests.open("mine", tmp_path)
+    for number in range(5):
+        body = {"model": "m", "messages": [{"role": "user", "content": f"{number}" * 50}]}
+        for _ in range(2):  # an equal request is written once
+            with pytest.raises(NotAnswered):
+                requests.result(Endpoint("http://localhost:1/v1"), "", body)
+    requests.end_wave()
+    contents = [path.read_bytes() for path in tmp_path.glob("requests-*.jsonl")]
+    assert max(map(len, contents)) <= 500
+    assert sum(content.count(b"\n") for content in contents) == 5
 
 
 def test_a_batch_alone_in_a_full_queue_stops_the_run(job: Shell) -> None:
