@@ -60,6 +60,7 @@ MENU = {
         "docs/how-to/gate",
         "docs/how-to/python",
         "docs/how-to/server",
+        "docs/how-to/observe",
         "docs/how-to/evaluator",
     ],
     "Reference": [
@@ -70,6 +71,7 @@ MENU = {
         "docs/reference/meta-eval",
         "docs/reference/formats",
         "docs/reference/store",
+        "docs/reference/log",
         "docs/reference/api",
     ],
     "Explanation": [

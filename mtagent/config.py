@@ -294,6 +294,7 @@ class Config(ModelSettings):
     deadline: float = Field(default=900.0, gt=0)
     give_up_after: int = Field(default=20, ge=0)
     store: Path | None = None
+    log: Path | None = None
     run: Annotated[str, AfterValidator(_run_name)] | None = None
     limit: int | None = Field(default=None, ge=1)
     prices: Path | None = None
@@ -451,7 +452,7 @@ class Config(ModelSettings):
         pace = {"concurrency", "requests_per_minute", "tokens_per_minute", "timeout", "deadline", "give_up_after"}
         money = {"prices", "budget", "token_budget"}
         # The stages show whether the rules come first.
-        apart = {"store", "run", "limit", "calibration", "any_language", "rules_first", "comet_python"}
+        apart = {"store", "log", "run", "limit", "calibration", "any_language", "rules_first", "comet_python"}
         unset = {name for name in ADDED if getattr(self, name) == Config.model_fields[name].default}
         settings = self.model_dump(mode="json", exclude=pace | money | apart | unset, exclude_none=True)
         if self.stages is not None:  # the job adds rerank if there are candidates
@@ -511,6 +512,7 @@ class Settings(TypedDict, total=False):
     timeout: float
     deadline: float
     store: str | Path | None
+    log: str | Path | None
     prices: str | Path | None
     budget: float | None
     token_budget: int | None
@@ -534,7 +536,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-PATHS = ("glossary", "keep", "instructions", "prompts", "store", "prices", "calibration", "comet_python")
+PATHS = ("glossary", "keep", "instructions", "prompts", "store", "log", "prices", "calibration", "comet_python")
 """Settings that name a file or a folder; in a file with settings, relative to that file."""
 
 

@@ -1,4 +1,4 @@
-"""How a rating came about, as a person reads it: ``mtagent rate --show``."""
+"""How a rating came about, as a person reads it (``mtagent rate --show``), and a run at a glance."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
+from mtagent.jobs.summary import MOST_SCORED, stage_table
 from mtagent.records import Call, Chain, ErrorSpan, Message, Rated, Rating, Segment, Stage, Step, ToolCall, Usage
 from mtagent.store import Store
 from tests.commands import Shell
+from tests.report_runs import edited, segment
 from tests.stored import start
 
 SEGMENT = Segment(
@@ -167,8 +169,8 @@ def test_ratings_are_named_by_segment_or_system_or_stage_and_segment_also_where_
 
     with Store(shell.folder / "store.db") as store:
         ratings = start(store, "r", kind="rating")
-        for position, segment in enumerate((SEGMENT, SEGMENT.model_copy(update={"id": "a/7"}))):
-            ratings.save_ratings(position, [Rated(segment=segment, system=s, translation=s) for s in ("a", "b")])
+        for position, of in enumerate((SEGMENT, SEGMENT.model_copy(update={"id": "a/7"}))):
+            ratings.save_ratings(position, [Rated(segment=of, system=s, translation=s) for s in ("a", "b")])
         start(store, "c").save(0, Chain(segment=SEGMENT, steps=(step("postedit", -5), step("proofread", -1))))
     shown = {
         name: shell(f"rate --run {name[0]} --show {name[2:]}").out.count("\nsource ")
@@ -179,3 +181,14 @@ def test_ratings_are_named_by_segment_or_system_or_stage_and_segment_also_where_
         done = shell(f"rate --run {name[0]} --show {name[2:]}")
         assert (done.code, done.out) == (1, "")
         assert "has no rating of" in done.err
+
+
+def test_the_table_of_stages_scores_no_more_segments_than_can_be_scored_at_once() -> None:
+    chain = edited(segment("1", "Hello.", "Hallo.", reference="Hi!"), "Hi!")
+    head, *_, signature = stage_table([chain] * 2).splitlines()
+    assert head.split()[-1] == "chrF"
+    assert signature.startswith("chrF: nrefs:1|")
+    head, _, postedit, hint = stage_table([chain] * (MOST_SCORED + 1)).splitlines()
+    assert "chrF" not in head
+    assert postedit.split()[:2] == ["postedit", "10001"]
+    assert hint == "scores of so many segments: `mtagent compare`"

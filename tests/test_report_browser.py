@@ -20,7 +20,7 @@ import pytest
 from mtagent.analysis.compare import RunComparison
 from mtagent.analysis.compared_rows import Cell, ComparedTexts
 from mtagent.records import Chain, Score
-from mtagent.report.page import pieces
+from mtagent.report.page import PART, pieces
 from mtagent.report.report import write_report
 from mtagent.store import Store
 from tests.report_records import RUN, reported
@@ -118,7 +118,7 @@ def opened(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
     """Opens addresses; at the end nothing may have been asked of the network, said on the console or popped up."""
     all_watched: list[Watched] = []
 
-    def open_(address: str, width: int = 1400, scheme: str = "light") -> Watched:
+    def open_(address: str, width: int = 1400, scheme: str = "light", first_script: str = "") -> Watched:
         context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
         )
@@ -128,6 +128,8 @@ def opened(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
         watched.page.on("console", lambda message: watched.said.append(message.text))
         watched.page.on("pageerror", lambda problem: watched.said.append(str(problem)))
         watched.page.on("dialog", lambda dialog: watched.dialogs.append(dialog.message) or dialog.dismiss())
+        if first_script:
+            watched.page.add_init_script(first_script)
         watched.page.goto(address)
         watched.page.wait_for_selector("html[data-ready]")
         return watched
@@ -415,6 +417,24 @@ def test_five_thousand_segments_open_and_filter_in_time(opened: Any, large: str,
         took = min(watched.page.evaluate(measure, [f"filter-{name}", value]) for _ in range(2))
         assert took < 200 * SLACK, (name, value)
     assert watched.page.locator(".segment").count() == 50
+
+
+def test_a_page_of_more_segments_shows_the_first_and_loads_the_others_in_parts(opened: Any, folder: Path) -> None:
+    chains = many(2 * PART + 1)
+    address = bare(folder, "parts", chains)
+    assert (folder / "parts.html").read_text("utf-8").count('class="segments">[') == 3
+    last = chains[-1].segment.id
+    note_loading = """window.seen = [];
+        new MutationObserver(() => {
+            const words = document.getElementById("hits")?.textContent;
+            if (words?.startsWith("Loading")) seen.push([words, document.querySelectorAll(".segment").length]);
+        }).observe(document, { childList: true, subtree: true });"""
+    watched = opened(f"{address}#segment={last}", first_script=note_loading)
+    assert watched.hits.startswith("10,001 segments, page 201"), "the address is followed when all are loaded"
+    assert watched.ids == [last]
+    assert watched.page.locator("script.segments").count() == 0, "their texts are freed"
+    (first, *_) = watched.page.evaluate("seen")
+    assert first == ["Loading: 5,000 of 10,001 segments", 50]
 
 
 # --- several runs

@@ -65,7 +65,10 @@ class Page(HTMLParser):
 
     @property
     def data(self) -> Any:
-        return json.loads(self.scripts[0])
+        """What the page's script reads; all parts of the segments together."""
+        data, *parts, _ = self.scripts
+        segments = [segment for part in parts for segment in json.loads(part)]
+        return {**json.loads(data), "segments": segments}
 
 
 def page(shell: Shell, line: str = "") -> Page:
@@ -120,13 +123,13 @@ def test_nothing_in_the_page_names_another_address_and_no_text_becomes_markup(st
     assert not [name for name in names if name.startswith("on") or name in ("src", "action", "srcdoc")]
     assert "img" not in {tag for tag, _, _ in parsed.attributes}
     assert all(value.startswith("#") for _, name, value in parsed.attributes if name in ("href", "xlink:href"))
-    assert len(parsed.scripts) == 2  # the data and the page's own
+    data, segments, script = parsed.scripts
     text = (stored.folder / "r.html").read_text("utf-8")
     assert not re.search(r"https?://|url\(", text)
-    assert "innerHTML" not in parsed.scripts[1]
-    assert text.count("window.hacked") == parsed.scripts[0].count("window.hacked")
+    assert "innerHTML" not in script
+    assert text.count("window.hacked") == (data + segments).count("window.hacked")
     policy = next(value for _, name, value in parsed.attributes if name == "content" and "default-src" in value)
-    digest = base64.b64encode(hashlib.sha256(parsed.scripts[1].encode()).digest()).decode()
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     assert policy.startswith(f"default-src 'none'; script-src 'sha256-{digest}';")
     assert "connect-src" not in policy
 
@@ -135,7 +138,7 @@ def test_names_in_tables_stay_text_and_what_html_cannot_hold_is_replaced() -> No
     rated = rating(-1, error(NASTY), evaluator=NASTY)
     text = "".join(pieces([reported([chain(step("postedit", "rejected", "x", ratings=(rated,)))])]))
     text.encode()
-    assert text.count("<script") == 2
+    assert text.count("<script") == 3
     cells = Page(text).texts
     for where in ("caption", "th"):
         assert '</td><script>alert("1")</script>&\ufffd\ufffd long' in cells[where]

@@ -46,6 +46,7 @@ from mtagent.evaluators.protocol import (
 from mtagent.evaluators.rating import rating_by
 from mtagent.evaluators.rules import Rules
 from mtagent.llm import prompts
+from mtagent.llm.events import STEP, Observer, StepInWork, VerdictEvent
 from mtagent.llm.gathering import finished, turn
 from mtagent.records import (
     Call,
@@ -110,6 +111,8 @@ class Plan:
     """Rate and propose edits like ``evaluator``; the gate chooses among the proposals."""
     published: bool = False
     """Whether models see what the papers' requests show."""
+    observer: Observer | None = None
+    """Receives the verdict on each step."""
 
     def __post_init__(self) -> None:
         needs = {
@@ -228,6 +231,7 @@ async def improve(
         if stage == "translate" and segment.translation is not None:
             continue
         began, clock = time.perf_counter(), asyncio.timeout_at(end)
+        STEP.set(StepInWork(segment.id, stage))
         try:
             async with clock:
                 await turn()
@@ -237,9 +241,12 @@ async def improve(
         except (*FATAL, asyncio.CancelledError) as error:
             work.count(calls_of(error))
             if isinstance(error, FATAL) or _is_cancelled():
-                if steps or any(call.usage.calls for call in work.calls):
-                    why = None if isinstance(error, FATAL) else "stopped before it was done"
-                    on_stop(Chain(segment=segment, steps=(*steps, work.failed(stage, error, why))))
+                why = None if isinstance(error, FATAL) else "stopped before it was done"
+                step = work.failed(stage, error, why).model_copy(update={"seconds": time.perf_counter() - began})
+                if steps or step.usage.calls:
+                    on_stop(Chain(segment=segment, steps=(*steps, step)))
+                if plan.observer is not None:
+                    plan.observer(VerdictEvent.of(segment, step, stopped=True))
                 raise
             step = work.failed(stage, error, "the work it waited for was cancelled")
         except Exception as error:
@@ -252,6 +259,8 @@ async def improve(
             continue
         steps.append(step.model_copy(update={"seconds": time.perf_counter() - began}))
         on_step(segment, steps[-1])
+        if plan.observer is not None:
+            plan.observer(VerdictEvent.of(segment, steps[-1]))
         work.text, work.calls, work.ratings = step.text, [], ()
         if step.verdict == "failed" or (work.error_free and plan.stop_when_error_free):
             break

@@ -449,6 +449,12 @@ SPENDING_OPTIONS = [
     option(RUN, "--requests-per-minute", hidden=True, help="Requests per minute to each server, at most."),
     option(RUN, "--tokens-per-minute", hidden=True, help="Tokens per minute to each server, at most."),
     option(RUN, "--timeout", hidden=True, help="Seconds that one request may take."),
+    option(
+        RUN,
+        "--log",
+        metavar="FILE.jsonl",
+        help="File to which calls, retries, waits and verdicts are added as they happen, without texts.",
+    ),
 ]
 PACE_OPTIONS = [
     *SPENDING_OPTIONS,

@@ -18,14 +18,17 @@ from mtagent.cli.options import STORE_OPTION, existing_store, with_options
 from mtagent.cli.progress import uncounted
 from mtagent.cli.terminal import display, say
 from mtagent.errors import ConfigError
+from mtagent.formats.files import dumped
 from mtagent.formats.ratings import FINAL
 from mtagent.jobs.pilot import pilots_in
-from mtagent.jobs.summary import show_ratings, stage_table, summaries, system_table
+from mtagent.jobs.summary import call_tables, show_ratings, stage_table, summaries, system_table
+from mtagent.records import Chain
+from mtagent.store.calls import CallOverview
 from mtagent.store.runs import RunSummary, StoredRun
 from mtagent.store.store import Store
 from mtagent.text.amounts import counted, dollars
 from mtagent.text.escaping import visible
-from mtagent.text.table import tab_separated
+from mtagent.text.table import FORMS, tab_separated
 
 STORE = with_options(STORE_OPTION)
 EXAMPLES = """\b
@@ -33,6 +36,7 @@ Examples:
   mtagent runs list
   mtagent runs show postedit-1a2b3c4d           # stages, counts, costs
   mtagent runs show postedit-1a2b3c4d 17        # one segment, its edits numbered
+  mtagent runs show postedit-1a2b3c4d --calls   # the slowest and most expensive calls, and why any were repeated
   mtagent runs delete postedit-1a2b3c4d
   mtagent runs delete --older-than 30d --yes
   mtagent runs delete --outside
@@ -84,12 +88,29 @@ def _columns(run: RunSummary) -> list[str]:
 @command.command("show")
 @click.argument("run")
 @click.argument("segment", required=False)
+@click.option(
+    "--calls",
+    "most",
+    type=click.IntRange(1),
+    is_flag=False,
+    flag_value=10,
+    metavar="[N]",
+    help="Print the run's calls to models: the N slowest and most expensive ones, and why requests were sent again.  "
+    "[N: 10]",
+)
+@click.option("-f", "--format", "form", type=click.Choice([*FORMS, "json"]), help="Format of --calls.  [default: text]")
 @STORE
-def show(run: str, segment: str | None, store: Path | None) -> None:
+def show(run: str, segment: str | None, most: int | None, form: str | None, store: Path | None) -> None:
     """Print a run at a glance, or everything that was done to one SEGMENT."""
+    if segment is not None and most is not None:
+        raise click.UsageError("--calls prints the calls of a whole run; leave out the segment, or --calls")
+    if form is not None and most is None:
+        raise click.UsageError("--format needs --calls")
     with existing_store(store) as opened:
         stored = opened.read(run)
-        if segment is None:
+        if most is not None:
+            _show_calls(opened.calls.overview(stored.id, most), form or "text")
+        elif segment is None:
             _show_run(opened, opened.run(run), stored)
         elif stored.kind == "rating":
             display(show_ratings(stored, segment))
@@ -98,17 +119,24 @@ def show(run: str, segment: str | None, store: Path | None) -> None:
 
 
 def _show_run(opened: Store, summary: RunSummary, stored: StoredRun) -> None:
+    recalled = 0  # replies from the store
+
+    def chains() -> Iterator[Chain]:
+        nonlocal recalled
+        for chain in stored.chains():
+            recalled += chain.usage.reused
+            yield with_rules_step(chain, summary.settings.get("stages") or ())
+
     done, total = summary.counts.done, summary.counts.total
     extent = counted(done, "segment") if total in (None, done) else f"{done} of {total} segments"
     display(visible(summary.name, one_line=True) + f": {summary.state}, started {summary.started}, {extent} done")
     if summary.kind == "rating":
         display(system_table(summaries(stored.ratings())))
     else:
-        stages = summary.settings.get("stages") or ()
-        display(stage_table(with_rules_step(chain, stages) for chain in stored.chains()))
+        display(stage_table(chains()))
     cost = dollars(summary.usage.cost, "price unknown")
     click.echo(f"paid: {summary.usage.calls} calls{uncounted(summary)}, {cost}")
-    if summary.kind != "rating" and summary.counts.done:
+    if recalled:
         nominal = Bills().costs(read_run(opened, summary)).by_system[FINAL].nominal
         if nominal.calls > summary.usage.calls:
             shown_cost = dollars(nominal.cost, "price unknown")
@@ -118,6 +146,15 @@ def _show_run(opened: Store, summary: RunSummary, stored: StoredRun) -> None:
     display("settings:")
     for name, value in _settings(summary.settings):
         display(f"  {name}: {value}")
+
+
+def _show_calls(overview: CallOverview, form: str) -> None:
+    if form == "json":
+        display(dumped(overview, indent=1))
+    elif overview["totals"]:
+        display(FORMS[form](call_tables(overview)))
+    else:
+        say("mtagent: this run made no call to a model: it needed none, or took all replies from the store")
 
 
 _FIGURES = ("moments", "cautious")

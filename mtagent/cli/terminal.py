@@ -153,7 +153,12 @@ def notices(quiet: bool) -> Iterator[None]:
     file_loggers.append(logging.getLogger("mtagent.jobs.pilot"))
     for logger in file_loggers:
         logger.setLevel(logging.WARNING if quiet else logging.INFO)
-    loggers = [*file_loggers, logging.getLogger(_CLIENT), logging.getLogger(_JUDGE)]
+    loggers = [
+        *file_loggers,
+        logging.getLogger("mtagent.llm.events"),
+        logging.getLogger(_CLIENT),
+        logging.getLogger(_JUDGE),
+    ]
     for logger in loggers:
         logger.addHandler(handler)
     try:

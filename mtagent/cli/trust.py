@@ -82,6 +82,7 @@ _READS_KEY = "the value of this variable is sent as the key"
 _READS_HEADERS = "the values of these variables are sent as headers"
 _READS = "reads outside the folder of the settings"
 _STORES = "texts are stored in this file, and replies stored in it are used"
+_APPENDS = "lines are added to this file"
 _LOADS_CHECKPOINT = "loads this checkpoint, which can run code"
 _TRANSLATORS = {
     "command": "runs this command",
@@ -156,6 +157,8 @@ def _effect(name: str, value: Any, folder: Path) -> str | None:
     if name == "store":
         # Wherever it is: it may hold replies that no model gave, and the files beside it may be symbolic links.
         return _STORES
+    if name == "log":
+        return _APPENDS
     return UNKNOWN
 
 

@@ -43,6 +43,7 @@ from mtagent.jobs.run import Job, RunModels, run_job
 from mtagent.jobs.session import OwnLoop, Session
 from mtagent.llm import prices
 from mtagent.llm.budget import Budget
+from mtagent.llm.events import Observer
 from mtagent.llm.protocol import LLM
 from mtagent.llm.server import ApiKey, is_sdk_client
 from mtagent.records import Call, Chain, Segment, Step, Usage
@@ -73,7 +74,8 @@ class Agent:
     ``{"segment": "Segment"}``, ``["mtagent"]``. With a ``store``, an answered request is never paid for again.
     ``api_key`` (or a function that returns the key that is valid now), ``headers`` and ``http_client`` (an
     ``aiohttp.ClientSession``) are for the model's server.
-    ``on_step(segment, step)`` and ``on_call(call)`` are called after each step and each request to a model. All other
+    ``on_step(segment, step)`` and ``on_call(call)`` are called after each step and each request to a model;
+    ``observer(event)`` with each call, retry, wait and verdict when it happens (:mod:`mtagent.llm.events`). All other
     ``settings`` are settings of the configuration file (:class:`mtagent.config.Config`), such as
     ``model="gpt-6-luna"`` or ``stages="tp"``; ``config_file`` names such a file.
 
@@ -102,6 +104,7 @@ class Agent:
         http_client: ClientSession | None = None,
         on_step: Callable[[Segment, Step], object] | None = None,
         on_call: Callable[[Call], object] | None = None,
+        observer: Observer | None = None,
         config_file: str | Path | None = None,
         **settings: Unpack[Settings],
     ) -> None:
@@ -116,7 +119,7 @@ class Agent:
             given_settings["judge"] = {"evaluator": judge}
         else:
             judge_object = judge
-        for name, function in (("on_step", on_step), ("on_call", on_call)):
+        for name, function in (("on_step", on_step), ("on_call", on_call), ("observer", observer)):
             if function is not None and not callable(function):
                 raise ConfigError(f"{name}: expected a function, not {function!r:.80}")
         self._on_step = on_step
@@ -145,6 +148,7 @@ class Agent:
             api_key=api_key,
             headers=mapping_of(headers, "headers: expected names and texts, as in {'X-Team': 'mt'}"),
             http_client=http_client,
+            observer=observer,
         )
         self._asks_server = refuse_idle(given_settings, self.config, self._own).asks_server
         self._budget = budget_of(self.config)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -42,6 +42,7 @@ from mtagent.evaluators.protocol import Evaluator, checked_evaluator, signature_
 from mtagent.evaluators.registry import PAIRWISE, Surroundings, asks_model, make_evaluator, make_pairwise, may_ask_model
 from mtagent.llm.budget import Budget, Budgeted
 from mtagent.llm.cache import Redrawn
+from mtagent.llm.events import EventLog, Observed, Observer, Observers
 from mtagent.llm.prices import Prices
 from mtagent.llm.prompts import Instructed, read_instructions
 from mtagent.llm.protocol import LLM, KeyedLLM
@@ -110,6 +111,8 @@ class OwnParts:
     """The same for the servers of these roles."""
     instrumented: bool = False
     """Requests go through ``chat.completions.create`` of the ``openai`` package."""
+    observer: Observer | None = None
+    """Receives each event: calls, retries, waits and verdicts."""
 
     def __post_init__(self) -> None:
         for evaluator in (self.evaluator, self.judge, self.triage):
@@ -355,6 +358,7 @@ def _plan(
         gate_calls=config.gate_calls,
         proposers=tuple(proposers),
         published=config.preset == "paper",
+        observer=models.observers,
     )
 
 
@@ -391,6 +395,7 @@ class _Models:
         self._learnt: dict[tuple[str, object], LearntParameters] = {}  # by model and server
         self._local: LocalServer | None = None
         self._prices = Prices(config.prices)
+        self.observers = None if stack is None else _observers(config, own, stack)
 
     def get(self, role: Role | None) -> LLM | None:
         """The model for ``role``; ``None`` = the model of the general settings. Without any model, ``None``."""
@@ -427,8 +432,10 @@ class _Models:
         key = (id(client), settings, draw)
         if key not in self._models:
             model = client
-            if draw and isinstance(client, KeyedLLM):
-                model = Redrawn(client, draw)
+            if self.observers is not None:
+                model = Observed(model, self.observers)
+            if draw and isinstance(model, KeyedLLM):
+                model = Redrawn(model, draw)
             self._models[key] = instructed(self._wrap(model), self._config)
         return self._models[key]
 
@@ -482,6 +489,7 @@ class _Models:
             client=sdk_client,
             instrumented=self._own.instrumented,
             cache_control=bool(settings.cache_control),
+            observer=self.observers,
             transport=None if self._stack is not None else _UNOPENED,
         )
         if self._stack is not None:
@@ -514,6 +522,14 @@ class _Models:
             local = LocalServer(path or None)
             self._local = local if self._stack is None else self._stack.enter_context(local)
         return self._local
+
+
+def _observers(config: Config, own: OwnParts, stack: AsyncExitStack) -> Observers | None:
+    """The observers of all events, with the log that ``config`` names; ``None`` if there are none."""
+    observers = [] if own.observer is None else [own.observer]
+    if config.log is not None:
+        observers.append(stack.enter_context(closing(EventLog(config.log))))
+    return Observers(observers) if observers else None
 
 
 _UNOPENED: Any = object()

@@ -245,9 +245,10 @@ def _why_idle(name: str, value: Any, checked: CheckedPlan, own: OwnParts) -> str
         return _needs_edits(stages)
     if name == "stop_when_error_free":
         return _needs_edits(stages) or ("needs at least two stages" if len(stages) == 1 else None)
-    if name == "store":
-        if config.store and config.store.is_dir():
-            return f"expected a file, but {config.store} is a folder"
+    if name in ("store", "log"):
+        path: Path | None = getattr(config, name)
+        if path is not None and path.is_dir():
+            return f"expected a file, but {path} is a folder"
         return None
     if name == "comet_python":
         names = {_name(spec) for spec in (config.evaluator, *judge_specs(config), config.triage) if spec}

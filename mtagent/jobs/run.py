@@ -22,6 +22,7 @@ from mtagent.jobs.parts import NOT_INSTALLED, budget_of
 from mtagent.jobs.pool import Item, Outcome, Result, work_all
 from mtagent.llm.budget import Budget, Budgeted
 from mtagent.llm.cache import Cached
+from mtagent.llm.events import RUN
 from mtagent.llm.limits import Sleepers
 from mtagent.llm.protocol import LLM, KeyedLLM, LimitedLLM
 from mtagent.store.runs import Run
@@ -106,6 +107,7 @@ async def run_job(
         return outcome
 
     models.begin(run)
+    former = RUN.set(name)
     try:
         with closing_files(job.items):
             on_start(name, job.total, min(job.total, done))
@@ -124,6 +126,8 @@ async def run_job(
     except (BudgetSpent, ServerPaused):
         run.finish("stopped")
         raise
+    finally:
+        RUN.reset(former)
     run.finish()
     if first_failure and not has_output:
         raise MtagentError(f"no segment succeeded, and nothing was written: {first_failure}")

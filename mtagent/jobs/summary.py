@@ -6,7 +6,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import get_args
+from typing import Any, get_args
 
 from mtagent.errors import StoreError
 from mtagent.records import (
@@ -23,6 +23,7 @@ from mtagent.records import (
     Usage,
     Verdict,
 )
+from mtagent.store.calls import CallOverview
 from mtagent.store.runs import StoredRun
 from mtagent.text.amounts import NOTHING, counted, dollars, seconds
 from mtagent.text.escaping import visible
@@ -30,37 +31,42 @@ from mtagent.text.mqm import SEVERITIES
 from mtagent.text.table import Table
 from mtagent.text.table import text as text_of
 
+MOST_SCORED = 10_000
+"""In runs with more segments the table of stages has no chrF, which would take half a minute for each 100,000."""
 _STAGE_COLUMNS = ("stage", "kept", "unchanged", "rejected", "failed", "edits", "of", "calls", "tokens", "cost")
 
 
 def stage_table(chains: Iterable[Chain]) -> str:
     """A row for the given texts, then a row per stage that ran, in plain text.
 
-    The column chrF, with its signature below, is there if every segment has a reference. A stage that did not run on a
-    segment leaves its text unchanged.
+    The column chrF, with its signature below, is there if every segment has a reference, of at most
+    :data:`MOST_SCORED`. A stage that did not run on a segment leaves its text unchanged.
     """
     from mtagent.metrics.overlap import Overlap
 
     stages = ("as given", *get_args(Stage))
     totals = {stage: _StageTotals() for stage in stages}
     references: list[str] = []
+    has_given = False
     segments = 0
     left_alone = 0
     for chain in chains:
         segments += 1
         left_alone += any(step.cause.kind == "triage" for step in chain.steps)
         text = chain.segment.translation or ""
+        has_given = has_given or bool(text)
         steps = chain.by_stage()
         for stage in stages:
             step = steps.get(stage)
             if step is not None:
                 totals[stage].add(step)
                 text = step.text
-            totals[stage].texts.append(text)
-        if chain.segment.reference is not None:
+            if segments <= MOST_SCORED:
+                totals[stage].texts.append(text)
+        if chain.segment.reference is not None and segments <= MOST_SCORED:
             references.append(chain.segment.reference)
     ran = [stage for stage in stages if totals[stage].verdicts]
-    if any(totals["as given"].texts):
+    if has_given:
         ran.insert(0, "as given")
     columns = list(_STAGE_COLUMNS)
     rows = {stage: [stage, *totals[stage].cells()] for stage in ran}
@@ -72,6 +78,8 @@ def stage_table(chains: Iterable[Chain]) -> str:
             score = metric.score_pairs(list(zip(totals[stage].texts, references, strict=True)))
             rows[stage].append(f"{score.value:.2f}")
             below = [f"chrF: {score.signature}"]
+    elif segments > MOST_SCORED:
+        below = ["scores of so many segments: `mtagent compare`"]
     if left_alone:
         below.append(f"left alone by triage: {left_alone}")
     table = Table("", tuple(columns), tuple(tuple(row) for row in rows.values()))
@@ -183,6 +191,36 @@ def system_table(systems: Sequence[SystemSummary]) -> str:
         rows.append((summary.system, mean, *counts, f"{summary.seconds:.1f}"))
     signatures = sorted({signature for system in systems for signature in system.signatures})
     return "\n".join([text_of([Table("", _SYSTEM_COLUMNS, tuple(rows))]), *signatures])
+
+
+_CALL_TABLES = {
+    "totals": ("calls", 2),
+    "slowest": ("slowest calls", 6),
+    "most_expensive": ("most expensive calls", 6),
+    "causes": ("why requests were sent again", 3),
+}
+"""Tables of the calls of a run: their titles, and how many columns hold words."""
+
+
+def call_tables(overview: CallOverview) -> list[Table]:
+    """The calls of a run as tables with the columns of ``overview``."""
+    tables = []
+    for name, rows in overview.items():
+        if rows:
+            title, labels = _CALL_TABLES[name]
+            cells = [tuple(_call_cell(column, value) for column, value in row.items()) for row in rows]
+            tables.append(Table(title, tuple(rows[0]), tuple(cells), labels=labels))
+    return tables
+
+
+def _call_cell(column: str, value: Any) -> str:
+    if column == "cost":
+        return dollars(value)
+    if column == "retries":
+        return ", ".join(f"{cause} ×{times}" for cause, times in Counter(value).items()) or NOTHING
+    if column == "failed" and isinstance(value, bool):
+        return "yes" if value else NOTHING
+    return f"{value:.1f}" if isinstance(value, float) else str(value)
 
 
 _SYSTEM_SHOWN = 160

@@ -47,7 +47,9 @@ class Cached:
         while (pending := self._pending.get(key)) is not None:
             answer = await shield(pending)
             if isinstance(answer, Completion):
-                return answer.model_copy(update={"usage": Usage(reused=1), "attempts": ()})
+                return answer.model_copy(
+                    update={"usage": Usage(reused=1), "attempts": (), "retries": (), "waited": 0.0}
+                )
             if answer is not None:
                 unpaid = copy.copy(answer)
                 unpaid.calls = ()  # only the task that sent the request has paid for it
@@ -96,6 +98,8 @@ class Cached:
             tool_calls=completion.tool_calls,
             usage=completion.usage,
             seconds=time.perf_counter() - began,
+            retries=completion.retries,
+            waited=completion.waited,
         )
         try:
             self._store.calls.record(self.run_id, segment, purpose, key, call, completion)

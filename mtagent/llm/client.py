@@ -22,6 +22,7 @@ from mtagent.errors import (
     ServerPaused,
     Truncated,
 )
+from mtagent.llm.events import Observer, RetryEvent, WaitEvent, server_of
 from mtagent.llm.limits import Clock, Limiter, NoPlaceInTime, PauseTooLong
 from mtagent.llm.prices import Price
 from mtagent.llm.prices import price as list_price
@@ -50,6 +51,7 @@ logger = logging.getLogger(__name__)
 FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
 LONGEST_THROTTLED = 8.0  # the limiter prevents too many requests to a server at its limit
 FIRST_CONNECTIONS = 4
+SHORTEST_WAIT = 0.01  # seconds; shorter waits for a place aren't counted
 NOTICED = 6
 """After this failed attempt of a call, a warning is logged, once in a run."""
 PAUSED = RequestFailure(RateLimited, "the server asked for a pause", 429, transient=True)
@@ -72,11 +74,16 @@ class CallState:
     call: Call
     tools: bool
     started: float
+    segment: str
     end: float | None = None
     attempts: int = 0
     paid: list[Usage] = field(default_factory=list)
     failed: list[Call] = field(default_factory=list)
     last_failure: RequestFailure | None = None
+    retries: list[str] = field(default_factory=list)
+    """Why the request was sent again, each time."""
+    waited: float = 0.0
+    """Seconds without a request in flight."""
 
     def left(self, begin: bool = True) -> float:
         """Seconds until the deadline, counted from the first attempt or the first pause that the server asks for.
@@ -118,7 +125,7 @@ class OpenAIClient:
     ``cache_control`` marks the system message for gateways to models that cache only what is marked.
 
     ``price(model, usage, base_url)`` returns dollars or ``None``; the default uses the list prices of public providers.
-    ``clock`` and ``transport`` are for tests.
+    ``observer`` receives each retry and each longer wait. ``clock`` and ``transport`` are for tests.
 
     Raises :class:`mtagent.errors.ConfigError` if key or address cannot work.
     """
@@ -145,12 +152,14 @@ class OpenAIClient:
         client: Any = None,
         instrumented: bool = False,
         cache_control: bool = False,
+        observer: Observer | None = None,
         clock: Clock | None = None,
         transport: Transport | SDKTransport | None = None,
     ) -> None:
         self.model = model
         endpoint = Endpoint(base_url, azure_endpoint, api_version, api_key, api_key_env, headers or {})
         self.base_url = endpoint.address if client is None else client_address(client)
+        self.server = server_of(self.base_url)
         self.sampling = sampling or Sampling()
         self.limiter = limiter or Limiter(clock=clock)
         self._known_as = known_as or self.base_url
@@ -163,6 +172,7 @@ class OpenAIClient:
         self._parameters = self.sampling.parameters()
         self._doubted_usage = False
         self._cache_control = cache_control
+        self._observer = observer
         if transport is None and client is not None:
             from mtagent.llm.sdk import SDKTransport
 
@@ -217,14 +227,15 @@ class OpenAIClient:
         """
         # Usage is given, since it would be a deep copy of the default.
         call = Call(purpose=purpose, model=self.model, messages=tuple(messages), usage=UNPAID)
-        exchange = CallState(self._clock, self._deadline, call, bool(tools), self._clock.now())
+        exchange = CallState(self._clock, self._deadline, call, bool(tools), self._clock.now(), segment)
         body = request_body(self.model, self._parameters, messages, schema, logprobs, tools)
         outcome = await self._converse(body, exchange)
         if isinstance(outcome, RequestFailure):
             error = self._error(outcome, exchange)
             last = exchange.failed.pop() if outcome.answered else call
-            seconds = self._clock.now() - exchange.started
-            error.calls = (*exchange.failed, last.model_copy(update={"error": str(error), "seconds": seconds}))
+            ended = {"seconds": self._clock.now() - exchange.started, "error": str(error)}
+            ended |= {"retries": tuple(exchange.retries), "waited": round(exchange.waited, 4)}
+            error.calls = (*exchange.failed, last.model_copy(update=ended))
             raise error
         self._learnt.answered = True
         return Completion(
@@ -235,6 +246,8 @@ class OpenAIClient:
             logprobs=outcome.logprobs,
             tool_calls=outcome.tool_calls,
             attempts=tuple(exchange.failed),
+            retries=tuple(exchange.retries),
+            waited=round(exchange.waited, 4),
         )
 
     async def aclose(self) -> None:
@@ -270,6 +283,7 @@ class OpenAIClient:
             if chance not in chances:
                 return failure
             chances.discard(chance)
+            self._note_retry(exchange, failure.cause)
             if failure.kind is Truncated:
                 body = with_more_room(body, usage.output_tokens)
 
@@ -288,6 +302,7 @@ class OpenAIClient:
                 return outcome
             if self._learnt.learn(outcome, sent):
                 attempt = 0
+                self._note_retry(exchange, "refused parameter")
                 continue
             nobody_there = outcome.unreachable and not self._learnt.reached and attempt >= FIRST_CONNECTIONS
             if not outcome.transient or nobody_there:
@@ -304,6 +319,7 @@ class OpenAIClient:
                 logger.warning(words, self.base_url, outcome.message, self._deadline)
             if seconds > exchange.left():
                 return outcome
+            self._note_retry(exchange, outcome.cause, seconds)
             with self.limiter.sleepers.one_more():
                 await self._clock.sleep(seconds)
 
@@ -311,8 +327,14 @@ class OpenAIClient:
         """One request, as soon as the limiter admits it."""
         tokens = estimated_tokens(sent) if self.limiter.counts_tokens else 0
         outcome: Reply | RequestFailure
+        obstacle = self.limiter.obstacle
+        asked_for_place = self._clock.now()
         try:
             async with self.limiter.slot(tokens, exchange.left) as slot:
+                waited = self._clock.now() - asked_for_place
+                if waited >= SHORTEST_WAIT:
+                    exchange.waited += waited
+                    self._report(WaitEvent, exchange, reason=obstacle, seconds=round(waited, 4))
                 seconds = min(self._timeout, max(1.0, exchange.left()))
                 exchange.attempts += 1
                 posted = with_cache_control(sent) if self._cache_control else sent
@@ -339,6 +361,17 @@ class OpenAIClient:
             return replace(PAUSED, retry_after=pause.seconds)
         except NoPlaceInTime:  # the failure before the wait explains more than the wait
             return exchange.last_failure or PAUSED
+
+    def _note_retry(self, exchange: CallState, cause: str, seconds: float = 0.0) -> None:
+        """The request will be sent again after ``seconds``."""
+        exchange.retries.append(cause)
+        exchange.waited += seconds
+        self._report(RetryEvent, exchange, cause=cause, attempt=exchange.attempts, wait=round(seconds, 4))
+
+    def _report(self, kind: type[RetryEvent | WaitEvent], exchange: CallState, **fields: Any) -> None:
+        if self._observer is not None:
+            segment, purpose = exchange.segment, exchange.call.purpose
+            self._observer(kind(segment=segment, purpose=purpose, model=self.model, server=self.server, **fields))
 
     def _without_false_counts(self, reply: Reply, texts: Sequence[str]) -> Reply:
         """``reply`` without an impossible usage, which counts as not reported. A warning is logged once."""

@@ -150,8 +150,15 @@ class Dialogue:
             await turn()  # after those who were answered before: it may end the work of all
             raise
         self._places[id(completion)] = (len(self.calls), completion)
-        usage, tool_calls = completion.usage, completion.tool_calls
-        self.calls.append(ended(model=completion.model, reply=completion.text, tool_calls=tool_calls, usage=usage))
+        call = ended(
+            model=completion.model,
+            reply=completion.text,
+            tool_calls=completion.tool_calls,
+            usage=completion.usage,
+            retries=completion.retries,
+            waited=completion.waited,
+        )
+        self.calls.append(call)
         await turn()
         return completion
 

@@ -9,8 +9,11 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from math import inf
+from typing import Literal
 
 MINUTE = 60.0
+Obstacle = Literal["pause", "turn", "rate"]
+"""The server asked for a pause; as many requests as allowed are in flight; requests or tokens per minute."""
 LEAST_PATIENCE, MOST_PATIENCE = 2, 5
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 1.0  # seconds, if the server names no time
 
@@ -116,6 +119,13 @@ class Limiter:
         if not self._paused_until:
             return 0.0
         return max(0.0, self._paused_until - self._clock.now())
+
+    @property
+    def obstacle(self) -> Obstacle:
+        """What a request would wait for now, if it had to wait."""
+        if self.pause:
+            return "pause"
+        return "turn" if self._waiting or self.active >= self.limit else "rate"
 
     @asynccontextmanager
     async def slot(self, tokens: int = 0, left: Callable[[bool], float] = lambda _: inf) -> AsyncIterator[Slot]:

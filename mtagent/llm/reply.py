@@ -9,7 +9,7 @@ import math
 import re
 import ssl
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
@@ -71,6 +71,21 @@ class RequestFailure:
     """No connection was made."""
     answered: bool = False
     """The server did its work, which has to be paid for, but its reply is useless."""
+    late: bool = False
+    """The time for one request was over."""
+
+    @property
+    def cause(self) -> str:
+        """Why it failed, in two words, which many failures share: ``HTTP 429``, ``timeout``, ``Truncated``."""
+        if self.late:
+            return "timeout"
+        if self.unreachable:
+            return "no connection"
+        if self.kind is not ServerError and self.status in (0, 200):
+            return self.kind.__name__
+        if self.status == 0:
+            return "connection broken"
+        return "unreadable reply" if self.status == 200 else f"HTTP {self.status}"
 
 
 def status_failure(
@@ -125,7 +140,7 @@ def connection_failure(error: BaseException, key: str, *, unreachable: bool) -> 
 
 def late_failure(seconds: float, key: str) -> RequestFailure:
     """The failure of a request that was not answered within ``seconds``."""
-    return exchange_failure(f"no answer within {seconds:.{0 if seconds >= 10 else 1}f} s", key)
+    return replace(exchange_failure(f"no answer within {seconds:.{0 if seconds >= 10 else 1}f} s", key), late=True)
 
 
 def unreadable_failure(error: Exception, key: str) -> RequestFailure:

@@ -114,6 +114,10 @@ class Call(Record):
     usage: Usage = Usage()
     seconds: float = 0.0
     error: str | None = None
+    retries: tuple[str, ...] = ()
+    """Why the request was sent again, each time: ``HTTP 429``, ``timeout``, ``Truncated`` …"""
+    waited: float = 0.0
+    """Seconds, among ``seconds``, in which no request was in flight."""
 
 
 class Completion(Record):
@@ -129,6 +133,9 @@ class Completion(Record):
     logprobs: tuple[TokenLogprob, ...] | None = None
     tool_calls: tuple[ToolCall, ...] = ()
     attempts: tuple[Call, ...] = ()
+    retries: tuple[str, ...] = ()
+    """As in :class:`Call`, like ``waited``."""
+    waited: float = 0.0
 
 
 class Draft(Record):

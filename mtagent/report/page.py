@@ -35,9 +35,12 @@ from mtagent.version import __version__
 
 MOST_CHARACTERS = 300_000_000
 """Of the segments in a page. No text in a browser may be longer than 512 MB; 100,000 sentences take 90 MB."""
+PART = 5_000
+"""Segments in one script element. The page shows the first part at once and reads the others one after the other."""
+_NEXT_PART = ']</script>\n<script type="application/json" class="segments">['
 _IN_MEMORY = 2**24
 _NONE = "–"
-_DATA_GOES_HERE = "<data>"  # texts cannot hold it: theirs is escaped
+_SEGMENTS_GO_HERE = "<segments>"  # texts cannot hold it: theirs is escaped
 _NOT_IN_HTML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _WORK = {"rerank": "reranking", "rules": "rules", "postedit": "post-editing", "proofread": "proofreading"}
 _MODELS = ("model", "judge_model", "translator", "evaluator", "judge", "gate")
@@ -477,16 +480,19 @@ def pieces(
             signatures=[*comparison.signatures, *segments.signatures],
             tables=[*(table for run in described for table in run["tables"]), *review_tables(comparison)],
             segments=number,
-            data_goes_here=_DATA_GOES_HERE,
+            data=script_json(_data(names, comparison, ways, [name for name, _ in summary_lines], segments)),
+            segments_go_here=_SEGMENTS_GO_HERE,
             script=script,
             # The page's policy allows this script, and no other that a text might bring.
             script_hash="sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
             style=_asset("colours.css") + _asset("page.css"),
             version=__version__,
         )
-        before, after = _NOT_IN_HTML.sub("\ufffd", whole).split(_DATA_GOES_HERE)
+        before, after = _NOT_IN_HTML.sub("\ufffd", whole).split(_SEGMENTS_GO_HERE)
         yield before
-        yield from _data(names, file, comparison, ways, [name for name, _ in summary_lines])
+        file.seek(0)
+        while piece := file.read(_IN_MEMORY // 16):
+            yield piece
         yield after
 
 
@@ -607,7 +613,9 @@ def _write_segments(
         segment = script_json(versions[0] if len(runs) == 1 else packed_runs(chains, versions))
         characters += len(segment) + 1
         if characters <= most:
-            separator = "," if segments.shown else ""
+            separator = ""
+            if segments.shown:
+                separator = "," if segments.shown % PART else _NEXT_PART
             file.write(separator + segment)
             segments.shown += 1
     return segments
@@ -658,22 +666,22 @@ def _remarks(runs: Sequence[ReportedRun], comparison: RunComparison, segments: _
 
 
 def _data(
-    names: Sequence[str], segments: IO[str], comparison: RunComparison, ways: Sequence[Way], row_names: Sequence[str]
-) -> Iterator[str]:
-    """The data of the page's script, as JSON in pieces."""
+    names: Sequence[str],
+    comparison: RunComparison,
+    ways: Sequence[Way],
+    row_names: Sequence[str],
+    segments: _Segments,
+) -> dict[str, Any]:
+    """What the page's script needs beside the segments."""
     metrics = []
     for row in comparison.rows[:1]:
         for cell in row.cells:
             metrics.append({"name": cell.score.metric, "higher": cell.score.higher_is_better})
-    head = {
+    return {
         "runs": names,
         "rows": row_names,
         "metrics": metrics,
         "deciding": ways[0].place if ways else None,
         "outcomes": OUTCOMES,
+        "count": segments.shown,
     }
-    yield f'{script_json(head)[:-1]},"segments":['
-    segments.seek(0)
-    while piece := segments.read(_IN_MEMORY // 16):
-        yield piece
-    yield "]}"

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 _INSERT = f"""INSERT INTO calls (run_id, segment, purpose, key, model, messages, reply, tool_calls, reply_model,
     finish_reason, logprobs, error, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost,
-    seconds, at) VALUES ({", ".join("?" * 20)})"""
+    seconds, at, retries, waited) VALUES ({", ".join("?" * 22)})"""
 
 _USAGE_FIELDS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "cost")
 
@@ -48,6 +48,25 @@ _EACH_USAGE = """SELECT id, CAST(model AS TEXT), calls, input_tokens, cached_tok
     cost FROM calls WHERE run_id = ? AND id > ? ORDER BY id LIMIT ?"""
 _PAGE = 1000  # calls held in memory at once while the calls of a run are read
 
+_CALLS = """SELECT id, segment, purpose, model, retries, error IS NOT NULL AS failed, seconds, waited, input_tokens,
+    output_tokens, cost FROM calls WHERE run_id = :run"""
+
+# A useless attempt has a row of its own, without seconds: the row of its call counts them.
+_OVERVIEW = {
+    "totals": """SELECT purpose, model, sum(seconds > 0) AS calls,
+        sum(seconds > 0 AND error IS NOT NULL AND reply IS NULL) AS failed,
+        sum(seconds > 0 AND error IS NOT NULL AND reply IS NOT NULL) AS unusable,
+        count(retries) AS repeated, sum(seconds) AS seconds, sum(seconds) / max(1, sum(seconds > 0)) AS mean,
+        max(seconds) AS slowest, sum(waited) AS waited,
+        sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
+        CASE count(*) WHEN count(cost) THEN sum(cost) END AS cost
+        FROM calls WHERE run_id = :run GROUP BY purpose, model ORDER BY sum(seconds) DESC""",
+    "slowest": f"{_CALLS} AND seconds > 0 ORDER BY seconds DESC, id LIMIT :most",
+    "most_expensive": f"{_CALLS} AND cost > 0 ORDER BY cost DESC, id LIMIT :most",
+    "causes": """SELECT purpose, model, json_each.value AS cause, count(*) AS times, count(DISTINCT calls.id) AS calls
+        FROM calls, json_each(calls.retries) WHERE run_id = :run GROUP BY purpose, model, cause ORDER BY times DESC""",
+}
+
 _DISTRUST = """UPDATE calls SET error = ? WHERE id IN (SELECT id FROM calls WHERE run_id = ? AND segment = ?
     UNION SELECT id FROM calls WHERE key IN (SELECT value FROM json_each(?)))
     AND messages = ? AND reply = ? AND tool_calls IS ? AND error IS NULL"""
@@ -60,6 +79,10 @@ _MOST_CHAINS = 10_000  # more than are ever made at the same time; bounds the me
 def is_uncounted(usage: Usage) -> bool:
     """Whether the server did not report the tokens of a request."""
     return bool(usage.calls and usage.cost is None and not usage.input_tokens + usage.output_tokens)
+
+
+CallOverview = dict[str, list[dict[str, Any]]]
+"""Rows by the names of their columns, in several tables."""
 
 
 class CallLog:
@@ -140,6 +163,21 @@ class CallLog:
             yield from usages
             last = rows[-1][0]
 
+    def overview(self, run_id: int, most: int) -> CallOverview:
+        """What the calls of a run took: ``totals`` by purpose and model, the ``slowest`` and the ``most_expensive``
+        ones, at most so many, and the ``causes`` for which requests were sent again.
+        """
+        overview: CallOverview = {}
+        with self._database.reading("the calls of a run") as connection:
+            for name, sql in _OVERVIEW.items():
+                rows = connection.execute(sql, {"run": run_id, "most": most})
+                names = [column for column, *_ in rows.description]
+                overview[name] = [dict(zip(names, row, strict=True)) for row in rows]
+        for call in (*overview["slowest"], *overview["most_expensive"]):
+            call["retries"] = json.loads(call["retries"] or "[]")
+            call["failed"] = bool(call["failed"])
+        return overview
+
     def distrust(self, key: str, reply: str, error: str) -> bool:
         """Mark a stored ``reply`` to the request ``key`` as failed, because of ``error``, so that it is not recalled
         again. Returns whether it was stored.
@@ -197,7 +235,9 @@ def _call_row(
         reply, tool_calls = keep_text(completion.text, texts), pack_tool_calls(completion.tool_calls)
         answer = (reply, tool_calls, completion.model, completion.finish_reason, logprobs, None)
     usage = _usage_values(call.usage)
-    return [run_id, segment, purpose, key, call.model, messages, *answer, *usage, call.seconds, now()]
+    retries = json.dumps(call.retries) if call.retries else None
+    times = (call.seconds, now(), retries, call.waited)
+    return [run_id, segment, purpose, key, call.model, messages, *answer, *usage, *times]
 
 
 _usage_values = attrgetter(*_USAGE_FIELDS)

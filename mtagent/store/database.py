@@ -152,7 +152,9 @@ _TABLES = (
     reasoning_tokens INTEGER NOT NULL,
     cost REAL,
     seconds REAL NOT NULL,
-    at TEXT NOT NULL)""",
+    at TEXT NOT NULL,
+    retries TEXT,
+    waited REAL NOT NULL)""",
     "CREATE INDEX calls_by_key ON calls (key)",
     "CREATE INDEX calls_by_segment ON calls (run_id, segment)",
     # The texts of messages and replies, once each, under their hash: prompts repeat with every call

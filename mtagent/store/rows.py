@@ -381,6 +381,10 @@ def pack_calls(calls: Iterable[Call], texts: dict[str, str]) -> str:
             fields["usage"]["saved"] = call.usage.saved.model_dump(exclude={"saved"})
         if call.tool_calls:
             fields["tool_calls"] = [tool_call.model_dump() for tool_call in call.tool_calls]
+        if call.retries:
+            fields["retries"] = call.retries
+        if call.waited:
+            fields["waited"] = call.waited
         packed.append(fields)
     return _json(packed)
 

@@ -343,10 +343,30 @@ const RESULTS = {
   worse: SEVERAL ? `worse${THAN_FIRST}` : "got worse", better: SEVERAL ? `better${THAN_FIRST}` : "got better",
   differs: `with another final text${THAN_FIRST}`, changed: "changed", same: "not changed", flagged: "flagged", failed: "failed",
 };
-const segments = data.segments.map(prepared);
+const segments = [];
 const [form, list, pages, hits, clear, search] = ["filters", "list", "pages", "hits", "clear", "filter-q"].map(byId);
 let state = { ...DEFAULTS };
 let matching = segments;
+let isLoading = true;
+
+/** Reads a part of the segments, and frees its text. */
+function take(part) {
+  for (const segment of JSON.parse(part.textContent)) segments.push(prepared(segment, segments.length));
+  part.remove();
+}
+
+/** Reads all segments. Of more than one part the page shows the first rows, while it reads the others. */
+async function load() {
+  const [first, ...others] = document.querySelectorAll("script.segments");
+  take(first);
+  if (others.length > 0) list.replaceChildren(...segments.slice(0, PAGE).map(rowOf));
+  for (const part of others) {
+    hits.textContent = `Loading: ${segments.length.toLocaleString("en")} of ${counted(data.count, "segment")}`;
+    await new Promise((resume) => { setTimeout(resume); });
+    take(part);
+  }
+  isLoading = false;
+}
 
 /** A filter with one value only tells nothing apart, and is left out. */
 function setUpChoices() {
@@ -433,6 +453,7 @@ function showState(page) {
 }
 
 function remember() {
+  if (isLoading) return; // the address tells what to show in the end
   const said = Object.entries(state).filter(([name, value]) => value !== DEFAULTS[name]);
   history.replaceState(null, "", location.pathname + location.search + (said.length === 0 ? "" : "#" + new URLSearchParams(said)));
 }
@@ -505,6 +526,7 @@ function follow() {
   else if (location.hash.length > 1) toSegments();
 }
 
+await load();
 const hideTip = setUpTip(byId("tip"), list);
 for (const id of ["filters", "keys"]) byId(id).hidden = false;
 byId("more-filters").open = innerWidth >= 768;
