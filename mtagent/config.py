@@ -730,6 +730,8 @@ def _explain(error: ValidationError, path: Path | None, data: Mapping[str, Any],
             table = JudgeSettings if top == "judge" else ModelSettings
         near = difflib.get_close_matches(str(first["loc"][-1]), table.model_fields, n=1)
         hint = f"did you mean {near[0]!r}?" if near else "`mtagent config` lists the settings"
+        if name == "batch":
+            hint = "only the commands translate, postedit and rate have --batch: others answer at once"
         return f"{where}unknown setting {name!r}; {hint}"
     if first["type"] == "value_error" or first["loc"][-1] in _NOT_SHOWN or key_in(str(first["input"])):
         return f"{where}{name}: {first['msg'].removeprefix('Value error, ')}"

@@ -9,6 +9,8 @@
     ├── InputError             a file or a record cannot be read (names file and line)
     ├── OutputError            a file cannot be written
     ├── BudgetSpent            what is left of the budget might not suffice for the next call
+    ├── NotAnswered            a request is in a batch, and its answer is not there yet
+    ├── BatchOpen              a run cannot go on before its batches are answered
     ├── StoreError             the store cannot be opened, read or written
     │   ├── RunLocked          another process is working on this run
     │   ├── NotStored          the run or segment doesn't exist any more
@@ -103,6 +105,14 @@ class OutputError(MtagentError):
 
 class BudgetSpent(MtagentError):
     """What is left of the budget might not suffice for the next call. Nothing is lost: with more, the run continues."""
+
+
+class NotAnswered(MtagentError):
+    """A request is in a batch, and its answer is not there yet. The segment is worked on again when it is."""
+
+
+class BatchOpen(MtagentError):
+    """A run cannot go on before its batches are answered. Nothing is lost: with the answers, it goes on."""
 
 
 class StoreError(MtagentError):
@@ -213,5 +223,11 @@ class OffScript(AssertionError):
     """A scripted or forbidden model was asked what its test does not expect. No part takes it for a failed request."""
 
 
-FATAL = (AuthenticationError, BudgetSpent, ConfigError, ModelNotFound, PromptError, ServerPaused, StoreError)
-"""Errors that concern every segment alike: a run stops at once, and can be resumed."""
+FATAL = (
+    AuthenticationError, BudgetSpent, ConfigError, ModelNotFound, NotAnswered, PromptError, ServerPaused, StoreError
+)  # fmt: skip
+"""Errors that concern every segment alike: a run stops at once, and can be resumed.
+
+:class:`NotAnswered` is among them because no part of a segment's work may take it for a failure either. It ends only
+the work on this segment, for now.
+"""

@@ -269,11 +269,11 @@ def test_what_costs_something_and_what_does_not(options: str, row: str, files: S
             ],
         ),
         ("--model unheard-of", ["name its price in a file (--prices)"]),
-        ("--model unheard-of --prices batch.toml", ["in the provider's batch queue 50% less"]),
+        ("--model unheard-of --prices batch.toml", ["with --batch 40% less"]),
     ],
 )
 def test_it_says_what_it_assumes_and_makes_no_store(options: str, words: list[str], files: Shell) -> None:
-    files.write("batch.toml", *PRICES, "batch_discount = 0.5")
+    files.write("batch.toml", *PRICES, "batch_discount = 0.4")
     done = files(f"estimate -s en.txt -t es.txt -l en-es {options}")
     assert (done.code, done.err) == (0, "")
     assert [part for part in words if part not in done.out] == []

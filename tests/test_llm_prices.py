@@ -38,7 +38,7 @@ valid_from = 2025-06-01
 input = 2
 cached_input = 0.5
 output = 8
-batch_discount = 0.5
+batch_discount = 0.4
 
 [[prices]]
 model = "my-*"
@@ -93,8 +93,10 @@ def test_cached_input_costs_what_the_file_says_or_as_much_as_other_input(tmp_pat
     assert prices("my-7b", USAGE, LOCAL) == 0.0
     more_cached_than_sent = (Usage(input_tokens=10, cached_tokens=n) for n in (10, 500))
     assert len({prices("my-7b", usage) for usage in more_cached_than_sent}) == 1
-    assert (prices.batch_discount("my-7b", None), prices.batch_discount("my-7b", LOCAL)) == (0.5, None)
-    assert prices.batch_discount("gpt-4o", None) is None
+    assert (prices.batch_discount("my-7b", None), prices.batch_discount("my-7b", LOCAL)) == (0.4, 0.5)
+    assert prices.batch_discount("gpt-4o", None) == 0.5
+    in_batches = Prices(tmp_path / "prices.toml", batch=True)
+    assert in_batches("my-7b", USAGE, None) == pytest.approx(0.6 * prices("my-7b", USAGE, None))
 
 
 def test_the_file_goes_before_the_public_list_and_what_it_does_not_name_stays(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ async def calibrate_file(
                 settings=settings,
                 inputs=inputs.hashes(),
                 total=total,
-                items=inputs.in_context(),
+                items=inputs.in_context,
                 work=reflect,
                 save=save,
                 outcome=outcome_of_chain,

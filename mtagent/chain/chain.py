@@ -34,7 +34,7 @@ from mtagent.chain.gate import (
 from mtagent.chain.guards import Damage, listed, names
 from mtagent.chain.proofread import Proofreader
 from mtagent.chain.shipped import ShippedPanel
-from mtagent.errors import FATAL, ConfigError, OffScript, UnusableTranslation, calls_of
+from mtagent.errors import FATAL, ConfigError, NotAnswered, OffScript, UnusableTranslation, calls_of
 from mtagent.evaluators.protocol import (
     Evaluator,
     asks_no_model,
@@ -245,7 +245,7 @@ async def improve(
                 step = work.failed(stage, error, why).model_copy(update={"seconds": time.perf_counter() - began})
                 if steps or step.usage.calls:
                     on_stop(Chain(segment=segment, steps=(*steps, step)))
-                if plan.observer is not None:
+                if plan.observer is not None and not isinstance(error, NotAnswered):
                     plan.observer(VerdictEvent.of(segment, step, stopped=True))
                 raise
             step = work.failed(stage, error, "the work it waited for was cancelled")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from mtagent.cli.terminal import guard_the_rest, say, show_misuse, use_plain_words
-from mtagent.errors import BudgetSpent, MtagentError, ServerPaused, UntrustedSettings
+from mtagent.errors import BatchOpen, BudgetSpent, MtagentError, ServerPaused, UntrustedSettings
 from mtagent.version import __version__
 
 if TYPE_CHECKING:
@@ -194,6 +194,8 @@ def _exit_code(error: MtagentError) -> int:
         return 4
     if isinstance(error, ServerPaused):
         return 5
+    if isinstance(error, BatchOpen):
+        return 6
     return 1
 
 

@@ -10,6 +10,7 @@ import click
 
 from mtagent.cli import run_async
 from mtagent.cli.options import (
+    BATCH_OPTION,
     CANDIDATE_OPTION,
     FILES,
     FORCE_OPTION,
@@ -24,6 +25,7 @@ from mtagent.cli.options import (
     command,
     option,
     options_on_command_line,
+    read_batches,
     read_config,
     read_files,
     with_options,
@@ -34,7 +36,7 @@ from mtagent.config import Config
 from mtagent.formats import Lines, by_path
 from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files
-from mtagent.jobs.parts import OwnParts, budget_of, effective, judges_by_the_editor
+from mtagent.jobs.parts import OwnParts, budget_of, checked_plan, effective, judges_by_the_editor
 from mtagent.store.runs import RunSummary
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ Examples:
 
 @command("translate", TRANSLATE_EXAMPLES)
 @with_options(SOURCE_OPTIONS, CANDIDATE_OPTION, OUTPUT_OPTIONS, FORCE_OPTION)
-@with_options(SETTING_OPTIONS, REPEAT_OPTION, TALK_OPTIONS)
+@with_options(SETTING_OPTIONS, REPEAT_OPTION, BATCH_OPTION, TALK_OPTIONS)
 def translate(**options: Any) -> None:
     """Translate a file and improve the translation: Translate, Postedit, Proofread.
 
@@ -81,6 +83,7 @@ Examples:
     FORCE_OPTION,
     SETTING_OPTIONS,
     REPEAT_OPTION,
+    BATCH_OPTION,
     TALK_OPTIONS,
 )
 def postedit(**options: Any) -> None:
@@ -123,6 +126,7 @@ def idle_options(config: Config, given: Collection[str]) -> Iterator[str]:
 def _improve(command: str, options: dict[str, Any]) -> None:
     """Improve the files in ``options``, show the progress, and exit with 3 if segments failed."""
     dry_run, verbose, quiet = (options.pop(name) for name in ("dry_run", "verbose", "quiet"))
+    batches = read_batches(options)
     number_of_repeats = options.pop("repeat")
     given_options = options_on_command_line(options.keys())
     files, config = read_files(options), read_config(options)
@@ -161,7 +165,10 @@ def _improve(command: str, options: dict[str, Any]) -> None:
             progress.start(name, total, done)
 
         advance = progress.advance
-        return run_async(improve_file(config, files, command=command, on_start=start, on_chain=advance, budget=budget))
+        work = improve_file(
+            config, files, command=command, on_start=start, on_chain=advance, budget=budget, batches=batches
+        )
+        return run_async(work)
 
     has_failures = False
     for config_of_run, files_of_run in tasks:
@@ -210,6 +217,7 @@ Examples:
 @with_options(SOURCE_OPTIONS, TRANSLATION_OPTION, CANDIDATE_OPTION, REFERENCE_OPTION)
 @option(FILES, "--rating", is_flag=True, help="Estimate `mtagent rate` instead of the chain.")
 @with_options(SETTING_OPTIONS, REPEAT_OPTION)
+@option(RUN, "--batch", is_flag=True, help="Estimate a run in batches: its cost, and its round trips.")
 @option(
     RUN, "--count", type=click.Choice(["o200k", "length"]),
     help="Method of counting tokens.  [default: o200k, if installed, else length]",
@@ -223,17 +231,22 @@ def estimate_run(
     Takes the options of translate, postedit and rate. The first requests are counted from the real prompts; the number
     and length of later ones depend on the replies.
     """
+    from mtagent.jobs.batches import in_words, trips_of
     from mtagent.jobs.estimate import assumptions, counter, estimate, estimate_ratings, repeated, table
     from mtagent.llm.prices import Prices
 
+    batch = options.pop("batch")
     files, config = read_files(options), read_config(options)
     if config.offline and not quiet:
         say(f"{offline(config)} Choose a model with --model to estimate its cost.")
     tokens = counter(count)
     with notices(quiet), files.opened(config) as inputs:
-        ranges = (estimate_ratings if rating else estimate)(inputs.config, inputs.files, tokens)
+        ranges = (estimate_ratings if rating else estimate)(inputs.config, inputs.files, tokens, batch=batch)
         ranges = repeated(ranges, repeat or 1)
         prices = Prices(inputs.config.prices)
     display(table(ranges))
     if not quiet:
-        display(assumptions(config, ranges, tokens, prices))
+        display(assumptions(config, ranges, tokens, prices, batch=batch))
+        if batch and not rating:
+            plan = checked_plan(config, OwnParts()).plan
+            display(in_words(trips_of(plan, translates="translate" in ranges, reranks="rerank" in ranges)))

@@ -18,6 +18,7 @@ from mtagent.errors import ConfigError
 from mtagent.evaluators.registry import EVALUATORS
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.inputs import Files
+from mtagent.llm.batch import Batches, BatchMode
 from mtagent.metrics.comet import licence_notes
 from mtagent.metrics.protocol import metric_names
 from mtagent.text import languages
@@ -120,6 +121,13 @@ class Option(click.Option):
 
 class SectionedCommand(click.Command):
     """A command whose help groups its options by section and leaves out rarely used ones."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Make one value of ``--batch write DIR``."""
+        for place in range(len(args) - 2, 0, -1):
+            if args[place - 1] == "--batch" and args[place] in ("write", "read"):
+                args[place : place + 2] = [f"{args[place]} {args[place + 1]}"]
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the sections in the order of their first options; options without a section come first."""
@@ -461,6 +469,17 @@ PACE_OPTIONS = [
     option(RUN, "--give-up-after", metavar="N", help="Stop if the first N segments all fail; 0: never."),
     option(RUN, "--deadline", hidden=True, help="Seconds that a call may take with all its repeated requests."),
 ]
+BATCH_OPTION = [
+    option(
+        RUN,
+        "--batch",
+        is_flag=False,
+        flag_value="submit",
+        metavar="[write DIR|read DIR]",
+        help="Ask models in batches: answers within a day, usually at half the price. write DIR: only write the "
+        "requests to a folder, for you to submit; read DIR: go on with the results that you put there.",
+    )
+]
 LIMIT_OPTION = [option(RUN, "--limit", metavar="N", help="Work on the first N segments only.")]
 RUN_NAME_OPTION = [
     option(
@@ -582,6 +601,19 @@ def name_list(
     """An option with several names; without ``choices`` any name is valid."""
     kind = NameList(choices)
     return option("", *names, type=kind, multiple=True, metavar="|".join(choices) or metavar, help=help)
+
+
+def read_batches(options: dict[str, Any]) -> Batches | None:
+    """Remove ``--batch`` from ``options``, and make the batches of the run. Raises :class:`click.UsageError`."""
+    batch = options.pop("batch")
+    if batch is None:
+        return None
+    mode, _, folder = batch.partition(" ")
+    if mode not in get_args(BatchMode) or (mode == "submit") == bool(folder):
+        raise click.UsageError(f"--batch: expected nothing, 'write DIR' or 'read DIR', not {batch!r}")
+    if options.get("repeat") is not None:
+        raise click.UsageError("--repeat: with --batch, start each repeat by itself, with its own --name and --seed")
+    return Batches(mode, Path(folder) if folder else None)
 
 
 def read_config(options: dict[str, Any]) -> Config:

@@ -13,6 +13,7 @@ import click
 from mtagent.cli import run_async
 from mtagent.cli.improve import announce_repeats, idle_options, print_requests
 from mtagent.cli.options import (
+    BATCH_OPTION,
     CONFIG_NAME,
     EVALUATOR_OPTIONS,
     FILE,
@@ -34,6 +35,7 @@ from mtagent.cli.options import (
     named_translation,
     option,
     options_on_command_line,
+    read_batches,
     read_config,
     with_options,
 )
@@ -49,6 +51,7 @@ from mtagent.jobs.outputs import RatingOutput
 from mtagent.jobs.parts import budget_of
 from mtagent.jobs.rate import RatingReport, rate_file, rate_run, stored_stages
 from mtagent.jobs.summary import show_ratings
+from mtagent.llm.batch import Batches
 from mtagent.llm.budget import Budget
 
 EXAMPLES = """\b
@@ -127,7 +130,7 @@ def _repeated(args: list[str], names: Sequence[str]) -> Iterator[str]:
 @with_options(FORCE_OPTION)
 @option(FILES, "--input-format", metavar="NAME", help="Format of the source file, if its name doesn't show it.")
 @with_options(LANGUAGE_OPTIONS, PROMPT_OPTIONS, MODEL_OPTIONS, EVALUATOR_OPTIONS)
-@with_options(RUN_NAME_OPTION, REPEAT_OPTION, LIMIT_OPTION, PACE_OPTIONS, RUN_OPTIONS, TALK_OPTIONS)
+@with_options(RUN_NAME_OPTION, REPEAT_OPTION, BATCH_OPTION, LIMIT_OPTION, PACE_OPTIONS, RUN_OPTIONS, TALK_OPTIONS)
 def command(**options: Any) -> None:
     """Rate translations: a score and, if the evaluator marks them, error spans.
 
@@ -141,6 +144,7 @@ def command(**options: Any) -> None:
         return
     _refuse_mixture(rated_run, options)
     dry_run, verbose, quiet = (options.pop(name) for name in ("dry_run", "verbose", "quiet"))
+    batches = read_batches(options)
     number_of_repeats = options.pop("repeat")
     output = RatingOutput(options.pop("output"), options.pop("format_name"), options.pop("force"))
     systems = options.pop("systems")
@@ -172,7 +176,7 @@ def command(**options: Any) -> None:
     has_failures = False
     for config, output in tasks:
         with notices(quiet), Progress(verbose=verbose, quiet=quiet, states=("rated", "failed")) as progress:
-            report = run_async(_rate(config, texts, output, systems, progress, budget))
+            report = run_async(_rate(config, texts, output, systems, progress, budget, batches))
         progress.finish_rated(report, output.paths)
         has_failures = has_failures or any(system.failed for system in report.systems)
     sys.exit(3 if has_failures else 0)
@@ -207,12 +211,15 @@ async def _rate(
     systems: tuple[str, ...],
     progress: Progress,
     budget: Budget | None,
+    batches: Batches | None,
 ) -> RatingReport:
     """Rate files, or the stages of the run called ``texts``."""
     start, advance = progress.start, progress.advance_rated
     if isinstance(texts, RatingInputs):
-        return await rate_file(config, texts, output, on_start=start, on_rated=advance, budget=budget)
-    return await rate_run(config, texts, output, systems=systems, on_start=start, on_rated=advance, budget=budget)
+        return await rate_file(config, texts, output, on_start=start, on_rated=advance, budget=budget, batches=batches)
+    return await rate_run(
+        config, texts, output, systems=systems, on_start=start, on_rated=advance, budget=budget, batches=batches
+    )
 
 
 @contextmanager

@@ -150,7 +150,8 @@ def notices(quiet: bool) -> Iterator[None]:
     """
     handler = _Once()
     file_loggers = [logging.getLogger("mtagent.formats"), logging.getLogger("mtagent.jobs.improve")]
-    file_loggers.append(logging.getLogger("mtagent.jobs.pilot"))
+    for name in ("jobs.pilot", "jobs.rate", "jobs.run", "llm.batch"):
+        file_loggers.append(logging.getLogger(f"mtagent.{name}"))
     for logger in file_loggers:
         logger.setLevel(logging.WARNING if quiet else logging.INFO)
     loggers = [

@@ -460,7 +460,7 @@ class AgentRun:
                     settings=settings_for_results(decided),
                     inputs={"segments": digest.hexdigest(), **content_hashes({}, config)},
                     total=len(segments),
-                    items=places(),
+                    items=places,
                     prepare=prepare,
                     work=work,
                     lane=(lambda place: place.document) if config.context else None,

@@ -287,8 +287,8 @@ class Text:
         return ReplySize(self.low // max(1, number), self.high // max(1, number) + 20)
 
 
-def estimate(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
-    """What improving ``files`` would take, by stage, and the :data:`RESERVE`.
+def estimate(config: Config, files: Files, tokens: Counter, *, batch: bool = False) -> dict[str, Range]:
+    """What improving ``files`` would take, by stage, and the :data:`RESERVE`; ``batch``: at the prices of batches.
 
     Raises :class:`mtagent.errors.MtagentError` as the run would.
     """
@@ -302,7 +302,7 @@ def estimate(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
         def segments() -> Iterator[Segment]:
             return inputs.in_context(lambda segment: segment.translation or segment.source)
 
-        estimator = Estimator(decided, tokens)
+        estimator = Estimator(decided, tokens, batch=batch)
         ranges = asyncio.run(estimator.chains(segments()))
         if decided.context and decided.gate == "gain" and decided.calibration is None:
             # The run shows the texts before a segment as they are after their improvement, the pilot as they were. An
@@ -313,11 +313,11 @@ def estimate(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
         return ranges | estimator.reserve
 
 
-def estimate_ratings(config: Config, files: Files, tokens: Counter) -> dict[str, Range]:
+def estimate_ratings(config: Config, files: Files, tokens: Counter, *, batch: bool = False) -> dict[str, Range]:
     """What rating the translations in ``files`` would take, and the :data:`RESERVE`."""
     with files.opened(config) as inputs:
         config = effective(inputs.config, OwnParts()).model_copy(update={"forced": False})
-        estimator = Estimator(config, tokens)
+        estimator = Estimator(config, tokens, batch=batch)
         return asyncio.run(estimator.ratings(inputs.in_context())) | estimator.reserve
 
 
@@ -329,13 +329,13 @@ def repeated(ranges: Mapping[str, Range], number: int) -> dict[str, Range]:
 class Estimator:
     """The parts of a chain, asking a model that only listens; ``evaluator`` rates in the postedit stage."""
 
-    def __init__(self, config: Config, tokens: Counter) -> None:
+    def __init__(self, config: Config, tokens: Counter, *, batch: bool = False) -> None:
         self._config = config
         self._count = tokens.count
         self.listener = Listener(config)
         self._llm = None if config.offline else instructed(self.listener, config)
         self._is_published = config.preset == "paper"
-        self._prices = Prices(config.prices)
+        self._prices = Prices(config.prices, batch=batch)
         self._seen: set[int] = set()  # the requests that the low end has counted
         self._spec = config.evaluator or "rules"
         self.evaluator = named_evaluator(config, self._spec, self._llm)
@@ -639,7 +639,9 @@ def table(ranges: Mapping[str, Range]) -> str:
     return text([Table("", ("stage", "calls", "input tokens", "output tokens", "cost"), tuple(rows))])
 
 
-def assumptions(config: Config, ranges: Mapping[str, Range], tokens: Counter, prices: Prices) -> str:
+def assumptions(
+    config: Config, ranges: Mapping[str, Range], tokens: Counter, prices: Prices, *, batch: bool = False
+) -> str:
     """The assumptions behind the figures, a line each."""
     lines = [LOW, HIGH, NOT_IN_IT]
     if config.triage:
@@ -658,6 +660,6 @@ def assumptions(config: Config, ranges: Mapping[str, Range], tokens: Counter, pr
         lines.append("unknown: a model that no price list knows on that server; name its price in a file (--prices)")
         return "\n".join(lines)
     discount = prices.batch_discount(config.model or DEFAULT_MODEL, Endpoint(*config.server).address)
-    if discount:
-        lines.append(f"in the provider's batch queue {discount:.0%} less; mtagent sends no batches itself")
+    less = f"{discount:.0%} less, as with OpenAI and Azure, or as batch_discount in a price file"
+    lines.append(f"batch: {less}" if batch else f"with --batch {less}")
     return "\n".join(lines)

@@ -13,6 +13,7 @@ from mtagent.chain.decided_text import DecidedRun
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details
+from mtagent.jobs.batches import in_words, refuse_unfit, trips_of
 from mtagent.jobs.context import Placed
 from mtagent.jobs.inputs import Files, OpenFiles
 from mtagent.jobs.parts import (
@@ -27,6 +28,7 @@ from mtagent.jobs.parts import (
 from mtagent.jobs.pilot import with_settled_gates
 from mtagent.jobs.pool import Outcome
 from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
+from mtagent.llm.batch import Batches
 from mtagent.llm.budget import Budget
 from mtagent.records import Chain, Segment
 from mtagent.store.runs import Run, RunSummary
@@ -46,14 +48,18 @@ async def improve_file(
     on_start: OnStart,
     on_chain: Callable[[Chain], None],
     budget: Budget | None = None,
+    batches: Batches | None = None,
 ) -> RunSummary:
     """Improve every segment of ``files.source`` and write the outputs when all are done.
 
     The run is stored under ``config.run``, or under a name made from the settings and the input, so that the same
-    command again resumes it. The ``budget`` is by default the one that ``config`` sets.
+    command again resumes it. The ``budget`` is by default the one that ``config`` sets. With ``batches``,
+    models are asked in them, and the context of a segment has the texts of the files: others are not known in time.
     """
     decided = effective(config, own)
     settings = settings_for_results(decided)
+    if batches is not None and config.context:
+        settings["context"] = f"{config.context} with given translations"
     with files.opened(config, writes=True) as inputs:
         config = inputs.config
         identifies = bool(installed(decided))  # the guard language loads the identifier anyway
@@ -63,8 +69,13 @@ async def improve_file(
             inputs.refuse_idle_candidates(decided, own.gate)
             settings["stages"] = list(decided.stages or ())
         with Store(config.store or default_path()) as store:
-            models = RunModels(config, store, budget)
-            async with assembled(config, own, wrap_llm=models.wrap, translates=contents.untranslated) as plan:
+            models = RunModels(config, store, budget, batches)
+            parts = assembled(config, own, wrap_llm=models.wrap, translates=contents.untranslated, batches=batches)
+            async with parts as plan:
+                if batches is not None:
+                    refuse_unfit(config, plan, translates=contents.untranslated)
+                    trips = trips_of(plan, translates=contents.untranslated, reranks=contents.has_candidates)
+                    logger.info("%s", in_words(trips))
                 _warn_about_gate(config, plan, contents)
 
                 async def prepare(run: Run) -> None:
@@ -72,7 +83,10 @@ async def improve_file(
                     plan = await with_settled_gates(plan, run, inputs.placed, contents.total, config, models.sleepers)
 
                 async def work(run: Run, position: int, place: Placed) -> Chain:
-                    segment = place.in_context(lambda neighbour, _: run.text_at(neighbour))
+                    if batches is None:
+                        segment = place.in_context(lambda neighbour, _: run.text_at(neighbour))
+                    else:
+                        segment = place.in_context(lambda _, neighbour: neighbour.translation)
                     return await improve(segment, plan)
 
                 job = Job(
@@ -80,10 +94,10 @@ async def improve_file(
                     settings=settings,
                     inputs=inputs.hashes(),
                     total=contents.total,
-                    items=inputs.placed(),
+                    items=inputs.placed,
                     prepare=prepare,
                     work=work,
-                    lane=(lambda place: place.document) if config.context else None,
+                    lane=(lambda place: place.document) if config.context and batches is None else None,
                     save=Run.save,
                     outcome=outcome_of_chain,
                     is_output=lambda chain: bool(chain.text.strip()),

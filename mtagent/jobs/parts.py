@@ -12,6 +12,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
@@ -56,6 +57,7 @@ from mtagent.translators.protocol import Translator
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
+    from mtagent.llm.batch import Batches
     from mtagent.llm.limits import Limiter
     from mtagent.llm.request import LearntParameters
     from mtagent.llm.server import LocalServer
@@ -227,17 +229,18 @@ async def assembled(
     wrap_llm: WrapLLM | None = None,
     store: Store | None = None,
     translates: bool = True,
+    batches: Batches | None = None,
 ) -> AsyncIterator[Plan]:
     """The plan that ``config`` describes; everything it opened is closed at the end, including ``store``.
 
     By default, ``wrap_llm`` puts the budget of ``config`` around each model. ``translates``: whether any segment needs
-    a translation; if none does, the code of an MT system isn't loaded.
+    a translation; if none does, the code of an MT system isn't loaded. ``batches`` get the requests to models.
     """
     config = effective(config, own)
     async with AsyncExitStack() as stack:
         if store is not None:
             stack.enter_context(store)
-        models = _Models(config, own, stack, wrap_llm)
+        models = _Models(config, own, stack, wrap_llm, batches)
         yield _plan(config, own, models, stack, translates=translates)
 
 
@@ -364,7 +367,11 @@ def _plan(
 
 @asynccontextmanager
 async def assembled_evaluator(
-    config: Config, own: OwnParts = OwnParts(), *, wrap_llm: WrapLLM | None = None
+    config: Config,
+    own: OwnParts = OwnParts(),
+    *,
+    wrap_llm: WrapLLM | None = None,
+    batches: Batches | None = None,
 ) -> AsyncIterator[Evaluator]:
     """The evaluator that ``config`` names, which asks the model of the general settings; closed at the end.
 
@@ -372,7 +379,7 @@ async def assembled_evaluator(
     """
     config = effective(config, own).model_copy(update={"forced": False})
     async with AsyncExitStack() as stack:
-        models = _Models(config, own, stack, wrap_llm)
+        models = _Models(config, own, stack, wrap_llm, batches)
         yield own.evaluator or _evaluator(config, config.evaluator or "rules", models, config.model_for(None))
 
 
@@ -382,19 +389,27 @@ class _Models:
     Without a ``stack`` that closes them at the end, no server and no connection is opened.
     """
 
-    def __init__(self, config: Config, own: OwnParts, stack: AsyncExitStack | None, wrap_llm: WrapLLM | None) -> None:
+    def __init__(
+        self,
+        config: Config,
+        own: OwnParts,
+        stack: AsyncExitStack | None,
+        wrap_llm: WrapLLM | None,
+        batches: Batches | None = None,
+    ) -> None:
         self.roles = set[Role]()
         """The roles that a model was asked for."""
         self._config = config
         self._own = own
         self._stack = stack
         self._wrap = wrap_llm or within(budget_of(config))
-        self._clients: dict[tuple[ModelSettings, int | None], LLM] = {}  # by settings and a user's client
+        self._batches = batches
+        self._clients: dict[tuple[ModelSettings, int | None, str], LLM] = {}  # by settings, a user's client, and draw
         self._models: dict[tuple[int, ModelSettings, str], LLM] = {}  # by client, settings and draw
         self._limiters: dict[object, Limiter] = {}  # by server
         self._learnt: dict[tuple[str, object], LearntParameters] = {}  # by model and server
         self._local: LocalServer | None = None
-        self._prices = Prices(config.prices)
+        self._prices = Prices(config.prices, batch=batches is not None)
         self.observers = None if stack is None else _observers(config, own, stack)
 
     def get(self, role: Role | None) -> LLM | None:
@@ -425,9 +440,10 @@ class _Models:
             settings = settings.model_copy(update={"seed": crc32(f"{settings.seed} {draw}".encode()) & LARGEST_SEED})
         if client is None:
             sdk_client = self._sdk_client(settings, role)
-            place = (settings, None if sdk_client is None else id(sdk_client))
+            draw_in_batches = draw if self._batches is not None else ""
+            place = (settings, None if sdk_client is None else id(sdk_client), draw_in_batches)
             if place not in self._clients:
-                self._clients[place] = self._client(settings, sdk_client)
+                self._clients[place] = self._client(settings, sdk_client, draw_in_batches)
             client = self._clients[place]
         key = (id(client), settings, draw)
         if key not in self._models:
@@ -445,7 +461,7 @@ class _Models:
             return self._own.clients[role]
         return self._own.client if settings.server == self._config.model_for(None).server else None
 
-    def _client(self, settings: ModelSettings, sdk_client: Any) -> LLM:
+    def _client(self, settings: ModelSettings, sdk_client: Any, draw: str) -> LLM:
         from mtagent.llm.client import OpenAIClient
         from mtagent.llm.limits import Limiter
         from mtagent.llm.protocol import Sampling
@@ -467,8 +483,8 @@ class _Models:
         if server not in self._limiters:
             self._limiters[server] = Limiter(
                 self._config.concurrency,
-                requests_per_minute=self._config.requests_per_minute,
-                tokens_per_minute=self._config.tokens_per_minute,
+                requests_per_minute=None if self._batches else self._config.requests_per_minute,
+                tokens_per_minute=None if self._batches else self._config.tokens_per_minute,
             )
         client = OpenAIClient(
             model,
@@ -491,6 +507,7 @@ class _Models:
             cache_control=bool(settings.cache_control),
             observer=self.observers,
             transport=None if self._stack is not None else _UNOPENED,
+            batch=None if self._batches is None else partial(self._batches.transport, draw=draw),
         )
         if self._stack is not None:
             self._stack.push_async_callback(client.aclose)

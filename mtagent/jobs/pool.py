@@ -7,7 +7,7 @@ from collections import defaultdict, deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Hashable, Iterable
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from mtagent.errors import FATAL, BudgetSpent, MtagentError
+from mtagent.errors import FATAL, BudgetSpent, MtagentError, NotAnswered
 from mtagent.llm.limits import Sleepers
 
 Item = TypeVar("Item")
@@ -45,7 +45,7 @@ async def work_all(
     an error of one item belongs in its result. Raises :class:`MtagentError` if the first ``give_up_after`` items, in
     input order, have all failed: a wrong model name isn't sent 100,000 times. If the budget is spent, items that need
     no further call are finished first; after another error that concerns all items, those that end within ``GRACE``
-    seconds.
+    seconds. An item whose requests are in a batch is left, and :class:`NotAnswered` is raised at the end.
 
     For each call that sleeps because a server refused it for now, one more item is worked on, up to twice
     ``concurrency``, so that the ``sleepers`` don't block the others.
@@ -82,6 +82,7 @@ class _Pool(Generic[Item, Result]):
         self._over = False
         self._stand_ins = 0
         self._budget_spent: BudgetSpent | None = None
+        self._not_answered: NotAnswered | None = None
         self._stopped_by: MtagentError | None = None
         self._workers = set[asyncio.Task[None]]()
 
@@ -98,6 +99,8 @@ class _Pool(Generic[Item, Result]):
             self._sleepers.on_sleep = None
         if self._budget_spent is not None:
             raise self._budget_spent
+        if self._not_answered is not None:
+            raise self._not_answered
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         worker = self._group.create_task(work)
@@ -131,6 +134,9 @@ class _Pool(Generic[Item, Result]):
             outcome = self._save(position, await self._work(position, item))
             self._release_next(item)
             self._doubt.end(position, outcome)
+        except NotAnswered as error:
+            self._not_answered = error
+            self._doubt.end(position, Outcome(False, None))
         except BudgetSpent as error:
             self._over = True
             self._budget_spent = self._budget_spent or error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
@@ -24,6 +25,7 @@ from mtagent.evaluators.protocol import (
 from mtagent.evaluators.rating import checked_rating, rating_by, ratings_by, with_absent_spans_noted
 from mtagent.formats.glossary import with_terms
 from mtagent.formats.ratings import Candidates, Material, Ratings, side_by_side, stages_of
+from mtagent.jobs.batches import in_words, of_rating, refuse_unfit
 from mtagent.jobs.context import with_context
 from mtagent.jobs.inputs import RatingInputs, content_hashes, files_named
 from mtagent.jobs.outputs import RatingOutput, refuse_overwriting
@@ -34,12 +36,15 @@ from mtagent.jobs.run import Job, OnStart, RunModels, noting_outputs, run_job
 from mtagent.jobs.session import OwnLoop
 from mtagent.jobs.summary import SystemSummary
 from mtagent.llm import prompts
+from mtagent.llm.batch import Batches
 from mtagent.llm.budget import Budget
 from mtagent.llm.gathering import STOPPING, together
 from mtagent.llm.protocol import LLM
 from mtagent.records import Call, Rated, Rating, Segment
 from mtagent.store.runs import Run, RunSummary, StoredRun
 from mtagent.store.store import Store, default_path, open_existing
+
+logger = logging.getLogger(__name__)
 
 NO_TRANSLATION = "there is no translation to rate"
 """The stored error of a missing translation; an export writes such a text as missing, not as empty."""
@@ -201,17 +206,18 @@ async def rate_file(
     on_start: OnStart = lambda *_: None,
     on_rated: OnRated = lambda _: None,
     budget: Budget | None = None,
+    batches: Batches | None = None,
 ) -> RatingReport:
     """Rate the translations in ``inputs``, and write the ratings when all are done.
 
     The run is stored under ``config.run``, or under a name made from settings and inputs, so that the same command
     again resumes it. ``on_rated`` gets the ratings of each segment. The ``budget`` is by default the one that
-    ``config`` sets.
+    ``config`` sets. With ``batches``, models are asked in them.
     """
     with inputs.opened(config, output) as (material, config):
         total = output.refuse_unfit(material)
         with Store(config.store or default_path()) as store:
-            return await _rate(config, own, store, material, total, output, on_start, on_rated, budget)
+            return await _rate(config, own, store, material, total, output, on_start, on_rated, budget, batches)
 
 
 async def rate_run(
@@ -224,6 +230,7 @@ async def rate_run(
     on_start: OnStart = lambda *_: None,
     on_rated: OnRated = lambda _: None,
     budget: Budget | None = None,
+    batches: Batches | None = None,
 ) -> RatingReport:
     """Rate the texts after each stage of the chain run ``name``; see :func:`mtagent.formats.ratings.stages_of`."""
     refuse_overwriting(output.paths, files_named(config))
@@ -231,7 +238,7 @@ async def rate_run(
     with open_existing(config.store) as store:
         material = stored_stages(store, config, name, systems)
         total = output.refuse_unfit(material)
-        return await _rate(config, own, store, material, total, output, on_start, on_rated, budget)
+        return await _rate(config, own, store, material, total, output, on_start, on_rated, budget, batches)
 
 
 def stored_stages(store: Store, config: Config, name: str, systems: Sequence[str]) -> Material:
@@ -257,9 +264,13 @@ async def _rate(
     on_start: OnStart,
     on_rated: OnRated,
     budget: Budget | None,
+    batches: Batches | None,
 ) -> RatingReport:
-    models = RunModels(config, store, budget)
-    async with assembled_evaluator(config, own, wrap_llm=models.wrap) as evaluator:
+    models = RunModels(config, store, budget, batches)
+    async with assembled_evaluator(config, own, wrap_llm=models.wrap, batches=batches) as evaluator:
+        if batches is not None:
+            refuse_unfit(config)
+            logger.info("%s", in_words([of_rating("rating", evaluator)]))
 
         async def work(run: Run, position: int, candidates: Candidates) -> Sequence[Rated]:
             known = {rated.system: rated for rated in run.ratings_at(position)}
@@ -270,7 +281,7 @@ async def _rate(
             settings=_settings(config, own, evaluator),
             inputs=material.inputs,
             total=total,
-            items=material.candidates(),
+            items=material.candidates,
             work=work,
             save=Run.save_ratings,
             outcome=_outcome,

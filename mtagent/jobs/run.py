@@ -8,14 +8,16 @@ result. ``improve`` and ``rate`` are jobs; the ``pool`` works on many items at t
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
-from typing import Any, Generic, Literal
+from typing import TYPE_CHECKING, Any, Generic, Literal
 
 from mtagent.config import Config
-from mtagent.errors import BudgetSpent, MtagentError, ServerPaused, StoreError
+from mtagent.errors import BatchOpen, BudgetSpent, MtagentError, NotAnswered, ServerPaused, StoreError
 from mtagent.formats.files import STANDARD
 from mtagent.jobs.outputs import hash_of, hashes_of, refuse_existing
 from mtagent.jobs.parts import NOT_INSTALLED, budget_of
@@ -27,6 +29,11 @@ from mtagent.llm.limits import Sleepers
 from mtagent.llm.protocol import LLM, KeyedLLM, LimitedLLM
 from mtagent.store.runs import Run
 from mtagent.store.store import Store
+
+if TYPE_CHECKING:
+    from mtagent.llm.batch import Batches
+
+logger = logging.getLogger(__name__)
 
 BEING_WRITTEN = ""
 """Stored instead of an output's hash while the output is replaced."""
@@ -45,7 +52,8 @@ class Job(Generic[Item, Result]):
     inputs: Mapping[str, Any]
     """The inputs that the results depend on."""
     total: int
-    items: Iterable[Item]
+    items: Callable[[], Iterable[Item]]
+    """Reads the items."""
     work: Callable[[Run, int, Item], Awaitable[Result]]
     """Makes the result of the item at a position."""
     save: Callable[[Run, int, Result], None]
@@ -101,37 +109,79 @@ async def run_job(
         nonlocal has_output, first_failure
         job.save(run, position, result)
         on_result(result)
+        if models.batches is not None and not run.done(position):
+            models.batches.failed.add(position)
         outcome = job.outcome(result)
         has_output = has_output or job.is_output(result)
         first_failure = first_failure or outcome.failure or ""
         return outcome
 
     models.begin(run)
-    former = RUN.set(name)
-    try:
-        with closing_files(job.items):
-            on_start(name, job.total, min(job.total, done))
-            if job.prepare is not None:
-                await job.prepare(run)
+    batches = models.batches
+
+    def is_done(position: int) -> bool:
+        if batches is not None and position in batches.failed:
+            return True
+        return not job.redo and run.done(position)
+
+    async def work_on_items() -> None:
+        items = job.items()
+        with closing_files(items):
             await work_all(
-                job.items,
+                items,
                 lambda position, item: job.work(run, position, item),
                 save,
                 concurrency=config.concurrency,
-                done=(lambda position: False) if job.redo else run.done,
+                done=is_done,
                 give_up_after=config.give_up_after,
                 sleepers=models.sleepers,
                 lane=job.lane,
             )
-    except (BudgetSpent, ServerPaused):
+
+    former = RUN.set(name)
+    try:
+        on_start(name, job.total, min(job.total, done))
+        if job.prepare is not None:
+            await job.prepare(run)
+        if batches is None:
+            await work_on_items()
+        else:
+            await _in_waves(work_on_items, batches, models, run)
+    except (BatchOpen, BudgetSpent, ServerPaused):
         run.finish("stopped")
         raise
     finally:
         RUN.reset(former)
     run.finish()
+    if batches is not None:
+        batches.finish()
     if first_failure and not has_output:
         raise MtagentError(f"no segment succeeded, and nothing was written: {first_failure}")
     return run
+
+
+async def _in_waves(
+    work_on_items: Callable[[], Awaitable[None]], batches: Batches, models: RunModels, run: Run
+) -> None:
+    """Work on the items in waves until none waits for a batch; see :mod:`mtagent.llm.batch`.
+
+    What a budget has room for is asked first; when it is answered, there may be room for more.
+    """
+    for wave in count(1):
+        models.begin_wave(run)
+        try:
+            await work_on_items()
+            return
+        except NotAnswered:
+            pass
+        except BudgetSpent:
+            if not batches.waiting:
+                raise
+        finally:
+            batches.end_wave()
+        done, total = run.counts().done, run.counts().total
+        logger.info("round trip %d: %d of %s segments are done; %d requests", wave, done, total, batches.waiting)
+        await batches.answered()
 
 
 def _digest(settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
@@ -193,8 +243,12 @@ def closing_files(items: Iterable[object]) -> Iterator[None]:
 class RunModels:
     """What a run puts around each of its models: the ``budget``, by default from ``config``, and the call cache."""
 
-    def __init__(self, config: Config, store: Store, budget: Budget | None = None) -> None:
+    def __init__(
+        self, config: Config, store: Store, budget: Budget | None = None, batches: Batches | None = None
+    ) -> None:
         self._store, self._budget = store, budget or budget_of(config)
+        self.batches = batches
+        self._newest_call = 0
         self._cached: list[Cached] = []
         self.sleepers = Sleepers()
 
@@ -212,7 +266,16 @@ class RunModels:
         """Let the models work on ``run``: their calls are stored in it and added to what it has paid before."""
         for model in self._cached:
             model.run_id = run.id
+        if self.batches is not None:
+            self._newest_call = self._store.calls.newest()
+            self.batches.open(run.name, self._store.batch_folder(run.name))
         if self._budget:
             for name in (run.name, *self._budget.runs):
                 if self._store.settings(name) is not None:  # a run that shares the budget may not exist yet
                     self._budget.begin(name, self._store.read(name).usages(), of=self._store.database.path)
+
+    def begin_wave(self, run: Run) -> None:
+        """Work on the items that are not finished begins again, after batches were answered."""
+        self._store.calls.forget_unfinished(run.id, self._newest_call)
+        if self._budget:
+            self._budget.begin_again()

@@ -598,7 +598,7 @@ async def judge_edits(
                 settings=settings,
                 inputs={"run": run_edits.run, "pairs": _digest(run_edits.pairs, panel), **prompts},
                 total=len(run_edits.pairs),
-                items=run_edits.pairs,
+                items=lambda: run_edits.pairs,
                 work=lambda run, position, pair: judged(pair, panel),
                 save=Run.save,
                 outcome=outcome_of_chain,

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Unpack
 
-from mtagent.errors import BudgetSpent, ConfigError, calls_of
-from mtagent.llm.protocol import LLM, KeyedLLM, PricedLLM, RequestOptions, sampling_of
+from mtagent.errors import BudgetSpent, ConfigError, NotAnswered, calls_of
+from mtagent.llm.protocol import LLM, KeyedLLM, PricedLLM, RequestOptions, request_key, sampling_of
 from mtagent.llm.request import room_of
 from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
 from mtagent.store.calls import is_uncounted
@@ -66,6 +66,9 @@ class Budget:
         """What was settled, before this run and in it."""
         self.assumed = Amount()
         """The part of ``spent`` that is the worst case of calls that the server did not count."""
+        self.in_batches: dict[str, Amount] = {}
+        """The worst case of requests in batches, by key: what was not settled yet, but will be paid."""
+        self._sum_in_batches = Amount()
         self._reserved = Amount()
         self._in_flight = 0
         self._first_too_large: Amount | None = None  # the first call that did not fit: no later one is sent
@@ -122,13 +125,25 @@ class Budget:
             if self._in_flight:  # otherwise the last call was settled just now, in another thread
                 await settled
 
+    def note_batched(self, key: str, worst: Amount | None) -> None:
+        """The request ``key`` is in a batch and may take ``worst``; ``None``: it is in none any more."""
+        self._sum_in_batches -= self.in_batches.pop(key, Amount())
+        if worst is not None:
+            self.in_batches[key] = worst
+            self._sum_in_batches += worst
+
+    def begin_again(self) -> None:
+        """Batches were answered: calls that did not fit may fit now."""
+        self._first_too_large = None
+
     def _reserved_at_once(self, worst: Amount, hint: str) -> bool:
         with self._lock:
-            if self._first_too_large is None and not (self.spent + worst).within(self.limit):
+            spent = self.spent + self._sum_in_batches
+            if self._first_too_large is None and not (spent + worst).within(self.limit):
                 self._first_too_large = worst
             if self._first_too_large and not self._in_flight:
                 raise BudgetSpent(self._explain(self._first_too_large, hint))
-            if self._first_too_large or not (self.spent + self._reserved + worst).within(self.limit):
+            if self._first_too_large or not (spent + self._reserved + worst).within(self.limit):
                 return False
             self._reserved += worst
             self._in_flight += 1
@@ -216,12 +231,19 @@ class Budgeted:
     async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`. Raises :class:`BudgetSpent`."""
         worst = self._worst(messages, options)
+        if self._budget.in_batches and isinstance(self._llm, KeyedLLM):
+            self._budget.note_batched(request_key(self._llm, messages, options), None)
         await self._budget.reserve(worst, self._hint)
         paid = None  # a cancelled request may have to be paid for
         try:
             completion = await self._llm.complete(messages, **options)
             paid = self._paid(completion.usage, completion.attempts)
             return completion
+        except NotAnswered:
+            paid = Amount()
+            if isinstance(self._llm, KeyedLLM):
+                self._budget.note_batched(request_key(self._llm, messages, options), worst)
+            raise
         except Exception as error:
             calls = calls_of(error)
             paid = self._paid(Usage.total(call.usage for call in calls), calls)

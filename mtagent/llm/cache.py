@@ -10,7 +10,7 @@ from operator import attrgetter
 from typing import Any, TypeVar, Unpack
 
 from mtagent.errors import ModelError, MtagentError, StoreError
-from mtagent.llm.protocol import KeyedLLM, RequestOptions, sampling_of
+from mtagent.llm.protocol import KeyedLLM, RequestOptions, request_key, sampling_of
 from mtagent.llm.reading import says_nothing, whole_characters
 from mtagent.records import UNCOUNTED, UNPAID, Call, Completion, Message, Schema, Tool, ToolCall, Usage
 from mtagent.store.calls import OUTSIDE
@@ -41,9 +41,7 @@ class Cached:
         """Ask for one reply, or recall it. Raises :class:`mtagent.errors.ModelError` and :class:`StoreError`."""
         if self.run_id == OUTSIDE:
             options["segment"] = ""
-        tools = options.get("tools", ())
-        more: dict[str, Any] = {"tools": tools} if tools else {}  # a model of a third party need not know of tools
-        key = self._llm.key(messages, options.get("schema"), options.get("logprobs", False), **more)
+        key = request_key(self._llm, messages, options)
         while (pending := self._pending.get(key)) is not None:
             answer = await shield(pending)
             if isinstance(answer, Completion):
@@ -56,7 +54,7 @@ class Cached:
                 raise unpaid
         texts = [message.content for message in messages if message.role != "assistant"]
         while (stored := self._store.calls.recall(self.run_id, options.get("segment", ""), key)) is not None:
-            if (tools and stored.tool_calls) or not says_nothing(stored.text, texts):
+            if (options.get("tools") and stored.tool_calls) or not says_nothing(stored.text, texts):
                 return stored
             if not self._store.calls.distrust(key, stored.text, "EmptyReply: it says nothing"):
                 break

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -43,6 +43,7 @@ from mtagent.records import UNCOUNTED, UNPAID, Call, Completion, Message, Schema
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
+    from mtagent.llm.batch import BatchTransport
     from mtagent.llm.sdk import SDKTransport
     from mtagent.llm.transport import Transport
 
@@ -62,6 +63,7 @@ WAYS_OUT: dict[type[ModelError], str] = {
     EmptyReply: "the reply was empty twice: try another model or other settings",
     Refused: "the model or a content filter refused to answer: try another model for this text",
     Truncated: "the reply was cut off, also with more room: raise max_tokens or send less text",
+    ServerError: "asked in several batches: the same command tries it again when the others are done",
 }
 
 
@@ -125,7 +127,8 @@ class OpenAIClient:
     ``cache_control`` marks the system message for gateways to models that cache only what is marked.
 
     ``price(model, usage, base_url)`` returns dollars or ``None``; the default uses the list prices of public providers.
-    ``observer`` receives each retry and each longer wait. ``clock`` and ``transport`` are for tests.
+    ``observer`` receives each retry and each longer wait. ``batch`` makes the transport that puts the requests into
+    batches. ``clock`` and ``transport`` are for tests.
 
     Raises :class:`mtagent.errors.ConfigError` if key or address cannot work.
     """
@@ -154,7 +157,8 @@ class OpenAIClient:
         cache_control: bool = False,
         observer: Observer | None = None,
         clock: Clock | None = None,
-        transport: Transport | SDKTransport | None = None,
+        transport: Transport | SDKTransport | BatchTransport | None = None,
+        batch: Callable[[Endpoint], BatchTransport] | None = None,
     ) -> None:
         self.model = model
         endpoint = Endpoint(base_url, azure_endpoint, api_version, api_key, api_key_env, headers or {})
@@ -173,7 +177,9 @@ class OpenAIClient:
         self._doubted_usage = False
         self._cache_control = cache_control
         self._observer = observer
-        if transport is None and client is not None:
+        if transport is None and batch is not None:
+            transport = batch(endpoint)
+        elif transport is None and client is not None:
             from mtagent.llm.sdk import SDKTransport
 
             transport = SDKTransport(self._clock, client=client, instrumented=instrumented)

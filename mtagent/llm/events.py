@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from mtagent.errors import MtagentError, OutputError, calls_of
+from mtagent.errors import MtagentError, NotAnswered, OutputError, calls_of
 from mtagent.llm.limits import Obstacle
 from mtagent.llm.protocol import LLM, RequestOptions, Sampling, sampling_of
 from mtagent.records import UNPAID, Completion, Message, Record, Segment, Step, Usage
@@ -219,12 +219,16 @@ class Observed:
         """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`."""
         began = time.perf_counter()
         result: dict[str, Any] = {}
+        has_ended = True
         try:
             completion = await self._llm.complete(messages, **options)
             for name in ("finish_reason", "usage", "retries", "waited"):
                 result[name] = getattr(completion, name)
             result |= {"reply_model": completion.model, "reply": completion.text}
             return completion
+        except NotAnswered:
+            has_ended = False
+            raise
         except BaseException as error:
             calls = calls_of(error)
             result = {"usage": Usage.total(call.usage for call in calls), "error": type(error).__name__}
@@ -237,17 +241,18 @@ class Observed:
             step = STEP.get()
             # Outside of runs the call cache doesn't tell a model which segment it works for.
             segment = options.get("segment") or ("" if step is None else step.segment)
-            event = CallEvent(
-                segment=segment,
-                purpose=options.get("purpose", ""),
-                model=self.model,
-                server=self._server,
-                sampling=self.sampling,
-                seconds=round(time.perf_counter() - began, 4),
-                messages=tuple(messages),
-                **result,
-            )
-            self._observe(event)
+            if has_ended:
+                event = CallEvent(
+                    segment=segment,
+                    purpose=options.get("purpose", ""),
+                    model=self.model,
+                    server=self._server,
+                    sampling=self.sampling,
+                    seconds=round(time.perf_counter() - began, 4),
+                    messages=tuple(messages),
+                    **result,
+                )
+                self._observe(event)
 
 
 def server_of(address: str) -> str:

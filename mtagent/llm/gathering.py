@@ -14,10 +14,10 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
-from mtagent.errors import FATAL, OffScript, calls_of
+from mtagent.errors import FATAL, NotAnswered, OffScript, calls_of
 from mtagent.records import Call
 
 T = TypeVar("T")
@@ -27,13 +27,27 @@ STOPPING = (*FATAL, OffScript)
 
 
 async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
-    """The results in order. The first error cancels the others, waits for them, and is raised as it is."""
+    """The results in order. The first error cancels the others, waits for them, and is raised as it is.
+
+    :class:`NotAnswered` doesn't cancel the others, so that all their requests get into the same batch.
+    """
+    unanswered: list[NotAnswered] = []
+
+    async def result_of(coroutine: Coroutine[Any, Any, T]) -> T | None:
+        try:
+            return await coroutine
+        except NotAnswered as error:
+            unanswered.append(error)
+            return None
+
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(coroutine) for coroutine in work]
+            tasks = [group.create_task(result_of(coroutine)) for coroutine in work]
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
-    return [task.result() for task in tasks]
+    if unanswered:
+        raise unanswered[0]
+    return [cast(T, task.result()) for task in tasks]
 
 
 async def answered(*work: Coroutine[Any, Any, T], calls: CallsOf = calls_of) -> list[T | Exception]:

@@ -22,6 +22,8 @@ from mtagent.errors import ConfigError
 from mtagent.records import Record, Usage
 
 MILLION = 1_000_000
+BATCH_DISCOUNT = 0.5
+"""What OpenAI and Azure take off."""
 _GLOB = re.compile(r"[*?\[]")
 Rate = Annotated[FiniteFloat, Field(ge=0)]
 
@@ -40,7 +42,7 @@ class OwnPrice(Record):
     """``None`` = the same as other input."""
     output: Rate
     batch_discount: float | None = Field(default=None, ge=0, le=1)
-    """The share that the provider's batch queue takes off."""
+    """The share that the provider's batch queue takes off; ``None`` = :data:`BATCH_DISCOUNT`."""
 
     def dollars(self, usage: Usage) -> float:
         """What ``usage`` costs."""
@@ -72,12 +74,13 @@ Price = Callable[[str, Usage, str | None], float | None]
 
 
 class Prices:
-    """The prices in the file at ``path``; for other models, the public ones.
+    """The prices in the file at ``path``; for other models, the public ones. With ``batch``, those of a batch queue.
 
     Raises :class:`mtagent.errors.ConfigError` naming file, line and field.
     """
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, path: Path | None = None, *, batch: bool = False) -> None:
+        self._batch = batch
         self._own: list[OwnPrice] = []
         if path:
             self._own = sorted(_read(path), key=lambda price: price.weight, reverse=True)
@@ -85,15 +88,16 @@ class Prices:
     def __call__(self, model: str, usage: Usage, base_url: str | None = None) -> float | None:
         """US dollars for ``usage`` at today's prices; ``None`` if neither the file nor the list has a price."""
         own_price = self.own(model, base_url)
-        if own_price is None:
-            return price(model, usage, base_url)
-        return own_price.dollars(usage)
+        cost = price(model, usage, base_url) if own_price is None else own_price.dollars(usage)
+        if cost is not None and self._batch:
+            cost *= 1 - self.batch_discount(model, base_url)
+        return cost
 
-    def batch_discount(self, model: str, base_url: str | None) -> float | None:
-        """The share that the provider's batch queue takes off, if the file has one for ``model``."""
+    def batch_discount(self, model: str, base_url: str | None) -> float:
+        """The share that the provider's batch queue takes off: what the file has for ``model``, or else a half."""
         own_price = self.own(model, base_url)
-        if own_price is None:
-            return None
+        if own_price is None or own_price.batch_discount is None:
+            return BATCH_DISCOUNT
         return own_price.batch_discount
 
     def own(self, model: str, base_url: str | None, day: date | None = None) -> OwnPrice | None:

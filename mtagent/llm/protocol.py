@@ -62,6 +62,13 @@ class KeyedLLM(LLM, Protocol):
         ...
 
 
+def request_key(llm: KeyedLLM, messages: Sequence[Message], options: RequestOptions) -> str:
+    """The hash that names the request to ``llm`` with these ``options``."""
+    tools = options.get("tools", ())
+    more: dict[str, Any] = {"tools": tools} if tools else {}  # a model of a third party need not know of tools
+    return llm.key(messages, options.get("schema"), options.get("logprobs", False), **more)
+
+
 class Sampling(Record):
     """Sampling settings. Only those that are set are sent, so that the server's defaults apply otherwise.
 

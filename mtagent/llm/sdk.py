@@ -156,6 +156,38 @@ def _secrets(endpoint: Endpoint, key: str | None) -> str:
     return "\n".join(filter(None, [key, *(value for value in endpoint.headers.values() if len(value) >= SHORT)]))
 
 
+async def made_client(endpoint: Endpoint) -> openai.AsyncOpenAI:
+    """A client of the package for ``endpoint``, which the caller closes."""
+    http_client = openai.DefaultAsyncHttpxClient(
+        verify=truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT), follow_redirects=False
+    )
+    key: Any = endpoint.key
+    if not callable(endpoint.api_key):
+        key = await key()
+    return _client(endpoint, key, http_client)
+
+
+def failure_of(error: Exception, key: str, seconds: float, now: float) -> RequestFailure:
+    """The failure that a client of the package raised as ``error``. ``now``: seconds since 1970."""
+    if isinstance(error, openai.APIStatusError):
+        key, content = _key_of(error.request.headers), error_body(error.response.content)
+        return status_failure(error.status_code, error.response.headers, content, now=now, key=key)
+    if isinstance(error, openai.APITimeoutError | TimeoutError):
+        return late_failure(seconds, key)
+    if isinstance(error, openai.APIConnectionError):
+        return connection_failure(error, key, unreachable=type(error.__cause__).__name__ in NOT_CONNECTED)
+    if isinstance(error, openai.APIResponseValidationError):
+        return exchange_failure(f"the reply is no chat completion: {error}", key)
+    if isinstance(error, KeyUnavailable):
+        return RequestFailure(AuthenticationError, str(error))
+    if isinstance(error, json.JSONDecodeError | UnicodeError | RecursionError):
+        return unreadable_failure(error, key)
+    what = f"the client raised {type(error).__name__}: {error}"
+    if isinstance(error, RuntimeError):  # a connection of the client belongs to an event loop that has ended
+        return exchange_failure(what, key)
+    return RequestFailure(BadRequest, clean(what, key))
+
+
 class SDKTransport:
     """Lets a client of the ``openai`` package post chat completions: a user's, or one made for ``endpoint``.
 
@@ -190,24 +222,8 @@ class SDKTransport:
                 key = str(client.api_key)
                 payload = await self._sent(client, body)
             return masked_reply(payload, key)
-        except openai.APIStatusError as error:
-            key = _key_of(error.request.headers)
-            now, content = self._clock.wall(), error_body(error.response.content)
-            return status_failure(error.status_code, error.response.headers, content, now=now, key=key)
-        except (openai.APITimeoutError, TimeoutError):
-            return late_failure(seconds, key)
-        except openai.APIConnectionError as error:
-            return connection_failure(error, key, unreachable=type(error.__cause__).__name__ in NOT_CONNECTED)
-        except openai.APIResponseValidationError as error:
-            return exchange_failure(f"the reply is no chat completion: {error}", key)
-        except KeyUnavailable as error:
-            return RequestFailure(AuthenticationError, str(error))
-        except (json.JSONDecodeError, UnicodeError, RecursionError) as error:
-            return unreadable_failure(error, key)
-        except RuntimeError as error:  # a connection of the client belongs to an event loop that has ended
-            return exchange_failure(f"the client raised {type(error).__name__}: {error}", key)
         except Exception as error:  # noqa: BLE001 a user's client, and what wraps it, may raise anything
-            return RequestFailure(BadRequest, clean(f"the client raised {type(error).__name__}: {error}", key))
+            return failure_of(error, key, seconds, self._clock.wall())
 
     async def _sent(self, client: Any, body: Body) -> object:
         if not self._instrumented:
@@ -225,13 +241,7 @@ class SDKTransport:
         loop = asyncio.get_running_loop()
         if self._client is None or self._loop is not loop:
             self._loop = loop
-            http_client = openai.DefaultAsyncHttpxClient(
-                verify=truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT), follow_redirects=False
-            )
-            key: Any = self._endpoint.key
-            if not callable(self._endpoint.api_key):
-                key = await key()
-            self._client = _client(self._endpoint, key, http_client)
+            self._client = await made_client(self._endpoint)
         return self._client
 
     async def aclose(self) -> None:

@@ -201,6 +201,23 @@ class CallLog:
         self._accounted.pop((run_id, segment), None)
         self._recalled.pop((run_id, segment), None)
 
+    def newest(self) -> int:
+        """The number of the newest call."""
+        return int(self._database.query("SELECT coalesce(max(id), 0) FROM calls")[0][0])
+
+    def forget_unfinished(self, run_id: int, after: int) -> None:
+        """The chains of all segments that were not saved are begun again.
+
+        Their failed calls since the call ``after`` will be recorded again, as the same replies are read again.
+        """
+        self._accounted.clear()
+        self._recalled.clear()
+        sql = """DELETE FROM calls WHERE run_id = :run AND id > :after AND error IS NOT NULL
+            AND segment NOT IN (SELECT segment FROM segments WHERE run_id = :run
+            UNION SELECT segment FROM rated WHERE run_id = :run)"""
+        with self._database.writing() as connection:
+            connection.execute(sql, {"run": run_id, "after": after})
+
     def _account(self, run_id: int, segment: str, key: str) -> bool:
         """Whether the usage of an own call still has to go into the chain of the segment; notes that it does."""
         if key in self._accounted.get((run_id, segment), ()):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from difflib import get_close_matches
@@ -12,6 +13,7 @@ from itertools import count, takewhile
 from pathlib import Path
 from sqlite3 import Connection
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 from filelock import FileLock, Timeout
 
@@ -152,12 +154,17 @@ class Store:
             if outside:
                 numbers.append(OUTSIDE)
             deleted = delete_runs(self.database, numbers, list(ids))._replace(left=tuple(left))
-            for run_id in ids.values():
+            for name, run_id in ids.items():
+                shutil.rmtree(self.batch_folder(name), ignore_errors=True)
                 for lock in (self._lock_of(run_id), *self._reader_locks(run_id)):
                     if lock is not None:
                         with suppress(OSError):  # if an open file cannot be removed, letting go of the lock removes it
                             Path(lock.lock_file).unlink()
             return deleted
+
+    def batch_folder(self, name: str) -> Path:
+        """Where the requests and results of a run in batches are, beside the store, until the run is finished."""
+        return Path(f"{self.database.path}.batches") / f"run-{quote(name, safe='')}"
 
     def hold(self, name: str) -> FileLock | None:
         """A lock that keeps the run ``name`` from being deleted while the lock is there; any number may hold one.

@@ -57,6 +57,9 @@ def parse(arguments: list[str]) -> tuple[int, float, Settings]:
         help="what --fault-rate picks from",
     )
     parser.add_argument("--seed", type=int, default=usual.seed)
+    parser.add_argument("--endings", nargs="*", default=(), help="how batches end: completed, expired:5 …")
+    parser.add_argument("--batch-seconds", type=float, default=usual.batch_seconds)
+    parser.add_argument("--batch-latency", type=float, default=usual.batch_latency)
     parser.add_argument("--api-key", help="refuse other keys with 401")
     parser.add_argument("--log", help="JSON lines file, one line for each reply sent")
     options = vars(parser.parse_args(arguments))

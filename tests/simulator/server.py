@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Self
 from aiohttp import web
 
 from tests.simulator import refusals, replies
+from tests.simulator.batches import BatchQueue
 from tests.simulator.faults import FAULTS
 from tests.simulator.journal import Entry, Journal, sha256, visible
 from tests.simulator.odd import ODD
@@ -41,6 +42,7 @@ class Simulator:
     def __init__(self, settings: Settings | None = None, *, port: int = 0) -> None:
         self.settings = settings or Settings()
         self.journal = Journal(self.settings.log, keep=self.settings.keep)
+        self.queue = BatchQueue(self.settings, self._respond, self.journal.write)
         self.port = port
         self._script = deque(self.settings.script)
         self._random = random.Random(self.settings.seed)
@@ -64,10 +66,11 @@ class Simulator:
         return [entry.body for entry in self.journal.entries]
 
     async def __aenter__(self) -> Self:
-        app = web.Application(client_max_size=64 * 2**20)
+        app = web.Application(client_max_size=256 * 2**20)
         app.router.add_post("/v1/chat/completions", self._chat)
         app.router.add_post("/openai/deployments/{deployment}/chat/completions", self._chat)  # as Azure's
         app.router.add_get("/v1/models", self._models)
+        self.queue.add_routes(app)
         self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=0.1)
         await self._runner.setup()
         await web.TCPSite(self._runner, "127.0.0.1", self.port, backlog=BACKLOG).start()
@@ -98,6 +101,15 @@ class Simulator:
             Entry(f"req_{number}", start, time.time(), answer.status, sent, sha256(body), body, headers, answer.fault)
         )
         return response
+
+    async def _respond(self, body: Body) -> tuple[int, Any]:
+        """Status and body of the answer to a request in a batch."""
+        self._received += 1
+        answer = await self.answer(body, self._received, self.settings.api_key or "")
+        payload = answer.payload
+        if isinstance(payload, str | bytes):
+            payload = {"unreadable": str(payload)}
+        return answer.status or 500, payload
 
     async def _send(self, request: web.Request, response: web.Response, answer: Answer) -> bool:
         transport = request.transport

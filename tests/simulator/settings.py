@@ -62,8 +62,9 @@ class Settings:
     messages too; ``system`` refuses messages of that role; ``json_schema`` and ``json_object`` refuse that kind of
     ``response_format`` only. ``truncate_below`` cuts replies to requests that allow fewer tokens than that.
     ``fault_rate`` picks one of ``faults`` at random for that share of the requests; with ``named``, one of
-    :data:`tests.simulator.faults.FAULTS`, always that. ``log`` is a file for the journal; ``keep`` keeps the journal in
-    memory as well.
+    :data:`tests.simulator.faults.FAULTS`, always that. ``endings`` of batches are explained in
+    :mod:`tests.simulator.batches`; a batch takes ``batch_seconds``, and each request about one ``batch_latency``.
+    ``log`` is a file for the journal; ``keep`` keeps the journal in memory as well.
     """
 
     behaviour: Behaviour | None = None
@@ -82,6 +83,9 @@ class Settings:
     named: str | None = None
     seed: int = 0
     api_key: str | None = None
+    endings: Sequence[str] = ()
+    batch_seconds: float = 0.0
+    batch_latency: float = 0.0
     log: str | None = None
     keep: bool = True
 

@@ -1,0 +1,450 @@
+"""Batches: requests are written to files, which a server answers within a day, usually at half the price.
+
+A run works in waves: the ordinary chain runs over the segments that are not finished. A :class:`BatchTransport`
+answers a request from the files of results. If there is no result, it writes the request to a file, and raises
+:class:`NotAnswered`, which leaves the segment unfinished. After a wave the files are submitted and the results fetched.
+
+All that is known of the batches is in one folder, so a run goes on after a kill and on another machine::
+
+    run.json                 the run, the segments that failed in it, and the parameters that models refused
+    requests-0001.jsonl      requests that are or were in a batch, and in requests-0001.json where they were sent
+    results-0001-0.jsonl     its results (the name of a file of results is free, if others submit the requests)
+    unanswered-0001.jsonl    written for requests without a result when the batch ended
+
+The id of a request is a hash of what is sent, and the number of the attempt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import shutil
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+from mtagent.errors import (
+    BadRequest,
+    BatchOpen,
+    ConfigError,
+    InputError,
+    MtagentError,
+    NotAnswered,
+    ServerError,
+    ServerPaused,
+)
+from mtagent.formats.files import dumped, opened, replacing, whole_file
+from mtagent.llm.reply import RequestFailure, parsed, status_failure, words_of
+from mtagent.llm.request import Body, key_of, refused_parameter, sent_json
+from mtagent.llm.server import Endpoint
+from mtagent.text.amounts import counted
+from mtagent.text.masking import clean, masked_reply
+
+logger = logging.getLogger(__name__)
+
+BatchMode = Literal["submit", "write", "read"]
+ATTEMPTS = 3
+"""In so many batches a request is tried; then the segment fails."""
+FIRST_WAIT, LONGEST_WAIT = 0.1, 60.0
+"""Seconds between two looks at a batch."""
+MOST_FAILURES = 12
+"""So many failures in a row stop the run: at the longest waits, after some minutes."""
+ENDED = ("completed", "expired", "cancelled")
+QUEUE_FULL = ("token_limit_exceeded", "quota_exceeded")
+"""Codes of a batch that failed because other batches fill the queue of the account."""
+TAG = "mtagent"
+"""The field of a batch's metadata that names its file of requests."""
+
+
+class Batches:
+    """The batches of a run. ``write`` and ``read``: others submit the files in ``folder``."""
+
+    most_requests = 50_000
+    most_bytes = 200_000_000
+    """What OpenAI takes in one file; Azure takes more requests."""
+
+    def __init__(self, mode: BatchMode = "submit", folder: Path | None = None) -> None:
+        self.mode = mode
+        self.folder = folder or Path()
+        self.failed: set[int] = set()
+        """The positions of segments that failed. They are tried again when the others are done, by a new command."""
+        self._is_named = folder is not None
+        self._about: dict[str, Any] = {}  # the content of run.json
+        self._number = 0  # of the last file of requests
+        self._endpoints: dict[str, Endpoint] = {}
+        self._waiting: dict[str, Path] = {}  # id of a request without a result → its file
+        self._results: dict[str, tuple[Path, int]] = {}  # id → file and place of its result
+        self._opened: dict[Path, BinaryIO] = {}  # files of results
+        self._used: dict[str, int] = {}  # request → the last attempt whose result was used in this wave
+        self._writers: dict[str, RequestFile] = {}  # by server and model
+        self._states: dict[Path, dict[str, Any]] = {}  # of the files of requests whose results are not here
+        self._failures = 0  # in a row
+
+    def transport(self, endpoint: Endpoint, draw: str = "") -> BatchTransport:
+        """What sends the requests to ``endpoint``; the results of one ``draw`` are not used for another."""
+        if self.mode == "submit":
+            endpoint.check_key()
+        self._endpoints[endpoint.address] = endpoint
+        return BatchTransport(self, endpoint, draw)
+
+    @property
+    def waiting(self) -> int:
+        """How many requests have no result."""
+        return len(self._waiting)
+
+    # -- the folder
+
+    def open(self, run: str, folder: Path) -> None:
+        """Read the ``folder``, unless the user named another. Raises :class:`InputError` for unreadable results."""
+        if not self._is_named:
+            self.folder = folder
+        if self.mode == "read" and not (self.folder / "run.json").exists():
+            raise InputError(f"{self.folder}: has no requests of a run: --batch write {self.folder} writes them")
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for unfinished in self.folder.glob(".mtagent-*.tmp"):
+            unfinished.unlink()
+        # The token tells the batches of this folder from those of another machine, or of an earlier try.
+        self._about = {"run": run, "token": secrets.token_hex(8), "failed": [], "refused": {}, "finished": False}
+        if (self.folder / "run.json").exists():
+            self._about = whole_file(self.folder / "run.json")
+        if self._about["run"] != run or self._about["finished"]:
+            what = "finished" if self._about["finished"] else f"the batches of the run {self._about['run']!r}"
+            raise ConfigError(f"{self.folder}: holds what is {what}: name a new folder")
+        self.failed = set(self._about["failed"])
+        _write_json(self.folder / "run.json", self._about)
+        sizes: dict[Path, int] = {}
+        for path in sorted(self.folder.glob("requests-*.jsonl")):
+            before = self.waiting
+            for _, request in _lines(path):
+                self._waiting[request] = path
+            sizes[path] = self.waiting - before
+            self._number = int(path.stem.removeprefix("requests-"))
+            state = whole_file(path.with_suffix(".json"))
+            if "ended" not in state:
+                self._states[path] = state
+        for path in sorted(self.folder.glob("*.jsonl")):
+            if path not in sizes:
+                self._take_results(path)
+        if self.mode == "read" and not self._results:
+            raise InputError(
+                f"{self.folder}: has no file with results (*.jsonl): put the results of its requests there"
+            )
+        if self.mode != "submit":  # a file that has some results has no others
+            for path, size in sizes.items():
+                if 0 < list(self._waiting.values()).count(path) < size:
+                    self._close(path, "no file of results has a line for it")
+
+    def _take_results(self, path: Path) -> None:
+        """Note the place of each result in ``path``."""
+        known = place = 0
+        for length, name in _lines(path, of_results=True):
+            if self._waiting.pop(name, None) is not None:
+                self._results[name] = (path, place)
+            known += name in self._results
+            place += length
+        if not known and place:
+            raise InputError(f"{path}: has no result of a request in {self.folder}: take it out of the folder")
+
+    def _close(self, requests: Path, why: str) -> int:
+        """Write a result for each of the ``requests`` without one, because no further will come; return how many."""
+        names = [name for name, path in self._waiting.items() if path == requests]
+        self._states.pop(requests, None)
+        if not names:
+            return 0
+        path = requests.with_name(requests.name.replace("requests", "unanswered"))
+        with replacing(path) as file:
+            for name in names:
+                file.write(dumped({"custom_id": name, "error": {"code": "unanswered", "message": why}}) + "\n")
+        self._take_results(path)
+        return len(names)
+
+    def end_wave(self) -> None:
+        """Complete the files of requests, close the files of results, and note which segments failed."""
+        for file in self._opened.values():
+            file.close()
+        self._opened, self._used = {}, {}
+        for writer in self._writers.values():
+            writer.close()
+        self._writers = {}
+        self._about["failed"] = sorted(self.failed)
+        _write_json(self.folder / "run.json", self._about)
+
+    def finish(self) -> None:
+        """The run is finished, and all its replies are stored. A folder that the user named is kept."""
+        if not self._is_named:
+            shutil.rmtree(self.folder)
+            return
+        _write_json(self.folder / "run.json", self._about | {"finished": True})
+
+    # -- requests and results
+
+    def result(self, endpoint: Endpoint, draw: str, body: Body) -> object | RequestFailure:
+        """The result of a request. Without one, the request gets into a file, and :class:`NotAnswered` is raised.
+
+        Asked again in the same wave, it is the result of the next attempt, as a server may answer an equal request
+        differently.
+        """
+        refused = self._about["refused"].setdefault(f"{body['model']} at {endpoint.address}", {})
+        for parameter, fields in refused.items():  # of other requests, maybe in another process
+            failure = RequestFailure(BadRequest, **fields)
+            if refused_parameter(failure, body) == parameter:
+                return failure
+        request = key_of(body, f"{endpoint.address}#{draw}").rpartition(":")[2][:40]
+        attempt = self._used.get(request, 0) + 1
+        outcome: object = None
+        while True:
+            name = f"{request}-{attempt}"
+            if name not in self._results:
+                if attempt <= ATTEMPTS:
+                    self._write(name, endpoint, body)
+                    raise NotAnswered("the request is in a batch: the command with --batch again goes on with it")
+                break
+            outcome = read_result(self._read(name))
+            if not isinstance(outcome, RequestFailure) or not outcome.transient:
+                break
+            attempt += 1
+        self._used[request] = attempt
+        if isinstance(outcome, RequestFailure):
+            name = refused_parameter(outcome, body) or ""
+            if name not in ("", "response_format"):  # of which there are several, and one may be refused
+                refused[name] = {field: getattr(outcome, field) for field in ("message", "status", "param", "code")}
+            return replace(outcome, transient=False)
+        return outcome or RequestFailure(ServerError, f"no usable answer in {ATTEMPTS} batches")
+
+    def _read(self, name: str) -> Any:
+        path, place = self._results[name]
+        if path not in self._opened:
+            self._opened[path] = path.open("rb")
+        self._opened[path].seek(place)
+        return parsed(self._opened[path].readline())
+
+    def _write(self, name: str, endpoint: Endpoint, body: Body) -> None:
+        """Write a request to the file for its server and model, unless it is in a file already."""
+        if name in self._waiting:
+            return
+        url = "/v1/chat/completions" if endpoint.azure_endpoint is None else "/chat/completions"
+        line = f'{{"custom_id":"{name}","method":"POST","url":"{url}","body":{sent_json(body).decode()}}}\n'
+        queue = f"{body['model']} at {endpoint.address}"  # a file may name only one model
+        writer = self._writers.get(queue)
+        size = len(line.encode())
+        if writer is None or writer.requests >= self.most_requests or writer.bytes + size > self.most_bytes:
+            if writer is not None:
+                writer.close()
+            self._number += 1
+            writer = RequestFile(self.folder / f"requests-{self._number:04}.jsonl")
+            state = {"server": endpoint.address, "url": url, "tag": f"{self._about['token']}-{writer.path.stem}"}
+            _write_json(writer.path.with_suffix(".json"), state)
+            self._writers[queue], self._states[writer.path] = writer, state
+        writer.write(line, size)
+        self._waiting[name] = writer.path
+
+    # -- submitting, and fetching the results
+
+    async def answered(self) -> None:
+        """Submit the files of requests, and wait for all results. Raises :class:`BatchOpen` if others submit them."""
+        if self.mode != "submit":
+            open_files = sorted({path.name for path in self._waiting.values()})
+            raise BatchOpen(
+                f"{counted(self.waiting, 'request')} to answer in {self.folder} ({', '.join(open_files)}): submit each "
+                f"file, put the files of results there, and give the same command with --batch read {self.folder}"
+            )
+        from mtagent.llm.sdk import made_client
+
+        wait = FIRST_WAIT
+        async with AsyncExitStack() as stack:
+            clients: dict[str, Any] = {}
+            for address in {state["server"] for state in self._states.values()}:
+                if address not in self._endpoints:
+                    raise ConfigError(
+                        f"{self.folder}: has a batch at {address}, which the settings don't name any more"
+                    )
+                clients[address] = await made_client(self._endpoints[address])
+                stack.push_async_callback(clients[address].close)
+            while self._states:
+                for path, state in list(self._states.items()):
+                    await self._advance(clients[state["server"]], path, state)
+                if self._states:
+                    await asyncio.sleep(wait)
+                    wait = min(2 * wait, LONGEST_WAIT)
+
+    async def _advance(self, client: Any, path: Path, state: dict[str, Any]) -> None:
+        """Submit a file, or look at its batch, and fetch the results when it has ended."""
+        from mtagent.llm.sdk import failure_of
+
+        try:
+            if "batch" in state:
+                await self._look(client, path, state)
+            elif not (state.get("postponed") and self._has_batch_under_way()):
+                await self._submit(client, path, state)
+            self._failures = 0
+        except MtagentError:
+            raise
+        except Exception as error:  # noqa: BLE001 as in SDKTransport
+            failure = failure_of(error, str(client.api_key), LONGEST_WAIT, time.time())
+            self._failures += 1
+            status = f"HTTP {failure.status}: " if failure.status else ""
+            message = f"batches at {state['server']}: {status}{failure.message}"
+            if failure.transient and self._failures < MOST_FAILURES:
+                logger.info("%s; tried again", message)
+                return
+            way_out = "nothing is lost: the same command goes on"
+            if failure.status == 404 and "batch" in state:
+                way_out = f"the results may have been deleted: without the file {path} its requests are asked again"
+            elif failure.status == 404:
+                way_out = "the server may have no batches: --batch write DIR only writes the requests"
+            kind = ServerPaused if failure.transient else failure.kind
+            raise kind(f"{message}; {way_out}") from None
+
+    async def _submit(self, client: Any, path: Path, state: dict[str, Any]) -> None:
+        """Make a batch of a file. A process that was killed may have made it already: it is looked for first."""
+        tag = state["tag"]
+        batch = await _first(
+            client.batches.list(limit=100),
+            lambda batch: (batch.metadata or {}).get(TAG) == tag and batch.status != "failed",
+        )
+        if batch is None:
+            name = f"{TAG}-{tag}.jsonl"
+            uploads = client.files.list(purpose="batch", limit=100)
+            upload = await _first(uploads, lambda file: file.filename == name and file.status != "error")
+            if upload is None:
+                with path.open("rb") as content:
+                    upload = await client.files.create(file=(name, content, "application/jsonl"), purpose="batch")
+            while upload.status == "pending":  # Azure reads a file before a batch can be made of it
+                await asyncio.sleep(FIRST_WAIT)
+                upload = await client.files.retrieve(upload.id)
+            metadata = {TAG: tag, "run": self._about["run"][:512]}
+            batch = await client.batches.create(
+                input_file_id=upload.id, endpoint=state["url"], completion_window="24h", metadata=metadata
+            )
+        state["batch"] = batch.id
+        _write_json(path.with_suffix(".json"), state)
+        logger.info("%s is in the batch %s: %s", path.name, batch.id, batch.status)
+
+    async def _look(self, client: Any, path: Path, state: dict[str, Any]) -> None:
+        """Fetch the results of a batch if it has ended, and write the others of its requests off."""
+        batch = await client.batches.retrieve(state["batch"])
+        if batch.status == "failed":
+            self._refuse_failed(batch, path, state)
+            return
+        if batch.status not in ENDED:
+            return
+        for number, file_id in enumerate(filter(None, (batch.output_file_id, batch.error_file_id))):
+            results = path.with_name(f"{path.stem.replace('requests', 'results')}-{number}.jsonl")
+            fetched = results.with_name(f".mtagent-{results.stem}.tmp")
+            async with client.files.with_streaming_response.content(file_id) as response:
+                await response.stream_to_file(fetched)
+            fetched.replace(results)
+            self._take_results(results)
+        missing = self._close(path, f"the batch {batch.id} was {batch.status} before it was answered")
+        _write_json(path.with_suffix(".json"), state | {"ended": batch.status})
+        logger.info("batch %s: %s, %s not answered", batch.id, batch.status, counted(missing, "request"))
+        if batch.status == "cancelled":
+            raise MtagentError(
+                f"stopped: the batch {batch.id} was cancelled. What it answered is kept, and is paid for; the same "
+                f"command asks for the rest ({counted(missing, 'request')}) in a new batch"
+            )
+
+    def _has_batch_under_way(self) -> bool:
+        return any("batch" in state for state in self._states.values())
+
+    def _refuse_failed(self, batch: Any, path: Path, state: dict[str, Any]) -> None:
+        """Raise :class:`MtagentError` for a batch that the server refused, unless it can be submitted later."""
+        errors = (batch.errors and batch.errors.data) or []
+        is_full = any(error.code in QUEUE_FULL for error in errors)
+        del state["batch"]
+        state["postponed"] = is_full
+        _write_json(path.with_suffix(".json"), state)
+        if is_full and self._has_batch_under_way():
+            logger.info("%s waits until the account's queue has room", path.name)
+            return
+        lines = []
+        for error in errors[:3]:
+            line = f"line {error.line}: " if error.line else ""
+            lines.append(clean(f"{line}{error.message}", ""))
+        way_out = "change the settings, or ask without --batch"
+        if is_full:
+            way_out = "the same command submits it when the account's queue has room"
+        raise MtagentError(
+            f"{path}: the server refused the batch {batch.id}: {'; '.join(lines) or 'no reason given'}: {way_out}"
+        )
+
+
+class BatchTransport:
+    """Answers the requests to ``endpoint`` with the results of ``batches``."""
+
+    def __init__(self, batches: Batches, endpoint: Endpoint, draw: str) -> None:
+        self._batches, self._endpoint, self._draw = batches, endpoint, draw
+
+    async def post(self, body: Body, seconds: float) -> object | RequestFailure:
+        """The parsed reply body, or the failure. Raises :class:`NotAnswered`."""
+        return self._batches.result(self._endpoint, self._draw, body)
+
+    async def aclose(self) -> None:
+        """Nothing was opened."""
+
+
+class RequestFile:
+    """A file of requests that is being written. It gets its name when it is complete."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.requests = self.bytes = 0
+        self._stack = ExitStack()
+        self._file = self._stack.enter_context(replacing(path))
+        self.close = self._stack.close
+
+    def write(self, line: str, size: int) -> None:
+        """Add a request of ``size`` bytes."""
+        self._file.write(line)
+        self.requests += 1
+        self.bytes += size
+
+
+def _write_json(path: Path, value: dict[str, Any]) -> None:
+    with replacing(path) as file:
+        file.write(dumped(value) + "\n")
+
+
+def _lines(path: Path, *, of_results: bool = False) -> Iterator[tuple[int, str]]:
+    """The length in bytes and the id of each line. Raises :class:`InputError` for a line that has none."""
+    with opened(path) as file:
+        for number, line in enumerate(file, start=1):
+            if not line.strip():
+                yield len(line), ""
+                continue
+            try:
+                fields = parsed(line)
+            except (ValueError, RecursionError):
+                fields = None
+            if not isinstance(fields, dict) or not isinstance(fields.get("custom_id"), str):
+                raise InputError(
+                    f"{path}:{number}: expected a line of a batch, in JSON with a custom_id: fetch it again"
+                )
+            if of_results and "response" not in fields and "error" not in fields:
+                raise InputError(f"{path}:{number}: is a request, not a result: take the file out of the folder")
+            yield len(line), fields["custom_id"]
+
+
+def read_result(line: Any) -> object | RequestFailure:
+    """The reply body in a line of results, or the failure."""
+    response = line.get("response") if isinstance(line.get("response"), dict) else {}
+    body, error = response.get("body"), line.get("error")
+    status = response.get("status_code") or 0
+    if isinstance(body, dict) and status in (0, 200):
+        return masked_reply(body)
+    if status >= 300:
+        return status_failure(status, {}, body or error, now=0.0)
+    message = error.get("message") if isinstance(error, dict) else error
+    return RequestFailure(ServerError, clean(words_of(message or "no reason given"), ""), transient=True)
+
+
+async def _first(items: AsyncIterator[Any], is_sought: Callable[[Any], bool]) -> Any:
+    """The first of the ``items``, page after page, that is sought; ``None`` if none is."""
+    async for item in items:
+        if is_sought(item):
+            return item
+    return None
