@@ -229,7 +229,7 @@ def estimate_run(
     """Estimate the calls, tokens and dollars of each stage, each as a range. Nothing is sent.
 
     Takes the options of translate, postedit and rate. The first requests are counted from the real prompts; the number
-    and length of later ones depends on the replies.
+    and length of later ones depend on the replies.
     """
     from mtagent.jobs.batches import in_words, trips_of
     from mtagent.jobs.estimate import assumptions, counter, estimate, estimate_ratings, repeated, table

@@ -229,7 +229,8 @@ def delete(runs: tuple[str, ...], older_than: str | None, outside: bool, yes: bo
     """Delete runs with their texts, ratings, decisions and dialogues.
 
     Texts and replies that other runs use are kept. The store's file is rewritten, so that nothing else of the deleted
-    runs is left in it. A run that is in progress, or open in `mtagent review`, is refused, or left out by --older-than.
+    runs is left in it. A run that is in progress, or open in `mtagent review`, isn't deleted: naming it is an error,
+    and --older-than leaves it out.
     """
     if [bool(runs), older_than is not None, outside].count(True) != 1:
         raise click.UsageError("give exactly one of: names of runs, --older-than 30d, --outside")
