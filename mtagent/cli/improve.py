@@ -219,6 +219,10 @@ Examples:
 @with_options(SETTING_OPTIONS, REPEAT_OPTION)
 @option(RUN, "--batch", is_flag=True, help="Estimate a run in batches: its cost, and its round trips.")
 @option(
+    RUN, "--probe", type=click.IntRange(1), metavar="N",
+    help="Also improve N segments with real calls, which are paid for, and extrapolate; a run uses their replies.",
+)  # fmt: skip
+@option(
     RUN, "--count", type=click.Choice(["o200k", "length"]),
     help="Method of counting tokens.  [default: o200k, if installed, else length]",
 )  # fmt: skip
@@ -226,16 +230,19 @@ Examples:
 def estimate_run(
     rating: bool, count: Literal["o200k", "length"] | None, quiet: bool, repeat: int | None, **options: Any
 ) -> None:
-    """Estimate the calls, tokens and dollars of each stage, each as a range. Nothing is sent.
+    """Estimate the calls, tokens and dollars of each stage, each as a range. Without --probe nothing is sent.
 
     Takes the options of translate, postedit and rate. The first requests are counted from the real prompts; the number
     and length of later ones depend on the replies.
     """
     from mtagent.jobs.batches import in_words, trips_of
     from mtagent.jobs.estimate import assumptions, counter, estimate, estimate_ratings, repeated, table
+    from mtagent.jobs.probe import probe
     from mtagent.llm.prices import Prices
 
-    batch = options.pop("batch")
+    batch, number_of_probes = options.pop("batch"), options.pop("probe")
+    if number_of_probes is not None and rating:
+        raise click.UsageError("--probe improves segments, and tells nothing of ratings: leave out --rating")
     files, config = read_files(options), read_config(options)
     if config.offline and not quiet:
         say(f"{offline(config)} Choose a model with --model to estimate its cost.")
@@ -244,9 +251,12 @@ def estimate_run(
         ranges = (estimate_ratings if rating else estimate)(inputs.config, inputs.files, tokens, batch=batch)
         ranges = repeated(ranges, repeat or 1)
         prices = Prices(inputs.config.prices)
+        probed = None if number_of_probes is None else run_async(probe(inputs, number_of_probes))
     display(table(ranges))
     if not quiet:
         display(assumptions(config, ranges, tokens, prices, batch=batch))
         if batch and not rating:
             plan = checked_plan(config, OwnParts()).plan
             display(in_words(trips_of(plan, translates="translate" in ranges, reranks="rerank" in ranges)))
+    if probed is not None:
+        display(str(probed))
