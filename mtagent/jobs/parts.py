@@ -55,6 +55,7 @@ from mtagent.translators.protocol import Translator
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
+    from mtagent.llm.ledger import Lender
     from mtagent.llm.limits import Limiter
     from mtagent.llm.request import LearntParameters
     from mtagent.llm.server import LocalServer
@@ -110,6 +111,8 @@ class OwnParts:
     """The same for the servers of these roles."""
     instrumented: bool = False
     """Requests go through ``chat.completions.create`` of the ``openai`` package."""
+    lender: Lender | None = None
+    """Lends the requests and tokens per minute, which other processes share."""
 
     def __post_init__(self) -> None:
         for evaluator in (self.evaluator, self.judge, self.triage):
@@ -440,6 +443,7 @@ class _Models:
 
     def _client(self, settings: ModelSettings, sdk_client: Any) -> LLM:
         from mtagent.llm.client import OpenAIClient
+        from mtagent.llm.ledger import rates_of
         from mtagent.llm.limits import Limiter
         from mtagent.llm.protocol import Sampling
         from mtagent.llm.request import LearntParameters
@@ -462,6 +466,7 @@ class _Models:
                 self._config.concurrency,
                 requests_per_minute=self._config.requests_per_minute,
                 tokens_per_minute=self._config.tokens_per_minute,
+                make_rate=rates_of(self._own.lender, str(server)) if self._own.lender else None,
             )
         client = OpenAIClient(
             model,

@@ -1,0 +1,181 @@
+"""Limits that several processes share: one of them has a ledger, from which the others lease in small parts.
+
+Money is leased for an account, which is a shard of a job with a store of its own. An account holds what its shard has
+paid and may still pay; the sum of all accounts never exceeds the budget. A process that begins a shard opens its
+account with what the shard's store has paid. So nothing is lost or counted twice if the process before it was killed.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterable
+from math import inf
+from pathlib import Path
+from typing import Protocol
+
+from mtagent.llm.budget import Amount, Budget
+from mtagent.llm.limits import MINUTE, Clock, Rate, Reservation
+from mtagent.records import Usage
+
+LEASED_SHARE = 100
+"""A lease is at least this part of the budget, if there is so much left."""
+LEASE_SECONDS = 1.0
+"""For how long leased requests and tokens of a minute may be used."""
+
+
+class Lender(Protocol):
+    """A ledger, maybe in another process. Amounts of money are pairs of dollars and tokens."""
+
+    def open(self, account: str, paid: tuple[float, float]) -> None:
+        """Set the account to what its shard has paid."""
+        ...
+
+    def lease(
+        self, account: str, needed: tuple[float, float], limit: tuple[float, float]
+    ) -> tuple[float, float] | None:
+        """Add at least what is ``needed`` to the account; ``None`` if that would exceed the ``limit``."""
+        ...
+
+    def total(self) -> tuple[float, float]:
+        """The sum of all accounts."""
+        ...
+
+    def reserve(self, unit: str, limit: float, amount: float) -> float:
+        """Book an ``amount`` of a ``unit`` with a ``limit`` per minute; return in how many seconds it may be used."""
+        ...
+
+
+class Ledger:
+    """A :class:`Lender` for the accounts in the file ``path``, which a later ledger reads again."""
+
+    def __init__(self, path: Path, clock: Clock | None = None) -> None:
+        self._clock = clock or Clock()
+        self._accounts: dict[str, Amount] = {}
+        self._rates: dict[str, Rate] = {}
+        self._lock = threading.RLock()  # a server may call it from several threads
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._file = path.open("a+", encoding="utf-8")
+        self._file.seek(0)
+        for line in self._file:
+            if line.endswith("\n"):  # otherwise the process was killed while it wrote the line
+                account, dollars, tokens = json.loads(line)
+                self._accounts[account] = Amount(dollars, tokens)
+            else:
+                self._file.write("\n")
+
+    def open(self, account: str, paid: tuple[float, float]) -> None:
+        """See :class:`Lender`."""
+        self._set(account, Amount(*paid))
+
+    def lease(
+        self, account: str, needed: tuple[float, float], limit: tuple[float, float]
+    ) -> tuple[float, float] | None:
+        """See :class:`Lender`."""
+        with self._lock:
+            left = Amount(*limit) - Amount(*self.total())
+            if not Amount(*needed).within(left):
+                return None
+            leased = Amount(_leased(needed[0], limit[0], left.dollars), _leased(needed[1], limit[1], left.tokens))
+            self._set(account, self._accounts.get(account, Amount()) + leased)
+            return leased.dollars, leased.tokens
+
+    def total(self) -> tuple[float, float]:
+        """See :class:`Lender`."""
+        with self._lock:
+            total = sum(self._accounts.values(), start=Amount())
+        return total.dollars, total.tokens
+
+    def reserve(self, unit: str, limit: float, amount: float) -> float:
+        """See :class:`Lender`."""
+        with self._lock:
+            if unit not in self._rates:
+                # A lease may be used a second after its time, so that the minute begins a second earlier.
+                self._rates[unit] = Rate(limit, self._clock, window=MINUTE + LEASE_SECONDS)
+            return self._rates[unit].reserve(amount).time - self._clock.now()
+
+    def _set(self, account: str, amount: Amount) -> None:
+        with self._lock:
+            self._accounts[account] = amount
+            self._file.write(json.dumps([account, amount.dollars, amount.tokens]) + "\n")
+            self._file.flush()
+
+
+def _leased(needed: float, limit: float, left: float) -> float:
+    """What to lease of dollars or tokens; nothing of what has no limit."""
+    if limit == inf:
+        return 0.0
+    return min(max(needed, limit / LEASED_SHARE), left)
+
+
+class LeasedBudget(Budget):
+    """The budget of one shard: its limit is what its account holds, and grows by leases up to the budget of the job."""
+
+    def __init__(self, lender: Lender, account: str, dollars: float | None, tokens: int | None) -> None:
+        super().__init__(dollars, tokens)
+        self._lender = lender
+        self._account = account
+        self._job_limit = (self.limit.dollars, self.limit.tokens)
+        self._set_limit(Amount())
+
+    def begin(self, run: str, paid: Iterable[tuple[str, Usage]], *, of: str = "") -> None:
+        """Open the account with what the shard has ``paid`` before. See :meth:`Budget.begin`."""
+        super().begin(run, paid, of=of)
+        self._open_account()
+
+    def close(self) -> None:
+        """Return what was leased and not spent. Reservations must be settled."""
+        self._open_account()
+
+    def _open_account(self) -> None:
+        self._lender.open(self._account, (self.spent.dollars, self.spent.tokens))
+        self._set_limit(self.spent)
+
+    def _set_limit(self, amount: Amount) -> None:
+        dollars, tokens = self._job_limit
+        self.limit = Amount(
+            inf if dollars == inf else amount.dollars,
+            inf if tokens == inf else amount.tokens,
+        )
+
+    def _reserved_at_once(self, worst: Amount, hint: str) -> bool:
+        needed = self.spent + self._reserved + worst
+        if not needed.within(self.limit):
+            missing = (max(0.0, needed.dollars - self.limit.dollars), max(0.0, needed.tokens - self.limit.tokens))
+            leased = self._lender.lease(self._account, missing, self._job_limit)
+            if leased is not None:
+                self.limit = self.limit + Amount(*leased)
+        return super()._reserved_at_once(worst, hint)
+
+    def _shown(self) -> tuple[Amount, Amount]:
+        return Amount(*self._lender.total()), Amount(*self._job_limit)
+
+
+class LeasedRate(Rate):
+    """A rate of which a ledger lends parts for about a second: never more than ``limit`` in all processes together."""
+
+    def __init__(self, lender: Lender, unit: str, limit: float, clock: Clock) -> None:
+        super().__init__(limit, clock)
+        self._lender = lender
+        self._unit = unit
+        self._granted = 0.0  # of which ``total`` is used
+        self._time = 0.0  # of the last lease
+
+    def reserve(self, amount: float) -> Reservation:
+        """Book ``amount`` at the earliest time. See :meth:`Rate.reserve`."""
+        now = self._clock.now()
+        if now > self._time + LEASE_SECONDS:
+            self._granted = min(self._granted, self.total)  # what wasn't used is lost; a debt remains
+        missing = self.total + amount - self._granted
+        if missing > 0:
+            leased = max(missing, self._limit / MINUTE, 1.0)
+            self._time = now + self._lender.reserve(self._unit, self._limit, leased)
+            self._granted = self.total + leased
+        reservation = Reservation(self, max(now, self._time), amount)
+        self.total += amount
+        return reservation
+
+
+def rates_of(lender: Lender, server: str) -> Callable[[str, float, Clock], Rate]:
+    """Makes the rates of a limiter for ``server``, which all processes share."""
+    return lambda unit, limit, clock: LeasedRate(lender, f"{unit} of {server}", limit, clock)
