@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +27,8 @@ from mtagent.text import languages
 
 if TYPE_CHECKING:
     import pyarrow
+
+logger = logging.getLogger(__name__)
 
 LEDGER = "ledger.jsonl"
 """The file of the ledger, in the folder of the stores."""
@@ -188,7 +191,8 @@ class TableImprover:
                     budget.close()
         except MtagentError as error:
             chains, stopped = error.chains, error
-        except Exception as error:  # noqa: BLE001 an error of one shard must not stop the work on all others
+        except Exception as error:
+            logger.exception("%s: stopped by an unexpected error", shard)  # which must not stop the other shards
             stopped = error
         return {chain.segment.id: chain for chain in chains}, stopped
 

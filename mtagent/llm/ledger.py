@@ -54,15 +54,14 @@ class Ledger:
         self._accounts: dict[str, Amount] = {}
         self._rates: dict[str, Rate] = {}
         self._lock = threading.RLock()  # a server may call it from several threads
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("a+", encoding="utf-8")
-        self._file.seek(0)
-        for line in self._file:
-            if line.endswith("\n"):  # otherwise the process was killed while it wrote the line
-                account, dollars, tokens = json.loads(line)
-                self._accounts[account] = Amount(dollars, tokens)
-            else:
-                self._file.write("\n")
+        self._path = path
+        written = path.read_text(encoding="utf-8") if path.exists() else ""
+        *lines, rest = written.split("\n")
+        for line in lines:
+            account, dollars, tokens = json.loads(line)
+            self._accounts[account] = Amount(dollars, tokens)
+        if rest:  # the process was killed while it wrote the last line
+            path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
     def open(self, account: str, paid: tuple[float, float]) -> None:
         """See :class:`Lender`."""
@@ -97,8 +96,9 @@ class Ledger:
     def _set(self, account: str, amount: Amount) -> None:
         with self._lock:
             self._accounts[account] = amount
-            self._file.write(json.dumps([account, amount.dollars, amount.tokens]) + "\n")
-            self._file.flush()
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([account, amount.dollars, amount.tokens]) + "\n")
 
 
 def _leased(needed: float, limit: float, left: float) -> float:
