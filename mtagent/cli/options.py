@@ -474,6 +474,14 @@ REPEAT_OPTION = [
         help="Repeat the run N times with new replies: runs NAME-1, NAME-2 …, by seed; so are the output files.",
     )
 ]
+ENGINE_OPTION = [
+    option(
+        RUN,
+        "--engine",
+        metavar="ray[:WORKERS]",
+        help="Improve the segments with workers of Ray, on this machine or on the cluster at RAY_ADDRESS.",
+    )
+]
 CHAIN_RUN_OPTIONS = [*RUN_NAME_OPTION, *LIMIT_OPTION]
 _STORE = option(
     RUN,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mtagent.chain.calibration import read
 from mtagent.chain.chain import Plan, improve
@@ -34,6 +34,9 @@ from mtagent.store.store import Store, default_path
 from mtagent.text import languages, scripts
 from mtagent.text.identification import other_language
 
+if TYPE_CHECKING:
+    from mtagent.jobs.engines import Engine
+
 logger = logging.getLogger(__name__)
 
 
@@ -46,11 +49,13 @@ async def improve_file(
     on_start: OnStart,
     on_chain: Callable[[Chain], None],
     budget: Budget | None = None,
+    engine: Engine | None = None,
 ) -> RunSummary:
     """Improve every segment of ``files.source`` and write the outputs when all are done.
 
     The run is stored under ``config.run``, or under a name made from the settings and the input, so that the same
-    command again resumes it. The ``budget`` is by default the one that ``config`` sets.
+    command again resumes it. The ``budget`` is by default the one that ``config`` sets. The workers of an ``engine`` do
+    the work if there is one.
     """
     decided = effective(config, own)
     settings = settings_for_results(decided)
@@ -66,6 +71,14 @@ async def improve_file(
             models = RunModels(config, store, budget)
             async with assembled(config, own, wrap_llm=models.wrap, translates=contents.untranslated) as plan:
                 _warn_about_gate(config, plan, contents)
+                elsewhere = None
+                if engine is not None:
+                    from mtagent.jobs.engines import improve_elsewhere, refuse_dependent
+
+                    refuse_dependent(config, is_settled=plan.unlabelled is None)
+
+                    async def elsewhere(run: Run, note: Callable[[Chain], Outcome]) -> None:
+                        await improve_elsewhere(engine, config, inputs.placed(), store, run, note)
 
                 async def prepare(run: Run) -> None:
                     nonlocal plan
@@ -91,6 +104,7 @@ async def improve_file(
                     force=files.force,
                     signatures=plan.signatures,
                     installed=installed(decided),
+                    elsewhere=elsewhere,
                 )
                 run = await run_job(job, config, store, models, on_start=on_start, on_result=on_chain)
             _write_outputs(store, run.name, files, inputs)

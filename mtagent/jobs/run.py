@@ -66,6 +66,8 @@ class Job(Generic[Item, Result]):
     """Items of the same lane are worked on in order, each after the item before it was saved."""
     prepare: Callable[[Run], Awaitable[None]] | None = None
     """Done in the run before the first item, such as a pilot."""
+    elsewhere: Callable[[Run, Callable[[Result], Outcome]], Awaitable[None]] | None = None
+    """Works on all unfinished items in place of ``work`` and ``save``, and calls the function with each result."""
 
 
 async def run_job(
@@ -96,14 +98,17 @@ async def run_job(
     done = run.counts().done
     has_output, first_failure = done > 0, ""
 
-    def save(position: int, result: Result) -> Outcome:
+    def note(result: Result) -> Outcome:
         nonlocal has_output, first_failure
-        job.save(run, position, result)
         on_result(result)
         outcome = job.outcome(result)
         has_output = has_output or job.is_output(result)
         first_failure = first_failure or outcome.failure or ""
         return outcome
+
+    def save(position: int, result: Result) -> Outcome:
+        job.save(run, position, result)
+        return note(result)
 
     models.begin(run)
     try:
@@ -111,16 +116,19 @@ async def run_job(
             on_start(name, job.total, min(job.total, done))
             if job.prepare is not None:
                 await job.prepare(run)
-            await work_all(
-                job.items,
-                lambda position, item: job.work(run, position, item),
-                save,
-                concurrency=config.concurrency,
-                done=(lambda position: False) if job.redo else run.done,
-                give_up_after=config.give_up_after,
-                sleepers=models.sleepers,
-                lane=job.lane,
-            )
+            if job.elsewhere is not None:
+                await job.elsewhere(run, note)
+            else:
+                await work_all(
+                    job.items,
+                    lambda position, item: job.work(run, position, item),
+                    save,
+                    concurrency=config.concurrency,
+                    done=(lambda position: False) if job.redo else run.done,
+                    give_up_after=config.give_up_after,
+                    sleepers=models.sleepers,
+                    lane=job.lane,
+                )
     except (BudgetSpent, ServerPaused):
         run.finish("stopped")
         raise

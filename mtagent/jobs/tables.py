@@ -124,7 +124,7 @@ class TableImprover:
         for row in rows:
             if row.segment is not None:
                 segments[row.id] = row.segment
-        shard = self._shard(segments.values())
+        shard = self.shard(segments.values())
         chains: dict[str, Chain] = {}
         stopped: Exception | None = None
         if segments:
@@ -169,7 +169,8 @@ class TableImprover:
             rows.append(row)
         return rows, "id" in fields
 
-    def _shard(self, segments: Iterable[Segment]) -> str:
+    def shard(self, segments: Iterable[Segment]) -> str:
+        """The name of the shard with these segments, and of its run."""
         digest = hashlib.sha256(self._settings)
         for item in segments:
             digest.update(item.model_dump_json(exclude_defaults=True).encode())

@@ -89,7 +89,7 @@ def copy_run(part: Part, target: Store, run: Run, positions: Mapping[str, int]) 
         run_id = store.read(part.run).id
         rows = store.database.query(f"{_SEGMENTS} WHERE run_id = ?", (run_id,))
     new_positions: dict[int, int] = {}
-    for position, segment_id, state, *texts in rows:
+    for position, segment_id, _, *texts in rows:
         new_position = positions[segment_id]
         new_positions[position] = new_position
         for *_, former_state, former_source, former_translation in target.database.query(
@@ -97,7 +97,7 @@ def copy_run(part: Part, target: Store, run: Run, positions: Mapping[str, int]) 
         ):
             if [former_source, former_translation] != texts:
                 raise StoreError(f"{part.store}: segment {segment_id!r} has other texts than in the store before")
-            if former_state != "failed" or state == "failed":
+            if former_state != "failed":
                 del new_positions[position]
     with _attached(target, part.store) as connection:
         connection.execute("CREATE TEMP TABLE moved (from_position INTEGER PRIMARY KEY, to_position INTEGER NOT NULL)")
