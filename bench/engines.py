@@ -1,6 +1,6 @@
 """``python -m bench.engines ray``: a job on two workers, one of which is killed, against the same job in one process.
 
-Some rows are poisoned: they have no source, an unknown language, or the id of another row. Every row must come back,
+Some rows are poisoned: they have no source, an unknown language, or no id. Every row must come back,
 the poisoned ones with an error, all others with the text that the single process made. ``python -m bench.engines
 spark`` does the same with Spark.
 """
@@ -22,11 +22,11 @@ import pyarrow
 
 from bench.harness import simulator
 from mtagent.jobs.agent import Agent
-from mtagent.jobs.tables import TableImprover
 from mtagent.records import Segment
 
 WORKERS = 2
 POISONED_EACH = 97
+POISON: tuple[dict[str, Any], ...] = ({"source": None}, {"target_lang": "no such"}, {"id": ""})
 
 
 class Rows(NamedTuple):
@@ -49,8 +49,7 @@ def table_of(count: int) -> pyarrow.Table:
             "author": f"author {number % 7}",
         }
         if number % POISONED_EACH == POISONED_EACH - 1:
-            poison = {"source": None} if number % 3 == 0 else {"target_lang": "no such"} if number % 3 == 1 else {"id": ""}
-            row |= poison
+            row |= POISON[number % len(POISON)]
         rows.append(row)
     return pyarrow.Table.from_pylist(rows)
 
@@ -98,7 +97,11 @@ def with_ray(table: pyarrow.Table, settings: dict[str, Any], options: argparse.N
             (Path(settings["store"]) / f"{os.getpid()}.pid").touch()
 
     ray.init(
-        num_cpus=WORKERS, include_dashboard=False, log_to_driver=False, logging_level="error", _node_ip_address="127.0.0.1"
+        num_cpus=WORKERS,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="error",
+        _node_ip_address="127.0.0.1",
     )
     ray.data.DataContext.get_current().enable_progress_bars = False
     blocks = [table.slice(start, options.shard) for start in range(0, table.num_rows, options.shard)]
@@ -134,6 +137,7 @@ def with_spark(table: pyarrow.Table, settings: dict[str, Any], options: argparse
 
     from mtagent.spark import improve, output_schema
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = (
         SparkSession.builder.master(f"local[{WORKERS}]")
         .config("spark.driver.host", "127.0.0.1")
@@ -142,7 +146,7 @@ def with_spark(table: pyarrow.Table, settings: dict[str, Any], options: argparse
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", str(options.shard))
         .getOrCreate()
     )
-    frame = session.createDataFrame(table.to_pandas()).repartitionByRange(WORKERS, "id")
+    frame = session.createDataFrame(table.to_pandas())
     began = time.perf_counter()
     improved = frame.mapInPandas(improve(**settings), output_schema(frame.schema)).toPandas()
     seconds = time.perf_counter() - began
@@ -168,7 +172,6 @@ def main() -> None:
     ):
         settings = settings_of(base_url, Path(folder) / "shards", options)
         expected, single_seconds = expected_texts(table, settings)
-        TableImprover.from_settings(settings)  # makes the folder, too
         Path(settings["store"]).mkdir(exist_ok=True)
         rows = {"ray": with_ray, "spark": with_spark}[options.engine](table, settings, options)
     texts: dict[str, str] = {}

@@ -50,7 +50,10 @@ class Improve:
 
 
 class LedgerActor:
-    """A lender that asks an actor, the same for all workers whose stores are in ``folder``. The actor is restarted if it dies, and reads its file again."""
+    """A lender that asks an actor, the same one for all workers whose stores are in ``folder``.
+
+    The actor is restarted if it dies, and then reads its file again.
+    """
 
     def __init__(self, folder: Path) -> None:
         path = folder.absolute() / LEDGER

@@ -1,4 +1,4 @@
-"""Improve translations with Spark: a function for ``mapInPandas``, with the contract of :class:`mtagent.ray.Improve`."""
+"""Improve translations with Spark: a function for ``mapInPandas`` that does what :class:`mtagent.ray.Improve` does."""
 
 from __future__ import annotations
 

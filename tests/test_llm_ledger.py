@@ -9,7 +9,7 @@ import pytest
 
 from mtagent.errors import BudgetSpent
 from mtagent.llm.budget import Amount
-from mtagent.llm.ledger import Ledger, LeasedBudget, LeasedRate
+from mtagent.llm.ledger import LeasedBudget, LeasedRate, Ledger
 from mtagent.records import Usage
 from tests.clocks import FakeClock
 

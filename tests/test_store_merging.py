@@ -53,20 +53,17 @@ def test_a_segment_in_two_stores_is_taken_once(shell: Shell) -> None:
     ("stores", "message"),
     [
         (["a.db", "none.db"], "none.db: there is no store yet"),
-        (["a.db", "other.db"], r"other.db: run 'other' has other settings than 'a' in a.db: stages was"),
+        (["a.db", "other.db"], r"other.db: run 'other' has other settings than 'a' in a.db: .*stages was"),
         (["a.db", "texts.db"], "texts.db: segment '1' has other texts than in the store before"),
     ],
 )
-def test_stores_that_do_not_fit_are_refused_and_nothing_is_left(
-    stores: list[str], message: str, shell: Shell
-) -> None:
+def test_stores_that_do_not_fit_are_refused_and_nothing_is_left(stores: list[str], message: str, shell: Shell) -> None:
     shard(shell.folder / "a.db", 0, 3)
     shard(shell.folder / "other.db", 3, 5, stages="pr")
     run = Agent(llm=improving()).run("texts", store=shell.folder / "texts.db")
     run.improve(make_segments(["Another text."], ["Otro texto."], "en", "es"))
-    with pytest.raises(StoreError, match=message):
-        with Store(shell.folder / "out.db") as target:
-            merge(parts_of([Path(name) for name in stores]), target, "merged")
+    with pytest.raises(StoreError, match=message), Store(shell.folder / "out.db") as target:
+        merge(parts_of([Path(name) for name in stores]), target, "merged")
     with Store(shell.folder / "out.db") as target:
         assert target.runs() == []
 

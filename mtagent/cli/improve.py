@@ -168,9 +168,7 @@ def _improve(command: str, options: dict[str, Any]) -> None:
 
         advance = progress.advance
         return run_async(
-            improve_file(
-                config, files, command=command, on_start=start, on_chain=advance, budget=budget, engine=engine
-            )
+            improve_file(config, files, command=command, on_start=start, on_chain=advance, budget=budget, engine=engine)
         )
 
     has_failures = False

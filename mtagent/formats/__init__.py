@@ -173,12 +173,12 @@ def texts_around(path: Path) -> list[Path]:
 __all__ = [
     "EXPORTS",
     "FORMATS",
+    "PARQUET",
     "RATING_FORMATS",
     "SPAN_FORMATS",
     "STANDARD",
     "Export",
     "Format",
-    "PARQUET",
     "Lines",
     "RatingFormat",
     "Result",

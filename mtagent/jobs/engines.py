@@ -38,9 +38,7 @@ class Engine(Protocol):
         """The ledger that all workers share; its file is in ``folder``."""
         ...
 
-    def improve(
-        self, tables: list[pyarrow.Table], config: Config, folder: Path
-    ) -> Iterator[pyarrow.Table]:
+    def improve(self, tables: list[pyarrow.Table], config: Config, folder: Path) -> Iterator[pyarrow.Table]:
         """The tables as :meth:`TableImprover.improve` returns them, in any order, each when it is done."""
         ...
 

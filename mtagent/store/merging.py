@@ -14,7 +14,6 @@ from mtagent.store.runs import Run
 from mtagent.store.store import Store, open_existing, setting_differences
 from mtagent.text.amounts import natural_order
 
-
 _SEGMENTS = "SELECT position, segment, state, source, translation FROM segments"
 
 
@@ -110,8 +109,8 @@ def copy_run(part: Part, target: Store, run: Run, positions: Mapping[str, int]) 
             )
             connection.execute(
                 f"INSERT INTO main.{table} (run_id, position, {columns})"
-                f" SELECT ?, to_position, {columns} FROM part.{table} AS copied JOIN moved ON from_position = copied.position"
-                " WHERE copied.run_id = ?",
+                f" SELECT ?, to_position, {columns} FROM part.{table} AS copied"
+                " JOIN moved ON from_position = copied.position WHERE copied.run_id = ?",
                 (run.id, run_id),
             )
         columns = _columns(connection, "calls", without=("id", "run_id"))
