@@ -81,4 +81,4 @@ def _connected(address: tuple[str, int], key: bytes) -> Lender:
     Manager.register("ledger")
     manager = Manager(address, key)
     manager.connect()
-    return cast(Any, manager).ledger()
+    return cast(Lender, cast(Any, manager).ledger())

@@ -1,4 +1,4 @@
-"""A run that an engine works on: the same run, the same output, resumed without paying twice. Here the engine is a loop."""
+"""A run that an engine works on, here a loop: the same run, the same output, resumed without paying twice."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from mtagent.jobs.summary import show_ratings, stage_table, summaries, system_ta
 from mtagent.store import merging
 from mtagent.store.runs import RunSummary, StoredRun
 from mtagent.store.store import Store
-from mtagent.text.amounts import counted, dollars
+from mtagent.text.amounts import counted, dollars, natural_order
 from mtagent.text.escaping import visible
 from mtagent.text.table import tab_separated
 
@@ -190,7 +190,7 @@ def merge_stores(stores: tuple[Path, ...], name: str, store: Path | None) -> Non
     """
     parts = merging.parts_of(stores)
     with Store(store_path(store)) as target:
-        run = merging.merge(parts, target, name)
+        run = merging.merge(parts, target, name, natural_order)
         counts, usage = run.counts(), run.usage()
     say(
         f"mtagent: merged {counted(len(parts), 'run')} into run {visible(name, one_line=True)}: "

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from sqlite3 import Connection
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mtagent.errors import StoreError
 from mtagent.store.rows import SEGMENT_TABLES
 from mtagent.store.runs import Run
 from mtagent.store.store import Store, open_existing, setting_differences
-from mtagent.text.amounts import natural_order
 
 _SEGMENTS = "SELECT position, segment, state, source, translation FROM segments"
 
@@ -50,8 +49,8 @@ def parts_of(stores: Iterable[Path]) -> list[Part]:
     return parts
 
 
-def merge(parts: Sequence[Part], target: Store, name: str) -> Run:
-    """Join ``parts`` into the new run ``name``, its segments in the natural order of their ids.
+def merge(parts: Sequence[Part], target: Store, name: str, order: Callable[[str], Any]) -> Run:
+    """Join ``parts`` into the new run ``name``, its segments sorted by the ``order`` of their ids.
 
     A segment that several parts hold is taken once, a finished one before a failed one; what each of them cost is
     counted. Raises :class:`StoreError` if two parts hold different segments of one id.
@@ -65,7 +64,7 @@ def merge(parts: Sequence[Part], target: Store, name: str) -> Run:
             settings = settings or store.settings(part.run)
             run_id = store.read(part.run).id
             ids.update(row[1] for row in store.database.query(f"{_SEGMENTS} WHERE run_id = ?", (run_id,)))
-    positions = {segment_id: position for position, segment_id in enumerate(sorted(ids, key=natural_order))}
+    positions = {segment_id: position for position, segment_id in enumerate(sorted(ids, key=order))}
     run = target.start(name, settings=settings or {}, inputs={"merged runs": len(parts)}, total=len(ids))
     try:
         for part in parts:
