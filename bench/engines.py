@@ -61,7 +61,7 @@ def settings_of(base_url: str, store: Path, options: argparse.Namespace) -> dict
         "base_url": base_url,
         "model": "simulator",
         "stages": "pe",
-        "gate": "guards",
+        "gate": options.gate,
         "source_lang": "en",
         "concurrency": options.concurrency,
         "token_budget": 10**12,
@@ -69,8 +69,17 @@ def settings_of(base_url: str, store: Path, options: argparse.Namespace) -> dict
     }
 
 
-def expected_texts(table: pyarrow.Table, settings: dict[str, Any]) -> tuple[dict[str, str], float]:
-    """The texts by id that one process makes of the good rows, in one run, and the seconds that it takes."""
+class Alone(NamedTuple):
+    """What one process makes of the good rows in one run: texts by id, seconds, processor time, bytes of the store."""
+
+    texts: dict[str, str]
+    seconds: float
+    cpu: float
+    bytes: int
+
+
+def alone(table: pyarrow.Table, settings: dict[str, Any]) -> Alone:
+    """Improve the good rows in this process."""
     segments: list[Segment] = []
     for row in table.to_pylist():
         if row["id"] and row["source"] and row["target_lang"] == "es":
@@ -78,9 +87,10 @@ def expected_texts(table: pyarrow.Table, settings: dict[str, Any]) -> tuple[dict
             segments.append(Segment(**row, source_lang="en"))
     store = f"{settings['store']}.single.db"
     plain = {name: value for name, value in settings.items() if name not in ("store", "source_lang")}
-    began = time.perf_counter()
+    began, cpu = time.perf_counter(), time.process_time()
     chains = Agent(**plain).run("single", store=store).improve(segments)
-    return {chain.segment.id: chain.text for chain in chains}, time.perf_counter() - began
+    seconds, cpu = time.perf_counter() - began, time.process_time() - cpu
+    return Alone({chain.segment.id: chain.text for chain in chains}, seconds, cpu, Path(store).stat().st_size)
 
 
 def with_ray(table: pyarrow.Table, settings: dict[str, Any], options: argparse.Namespace) -> Rows:
@@ -161,6 +171,7 @@ def main() -> None:
     parser.add_argument("--segments", type=int, default=20_000)
     parser.add_argument("--shard", type=int, default=500)
     parser.add_argument("--concurrency", type=int, default=16)
+    parser.add_argument("--gate", default="guards", help="guards: one call for a segment; pairwise: three.")
     parser.add_argument("--latency", type=float, default=0.2, help="Seconds that the simulated server takes to answer.")
     options = parser.parse_args()
     table = table_of(options.segments)
@@ -171,9 +182,10 @@ def main() -> None:
         ) as base_url,
     ):
         settings = settings_of(base_url, Path(folder) / "shards", options)
-        expected, single_seconds = expected_texts(table, settings)
+        single = alone(table, settings)
         Path(settings["store"]).mkdir(exist_ok=True)
         rows = {"ray": with_ray, "spark": with_spark}[options.engine](table, settings, options)
+    expected = single.texts
     texts: dict[str, str] = {}
     errors = 0
     for row in rows.table.select(["id", "text", "error"]).to_pylist():
@@ -190,7 +202,9 @@ def main() -> None:
         "shards": len(set(rows.table["shard"].to_pylist())),
         "killed": rows.killed is not None,
         "seconds": round(rows.seconds, 1),
-        "seconds in one process": round(single_seconds, 1),
+        "seconds in one process": round(single.seconds, 1),
+        "ms of a processor for a segment": round(1000 * single.cpu / len(expected), 2),
+        "bytes for a segment": round(single.bytes / len(expected)),
     }
     sys.stdout.write(json.dumps(report) + "\n")
     complete = rows.table.num_rows == table.num_rows and errors == table.num_rows - len(expected)

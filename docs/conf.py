@@ -60,6 +60,7 @@ MENU = {
         "docs/how-to/gate",
         "docs/how-to/python",
         "docs/how-to/server",
+        "docs/how-to/clusters",
         "docs/how-to/evaluator",
     ],
     "Reference": [

@@ -162,13 +162,13 @@ SOURCE_OPTIONS = [
         "--source",
         type=FILE,
         required=True,
-        help="File of source texts: .txt (one segment per line), .tsv, .csv, .jsonl.",
+        help="File of source texts: .txt (one segment per line), .tsv, .csv, .jsonl, .parquet.",
     ),
     option(
         FILES,
         "--format",
         "format_name",
-        metavar="lines|tsv|csv|jsonl",
+        metavar="lines|tsv|csv|jsonl|parquet",
         help="Format of the files, if their names don't show it.",
     ),
 ]
