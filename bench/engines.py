@@ -1,8 +1,9 @@
 """``python -m bench.engines ray``: a job on two workers, one of which is killed, against the same job in one process.
 
-Some rows are poisoned: they have no source, an unknown language, or no id. Every row must come back,
-the poisoned ones with an error, all others with the text that the single process made. ``python -m bench.engines
-spark`` does the same with Spark.
+The ledger is killed, too; in the end it must have the tokens that all stores together have paid. Some rows are
+poisoned: they have no source, an unknown language, or no id. Every row must come back, the poisoned ones with an error,
+all others with the text that the single process made. ``python -m bench.engines spark`` does the same with Spark, where
+nothing is killed.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ import pyarrow
 
 from bench.harness import simulator
 from mtagent.jobs.agent import Agent
+from mtagent.jobs.tables import LEDGER
+from mtagent.llm.ledger import Ledger
 from mtagent.records import Segment
+from mtagent.store import Store
 
 WORKERS = 2
 POISONED_EACH = 97
@@ -30,11 +34,11 @@ POISON: tuple[dict[str, Any], ...] = ({"source": None}, {"target_lang": "no such
 
 
 class Rows(NamedTuple):
-    """The result of an engine: the improved table, seconds without the start of the engine, and the killed process."""
+    """The result of an engine: the improved table, seconds without the start of the engine, killed processes."""
 
     table: pyarrow.Table
     seconds: float
-    killed: int | None
+    killed: int
 
 
 def table_of(count: int) -> pyarrow.Table:
@@ -97,7 +101,7 @@ def with_ray(table: pyarrow.Table, settings: dict[str, Any], options: argparse.N
     """Improve the table with two workers of Ray, and kill one when a quarter of the shards is there."""
     import ray.data
 
-    from mtagent.ray import Improve
+    from mtagent.ray import Improve, ledger_actor
 
     class NotingImprove(Improve):
         """Notes its process, so that it can be killed."""
@@ -122,23 +126,22 @@ def with_ray(table: pyarrow.Table, settings: dict[str, Any], options: argparse.N
         batch_format="pyarrow",
         compute=ray.data.ActorPoolStrategy(size=WORKERS),
     )
+    folder = Path(settings["store"])
     killed: list[int] = []
-    killer = threading.Thread(target=kill_one, args=(Path(settings["store"]), len(blocks) // 4, killed), daemon=True)
-    killer.start()
+
+    def kill() -> None:
+        while len(list(folder.glob("shard-*.db"))) <= len(blocks) // 4:
+            time.sleep(0.02)
+        killed.append(int(next(folder.glob("*.pid")).stem))
+        os.kill(killed[0], signal.SIGKILL)
+        ray.kill(ledger_actor(folder), no_restart=False)
+
+    threading.Thread(target=kill, daemon=True).start()
     began = time.perf_counter()
     pages = list(dataset.iter_batches(batch_size=None, batch_format="pyarrow"))
     seconds = time.perf_counter() - began
     ray.shutdown()
-    return Rows(pyarrow.concat_tables(pages), seconds, killed[0] if killed else None)
-
-
-def kill_one(folder: Path, shards: int, killed: list[int]) -> None:
-    """Kill a worker as soon as more than ``shards`` stores are there; note its process in ``killed``."""
-    while len(list(folder.glob("shard-*.db"))) <= shards:
-        time.sleep(0.02)
-    process = int(next(folder.glob("*.pid")).stem)
-    os.kill(process, signal.SIGKILL)
-    killed.append(process)
+    return Rows(pyarrow.concat_tables(pages), seconds, len(killed))
 
 
 def with_spark(table: pyarrow.Table, settings: dict[str, Any], options: argparse.Namespace) -> Rows:
@@ -161,7 +164,16 @@ def with_spark(table: pyarrow.Table, settings: dict[str, Any], options: argparse
     improved = frame.mapInPandas(improve(**settings), output_schema(frame.schema)).toPandas()
     seconds = time.perf_counter() - began
     session.stop()
-    return Rows(pyarrow.Table.from_pandas(improved, preserve_index=False), seconds, None)
+    return Rows(pyarrow.Table.from_pandas(improved, preserve_index=False), seconds, 0)
+
+
+def tokens_of(folder: Path) -> float:
+    """What the runs of all shards have paid."""
+    tokens = 0
+    for path in folder.glob("shard-*.db"):
+        with Store(path) as store:
+            tokens += sum(run.usage.tokens for run in store.runs())
+    return tokens
 
 
 def main() -> None:
@@ -185,6 +197,8 @@ def main() -> None:
         single = alone(table, settings)
         Path(settings["store"]).mkdir(exist_ok=True)
         rows = {"ray": with_ray, "spark": with_spark}[options.engine](table, settings, options)
+        _, ledger_tokens = Ledger(Path(settings["store"]) / LEDGER).total()
+        tokens = tokens_of(Path(settings["store"]))
     expected = single.texts
     texts: dict[str, str] = {}
     errors = 0
@@ -200,7 +214,9 @@ def main() -> None:
         "equal": sum(texts.get(name) == text for name, text in expected.items()),
         "expected": len(expected),
         "shards": len(set(rows.table["shard"].to_pylist())),
-        "killed": rows.killed is not None,
+        "killed workers": rows.killed,
+        "tokens in all stores": tokens,
+        "tokens in the ledger": ledger_tokens,
         "seconds": round(rows.seconds, 1),
         "seconds in one process": round(single.seconds, 1),
         "ms of a processor for a segment": round(1000 * single.cpu / len(expected), 2),
@@ -208,7 +224,7 @@ def main() -> None:
     }
     sys.stdout.write(json.dumps(report) + "\n")
     complete = rows.table.num_rows == table.num_rows and errors == table.num_rows - len(expected)
-    sys.exit(0 if complete and texts == expected else 1)
+    sys.exit(0 if complete and texts == expected and tokens == ledger_tokens else 1)
 
 
 if __name__ == "__main__":

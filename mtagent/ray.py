@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from mtagent.config import Config
-from mtagent.errors import ConfigError, MissingExtra
+from mtagent.errors import ConfigError, MissingExtra, MtagentError
 from mtagent.jobs.tables import LEDGER, TableImprover, folder_of
-from mtagent.llm.ledger import Ledger, Lender
+from mtagent.llm.ledger import Ledger
 
 try:
     import ray
@@ -40,7 +40,7 @@ class Improve:
     """
 
     def __init__(self, **settings: Any) -> None:
-        self._improver = TableImprover.from_settings(settings, LedgerActor(folder_of(settings)))
+        self._improver = TableImprover.from_settings(settings, _ledger(folder_of(settings)))
 
     def __call__(self, table: pyarrow.Table) -> pyarrow.Table:
         """The table with the columns that are added."""
@@ -49,55 +49,44 @@ class Improve:
         return self._improver.improve(table)
 
 
-class LedgerActor:
-    """A lender that asks an actor, the same one for all workers whose stores are in ``folder``.
+def ledger_actor(folder: Path) -> Any:
+    """The actor with the ledger of all workers whose stores are in ``folder``.
 
-    The actor is restarted if it dies, and then reads its file again.
+    It is restarted if it dies, and then reads its file again.
     """
+    path = folder.absolute() / LEDGER
+    actor = ray.remote(Ledger).options(
+        name=f"ledger-{hashlib.sha256(str(path).encode()).hexdigest()[:16]}",
+        namespace=NAMESPACE,
+        get_if_exists=True,
+        lifetime="detached",  # otherwise it would end with the worker that asks first
+        max_restarts=-1,
+        max_task_retries=-1,
+        num_cpus=0,
+    )
+    return actor.remote(path)
+
+
+class _RemoteLedger:
+    """Calls the methods of the ledger in an actor."""
 
     def __init__(self, folder: Path) -> None:
-        path = folder.absolute() / LEDGER
-        self.actor = (
-            ray.remote(Ledger)
-            .options(
-                name=f"ledger-{hashlib.sha256(str(path).encode()).hexdigest()[:16]}",
-                namespace=NAMESPACE,
-                get_if_exists=True,
-                lifetime="detached",  # otherwise it would end with the worker that asks first
-                max_restarts=-1,
-                max_task_retries=-1,
-                num_cpus=0,
-            )
-            .remote(path)
-        )
+        self._actor = ledger_actor(folder)
 
-    def open(self, account: str, paid: tuple[float, float]) -> None:
-        """See :class:`Lender`."""
-        ray.get(self.actor.open.remote(account, paid))
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        method = getattr(self._actor, name)
+        return lambda *values: ray.get(method.remote(*values))
 
-    def lease(
-        self, account: str, needed: tuple[float, float], limit: tuple[float, float]
-    ) -> tuple[float, float] | None:
-        """See :class:`Lender`."""
-        leased: tuple[float, float] | None = ray.get(self.actor.lease.remote(account, needed, limit))
-        return leased
 
-    def total(self) -> tuple[float, float]:
-        """See :class:`Lender`."""
-        total: tuple[float, float] = ray.get(self.actor.total.remote())
-        return total
-
-    def reserve(self, unit: str, limit: float, amount: float) -> float:
-        """See :class:`Lender`."""
-        seconds: float = ray.get(self.actor.reserve.remote(unit, limit, amount))
-        return seconds
+def _ledger(folder: Path) -> Ledger:
+    return cast(Ledger, _RemoteLedger(folder))
 
 
 class _ImproveSegments(Improve):
     """Improves the tables that ``mtagent postedit`` makes of its input."""
 
     def __init__(self, config: Config, folder: Path) -> None:
-        self._improver = TableImprover(config, folder, lender=LedgerActor(folder))
+        self._improver = TableImprover(config, folder, ledger=_ledger(folder))
 
 
 class RayEngine:
@@ -109,15 +98,16 @@ class RayEngine:
 
     def __init__(self, workers: int | None = None) -> None:
         self._workers = workers
-        self._ledger: LedgerActor | None = None
 
-    def lender(self, folder: Path) -> Lender:
+    def ledger(self, folder: Path) -> Ledger:
         """The ledger of all workers."""
         if not ray.is_initialized():
             os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-            ray.init(log_to_driver=False, logging_level="error", include_dashboard=False)
-        self._ledger = LedgerActor(folder)
-        return self._ledger
+            try:
+                ray.init(log_to_driver=False, logging_level="error", include_dashboard=False)
+            except (ConnectionError, ValueError) as error:
+                raise ConfigError(f"Ray cannot be started or reached (RAY_ADDRESS): {error}") from error
+        return _ledger(folder)
 
     def improve(self, tables: list[pyarrow.Table], config: Config, folder: Path) -> Iterator[pyarrow.Table]:
         """The improved tables."""
@@ -138,6 +128,9 @@ class RayEngine:
         )
         try:
             yield from improved.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
+        except ray.exceptions.RayError as error:
+            raise MtagentError(
+                f"Ray has stopped the job: {error}. Finished shards are stored: the same command goes on from there"
+            ) from error
         finally:
-            if self._ledger is not None:
-                ray.kill(self._ledger.actor)  # its file stays
+            ray.kill(ledger_actor(folder))  # its file stays

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from mtagent.formats.segments import named_fields
 from mtagent.jobs.tables import LEDGER, RESULTS, TableImprover, folder_of
-from mtagent.llm.ledger import Ledger, Lender
+from mtagent.llm.ledger import Ledger
 
 if TYPE_CHECKING:
     import pandas
@@ -72,7 +72,7 @@ def _serve(folder: Path, host: str) -> tuple[tuple[str, int], bytes]:
     return cast(tuple[str, int], server.address), key
 
 
-def _connected(address: tuple[str, int], key: bytes) -> Lender:
+def _connected(address: tuple[str, int], key: bytes) -> Ledger:
     """The ledger at ``address``."""
 
     class Manager(BaseManager):
@@ -81,4 +81,4 @@ def _connected(address: tuple[str, int], key: bytes) -> Lender:
     Manager.register("ledger")
     manager = Manager(address, key)
     manager.connect()
-    return cast(Lender, cast(Any, manager).ledger())
+    return cast(Ledger, cast(Any, manager).ledger())

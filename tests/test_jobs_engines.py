@@ -28,15 +28,15 @@ class Loop:
 
     def __init__(self, die: Callable[[], None] = lambda: None) -> None:
         self._die = die
-        self._lender: Any = None
+        self._ledger: Any = None
         self.rows = 0
 
-    def lender(self, folder: Path) -> Any:
-        self._lender = Ledger(folder / LEDGER)
-        return self._lender
+    def ledger(self, folder: Path) -> Any:
+        self._ledger = Ledger(folder / LEDGER)
+        return self._ledger
 
     def improve(self, tables: list[Any], config: Config, folder: Path) -> Iterator[Any]:
-        improver = TableImprover(config, folder, lender=self._lender)
+        improver = TableImprover(config, folder, ledger=self._ledger)
         for table in reversed(tables):
             self.rows += table.num_rows
             yield improver.improve(table)

@@ -39,9 +39,9 @@ def test_wrong_settings_are_refused_before_a_worker_begins(tmp_path: Path) -> No
 
 def lease_all(address: Any, key: bytes, account: str) -> float:
     """Lease a dollar at a time from a budget of 100, until nothing is left."""
-    lender, leased = _connected(address, key), 0.0
+    ledger, leased = _connected(address, key), 0.0
     while True:
-        amount = lender.lease(account, (1.0, 0.0), (100.0, float("inf")))
+        amount = ledger.lease(account, (1.0, 0.0), (100.0, float("inf")))
         if amount is None:
             return leased
         leased += amount[0]

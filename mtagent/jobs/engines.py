@@ -18,7 +18,7 @@ from mtagent.errors import FATAL, ConfigError, MtagentError
 from mtagent.jobs.context import Placed
 from mtagent.jobs.pool import Outcome
 from mtagent.jobs.tables import TableImprover, store_of
-from mtagent.llm.ledger import Lender
+from mtagent.llm.ledger import Ledger
 from mtagent.records import Chain, Segment
 from mtagent.store.merging import Part, copy_run
 from mtagent.store.runs import Run
@@ -34,7 +34,7 @@ SHARD = 500
 class Engine(Protocol):
     """Improves tables with the workers of a cluster."""
 
-    def lender(self, folder: Path) -> Lender:
+    def ledger(self, folder: Path) -> Ledger:
         """The ledger that all workers share; its file is in ``folder``."""
         ...
 
@@ -69,9 +69,9 @@ async def improve_elsewhere(
     folder = Path(f"{store.database.path}.shards") / str(run.id)
     # The terms are in the segments already, and the workers may not see the files.
     config = config.model_copy(update={"glossary": None, "keep": None})
-    lender = await asyncio.to_thread(engine.lender, folder)
-    _open_account(run, lender)
-    improver = TableImprover(config, folder, lender=lender)
+    ledger = await asyncio.to_thread(engine.ledger, folder)
+    _open_account(run, ledger)
+    improver = TableImprover(config, folder, ledger=ledger)
     positions: dict[str, int] = {}  # of the segments in the shards, by id
     tables: list[pyarrow.Table] = []
     for _, group in groupby(places, key=lambda place: place.position // SHARD):
@@ -109,31 +109,16 @@ def table_of(segments: Iterable[Segment]) -> pyarrow.Table:
     """The segments as a table, with all their fields."""
     import pyarrow
 
-    term = pyarrow.struct(
-        [
-            ("source", "string"),
-            ("target", "string"),
-            ("forbidden", "bool"),
-            ("case_sensitive", "bool"),
-            ("note", "string"),
-        ]
-    )
-    types = {
-        "candidates": pyarrow.list_(pyarrow.string()),
-        "terms": pyarrow.list_(term),
-        "max_length": pyarrow.int64(),
-    }
-    schema = pyarrow.schema([(name, types.get(name, pyarrow.string())) for name in Segment.model_fields])
-    return pyarrow.Table.from_pylist([segment.model_dump(mode="json") for segment in segments], schema=schema)
+    return pyarrow.Table.from_pylist([segment.model_dump(mode="json") for segment in segments])
 
 
-def _open_account(run: Run, lender: Lender) -> None:
+def _open_account(run: Run, ledger: Ledger) -> None:
     """Count what the run has paid without this engine."""
-    dollars, tokens = lender.total()
+    dollars, tokens = ledger.total()
     usage = run.usage()
     missing = (max(0.0, (usage.cost or 0.0) - dollars), max(0.0, usage.tokens - tokens))
     if any(missing):
-        lender.open(f"paid before, besides {tokens:.0f} tokens", missing)
+        ledger.open(f"paid before, besides {tokens:.0f} tokens", missing)
 
 
 def _error_without_chain(table: pyarrow.Table, run: Run, positions: dict[str, int]) -> MtagentError | None:

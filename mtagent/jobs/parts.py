@@ -55,7 +55,7 @@ from mtagent.translators.protocol import Translator
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
-    from mtagent.llm.ledger import Lender
+    from mtagent.llm.ledger import Ledger
     from mtagent.llm.limits import Limiter
     from mtagent.llm.request import LearntParameters
     from mtagent.llm.server import LocalServer
@@ -111,7 +111,7 @@ class OwnParts:
     """The same for the servers of these roles."""
     instrumented: bool = False
     """Requests go through ``chat.completions.create`` of the ``openai`` package."""
-    lender: Lender | None = None
+    ledger: Ledger | None = None
     """Lends the requests and tokens per minute, which other processes share."""
 
     def __post_init__(self) -> None:
@@ -466,7 +466,7 @@ class _Models:
                 self._config.concurrency,
                 requests_per_minute=self._config.requests_per_minute,
                 tokens_per_minute=self._config.tokens_per_minute,
-                make_rate=rates_of(self._own.lender, str(server)) if self._own.lender else None,
+                make_rate=rates_of(self._own.ledger, str(server)) if self._own.ledger else None,
             )
         client = OpenAIClient(
             model,

@@ -21,7 +21,7 @@ from mtagent.jobs.agent import AgentRun
 from mtagent.jobs.inputs import content_hashes, segment_defaults
 from mtagent.jobs.parts import OwnParts, checked_plan, effective, settings_for_results
 from mtagent.jobs.python_inputs import loaded
-from mtagent.llm.ledger import LeasedBudget, Ledger, Lender
+from mtagent.llm.ledger import LeasedBudget, Ledger
 from mtagent.records import Chain, ErrorCause, Segment, Usage
 from mtagent.text import languages
 
@@ -65,7 +65,7 @@ class _Row(NamedTuple):
 class TableImprover:
     """Improves tables with one configuration. The stores of the shards are in ``folder``.
 
-    Budget and limits per minute are shared with all processes that have the same ``lender``; by default, there are no
+    Budget and limits per minute are shared with all processes that have the same ``ledger``; by default, there are no
     others. The added columns have names that begin with ``prefix``. Raises :class:`ConfigError` for settings that
     cannot work.
     """
@@ -75,13 +75,13 @@ class TableImprover:
         config: Config,
         folder: Path,
         *,
-        lender: Lender | None = None,
+        ledger: Ledger | None = None,
         terms: GlossaryFor | None = None,
         prefix: str = "",
     ) -> None:
         self.folder = folder.absolute()
-        self._lender = lender or Ledger(self.folder / LEDGER)
-        self._own = OwnParts(lender=self._lender)
+        self._ledger = ledger or Ledger(self.folder / LEDGER)
+        self._own = OwnParts(ledger=self._ledger)
         checked_plan(config, self._own)
         self._config = config
         self._terms = terms or read_terms(None, None)
@@ -90,7 +90,7 @@ class TableImprover:
         self._settings = repr((settings, content_hashes({}, config))).encode()
 
     @classmethod
-    def from_settings(cls, settings: Mapping[str, Any], lender: Lender | None = None) -> TableImprover:
+    def from_settings(cls, settings: Mapping[str, Any], ledger: Ledger | None = None) -> TableImprover:
         """An improver from plain settings: those of :class:`mtagent.Agent` that are not objects, and the languages.
 
         ``store`` is the folder of the stores. Raises :class:`ConfigError`.
@@ -109,7 +109,7 @@ class TableImprover:
         prefix = settings.pop("prefix", "")
         files = [settings.pop(name, None) for name in ("glossary", "keep")]
         config, terms = loaded(settings.pop("config_file", None), settings, *files)
-        return cls(config, folder, lender=lender, terms=terms, prefix=prefix)
+        return cls(config, folder, ledger=ledger, terms=terms, prefix=prefix)
 
     def improve(self, table: pyarrow.Table) -> pyarrow.Table:
         """The table with the columns :data:`RESULTS`, and a column ``id`` if it has none."""
@@ -199,7 +199,7 @@ class TableImprover:
 
     def _budget(self, shard: str) -> LeasedBudget | None:
         if self._config.budget or self._config.token_budget:
-            return LeasedBudget(self._lender, shard, self._config.budget, self._config.token_budget)
+            return LeasedBudget(self._ledger, shard, self._config.budget, self._config.token_budget)
         return None
 
 

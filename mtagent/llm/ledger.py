@@ -12,7 +12,6 @@ import threading
 from collections.abc import Callable, Iterable
 from math import inf
 from pathlib import Path
-from typing import Protocol
 
 from mtagent.llm.budget import Amount, Budget
 from mtagent.llm.limits import MINUTE, Clock, Rate, Reservation
@@ -24,30 +23,11 @@ LEASE_SECONDS = 1.0
 """For how long leased requests and tokens of a minute may be used."""
 
 
-class Lender(Protocol):
-    """A ledger, maybe in another process. Amounts of money are pairs of dollars and tokens."""
-
-    def open(self, account: str, paid: tuple[float, float]) -> None:
-        """Set the account to what its shard has paid."""
-        ...
-
-    def lease(
-        self, account: str, needed: tuple[float, float], limit: tuple[float, float]
-    ) -> tuple[float, float] | None:
-        """Add at least what is ``needed`` to the account; ``None`` if that would exceed the ``limit``."""
-        ...
-
-    def total(self) -> tuple[float, float]:
-        """The sum of all accounts."""
-        ...
-
-    def reserve(self, unit: str, limit: float, amount: float) -> float:
-        """Book an ``amount`` of a ``unit`` with a ``limit`` per minute; return in how many seconds it may be used."""
-        ...
-
-
 class Ledger:
-    """A :class:`Lender` for the accounts in the file ``path``, which a later ledger reads again."""
+    """The accounts in the file ``path``, which a later ledger reads again, and rates per minute.
+
+    Amounts of money are pairs of dollars and tokens. Other processes call a proxy with the same methods.
+    """
 
     def __init__(self, path: Path, clock: Clock | None = None) -> None:
         self._clock = clock or Clock()
@@ -64,13 +44,13 @@ class Ledger:
             path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
     def open(self, account: str, paid: tuple[float, float]) -> None:
-        """See :class:`Lender`."""
+        """Set the account to what its shard has paid."""
         self._set(account, Amount(*paid))
 
     def lease(
         self, account: str, needed: tuple[float, float], limit: tuple[float, float]
     ) -> tuple[float, float] | None:
-        """See :class:`Lender`."""
+        """Add at least what is ``needed`` to the account; ``None`` if all accounts would exceed the ``limit``."""
         with self._lock:
             left = Amount(*limit) - Amount(*self.total())
             if not Amount(*needed).within(left):
@@ -80,13 +60,13 @@ class Ledger:
             return leased.dollars, leased.tokens
 
     def total(self) -> tuple[float, float]:
-        """See :class:`Lender`."""
+        """The sum of all accounts."""
         with self._lock:
             total = sum(self._accounts.values(), start=Amount())
         return total.dollars, total.tokens
 
     def reserve(self, unit: str, limit: float, amount: float) -> float:
-        """See :class:`Lender`."""
+        """Book an ``amount`` of a ``unit`` with a ``limit`` per minute; return in how many seconds it may be used."""
         with self._lock:
             if unit not in self._rates:
                 # A lease may be used a second after its time, so that the minute begins a second earlier.
@@ -111,9 +91,9 @@ def _leased(needed: float, limit: float, left: float) -> float:
 class LeasedBudget(Budget):
     """The budget of one shard: its limit is what its account holds, and grows by leases up to the budget of the job."""
 
-    def __init__(self, lender: Lender, account: str, dollars: float | None, tokens: int | None) -> None:
+    def __init__(self, ledger: Ledger, account: str, dollars: float | None, tokens: int | None) -> None:
         super().__init__(dollars, tokens)
-        self._lender = lender
+        self._ledger = ledger
         self._account = account
         self._job_limit = (self.limit.dollars, self.limit.tokens)
         self._set_limit(Amount())
@@ -128,7 +108,7 @@ class LeasedBudget(Budget):
         self._open_account()
 
     def _open_account(self) -> None:
-        self._lender.open(self._account, (self.spent.dollars, self.spent.tokens))
+        self._ledger.open(self._account, (self.spent.dollars, self.spent.tokens))
         self._set_limit(self.spent)
 
     def _set_limit(self, amount: Amount) -> None:
@@ -142,21 +122,21 @@ class LeasedBudget(Budget):
         needed = self.spent + self._reserved + worst
         if not needed.within(self.limit):
             missing = (max(0.0, needed.dollars - self.limit.dollars), max(0.0, needed.tokens - self.limit.tokens))
-            leased = self._lender.lease(self._account, missing, self._job_limit)
+            leased = self._ledger.lease(self._account, missing, self._job_limit)
             if leased is not None:
                 self.limit = self.limit + Amount(*leased)
         return super()._reserved_at_once(worst, hint)
 
     def _shown(self) -> tuple[Amount, Amount]:
-        return Amount(*self._lender.total()), Amount(*self._job_limit)
+        return Amount(*self._ledger.total()), Amount(*self._job_limit)
 
 
 class LeasedRate(Rate):
     """A rate of which a ledger lends parts for about a second: never more than ``limit`` in all processes together."""
 
-    def __init__(self, lender: Lender, unit: str, limit: float, clock: Clock) -> None:
+    def __init__(self, ledger: Ledger, unit: str, limit: float, clock: Clock) -> None:
         super().__init__(limit, clock)
-        self._lender = lender
+        self._ledger = ledger
         self._unit = unit
         self._granted = 0.0  # of which ``total`` is used
         self._time = 0.0  # of the last lease
@@ -169,13 +149,13 @@ class LeasedRate(Rate):
         missing = self.total + amount - self._granted
         if missing > 0:
             leased = max(missing, self._limit / MINUTE, 1.0)
-            self._time = now + self._lender.reserve(self._unit, self._limit, leased)
+            self._time = now + self._ledger.reserve(self._unit, self._limit, leased)
             self._granted = self.total + leased
         reservation = Reservation(self, max(now, self._time), amount)
         self.total += amount
         return reservation
 
 
-def rates_of(lender: Lender, server: str) -> Callable[[str, float, Clock], Rate]:
+def rates_of(ledger: Ledger, server: str) -> Callable[[str, float, Clock], Rate]:
     """Makes the rates of a limiter for ``server``, which all processes share."""
-    return lambda unit, limit, clock: LeasedRate(lender, f"{unit} of {server}", limit, clock)
+    return lambda unit, limit, clock: LeasedRate(ledger, f"{unit} of {server}", limit, clock)
