@@ -6,6 +6,7 @@ import hashlib
 import logging
 import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -111,26 +112,27 @@ class RayEngine:
 
     def improve(self, tables: list[pyarrow.Table], config: Config, folder: Path) -> Iterator[pyarrow.Table]:
         """The improved tables."""
-        if not tables:
-            return
         context = ray.data.DataContext.get_current()
         context.enable_progress_bars = False
         context.print_on_execution_start = False
         for name in ("ray.data", "ray._private.worker"):
             logging.getLogger(name).setLevel(logging.ERROR)
-        workers = min(self._workers or int(ray.cluster_resources()["CPU"]), len(tables))
-        improved = ray.data.from_arrow(tables).map_batches(
-            _ImproveSegments,
-            fn_constructor_kwargs={"config": config, "folder": folder},
-            batch_size=None,  # a table is a batch
-            batch_format="pyarrow",
-            compute=ray.data.ActorPoolStrategy(size=workers),
-        )
         try:
+            if not tables:
+                return
+            workers = min(self._workers or int(ray.cluster_resources()["CPU"]), len(tables))
+            improved = ray.data.from_arrow(tables).map_batches(
+                _ImproveSegments,
+                fn_constructor_kwargs={"config": config, "folder": folder},
+                batch_size=None,  # a table is a batch
+                batch_format="pyarrow",
+                compute=ray.data.ActorPoolStrategy(size=workers),
+            )
             yield from improved.iter_batches(batch_size=None, batch_format="pyarrow", prefetch_batches=0)
         except ray.exceptions.RayError as error:
             raise MtagentError(
                 f"Ray has stopped the job: {error}. Finished shards are stored: the same command goes on from there"
             ) from error
         finally:
-            ray.kill(ledger_actor(folder))  # its file stays
+            with suppress(ray.exceptions.RayError):
+                ray.kill(ledger_actor(folder))  # its file stays

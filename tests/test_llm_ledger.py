@@ -58,6 +58,13 @@ async def test_budgets_of_shards_share_the_limit(tmp_path: Path) -> None:
     await later.reserve(Amount(4.4, 10))
 
 
+def test_a_shard_that_could_not_begin_keeps_its_account(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger.jsonl")
+    ledger.open("a", (4.0, 100))
+    LeasedBudget(ledger, "a", 10.0, None).close()  # another process works on it
+    assert ledger.total() == (4.0, 100)
+
+
 @pytest.mark.parametrize(("limit", "amount"), [(120, 1), (3, 1), (1000, 37), (50, 80)])
 def test_rates_of_processes_together_keep_the_limit(limit: int, amount: int, tmp_path: Path) -> None:
     clock = FakeClock()

@@ -8,10 +8,12 @@ was paid for when the run is resumed.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from mtagent.config import Config
 from mtagent.errors import FATAL, ConfigError, MtagentError
@@ -27,6 +29,7 @@ from mtagent.store.store import Store
 if TYPE_CHECKING:
     import pyarrow
 
+T = TypeVar("T")
 SHARD = 500
 """Segments in a shard. It must not change: resuming a run cuts the same shards again."""
 
@@ -69,7 +72,7 @@ async def improve_elsewhere(
     folder = Path(f"{store.database.path}.shards") / str(run.id)
     # The terms are in the segments already, and the workers may not see the files.
     config = config.model_copy(update={"glossary": None, "keep": None})
-    ledger = await asyncio.to_thread(engine.ledger, folder)
+    ledger = await _in_thread(lambda: engine.ledger(folder))
     _open_account(run, ledger)
     improver = TableImprover(config, folder, ledger=ledger)
     positions: dict[str, int] = {}  # of the segments in the shards, by id
@@ -88,7 +91,7 @@ async def improve_elsewhere(
     stopped: MtagentError | None = None
     improved = engine.improve(tables, config, folder)
     while True:
-        table = await asyncio.to_thread(next, improved, None)
+        table = await _in_thread(lambda: next(improved, None))
         if table is None:
             break
         name = table["shard"][0].as_py()
@@ -103,6 +106,21 @@ async def improve_elsewhere(
             stopped = _error_without_chain(table, run, positions)
     if stopped is not None:
         raise stopped
+
+
+def _in_thread(function: Callable[[], T]) -> asyncio.Future[T]:
+    """The result of ``function``, called in a thread that doesn't keep the process from ending after Ctrl-C."""
+    result = Future[T]()
+    result.set_running_or_notify_cancel()
+
+    def call() -> None:
+        try:
+            result.set_result(function())
+        except BaseException as error:  # noqa: BLE001 the caller gets it
+            result.set_exception(error)
+
+    threading.Thread(target=call, name="mtagent-engine", daemon=True).start()
+    return asyncio.wrap_future(result)
 
 
 def table_of(segments: Iterable[Segment]) -> pyarrow.Table:

@@ -104,8 +104,9 @@ class LeasedBudget(Budget):
         self._open_account()
 
     def close(self) -> None:
-        """Return what was leased and not spent. Reservations must be settled."""
-        self._open_account()
+        """Return what was leased and not spent, if the shard was begun. Reservations must be settled."""
+        if self._begun:
+            self._open_account()
 
     def _open_account(self) -> None:
         self._ledger.open(self._account, (self.spent.dollars, self.spent.tokens))
