@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterable
+from itertools import count
 from math import inf
 from pathlib import Path
 
@@ -19,6 +21,8 @@ from mtagent.records import Usage
 
 LEASED_SHARE = 100
 """A lease is at least this part of the budget, if there is so much left."""
+RATE_PARTS = 600
+"""A lease of requests or tokens is at least this part of the limit per minute."""
 LEASE_SECONDS = 1.0
 """For how long leased requests and tokens of a minute may be used."""
 
@@ -33,6 +37,8 @@ class Ledger:
         self._clock = clock or Clock()
         self._accounts: dict[str, Amount] = {}
         self._rates: dict[str, Rate] = {}
+        self._leases: dict[int, Reservation] = {}  # the last one of each worker, by number
+        self._numbers = count(time.time_ns())  # not those of a ledger before it
         self._lock = threading.RLock()  # a server may call it from several threads
         self._path = path
         written = path.read_text(encoding="utf-8") if path.exists() else ""
@@ -65,13 +71,20 @@ class Ledger:
             total = sum(self._accounts.values(), start=Amount())
         return total.dollars, total.tokens
 
-    def reserve(self, unit: str, limit: float, amount: float) -> float:
-        """Book an ``amount`` of a ``unit`` with a ``limit`` per minute; return in how many seconds it may be used."""
+    def reserve(self, unit: str, limit: float, amount: float, former: int, used: float) -> tuple[float, int]:
+        """Book an ``amount`` of a ``unit`` with a ``limit`` per minute, and take back what the ``former`` lease left.
+
+        Returns in how many seconds it may be used, and the number of the lease.
+        """
         with self._lock:
             if unit not in self._rates:
                 # A lease may be used a second after its time, so that the minute begins a second earlier.
                 self._rates[unit] = Rate(limit, self._clock, window=MINUTE + LEASE_SECONDS)
-            return self._rates[unit].reserve(amount).time - self._clock.now()
+            if former in self._leases:
+                self._leases.pop(former).correct(used)
+            number = next(self._numbers)
+            lease = self._leases[number] = self._rates[unit].reserve(amount)
+            return lease.time - self._clock.now(), number
 
     def _set(self, account: str, amount: Amount) -> None:
         with self._lock:
@@ -139,19 +152,21 @@ class LeasedRate(Rate):
         super().__init__(limit, clock)
         self._ledger = ledger
         self._unit = unit
-        self._granted = 0.0  # of which ``total`` is used
-        self._time = 0.0  # of the last lease
+        self._number = 0  # of the lease
+        self._time = 0.0  # from which it may be used
+        self._leased = 0.0
+        self._before = 0.0  # the total at its beginning
 
     def reserve(self, amount: float) -> Reservation:
         """Book ``amount`` at the earliest time. See :meth:`Rate.reserve`."""
         now = self._clock.now()
-        if now > self._time + LEASE_SECONDS:
-            self._granted = min(self._granted, self.total)  # what wasn't used is lost; a debt remains
-        missing = self.total + amount - self._granted
-        if missing > 0:
-            leased = max(missing, self._limit / MINUTE, 1.0)
-            self._time = now + self._ledger.reserve(self._unit, self._limit, leased)
-            self._granted = self.total + leased
+        self.total = max(self.total, self._before)  # what former leases turn out to have left is lost
+        used = self.total - self._before
+        if used + amount > self._leased or now > self._time + LEASE_SECONDS:
+            self._leased = max(amount, self._limit / RATE_PARTS)
+            seconds, self._number = self._ledger.reserve(self._unit, self._limit, self._leased, self._number, used)
+            self._time = now + seconds
+            self._before = self.total
         reservation = Reservation(self, max(now, self._time), amount)
         self.total += amount
         return reservation
