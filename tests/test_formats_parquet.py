@@ -67,6 +67,15 @@ def test_defects_are_named(shell: Shell) -> None:
         written(path, **columns)
         with pytest.raises(InputError, match=message):
             list(PARQUET.read(path, LANGUAGES))
+    for missing, message in (("none.parquet", "no such file"), (".", "director")):
+        with pytest.raises(InputError, match=message):
+            list(PARQUET.read(shell.folder / missing, LANGUAGES))
+    full = Path("/dev/full")
+    if full.exists():
+        with pytest.raises(OutputError, match="/dev/full: cannot be written"):
+            PARQUET.write(
+                full, [Result(segment=next(PARQUET.read(written(path, source=SOURCES), LANGUAGES)), text="x")]
+            )
     path.write_text("no table")
     with pytest.raises(InputError, match=r"a.parquet: isn't a Parquet file"):
         list(PARQUET.read(path, LANGUAGES))

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mtagent.errors import InputError, MissingExtra
+from mtagent.errors import InputError, MissingExtra, OutputError
 from mtagent.formats.files import reason_of, replacing
 from mtagent.formats.segments import (
     FIELDS,
@@ -65,10 +65,13 @@ class Parquet:
             schema = _with_texts(file.schema_arrow.empty_table(), target, []).schema
             pages = _changed_pages(file, target, texts)
         count = 0
-        with replacing(path) as sink, parquet.ParquetWriter(sink.file, schema) as writer:
-            for page in pages:
-                writer.write_table(page)
-                count += page.num_rows
+        try:
+            with replacing(path) as sink, parquet.ParquetWriter(sink.file, schema) as writer:
+                for page in pages:
+                    writer.write_table(page)
+                    count += page.num_rows
+        except OSError as error:
+            raise OutputError(f"{path}: cannot be written: {reason_of(error)}") from error
         return count
 
 
