@@ -136,7 +136,7 @@ class TableImprover:
             counted.add(row.id)
             for name in RESULTS:
                 results[name].append(shard if name == "shard" else result[name])
-        if not has_ids:
+        if not has_ids and "id" not in table.column_names:
             table = table.append_column("id", pyarrow.array([row.id for row in rows], "string"))
         for name, column_type in RESULTS.items():
             table = table.append_column(self._prefix + name, pyarrow.array(results[name], column_type))
