@@ -170,13 +170,13 @@ SOURCE_OPTIONS = [
         "--source",
         type=FILE,
         required=True,
-        help="File of source texts: .txt (one segment per line), .tsv, .csv, .jsonl.",
+        help="File of source texts: .txt (one segment per line), .tsv, .csv, .jsonl, .parquet.",
     ),
     option(
         FILES,
         "--format",
         "format_name",
-        metavar="lines|tsv|csv|jsonl",
+        metavar="lines|tsv|csv|jsonl|parquet",
         help="Format of the files, if their names don't show it.",
     ),
 ]
@@ -497,6 +497,14 @@ REPEAT_OPTION = [
         type=click.IntRange(1),
         metavar="N",
         help="Repeat the run N times with new replies. Runs and output files are numbered by seed: NAME-1, NAME-2 …",
+    )
+]
+ENGINE_OPTION = [
+    option(
+        RUN,
+        "--engine",
+        metavar="ray[:WORKERS]",
+        help="Improve the segments with workers of Ray, on this machine or on the cluster at RAY_ADDRESS.",
     )
 ]
 CHAIN_RUN_OPTIONS = [*RUN_NAME_OPTION, *LIMIT_OPTION]
