@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -103,7 +102,6 @@ class RayEngine:
     def ledger(self, folder: Path) -> Ledger:
         """The ledger of all workers."""
         if not ray.is_initialized():
-            os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
             try:
                 ray.init(log_to_driver=False, logging_level="error", include_dashboard=False)
             except (ConnectionError, ValueError) as error:

@@ -67,6 +67,5 @@ def test_a_command_with_ray_writes_what_it_writes_without(server: str, tmp_path:
             check=False,
         )
         assert done.returncode == 0, done.stderr
-        assert len(done.stderr.splitlines()) == 2, "Ray's own messages are not shown"
     assert (tmp_path / "ray.txt").read_bytes() == (tmp_path / "alone.txt").read_bytes()
     assert "correcto" in (tmp_path / "ray.txt").read_text(encoding="utf-8")

@@ -8,12 +8,10 @@ was paid for when the run is resumed.
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol
 
 from mtagent.config import Config
 from mtagent.errors import FATAL, ConfigError, MtagentError
@@ -29,7 +27,6 @@ from mtagent.store.store import Store
 if TYPE_CHECKING:
     import pyarrow
 
-T = TypeVar("T")
 SHARD = 500
 """Segments in a shard. It must not change: resuming a run cuts the same shards again."""
 
@@ -72,7 +69,7 @@ async def improve_elsewhere(
     folder = Path(f"{store.database.path}.shards") / str(run.id)
     # The terms are in the segments already, and the workers may not see the files.
     config = config.model_copy(update={"glossary": None, "keep": None})
-    ledger = await _in_thread(lambda: engine.ledger(folder))
+    ledger = await asyncio.to_thread(engine.ledger, folder)
     _open_account(run, ledger)
     improver = TableImprover(config, folder, ledger=ledger)
     positions: dict[str, int] = {}  # of the segments in the shards, by id
@@ -91,7 +88,7 @@ async def improve_elsewhere(
     stopped: MtagentError | None = None
     improved = engine.improve(tables, config, folder)
     while True:
-        table = await _in_thread(lambda: next(improved, None))
+        table = await asyncio.to_thread(next, improved, None)
         if table is None:
             break
         name = table["shard"][0].as_py()
@@ -108,26 +105,19 @@ async def improve_elsewhere(
         raise stopped
 
 
-def _in_thread(function: Callable[[], T]) -> asyncio.Future[T]:
-    """The result of ``function``, called in a thread that doesn't keep the process from ending after Ctrl-C."""
-    result = Future[T]()
-    result.set_running_or_notify_cancel()
-
-    def call() -> None:
-        try:
-            result.set_result(function())
-        except BaseException as error:  # noqa: BLE001 the caller gets it
-            result.set_exception(error)
-
-    threading.Thread(target=call, name="mtagent-engine", daemon=True).start()
-    return asyncio.wrap_future(result)
-
-
 def table_of(segments: Iterable[Segment]) -> pyarrow.Table:
     """The segments as a table, with all their fields."""
     import pyarrow
 
-    return pyarrow.Table.from_pylist([segment.model_dump(mode="json") for segment in segments])
+    flags = [("forbidden", "bool"), ("case_sensitive", "bool")]
+    term = pyarrow.struct([("source", "string"), ("target", "string"), *flags, ("note", "string")])
+    types = {
+        "candidates": pyarrow.list_(pyarrow.string()),
+        "terms": pyarrow.list_(term),
+        "max_length": pyarrow.int64(),
+    }
+    schema = pyarrow.schema([(name, types.get(name, pyarrow.string())) for name in Segment.model_fields])
+    return pyarrow.Table.from_pylist([segment.model_dump(mode="json") for segment in segments], schema=schema)
 
 
 def _open_account(run: Run, ledger: Ledger) -> None:
