@@ -124,8 +124,18 @@ def test_a_probe_tells_what_the_whole_run_takes(name: str, files: Shell, server:
 def test_a_probe_needs_segments_and_a_chain(files: Shell) -> None:
     files.write("empty.txt")
     assert "probe: the input has no segments" in files("estimate -s empty.txt -l en-es --probe 3").err
-    done = files("estimate -s src.txt -t mt.txt -l en-es --rating --probe 3")
-    assert (done.code, "leave out --rating" in done.err) == (2, True)
+    for option in ("--rating", "--batch", "--repeat 3"):
+        done = files(f"estimate -s src.txt -t mt.txt -l en-es --probe 3 {option}")
+        assert (done.code, f"leave out {option.split()[0]}" in done.err) == (2, True)
+
+
+@pytest.mark.loopback
+def test_a_probe_counts_replies_from_the_store_once(files: Shell, server: str) -> None:
+    files.write("same.txt", *["The bridge is closed."] * 4)
+    set_up(base_url=server)
+    first, second = (files("estimate -s same.txt --config m.toml --probe 4 -q").lines[-1] for _ in range(2))
+    assert first == second
+    assert "±" not in first, "four segments are too few for an interval"
 
 
 def test_every_evaluator_that_asks_a_model_is_compared_with_real_ratings() -> None:

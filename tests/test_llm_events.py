@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 from contextlib import nullcontext
 from pathlib import Path
@@ -29,6 +30,7 @@ from mtagent.llm.limits import Limiter
 from mtagent.llm.reply import RequestFailure, exchange_failure, late_failure
 from mtagent.records import Completion, Message, Usage
 from tests.clocks import FakeClock
+from tests.commands import Shell
 from tests.pages import DOCS
 from tests.simulator import Fault, Settings, Simulator
 
@@ -257,3 +259,14 @@ async def test_the_code_on_the_page_works() -> None:
         names: dict[str, Any] = {}
         exec(block.replace('model="gpt-6-luna"', 'llm=llm, stages="t"'), names | {"llm": ScriptedLLM(["Hola."])}, names)
         assert (await names["agent"].atranslate("Hello.", "en", "es")).text == "Hola."
+
+
+def test_a_log_that_is_no_file_or_is_an_output_is_refused_before_the_first_call(shell: Shell) -> None:
+    shell.write("en.txt", "Hi.")
+    shell.write("es.txt", "Hola.")
+    os.mkfifo(shell.folder / "pipe")
+    line = "postedit -s en.txt -t es.txt -l en-es -o"
+    done = shell(f"{line} out.txt --log pipe")
+    assert (done.code, "pipe: the log must be a file, and not a pipe" in done.err) == (1, True), done
+    done = shell(f"{line} same.jsonl --format lines --log same.jsonl")
+    assert (done.code, "same.jsonl" in done.err, (shell.folder / "same.jsonl").exists()) == (1, True, False), done

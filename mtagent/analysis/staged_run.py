@@ -127,7 +127,7 @@ class CallColumns:
         self._models: list[str] = []
         self._numbers: dict[str, int] = {}  # the place of each name in ``_models``
         self._model_of = array("I")
-        self._counts = array("I")  # the counts of :class:`CallUsage`, six for each call
+        self._counts = array("Q")  # the counts of :class:`CallUsage`, six for each call
         self._costs = array("d")  # NaN = unknown
         self._saved: dict[int, CallUsage] = {}
 

@@ -268,8 +268,10 @@ def estimate_run(
     from mtagent.llm.prices import Prices
 
     batch, number_of_probes = options.pop("batch"), options.pop("probe")
-    if number_of_probes is not None and rating:
-        raise click.UsageError("--probe improves segments, and tells nothing of ratings: leave out --rating")
+    if number_of_probes is not None:
+        for name, is_given in (("--rating", rating), ("--batch", batch), ("--repeat", repeat is not None)):
+            if is_given:
+                raise click.UsageError(f"--probe measures a single run of the chain without batches: leave out {name}")
     files, config = read_files(options), read_config(options)
     if config.offline and not quiet:
         say(f"{offline(config)} Choose a model with --model to estimate its cost.")
@@ -278,12 +280,11 @@ def estimate_run(
         ranges = (estimate_ratings if rating else estimate)(inputs.config, inputs.files, tokens, batch=batch)
         ranges = repeated(ranges, repeat or 1)
         prices = Prices(inputs.config.prices)
-        probed = None if number_of_probes is None else run_async(probe(inputs, number_of_probes))
-    display(table(ranges))
+        display(table(ranges))
+        if number_of_probes is not None:
+            display(str(run_async(probe(inputs, number_of_probes))))
     if not quiet:
         display(assumptions(config, ranges, tokens, prices, batch=batch))
         if batch and not rating:
             plan = checked_plan(config, OwnParts()).plan
             display(in_words(trips_of(plan, translates="translate" in ranges, reranks="rerank" in ranges)))
-    if probed is not None:
-        display(str(probed))

@@ -40,6 +40,7 @@ def files_named(config: Config) -> dict[str, Path]:
         "--instructions": config.instructions,
         "--prices": config.prices,
         "--calibration": config.calibration,
+        "--log": config.log,
     }
     files_by_option = {option: path for option, path in by_option.items() if path is not None}
     for path in prompts_of(config):

@@ -18,9 +18,12 @@ from mtagent.jobs.run import RunModels
 from mtagent.llm.gathering import together
 from mtagent.metrics import overlap
 from mtagent.metrics.significance import Resampling, Statistics, paired_tests
-from mtagent.records import Segment, Usage
+from mtagent.records import Chain, Segment, Usage
 from mtagent.store.store import Store, default_path
 from mtagent.text.amounts import UNKNOWN, counted, dollars
+
+FEWEST = 5
+"""Probed segments from which an interval is worth showing."""
 
 
 class Probe(NamedTuple):
@@ -36,7 +39,10 @@ class Probe(NamedTuple):
         return self.segments / len(self.usages)
 
     def total(self, values: Sequence[float]) -> tuple[float, float]:
-        """The sum over the run of ``values``, one for each probed segment, and half its 95 % interval (bootstrap)."""
+        """The sum over the run of ``values``, one for each probed segment, and half its 95 % interval (bootstrap).
+
+        Of a few segments the interval is too narrow: it doesn't know of texts that are rarer than them.
+        """
         rows = np.array(values, dtype=np.float64)[:, None] * self.factor
         (tests,) = paired_tests([[Statistics(rows, overlap.total)]], [], Resampling())
         assert tests.intervals is not None
@@ -49,7 +55,9 @@ class Probe(NamedTuple):
         cost = UNKNOWN
         if measured.cost is not None:
             total, half_width = self.total([usage.cost or 0.0 for usage in self.usages])
-            cost = f"{dollars(total)} (± {dollars(half_width)})"
+            cost = dollars(total)
+            if len(self.usages) >= FEWEST:
+                cost += f" (± {dollars(half_width)})"
         words = (
             f"probe: {len(self.usages)} of {counted(self.segments, 'segment')} took {counted(measured.calls, 'call')}, "
             f"{measured.tokens:,} tokens, {dollars(measured.cost)}; "
@@ -87,11 +95,23 @@ async def probe(inputs: OpenFiles, number: int) -> Probe:
                     "segments don't show: leave probe out, or set another gate"
                 )
             chains = await together(*(improve(segment, plan) for segment in segments))
+    recalled = set[object]()
     usages = []
     for chain in chains:
-        usage = chain.usage
-        usages.append(usage if usage.saved is None else usage + usage.saved)
+        usages.append(_nominal_usage(chain, recalled))
     return Probe(len(lengths), tuple(usages), sum(chain.failed is not None for chain in chains))
+
+
+def _nominal_usage(chain: Chain, recalled: set[object]) -> Usage:
+    """What ``chain`` took. What its replies from the store cost another run counts once: ``recalled`` has them."""
+    usage = chain.usage
+    for step in chain.steps:
+        for call in step.calls:
+            identity = (call.model, call.purpose, call.messages, call.reply)
+            if call.usage.saved is not None and identity not in recalled:
+                recalled.add(identity)
+                usage += call.usage.saved
+    return usage
 
 
 def _spread(lengths: Sequence[int], number: int) -> set[int]:

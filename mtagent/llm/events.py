@@ -153,6 +153,8 @@ class EventLog:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._has_failed = False
+        if path.is_fifo():  # opening it would wait for a reader
+            raise OutputError(f"{path}: the log must be a file, and not a pipe: name another one in log")
         try:
             self._torn = _ends_within_a_line(path)
             self._file = path.open("ab", buffering=0)

@@ -128,6 +128,7 @@ class Overlap:
         """Free the counts, and the caches of sacreBLEU's tokenizers."""
         self._forget()
         _clear_tokenizers()
+        _bands.cache_clear()
 
     def score(self, segments: Sequence[Segment], translations: Sequence[str]) -> Score:
         """The score of ``translations`` as a corpus, and of each by itself. Every segment needs a reference."""
@@ -389,7 +390,6 @@ MOST_WORDS = 20_000
 """No shifts are tried in texts with more words; sacreBLEU would need a matrix of 3 GB for such a text."""
 NO_SHIFTS = "long:noshifts"
 """Marks a signature if no shifts were tried."""
-_INFINITE = 10**16
 
 
 class _Shift(NamedTuple):
@@ -596,7 +596,7 @@ def _rows(text: str, reference: str, known: _Matrix) -> _Matrix:
     return rows
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=1)  # shifts keep the length of a text
 def _bands(rows: int, width: int) -> list[_Band]:
     """The band of each row but the first: sacreBLEU's."""
     ratio = width / rows if rows else 1.0
