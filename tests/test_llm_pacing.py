@@ -25,8 +25,8 @@ from mtagent.jobs.inputs import Files
 from mtagent.jobs.pool import GRACE, Outcome, work_all
 from mtagent.jobs.python_inputs import make_segments
 from mtagent.llm.client import OpenAIClient
-from mtagent.llm.limits import Limiter
-from mtagent.llm.reply import status_failure
+from mtagent.llm.limits import Limiter, ReadLimits
+from mtagent.llm.reply import stated_limits, status_failure
 from mtagent.llm.request import Body
 from mtagent.records import Message
 from mtagent.store import Store
@@ -53,12 +53,13 @@ class Wire:
         self.statuses: Counter[int] = Counter()
         self._server = Simulator(settings)
 
-    async def post(self, body: Body, seconds: float) -> Any:
+    async def post(self, body: Body, seconds: float, read_limits: ReadLimits) -> Any:
         answer = await self._server.answer(body)
         self.statuses[answer.status] += 1
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+        read_limits(stated_limits(headers))
         if answer.status == 200:
             return answer.payload
-        headers = {name.lower(): value for name, value in answer.headers.items()}
         return status_failure(answer.status, headers, answer.payload, now=LoopClock().wall())
 
 
@@ -158,6 +159,15 @@ def test_a_cap_that_the_server_does_not_tell_is_felt_out(
     assert (course.done, course.failed) == (segments, 0)
     assert course.seconds < most
     assert run(settings, segments) == course, "nothing but the seed decides"
+
+
+@pytest.mark.parametrize("latency", [LATENCY, 1.0])
+def test_a_server_that_states_its_limit_hardly_has_to_refuse_anything(latency: float) -> None:
+    settings = Settings(latency=latency, requests_per_window=300, window=60, rate_headers=True)
+    course = run(settings, 180)
+    assert (course.done, course.failed) == (180, 0)
+    assert course.seconds < 1.15 * 2 * 60, "900 requests take two windows at least"
+    assert course.statuses[429] < 0.04 * course.statuses.total()
 
 
 def test_after_a_bad_while_a_run_is_fast_again_within_seconds() -> None:

@@ -384,7 +384,9 @@ async def assembled_evaluator(
 
 
 class _Models:
-    """The models of a plan: one client for each set of settings, one limit for each server.
+    """The models of a plan: one client for each set of settings, one limiter for each model at a server.
+
+    Stages that ask the same model share its limiter, which admits requests in the order in which they come.
 
     Without a ``stack`` that closes them at the end, no server and no connection is opened.
     """
@@ -406,7 +408,7 @@ class _Models:
         self._batches = batches
         self._clients: dict[tuple[ModelSettings, int | None, str], LLM] = {}  # by settings, a user's client, and draw
         self._models: dict[tuple[int, ModelSettings, str], LLM] = {}  # by client, settings and draw
-        self._limiters: dict[object, Limiter] = {}  # by server
+        self._limiters: dict[tuple[str, object, str | None], Limiter] = {}  # by model, server and key
         self._learnt: dict[tuple[str, object], LearntParameters] = {}  # by model and server
         self._local: LocalServer | None = None
         self._prices = Prices(config.prices, batch=batches is not None)
@@ -480,8 +482,9 @@ class _Models:
         server: object = base_url or settings.azure_endpoint
         if sdk_client is not None:
             server = id(sdk_client)
-        if server not in self._limiters:
-            self._limiters[server] = Limiter(
+        place = (model, server, settings.api_key_env)
+        if place not in self._limiters:
+            self._limiters[place] = Limiter(
                 self._config.concurrency,
                 requests_per_minute=None if self._batches else self._config.requests_per_minute,
                 tokens_per_minute=None if self._batches else self._config.tokens_per_minute,
@@ -495,7 +498,7 @@ class _Models:
             sampling=Sampling(**sampling),
             deadline=self._config.deadline,
             timeout=self._config.timeout,
-            limiter=self._limiters[server],
+            limiter=self._limiters[place],
             learnt=self._learnt.setdefault((model, server), LearntParameters(model, leave_out)),
             known_as=local.name if local else None,
             price=self._prices,

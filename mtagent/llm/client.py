@@ -331,7 +331,7 @@ class OpenAIClient:
 
     async def _ask_once(self, sent: Body, exchange: CallState) -> Reply | RequestFailure:
         """One request, as soon as the limiter admits it."""
-        tokens = estimated_tokens(sent) if self.limiter.counts_tokens else 0
+        tokens = estimated_tokens(sent) if self.limiter.estimates_tokens else 0
         outcome: Reply | RequestFailure
         obstacle = self.limiter.obstacle
         asked_for_place = self._clock.now()
@@ -344,7 +344,7 @@ class OpenAIClient:
                 seconds = min(self._timeout, max(1.0, exchange.left()))
                 exchange.attempts += 1
                 posted = with_cache_control(sent) if self._cache_control else sent
-                payload = await self._transport.post(posted, seconds)
+                payload = await self._transport.post(posted, seconds, slot.read_limits)
                 if isinstance(payload, RequestFailure):
                     outcome = payload
                 else:
