@@ -26,7 +26,7 @@ from mtagent.jobs.pool import GRACE, Outcome, work_all
 from mtagent.jobs.python_inputs import make_segments
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.limits import Limiter, ReadLimits
-from mtagent.llm.reply import stated_limits, status_failure
+from mtagent.llm.reply import exchange_failure, stated_limits, status_failure
 from mtagent.llm.request import Body
 from mtagent.records import Message
 from mtagent.store import Store
@@ -60,6 +60,8 @@ class Wire:
         read_limits(stated_limits(headers))
         if answer.status == 200:
             return answer.payload
+        if answer.status == 0:
+            return exchange_failure("no connection", "", unreachable=True)
         return status_failure(answer.status, headers, answer.payload, now=LoopClock().wall())
 
 

@@ -36,7 +36,16 @@ from mtagent.chain.gate import (
 )
 from mtagent.chain.proofread import Proofreader
 from mtagent.chain.shipped import PanelMember, ShippedPanel, shipped_weights
-from mtagent.config import DEFAULT_MODEL, JUDGE_KINDS, Config, ModelSettings, Role, parse_spec, unforced
+from mtagent.config import (
+    DEFAULT_MODEL,
+    JUDGE_KINDS,
+    Config,
+    ModelSettings,
+    Role,
+    endpoint_parts,
+    parse_spec,
+    unforced,
+)
 from mtagent.errors import ConfigError
 from mtagent.evaluators.pairwise import Pairwise
 from mtagent.evaluators.protocol import Evaluator, checked_evaluator, signature_of, suggests_edits
@@ -58,6 +67,7 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession
 
     from mtagent.llm.batch import Batches
+    from mtagent.llm.client import OpenAIClient
     from mtagent.llm.limits import Limiter
     from mtagent.llm.request import LearntParameters
     from mtagent.llm.server import LocalServer
@@ -464,6 +474,27 @@ class _Models:
         return self._own.client if settings.server == self._config.model_for(None).server else None
 
     def _client(self, settings: ModelSettings, sdk_client: Any, draw: str) -> LLM:
+        """The client of the model's server, or one over the clients of all its endpoints."""
+        if not settings.endpoint or sdk_client is not None:
+            return self._client_at(settings, sdk_client, draw)
+        from mtagent.llm.endpoints import Endpoints
+
+        if self._batches is not None:
+            raise ConfigError("batch: a batch goes to one server: leave endpoint out")
+        address_field = "azure_endpoint" if settings.azure_endpoint else "base_url"
+        if getattr(settings, address_field) is None:
+            raise ConfigError("endpoint: adds a server to base_url or azure_endpoint: set one of the two")
+        clients = [self._client_at(settings)]
+        for text in settings.endpoint:
+            address, variable = endpoint_parts(text)
+            update = {address_field: address, "api_key_env": variable or settings.api_key_env}
+            clients.append(self._client_at(settings.model_copy(update=update), has_own_key=variable is not None))
+        return Endpoints(clients, deadline=self._config.deadline)
+
+    def _client_at(
+        self, settings: ModelSettings, sdk_client: Any = None, draw: str = "", *, has_own_key: bool = False
+    ) -> OpenAIClient:
+        """The client of one server. ``has_own_key``: a key that was passed from Python isn't for it."""
         from mtagent.llm.client import OpenAIClient
         from mtagent.llm.limits import Limiter
         from mtagent.llm.protocol import Sampling
@@ -502,12 +533,13 @@ class _Models:
             learnt=self._learnt.setdefault((model, server), LearntParameters(model, leave_out)),
             known_as=local.name if local else None,
             price=self._prices,
-            api_key=self._own.api_key,
+            api_key=None if has_own_key else self._own.api_key,
             headers={**self._headers(settings), **self._own.headers},
             http_client=self._own.http_client,
             client=sdk_client,
             instrumented=self._own.instrumented,
             cache_control=bool(settings.cache_control),
+            has_others=bool(settings.endpoint),
             observer=self.observers,
             transport=None if self._stack is not None else _UNOPENED,
             batch=None if self._batches is None else partial(self._batches.transport, draw=draw),
