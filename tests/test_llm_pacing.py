@@ -37,6 +37,10 @@ from tests.simulator.chain import improving
 
 HELLO = (Message(role="user", content="Hello"),)
 CALLS, CONCURRENCY, LATENCY = 5, 32, 0.2
+MIXED = (
+    *(Fault("status", 500), Fault("status", 503), Fault("status", 429, retry_after=1), Fault("status", 429)),
+    *(Fault(kind) for kind in ("reset", "bad-json", "no-choices", "empty", "truncate")),
+)
 FREE = 150 * CALLS * LATENCY / CONCURRENCY
 """Seconds that a run of 150 segments takes where nothing is turned away."""
 
@@ -170,6 +174,14 @@ def test_a_server_that_states_its_limit_hardly_has_to_refuse_anything(latency: f
     assert (course.done, course.failed) == (180, 0)
     assert course.seconds < 1.15 * 2 * 60, "900 requests take two windows at least"
     assert course.statuses[429] < 0.04 * course.statuses.total()
+
+
+@pytest.mark.slow
+def test_mixed_faults_cost_few_calls_and_no_segment_is_lost() -> None:
+    course = run(Settings(latency=LATENCY, fault_rate=0.1, faults=MIXED, keep=False), 5000)
+    assert course.done + course.failed == 5000
+    assert course.failed < 25, "two useless replies to one call"
+    assert course.statuses.total() <= 1.25 * 5000 * CALLS
 
 
 def test_after_a_bad_while_a_run_is_fast_again_within_seconds() -> None:
