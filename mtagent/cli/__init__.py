@@ -38,7 +38,7 @@ COMMAND_GROUPS = {
         "config": ("mtagent.cli.config", "Print the effective configuration, or trust a settings file."),
     },
     "Use and review results": {
-        "runs": ("mtagent.cli.runs", "List, show and delete stored runs."),
+        "runs": ("mtagent.cli.runs", "List, show, merge and delete stored runs."),
         "report": ("mtagent.cli.export:report", "Write a report of a run: changes, costs and every segment."),
         "export": ("mtagent.cli.export:export", "Write a run's texts, details or ratings, also for other tools."),
         "review": ("mtagent.cli.decide:review", "Decide on the edits of runs in the browser."),

@@ -55,9 +55,9 @@ def trust_file(file: Path, remove: bool) -> None:
 
     The command doesn't ask before it stores the trust. To see the settings first, run `mtagent config`.
 
-    mtagent reads mtagent.toml from the working folder, which may come from anyone. It accepts settings that can send
-    texts or keys elsewhere, run code, use a store, or read files outside the folder only after this command, or if
-    --config names the file.
+    mtagent reads mtagent.toml from the working folder, which may come from anyone. Some settings can send texts or keys
+    elsewhere, run code, use a store, or read files outside the folder. mtagent accepts these only after this command,
+    or if --config names the file.
     """
     path = trust.absolute(file)
     if remove:

@@ -78,7 +78,7 @@ def _on_edits(command: Callable[..., None]) -> Callable[..., None]:
             help="Choose edits by guard, category, severity, outcome, stage, judge, document or domain, in all "
             "segments unless you name some. Repeatable: an edit must meet all conditions.",
         ),
-        click.option("--undo", is_flag=True, help="Take back earlier decisions on them."),
+        click.option("--undo", is_flag=True, help="Take back earlier decisions on these edits or segments."),
         click.option("--reason", metavar="TEXT", help="Reason to store with the decision."),
         WHO,
         with_options(STORE_OPTION),

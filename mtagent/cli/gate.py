@@ -116,7 +116,7 @@ def _edit_options(judge: str) -> Callable[[F], F]:
         click.option("--documents", type=FILE, help="File with the document of each segment, one per line (.docs)."),
         click.option(
             "--signature", "signatures", multiple=True, metavar="[NAME=]SIGNATURE",
-            help="Signature for ratings that carry none.",
+            help="Signature for ratings that have none.",
         ),
         click.option(
             "--seed", type=click.IntRange(0), default=_SEED, show_default=True,
@@ -150,7 +150,7 @@ def _edit_options(judge: str) -> Callable[[F], F]:
     "--teacher", metavar=SPEC, help="Let a stronger judge label the edits of a chain run (--run): NAME:model=MODEL."
 )
 @click.option(
-    "--decisions", is_flag=True, help="Use the decisions in its review as labels of the edits of a chain run (--run)."
+    "--decisions", is_flag=True, help="Use people's review decisions on a chain run (--run) as labels of its edits."
 )
 @click.option(
     "--next",
@@ -162,7 +162,7 @@ def _edit_options(judge: str) -> Callable[[F], F]:
 @click.option(
     "--kind",
     type=click.Choice(["mqm", "esa", "rate"]),
-    help="Kind of human scores, which says what error-free means: MQM 0, ESA 85 without marked errors, RATE 4.",
+    help="Kind of human scores. It sets which texts are error-free: MQM 0, ESA 85 without marked errors, RATE 4.",
 )
 @click.option(
     "--error-free", "cut", type=float, metavar="SCORE", help="Minimum human score of a text that counts as error-free."
@@ -187,18 +187,18 @@ def calibrate(output: Path | None, force: bool, quiet: bool, **options: Any) -> 
     """Learn from people's scores which edits judges should let pass.
 
     A regression predicts the gain that people see from how much each judge's rating rises; the gate keeps edits with a
-    positive expected gain. The command learns from all edits, and tests such gates by cross-validation on documents (or
-    blocks of segments, if the documents are unknown) that they did not learn from: against accepting every edit,
-    accepting none, each judge alone, and an oracle. With --kind or --error-free it also finds the score from which a
-    text needs no work, on half of the documents. It asks no model.
+    positive expected gain. The command learns from all edits. It tests gates by cross-validation: each decides on
+    documents (or blocks of segments, if the documents are unknown) that it did not learn from, and is compared with
+    accepting every edit, accepting none, each judge alone, and an oracle. With --kind or --error-free the command also
+    finds the score from which a text needs no work, on half of the documents. No model is called.
 
     With a run of postedit or translate (--run), judges first rate the run's edits. The labels come from a stronger
     judge (--teacher) or from people: a file (--human: id, stage, preference), or what they accepted and rejected in the
-    review (--decisions). Judges and teacher send requests as in any run. With people's labels and without --judge it
-    sends none, because the ratings of the run's own gate are stored.
+    review (--decisions). Judges and teacher send requests as in any run. With people's labels and without --judge,
+    nothing is sent, because the ratings of the run's own gate are stored.
 
-    With --next it lists the edits whose labels would teach most, beside the labels so far: edits of a run, or edits in
-    files of scores that have no human score.
+    With --next the command lists the edits whose labels would teach most in addition to the labels so far. These are
+    edits of a run, or edits without a human score in files of scores.
     """
     if options["next_edits"] is not None:
         _list_next(output, options)

@@ -12,6 +12,7 @@ from mtagent.cli import run_async
 from mtagent.cli.options import (
     BATCH_OPTION,
     CANDIDATE_OPTION,
+    ENGINE_OPTION,
     FILES,
     FORCE_OPTION,
     OUTPUT_OPTIONS,
@@ -40,6 +41,7 @@ from mtagent.jobs.parts import OwnParts, budget_of, checked_plan, effective, jud
 from mtagent.store.runs import RunSummary
 
 if TYPE_CHECKING:
+    from mtagent.jobs.engines import Engine
     from mtagent.jobs.estimate import Rendered
 
 TRANSLATE_EXAMPLES = """\b
@@ -53,7 +55,7 @@ Examples:
 
 @command("translate", TRANSLATE_EXAMPLES)
 @with_options(SOURCE_OPTIONS, CANDIDATE_OPTION, OUTPUT_OPTIONS, FORCE_OPTION)
-@with_options(SETTING_OPTIONS, REPEAT_OPTION, BATCH_OPTION, TALK_OPTIONS)
+@with_options(SETTING_OPTIONS, REPEAT_OPTION, BATCH_OPTION, ENGINE_OPTION, TALK_OPTIONS)
 def translate(**options: Any) -> None:
     """Translate a file and improve the translation: Translate, Postedit, Proofread.
 
@@ -84,6 +86,7 @@ Examples:
     SETTING_OPTIONS,
     REPEAT_OPTION,
     BATCH_OPTION,
+    ENGINE_OPTION,
     TALK_OPTIONS,
 )
 def postedit(**options: Any) -> None:
@@ -128,6 +131,11 @@ def _improve(command: str, options: dict[str, Any]) -> None:
     dry_run, verbose, quiet = (options.pop(name) for name in ("dry_run", "verbose", "quiet"))
     batches = read_batches(options)
     number_of_repeats = options.pop("repeat")
+    engine = engine_called(options.pop("engine"))
+    if engine is not None and batches is not None:
+        raise click.UsageError("--engine and --batch do not go together: leave one of them out")
+    if engine is not None and number_of_repeats is not None:
+        raise click.UsageError("--engine and --repeat do not go together: leave one of them out")
     given_options = options_on_command_line(options.keys())
     files, config = read_files(options), read_config(options)
     if config.offline and config.evaluator is None and not config.judges and not quiet:
@@ -166,7 +174,14 @@ def _improve(command: str, options: dict[str, Any]) -> None:
 
         advance = progress.advance
         work = improve_file(
-            config, files, command=command, on_start=start, on_chain=advance, budget=budget, batches=batches
+            config,
+            files,
+            command=command,
+            on_start=start,
+            on_chain=advance,
+            budget=budget,
+            batches=batches,
+            engine=engine,
         )
         return run_async(work)
 
@@ -177,6 +192,18 @@ def _improve(command: str, options: dict[str, Any]) -> None:
         progress.finish(summary)
         has_failures = has_failures or summary.counts.failed > 0
     sys.exit(3 if has_failures else 0)
+
+
+def engine_called(spec: str | None) -> Engine | None:
+    """The engine that ``--engine`` names, with its number of workers; ``None`` if it isn't given."""
+    if spec is None:
+        return None
+    name, _, workers = spec.partition(":")
+    if name != "ray" or not (spec == name or (workers.isascii() and workers.isdigit() and int(workers))):
+        raise click.UsageError(f"--engine: expected ray, or ray:8 with a number of workers, not {spec!r}")
+    from mtagent.ray import RayEngine
+
+    return RayEngine(int(workers) if workers else None)
 
 
 def announce_repeats(configs: Sequence[Config], remark: str | None, *, quiet: bool) -> None:
@@ -219,6 +246,10 @@ Examples:
 @with_options(SETTING_OPTIONS, REPEAT_OPTION)
 @option(RUN, "--batch", is_flag=True, help="Estimate a run in batches: its cost, and its round trips.")
 @option(
+    RUN, "--probe", type=click.IntRange(1), metavar="N",
+    help="Also improve N segments with real calls, which are paid for, and extrapolate; a run uses their replies.",
+)  # fmt: skip
+@option(
     RUN, "--count", type=click.Choice(["o200k", "length"]),
     help="Method of counting tokens.  [default: o200k, if installed, else length]",
 )  # fmt: skip
@@ -226,16 +257,19 @@ Examples:
 def estimate_run(
     rating: bool, count: Literal["o200k", "length"] | None, quiet: bool, repeat: int | None, **options: Any
 ) -> None:
-    """Estimate the calls, tokens and dollars of each stage, each as a range. Nothing is sent.
+    """Estimate the calls, tokens and dollars of each stage, each as a range. Without --probe nothing is sent.
 
     Takes the options of translate, postedit and rate. The first requests are counted from the real prompts; the number
-    and length of later ones depends on the replies.
+    and length of later ones depend on the replies.
     """
     from mtagent.jobs.batches import in_words, trips_of
     from mtagent.jobs.estimate import assumptions, counter, estimate, estimate_ratings, repeated, table
+    from mtagent.jobs.probe import probe
     from mtagent.llm.prices import Prices
 
-    batch = options.pop("batch")
+    batch, number_of_probes = options.pop("batch"), options.pop("probe")
+    if number_of_probes is not None and rating:
+        raise click.UsageError("--probe improves segments, and tells nothing of ratings: leave out --rating")
     files, config = read_files(options), read_config(options)
     if config.offline and not quiet:
         say(f"{offline(config)} Choose a model with --model to estimate its cost.")
@@ -244,9 +278,12 @@ def estimate_run(
         ranges = (estimate_ratings if rating else estimate)(inputs.config, inputs.files, tokens, batch=batch)
         ranges = repeated(ranges, repeat or 1)
         prices = Prices(inputs.config.prices)
+        probed = None if number_of_probes is None else run_async(probe(inputs, number_of_probes))
     display(table(ranges))
     if not quiet:
         display(assumptions(config, ranges, tokens, prices, batch=batch))
         if batch and not rating:
             plan = checked_plan(config, OwnParts()).plan
             display(in_words(trips_of(plan, translates="translate" in ranges, reranks="rerank" in ranges)))
+    if probed is not None:
+        display(str(probed))

@@ -115,7 +115,7 @@ def inputs_of(options: Mapping[str, Any], **more: Any) -> Inputs:
 @name_list("--by", choices=(*GROUPINGS, *SPAN_GROUPINGS), help="Also compare groups of segments or error spans.")
 @name_list(
     "--test", "tests", choices=(*TESTED, *TESTED_AVERAGES),
-    help="Statistics for permutation tests between evaluators, and ranks; acc and sys- test systems.",
+    help="Statistics by which permutation tests compare and rank evaluators; acc and sys-… are about systems.",
 )  # fmt: skip
 @click.option("--unit", type=click.Choice(get_args(Unit)), default="score", show_default=True, help="Unit to permute.")
 @click.option(
@@ -151,14 +151,14 @@ def inputs_of(options: Mapping[str, Any], **more: Any) -> Inputs:
     help="Digits after the decimal point.",
 )  # fmt: skip
 @click.option(
-    "-o", "--output", type=FILE, metavar="DIR", help="Folder to write the compared scores to, as mt-metrics-eval does."
+    "-o", "--output", type=FILE, metavar="DIR", help="Folder to write the compared scores to, for mt-metrics-eval."
 )
 @click.option("--force", is_flag=True, help="Write into a folder that isn't empty.")
 def command(**options: Any) -> None:
     """Measure how well evaluators and metrics agree with people.
 
-    Compares systems, segments and error spans, each level computed as by mt-metrics-eval or the task of its field.
-    Higher scores must be better, except for evaluators in --lower. docs/reference/meta-eval.md explains the columns.
+    Computes mt-metrics-eval's statistics for systems and segments, and F1 for error spans. Higher scores must be
+    better, except for evaluators in --lower. docs/reference/meta-eval.md explains the columns.
     """
     _refuse_misuse(options)
     inputs = inputs_of(

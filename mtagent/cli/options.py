@@ -170,13 +170,13 @@ SOURCE_OPTIONS = [
         "--source",
         type=FILE,
         required=True,
-        help="File of source texts: .txt (one segment per line), .tsv, .csv, .jsonl.",
+        help="File of source texts: .txt (one segment per line), .tsv, .csv, .jsonl, .parquet.",
     ),
     option(
         FILES,
         "--format",
         "format_name",
-        metavar="lines|tsv|csv|jsonl",
+        metavar="lines|tsv|csv|jsonl|parquet",
         help="Format of the files, if their names don't show it.",
     ),
 ]
@@ -215,7 +215,7 @@ LANGUAGE_OPTIONS = [
     option(TEXTS, "--target-lang", hidden=True, help="Target language, such as es; part of -l."),
 ]
 OWN_PROMPTS_OPTION = [
-    option(MODEL, "--instructions", help="File of instructions to every model: register, audience, style."),
+    option(MODEL, "--instructions", help="File of instructions for every model: register, audience, style."),
     option(MODEL, "--prompts", metavar="DIR", help="Folder of your own prompts."),
 ]
 KEEP_OPTION = [option(TEXTS, "--keep", help="File of words to leave untranslated, one per line.")]
@@ -362,7 +362,7 @@ GATE_OPTIONS = [
         JUDGES,
         "--any-language/--no-any-language",
         default=None,
-        help="Use the calibration for language pairs that it was not made for, too.",
+        help="Also use the calibration for language pairs that it was not made for.",
     ),
     option(
         JUDGES, "--triage", metavar=SPEC, help="Skip texts that this evaluator or metric rates above the threshold."
@@ -439,7 +439,7 @@ MODEL_OPTIONS = [
         MODEL,
         "--seed",
         metavar="N",
-        help="Seed of the run: another seed gets new replies, the same seed those in the store. It is sent to the "
+        help="Seed of the run. A new seed gets new replies, a used one gets the stored replies. It is sent to the "
         "server, too.",
     ),
 ]
@@ -503,7 +503,15 @@ REPEAT_OPTION = [
         "--repeat",
         type=click.IntRange(1),
         metavar="N",
-        help="Repeat the run N times with new replies: runs NAME-1, NAME-2 …, by seed; so are the output files.",
+        help="Repeat the run N times with new replies. Runs and output files are numbered by seed: NAME-1, NAME-2 …",
+    )
+]
+ENGINE_OPTION = [
+    option(
+        RUN,
+        "--engine",
+        metavar="ray[:WORKERS]",
+        help="Improve the segments with workers of Ray, on this machine or on the cluster at RAY_ADDRESS.",
     )
 ]
 CHAIN_RUN_OPTIONS = [*RUN_NAME_OPTION, *LIMIT_OPTION]
@@ -525,7 +533,7 @@ STORE_OPTION = [
     option(
         RUN, "--config", "config_file", type=FILE, metavar="FILE.toml", expose_value=False, is_eager=True,
         callback=lambda context, _, path: context.meta.update({CONFIG_NAME: path}),
-        help="File of settings that name the store, unless --store does.  "
+        help="Settings file that names the store; --store overrides it.  "
         "[default: mtagent.toml in the working folder, if it exists]",
     ),
 ]  # fmt: skip
@@ -574,7 +582,7 @@ COMPARISON_OPTIONS = [
     ),
     click.option(
         "--baseline", "baselines", multiple=True, metavar="[NAME=]FILE",
-        help="File of another system's translations, line-aligned; the system is called NAME, or like the file. "
+        help="File of another system's translations, line-aligned; the system is called NAME, or by the file's name. "
         "Repeatable.",
     ),
     *METRIC_OPTIONS,

@@ -104,7 +104,7 @@ def _repeated(args: list[str], names: Sequence[str]) -> Iterator[str]:
 )  # fmt: skip
 @option(
     FILES, "-t", "--translation", "translations", multiple=True, metavar="[NAME=]FILE …",
-    help="Files of translations to rate, line-aligned; each file is a system, called NAME, or like the file.",
+    help="Files of translations to rate, line-aligned; each file is a system, called NAME, or by the file's name.",
 )  # fmt: skip
 @with_options(REFERENCE_OPTION)
 @option(
@@ -112,7 +112,7 @@ def _repeated(args: list[str], names: Sequence[str]) -> Iterator[str]:
     "--run",
     "rated_run",
     metavar="RUN",
-    help="Stored run whose texts after each stage are rated; with --show, run to look in.",
+    help="Stored run whose texts after each stage are rated; with --show, the run whose ratings are printed.",
 )
 @option(
     FILES, "--systems", "--stages", "systems", type=NameList(), multiple=True, metavar="NAME,…",

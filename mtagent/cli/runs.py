@@ -14,7 +14,7 @@ import click
 from mtagent.analysis.staged_run import Bills, read_run
 from mtagent.chain.chain import with_rules_step
 from mtagent.chain.decided_text import Decided, DecidedRun
-from mtagent.cli.options import STORE_OPTION, existing_store, with_options
+from mtagent.cli.options import FILE, STORE_OPTION, existing_store, store_path, with_options
 from mtagent.cli.progress import uncounted
 from mtagent.cli.terminal import display, say
 from mtagent.errors import ConfigError
@@ -23,10 +23,11 @@ from mtagent.formats.ratings import FINAL
 from mtagent.jobs.pilot import pilots_in
 from mtagent.jobs.summary import call_tables, show_ratings, stage_table, summaries, system_table
 from mtagent.records import Chain
+from mtagent.store import merging
 from mtagent.store.calls import CallOverview
 from mtagent.store.runs import RunSummary, StoredRun
 from mtagent.store.store import Store
-from mtagent.text.amounts import counted, dollars
+from mtagent.text.amounts import counted, dollars, natural_order
 from mtagent.text.escaping import visible
 from mtagent.text.table import FORMS, tab_separated
 
@@ -40,12 +41,13 @@ Examples:
   mtagent runs delete postedit-1a2b3c4d
   mtagent runs delete --older-than 30d --yes
   mtagent runs delete --outside
+  mtagent runs merge shards/*.db --store job.db --name job
 """
 
 
 @click.group("runs", epilog=EXAMPLES)
 def command() -> None:
-    """List, show and delete stored runs. `mtagent export` writes their texts and ratings."""
+    """List, show, merge and delete stored runs. `mtagent export` writes their texts and ratings."""
 
 
 @command.command("list")
@@ -214,6 +216,26 @@ def _chain_text(result: Decided) -> str:
     return "\n".join(lines)
 
 
+@command.command("merge")
+@click.argument("stores", nargs=-1, required=True, type=FILE, metavar="STORE…")
+@click.option("--name", default="merged", show_default=True, metavar="NAME", help="Name of the new run.")
+@STORE
+def merge_stores(stores: tuple[Path, ...], name: str, store: Path | None) -> None:
+    """Join the runs of several STOREs, such as the shards of a job, into one new run.
+
+    The segments are in the order of their ids. A segment that several stores hold is taken once.
+    """
+    parts = merging.parts_of(stores)
+    with Store(store_path(store)) as target:
+        run = merging.merge(parts, target, name, natural_order)
+        counts, usage = run.counts(), run.usage()
+    say(
+        f"mtagent: merged {counted(len(parts), 'run')} into run {visible(name, one_line=True)}: "
+        f"{counted(counts.total or 0, 'segment')}, {counts.failed} failed; {usage.calls} calls, "
+        f"{dollars(usage.cost, 'price unknown')}"
+    )
+
+
 _AGES = {"h": "hours", "d": "days", "w": "weeks"}
 
 
@@ -229,7 +251,8 @@ def delete(runs: tuple[str, ...], older_than: str | None, outside: bool, yes: bo
     """Delete runs with their texts, ratings, decisions and dialogues.
 
     Texts and replies that other runs use are kept. The store's file is rewritten, so that nothing else of the deleted
-    runs is left in it. A run that is in progress, or open in `mtagent review`, is refused, or left out by --older-than.
+    runs is left in it. A run that is in progress, or open in `mtagent review`, isn't deleted: naming it is an error,
+    and --older-than leaves it out.
     """
     if [bool(runs), older_than is not None, outside].count(True) != 1:
         raise click.UsageError("give exactly one of: names of runs, --older-than 30d, --outside")

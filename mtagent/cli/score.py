@@ -65,12 +65,8 @@ _NO_LANGUAGE = "mtagent: no language is given (-l); texts are tokenized as Weste
 _TESTS = ("paired_bs", "paired_ar", "confidence")
 RESAMPLING_OPTIONS = [
     click.option("-ci", "--confidence", is_flag=True, help="Add 95 % confidence intervals by bootstrap resampling."),
-    click.option(
-        "--paired-bs", is_flag=True, help="Test all systems against the first one by paired bootstrap resampling."
-    ),
-    click.option(
-        "--paired-ar", is_flag=True, help="Test all systems against the first one by approximate randomization."
-    ),
+    click.option("--paired-bs", is_flag=True, help="Test differences by paired bootstrap resampling."),
+    click.option("--paired-ar", is_flag=True, help="Test differences by approximate randomization."),
     click.option(
         "--resamples",
         type=click.IntRange(1),
@@ -127,7 +123,7 @@ class SeveralFilesAndMetrics(SeveralFiles):
 )
 @click.option(
     "-t", "--translation", "translations", multiple=True, metavar="[NAME=]FILE …",
-    help="Files of translations, line-aligned; each file is a system, called NAME, or like the file.",
+    help="Files of translations, line-aligned; each file is a system, called NAME, or by the file's name.",
 )  # fmt: skip
 @click.option(
     "-r",
@@ -169,8 +165,8 @@ def score(**options: Any) -> None:
     """Score translations against references, several systems side by side.
 
     Scores files (-t, -r) or the stages of a stored run (--run). BLEU, chrF and TER equal sacreBLEU's to the last digit
-    and carry its signatures. Empty, copied and foreign output is scored like any other, and flagged. Runs of ratings
-    (--run) become one table.
+    and have its signatures. Empty, copied and foreign output is scored like any other, and flagged. Tests compare each
+    system with the first one. Several runs of ratings (--run) become one table.
     """
     if not options["runs"] and not options["translations"] and options["source"] is None:
         raise click.UsageError("give the translations with -t, or a stored run with --run")

@@ -27,6 +27,7 @@ from mtagent.formats.files import STANDARD, lines_of, parsed, spooled, whole_fil
 from mtagent.formats.jsonl import JSONL, JSONL_LENIENT
 from mtagent.formats.marot import MAROT
 from mtagent.formats.mtme import MTME
+from mtagent.formats.parquet import PARQUET
 from mtagent.formats.ratings import RatingFormat
 from mtagent.formats.segments import Format, Lines, Result, SegmentDefaults
 from mtagent.formats.tables import CSV, TSV, TSV_QUOTED
@@ -35,7 +36,9 @@ from mtagent.formats.wmt import ESA, WMT, WMT25
 ENTRY_POINTS = "mtagent.formats"
 F = TypeVar("F", Format, RatingFormat)
 
-FORMATS: dict[str, Format] = {form.name: form for form in (Lines(), TSV, TSV_QUOTED, CSV, JSONL, JSONL_LENIENT)}
+FORMATS: dict[str, Format] = {
+    form.name: form for form in (Lines(), TSV, TSV_QUOTED, CSV, JSONL, JSONL_LENIENT, PARQUET)
+}
 RATING_FORMATS: dict[str, RatingFormat] = {form.name: form for form in (JSONL, MTME, MAROT)}
 SPAN_FORMATS: dict[str, SpanFormat] = {form.name: form for form in (MAROT, MTME, ESA, WMT, COMET, BIO_MQM, JSONL)}
 SpanFormatName = Literal["marot", "mtme", "esa", "wmt", "comet", "bio-mqm", "jsonl"]
@@ -170,6 +173,7 @@ def texts_around(path: Path) -> list[Path]:
 __all__ = [
     "EXPORTS",
     "FORMATS",
+    "PARQUET",
     "RATING_FORMATS",
     "SPAN_FORMATS",
     "STANDARD",

@@ -127,12 +127,13 @@ def private(path: str, flags: int) -> int:
 class Sink:
     """A file that is being written. Failures are raised as :class:`OutputError`, under the name of the final file.
 
-    ``stream`` is standard output, if that is what is written to: on a terminal no character of a text acts.
+    ``stream`` is standard output, if that is what is written to: on a terminal no character of a text acts. A format
+    that isn't text is written to ``file``.
     """
 
     def __init__(self, path: Path, file: BinaryIO, stream: TextIO | None = None) -> None:
         self.path = path
-        self._file = file
+        self.file = file
         self._stream = stream
 
     def write(self, text: str) -> None:
@@ -145,7 +146,7 @@ class Sink:
             code = ord(text[error.start])
             raise OutputError(f"{self.path}: the lone surrogate U+{code:04X} cannot be written as UTF-8") from error
         with _reported(self.path):
-            self._file.write(encoded)
+            self.file.write(encoded)
 
 
 @contextmanager

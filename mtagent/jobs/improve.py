@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from itertools import islice
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from mtagent.chain.calibration import read
 from mtagent.chain.chain import Plan, improve
@@ -36,6 +36,9 @@ from mtagent.store.store import Store, default_path
 from mtagent.text import languages, scripts
 from mtagent.text.identification import other_language
 
+if TYPE_CHECKING:
+    from mtagent.jobs.engines import Engine
+
 logger = logging.getLogger(__name__)
 
 
@@ -49,12 +52,14 @@ async def improve_file(
     on_chain: Callable[[Chain], None],
     budget: Budget | None = None,
     batches: Batches | None = None,
+    engine: Engine | None = None,
 ) -> RunSummary:
     """Improve every segment of ``files.source`` and write the outputs when all are done.
 
     The run is stored under ``config.run``, or under a name made from the settings and the input, so that the same
     command again resumes it. The ``budget`` is by default the one that ``config`` sets. With ``batches``,
     models are asked in them, and the context of a segment has the texts of the files: others are not known in time.
+    The workers of an ``engine`` do the work if there is one.
     """
     decided = effective(config, own)
     settings = settings_for_results(decided)
@@ -77,6 +82,14 @@ async def improve_file(
                     trips = trips_of(plan, translates=contents.untranslated, reranks=contents.has_candidates)
                     logger.info("%s", in_words(trips))
                 _warn_about_gate(config, plan, contents)
+                elsewhere = None
+                if engine is not None:
+                    from mtagent.jobs.engines import improve_elsewhere, refuse_dependent
+
+                    refuse_dependent(config, is_settled=plan.unlabelled is None)
+
+                    async def elsewhere(run: Run, note: Callable[[Chain], Outcome]) -> None:
+                        await improve_elsewhere(engine, config, inputs.placed(), store, run, note)
 
                 async def prepare(run: Run) -> None:
                     nonlocal plan
@@ -105,6 +118,7 @@ async def improve_file(
                     force=files.force,
                     signatures=plan.signatures,
                     installed=installed(decided),
+                    elsewhere=elsewhere,
                 )
                 run = await run_job(job, config, store, models, on_start=on_start, on_result=on_chain)
             _write_outputs(store, run.name, files, inputs)

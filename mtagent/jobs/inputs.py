@@ -165,6 +165,8 @@ class Files:
             else:
                 reader = form
             written = self._output_format(form)
+            if writes and written is formats.PARQUET and self.output == formats.STANDARD:
+                raise ConfigError("Parquet cannot be written to standard output: give -o a file")
             like = None  # a shorter output cannot keep the lines of its input
             if written.name == form.name and config.limit is None:
                 like = files.translation or files.source

@@ -68,6 +68,7 @@ if TYPE_CHECKING:
 
     from mtagent.llm.batch import Batches
     from mtagent.llm.client import OpenAIClient
+    from mtagent.llm.ledger import Ledger
     from mtagent.llm.limits import Limiter
     from mtagent.llm.request import LearntParameters
     from mtagent.llm.server import LocalServer
@@ -125,6 +126,8 @@ class OwnParts:
     """Requests go through ``chat.completions.create`` of the ``openai`` package."""
     observer: Observer | None = None
     """Receives each event: calls, retries, waits and verdicts."""
+    ledger: Ledger | None = None
+    """Lends the requests and tokens per minute, which other processes share."""
 
     def __post_init__(self) -> None:
         for evaluator in (self.evaluator, self.judge, self.triage):
@@ -496,6 +499,7 @@ class _Models:
     ) -> OpenAIClient:
         """The client of one server. ``has_own_key``: a key that was passed from Python isn't for it."""
         from mtagent.llm.client import OpenAIClient
+        from mtagent.llm.ledger import rates_of
         from mtagent.llm.limits import Limiter
         from mtagent.llm.protocol import Sampling
         from mtagent.llm.request import LearntParameters
@@ -519,6 +523,7 @@ class _Models:
                 self._config.concurrency,
                 requests_per_minute=None if self._batches else self._config.requests_per_minute,
                 tokens_per_minute=None if self._batches else self._config.tokens_per_minute,
+                make_rate=rates_of(self._own.ledger, str(place)) if self._own.ledger else None,
             )
         client = OpenAIClient(
             model,

@@ -75,6 +75,8 @@ class Job(Generic[Item, Result]):
     """Items of the same lane are worked on in order, each after the item before it was saved."""
     prepare: Callable[[Run], Awaitable[None]] | None = None
     """Done in the run before the first item, such as a pilot."""
+    elsewhere: Callable[[Run, Callable[[Result], Outcome]], Awaitable[None]] | None = None
+    """Works on all unfinished items in place of ``work`` and ``save``, and calls the function with each result."""
 
 
 async def run_job(
@@ -105,16 +107,19 @@ async def run_job(
     done = run.counts().done
     has_output, first_failure = done > 0, ""
 
-    def save(position: int, result: Result) -> Outcome:
+    def note(result: Result) -> Outcome:
         nonlocal has_output, first_failure
-        job.save(run, position, result)
         on_result(result)
-        if models.batches is not None and not run.done(position):
-            models.batches.failed.add(position)
         outcome = job.outcome(result)
         has_output = has_output or job.is_output(result)
         first_failure = first_failure or outcome.failure or ""
         return outcome
+
+    def save(position: int, result: Result) -> Outcome:
+        job.save(run, position, result)
+        if models.batches is not None and not run.done(position):
+            models.batches.failed.add(position)
+        return note(result)
 
     models.begin(run)
     batches = models.batches
@@ -143,7 +148,9 @@ async def run_job(
         on_start(name, job.total, min(job.total, done))
         if job.prepare is not None:
             await job.prepare(run)
-        if batches is None:
+        if job.elsewhere is not None:
+            await job.elsewhere(run, note)
+        elif batches is None:
             await work_on_items()
         else:
             await _in_waves(work_on_items, batches, models, run)

@@ -167,8 +167,13 @@ class Budget:
             with suppress(RuntimeError):  # the loop was closed meanwhile
                 loop.call_soon_threadsafe(_wake, settled)
 
+    def _shown(self) -> tuple[Amount, Amount]:
+        """What is spent, and the limit, as messages have it."""
+        return self.spent, self.limit
+
     def _explain(self, worst: Amount, hint: str) -> str:
-        in_dollars = self.spent.dollars + worst.dollars > self.limit.dollars
+        spent, limit = self._shown()
+        in_dollars = spent.dollars + worst.dollars > limit.dollars
         if in_dollars:
             option, verb = "budget", "is"
         else:
@@ -184,7 +189,7 @@ class Budget:
             uncounted = f" ({shown(self.assumed)} of it for calls that the server did not count)"
             way_out = f"the cost of those calls is unknown, so no budget can hold for this run; {_WITHOUT_COUNT}"
         return (
-            f"stopped: {shown(self.spent)} of the budget of {shown(self.limit)} {verb} spent{uncounted}, and the next "
+            f"stopped: {shown(spent)} of the budget of {shown(limit)} {verb} spent{uncounted}, and the next "
             f"call may take up to {shown(worst)}{hint}. What was finished is stored: {way_out}"
         )
 

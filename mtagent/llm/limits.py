@@ -88,8 +88,9 @@ class Limiter:
     time that it names (Retry-After), and half as many at once from then on. If it names no time, the pause is a quarter
     of the time since its last success. Each success admits one more request, up to the last number that was safe;
     beyond that number, two rounds of successes are needed for one more. ``requests_per_minute`` and
-    ``tokens_per_minute`` hold for any 60 seconds. If a reply states that fewer requests or tokens remain than the next
-    request needs, that request waits for the reset that the reply states, at most a minute.
+    ``tokens_per_minute`` hold for any 60 seconds; ``make_rate`` makes them if other processes share them. If a reply
+    states that fewer requests or tokens remain than the next request needs, that request waits for the reset that the
+    reply states, at most a minute.
     """
 
     def __init__(
@@ -99,6 +100,7 @@ class Limiter:
         requests_per_minute: int | None = None,
         tokens_per_minute: int | None = None,
         clock: Clock | None = None,
+        make_rate: Callable[[str, float, Clock], Rate] | None = None,
     ) -> None:
         if concurrency < 1:
             raise ValueError(f"concurrency is {concurrency}; it must be at least 1")
@@ -108,12 +110,13 @@ class Limiter:
         self.sleepers = Sleepers()
         self.counts_tokens = tokens_per_minute is not None
         self._clock = clock or Clock()
+        make_rate = make_rate or (lambda unit, limit, clock: Rate(limit, clock))
         self._requests: Rate | None = None
         if requests_per_minute:
-            self._requests = Rate(requests_per_minute, self._clock)
+            self._requests = make_rate("requests", requests_per_minute, self._clock)
         self._tokens: Rate | None = None
         if tokens_per_minute:
-            self._tokens = Rate(tokens_per_minute, self._clock)
+            self._tokens = make_rate("tokens", tokens_per_minute, self._clock)
         self._remaining = {"requests": Remaining(self._clock), "tokens": Remaining(self._clock)}
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._paused_until = 0.0
@@ -358,11 +361,12 @@ class Remaining:
 
 
 class Rate:
-    """At most ``limit`` units in any 60 seconds, first come, first served."""
+    """At most ``limit`` units in any ``window`` of seconds, first come, first served."""
 
-    def __init__(self, limit: float, clock: Clock) -> None:
+    def __init__(self, limit: float, clock: Clock, window: float = MINUTE) -> None:
         self.limit = limit
         self._clock = clock
+        self._window = window
         self._reserved: deque[Reservation] = deque()
         self.total = 0.0
         """The sum of the reserved amounts."""
@@ -373,11 +377,11 @@ class Rate:
         time = now
         if self._reserved:
             time = max(now, self._reserved[-1].time)
-        while self._reserved and (self._reserved[0].time + MINUTE <= now or self.total + amount > self.limit):
+        while self._reserved and (self._reserved[0].time + self._window <= now or self.total + amount > self.limit):
             oldest = self._reserved.popleft()
             oldest.correct(0)
             oldest.rate = None
-            time = max(time, oldest.time + MINUTE)
+            time = max(time, oldest.time + self._window)
         reservation = Reservation(self, time, amount)
         self._reserved.append(reservation)
         self.total += amount

@@ -10,8 +10,9 @@ import logging
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from itertools import accumulate, count, takewhile
+from collections.abc import Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import accumulate, chain, count, takewhile
 from math import ceil, floor
 from typing import Any, Literal, NamedTuple
 
@@ -134,6 +135,10 @@ class Overlap:
 
     def score_pairs(self, pairs: Sequence[Pair]) -> Score:
         """The same for pairs of a text and its reference, or of a text and several ones, as many for each text."""
+        if self.name == "bleu" and sum(pair[0].endswith(" .") for pair in pairs) >= _MANY_TOKENIZED:
+            logging.getLogger("sacrebleu").warning(
+                f"{_MANY_TOKENIZED} translations or more end in ' .': BLEU wants texts that are not tokenized"
+            )
         counts = self._statistics(pairs)
         self._metric.num_refs = len(pairs[0]) - 1
         # Python's own numbers, since sacreBLEU's last digit comes from their arithmetic.
@@ -165,25 +170,32 @@ class Overlap:
         """The score of each row of summed counts."""
         return _FORMULAS[self.name](sums)
 
+    def count(self, segments: Sequence[Segment], systems: Sequence[Sequence[str]]) -> None:
+        """Count the texts of all ``systems`` segment by segment, so that each reference is read only once."""
+        pairs_by_system = [_pairs(segments, translations) for translations in systems]
+        self._count(chain.from_iterable(zip(*pairs_by_system, strict=True)))
+
     def _statistics(self, pairs: Sequence[Pair]) -> Counts:
-        """The rows of ``pairs``; new pairs are counted block by block."""
+        """The rows of ``pairs``."""
         if not pairs:
             raise ConfigError("there are no segments to score")
+        self._count(pairs)
+        return self._counts[[self._rows[pair] for pair in pairs]]
+
+    def _count(self, pairs: Iterable[Pair]) -> None:
+        """Count the new ones of ``pairs``, block by block."""
         new_pairs = list(dict.fromkeys(pair for pair in pairs if pair not in self._rows))
-        if self.name == "bleu" and sum(pair[0].endswith(" .") for pair in new_pairs) >= _MANY_TOKENIZED:
-            logging.getLogger("sacrebleu").warning(
-                f"{_MANY_TOKENIZED} translations or more end in ' .': BLEU wants texts that are not tokenized"
-            )
         blocks = []
         if self._rows:
             blocks.append(self._counts)
         for at in range(0, len(new_pairs), _BLOCK):
             block = new_pairs[at : at + _BLOCK]
+            counts: list[Any] = []
             if self.name == "ter":
-                counts = [self._ter_counts(pair) for pair in block]
+                for pair in block:
+                    counts.append(self._ter_counts(pair))
             else:
-                texts, *references = zip(*block, strict=True)
-                counts = self._metric._extract_corpus_statistics(texts, references)
+                counts = self._ngram_counts(block)
             # The mean length of several references need not be a whole number.
             is_whole = self.name != "ter" or len(block[0]) == 2
             blocks.append(np.array(counts, dtype=np.int32 if is_whole else np.float64))
@@ -192,7 +204,18 @@ class Overlap:
         if new_pairs:
             self._counts = np.concatenate(blocks)
             self._rows |= zip(new_pairs, range(len(self._rows), len(self._counts)), strict=True)
-        return self._counts[[self._rows[pair] for pair in pairs]]
+
+    def _ngram_counts(self, pairs: Sequence[Pair]) -> list[list[int]]:
+        """The counts of BLEU or chrF for each pair."""
+        ngrams: dict[Pair, Any] = {}  # of the references
+        counts = []
+        for text, *references in pairs:
+            key = tuple(references)
+            if key not in ngrams:
+                (ngrams[key],) = self._metric._cache_references([[reference] for reference in references])
+            words = self._metric._preprocess_segment(text)
+            counts.append(self._metric._compute_segment_statistics(words, ngrams[key]))
+        return counts
 
     def _ter_counts(self, pair: Pair) -> tuple[int, float]:
         """The edits to the nearest reference, and the mean number of words of the references."""
@@ -377,6 +400,19 @@ class _Shift(NamedTuple):
     target: int
 
 
+class _Band(NamedTuple):
+    """The part of a row of the matrix that is computed."""
+
+    first: int
+    """The first column."""
+    end: int
+    """The column after the last one."""
+    lowest: int
+    """The bit of the first column of letters."""
+    inside: int
+    """The bits of all columns."""
+
+
 class _Row(NamedTuple):
     """A row of the matrix of edit distances, as bits: bit j - 1 is about column j of the band.
 
@@ -384,10 +420,7 @@ class _Row(NamedTuple):
     integers (Myers 1999, in the form of Hyyrö 2003).
     """
 
-    first: int
-    """The first column in the band."""
-    end: int
-    """The column after the last one in the band."""
+    band: _Band
     higher: int
     """The columns whose cost is 1 higher than that of the column before."""
     lower: int
@@ -551,59 +584,61 @@ def _rows(text: str, reference: str, known: _Matrix) -> _Matrix:
 
     ``known`` holds its first rows, from a text of the same length with the same beginning.
     """
-    width = len(reference)
     columns = defaultdict[str, int](int)
     for column, letter in enumerate(reference):
         columns[letter] |= 1 << column
-    ratio = 1.0
-    if text:
-        ratio = width / len(text)
-    beam = BEAM
-    if ratio / 2 > BEAM:
-        beam = ceil(ratio / 2 + BEAM)
-    rows = [*known] or [_Row(0, width + 1, higher=(1 << width) - 1, lower=0, diagonal=0, down=0)]
-    for i in range(len(rows), len(text) + 1):
-        middle = floor(i * ratio)
-        first, end = max(0, middle - beam), min(width + 1, middle + beam)
-        if i == len(text):
-            end = width + 1  # the last row reaches the last column, whose cost is the distance
-        rows.append(_row(rows[-1], columns[text[i - 1]], first, end))
+    width = len(reference)
+    rows = [*known] or [_Row(_Band(0, width + 1, 1, (1 << width) - 1), (1 << width) - 1, 0, 0, 0)]
+    row = rows[-1]
+    for letter, band in zip(text[len(rows) - 1 :], _bands(len(text), width)[len(rows) - 1 :], strict=True):
+        row = _row(row, columns[letter], band)
+        rows.append(row)
     return rows
 
 
-def _row(above: _Row, same: int, first: int, end: int) -> _Row:
-    """The next row, from column ``first`` to before ``end``; ``same`` has the columns with the letter of this row.
+@lru_cache(maxsize=16)
+def _bands(rows: int, width: int) -> list[_Band]:
+    """The band of each row but the first: sacreBLEU's."""
+    ratio = width / rows if rows else 1.0
+    beam = BEAM
+    if ratio / 2 > BEAM:
+        beam = ceil(ratio / 2 + BEAM)
+    bands = []
+    for i in range(1, rows + 1):
+        middle = floor(i * ratio)
+        first, end = max(0, middle - beam), min(width + 1, middle + beam)
+        if i == rows:
+            end = width + 1  # the last row reaches the last column, whose cost is the distance
+        lowest = 1 << max(0, first - 1)
+        bands.append(_Band(first, end, lowest, (1 << (end - 1)) - lowest))
+    return bands
+
+
+def _row(above: _Row, same: int, band: _Band) -> _Row:
+    """The next row; ``same`` has the columns with its letter.
 
     What lies outside the band can't be the cheapest way to anywhere: each neighbour out there gets the lowest cost with
     which it is not.
     """
-    lowest = 1 << max(0, first - 1)
-    band = (1 << (end - 1)) - lowest
-    same &= band
-    higher, lower = above.higher & band, above.lower & band
-    if first > 0 and first == above.first:  # nothing is above the column before
+    first, end, lowest, inside = band
+    same &= inside
+    higher, lower = above.higher & inside, above.lower & inside
+    if first > 0 and first == above.band.first:  # nothing is above the column before
         higher &= ~lowest
         lower |= lowest
         same &= ~lowest
     beyond = 0  # the columns with nothing above them, and nothing above the column before
-    if end > above.end:
-        new = (1 << (end - 1)) - (1 << (above.end - 1))
+    if end > above.band.end:
+        new = (1 << (end - 1)) - (1 << (above.band.end - 1))
         higher |= new
         beyond = new & (new - 1)
         same &= ~beyond
-    level = ((((same & higher) + higher) ^ higher) | same | lower) & band  # the cost of the row above, a column before
-    down = lower | (band & ~(level | higher))
-    below_higher = ((down << 1) | lowest) & band
-    below_lower = ((level & higher) << 1) & band
-    diagonal = (level & same) | (band & ~(level | same | beyond))
-    return _Row(
-        first=first,
-        end=end,
-        higher=below_lower | (band & ~(level | below_higher)),
-        lower=level & below_higher,
-        diagonal=diagonal,
-        down=down,
-    )
+    level = ((((same & higher) + higher) ^ higher) | same | lower) & inside  # as in the row above, a column before
+    down = lower | (inside & ~(level | higher))
+    below_higher = ((down << 1) | lowest) & inside
+    below_lower = ((level & higher) << 1) & inside
+    diagonal = (level & same) | (inside & ~(level | same | beyond))
+    return _Row(band, below_lower | (inside & ~(level | below_higher)), level & below_higher, diagonal, down)
 
 
 def _aligned(text: str, reference: str, rows: _Matrix) -> _Alignment:

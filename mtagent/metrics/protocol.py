@@ -61,6 +61,15 @@ class Additive(Metric, Protocol):
 
 
 @runtime_checkable
+class CountsTogether(Metric, Protocol):
+    """A metric that reads each reference only once if it knows the texts of all systems from the start."""
+
+    def count(self, segments: Sequence[Segment], systems: Sequence[Sequence[str]]) -> None:
+        """Count the texts of all ``systems``, which are scored afterwards."""
+        ...
+
+
+@runtime_checkable
 class BySystem(Metric, Protocol):
     """A metric that needs the name of the system that it scores, because another tool computed the scores."""
 

@@ -98,8 +98,8 @@ class Store:
             if stored_kind != kind:
                 holds = {"chain": "improved texts", "rating": "ratings"}
                 raise StoreError(f"run {name!r}: holds {holds[stored_kind]}, not {holds[kind]}: choose another name")
-            differences = _differences(_parsed(stored[0]), _parsed(given[0]))
-            for name_of_input, difference in _differences(_parsed(stored[1]), _parsed(given[1])).items():
+            differences = setting_differences(_parsed(stored[0]), _parsed(given[0]))
+            for name_of_input, difference in setting_differences(_parsed(stored[1]), _parsed(given[1])).items():
                 # A file that is named differently isn't named again for its content.
                 differences.setdefault(name_of_input, f"input {difference}")
         if differences:
@@ -354,13 +354,13 @@ def _parsed(stored: str) -> dict[str, Any]:
     return values
 
 
-def _differences(before: dict[str, Any], given: dict[str, Any], prefix: str = "") -> dict[str, str]:
+def setting_differences(before: dict[str, Any], given: dict[str, Any], prefix: str = "") -> dict[str, str]:
     """What differs between two settings, by dotted name."""
     differences: dict[str, str] = {}
     for key in sorted(before.keys() | given.keys()):
         old, new = before.get(key), given.get(key)
         if isinstance(old, dict) and isinstance(new, dict):
-            differences |= _differences(old, new, f"{prefix}{key}.")
+            differences |= setting_differences(old, new, f"{prefix}{key}.")
         elif key not in before or key not in given or old != new:
             alike = 0
             if isinstance(old, str) and isinstance(new, str):
