@@ -1,7 +1,8 @@
 """How long a run takes that a server turns away: ``python -m bench.pacing``, in virtual time, some seconds of a core.
 
 150 segments of five calls, 32 at a time, against a server that answers after 0.2 s. A share of the requests gets a 429
-with ``Retry-After: 1`` (ten seeds each), or the server holds a cap.
+with ``Retry-After: 1`` (ten seeds each), or the server holds a cap. Then 300 segments against a cap of 300 requests a
+minute, without and with headers that state it, and 5,000 with all kinds of faults in a tenth of the replies.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import os
 from dataclasses import replace
 
 from tests.simulator import Fault, Settings
-from tests.test_llm_pacing import LATENCY, run
+from tests.test_llm_pacing import CALLS, LATENCY, MIXED, run
 
 SEEDS = 10
 
@@ -29,6 +30,13 @@ def main() -> None:
         course = run(server if tells else replace(server, retry_after_style="none"))
         told = "" if tells else ", without Retry-After"
         print(f"{most} in {window} s{told}: {course.seconds:.1f} s, {course.statuses[429]} refused")  # noqa: T201
+    for states in (False, True):
+        course = run(Settings(latency=LATENCY, requests_per_window=300, rate_headers=states), 300)
+        how = "with" if states else "without"
+        print(f"300 a minute {how} headers: {course.seconds:.1f} s, {course.statuses[429]} refused")  # noqa: T201
+    course = run(Settings(latency=LATENCY, fault_rate=0.1, faults=MIXED, keep=False), 5000)
+    calls = course.statuses.total() / (5000 * CALLS)
+    print(f"mixed faults: {course.done} done, {course.failed} failed, {calls:.2f} x the calls")  # noqa: T201
 
 
 if __name__ == "__main__":

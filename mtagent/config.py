@@ -142,7 +142,7 @@ _STAGES: dict[str, tuple[Stage, ...]] = {
     **{stage: (stage,) for stage in get_args(Stage)},
 }
 
-_NOT_SHOWN = ("base_url", "azure_endpoint", "api_key_env", "header")  # where people put keys by mistake
+_NOT_SHOWN = ("base_url", "azure_endpoint", "endpoint", "api_key_env", "header")  # where people put keys by mistake
 
 
 def _address(address: str) -> str:
@@ -180,8 +180,28 @@ def _header(text: str) -> str:
     return text
 
 
+def endpoint_parts(text: str) -> tuple[str, str | None]:
+    """The address and the variable of its key in ``URL=VARIABLE``; ``None`` if none is named.
+
+    In ``URL?api-version=VALUE`` what follows the last ``=`` belongs to the address.
+    """
+    address, _, variable = text.rpartition("=")
+    last_parameter = re.split(r"[?&]", address)[-1]
+    if not address or ("?" in address and "=" not in last_parameter):
+        return text, None
+    return address, variable
+
+
+def _endpoint(text: str) -> str:
+    address, variable = endpoint_parts(text)
+    _address(address)
+    if variable is not None:
+        _variable(variable)
+    return text
+
+
 Named = Annotated[str, AfterValidator(_named)]
-SERVER_FIELDS = ("base_url", "azure_endpoint", "api_version", "header")
+SERVER_FIELDS = ("base_url", "azure_endpoint", "api_version", "endpoint", "header")
 
 
 class ModelSettings(Record):
@@ -191,6 +211,8 @@ class ModelSettings(Record):
     base_url: Annotated[str, AfterValidator(_address)] | None = None
     azure_endpoint: Annotated[str, AfterValidator(_address)] | None = None
     api_version: Annotated[str, Field(pattern=r"^[A-Za-z0-9.-]+$")] | None = None
+    endpoint: tuple[Annotated[str, AfterValidator(_endpoint)], ...] | None = None
+    """Each ``URL`` or ``URL=VARIABLE``: further servers for the model, and the variables with their keys."""
     header: tuple[Annotated[str, AfterValidator(_header)], ...] | None = None
     """Each ``NAME=VARIABLE``: headers, and the environment variables with their values."""
     api_key_env: Annotated[str, AfterValidator(_variable)] | None = None
@@ -213,10 +235,10 @@ class ModelSettings(Record):
             update = {**dict.fromkeys(SERVER_FIELDS), **update}
         return self.model_copy(update=update)
 
-    @field_validator("header", mode="before")
+    @field_validator("header", "endpoint", mode="before")
     @classmethod
-    def _one_header(cls, headers: Any) -> Any:
-        return (headers,) if isinstance(headers, str) else headers
+    def _one_or_more(cls, texts: Any) -> Any:
+        return (texts,) if isinstance(texts, str) else texts
 
     @field_validator("*")
     @classmethod
@@ -342,6 +364,7 @@ class Config(ModelSettings):
             self.model,
             self.base_url,
             self.azure_endpoint,
+            self.endpoint,
             self.llm,
             self.judge_model,
             os.environ.get("OPENAI_BASE_URL"),
@@ -457,6 +480,8 @@ class Config(ModelSettings):
         settings = self.model_dump(mode="json", exclude=pace | money | apart | unset, exclude_none=True)
         if self.stages is not None:  # the job adds rerank if there are candidates
             settings["stages"] = [stage for stage in self.stages if stage != "rerank"]
+        for table in (settings, *(settings.get(role, {}) for role in get_args(Role))):
+            table.pop("endpoint", None)  # its replies count as those of base_url
         if self.context:  # former versions showed only sources
             settings["context"] = f"{self.context} with translations"
         return {name: value for name, value in settings.items() if value != {}}
@@ -498,6 +523,7 @@ class Settings(TypedDict, total=False):
     base_url: str | None
     azure_endpoint: str | None
     api_version: str | None
+    endpoint: str | Sequence[str] | None
     header: str | Sequence[str] | None
     cache_control: bool | None
     api_key_env: str | None
@@ -603,6 +629,8 @@ def load(file: Path | SettingsFile | None = None, overrides: Mapping[str, Any] |
     data = {} if file is None else file.settings()
     if "judge_model" in given:  # it overrides the table in the file, like every option
         given["judge"] = {"model": given["judge_model"], **given.get("judge", {})}
+    if ("base_url" in given or "azure_endpoint" in given) and "endpoint" not in given:
+        data.pop("endpoint", None)  # it adds servers to another one
     preset = given.get("preset", data.get("preset", "safe"))
     settings = _merged(PRESETS.get(str(preset), {}), data, given)
     try:

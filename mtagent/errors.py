@@ -170,6 +170,9 @@ class RatingParseError(UnreadableReply, EvaluationError):
 class ModelError(MtagentError):
     """A request to a model failed."""
 
+    transient: bool = False
+    """Whether the same request may succeed later."""
+
 
 class AuthenticationError(ModelError):
     """The server refused the key (401) or its rights (403)."""

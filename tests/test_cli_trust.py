@@ -337,7 +337,7 @@ def test_a_prompt_that_is_a_link_out_of_the_folder_needs_trust(shell: Shell) -> 
 
 
 def test_every_setting_is_classified() -> None:
-    handled = {"base_url", "azure_endpoint", "api_key_env", "header", "translator", "llm", "store", "log"}
+    handled = {"base_url", "azure_endpoint", "endpoint", "api_key_env", "header", "translator", "llm", "store", "log"}
     handled.add("comet_python")
     classes = [trust.HARMLESS, set(trust.TABLES), set(trust.SPECS), set(trust.INPUT_PATHS), handled]
     assert sorted(name for names in classes for name in names) == sorted(Config.model_fields)

@@ -294,5 +294,5 @@ def test_another_draw_shows_what_the_model_can_without_being_asked() -> None:
     client = OpenAIClient("m", base_url="http://127.0.0.1:1/v1", sampling=Sampling(temperature=0.5))
     drawn = Redrawn(client, "2")
     assert inspect.getattr_static(drawn, "sampling") == client.sampling
-    assert inspect.getattr_static(drawn, "limiter") is client.limiter
+    assert inspect.getattr_static(drawn, "limiters") == client.limiters
     assert inspect.getattr_static(drawn, "price") == client.price

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.llm.limits import LONGEST_PAUSE, Limiter, NoPlaceInTime, PauseTooLong, Rate
+from mtagent.llm.limits import LONGEST_PAUSE, Limiter, NoPlaceInTime, PauseTooLong, Rate, StatedLimit
 from tests.clocks import FakeClock, LoopClock, run_in_no_time
 
 
@@ -294,3 +294,76 @@ def test_no_minute_holds_more_than_the_rate(requests: list[tuple[int, float]]) -
     assert [time for time, _ in booked] == sorted(time for time, _ in booked)
     for start, _ in booked:
         assert sum(amount for time, amount in booked if start <= time < start + 60) <= 60
+
+
+# --- limits that replies state
+
+
+async def read(limiter: Limiter, remaining: float, reset: float = 20, *, limit: float = 300, tokens: int = 0) -> float:
+    """Ask once, and read a reply with these limits. Return the time of the request."""
+    async with limiter.slot(tokens) as slot:
+        began = limiter._clock.now() - 1000
+        unit = "tokens" if tokens else "requests"
+        slot.read_limits({unit: StatedLimit(limit, remaining, reset)})
+        slot.succeeded(None)
+    return began
+
+
+async def test_when_nothing_remains_the_next_request_waits_for_the_reset() -> None:
+    limiter = Limiter(clock=FakeClock())
+    assert [await read(limiter, left) for left in (2, 1, 0, 299, 298)] == [0, 0, 0, 20, 20]
+
+
+async def test_tokens_are_estimated_and_kept_for_once_a_reply_states_them() -> None:
+    limiter = Limiter(clock=FakeClock())
+    assert not limiter.estimates_tokens
+    assert [await read(limiter, left, limit=1000, tokens=50) for left in (100, 49, 950)] == [0, 0, 20]
+    assert limiter.estimates_tokens
+
+
+async def test_requests_in_flight_count_although_the_reply_does_not_know_them() -> None:
+    limiter = Limiter(clock=FakeClock())
+    async with AsyncExitStack() as others:
+        async with limiter.slot() as first:
+            for _ in range(3):
+                await others.enter_async_context(limiter.slot())
+            first.read_limits({"requests": StatedLimit(4, 3, 30)})
+        async with limiter.slot():
+            assert limiter._clock.now() == 1030
+
+
+async def test_an_older_reply_that_comes_later_changes_nothing() -> None:
+    limiter = Limiter(clock=FakeClock())
+    async with limiter.slot() as older, limiter.slot() as newer:
+        newer.read_limits({"requests": StatedLimit(300, 200, 5)})
+        older.read_limits({"requests": StatedLimit(300, 0, 50)})
+    assert await read(limiter, 100) == 0
+
+
+async def test_a_false_reset_delays_a_run_by_a_minute_and_false_counts_do_so_once() -> None:
+    limiter = Limiter(clock=FakeClock())
+    assert [await read(limiter, 0, 1e9) for _ in range(5)] == [0, 60, 60, 60, 60]
+
+
+async def test_after_the_wait_a_reply_without_headers_leaves_nothing_to_wait_for() -> None:
+    limiter = Limiter(clock=FakeClock())
+    await read(limiter, 0)
+    await answer(limiter, 50)
+    assert limiter._clock.now() == 1020
+
+
+async def test_who_may_not_wait_for_the_reset_gives_up_at_once() -> None:
+    limiter = Limiter(clock=FakeClock())
+    await read(limiter, 0)
+    with pytest.raises(NoPlaceInTime):
+        async with limiter.slot(left=lambda _: 19.0):
+            pass
+    assert limiter.active == 0
+
+
+async def test_a_limit_that_this_program_alone_reached_is_kept_to_by_the_minute() -> None:
+    clock = FakeClock()
+    limiter = Limiter(clock=clock)
+    await read(limiter, 1, 60, limit=2)
+    clock.time += 20
+    assert [await read(limiter, 0, 60, limit=2) for _ in range(4)] == [20, 60, 80, 120]

@@ -25,8 +25,8 @@ from mtagent.jobs.inputs import Files
 from mtagent.jobs.pool import GRACE, Outcome, work_all
 from mtagent.jobs.python_inputs import make_segments
 from mtagent.llm.client import OpenAIClient
-from mtagent.llm.limits import Limiter
-from mtagent.llm.reply import status_failure
+from mtagent.llm.limits import Limiter, ReadLimits
+from mtagent.llm.reply import exchange_failure, stated_limits, status_failure
 from mtagent.llm.request import Body
 from mtagent.records import Message
 from mtagent.store import Store
@@ -37,6 +37,10 @@ from tests.simulator.chain import improving
 
 HELLO = (Message(role="user", content="Hello"),)
 CALLS, CONCURRENCY, LATENCY = 5, 32, 0.2
+MIXED = (
+    *(Fault("status", 500), Fault("status", 503), Fault("status", 429, retry_after=1), Fault("status", 429)),
+    *(Fault(kind) for kind in ("reset", "bad-json", "no-choices", "empty", "truncate")),
+)
 FREE = 150 * CALLS * LATENCY / CONCURRENCY
 """Seconds that a run of 150 segments takes where nothing is turned away."""
 
@@ -53,12 +57,15 @@ class Wire:
         self.statuses: Counter[int] = Counter()
         self._server = Simulator(settings)
 
-    async def post(self, body: Body, seconds: float) -> Any:
+    async def post(self, body: Body, seconds: float, read_limits: ReadLimits) -> Any:
         answer = await self._server.answer(body)
         self.statuses[answer.status] += 1
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+        read_limits(stated_limits(headers))
         if answer.status == 200:
             return answer.payload
-        headers = {name.lower(): value for name, value in answer.headers.items()}
+        if answer.status == 0:
+            return exchange_failure("no connection", "", unreachable=True)
         return status_failure(answer.status, headers, answer.payload, now=LoopClock().wall())
 
 
@@ -158,6 +165,23 @@ def test_a_cap_that_the_server_does_not_tell_is_felt_out(
     assert (course.done, course.failed) == (segments, 0)
     assert course.seconds < most
     assert run(settings, segments) == course, "nothing but the seed decides"
+
+
+@pytest.mark.parametrize("latency", [LATENCY, 1.0])
+def test_a_server_that_states_its_limit_hardly_has_to_refuse_anything(latency: float) -> None:
+    settings = Settings(latency=latency, requests_per_window=300, window=60, rate_headers=True)
+    course = run(settings, 180)
+    assert (course.done, course.failed) == (180, 0)
+    assert course.seconds < 1.15 * 2 * 60, "900 requests take two windows at least"
+    assert course.statuses[429] < 0.04 * course.statuses.total()
+
+
+@pytest.mark.slow
+def test_mixed_faults_cost_few_calls_and_no_segment_is_lost() -> None:
+    course = run(Settings(latency=LATENCY, fault_rate=0.1, faults=MIXED, keep=False), 5000)
+    assert course.done + course.failed == 5000
+    assert course.failed < 25, "two useless replies to one call"
+    assert course.statuses.total() <= 1.25 * 5000 * CALLS
 
 
 def test_after_a_bad_while_a_run_is_fast_again_within_seconds() -> None:

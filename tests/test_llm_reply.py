@@ -17,7 +17,16 @@ from mtagent.errors import (
     ServerError,
     Truncated,
 )
-from mtagent.llm.reply import Reply, RequestFailure, is_plausible, read_reply, read_usage, retry_after, status_failure
+from mtagent.llm.reply import (
+    Reply,
+    RequestFailure,
+    is_plausible,
+    read_reply,
+    read_usage,
+    retry_after,
+    stated_limits,
+    status_failure,
+)
 from mtagent.llm.request import refused_parameter, sent_message
 from mtagent.records import Message, TokenLogprob, ToolCall, Usage
 
@@ -371,3 +380,33 @@ def test_the_message_is_found_in_every_servers_shape(error: object, message: str
 )
 def test_reads_retry_after(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after(headers, NOW) == seconds
+
+
+def rate_headers(limit: str, remaining: str, reset: str, unit: str = "requests") -> dict[str, str]:
+    values = {"limit": limit, "remaining": remaining, "reset": reset}
+    return {f"x-ratelimit-{name}-{unit}": value for name, value in values.items()}
+
+
+@pytest.mark.parametrize(
+    ("reset", "seconds"),
+    [("12ms", 0.012), ("1s", 1), ("6m0s", 360), ("2m59.56s", 179.56), ("1h0m1s", 3601), ("60", 60), ("0.5", 0.5)],
+)
+def test_reads_stated_limits(reset: str, seconds: float) -> None:
+    headers = rate_headers("300", "7", reset) | rate_headers("40000", "39000", "1s", "tokens")
+    assert stated_limits(headers) == {"requests": (300, 7, pytest.approx(seconds)), "tokens": (40000, 39000, 1)}
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        *(("300", "7", odd) for odd in ("", "soon", "-1", "nan", "inf", "1s2h", "9" * 400 + "h", "2026-11-28")),
+        *(("300", left, "1s") for left in ("", "-1", "301", "nan", "many", "9" * 5000)),
+        *((limit, "7", "1s") for limit in ("", "inf", "none", "3")),
+    ],
+)  # fmt: skip
+def test_stated_limits_that_make_no_sense_are_left_out(odd: tuple[str, str, str]) -> None:
+    assert stated_limits(rate_headers(*odd)) == {}
+    [missing, *_] = rate_headers("300", "7", "1s")
+    assert (
+        stated_limits({name: value for name, value in rate_headers("300", "7", "1s").items() if name != missing}) == {}
+    )

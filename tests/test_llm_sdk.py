@@ -22,6 +22,7 @@ import pytest
 from mtagent import Agent
 from mtagent.errors import AuthenticationError, ConfigError, ModelError
 from mtagent.llm.client import OpenAIClient
+from mtagent.llm.limits import Limiter
 from mtagent.llm.protocol import Sampling
 from mtagent.records import Message, Tool
 from tests.clocks import FakeClock
@@ -494,3 +495,17 @@ def test_the_same_with_the_oldest_version_of_the_package() -> None:
     command += ["-p", "no:unraisableexception", str(Path(__file__))]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("way", ["default", "instrumented"])
+async def test_limits_that_a_reply_states_are_obeyed(way: str) -> None:
+    settings = Settings(requests_per_window=2, window=30, rate_headers=True)
+    clock = FakeClock()
+    async with Simulator(settings) as server:
+        make, arguments = plain(server)
+        async with model(way, make, arguments, limiter=Limiter(clock=clock)) as llm:
+            for _ in range(2):
+                await llm.complete(HELLO)
+            with pytest.raises(ModelError):
+                await llm.complete(HELLO)
+    assert clock.slept[0] == pytest.approx(30, abs=1), "nothing was sent into the full window"

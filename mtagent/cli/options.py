@@ -412,6 +412,13 @@ UNSEEDED_MODEL_OPTIONS = [
     option(MODEL, "--api-version", metavar="DATE", help="Version of Azure's interface.  [default: OPENAI_API_VERSION]"),
     option(
         MODEL,
+        "--endpoint",
+        multiple=True,
+        metavar="URL[=VARIABLE]",
+        help="Further server for the same model, or the same one with the key in another variable; repeatable.",
+    ),
+    option(
+        MODEL,
         "--header",
         multiple=True,
         metavar="NAME=VARIABLE",

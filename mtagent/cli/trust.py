@@ -78,6 +78,7 @@ CHECKPOINT_EVALUATORS = ("cometkiwi", "xcomet")
 
 UNKNOWN = "is not known to be harmless"
 _SENDS = "texts and the key are sent to this address"
+_SENDS_KEYS = "texts are sent to these addresses, with the key or the values of these variables"
 _READS_KEY = "the value of this variable is sent as the key"
 _READS_HEADERS = "the values of these variables are sent as headers"
 _READS = "reads outside the folder of the settings"
@@ -137,6 +138,8 @@ def _effect(name: str, value: Any, folder: Path) -> str | None:
         return None
     if name in ("base_url", "azure_endpoint"):
         return _SENDS
+    if name == "endpoint":
+        return _SENDS_KEYS
     if name == "api_key_env":
         return _READS_KEY
     if name == "header":
@@ -184,6 +187,8 @@ def _effect_of_option(names: set[str], option: str, value: str, folder: Path) ->
         return None
     if option in ("base_url", "azure_endpoint"):
         return _SENDS
+    if option == "endpoint":
+        return _SENDS_KEYS
     if option == "api_key_env":
         return _READS_KEY
     if option == "header":

@@ -36,7 +36,16 @@ from mtagent.chain.gate import (
 )
 from mtagent.chain.proofread import Proofreader
 from mtagent.chain.shipped import PanelMember, ShippedPanel, shipped_weights
-from mtagent.config import DEFAULT_MODEL, JUDGE_KINDS, Config, ModelSettings, Role, parse_spec, unforced
+from mtagent.config import (
+    DEFAULT_MODEL,
+    JUDGE_KINDS,
+    Config,
+    ModelSettings,
+    Role,
+    endpoint_parts,
+    parse_spec,
+    unforced,
+)
 from mtagent.errors import ConfigError
 from mtagent.evaluators.pairwise import Pairwise
 from mtagent.evaluators.protocol import Evaluator, checked_evaluator, signature_of, suggests_edits
@@ -58,6 +67,7 @@ if TYPE_CHECKING:
     from aiohttp import ClientSession
 
     from mtagent.llm.batch import Batches
+    from mtagent.llm.client import OpenAIClient
     from mtagent.llm.ledger import Ledger
     from mtagent.llm.limits import Limiter
     from mtagent.llm.request import LearntParameters
@@ -387,7 +397,9 @@ async def assembled_evaluator(
 
 
 class _Models:
-    """The models of a plan: one client for each set of settings, one limit for each server.
+    """The models of a plan: one client for each set of settings, one limiter for each model at a server.
+
+    Stages that ask the same model share its limiter, which admits requests in the order in which they come.
 
     Without a ``stack`` that closes them at the end, no server and no connection is opened.
     """
@@ -409,7 +421,7 @@ class _Models:
         self._batches = batches
         self._clients: dict[tuple[ModelSettings, int | None, str], LLM] = {}  # by settings, a user's client, and draw
         self._models: dict[tuple[int, ModelSettings, str], LLM] = {}  # by client, settings and draw
-        self._limiters: dict[object, Limiter] = {}  # by server
+        self._limiters: dict[tuple[str, object, str | None], Limiter] = {}  # by model, server and key
         self._learnt: dict[tuple[str, object], LearntParameters] = {}  # by model and server
         self._local: LocalServer | None = None
         self._prices = Prices(config.prices, batch=batches is not None)
@@ -465,6 +477,27 @@ class _Models:
         return self._own.client if settings.server == self._config.model_for(None).server else None
 
     def _client(self, settings: ModelSettings, sdk_client: Any, draw: str) -> LLM:
+        """The client of the model's server, or one over the clients of all its endpoints."""
+        if not settings.endpoint or sdk_client is not None:
+            return self._client_at(settings, sdk_client, draw)
+        from mtagent.llm.endpoints import Endpoints
+
+        if self._batches is not None:
+            raise ConfigError("batch: a batch goes to one server: leave endpoint out")
+        address_field = "azure_endpoint" if settings.azure_endpoint else "base_url"
+        if getattr(settings, address_field) is None:
+            raise ConfigError("endpoint: adds a server to base_url or azure_endpoint: set one of the two")
+        clients = [self._client_at(settings)]
+        for text in settings.endpoint:
+            address, variable = endpoint_parts(text)
+            update = {address_field: address, "api_key_env": variable or settings.api_key_env}
+            clients.append(self._client_at(settings.model_copy(update=update), has_own_key=variable is not None))
+        return Endpoints(clients, deadline=self._config.deadline)
+
+    def _client_at(
+        self, settings: ModelSettings, sdk_client: Any = None, draw: str = "", *, has_own_key: bool = False
+    ) -> OpenAIClient:
+        """The client of one server. ``has_own_key``: a key that was passed from Python isn't for it."""
         from mtagent.llm.client import OpenAIClient
         from mtagent.llm.ledger import rates_of
         from mtagent.llm.limits import Limiter
@@ -484,12 +517,13 @@ class _Models:
         server: object = base_url or settings.azure_endpoint
         if sdk_client is not None:
             server = id(sdk_client)
-        if server not in self._limiters:
-            self._limiters[server] = Limiter(
+        place = (model, server, settings.api_key_env)
+        if place not in self._limiters:
+            self._limiters[place] = Limiter(
                 self._config.concurrency,
                 requests_per_minute=None if self._batches else self._config.requests_per_minute,
                 tokens_per_minute=None if self._batches else self._config.tokens_per_minute,
-                make_rate=rates_of(self._own.ledger, str(server)) if self._own.ledger else None,
+                make_rate=rates_of(self._own.ledger, str(place)) if self._own.ledger else None,
             )
         client = OpenAIClient(
             model,
@@ -500,16 +534,17 @@ class _Models:
             sampling=Sampling(**sampling),
             deadline=self._config.deadline,
             timeout=self._config.timeout,
-            limiter=self._limiters[server],
+            limiter=self._limiters[place],
             learnt=self._learnt.setdefault((model, server), LearntParameters(model, leave_out)),
             known_as=local.name if local else None,
             price=self._prices,
-            api_key=self._own.api_key,
+            api_key=None if has_own_key else self._own.api_key,
             headers={**self._headers(settings), **self._own.headers},
             http_client=self._own.http_client,
             client=sdk_client,
             instrumented=self._own.instrumented,
             cache_control=bool(settings.cache_control),
+            has_others=bool(settings.endpoint),
             observer=self.observers,
             transport=None if self._stack is not None else _UNOPENED,
             batch=None if self._batches is None else partial(self._batches.transport, draw=draw),

@@ -262,7 +262,8 @@ class RunModels:
     def wrap(self, llm: LLM) -> LLM:
         """Put budget and cache around ``llm``. A stored reply costs nothing and needs no budget."""
         if isinstance(llm, LimitedLLM):
-            llm.limiter.sleepers = self.sleepers
+            for limiter in llm.limiters:
+                limiter.sleepers = self.sleepers
         paid = Budgeted(llm, self._budget) if self._budget else llm
         if not isinstance(paid, KeyedLLM):
             return paid

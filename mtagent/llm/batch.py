@@ -38,6 +38,7 @@ from mtagent.errors import (
     ServerPaused,
 )
 from mtagent.formats.files import dumped, opened, replacing, whole_file
+from mtagent.llm.limits import ReadLimits
 from mtagent.llm.reply import RequestFailure, parsed, status_failure, words_of
 from mtagent.llm.request import Body, key_of, refused_parameter, sent_json
 from mtagent.llm.server import Endpoint
@@ -379,7 +380,7 @@ class BatchTransport:
     def __init__(self, batches: Batches, endpoint: Endpoint, draw: str) -> None:
         self._batches, self._endpoint, self._draw = batches, endpoint, draw
 
-    async def post(self, body: Body, seconds: float) -> object | RequestFailure:
+    async def post(self, body: Body, seconds: float, read_limits: ReadLimits | None = None) -> object | RequestFailure:
         """The parsed reply body, or the failure. Raises :class:`NotAnswered`."""
         return self._batches.result(self._endpoint, self._draw, body)
 

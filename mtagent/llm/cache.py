@@ -113,7 +113,7 @@ class Redrawn:
     def __init__(self, llm: KeyedLLM, draw: str) -> None:
         self._llm, self._draw, self.model = llm, draw, llm.model
         self.sampling = sampling_of(llm)
-        for name in ("price", "limiter"):  # set only if the model has them: others check that
+        for name in ("price", "limiters"):  # set only if the model has them: others check that
             if hasattr(llm, name):
                 setattr(self, name, getattr(llm, name))
 

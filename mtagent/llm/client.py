@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +54,8 @@ FIRST_WAIT, LONGEST_WAIT = 0.5, 60.0
 LONGEST_THROTTLED = 8.0  # the limiter prevents too many requests to a server at its limit
 FIRST_CONNECTIONS = 4
 SHORTEST_WAIT = 0.01  # seconds; shorter waits for a place aren't counted
+MOST_ATTEMPTS, LONGEST_DETOUR = 3, 5.0
+"""With other endpoints: attempts at one of them, and the longest pause in seconds that is waited for there."""
 NOTICED = 6
 """After this failed attempt of a call, a warning is logged, once in a run."""
 PAUSED = RequestFailure(RateLimited, "the server asked for a pause", 429, transient=True)
@@ -122,6 +125,9 @@ class OpenAIClient:
     environment's; it may be a function that returns the key that is valid now. ``headers`` are sent in addition to
     mtagent's, and ``http_client`` is your session for requests, which isn't closed.
 
+    ``has_others``: other endpoints have the same model, so this one is given up earlier: after three transient failures
+    or a timeout, or if it asks for more than a short pause.
+
     ``client``, an ``openai.AsyncOpenAI`` or ``AsyncAzureOpenAI``, sends the requests with its own configuration, and
     isn't closed. With ``instrumented`` they go through ``chat.completions.create``, which tracing packages see.
     ``cache_control`` marks the system message for gateways to models that cache only what is marked.
@@ -155,6 +161,7 @@ class OpenAIClient:
         client: Any = None,
         instrumented: bool = False,
         cache_control: bool = False,
+        has_others: bool = False,
         observer: Observer | None = None,
         clock: Clock | None = None,
         transport: Transport | SDKTransport | BatchTransport | None = None,
@@ -176,6 +183,7 @@ class OpenAIClient:
         self._parameters = self.sampling.parameters()
         self._doubted_usage = False
         self._cache_control = cache_control
+        self._has_others = has_others
         self._observer = observer
         if transport is None and batch is not None:
             transport = batch(endpoint)
@@ -196,6 +204,11 @@ class OpenAIClient:
 
     def __repr__(self) -> str:
         return f"OpenAIClient({self.model!r}, base_url={self.base_url!r})"
+
+    @property
+    def limiters(self) -> tuple[Limiter]:
+        """What admits the requests."""
+        return (self.limiter,)
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -313,6 +326,8 @@ class OpenAIClient:
             nobody_there = outcome.unreachable and not self._learnt.reached and attempt >= FIRST_CONNECTIONS
             if not outcome.transient or nobody_there:
                 return outcome
+            if self._has_others and (attempt >= MOST_ATTEMPTS or outcome.late or self._is_detour(outcome)):
+                return outcome
             # Twice as long each time, with jitter; or as long as the server asks for.
             most = LONGEST_THROTTLED if outcome.status == 429 else LONGEST_WAIT
             longest = min(most, FIRST_WAIT * 2 ** min(attempt - 1, 10))
@@ -331,12 +346,12 @@ class OpenAIClient:
 
     async def _ask_once(self, sent: Body, exchange: CallState) -> Reply | RequestFailure:
         """One request, as soon as the limiter admits it."""
-        tokens = estimated_tokens(sent) if self.limiter.counts_tokens else 0
+        tokens = estimated_tokens(sent) if self.limiter.estimates_tokens else 0
         outcome: Reply | RequestFailure
         obstacle = self.limiter.obstacle
         asked_for_place = self._clock.now()
         try:
-            async with self.limiter.slot(tokens, exchange.left) as slot:
+            async with self.limiter.slot(tokens, partial(self._patience, exchange)) as slot:
                 waited = self._clock.now() - asked_for_place
                 if waited >= SHORTEST_WAIT:
                     exchange.waited += waited
@@ -344,7 +359,7 @@ class OpenAIClient:
                 seconds = min(self._timeout, max(1.0, exchange.left()))
                 exchange.attempts += 1
                 posted = with_cache_control(sent) if self._cache_control else sent
-                payload = await self._transport.post(posted, seconds)
+                payload = await self._transport.post(posted, seconds, slot.read_limits)
                 if isinstance(payload, RequestFailure):
                     outcome = payload
                 else:
@@ -367,6 +382,15 @@ class OpenAIClient:
             return replace(PAUSED, retry_after=pause.seconds)
         except NoPlaceInTime:  # the failure before the wait explains more than the wait
             return exchange.last_failure or PAUSED
+
+    def _patience(self, exchange: CallState, paused: bool) -> float:
+        """Seconds that a request may wait for its place, or, if the server is ``paused``, for the end of the pause."""
+        left = exchange.left(paused)
+        return min(left, LONGEST_DETOUR) if self._has_others and paused else left
+
+    def _is_detour(self, failure: RequestFailure) -> bool:
+        """Whether the server asks for a pause that is longer than the way to another endpoint."""
+        return self._has_others and failure.retry_after is not None and failure.retry_after > LONGEST_DETOUR
 
     def _note_retry(self, exchange: CallState, cause: str, seconds: float = 0.0) -> None:
         """The request will be sent again after ``seconds``."""
@@ -400,13 +424,13 @@ class OpenAIClient:
     def _error(self, failure: RequestFailure, exchange: CallState) -> ModelError:
         """The error, with model, server, status, the server's message, and the way out."""
         wait, left = failure.retry_after, exchange.left()
-        if failure.transient and wait is not None and exchange.is_too_long(wait):
+        if failure.transient and wait is not None and (exchange.is_too_long(wait) or self._is_detour(failure)):
             paused = ServerPaused(
                 f"stopped: {self.model} at {self.base_url} asks to be left alone for "
                 f"{_until(wait, self._clock.wall())}, and a call may wait {self._deadline:.0f} s (deadline). What "
                 "was finished is stored: the same command after that time goes on from there"
             )
-            paused.seconds, paused.status = wait, failure.status or None
+            paused.seconds, paused.status, paused.transient = wait, failure.status or None, True
             return paused
         if wait is not None and wait > left:
             way_out = (
@@ -415,6 +439,8 @@ class OpenAIClient:
             )
         elif failure.unreachable and not self._learnt.reached:
             way_out = "nobody answers there: check the base URL, and whether the server is up"
+        elif failure.transient and self._has_others:
+            way_out = "see whether the server is up"
         elif failure.transient:
             way_out = (
                 f"given up at the deadline of {self._deadline:.0f} s: allow more time, or see whether the server is up"
@@ -444,6 +470,7 @@ class OpenAIClient:
             kind = BadRequest if self._learnt.answered else ModelNotFound
         error = kind(f"{self.model} at {self.base_url}{words}{tried}; {way_out}")
         error.status = failure.status if failure.status not in (0, 200) else None
+        error.transient = failure.transient
         return error
 
 

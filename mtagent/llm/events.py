@@ -212,7 +212,7 @@ class Observed:
         server = getattr(llm, "server", None)  # a user's object may have anything there
         self._server = server if isinstance(server, str) else None
         # Set only if the model has them: others check that.
-        for name in ("key", "price", "limiter", "instructions", "instructed"):
+        for name in ("key", "price", "limiters", "instructions", "instructed"):
             if hasattr(llm, name):
                 setattr(self, name, getattr(llm, name))
         self._llm, self._observe = llm, observe

@@ -163,8 +163,8 @@ class LeasedRate(Rate):
         self.total = max(self.total, self._before)  # what former leases turn out to have left is lost
         used = self.total - self._before
         if used + amount > self._leased or now > self._time + LEASE_SECONDS:
-            self._leased = max(amount, self._limit / RATE_PARTS)
-            seconds, self._number = self._ledger.reserve(self._unit, self._limit, self._leased, self._number, used)
+            self._leased = max(amount, self.limit / RATE_PARTS)
+            seconds, self._number = self._ledger.reserve(self._unit, self.limit, self._leased, self._number, used)
             self._time = now + seconds
             self._before = self.total
         reservation = Reservation(self, max(now, self._time), amount)

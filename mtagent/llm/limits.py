@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from math import inf
-from typing import Literal
+from typing import Literal, NamedTuple
 
 MINUTE = 60.0
 Obstacle = Literal["pause", "turn", "rate"]
@@ -66,8 +66,21 @@ class Sleepers:
             self.count -= 1
 
 
+class StatedLimit(NamedTuple):
+    """A limit in the headers of a reply: of requests or of tokens."""
+
+    limit: float
+    remaining: float
+    reset: float
+    """Seconds until ``limit`` remain again."""
+
+
+ReadLimits = Callable[[Mapping[str, StatedLimit]], None]
+"""Takes the limits of ``requests`` and ``tokens`` that a reply states."""
+
+
 class Limiter:
-    """Admits requests to one server; share it between all clients of that server.
+    """Admits requests to one model at one server; share it between all clients of that model there.
 
     At most ``concurrency`` requests are in flight. If a server turns away some requests, only these slow down: they
     sleep without a place. If it turns away one after the other (half as many as may be in flight, and half of those
@@ -75,7 +88,9 @@ class Limiter:
     time that it names (Retry-After), and half as many at once from then on. If it names no time, the pause is a quarter
     of the time since its last success. Each success admits one more request, up to the last number that was safe;
     beyond that number, two rounds of successes are needed for one more. ``requests_per_minute`` and
-    ``tokens_per_minute`` hold for any 60 seconds; ``make_rate`` makes them if other processes share them.
+    ``tokens_per_minute`` hold for any 60 seconds; ``make_rate`` makes them if other processes share them. If a reply
+    states that fewer requests or tokens remain than the next request needs, that request waits for the reset that the
+    reply states, at most a minute.
     """
 
     def __init__(
@@ -102,6 +117,7 @@ class Limiter:
         self._tokens: Rate | None = None
         if tokens_per_minute:
             self._tokens = make_rate("tokens", tokens_per_minute, self._clock)
+        self._remaining = {"requests": Remaining(self._clock), "tokens": Remaining(self._clock)}
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._paused_until = 0.0
         self._admitted = 0  # requests so far; each gets the next number
@@ -121,6 +137,16 @@ class Limiter:
         if not self._paused_until:
             return 0.0
         return max(0.0, self._paused_until - self._clock.now())
+
+    @property
+    def estimates_tokens(self) -> bool:
+        """Whether a request needs an estimate of its tokens."""
+        return self.counts_tokens or self._remaining["tokens"].is_stated
+
+    @property
+    def load(self) -> int:
+        """How many requests are in flight or wait for their turn."""
+        return self.active + len(self._waiting)
 
     @property
     def obstacle(self) -> Obstacle:
@@ -160,10 +186,19 @@ class Limiter:
                         raise NoPlaceInTime
                     if wait > 0:
                         await self._clock.sleep(wait)
+                needs = {"requests": 1, "tokens": tokens}
+                for unit, amount in needs.items():
+                    reservation, wait = self._remaining[unit].reserve(amount)
+                    booked.insert(0, reservation)  # the last one is that of tokens per minute
+                    if wait > left(False):
+                        raise NoPlaceInTime
+                    if wait > 0:
+                        await self._clock.sleep(wait)
                 if not self.pause:  # otherwise one began meanwhile: wait for its end, and start again
                     sent = True
                     self._admitted += 1
-                    yield Slot(self, self._admitted, booked)
+                    totals = {unit: self._remaining[unit].use(amount) for unit, amount in needs.items()}
+                    yield Slot(self, self._admitted, booked, totals)
                     return
             finally:
                 if not sent:
@@ -221,6 +256,11 @@ class Limiter:
             self._patience = max(LEAST_PATIENCE, too_many // 4)
             self._answered = False
 
+    def read_limits(self, stated: Mapping[str, StatedLimit], totals: Mapping[str, float]) -> None:
+        """A reply stated these limits of ``requests`` and ``tokens``; ``totals`` had been sent with its request."""
+        for unit, limit in stated.items():
+            self._remaining[unit].read(limit, totals[unit])
+
     def succeeded(self, number: int) -> None:
         """The server answered request ``number``."""
         if self._in_a_row and number > self._row_began:
@@ -244,6 +284,12 @@ class Slot:
     limiter: Limiter
     number: int
     booked: list[Reservation]
+    totals: Mapping[str, float]
+    """The requests and estimated tokens that were sent up to this request."""
+
+    def read_limits(self, stated: Mapping[str, StatedLimit]) -> None:
+        """The headers of the reply, whatever its status, stated these limits of ``requests`` and ``tokens``."""
+        self.limiter.read_limits(stated, self.totals)
 
     def succeeded(self, tokens: int | None) -> None:
         """The server answered, and counted ``tokens``; ``None`` keeps the estimate."""
@@ -259,11 +305,66 @@ class Slot:
         self.limiter.throttled(self.number, retry_after, everybody=everybody)
 
 
+class Remaining:
+    """How many requests or tokens a server still allows until a time, by the headers of its newest reply.
+
+    When too little remains, a request waits until all is allowed again. If this program's own requests of the last
+    minute are half of the limit or more, it waits only until they leave room: many servers allow a little more all the
+    time. Headers may be wrong: a wait lasts a minute at most, and if hardly anything remains for the first request
+    after a wait, although a whole new limit should, they are not read any more. Refusals then slow down the requests.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.is_stated = False
+        self._clock = clock
+        self._recent = Rate(inf, clock)  # until a reply states the limit
+        self._sent = 0.0  # since the beginning
+        self._remaining = inf
+        self._reset = -inf  # the time from which on nothing is known
+        self._newest = 0.0  # what had been sent with the request whose reply was read last
+        self._sent_before_wait: float | None = None
+        self._is_credible = True
+
+    def reserve(self, amount: float) -> tuple[Reservation, float]:
+        """Book ``amount``. Return the seconds until the server allows it, too."""
+        now = self._clock.now()
+        reservation = self._recent.reserve(amount)
+        if now >= self._reset or self._remaining >= amount:
+            return reservation, 0.0
+        if self._recent.total >= self._recent.limit / 2:
+            return reservation, min(reservation.time, self._reset) - now
+        self._sent_before_wait = self._sent
+        return reservation, self._reset - now
+
+    def use(self, amount: float) -> float:
+        """Send ``amount``. Return what has been sent so far."""
+        self._sent += amount
+        self._remaining -= amount
+        return self._sent
+
+    def read(self, stated: StatedLimit, total: float) -> None:
+        """Learn from a reply; ``total`` had been sent with its request. What was sent later isn't counted in it."""
+        if total < self._newest or not self._is_credible:
+            return
+        self._newest = total
+        self.is_stated = True
+        if self._sent_before_wait is not None and total > self._sent_before_wait:
+            used = total - self._sent_before_wait
+            self._sent_before_wait = None
+            if stated.remaining + used < stated.limit / 10:
+                self._is_credible = False
+                self._reset = -inf
+                return
+        self._remaining = stated.remaining - (self._sent - total)
+        self._reset = self._clock.now() + min(stated.reset, MINUTE)
+        self._recent.limit = stated.limit
+
+
 class Rate:
     """At most ``limit`` units in any ``window`` of seconds, first come, first served."""
 
     def __init__(self, limit: float, clock: Clock, window: float = MINUTE) -> None:
-        self._limit = limit
+        self.limit = limit
         self._clock = clock
         self._window = window
         self._reserved: deque[Reservation] = deque()
@@ -276,7 +377,7 @@ class Rate:
         time = now
         if self._reserved:
             time = max(now, self._reserved[-1].time)
-        while self._reserved and (self._reserved[0].time + self._window <= now or self.total + amount > self._limit):
+        while self._reserved and (self._reserved[0].time + self._window <= now or self.total + amount > self.limit):
             oldest = self._reserved.popleft()
             oldest.correct(0)
             oldest.rate = None

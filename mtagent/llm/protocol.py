@@ -121,6 +121,9 @@ class PricedLLM(LLM, Protocol):
 
 @runtime_checkable
 class LimitedLLM(LLM, Protocol):
-    """A model whose requests go through a limiter."""
+    """A model whose requests go through limiters, one for each endpoint."""
 
-    limiter: Limiter
+    @property
+    def limiters(self) -> Sequence[Limiter]:
+        """What admits the requests."""
+        ...

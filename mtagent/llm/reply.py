@@ -27,6 +27,7 @@ from mtagent.errors import (
     ServerError,
     Truncated,
 )
+from mtagent.llm.limits import StatedLimit
 from mtagent.llm.reading import says_nothing, whole_characters
 from mtagent.records import TokenLogprob, ToolCall, Usage
 from mtagent.text.masking import clean, masked_data, redirected
@@ -195,6 +196,45 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
     # By the server's own clock if it sends the time, so that a wrong clock on either side does no harm.
     end, sent = date("retry-after"), date("date")
     return None if end is None else max(0.0, end - (now if sent is None else sent))
+
+
+_DURATION = re.compile(
+    r"(?:(?P<h>\d+)h)?(?:(?P<m>\d+)m)?(?:(?P<s>\d+(?:\.\d+)?)s)?(?:(?P<ms>\d+(?:\.\d+)?)ms)?", re.ASCII
+)
+_SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+LONGEST_NUMBER = 30
+
+
+def stated_limits(headers: Mapping[str, str]) -> dict[str, StatedLimit]:
+    """The limits of ``requests`` and ``tokens`` in the headers ``x-ratelimit-…``; senseless ones are left out.
+
+    A reset is a number of seconds, or a duration such as ``12ms``, ``1s`` or ``6m0s``.
+    """
+    limits = {}
+    for unit in ("requests", "tokens"):
+        remaining = headers.get(f"x-ratelimit-remaining-{unit}")
+        if remaining is None:
+            continue
+        try:
+            stated = StatedLimit(
+                float(headers.get(f"x-ratelimit-limit-{unit}") or ""),
+                float(remaining),
+                _duration(headers.get(f"x-ratelimit-reset-{unit}") or ""),
+            )
+        except ValueError:
+            continue
+        if all(map(math.isfinite, stated)) and 0 <= stated.remaining <= stated.limit and stated.reset >= 0:
+            limits[unit] = stated
+    return limits
+
+
+def _duration(text: str) -> float:
+    """Seconds. Raises :class:`ValueError`."""
+    text = text.strip()
+    match = _DURATION.fullmatch(text[:LONGEST_NUMBER])
+    if not text or match is None:
+        return float(text)
+    return sum(float(number) * _SECONDS[unit] for unit, number in match.groupdict(default="0").items())
 
 
 def words_of(value: object) -> str:

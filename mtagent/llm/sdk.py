@@ -13,6 +13,7 @@ import ssl
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
@@ -23,13 +24,14 @@ import truststore
 from yarl import URL
 
 from mtagent.errors import AuthenticationError, BadRequest
-from mtagent.llm.limits import Clock
+from mtagent.llm.limits import Clock, ReadLimits
 from mtagent.llm.reply import (
     RequestFailure,
     connection_failure,
     error_body,
     exchange_failure,
     late_failure,
+    stated_limits,
     status_failure,
     unreadable_failure,
 )
@@ -156,10 +158,22 @@ def _secrets(endpoint: Endpoint, key: str | None) -> str:
     return "\n".join(filter(None, [key, *(value for value in endpoint.headers.values() if len(value) >= SHORT)]))
 
 
+_READ_LIMITS: ContextVar[ReadLimits | None] = ContextVar("_READ_LIMITS", default=None)
+"""Takes the limits that the reply to the current request states."""
+
+
+async def _read_headers(response: Any) -> None:
+    stated, read_limits = stated_limits(response.headers), _READ_LIMITS.get()
+    if stated and read_limits is not None:
+        read_limits(stated)
+
+
 async def made_client(endpoint: Endpoint) -> openai.AsyncOpenAI:
     """A client of the package for ``endpoint``, which the caller closes."""
     http_client = openai.DefaultAsyncHttpxClient(
-        verify=truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT), follow_redirects=False
+        verify=truststore.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+        follow_redirects=False,
+        event_hooks={"response": [_read_headers]},
     )
     key: Any = endpoint.key
     if not callable(endpoint.api_key):
@@ -213,9 +227,13 @@ class SDKTransport:
             )
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def post(self, body: Body, seconds: float) -> object | RequestFailure:
-        """The parsed reply body, or the failure. Gives up after ``seconds``."""
+    async def post(self, body: Body, seconds: float, read_limits: ReadLimits | None = None) -> object | RequestFailure:
+        """The parsed reply body, or the failure. Gives up after ``seconds``.
+
+        A user's client keeps the headers of replies to itself, so ``read_limits`` gets none from it.
+        """
         key = ""
+        _READ_LIMITS.set(read_limits)
         try:
             async with asyncio.timeout(seconds):
                 client = await self._open()

@@ -18,7 +18,7 @@ import aiohttp
 import truststore
 
 from mtagent.errors import AuthenticationError, ConfigError
-from mtagent.llm.limits import Clock
+from mtagent.llm.limits import Clock, ReadLimits
 from mtagent.llm.reply import (
     RequestFailure,
     connection_failure,
@@ -26,6 +26,7 @@ from mtagent.llm.reply import (
     exchange_failure,
     late_failure,
     parsed,
+    stated_limits,
     status_failure,
     unreadable_failure,
 )
@@ -99,7 +100,7 @@ class Transport:
         self._key: str | None = None
         self._prepared: RequestHead | None = None
 
-    async def post(self, body: Body, seconds: float) -> object | RequestFailure:
+    async def post(self, body: Body, seconds: float, read_limits: ReadLimits | None = None) -> object | RequestFailure:
         """The parsed reply body, or the failure. Gives up after ``seconds``."""
         content = bytearray()
         keys = ""
@@ -114,6 +115,9 @@ class Transport:
                     head.url, data=sent, headers=head.headers, proxy=self._proxy, allow_redirects=False
                 ) as response:
                     failed = response.status >= 300
+                    stated = stated_limits(response.headers)
+                    if stated and read_limits is not None:
+                        read_limits(stated)
                     bound = LONGEST_ERROR if failed else reply_bound(body)
                     async for part in response.content.iter_chunked(2**16):  # after decompression
                         content += part

@@ -136,7 +136,13 @@ class Simulator:
             return self._status(Fault("status", 401), body, key)
         if (wait := self._over_limit()) is not None:
             fault = Fault("status", 429, retry_after=wait, style=self.settings.retry_after_style)
-            return self._status(fault, body, key)
+            refused = self._status(fault, body, key)
+            return refused._replace(headers={**refused.headers, **self._rate_headers()})
+        rate_headers = self._rate_headers()
+        answer = await self._answer(body, number, key)
+        return answer._replace(headers={**answer.headers, **rate_headers})
+
+    async def _answer(self, body: Body, number: int, key: str) -> Answer:
         if (refused := refusals.unsupported(body, self.settings.unsupported)) is not None:
             return Answer(400, refused)
         if self.settings.latency:
@@ -178,6 +184,18 @@ class Simulator:
             return self._recent[0] + self.settings.window - now
         self._recent.append(now)
         return None
+
+    def _rate_headers(self) -> dict[str, str]:
+        """The headers that state how much of the window is left."""
+        most = self.settings.requests_per_window
+        if most is None or not self.settings.rate_headers:
+            return {}
+        reset = self._recent[-1] + self.settings.window - asyncio.get_running_loop().time()
+        return {
+            "x-ratelimit-limit-requests": str(most),
+            "x-ratelimit-remaining-requests": str(most - len(self._recent)),
+            "x-ratelimit-reset-requests": f"{int(reset // 60)}m{reset % 60:.3f}s",
+        }
 
     async def _fault(self, fault: Fault, body: Body, number: int, key: str) -> Answer:
         match fault.kind:

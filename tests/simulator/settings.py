@@ -64,6 +64,7 @@ class Settings:
     ``fault_rate`` picks one of ``faults`` at random for that share of the requests; with ``named``, one of
     :data:`tests.simulator.faults.FAULTS`, always that. ``endings`` of batches are explained in
     :mod:`tests.simulator.batches`; a batch takes ``batch_seconds``, and each request about one ``batch_latency``.
+    ``rate_headers`` states requests per window, those that remain, and the seconds until a whole window is free again.
     ``log`` is a file for the journal; ``keep`` keeps the journal in memory as well.
     """
 
@@ -72,6 +73,7 @@ class Settings:
     latency: float = 0.0
     requests_per_window: int | None = None
     window: float = 60.0
+    rate_headers: bool = False
     retry_after_style: RetryAfterStyle = "seconds"
     unsupported: frozenset[str] = frozenset()
     truncate_below: int | None = None

@@ -1,0 +1,151 @@
+"""Limits of a run's models, and several servers for one of them."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+
+from mtagent import Agent, Chain
+from mtagent.config import Config, endpoint_parts, load
+from mtagent.errors import ConfigError
+from mtagent.jobs.parts import OwnParts, checked_plan
+from mtagent.records import Segment
+from tests.commands import Shell
+from tests.simulator import Fault, Settings, Simulator
+from tests.simulator.chain import improving
+
+pytestmark = pytest.mark.loopback
+SEGMENT = Segment(id="1", source="A cat.", source_lang="en", target_lang="es")
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+
+
+async def test_rates_hold_for_each_model_at_a_server() -> None:
+    async with Simulator(Settings(behaviour=improving)) as server:
+        began = time.monotonic()
+        agent = Agent(
+            base_url=server.base_url,
+            model="a",
+            proofread={"model": "b"},
+            stages="tpr",
+            gate="none",
+            requests_per_minute=1,
+        )
+        [chain] = [chain async for chain in agent.astream([SEGMENT])]
+    assert not chain.failed
+    assert [body["model"] for body in server.requests] == ["a", "b"]
+    assert time.monotonic() - began < 30, "each model got its request of this minute"
+
+
+# --- several servers for one model
+
+
+async def translated(**settings: Any) -> Chain:
+    agent = Agent(model="m", stages="t", gate="none", **settings)
+    [chain] = [chain async for chain in agent.astream([SEGMENT])]
+    return chain
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        ("http://a/v1", ("http://a/v1", None)),
+        ("http://a/v1=KEY", ("http://a/v1", "KEY")),
+        ("http://a/v1?v=2", ("http://a/v1?v=2", None)),
+        ("http://a/v1?v=2&w=3", ("http://a/v1?v=2&w=3", None)),
+        ("http://a/v1?v=2&w=3=KEY", ("http://a/v1?v=2&w=3", "KEY")),
+    ],
+)
+def test_an_endpoint_is_an_address_and_perhaps_the_variable_of_its_key(
+    text: str, parts: tuple[str, str | None]
+) -> None:
+    assert endpoint_parts(text) == parts
+    assert load(None, {"endpoint": text}).endpoint == (text,)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a/v1", "is not an address"),
+        ("http://a/v1=sk-abcdefghijklmnop1234", "environment"),
+        ("http://a/v1=my key", "name of an environment variable"),
+        ("=KEY", "is not an address"),
+        ("", "is empty"),
+    ],
+)
+def test_a_wrong_endpoint_is_refused_and_no_key_is_shown(text: str, problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem) as refused:
+        load(None, {"endpoint": [text]})
+    assert "endpoint" in str(refused.value)
+    assert "sk-a" not in str(refused.value)
+
+
+def test_an_endpoint_needs_a_first_server() -> None:
+    with pytest.raises(ConfigError, match="endpoint: adds a server to base_url"):
+        checked_plan(load(None, {"endpoint": "http://a/v1"}), OwnParts())
+
+
+def test_an_address_of_its_own_has_no_endpoints_of_another_one() -> None:
+    config = Config(base_url="http://a/v1", endpoint=("http://b/v1",), judge={"base_url": "http://c/v1"})
+    assert config.model_for("translate").endpoint == ("http://b/v1",)
+    assert config.model_for("judge").endpoint is None
+
+
+async def test_each_server_gets_its_own_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SECOND_KEY", "k2")
+    async with (
+        Simulator(Settings(script=[Fault("status", 401)] * 9)) as first,
+        Simulator(Settings(behaviour=improving, api_key="k2")) as second,
+    ):
+        endpoint = f"{second.base_url}=SECOND_KEY"
+        for api_key in ({}, {"api_key": "k-from-python"}):
+            chain = await translated(base_url=first.base_url, endpoint=endpoint, **api_key)
+            assert not chain.failed
+        keys = [headers["authorization"] for _, headers in first.arrived]
+    assert keys == ["Bearer k", "Bearer k-from-python"]
+
+
+async def test_a_key_whose_money_is_spent_is_replaced_by_another_one_for_the_same_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("SECOND_KEY", "k2")
+    async with Simulator(Settings(behaviour=improving, api_key="k2")) as server:
+        chain = await translated(base_url=server.base_url, endpoint=[f"{server.base_url}=SECOND_KEY"])
+    assert not chain.failed
+
+
+def test_a_stopped_run_goes_on_at_another_server_with_the_stored_replies(shell: Shell) -> None:
+    from bench.harness import simulator
+
+    behaviour = ("--behaviour", "tests.simulator.chain:improving")
+    with simulator(*behaviour, "--script", "429:3600") as first, simulator(*behaviour) as second:
+        line = f"translate -s en.txt -l en-es -o out.txt --name r --model m --base-url {first}"
+        assert shell(line).code == 5
+        done = shell(f"{line} --endpoint {second}")
+        assert done.code == 0, done.err
+        assert shell(line).code == 0, "the settings of the run are the same"
+
+
+def test_batches_go_to_one_server(shell: Shell) -> None:
+    line = "translate -s en.txt -l en-es -o out.txt --model m --base-url http://localhost:9/v1 --batch write run"
+    done = shell(f"{line} --endpoint http://localhost:8/v1")
+    assert (done.code, "a batch goes to one server" in done.err) == (1, True)
+
+
+def test_a_base_url_on_the_command_line_replaces_the_endpoints_of_the_file(shell: Shell) -> None:
+    shell.write("mtagent.toml", "base_url = 'http://a/v1'", "endpoint = ['http://b/v1', 'http://c/v1=KEY']")
+    path = shell.folder / "mtagent.toml"
+    assert load(path).endpoint == ("http://b/v1", "http://c/v1=KEY")
+    assert load(path, {"base_url": "http://d/v1"}).endpoint is None
+
+
+def test_endpoints_of_a_found_file_need_trust(shell: Shell) -> None:
+    shell.write("mtagent.toml", "endpoint = 'http://b/v1=OTHER_SECRET'")
+    done = shell("runs list")
+    assert done.code == 1
+    assert 'endpoint = "http://b/v1=OTHER_SECRET": texts are sent to these addresses, with the key or' in done.err
