@@ -45,6 +45,7 @@ LINES = {
     "accept": "accept first 1",
     "revert": "revert first 1",
     "decide": "decide first --export decisions.csv",
+    "runs merge": "runs merge one.db two.db",
     "runs list": "runs list",
     "runs show": "runs show first",
     "runs delete": "runs delete first --yes",

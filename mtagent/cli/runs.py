@@ -225,8 +225,9 @@ def merge_stores(stores: tuple[Path, ...], name: str, store: Path | None) -> Non
 
     The segments are in the order of their ids. A segment that several stores hold is taken once.
     """
+    path = store_path(store)
     parts = merging.parts_of(stores)
-    with Store(store_path(store)) as target:
+    with Store(path) as target:
         run = merging.merge(parts, target, name, natural_order)
         counts, usage = run.counts(), run.usage()
     say(
