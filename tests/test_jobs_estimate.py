@@ -121,6 +121,18 @@ def test_a_probe_tells_what_the_whole_run_takes(name: str, files: Shell, server:
     assert 1 / 1.3 < float(numbers[2]) / real < 1.3
 
 
+@pytest.mark.loopback
+def test_a_probe_of_all_segments_is_certain_and_one_without_any_success_an_error(files: Shell, server: str) -> None:
+    files.write("many.txt", *sources(6).splitlines())
+    set_up(base_url=server)
+    assert files("estimate -s many.txt --config m.toml --probe 9 -q").lines[-1].endswith("(± $0.0000)")
+    set_up(base_url="http://127.0.0.1:9/v1", deadline=1)
+    done = files("estimate -s many.txt --config m.toml --probe 2 -q")
+    assert done.code != 0
+    assert "127.0.0.1:9" in done.err
+    assert "probe: 2" not in done.out
+
+
 def test_a_probe_needs_segments_and_a_chain(files: Shell) -> None:
     files.write("empty.txt")
     assert "probe: the input has no segments" in files("estimate -s empty.txt -l en-es --probe 3").err

@@ -205,6 +205,7 @@ def _by_name(output: Path) -> Form:
     endings: dict[str, Form] = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
     endings |= {".csv": "csv", ".json": "json"}
     ending = output.suffix.casefold()
-    if ending not in endings and ending[1:] in " ".join(UNSUPPORTED).split():
+    other_kinds = [*" ".join(UNSUPPORTED).split(), "tex", "tsv", "txt"]
+    if ending not in endings and ending[1:] in other_kinds:
         raise ConfigError(f"{output}: cannot write a report as {ending}; use one of {', '.join(endings)}")
     return endings.get(ending, "html")

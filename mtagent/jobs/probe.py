@@ -6,12 +6,13 @@ The replies are stored, so that the run itself doesn't pay for them again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from mtagent.chain.chain import improve
-from mtagent.errors import ConfigError
+from mtagent.errors import ConfigError, MtagentError
 from mtagent.jobs.inputs import OpenFiles
 from mtagent.jobs.parts import OwnParts, assembled
 from mtagent.jobs.run import RunModels
@@ -27,11 +28,13 @@ FEWEST = 5
 
 
 class Probe(NamedTuple):
-    """What ``usages``, those of the probed segments, tell about a run of ``segments``."""
+    """What a few segments tell about a run of ``segments``."""
 
     segments: int
     usages: tuple[Usage, ...]
+    """Of the probed segments that did not fail."""
     failed: int
+    """How many probed segments failed."""
 
     @property
     def factor(self) -> float:
@@ -41,12 +44,14 @@ class Probe(NamedTuple):
     def total(self, values: Sequence[float]) -> tuple[float, float]:
         """The sum over the run of ``values``, one for each probed segment, and half its 95 % interval (bootstrap).
 
-        Of a few segments the interval is too narrow: it doesn't know of texts that are rarer than them.
+        Of a few segments the interval is too narrow: it doesn't know of texts that are rarer than them. Of all segments
+        there is nothing left to guess.
         """
         rows = np.array(values, dtype=np.float64)[:, None] * self.factor
         (tests,) = paired_tests([[Statistics(rows, overlap.total)]], [], Resampling())
         assert tests.intervals is not None
-        return float(rows.sum()), tests.intervals[0].half_width
+        finite = sqrt(1 - 1 / self.factor)  # the correction for a finite population
+        return float(rows.sum()), tests.intervals[0].half_width * finite
 
     def __str__(self) -> str:
         measured = Usage.total(self.usages)
@@ -64,7 +69,7 @@ class Probe(NamedTuple):
             f"the whole run: about {calls:,.0f} calls, {tokens:,.0f} tokens, {cost}"
         )
         if self.failed:
-            words += f"; {counted(self.failed, 'probed segment')} failed"
+            words += f"; {counted(self.failed, 'more probed segment')} failed, and nothing is known of such segments"
         return words
 
 
@@ -97,9 +102,15 @@ async def probe(inputs: OpenFiles, number: int) -> Probe:
             chains = await together(*(improve(segment, plan) for segment in segments))
     recalled = set[object]()
     usages = []
+    failures = []
     for chain in chains:
-        usages.append(_nominal_usage(chain, recalled))
-    return Probe(len(lengths), tuple(usages), sum(chain.failed is not None for chain in chains))
+        if chain.failed is None:
+            usages.append(_nominal_usage(chain, recalled))
+        else:
+            failures.append(chain.failed.reason)
+    if not usages:
+        raise MtagentError(f"probe: all {counted(len(failures), 'probed segment')} failed: {failures[0]}")
+    return Probe(len(lengths), tuple(usages), len(failures))
 
 
 def _nominal_usage(chain: Chain, recalled: set[object]) -> Usage:
