@@ -62,12 +62,12 @@ def _serve(folder: Path, host: str) -> tuple[tuple[str, int], bytes]:
     """Serve the ledger from a thread, as long as this process lives; return its address and its key."""
     ledger = Ledger(folder.absolute() / LEDGER)
 
-    class Manager(BaseManager):
+    class LedgerServer(BaseManager):
         """Has the ledger."""
 
-    Manager.register("ledger", callable=lambda: ledger)
+    LedgerServer.register("ledger", callable=lambda: ledger)
     key = secrets.token_bytes(32)
-    server = Manager((host, 0), key).get_server()
+    server = LedgerServer((host, 0), key).get_server()
     threading.Thread(target=server.serve_forever, name="mtagent-ledger", daemon=True).start()
     return cast(tuple[str, int], server.address), key
 
@@ -75,10 +75,10 @@ def _serve(folder: Path, host: str) -> tuple[tuple[str, int], bytes]:
 def _connected(address: tuple[str, int], key: bytes) -> Ledger:
     """The ledger at ``address``."""
 
-    class Manager(BaseManager):
+    class LedgerClient(BaseManager):
         """Finds the ledger."""
 
-    Manager.register("ledger")
-    manager = Manager(address, key)
-    manager.connect()
-    return cast(Ledger, cast(Any, manager).ledger())
+    LedgerClient.register("ledger")
+    client = LedgerClient(address, key)
+    client.connect()
+    return cast(Ledger, cast(Any, client).ledger())

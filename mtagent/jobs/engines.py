@@ -20,7 +20,7 @@ from mtagent.jobs.pool import Outcome
 from mtagent.jobs.tables import TableImprover, store_of
 from mtagent.llm.ledger import Ledger
 from mtagent.records import Chain, Segment
-from mtagent.store.merging import Part, copy_run
+from mtagent.store.merging import StoredShard, copy_run
 from mtagent.store.runs import Run
 from mtagent.store.store import Store
 
@@ -94,7 +94,7 @@ async def improve_elsewhere(
         name = table["shard"][0].as_py()
         path = store_of(folder, name)
         if path.exists():
-            for position in copy_run(Part(path, name), store, run, positions):
+            for position in copy_run(StoredShard(path, name), store, run, positions):
                 note(run.chain_at(position))
         if table["error"].null_count == table.num_rows:
             for file in folder.glob(f"{name}.db*"):

@@ -54,7 +54,7 @@ _FOREIGN = {
 }
 
 
-class _Row(NamedTuple):
+class _TableRow(NamedTuple):
     """A row of a table: its id, and its segment or the reason why it has none."""
 
     id: str
@@ -142,7 +142,7 @@ class TableImprover:
             table = table.append_column(self._prefix + name, pyarrow.array(results[name], column_type))
         return table
 
-    def _rows(self, table: pyarrow.Table) -> tuple[list[_Row], bool]:
+    def _rows(self, table: pyarrow.Table) -> tuple[list[_TableRow], bool]:
         """The rows, and whether they have ids of their own."""
         names = table.column_names
         try:
@@ -155,17 +155,17 @@ class TableImprover:
                 fields[name] = name
         defaults = segment_defaults(self._config).model_dump(exclude_none=True)
         numbers: dict[str, int] = {}  # of rows, by id
-        rows: list[_Row] = []
+        rows: list[_TableRow] = []
         for number, cells in enumerate(table.select(list(fields.values())).to_pylist(), start=1):
             values = {field: cells[name] for field, name in fields.items() if cells[name] is not None}
             row = _read_row(values, defaults, number, has_ids="id" in fields)
             if ambiguous is not None:
-                row = _Row(row.id, None, ambiguous)
+                row = _TableRow(row.id, None, ambiguous)
             elif row.segment is not None:
                 first = numbers.setdefault(row.id, number)
                 if first < number and rows[first - 1].segment != row.segment:
                     same_id = f"row {number}: the id {row.id!r} was already used in row {first} for another segment"
-                    row = _Row(row.id, None, InputError(same_id))
+                    row = _TableRow(row.id, None, InputError(same_id))
             rows.append(row)
         return rows, "id" in fields
 
@@ -216,7 +216,7 @@ def store_of(folder: Path, shard: str) -> Path:
     return folder / f"{shard}.db"
 
 
-def _read_row(values: dict[str, Any], defaults: Mapping[str, str], number: int, *, has_ids: bool) -> _Row:
+def _read_row(values: dict[str, Any], defaults: Mapping[str, str], number: int, *, has_ids: bool) -> _TableRow:
     """A row with its own id, or one that is made from its content, so that it is the same in any table."""
     where = f"row {number}"
     if has_ids:
@@ -227,12 +227,12 @@ def _read_row(values: dict[str, Any], defaults: Mapping[str, str], number: int, 
     try:
         if not row_id:
             raise InputError(f"{where}: has no id; fill the column, or leave it out")
-        return _Row(row_id, segment({**values, "id": row_id}, defaults, number, where), None)
+        return _TableRow(row_id, segment({**values, "id": row_id}, defaults, number, where), None)
     except InputError as error:
-        return _Row(row_id, None, error)
+        return _TableRow(row_id, None, error)
 
 
-def _result(row: _Row, chain: Chain | None, stopped: Exception | None, *, is_repeated: bool) -> dict[str, Any]:
+def _result(row: _TableRow, chain: Chain | None, stopped: Exception | None, *, is_repeated: bool) -> dict[str, Any]:
     """The values of the columns :data:`RESULTS` for one row; only the first row of a segment has its cost."""
     text = None if row.segment is None else row.segment.translation
     usage = Usage()

@@ -413,7 +413,7 @@ class _Band(NamedTuple):
     """The bits of all columns."""
 
 
-class _Row(NamedTuple):
+class _MatrixRow(NamedTuple):
     """A row of the matrix of edit distances, as bits: bit j - 1 is about column j of the band.
 
     Neighbours in a matrix of edit distances differ by at most 1, so a row is computed by a dozen operations on whole
@@ -432,7 +432,7 @@ class _Row(NamedTuple):
 
 
 _Rank = tuple[int, int, int]
-_Matrix = list[_Row]
+_Matrix = list[_MatrixRow]
 
 
 class _Alignment(NamedTuple):
@@ -588,7 +588,7 @@ def _rows(text: str, reference: str, known: _Matrix) -> _Matrix:
     for column, letter in enumerate(reference):
         columns[letter] |= 1 << column
     width = len(reference)
-    rows = [*known] or [_Row(_Band(0, width + 1, 1, (1 << width) - 1), (1 << width) - 1, 0, 0, 0)]
+    rows = [*known] or [_MatrixRow(_Band(0, width + 1, 1, (1 << width) - 1), (1 << width) - 1, 0, 0, 0)]
     row = rows[-1]
     for letter, band in zip(text[len(rows) - 1 :], _bands(len(text), width)[len(rows) - 1 :], strict=True):
         row = _row(row, columns[letter], band)
@@ -614,7 +614,7 @@ def _bands(rows: int, width: int) -> list[_Band]:
     return bands
 
 
-def _row(above: _Row, same: int, band: _Band) -> _Row:
+def _row(above: _MatrixRow, same: int, band: _Band) -> _MatrixRow:
     """The next row; ``same`` has the columns with its letter.
 
     What lies outside the band can't be the cheapest way to anywhere: each neighbour out there gets the lowest cost with
@@ -638,7 +638,7 @@ def _row(above: _Row, same: int, band: _Band) -> _Row:
     below_higher = ((down << 1) | lowest) & inside
     below_lower = ((level & higher) << 1) & inside
     diagonal = (level & same) | (inside & ~(level | same | beyond))
-    return _Row(band, below_lower | (inside & ~(level | below_higher)), level & below_higher, diagonal, down)
+    return _MatrixRow(band, below_lower | (inside & ~(level | below_higher)), level & below_higher, diagonal, down)
 
 
 def _aligned(text: str, reference: str, rows: _Matrix) -> _Alignment:

@@ -16,21 +16,21 @@ from mtagent.store.store import Store, open_existing, setting_differences
 _SEGMENTS = "SELECT position, segment, state, source, translation FROM segments"
 
 
-class Part(NamedTuple):
+class StoredShard(NamedTuple):
     """A run to be joined with others."""
 
     store: Path
     run: str
 
 
-def parts_of(stores: Iterable[Path]) -> list[Part]:
+def parts_of(stores: Iterable[Path]) -> list[StoredShard]:
     """All runs in ``stores``. Raises :class:`StoreError` if they don't fit together, or there are none."""
-    parts: list[Part] = []
+    parts: list[StoredShard] = []
     first_settings = None
     for path in stores:
         with open_existing(path) as store:
             for summary in store.runs():
-                part = Part(path, summary.name)
+                part = StoredShard(path, summary.name)
                 if summary.kind != "chain":
                     raise StoreError(f"{path}: run {summary.name!r} holds ratings; only improved texts can be merged")
                 if store.decisions(summary.name):
@@ -49,7 +49,7 @@ def parts_of(stores: Iterable[Path]) -> list[Part]:
     return parts
 
 
-def merge(parts: Sequence[Part], target: Store, name: str, order: Callable[[str], Any]) -> Run:
+def merge(parts: Sequence[StoredShard], target: Store, name: str, order: Callable[[str], Any]) -> Run:
     """Join ``parts`` into the new run ``name``, its segments sorted by the ``order`` of their ids.
 
     A segment that several parts hold is taken once, a finished one before a failed one; what each of them cost is
@@ -77,7 +77,7 @@ def merge(parts: Sequence[Part], target: Store, name: str, order: Callable[[str]
     return run
 
 
-def copy_run(part: Part, target: Store, run: Run, positions: Mapping[str, int]) -> list[int]:
+def copy_run(part: StoredShard, target: Store, run: Run, positions: Mapping[str, int]) -> list[int]:
     """Copy the segments and calls of ``part`` into ``run``, each segment to its position by id.
 
     Segments that ``run`` has finished stay. Copying the same part again changes nothing. Returns the positions of the
