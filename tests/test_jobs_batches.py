@@ -335,6 +335,39 @@ def test_a_failure_that_is_read_again_in_a_later_wave_counts_once(job: Shell) ->
         assert usage(job, "r").calls == 3
 
 
+def test_failures_that_several_commands_read_count_once(job: Shell) -> None:
+    asked: Counter[str] = Counter()
+
+    def unusable_first(body: Any) -> str | Fault:
+        text = body["messages"][-1]["content"]
+        if "Texto A" in text:
+            return Fault("truncate")
+        asked[text] += 1
+        faults = {1: Fault("empty"), 2: Fault("nonsense")}
+        return faults.get(asked[text]) or improving(body)
+
+    job.write("one.txt", *(f"Text {number}." for number in range(3)))
+    job.write("a.txt", *(f"Texto A {number} errado." for number in range(3)))
+    job.write("b.txt", *(f"Texto B {number} errado." for number in range(3)))
+    settings = Settings(behaviour=unusable_first, cached_tokens=False)
+    words = "rate -s one.txt -t a.txt b.txt -l en-es --evaluator rubric-mqm --model m --base-url"
+    with batches.serving(settings) as server:
+        job(words, server.base_url, "-o", "live.jsonl", "--name", "live", "--store", "live.db")
+    asked.clear()
+    words += " http://127.0.0.1:9/v1 -o r.jsonl --name r --store r.db --batch"
+    done = job(words, "write", "files")
+    while done.code == 6:
+        batches.answer(job.folder / "files", settings)
+        about = (job.folder / "files" / "run.json").read_text(encoding="utf-8")
+        done = job(words, "read", "files")
+    assert done.code == 3
+    assert usage(job, "r").calls == usage(job, "live").calls
+    # A process that is killed after it saved its last segment:
+    (job.folder / "files" / "run.json").write_text(about, encoding="utf-8")
+    assert job(words, "read", "files", "--force").code == 3
+    assert usage(job, "r").calls == usage(job, "live").calls
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -118,7 +118,7 @@ async def run_job(
     def save(position: int, result: Result) -> Outcome:
         job.save(run, position, result)
         if models.batches is not None and not run.done(position):
-            models.batches.failed.add(position)
+            models.batches.note_failed(position)
         return note(result)
 
     models.begin(run)
@@ -175,7 +175,7 @@ async def _in_waves(
     What a budget has room for is asked first; when it is answered, there may be room for more.
     """
     for wave in count(1):
-        models.begin_wave(run)
+        models.begin_wave(run, batches)
         try:
             await work_on_items()
             return
@@ -255,7 +255,6 @@ class RunModels:
     ) -> None:
         self._store, self._budget = store, budget or budget_of(config)
         self.batches = batches
-        self._newest_call = 0
         self._cached: list[Cached] = []
         self.sleepers = Sleepers()
 
@@ -274,15 +273,16 @@ class RunModels:
         for model in self._cached:
             model.run_id = run.id
         if self.batches is not None:
-            self._newest_call = self._store.calls.newest()
-            self.batches.open(run.name, self._store.batch_folder(run.name))
+            self.batches.open(run.name, self._store.batch_folder(run.name), self._store.calls.newest())
+            # Those that this store doesn't have are worked on again: it may be another one than before.
+            self.batches.failed = {position for position in self.batches.failed if run.failed(position)}
         if self._budget:
             for name in (run.name, *self._budget.runs):
                 if self._store.settings(name) is not None:  # a run that shares the budget may not exist yet
                     self._budget.begin(name, self._store.read(name).usages(), of=self._store.database.path)
 
-    def begin_wave(self, run: Run) -> None:
+    def begin_wave(self, run: Run, batches: Batches) -> None:
         """Work on the items that are not finished begins again, after batches were answered."""
-        self._store.calls.forget_unfinished(run.id, self._newest_call)
+        forgotten = self._store.calls.forget_unfinished(run.id, batches.newest_call, batches.failed)
         if self._budget:
-            self._budget.begin_again()
+            self._budget.begin_again(forgotten)

@@ -6,7 +6,9 @@ answers a request from the files of results. If there is no result, it writes th
 
 All that is known of the batches is in one folder, so a run goes on after a kill and on another machine::
 
-    run.json                 the run, the segments that failed in it, and the parameters that models refused
+    run.json                 the run, the parameters that models refused, and the newest call in the store before the
+                             first batch: failed calls after it are read again
+    failed.txt               the positions of segments that failed
     requests-0001.jsonl      requests that are or were in a batch, and in requests-0001.json where they were sent
     results-0001-0.jsonl     its results (the name of a file of results is free, if others submit the requests)
     unanswered-0001.jsonl    written for requests without a result when the batch ended
@@ -98,8 +100,16 @@ class Batches:
 
     # -- the folder
 
-    def open(self, run: str, folder: Path) -> None:
-        """Read the ``folder``, unless the user named another. Raises :class:`InputError` for unreadable results."""
+    @property
+    def newest_call(self) -> int:
+        """The number of the newest call in the store before the first of these batches."""
+        return int(self._about["newest_call"])
+
+    def open(self, run: str, folder: Path, newest_call: int = 0) -> None:
+        """Read the ``folder``, unless the user named another. ``newest_call`` is the newest one in the store now.
+
+        Raises :class:`InputError` for unreadable results.
+        """
         if not self._is_named:
             self.folder = folder
         if self.mode == "read" and not (self.folder / "run.json").exists():
@@ -108,13 +118,17 @@ class Batches:
         for unfinished in self.folder.glob(".mtagent-*.tmp"):
             unfinished.unlink()
         # The token tells the batches of this folder from those of another machine, or of an earlier try.
-        self._about = {"run": run, "token": secrets.token_hex(8), "failed": [], "refused": {}, "finished": False}
+        self._about = {"run": run, "token": secrets.token_hex(8), "refused": {}, "finished": False}
         if (self.folder / "run.json").exists():
             self._about = whole_file(self.folder / "run.json")
         if self._about["run"] != run or self._about["finished"]:
             what = "finished" if self._about["finished"] else f"the batches of the run {self._about['run']!r}"
             raise ConfigError(f"{self.folder}: holds what is {what}: name a new folder")
-        self.failed = set(self._about["failed"])
+        self.failed = set()
+        if (self.folder / "failed.txt").exists():
+            self.failed.update(map(int, (self.folder / "failed.txt").read_text(encoding="utf-8").split()))
+        # The store may be another one than before, with fewer calls.
+        self._about["newest_call"] = min(newest_call, self._about.get("newest_call", newest_call))
         _write_json(self.folder / "run.json", self._about)
         sizes: dict[Path, int] = {}
         for path in sorted(self.folder.glob("requests-*.jsonl")):
@@ -162,15 +176,20 @@ class Batches:
         self._take_results(path)
         return len(names)
 
+    def note_failed(self, position: int) -> None:
+        """Note at once that a segment failed: after a kill it must not be worked on again."""
+        self.failed.add(position)
+        with (self.folder / "failed.txt").open("a", encoding="utf-8") as file:
+            file.write(f"{position}\n")
+
     def end_wave(self) -> None:
-        """Complete the files of requests, close the files of results, and note which segments failed."""
+        """Complete the files of requests, and close the files of results."""
         for file in self._opened.values():
             file.close()
         self._opened, self._used = {}, {}
         for writer in self._writers.values():
             writer.close()
         self._writers = {}
-        self._about["failed"] = sorted(self.failed)
         _write_json(self.folder / "run.json", self._about)
 
     def finish(self) -> None:

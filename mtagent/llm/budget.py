@@ -132,9 +132,10 @@ class Budget:
             self.in_batches[key] = worst
             self._sum_in_batches += worst
 
-    def begin_again(self) -> None:
-        """Batches were answered: calls that did not fit may fit now."""
+    def begin_again(self, forgotten: Usage) -> None:
+        """Batches were answered: calls that did not fit may fit now. What was ``forgotten`` is counted again."""
         self._first_too_large = None
+        self.spent -= Amount(forgotten.cost or 0.0, forgotten.input_tokens + forgotten.output_tokens)
 
     def _reserved_at_once(self, worst: Amount, hint: str) -> bool:
         with self._lock:
