@@ -290,6 +290,17 @@ def test_a_budget_holds_for_requests_in_batches(job: Shell) -> None:
         assert len(server.journal.entries) == NUMBER
 
 
+def test_a_budget_stops_only_when_all_answers_are_read(job: Shell) -> None:
+    with batches.serving(Settings(behaviour=improving, cached_tokens=False)) as server:
+        words = ("--batch", "--stages", "tp", "--max-tokens", "50", "--concurrency", "1", "--token-budget")
+        stopped = translate(job, server.base_url, "out", *words, "20000")
+        assert stopped.code == 4
+        assert usage(job, "out").calls == len(server.journal.entries) > NUMBER
+        done = translate(job, server.base_url, "out", *words, "60000")
+        assert done.code == 0, done.err
+        assert set(counts(server).values()) <= {1}
+
+
 def test_the_context_has_the_given_texts(job: Shell) -> None:
     job.write("given.txt", *(f"Texto {number} errado." for number in range(NUMBER)))
     translate(job, "http://127.0.0.1:9/v1", "out", "--batch", "write", "first", "--context", "1")

@@ -141,6 +141,7 @@ async def run_job(
                 give_up_after=config.give_up_after,
                 sleepers=models.sleepers,
                 lane=job.lane,
+                in_waves=batches is not None,
             )
 
     former = RUN.set(name)
@@ -175,20 +176,34 @@ async def _in_waves(
     What a budget has room for is asked first; when it is answered, there may be room for more.
     """
     for wave in count(1):
-        models.begin_wave(run, batches)
         try:
-            await work_on_items()
-            return
-        except NotAnswered:
-            pass
-        except BudgetSpent:
-            if not batches.waiting:
-                raise
+            if await _is_finished(work_on_items, batches, models, run):
+                return
         finally:
             batches.end_wave()
         done, total = run.counts().done, run.counts().total
         logger.info("round trip %d: %d of %s segments are done; %d requests", wave, done, total, batches.waiting)
         await batches.answered()
+
+
+async def _is_finished(
+    work_on_items: Callable[[], Awaitable[None]], batches: Batches, models: RunModels, run: Run
+) -> bool:
+    """Work on the items, and again as long as the results that were read make room in the budget."""
+    while True:
+        number_read = batches.number_read
+        batches.begin_wave()
+        models.begin_wave(run, batches)
+        try:
+            await work_on_items()
+            return True
+        except NotAnswered:
+            return False
+        except BudgetSpent:
+            if batches.number_read == number_read:
+                if batches.waiting:
+                    return False
+                raise
 
 
 def _digest(settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:

@@ -81,6 +81,7 @@ class Batches:
         self._waiting: dict[str, Path] = {}  # id of a request without a result → its file
         self._results: dict[str, tuple[Path, int]] = {}  # id → file and place of its result
         self._opened: dict[Path, BinaryIO] = {}  # files of results
+        self._read_once: set[str] = set()  # ids of results that were read
         self._used: dict[str, int] = {}  # request → the last attempt whose result was used in this wave
         self._writers: dict[str, RequestFile] = {}  # by server and model
         self._states: dict[Path, dict[str, Any]] = {}  # of the files of requests whose results are not here
@@ -97,6 +98,11 @@ class Batches:
     def waiting(self) -> int:
         """How many requests have no result."""
         return len(self._waiting)
+
+    @property
+    def number_read(self) -> int:
+        """How many results were read, each counted once."""
+        return len(self._read_once)
 
     # -- the folder
 
@@ -182,11 +188,15 @@ class Batches:
         with (self.folder / "failed.txt").open("a", encoding="utf-8") as file:
             file.write(f"{position}\n")
 
-    def end_wave(self) -> None:
-        """Complete the files of requests, and close the files of results."""
+    def begin_wave(self) -> None:
+        """Read the results from the first attempts again. The files of requests stay open."""
         for file in self._opened.values():
             file.close()
         self._opened, self._used = {}, {}
+
+    def end_wave(self) -> None:
+        """Complete the files of requests, and close the files of results."""
+        self.begin_wave()
         for writer in self._writers.values():
             writer.close()
         self._writers = {}
@@ -236,6 +246,7 @@ class Batches:
 
     def _read(self, name: str) -> Any:
         path, place = self._results[name]
+        self._read_once.add(name)
         if path not in self._opened:
             self._opened[path] = path.open("rb")
         self._opened[path].seek(place)
