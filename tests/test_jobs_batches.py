@@ -410,6 +410,21 @@ def test_results_that_are_gone_are_asked_for_again_only_if_the_user_wants_it(job
         assert len(server.journal.entries) == NUMBER
 
 
+def test_results_that_the_user_deletes_are_fetched_again(job: Shell) -> None:
+    folder = job.folder / "out.db.batches" / "run-out"
+    settings = Settings(behaviour=improving, endings=("cancelled:2",))
+    with batches.serving(settings) as server:
+        translate(job, server.base_url, "out", "--batch", "--stages", "t")
+        (folder / "results-0001-0.jsonl").write_text("{", encoding="utf-8")
+        done = translate(job, server.base_url, "out", "--batch", "--stages", "t")
+        assert "results-0001-0.jsonl:1: expected a line of a batch" in done.last
+        (folder / "results-0001-0.jsonl").unlink()
+        done = translate(job, server.base_url, "out", "--batch", "--stages", "t")
+        assert "batch_1 was cancelled" in done.last
+        assert translate(job, server.base_url, "out", "--batch", "--stages", "t").code == 0
+        assert len(server.journal.entries) == NUMBER
+
+
 def test_a_deleted_run_leaves_no_texts_behind(job: Shell) -> None:
     with batches.serving(Settings(behaviour=improving, endings=("invalid",))) as server:
         translate(job, server.base_url, "out", "--batch", "--stages", "t")

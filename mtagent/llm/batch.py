@@ -143,12 +143,16 @@ class Batches:
                 self._waiting[request] = path
             sizes[path] = self.waiting - before
             self._number = int(path.stem.removeprefix("requests-"))
-            state = whole_file(path.with_suffix(".json"))
-            if "ended" not in state:
-                self._states[path] = state
+            self._states[path] = whole_file(path.with_suffix(".json"))
         for path in sorted(self.folder.glob("*.jsonl")):
             if path not in sizes:
                 self._take_results(path)
+        unanswered = set(self._waiting.values())
+        for path, state in list(self._states.items()):
+            if "ended" in state and path in unanswered and self.mode == "submit":
+                del state["ended"]  # a file of results is gone: it is fetched again
+            elif "ended" in state:
+                del self._states[path]
         if self.mode == "read" and not self._results:
             raise InputError(
                 f"{self.folder}: has no file with results (*.jsonl): put the results of its requests there"
