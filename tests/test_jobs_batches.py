@@ -176,6 +176,35 @@ def test_large_files_are_split_and_wait_until_the_queue_has_room(
         assert sizes == [4, 2]
 
 
+def test_a_file_that_the_server_still_reads_does_not_block_the_others(job: Shell) -> None:
+    with batches.serving(Settings(behaviour=improving, slow_upload=True)) as server:
+        languages = {"source_lang": "en", "target_lang": "es"}
+        config = load(overrides={**languages, "base_url": server.base_url, "stages": "t"})
+        work = improve_file(
+            config,
+            Files(source=Path("texts.txt"), output=Path("out")),
+            command="translate",
+            on_start=lambda *_: None,
+            on_chain=lambda _: None,
+            batches=SmallBatches(),
+        )
+        assert asyncio.run(asyncio.wait_for(work, 20)).counts.done == NUMBER
+        assert [batch["input_file_id"] for batch in server.queue.batches.values()] == ["file-2", "file-1"]
+
+
+def test_each_batch_is_submitted_with_its_key(job: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "first")
+    monkeypatch.setenv("JUDGE_KEY", "second")
+    with batches.serving(Settings(behaviour=improving)) as server:
+        job.write("judge.toml", "[judge]", 'api_key_env = "JUDGE_KEY"')
+        done = translate(job, server.base_url, "out", "--config", "judge.toml", "--batch")
+        assert done.code == 0, done.err
+        assert set(server.queue.keys.values()) == {"first", "second"}
+        for number, batch in server.queue.batches.items():
+            texts = server.queue.contents[batch["input_file_id"]].decode()
+            assert (server.queue.keys[number] == "second") == ("Translation A" in texts)
+
+
 def test_no_file_is_larger_than_a_server_takes(tmp_path: Path) -> None:
     requests = Batches("write", tmp_path)
     requests.most_bytes = 500
@@ -408,6 +437,22 @@ def test_results_that_are_gone_are_asked_for_again_only_if_the_user_wants_it(job
         state.with_suffix(".jsonl").unlink()
         assert translate(job, server.base_url, "out", "--batch", "--stages", "t").code == 0
         assert len(server.journal.entries) == NUMBER
+
+
+def test_a_batch_whose_results_are_gone_is_not_found_again(job: Shell) -> None:
+    folder = job.folder / "out.db.batches" / "run-out"
+    settings = Settings(behaviour=improving, endings=("cancelled:2",))
+    with batches.serving(settings) as server:
+        translate(job, server.base_url, "out", "--batch", "--stages", "t")
+        (folder / "results-0001-0.jsonl").unlink()
+        server.queue.contents.pop("file-2")
+        done = translate(job, server.base_url, "out", "--batch", "--stages", "t")
+        assert "HTTP 404" in done.last
+        assert "requests-0001.jsonl its requests are asked again" in done.last
+        for path in folder.glob("*.jsonl"):
+            path.unlink()
+        assert translate(job, server.base_url, "out", "--batch", "--stages", "t").code == 0
+        assert len(server.queue.batches) == 2
 
 
 def test_results_that_the_user_deletes_are_fetched_again(job: Shell) -> None:

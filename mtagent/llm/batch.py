@@ -77,13 +77,13 @@ class Batches:
         self._is_named = folder is not None
         self._about: dict[str, Any] = {}  # the content of run.json
         self._number = 0  # of the last file of requests
-        self._endpoints: dict[str, Endpoint] = {}
+        self._endpoints: dict[tuple[str, str], Endpoint] = {}  # by address, and where the key comes from
         self._waiting: dict[str, Path] = {}  # id of a request without a result → its file
         self._results: dict[str, tuple[Path, int]] = {}  # id → file and place of its result
         self._opened: dict[Path, BinaryIO] = {}  # files of results
         self._read_once: set[str] = set()  # ids of results that were read
         self._used: dict[str, int] = {}  # request → the last attempt whose result was used in this wave
-        self._writers: dict[str, RequestFile] = {}  # by server and model
+        self._writers: dict[str, RequestFile] = {}  # by server, key and model
         self._states: dict[Path, dict[str, Any]] = {}  # of the files of requests whose results are not here
         self._failures = 0  # in a row
 
@@ -91,7 +91,7 @@ class Batches:
         """What sends the requests to ``endpoint``; the results of one ``draw`` are not used for another."""
         if self.mode == "submit":
             endpoint.check_key()
-        self._endpoints[endpoint.address] = endpoint
+        self._endpoints[endpoint.address, endpoint.key_source] = endpoint
         return BatchTransport(self, endpoint, draw)
 
     @property
@@ -262,7 +262,8 @@ class Batches:
             return
         url = "/v1/chat/completions" if endpoint.azure_endpoint is None else "/chat/completions"
         line = f'{{"custom_id":"{name}","method":"POST","url":"{url}","body":{sent_json(body).decode()}}}\n'
-        queue = f"{body['model']} at {endpoint.address}"  # a file may name only one model
+        # A file may name only one model, and is submitted with one key.
+        queue = f"{body['model']} at {endpoint.address} with {endpoint.key_source}"
         writer = self._writers.get(queue)
         size = len(line.encode())
         if writer is None or writer.requests >= self.most_requests or writer.bytes + size > self.most_bytes:
@@ -270,7 +271,9 @@ class Batches:
                 writer.close()
             self._number += 1
             writer = RequestFile(self.folder / f"requests-{self._number:04}.jsonl")
-            state = {"server": endpoint.address, "url": url, "tag": f"{self._about['token']}-{writer.path.stem}"}
+            # The number of a file that the user deleted is used again, and its batch must not be found again.
+            tag = f"{self._about['token']}-{writer.path.stem}-{secrets.token_hex(4)}"
+            state = {"server": endpoint.address, "key": endpoint.key_source, "url": url, "tag": tag}
             _write_json(writer.path.with_suffix(".json"), state)
             self._writers[queue], self._states[writer.path] = writer, state
         writer.write(line, size)
@@ -290,17 +293,18 @@ class Batches:
 
         wait = FIRST_WAIT
         async with AsyncExitStack() as stack:
-            clients: dict[str, Any] = {}
-            for address in {state["server"] for state in self._states.values()}:
-                if address not in self._endpoints:
+            clients: dict[tuple[str, str], Any] = {}
+            for place in {(state["server"], state["key"]) for state in self._states.values()}:
+                if place not in self._endpoints:
                     raise ConfigError(
-                        f"{self.folder}: has a batch at {address}, which the settings don't name any more"
+                        f"{self.folder}: has a batch at {place[0]} with the key in {place[1]}, which the settings "
+                        "don't name any more"
                     )
-                clients[address] = await made_client(self._endpoints[address])
-                stack.push_async_callback(clients[address].close)
+                clients[place] = await made_client(self._endpoints[place])
+                stack.push_async_callback(clients[place].close)
             while self._states:
                 for path, state in list(self._states.items()):
-                    await self._advance(clients[state["server"]], path, state)
+                    await self._advance(clients[state["server"], state["key"]], path, state)
                 if self._states:
                     await asyncio.sleep(wait)
                     wait = min(2 * wait, LONGEST_WAIT)
@@ -334,7 +338,10 @@ class Batches:
             raise kind(f"{message}; {way_out}") from None
 
     async def _submit(self, client: Any, path: Path, state: dict[str, Any]) -> None:
-        """Make a batch of a file. A process that was killed may have made it already: it is looked for first."""
+        """Make a batch of a file. A process that was killed may have made it already: it is looked for first.
+
+        A file that the server has not read yet is left for the next round.
+        """
         tag = state["tag"]
         batch = await _first(
             client.batches.list(limit=100),
@@ -347,9 +354,8 @@ class Batches:
             if upload is None:
                 with path.open("rb") as content:
                     upload = await client.files.create(file=(name, content, "application/jsonl"), purpose="batch")
-            while upload.status == "pending":  # Azure reads a file before a batch can be made of it
-                await asyncio.sleep(FIRST_WAIT)
-                upload = await client.files.retrieve(upload.id)
+            if upload.status == "pending":  # Azure reads a file before a batch can be made of it
+                return
             metadata = {TAG: tag, "run": self._about["run"][:512]}
             batch = await client.batches.create(
                 input_file_id=upload.id, endpoint=state["url"], completion_window="24h", metadata=metadata
