@@ -412,6 +412,7 @@ def test_failures_that_several_commands_read_count_once(job: Shell) -> None:
     ("words", "message"),
     [
         ("--batch other", "expected nothing, 'write DIR' or 'read DIR', not 'other'"),
+        ("--batch write --quiet", "expected nothing, 'write DIR' or 'read DIR', not 'write'"),
         ("--batch read nowhere", "nowhere: has no requests of a run: --batch write nowhere writes them"),
         ("--batch --repeat 2", "start each repeat by itself"),
         ("--batch --llm local", "a local model takes no batches"),
@@ -468,6 +469,13 @@ def test_results_that_the_user_deletes_are_fetched_again(job: Shell) -> None:
         assert "batch_1 was cancelled" in done.last
         assert translate(job, server.base_url, "out", "--batch", "--stages", "t").code == 0
         assert len(server.journal.entries) == NUMBER
+
+
+def test_a_run_may_have_a_long_name(job: Shell) -> None:
+    with batches.serving(Settings(behaviour=improving)) as server:
+        words = "translate -s texts.txt -l en-es -o out --stages t --store s.db --model m --batch --base-url"
+        done = job(words, server.base_url, "--name", "翻译" * 15)
+        assert done.code == 0, done.err
 
 
 def test_a_deleted_run_leaves_no_texts_behind(job: Shell) -> None:
