@@ -55,7 +55,9 @@ async def work_all(
     Items of the same ``lane`` are worked on in order, each after the item before it was saved; meanwhile items of other
     lanes are worked on. Without ``lane`` no item waits for another.
     """
-    await _Pool(items, work, save, concurrency, done, _Doubt(give_up_after), sleepers or Sleepers(), lane, in_waves).run()
+    await _Pool(
+        items, work, save, concurrency, done, _Doubt(give_up_after), sleepers or Sleepers(), lane, in_waves
+    ).run()
 
 
 class _Pool(Generic[Item, Result]):
