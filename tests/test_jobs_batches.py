@@ -176,6 +176,35 @@ def test_large_files_are_split_and_wait_until_the_queue_has_room(
         assert sizes == [4, 2]
 
 
+def test_a_file_that_the_server_still_reads_does_not_block_the_others(job: Shell) -> None:
+    with batches.serving(Settings(behaviour=improving, slow_upload=True)) as server:
+        languages = {"source_lang": "en", "target_lang": "es"}
+        config = load(overrides={**languages, "base_url": server.base_url, "stages": "t"})
+        work = improve_file(
+            config,
+            Files(source=Path("texts.txt"), output=Path("out")),
+            command="translate",
+            on_start=lambda *_: None,
+            on_chain=lambda _: None,
+            batches=SmallBatches(),
+        )
+        assert asyncio.run(asyncio.wait_for(work, 20)).counts.done == NUMBER
+        assert [batch["input_file_id"] for batch in server.queue.batches.values()] == ["file-2", "file-1"]
+
+
+def test_each_batch_is_submitted_with_its_key(job: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "first")
+    monkeypatch.setenv("JUDGE_KEY", "second")
+    with batches.serving(Settings(behaviour=improving)) as server:
+        job.write("judge.toml", "[judge]", 'api_key_env = "JUDGE_KEY"')
+        done = translate(job, server.base_url, "out", "--config", "judge.toml", "--batch")
+        assert done.code == 0, done.err
+        assert set(server.queue.keys.values()) == {"first", "second"}
+        for number, batch in server.queue.batches.items():
+            texts = server.queue.contents[batch["input_file_id"]].decode()
+            assert (server.queue.keys[number] == "second") == ("Translation A" in texts)
+
+
 def test_no_file_is_larger_than_a_server_takes(tmp_path: Path) -> None:
     requests = Batches("write", tmp_path)
     requests.most_bytes = 500
@@ -290,6 +319,17 @@ def test_a_budget_holds_for_requests_in_batches(job: Shell) -> None:
         assert len(server.journal.entries) == NUMBER
 
 
+def test_a_budget_stops_only_when_all_answers_are_read(job: Shell) -> None:
+    with batches.serving(Settings(behaviour=improving, cached_tokens=False)) as server:
+        words = ("--batch", "--stages", "tp", "--max-tokens", "50", "--concurrency", "1", "--token-budget")
+        stopped = translate(job, server.base_url, "out", *words, "20000")
+        assert stopped.code == 4
+        assert usage(job, "out").calls == len(server.journal.entries) > NUMBER
+        done = translate(job, server.base_url, "out", *words, "60000")
+        assert done.code == 0, done.err
+        assert set(counts(server).values()) <= {1}
+
+
 def test_the_context_has_the_given_texts(job: Shell) -> None:
     job.write("given.txt", *(f"Texto {number} errado." for number in range(NUMBER)))
     translate(job, "http://127.0.0.1:9/v1", "out", "--batch", "write", "first", "--context", "1")
@@ -335,10 +375,44 @@ def test_a_failure_that_is_read_again_in_a_later_wave_counts_once(job: Shell) ->
         assert usage(job, "r").calls == 3
 
 
+def test_failures_that_several_commands_read_count_once(job: Shell) -> None:
+    asked: Counter[str] = Counter()
+
+    def unusable_first(body: Any) -> str | Fault:
+        text = body["messages"][-1]["content"]
+        if "Texto A" in text:
+            return Fault("truncate")
+        asked[text] += 1
+        faults = {1: Fault("empty"), 2: Fault("nonsense")}
+        return faults.get(asked[text]) or improving(body)
+
+    job.write("one.txt", *(f"Text {number}." for number in range(3)))
+    job.write("a.txt", *(f"Texto A {number} errado." for number in range(3)))
+    job.write("b.txt", *(f"Texto B {number} errado." for number in range(3)))
+    settings = Settings(behaviour=unusable_first, cached_tokens=False)
+    words = "rate -s one.txt -t a.txt b.txt -l en-es --evaluator rubric-mqm --model m --base-url"
+    with batches.serving(settings) as server:
+        job(words, server.base_url, "-o", "live.jsonl", "--name", "live", "--store", "live.db")
+    asked.clear()
+    words += " http://127.0.0.1:9/v1 -o r.jsonl --name r --store r.db --batch"
+    done = job(words, "write", "files")
+    while done.code == 6:
+        batches.answer(job.folder / "files", settings)
+        about = (job.folder / "files" / "run.json").read_text(encoding="utf-8")
+        done = job(words, "read", "files")
+    assert done.code == 3
+    assert usage(job, "r").calls == usage(job, "live").calls
+    # A process that is killed after it saved its last segment:
+    (job.folder / "files" / "run.json").write_text(about, encoding="utf-8")
+    assert job(words, "read", "files", "--force").code == 3
+    assert usage(job, "r").calls == usage(job, "live").calls
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         ("--batch other", "expected nothing, 'write DIR' or 'read DIR', not 'other'"),
+        ("--batch write --quiet", "expected nothing, 'write DIR' or 'read DIR', not 'write'"),
         ("--batch read nowhere", "nowhere: has no requests of a run: --batch write nowhere writes them"),
         ("--batch --repeat 2", "start each repeat by itself"),
         ("--batch --llm local", "a local model takes no batches"),
@@ -364,6 +438,44 @@ def test_results_that_are_gone_are_asked_for_again_only_if_the_user_wants_it(job
         state.with_suffix(".jsonl").unlink()
         assert translate(job, server.base_url, "out", "--batch", "--stages", "t").code == 0
         assert len(server.journal.entries) == NUMBER
+
+
+def test_a_batch_whose_results_are_gone_is_not_found_again(job: Shell) -> None:
+    folder = job.folder / "out.db.batches" / "run-out"
+    settings = Settings(behaviour=improving, endings=("cancelled:2",))
+    with batches.serving(settings) as server:
+        translate(job, server.base_url, "out", "--batch", "--stages", "t")
+        (folder / "results-0001-0.jsonl").unlink()
+        server.queue.contents.pop("file-2")
+        done = translate(job, server.base_url, "out", "--batch", "--stages", "t")
+        assert "HTTP 404" in done.last
+        assert "requests-0001.jsonl its requests are asked again" in done.last
+        for path in folder.glob("*.jsonl"):
+            path.unlink()
+        assert translate(job, server.base_url, "out", "--batch", "--stages", "t").code == 0
+        assert len(server.queue.batches) == 2
+
+
+def test_results_that_the_user_deletes_are_fetched_again(job: Shell) -> None:
+    folder = job.folder / "out.db.batches" / "run-out"
+    settings = Settings(behaviour=improving, endings=("cancelled:2",))
+    with batches.serving(settings) as server:
+        translate(job, server.base_url, "out", "--batch", "--stages", "t")
+        (folder / "results-0001-0.jsonl").write_text("{", encoding="utf-8")
+        done = translate(job, server.base_url, "out", "--batch", "--stages", "t")
+        assert "results-0001-0.jsonl:1: expected a line of a batch" in done.last
+        (folder / "results-0001-0.jsonl").unlink()
+        done = translate(job, server.base_url, "out", "--batch", "--stages", "t")
+        assert "batch_1 was cancelled" in done.last
+        assert translate(job, server.base_url, "out", "--batch", "--stages", "t").code == 0
+        assert len(server.journal.entries) == NUMBER
+
+
+def test_a_run_may_have_a_long_name(job: Shell) -> None:
+    with batches.serving(Settings(behaviour=improving)) as server:
+        words = "translate -s texts.txt -l en-es -o out --stages t --store s.db --model m --batch --base-url"
+        done = job(words, server.base_url, "--name", "翻译" * 15)
+        assert done.code == 0, done.err
 
 
 def test_a_deleted_run_leaves_no_texts_behind(job: Shell) -> None:

@@ -24,6 +24,20 @@ def test_a_run_has_paid_for_its_failed_calls_and_not_for_those_of_another_run(st
     assert [run.usage() for run in (first, second, third)] == [answer.usage + answer.usage, answer.usage, Usage()]
 
 
+def test_failed_calls_that_are_read_again_are_forgotten_and_attempts_of_a_reply_stay(store: Store) -> None:
+    call, answer = paid()
+    failed = call.model_copy(update={"error": "cut off"})
+    run = start(store)
+    store.calls.record(run.id, "s", "p", "before", failed, None)
+    newest = store.calls.newest()
+    store.calls.record(run.id, "s", "p", "replied", failed, None)
+    store.calls.record(run.id, "s", "p", "replied", call, answer)
+    store.calls.record(run.id, "s", "p", "failed", failed, None)
+    forgotten = store.calls.forget_unfinished(run.id, newest)
+    assert forgotten == answer.usage
+    assert run.usage().calls == 3 * answer.usage.calls
+
+
 def test_an_unknown_price_stays_unknown_in_the_sum_of_a_run(store: Store) -> None:
     call, answer = paid()
     unpriced = call.model_copy(update={"usage": Usage(calls=1, input_tokens=1, cost=None)})

@@ -125,7 +125,8 @@ class SectionedCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Make one value of ``--batch write DIR``."""
         for place in range(len(args) - 2, 0, -1):
-            if args[place - 1] == "--batch" and args[place] in ("write", "read"):
+            is_batch = args[place - 1] == "--batch" and args[place] in ("write", "read")
+            if is_batch and not args[place + 1].startswith("-"):
                 args[place : place + 2] = [f"{args[place]} {args[place + 1]}"]
         return super().parse_args(ctx, args)
 

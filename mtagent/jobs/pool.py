@@ -37,6 +37,7 @@ async def work_all(
     give_up_after: int,
     sleepers: Sleepers | None = None,
     lane: Callable[[Item], Hashable] | None = None,
+    in_waves: bool = False,
 ) -> None:
     """Do the ``work`` on every item that is not ``done`` yet, at most ``concurrency`` at a time; ``save`` each result.
 
@@ -45,7 +46,8 @@ async def work_all(
     an error of one item belongs in its result. Raises :class:`MtagentError` if the first ``give_up_after`` items, in
     input order, have all failed: a wrong model name isn't sent 100,000 times. If the budget is spent, items that need
     no further call are finished first; after another error that concerns all items, those that end within ``GRACE``
-    seconds. An item whose requests are in a batch is left, and :class:`NotAnswered` is raised at the end.
+    seconds. An item whose requests are in a batch is left, and :class:`NotAnswered` is raised at the end. ``in_waves``:
+    an item that the budget has no room for is left, too, because others may have results that make room.
 
     For each call that sleeps because a server refused it for now, one more item is worked on, up to twice
     ``concurrency``, so that the ``sleepers`` don't block the others.
@@ -53,7 +55,9 @@ async def work_all(
     Items of the same ``lane`` are worked on in order, each after the item before it was saved; meanwhile items of other
     lanes are worked on. Without ``lane`` no item waits for another.
     """
-    await _Pool(items, work, save, concurrency, done, _Doubt(give_up_after), sleepers or Sleepers(), lane).run()
+    await _Pool(
+        items, work, save, concurrency, done, _Doubt(give_up_after), sleepers or Sleepers(), lane, in_waves
+    ).run()
 
 
 class _Pool(Generic[Item, Result]):
@@ -69,8 +73,9 @@ class _Pool(Generic[Item, Result]):
         doubt: _Doubt,
         sleepers: Sleepers,
         lane: Callable[[Item], Hashable] | None,
+        in_waves: bool,
     ) -> None:
-        self._lane = lane
+        self._lane, self._in_waves = lane, in_waves
         self._waiting = defaultdict[Hashable, deque[tuple[int, Item]]](deque)  # by lane, while an item of it is in work
         self._ready = deque[tuple[int, Item]]()  # items whose predecessor in the lane was saved
         self._held = 0  # items that were read and wait: in _waiting and _ready
@@ -138,8 +143,11 @@ class _Pool(Generic[Item, Result]):
             self._not_answered = error
             self._doubt.end(position, Outcome(False, None))
         except BudgetSpent as error:
-            self._over = True
             self._budget_spent = self._budget_spent or error
+            if self._in_waves:
+                self._doubt.end(position, Outcome(False, None))
+            else:
+                self._over = True
         except FATAL as error:
             self._over = True
             if self._stopped_by is not None:  # another worker waits for this one, and raises its error

@@ -118,7 +118,7 @@ async def run_job(
     def save(position: int, result: Result) -> Outcome:
         job.save(run, position, result)
         if models.batches is not None and not run.done(position):
-            models.batches.failed.add(position)
+            models.batches.note_failed(position)
         return note(result)
 
     models.begin(run)
@@ -141,6 +141,7 @@ async def run_job(
                 give_up_after=config.give_up_after,
                 sleepers=models.sleepers,
                 lane=job.lane,
+                in_waves=batches is not None,
             )
 
     former = RUN.set(name)
@@ -175,20 +176,34 @@ async def _in_waves(
     What a budget has room for is asked first; when it is answered, there may be room for more.
     """
     for wave in count(1):
-        models.begin_wave(run)
         try:
-            await work_on_items()
-            return
-        except NotAnswered:
-            pass
-        except BudgetSpent:
-            if not batches.waiting:
-                raise
+            if await _is_finished(work_on_items, batches, models, run):
+                return
         finally:
             batches.end_wave()
         done, total = run.counts().done, run.counts().total
         logger.info("round trip %d: %d of %s segments are done; %d requests", wave, done, total, batches.waiting)
         await batches.answered()
+
+
+async def _is_finished(
+    work_on_items: Callable[[], Awaitable[None]], batches: Batches, models: RunModels, run: Run
+) -> bool:
+    """Work on the items, and again as long as the results that were read make room in the budget."""
+    while True:
+        number_read = batches.number_read
+        batches.begin_wave()
+        models.begin_wave(run, batches)
+        try:
+            await work_on_items()
+            return True
+        except NotAnswered:
+            return False
+        except BudgetSpent:
+            if batches.number_read == number_read:
+                if batches.waiting:
+                    return False
+                raise
 
 
 def _digest(settings: Mapping[str, Any], inputs: Mapping[str, Any]) -> str:
@@ -255,7 +270,6 @@ class RunModels:
     ) -> None:
         self._store, self._budget = store, budget or budget_of(config)
         self.batches = batches
-        self._newest_call = 0
         self._cached: list[Cached] = []
         self.sleepers = Sleepers()
 
@@ -275,15 +289,16 @@ class RunModels:
         for model in self._cached:
             model.run_id = run.id
         if self.batches is not None:
-            self._newest_call = self._store.calls.newest()
-            self.batches.open(run.name, self._store.batch_folder(run.name))
+            self.batches.open(run.name, self._store.batch_folder(run.name), self._store.calls.newest())
+            # Those that this store doesn't have are worked on again: it may be another one than before.
+            self.batches.failed = {position for position in self.batches.failed if run.failed(position)}
         if self._budget:
             for name in (run.name, *self._budget.runs):
                 if self._store.settings(name) is not None:  # a run that shares the budget may not exist yet
                     self._budget.begin(name, self._store.read(name).usages(), of=self._store.database.path)
 
-    def begin_wave(self, run: Run) -> None:
+    def begin_wave(self, run: Run, batches: Batches) -> None:
         """Work on the items that are not finished begins again, after batches were answered."""
-        self._store.calls.forget_unfinished(run.id, self._newest_call)
+        forgotten = self._store.calls.forget_unfinished(run.id, batches.newest_call, batches.failed)
         if self._budget:
-            self._budget.begin_again()
+            self._budget.begin_again(forgotten)

@@ -6,7 +6,9 @@ answers a request from the files of results. If there is no result, it writes th
 
 All that is known of the batches is in one folder, so a run goes on after a kill and on another machine::
 
-    run.json                 the run, the segments that failed in it, and the parameters that models refused
+    run.json                 the run, the parameters that models refused, and the newest call in the store before the
+                             first batch: failed calls after it are read again
+    failed.txt               the positions of segments that failed
     requests-0001.jsonl      requests that are or were in a batch, and in requests-0001.json where they were sent
     results-0001-0.jsonl     its results (the name of a file of results is free, if others submit the requests)
     unanswered-0001.jsonl    written for requests without a result when the batch ended
@@ -76,12 +78,13 @@ class Batches:
         self._is_named = folder is not None
         self._about: dict[str, Any] = {}  # the content of run.json
         self._number = 0  # of the last file of requests
-        self._endpoints: dict[str, Endpoint] = {}
+        self._endpoints: dict[tuple[str, str], Endpoint] = {}  # by address, and where the key comes from
         self._waiting: dict[str, Path] = {}  # id of a request without a result → its file
         self._results: dict[str, tuple[Path, int]] = {}  # id → file and place of its result
         self._opened: dict[Path, BinaryIO] = {}  # files of results
+        self._read_once: set[str] = set()  # ids of results that were read
         self._used: dict[str, int] = {}  # request → the last attempt whose result was used in this wave
-        self._writers: dict[str, RequestFile] = {}  # by server and model
+        self._writers: dict[str, RequestFile] = {}  # by server, key and model
         self._states: dict[Path, dict[str, Any]] = {}  # of the files of requests whose results are not here
         self._failures = 0  # in a row
 
@@ -89,7 +92,7 @@ class Batches:
         """What sends the requests to ``endpoint``; the results of one ``draw`` are not used for another."""
         if self.mode == "submit":
             endpoint.check_key()
-        self._endpoints[endpoint.address] = endpoint
+        self._endpoints[endpoint.address, endpoint.key_source] = endpoint
         return BatchTransport(self, endpoint, draw)
 
     @property
@@ -97,10 +100,23 @@ class Batches:
         """How many requests have no result."""
         return len(self._waiting)
 
+    @property
+    def number_read(self) -> int:
+        """How many results were read, each counted once."""
+        return len(self._read_once)
+
     # -- the folder
 
-    def open(self, run: str, folder: Path) -> None:
-        """Read the ``folder``, unless the user named another. Raises :class:`InputError` for unreadable results."""
+    @property
+    def newest_call(self) -> int:
+        """The number of the newest call in the store before the first of these batches."""
+        return int(self._about["newest_call"])
+
+    def open(self, run: str, folder: Path, newest_call: int = 0) -> None:
+        """Read the ``folder``, unless the user named another. ``newest_call`` is the newest one in the store now.
+
+        Raises :class:`InputError` for unreadable results.
+        """
         if not self._is_named:
             self.folder = folder
         if self.mode == "read" and not (self.folder / "run.json").exists():
@@ -109,13 +125,17 @@ class Batches:
         for unfinished in self.folder.glob(".mtagent-*.tmp"):
             unfinished.unlink()
         # The token tells the batches of this folder from those of another machine, or of an earlier try.
-        self._about = {"run": run, "token": secrets.token_hex(8), "failed": [], "refused": {}, "finished": False}
+        self._about = {"run": run, "token": secrets.token_hex(8), "refused": {}, "finished": False}
         if (self.folder / "run.json").exists():
             self._about = whole_file(self.folder / "run.json")
         if self._about["run"] != run or self._about["finished"]:
             what = "finished" if self._about["finished"] else f"the batches of the run {self._about['run']!r}"
             raise ConfigError(f"{self.folder}: holds what is {what}: name a new folder")
-        self.failed = set(self._about["failed"])
+        self.failed = set()
+        if (self.folder / "failed.txt").exists():
+            self.failed.update(map(int, (self.folder / "failed.txt").read_text(encoding="utf-8").split()))
+        # The store may be another one than before, with fewer calls.
+        self._about["newest_call"] = min(newest_call, self._about.get("newest_call", newest_call))
         _write_json(self.folder / "run.json", self._about)
         sizes: dict[Path, int] = {}
         for path in sorted(self.folder.glob("requests-*.jsonl")):
@@ -124,12 +144,16 @@ class Batches:
                 self._waiting[request] = path
             sizes[path] = self.waiting - before
             self._number = int(path.stem.removeprefix("requests-"))
-            state = whole_file(path.with_suffix(".json"))
-            if "ended" not in state:
-                self._states[path] = state
+            self._states[path] = whole_file(path.with_suffix(".json"))
         for path in sorted(self.folder.glob("*.jsonl")):
             if path not in sizes:
                 self._take_results(path)
+        unanswered = set(self._waiting.values())
+        for path, state in list(self._states.items()):
+            if "ended" in state and path in unanswered and self.mode == "submit":
+                del state["ended"]  # a file of results is gone: it is fetched again
+            elif "ended" in state:
+                del self._states[path]
         if self.mode == "read" and not self._results:
             raise InputError(
                 f"{self.folder}: has no file with results (*.jsonl): put the results of its requests there"
@@ -163,15 +187,24 @@ class Batches:
         self._take_results(path)
         return len(names)
 
-    def end_wave(self) -> None:
-        """Complete the files of requests, close the files of results, and note which segments failed."""
+    def note_failed(self, position: int) -> None:
+        """Note at once that a segment failed: after a kill it must not be worked on again."""
+        self.failed.add(position)
+        with (self.folder / "failed.txt").open("a", encoding="utf-8") as file:
+            file.write(f"{position}\n")
+
+    def begin_wave(self) -> None:
+        """Read the results from the first attempts again. The files of requests stay open."""
         for file in self._opened.values():
             file.close()
         self._opened, self._used = {}, {}
+
+    def end_wave(self) -> None:
+        """Complete the files of requests, and close the files of results."""
+        self.begin_wave()
         for writer in self._writers.values():
             writer.close()
         self._writers = {}
-        self._about["failed"] = sorted(self.failed)
         _write_json(self.folder / "run.json", self._about)
 
     def finish(self) -> None:
@@ -218,6 +251,7 @@ class Batches:
 
     def _read(self, name: str) -> Any:
         path, place = self._results[name]
+        self._read_once.add(name)
         if path not in self._opened:
             self._opened[path] = path.open("rb")
         self._opened[path].seek(place)
@@ -229,7 +263,8 @@ class Batches:
             return
         url = "/v1/chat/completions" if endpoint.azure_endpoint is None else "/chat/completions"
         line = f'{{"custom_id":"{name}","method":"POST","url":"{url}","body":{sent_json(body).decode()}}}\n'
-        queue = f"{body['model']} at {endpoint.address}"  # a file may name only one model
+        # A file may name only one model, and is submitted with one key.
+        queue = f"{body['model']} at {endpoint.address} with {endpoint.key_source}"
         writer = self._writers.get(queue)
         size = len(line.encode())
         if writer is None or writer.requests >= self.most_requests or writer.bytes + size > self.most_bytes:
@@ -237,7 +272,9 @@ class Batches:
                 writer.close()
             self._number += 1
             writer = RequestFile(self.folder / f"requests-{self._number:04}.jsonl")
-            state = {"server": endpoint.address, "url": url, "tag": f"{self._about['token']}-{writer.path.stem}"}
+            # The number of a file that the user deleted is used again, and its batch must not be found again.
+            tag = f"{self._about['token']}-{writer.path.stem}-{secrets.token_hex(4)}"
+            state = {"server": endpoint.address, "key": endpoint.key_source, "url": url, "tag": tag}
             _write_json(writer.path.with_suffix(".json"), state)
             self._writers[queue], self._states[writer.path] = writer, state
         writer.write(line, size)
@@ -257,17 +294,18 @@ class Batches:
 
         wait = FIRST_WAIT
         async with AsyncExitStack() as stack:
-            clients: dict[str, Any] = {}
-            for address in {state["server"] for state in self._states.values()}:
-                if address not in self._endpoints:
+            clients: dict[tuple[str, str], Any] = {}
+            for place in {(state["server"], state["key"]) for state in self._states.values()}:
+                if place not in self._endpoints:
                     raise ConfigError(
-                        f"{self.folder}: has a batch at {address}, which the settings don't name any more"
+                        f"{self.folder}: has a batch at {place[0]} with the key in {place[1]}, which the settings "
+                        "don't name any more"
                     )
-                clients[address] = await made_client(self._endpoints[address])
-                stack.push_async_callback(clients[address].close)
+                clients[place] = await made_client(self._endpoints[place])
+                stack.push_async_callback(clients[place].close)
             while self._states:
                 for path, state in list(self._states.items()):
-                    await self._advance(clients[state["server"]], path, state)
+                    await self._advance(clients[state["server"], state["key"]], path, state)
                 if self._states:
                     await asyncio.sleep(wait)
                     wait = min(2 * wait, LONGEST_WAIT)
@@ -301,7 +339,10 @@ class Batches:
             raise kind(f"{message}; {way_out}") from None
 
     async def _submit(self, client: Any, path: Path, state: dict[str, Any]) -> None:
-        """Make a batch of a file. A process that was killed may have made it already: it is looked for first."""
+        """Make a batch of a file. A process that was killed may have made it already: it is looked for first.
+
+        A file that the server has not read yet is left for the next round.
+        """
         tag = state["tag"]
         batch = await _first(
             client.batches.list(limit=100),
@@ -314,9 +355,8 @@ class Batches:
             if upload is None:
                 with path.open("rb") as content:
                     upload = await client.files.create(file=(name, content, "application/jsonl"), purpose="batch")
-            while upload.status == "pending":  # Azure reads a file before a batch can be made of it
-                await asyncio.sleep(FIRST_WAIT)
-                upload = await client.files.retrieve(upload.id)
+            if upload.status == "pending":  # Azure reads a file before a batch can be made of it
+                return
             metadata = {TAG: tag, "run": self._about["run"][:512]}
             batch = await client.batches.create(
                 input_file_id=upload.id, endpoint=state["url"], completion_window="24h", metadata=metadata

@@ -72,6 +72,7 @@ class Budget:
         self._reserved = Amount()
         self._in_flight = 0
         self._first_too_large: Amount | None = None  # the first call that did not fit: no later one is sent
+        self._in_waves = False  # later calls may have results in a batch, so that each is looked at by itself
         self._lock = threading.Lock()  # models may be called from several event loops
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
         self._prices: dict[str, PriceOf] = {}
@@ -132,15 +133,18 @@ class Budget:
             self.in_batches[key] = worst
             self._sum_in_batches += worst
 
-    def begin_again(self) -> None:
-        """Batches were answered: calls that did not fit may fit now."""
-        self._first_too_large = None
+    def begin_again(self, forgotten: Usage) -> None:
+        """Batches were answered: calls that did not fit may fit now. What was ``forgotten`` is counted again."""
+        self._in_waves = True
+        self.spent -= Amount(forgotten.cost or 0.0, forgotten.input_tokens + forgotten.output_tokens)
 
     def _reserved_at_once(self, worst: Amount, hint: str) -> bool:
         with self._lock:
             spent = self.spent + self._sum_in_batches
-            if self._first_too_large is None and not (spent + worst).within(self.limit):
-                self._first_too_large = worst
+            if not (spent + worst).within(self.limit):
+                if self._in_waves:
+                    raise BudgetSpent(self._explain(worst, hint))
+                self._first_too_large = self._first_too_large or worst
             if self._first_too_large and not self._in_flight:
                 raise BudgetSpent(self._explain(self._first_too_large, hint))
             if self._first_too_large or not (spent + self._reserved + worst).within(self.limit):
@@ -236,9 +240,16 @@ class Budgeted:
     async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`. Raises :class:`BudgetSpent`."""
         worst = self._worst(messages, options)
+        key, batched = "", None
         if self._budget.in_batches and isinstance(self._llm, KeyedLLM):
-            self._budget.note_batched(request_key(self._llm, messages, options), None)
-        await self._budget.reserve(worst, self._hint)
+            key = request_key(self._llm, messages, options)
+            batched = self._budget.in_batches.get(key)
+            self._budget.note_batched(key, None)
+        try:
+            await self._budget.reserve(worst, self._hint)
+        except BudgetSpent:
+            self._budget.note_batched(key, batched)
+            raise
         paid = None  # a cancelled request may have to be paid for
         try:
             completion = await self._llm.complete(messages, **options)

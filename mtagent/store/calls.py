@@ -71,6 +71,13 @@ _DISTRUST = """UPDATE calls SET error = ? WHERE id IN (SELECT id FROM calls WHER
     UNION SELECT id FROM calls WHERE key IN (SELECT value FROM json_each(?)))
     AND messages = ? AND reply = ? AND tool_calls IS ? AND error IS NULL"""
 
+_UNFINISHED = """run_id = :run AND id > :after AND error IS NOT NULL
+    AND segment NOT IN (SELECT segment FROM segments WHERE run_id = :run
+        AND (state <> 'failed' OR position IN (SELECT value FROM json_each(:failed))))
+    AND key NOT IN (SELECT key FROM calls WHERE run_id = :run AND error IS NULL)"""
+
+_FORGOTTEN = f"SELECT {', '.join(f'total({field})' for field in _USAGE_FIELDS)} FROM calls WHERE {_UNFINISHED}"
+
 OUTSIDE = -1
 """The run's number of calls that were made outside of runs, for no segment of one."""
 _MOST_CHAINS = 10_000  # more than are ever made at the same time; bounds the memory where no chains are saved
@@ -205,18 +212,19 @@ class CallLog:
         """The number of the newest call."""
         return int(self._database.query("SELECT coalesce(max(id), 0) FROM calls")[0][0])
 
-    def forget_unfinished(self, run_id: int, after: int) -> None:
-        """The chains of all segments that were not saved are begun again.
+    def forget_unfinished(self, run_id: int, after: int, failed: Iterable[int] = ()) -> Usage:
+        """The chains of all segments are begun again that are neither finished nor at the positions ``failed``.
 
-        Their failed calls since the call ``after`` will be recorded again, as the same replies are read again.
+        Their failed calls since the call ``after`` will be recorded again, as the same replies are read again. Attempts
+        of a call that succeeded stay: that call is recalled. Returns the usage of the calls that were forgotten.
         """
         self._accounted.clear()
         self._recalled.clear()
-        sql = """DELETE FROM calls WHERE run_id = :run AND id > :after AND error IS NOT NULL
-            AND segment NOT IN (SELECT segment FROM segments WHERE run_id = :run
-            UNION SELECT segment FROM rated WHERE run_id = :run)"""
+        parameters = {"run": run_id, "after": after, "failed": json.dumps(sorted(failed))}
         with self._database.writing() as connection:
-            connection.execute(sql, {"run": run_id, "after": after})
+            *numbers, cost = connection.execute(_FORGOTTEN, parameters).fetchone()
+            connection.execute(f"DELETE FROM calls WHERE {_UNFINISHED}", parameters)
+        return _usage([*map(int, numbers), cost])
 
     def _account(self, run_id: int, segment: str, key: str) -> bool:
         """Whether the usage of an own call still has to go into the chain of the segment; notes that it does."""

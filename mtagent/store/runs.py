@@ -78,6 +78,10 @@ class StoredRun:
         """Whether the segment at ``position`` was tried to the end; a failed one was not."""
         return self._column("state", position) not in (None, "failed")
 
+    def failed(self, position: int) -> bool:
+        """Whether the segment at ``position`` was tried, and failed."""
+        return self._column("state", position) == "failed"
+
     def chains(self) -> Iterator[Chain]:
         """All chains by position, read page by page, also chains that are saved meanwhile at later positions."""
         return (chain for _, chain in self.placed_chains())

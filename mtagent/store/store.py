@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -27,6 +28,9 @@ from mtagent.store.runs import DecisionLog, Run, RunKind, RunState, RunSummary, 
 _LOCK_SECONDS = 0.3  # a listing of the runs tries each lock for a moment: that must not prevent a start
 
 _SHOWN = 60
+
+_LONGEST_FOLDER = 200
+"""Characters of a run's name in the name of its folder; a file system takes 255 with what is around it."""
 
 
 def default_path() -> Path:
@@ -163,8 +167,11 @@ class Store:
             return deleted
 
     def batch_folder(self, name: str) -> Path:
-        """Where the requests and results of a run in batches are, beside the store, until the run is finished."""
-        return Path(f"{self.database.path}.batches") / f"run-{quote(name, safe='')}"
+        """Where the requests and results of a run in batches are, beside the store."""
+        safe_name = quote(name, safe="")
+        if len(safe_name) > _LONGEST_FOLDER:
+            safe_name = hashlib.sha256(name.encode()).hexdigest()
+        return Path(f"{self.database.path}.batches") / f"run-{safe_name}"
 
     def hold(self, name: str) -> FileLock | None:
         """A lock that keeps the run ``name`` from being deleted while the lock is there; any number may hold one.

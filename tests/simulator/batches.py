@@ -29,6 +29,7 @@ class BatchQueue:
         self.files: dict[str, dict[str, Any]] = {}
         self.contents: dict[str, bytes] = {}
         self.batches: dict[str, dict[str, Any]] = {}
+        self.keys: dict[str, str] = {}
         self._endings = deque(settings.endings)
         self._ending_of: dict[str, str] = {}
         self._respond, self._write = respond, write
@@ -59,6 +60,8 @@ class BatchQueue:
         form = await request.post()
         sent: Any = form["file"]
         number = self._new_file(sent.filename, sent.file.read(), str(form["purpose"]))
+        if self.settings.slow_upload and len(self.files) == 1:  # pending until another file is in a batch
+            self.files[number]["status"] = "pending"
         await asyncio.sleep(self.settings.batch_latency)
         return web.json_response(self.files[number])
 
@@ -77,6 +80,9 @@ class BatchQueue:
     async def _create(self, request: web.Request) -> web.Response:
         told = await request.json()
         number = f"batch_{len(self.batches) + 1}"
+        for file in self.files.values():
+            file["status"] = "processed"
+        self.keys[number] = request.headers.get("Authorization", "").removeprefix("Bearer ")
         self._ending_of[number] = self._endings.popleft() if self._endings else "completed"
         self.batches[number] = {
             "id": number, "object": "batch", "status": "validating", "created_at": int(time.time()), **told,

@@ -88,6 +88,7 @@ class Settings:
     endings: Sequence[str] = ()
     batch_seconds: float = 0.0
     batch_latency: float = 0.0
+    slow_upload: bool = False
     log: str | None = None
     keep: bool = True
 
