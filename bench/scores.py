@@ -12,6 +12,7 @@ import json
 import os
 import random
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -149,9 +150,14 @@ def _cells(table: str) -> list[tuple[str, str]]:
 
 def _timed(call: Callable[[], Result]) -> tuple[Result, float]:
     """The result, and the processor time of this process and its children: other work on the machine does not count."""
-    before = sum(os.times()[:4])
+    before = _processor_time()
     result = call()
-    return result, sum(os.times()[:4]) - before
+    return result, _processor_time() - before
+
+
+def _processor_time() -> float:
+    own, children = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
+    return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime
 
 
 def _told(metric: Any, rows: dict[str, Any]) -> Any:

@@ -105,8 +105,32 @@ def test_somebody_else_submits_the_files(job: Shell) -> None:
         assert len({request["body"]["model"] for request in job.objects(f"files/{path.name}")}) == 1
     assert len(job.read("out")) == NUMBER
     assert "errado" not in " ".join(job.read("out"))
-    done = translate(job, "http://127.0.0.1:9/v1", "out", *words, "write", "files")
-    assert "files: holds what is finished: name a new folder" in done.last
+    (job.folder / "out").rename(job.folder / "first")
+    assert translate(job, "http://127.0.0.1:9/v1", "out", *words, "read", "files").code == 0
+    assert job.read("out") == job.read("first"), "the output is written again"
+    (job.folder / "out.db").unlink()
+    assert translate(job, "http://127.0.0.1:9/v1", "out", *words, "read", "files", "--force").code == 0
+    assert job.read("out") == job.read("first"), "the results are read again"
+
+
+def test_the_same_command_tries_the_failed_segments_of_a_finished_run_again(job: Shell) -> None:
+    settings = Settings(behaviour=improving, cached_tokens=False)
+    words = ("--stages", "t", "--batch")
+    assert translate(job, "http://127.0.0.1:9/v1", "out", *words, "write", "files").code == 6
+    batches.answer(job.folder / "files", settings)
+    (answers,) = (job.folder / "files").glob("answers-*.jsonl")
+    first, *others = answers.read_text(encoding="utf-8").splitlines(keepends=True)
+    refused = json.loads(first)
+    refused["response"] = {"status_code": 400, "body": {"error": {"message": "no"}}}
+    answers.write_text(json.dumps(refused) + "\n" + "".join(others), encoding="utf-8")
+    assert translate(job, "http://127.0.0.1:9/v1", "out", *words, "read", "files").code == 3
+    again = translate(job, "http://127.0.0.1:9/v1", "out", *words, "read", "files")
+    assert (again.code, "1 request to answer" in again.err) == (6, True), again
+    batches.answer(job.folder / "files", settings)
+    assert translate(job, "http://127.0.0.1:9/v1", "out", *words, "read", "files").code == 0
+    with Store(job.folder / "out.db") as store:
+        counts_of_run = store.run("out").counts
+    assert (counts_of_run.done, counts_of_run.failed) == (NUMBER, 0)
 
 
 def test_a_run_goes_on_elsewhere_with_the_folder_alone(job: Shell) -> None:
@@ -507,7 +531,7 @@ def test_unusable_results_are_refused_with_their_line(job: Shell) -> None:
     other = job(
         "translate -s texts.txt -l en-es -o b --name b --model m --base-url", server, "--batch", "write", "files"
     )
-    assert "files: holds what is the batches of the run 'out'" in other.last
+    assert "files: has the batches of the run 'out', and this run is " in other.last
     batches.answer(folder, Settings(behaviour=improving), skipped=2)
     done = translate(job, server, "out", "--batch", "read", "files")
     assert "requests-0002.jsonl" in done.last

@@ -14,7 +14,6 @@ from mtagent.formats.files import lines_of, spooled_copies
 from mtagent.formats.ratings import Material, chosen
 from mtagent.formats.segments import check_counts
 from mtagent.jobs.inputs import RatingInputs
-from mtagent.jobs.rate import stored_stages
 from mtagent.metrics.overlap import Overlap, characters_to, ter_to
 from mtagent.metrics.protocol import (
     CountsTogether,
@@ -229,6 +228,8 @@ def score_runs(
     has any. The lines of ``references`` replace the runs' own references.
     Raises :class:`ConfigError` for runs of different segments or, without ``references``, with different references.
     """
+    from mtagent.jobs.rate import stored_stages  # which brings the evaluators
+
     unlimited = config.model_copy(update={"limit": None})
     systems: dict[str, list[str | None]] = {}
     segments: list[Segment] = []

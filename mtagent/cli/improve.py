@@ -287,4 +287,5 @@ def estimate_run(
         display(assumptions(config, ranges, tokens, prices, batch=batch))
         if batch and not rating:
             plan = checked_plan(config, OwnParts()).plan
-            display(in_words(trips_of(plan, translates="translate" in ranges, reranks="rerank" in ranges)))
+            translates = "translate" in ranges and ranges["translate"].high.calls > 0
+            display(in_words(trips_of(plan, translates=translates, reranks="rerank" in ranges)))

@@ -29,6 +29,7 @@ from mtagent.llm.limits import Sleepers
 from mtagent.llm.protocol import LLM, KeyedLLM, LimitedLLM
 from mtagent.store.runs import Run
 from mtagent.store.store import Store
+from mtagent.text.amounts import counted
 
 if TYPE_CHECKING:
     from mtagent.llm.batch import Batches
@@ -182,7 +183,8 @@ async def _in_waves(
         finally:
             batches.end_wave()
         done, total = run.counts().done, run.counts().total
-        logger.info("round trip %d: %d of %s segments are done; %d requests", wave, done, total, batches.waiting)
+        requests = counted(batches.waiting, "request")
+        logger.info("round trip %d: %d of %s segments are done; %s", wave, done, total, requests)
         await batches.answered()
 
 
@@ -289,7 +291,10 @@ class RunModels:
         for model in self._cached:
             model.run_id = run.id
         if self.batches is not None:
-            self.batches.open(run.name, self._store.batch_folder(run.name), self._store.calls.newest())
+            counts = run.counts()
+            is_stored = counts.done + counts.failed > 0
+            folder = self._store.batch_folder(run.name)
+            self.batches.open(run.name, folder, self._store.calls.newest(), is_stored=is_stored)
             # Those that this store doesn't have are worked on again: it may be another one than before.
             self.batches.failed = {position for position in self.batches.failed if run.failed(position)}
         if self._budget:

@@ -112,25 +112,33 @@ class Batches:
         """The number of the newest call in the store before the first of these batches."""
         return int(self._about["newest_call"])
 
-    def open(self, run: str, folder: Path, newest_call: int = 0) -> None:
+    def open(self, run: str, folder: Path, newest_call: int = 0, *, is_stored: bool = False) -> None:
         """Read the ``folder``, unless the user named another. ``newest_call`` is the newest one in the store now.
 
-        Raises :class:`InputError` for unreadable results.
+        If the run was finished and ``is_stored``, its failed segments are tried with new requests; without its store
+        all results are read again. Raises :class:`InputError` for unreadable results.
         """
         if not self._is_named:
             self.folder = folder
         if self.mode == "read" and not (self.folder / "run.json").exists():
             raise InputError(f"{self.folder}: has no requests of a run: --batch write {self.folder} writes them")
+        if self.folder.exists() and not self.folder.is_dir():
+            raise ConfigError(f"{self.folder}: is a file: name a folder for the requests")
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for unfinished in self.folder.glob(".mtagent-*.tmp"):
             unfinished.unlink()
         # The token tells the batches of this folder from those of another machine, or of an earlier try.
         self._about = {"run": run, "token": secrets.token_hex(8), "refused": {}, "finished": False}
+        self._about |= {"attempts_before": 0, "attempts": ATTEMPTS}  # of each request: done with, and allowed
         if (self.folder / "run.json").exists():
             self._about = whole_file(self.folder / "run.json")
-        if self._about["run"] != run or self._about["finished"]:
-            what = "finished" if self._about["finished"] else f"the batches of the run {self._about['run']!r}"
-            raise ConfigError(f"{self.folder}: holds what is {what}: name a new folder")
+        if self._about["run"] != run:
+            raise ConfigError(
+                f"{self.folder}: has the batches of the run {self._about['run']!r}, and this run is {run!r}: name "
+                "another folder, or give the command of that run"
+            )
+        if self._about["finished"]:
+            self._begin_again(newest_call if is_stored else None)
         self.failed = set()
         if (self.folder / "failed.txt").exists():
             self.failed.update(map(int, (self.folder / "failed.txt").read_text(encoding="utf-8").split()))
@@ -162,6 +170,16 @@ class Batches:
             for path, size in sizes.items():
                 if 0 < list(self._waiting.values()).count(path) < size:
                     self._close(path, "no file of results has a line for it")
+
+    def _begin_again(self, newest_call: int | None) -> None:
+        """Go on with a finished run, whose store has calls up to ``newest_call``; ``None``: the run is not in it."""
+        self._about["finished"] = False
+        (self.folder / "failed.txt").unlink(missing_ok=True)
+        self._about["attempts_before"] = 0
+        if newest_call is not None:
+            self._about["newest_call"] = newest_call
+            self._about["attempts_before"] = self._about["attempts"]
+            self._about["attempts"] += ATTEMPTS
 
     def _take_results(self, path: Path) -> None:
         """Note the place of each result in ``path``."""
@@ -228,12 +246,12 @@ class Batches:
             if refused_parameter(failure, body) == parameter:
                 return failure
         request = key_of(body, f"{endpoint.address}#{draw}").rpartition(":")[2][:40]
-        attempt = self._used.get(request, 0) + 1
+        attempt = self._used.get(request, self._about["attempts_before"]) + 1
         outcome: object = None
         while True:
             name = f"{request}-{attempt}"
             if name not in self._results:
-                if attempt <= ATTEMPTS:
+                if attempt <= self._about["attempts"]:
                     self._write(name, endpoint, body)
                     raise NotAnswered("the request is in a batch: the command with --batch again goes on with it")
                 break

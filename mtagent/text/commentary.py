@@ -9,8 +9,9 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import accumulate
+from typing import Any
 
 import regex
 
@@ -470,20 +471,30 @@ def on_translating(text: str) -> list[regex.Match[str]]:
     return list(_ON_TRANSLATING.finditer(text)) if may_be_on_translating(text) else []
 
 
-ABOUT = {name: regex.compile(words_or_parts(lists), regex.IGNORECASE) for name, lists in _TALK["about"].items()}
-"""What remarks on a translation speak of, beside translating: its wording, whether it is good, mistakes, a change, the
-need of one, and what the writer asks for or regrets."""
+@cache
+def about() -> dict[str, regex.Pattern[str]]:
+    """What remarks on a translation speak of, beside translating: its wording, whether it is good, mistakes, a change,
+    the need of one, and what the writer asks for or regrets."""
+    return _patterns(_TALK["about"])
+
+
+def _patterns(lists_by_name: dict[str, Any]) -> dict[str, regex.Pattern[str]]:
+    """A pattern for each list of words. Compiling them takes a tenth of the start of a command."""
+    patterns = {}
+    for name, lists in lists_by_name.items():
+        patterns[name] = regex.compile(words_or_parts(lists), regex.IGNORECASE)
+    return patterns
 
 
 @lru_cache(maxsize=_TEXTS_KEPT)
 def subjects(text: str) -> frozenset[str]:
-    """The names of the entries of :data:`ABOUT` that ``text`` speaks of."""
-    return frozenset(name for name, words in ABOUT.items() if words.search(text))
+    """The names of the entries of :func:`about` that ``text`` speaks of."""
+    return frozenset(name for name, words in about().items() if words.search(text))
 
 
 def speaks_of_wording(text: str) -> bool:
     """Whether ``"wording"`` is among the :func:`subjects` of ``text``."""
-    return ABOUT["wording"].search(text) is not None
+    return about()["wording"].search(text) is not None
 
 
 _THIS_SENTENCE = regex.compile(words_or_parts(_TALK["this_sentence"]), regex.IGNORECASE)
@@ -522,10 +533,10 @@ def says_unchanged(text: str) -> bool:
     denied = list(_NOT.finditer(text))
     if not denied:
         return False
-    about = {name: list(ABOUT[name].finditer(text)) for name in ("change", "mistake", "need", "wording")}
-    if not about["change"] and not about["mistake"]:
+    places = {name: list(about()[name].finditer(text)) for name in ("change", "mistake", "need", "wording")}
+    if not places["change"] and not places["mistake"]:
         return False
-    spans = [match.span() for match in (*denied, *(match for found in about.values() for match in found))]
+    spans = [match.span() for match in (*denied, *(match for found in places.values() for match in found))]
     size = covered = 0
     for word in _WORD.finditer(text):
         size += len(word.group())
@@ -533,15 +544,15 @@ def says_unchanged(text: str) -> bool:
     return covered >= _COVERED_BARE * size
 
 
-_ASKED_FOR = {
-    name: regex.compile(words_or_parts(lists), regex.IGNORECASE) for name, lists in _TALK["asked_for"].items()
-}
+@cache
+def _asked_for_patterns() -> dict[str, regex.Pattern[str]]:
+    return _patterns(_TALK["asked_for"])
 
 
 @lru_cache(maxsize=_TEXTS_KEPT)
 def asked_for(source: str) -> frozenset[str]:
     """The subjects that a translation of ``source`` may speak of: its own, and those that user interfaces put so."""
-    return subjects(source) | {name for name, words in _ASKED_FOR.items() if words.search(source)}
+    return subjects(source) | {name for name, words in _asked_for_patterns().items() if words.search(source)}
 
 
 _REGRET = regex.compile(words_or_parts(_TALK["regret"]), regex.IGNORECASE)
