@@ -124,6 +124,7 @@ def _least(call: Callable[[], Result]) -> tuple[Result, float]:
 def _run(command: list[str], folder: str) -> str:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), "NO_COLOR": "1"}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # a user's installation has its bytecode
+    environment["OPENBLAS_NUM_THREADS"] = "1"  # NumPy's idle threads take processor time, and save none here
     module = [sys.executable, "-m", *command]
     return subprocess.run(module, cwd=folder, env=environment, check=True, capture_output=True, text=True).stdout
 
