@@ -205,7 +205,7 @@ def _by_name(output: Path) -> Form:
     endings: dict[str, Form] = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
     endings |= {".csv": "csv", ".json": "json"}
     ending = output.suffix.casefold()
-    other_kinds = [*" ".join(UNSUPPORTED).split(), "tex", "tsv", "txt"]
+    other_kinds = [*" ".join(UNSUPPORTED).split(), "tex", "tsv"]
     if ending not in endings and ending[1:] in other_kinds:
         raise ConfigError(f"{output}: cannot write a report as {ending}; use one of {', '.join(endings)}")
     return endings.get(ending, "html")
