@@ -16,7 +16,7 @@ from pathlib import Path
 
 import openai
 
-from bench.harness import Timing, report, simulator, timed, timed_calls
+from bench.harness import Timing, as_command, report, simulator, timed, timed_calls
 from mtagent.cli.demo import sample_path as path
 from mtagent.config import Config, load
 from mtagent.jobs.improve import improve_file
@@ -96,7 +96,8 @@ async def compare(base_url: str, *, rounds: int, segments: int, concurrency: int
             folder = Path(name)
             source = sample_file(folder, segments)
             config = settings(base_url, folder, concurrency)
-            timing, chains = await run_chain(config, source, folder / "out.txt")
+            with as_command():
+                timing, chains = await run_chain(config, source, folder / "out.txt")
         bodies = bodies_of(chains)
         bare = await run_bare(base_url, bodies, concurrency)
         if number:
