@@ -46,7 +46,12 @@ def print_caps() -> None:
     for most, concurrency in CAPS:
         for latency in (0.25, 1, 2, 5, 10):
             server = Settings(latency=latency, requests_per_window=most, keep=False)
-            cells = [f"{most:,}", str(concurrency), f"{latency:g} s", f"{least_seconds(server, most, concurrency):.0f} s"]
+            cells = [
+                f"{most:,}",
+                str(concurrency),
+                f"{latency:g} s",
+                f"{least_seconds(server, most, concurrency):.0f} s",
+            ]
             for states in (True, False):
                 course = run(replace(server, rate_headers=states), most, concurrency)
                 assert course.done == most

@@ -431,6 +431,7 @@ class OpenAIClient:
                 "was finished is stored: the same command after that time goes on from there"
             )
             paused.seconds, paused.status, paused.transient = wait, failure.status or None, True
+            paused.cause = failure.cause
             return paused
         if wait is not None and wait > left:
             way_out = (
@@ -470,7 +471,7 @@ class OpenAIClient:
             kind = BadRequest if self._learnt.answered else ModelNotFound
         error = kind(f"{self.model} at {self.base_url}{words}{tried}; {way_out}")
         error.status = failure.status if failure.status not in (0, 200) else None
-        error.transient = failure.transient
+        error.transient, error.cause = failure.transient, failure.cause
         return error
 
 

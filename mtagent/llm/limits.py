@@ -131,7 +131,7 @@ class Limiter:
         self._successes = 0  # since the limit last changed
         self._answered = True  # whether there was a success since the limit was halved
         self._last_success = -inf  # its time
-        self._answered_at_once = AnsweredAtOnce(self._clock.now())
+        self._answered_at_once = AnsweredAtOnce()
 
     @property
     def pause(self) -> float:
@@ -321,22 +321,26 @@ class AnsweredAtOnce:
     It is the sum of their seconds by the seconds that passed; both count less the longer ago they are.
     """
 
-    def __init__(self, now: float) -> None:
+    def __init__(self) -> None:
         self._sum = 0.0
         self._passed = 0.0
-        self._updated = now
+        self._updated: float | None = None  # the time
 
     def add(self, seconds: float, now: float) -> None:
         """A request took ``seconds`` until its answer."""
+        if self._updated is None:
+            self._updated = now - seconds
         self._update(now)
         self._sum += seconds
 
     def mean(self, now: float) -> float:
-        """The average now; 0 before any time has passed."""
+        """The average now; 0 before the first answer."""
         self._update(now)
         return self._sum / self._passed if self._passed else 0.0
 
     def _update(self, now: float) -> None:
+        if self._updated is None:
+            return
         seconds = now - self._updated
         weight = exp(-seconds / MINUTE)
         self._sum *= weight
