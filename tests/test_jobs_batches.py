@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -337,10 +338,27 @@ def test_a_budget_holds_for_requests_in_batches(job: Shell) -> None:
         stopped = translate(job, server.base_url, "out", *words, "--token-budget", "1000")
         assert stopped.code == 4
         assert not server.queue.batches
-        done = translate(job, server.base_url, "out", *words, "--token-budget", "12000")
+        done = translate(job, server.base_url, "out", *words, "--token-budget", "5000")
         assert done.code == 0, done.err
         assert 1 < len(server.queue.batches) < NUMBER  # what the budget has room for is asked first
         assert len(server.journal.entries) == NUMBER
+
+
+def test_a_budget_knows_what_is_paid_but_not_read_when_a_run_goes_on(job: Shell) -> None:
+    settings = Settings(behaviour=improving, cached_tokens=False)
+    words = ("--stages", "tp", "--max-tokens", "50", "--concurrency", "1", "--token-budget", "22000", "--batch")
+    with batches.serving(settings) as server:
+        whole = translate(job, server.base_url, "whole", *words)
+    assert whole.code == 4
+    done = translate(job, "http://127.0.0.1:9/v1", "out", *words, "write", "files")
+    trips = []
+    while done.code == 6:
+        trips += re.findall("round trip .*", done.err)
+        batches.answer(job.folder / "files", settings)
+        done = translate(job, "http://127.0.0.1:9/v1", "out", *words, "read", "files")  # a process of its own
+    assert done.code == 4
+    assert trips == re.findall("round trip .*", whole.err)
+    assert len(trips) > 2
 
 
 def test_a_budget_stops_only_when_all_answers_are_read(job: Shell) -> None:

@@ -17,6 +17,7 @@ from mtagent.errors import (
     EmptyReply,
     ModelError,
     ModelNotFound,
+    NotAnswered,
     RateLimited,
     Refused,
     ServerError,
@@ -248,7 +249,11 @@ class OpenAIClient:
         call = Call(purpose=purpose, model=self.model, messages=tuple(messages), usage=UNPAID)
         exchange = CallState(self._clock, self._deadline, call, bool(tools), self._clock.now(), segment)
         body = request_body(self.model, self._parameters, messages, schema, logprobs, tools)
-        outcome = await self._converse(body, exchange)
+        try:
+            outcome = await self._converse(body, exchange)
+        except NotAnswered as error:
+            error.calls = tuple(exchange.failed)
+            raise
         if isinstance(outcome, RequestFailure):
             error = self._error(outcome, exchange)
             last = exchange.failed.pop() if outcome.answered else call

@@ -212,6 +212,11 @@ class CallLog:
         """The number of the newest call."""
         return int(self._database.query("SELECT coalesce(max(id), 0) FROM calls")[0][0])
 
+    def answered(self, run_id: int) -> set[str]:
+        """The keys of all requests of a run whose replies are stored."""
+        rows = self._database.query("SELECT DISTINCT key FROM calls WHERE run_id = ? AND error IS NULL", (run_id,))
+        return {key for (key,) in rows}
+
     def forget_unfinished(self, run_id: int, after: int, failed: Iterable[int] = ()) -> Usage:
         """The chains of all segments are begun again that are neither finished nor at the positions ``failed``.
 
