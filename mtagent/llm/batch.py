@@ -131,7 +131,11 @@ class Batches:
             unfinished.unlink()
         # The token tells the batches of this folder from those of another machine, or of an earlier try.
         self._about = {"run": run, "token": secrets.token_hex(8), "refused": {}, "finished": False}
-        self._about |= {"round_trips": 0, "attempts_before": 0, "attempts": ATTEMPTS}  # of each request: done with, and allowed
+        self._about |= {
+            "round_trips": 0,
+            "attempts_before": 0,
+            "attempts": ATTEMPTS,
+        }  # of each request: done with, and allowed
         if (self.folder / "run.json").exists():
             self._about = whole_file(self.folder / "run.json")
         if self._about["run"] != run:
