@@ -74,7 +74,8 @@ def test_batches_give_the_ordinary_result_at_half_the_price(job: Shell) -> None:
         assert details(job, "live") == details(job, "batched")
         live, batched = usage(job, "live"), usage(job, "batched")
         assert batched.cost == pytest.approx(live.cost / 2)
-        assert batched.model_copy(update={"cost": live.cost}) == live
+        assert batched.model_copy(update={"cost": live.cost, "batched": 0}) == live
+        assert batched.batched == batched.calls
         assert set(counts(server).values()) == {1}
         events = Counter(event["event"] for event in job.objects("log.jsonl"))
         assert events["call"] == live.calls
@@ -88,6 +89,18 @@ def test_batches_give_the_ordinary_result_at_half_the_price(job: Shell) -> None:
             call.usage.cost for chain in store.read("batched").chains() for step in chain.steps for call in step.calls
         ]
     assert sum(calls) == pytest.approx(batched.cost)
+    shown = [json.loads(job(f"runs show {name} --calls -f json --store {name}.db").out) for name in ("live", "batched")]
+    assert all(row["seconds"] > 0 for row in shown[0]["totals"] + shown[0]["slowest"] + shown[0]["most_expensive"])
+    assert shown[1]["slowest"] == []
+    for row in shown[1]["totals"] + shown[1]["most_expensive"]:
+        assert row["seconds"] is None, "the time it took to read a result is no latency"
+    assert "batch" in job("runs show batched --calls --store batched.db").out
+    (job.folder / "dear.toml").write_text(PRICES.replace("1", "10").replace("2", "20"), encoding="utf-8")
+    for prices, factor in (("prices.toml", 1), ("dear.toml", 10)):
+        compared = job(f"compare batched --store batched.db --prices {prices} -r texts.txt -m chrf -f json")
+        assert compared.code == 0, compared.err
+        final = json.loads(compared.out)["rows"][-1]
+        assert final["cost"]["paid"]["dollars"] == pytest.approx(factor * batched.cost)
 
 
 def test_somebody_else_submits_the_files(job: Shell) -> None:

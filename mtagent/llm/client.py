@@ -185,6 +185,7 @@ class OpenAIClient:
         self._doubted_usage = False
         self._cache_control = cache_control
         self._has_others = has_others
+        self._in_batches = batch is not None
         self._observer = observer
         if transport is None and batch is not None:
             transport = batch(endpoint)
@@ -251,8 +252,8 @@ class OpenAIClient:
         body = request_body(self.model, self._parameters, messages, schema, logprobs, tools)
         try:
             outcome = await self._converse(body, exchange)
-        except NotAnswered as error:
-            error.calls = tuple(exchange.failed)
+        except NotAnswered as unanswered:
+            unanswered.calls = tuple(exchange.failed)
             raise
         if isinstance(outcome, RequestFailure):
             error = self._error(outcome, exchange)
@@ -290,6 +291,8 @@ class OpenAIClient:
                     if cost is None and outcome.model != self.model:  # an alias, or the name of a deployment
                         cost = self._price(outcome.model, outcome.usage, self.base_url)
                     usage = outcome.usage if cost is None else outcome.usage.model_copy(update={"cost": cost})
+                    if self._in_batches:
+                        usage = usage.model_copy(update={"batched": usage.calls})
                 exchange.paid.append(usage)
                 if outcome.problem is None:
                     return outcome
