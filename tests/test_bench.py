@@ -10,6 +10,7 @@ import pytest
 
 from bench import faults, parts
 from bench.__main__ import check
+from bench.chain import efficiency
 from bench.client import compare
 from bench.harness import Timing, cpu_ratio, report, simulator, timed_calls
 from bench.meta_eval import Case
@@ -26,6 +27,15 @@ async def test_client_benchmark_reports_the_ratio() -> None:
         lines = report(await compare(base_url, rounds=1, calls=20, concurrency=4), "openai").splitlines()
     assert [line.split()[0] for line in lines] == ["openai", "mtagent"]
     assert "ratio 1.00" in lines[0]
+
+
+def test_efficiency_counts_the_end_of_a_run_and_the_processor() -> None:
+    slow = efficiency(100.0, 4, 8)
+    assert slow.calls > 2 * 8
+    assert slow.ideal == slow.calls * 100 / 4
+    assert slow.ideal < slow.seconds < 2 * slow.ideal, "the last segments don't take all places"
+    fast = efficiency(0.0, 4, 8)
+    assert 0 < fast.cpu <= fast.seconds < 100
 
 
 async def test_every_call_is_made_with_no_more_at_once_than_allowed() -> None:

@@ -239,7 +239,8 @@ class Budgeted:
 
     async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`. Raises :class:`BudgetSpent`."""
-        worst = self._worst(messages, options)
+        requests = self._worst_requests(messages, options)
+        worst = self._sum(requests)
         key, batched = "", None
         if self._budget.in_batches and isinstance(self._llm, KeyedLLM):
             key = request_key(self._llm, messages, options)
@@ -255,10 +256,12 @@ class Budgeted:
             completion = await self._llm.complete(messages, **options)
             paid = self._paid(completion.usage, completion.attempts)
             return completion
-        except NotAnswered:
+        except NotAnswered as error:
             paid = Amount()
             if isinstance(self._llm, KeyedLLM):
-                self._budget.note_batched(request_key(self._llm, messages, options), worst)
+                # Until there is a reply, it is one request. What is paid for another one is reserved with it then.
+                reserved = worst if error.calls else self._sum(requests[:1])
+                self._budget.note_batched(request_key(self._llm, messages, options), reserved)
             raise
         except Exception as error:
             calls = calls_of(error)
@@ -267,10 +270,13 @@ class Budgeted:
         finally:
             self._budget.settle(worst, paid)
 
-    def _worst(self, messages: Sequence[Message], options: RequestOptions) -> Amount:
-        """The most that a call can take."""
+    def _worst_requests(self, messages: Sequence[Message], options: RequestOptions) -> list[Usage]:
+        """The most that the requests of a call can take."""
         sent = bytes_sent(messages, options.get("schema"), options.get("tools", ()))
-        requests = worst_requests(sent, self._room)
+        return worst_requests(sent, self._room)
+
+    def _sum(self, requests: Sequence[Usage]) -> Amount:
+        """Their dollars and tokens."""
         tokens = sum(usage.input_tokens + usage.output_tokens for usage in requests)
         return Amount(sum(self._price(usage) or 0.0 for usage in requests), tokens)
 
