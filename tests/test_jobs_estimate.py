@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,48 @@ def test_what_a_chain_takes_lies_between_low_and_high(name: str, files: Shell, s
     assert set(real) >= {"proofread"} or name == "guards"
     for stage, usage in real.items():
         refuse_outside(stages[stage], usage, stage)
+
+
+LIKELY: dict[str, dict[str, Any]] = {
+    **CHAINS,
+    "guards": {"gate": "guards", "stages": "tp"},
+    "t-p": {"stages": "tp"},
+    "rating-gate": {"gate": "rate"},
+    "samples": {"judge": "rubric-mqm", "samples": 3},
+    "proposals": {"proposals": 2},
+    "judged-by-gemba-esa": {"judge": "gemba-esa"},
+    "judged-by-m-mad": {"judge": "m-mad"},
+    "triage": {"triage": "rubric-mqm", "triage_above": -1},
+    **{spec: {"evaluator": spec} for spec in SPECS},
+}
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize("name", LIKELY)
+def test_the_likely_cost_is_within_a_factor_of_three(name: str, files: Shell, panel: str) -> None:
+    config = set_up(base_url=panel, **LIKELY[name])
+    expected = estimate(config, Files(Path("long.txt")), AS_SIMULATOR)
+    assert files("translate -s long.txt --config m.toml --name r -o out.txt -q").code == 0
+    refuse_far(expected, files)
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize("translation", ["Una frase buena", "Una frase errado buena"])
+def test_the_likely_cost_is_that_near_for_texts_all_good_and_all_bad(
+    translation: str, files: Shell, server: str
+) -> None:
+    files.write("mt.txt", *(f"{translation}, la {i}." for i in range(24)))
+    expected = estimate(set_up(base_url=server), Files(Path("long.txt"), Path("mt.txt")), AS_SIMULATOR)
+    assert files("postedit -s long.txt -t mt.txt --config m.toml --name r -o out.txt -q").code == 0
+    refuse_far(expected, files)
+
+
+def refuse_far(expected: dict[str, Range], files: Shell) -> None:
+    likely = reduce(Range.plus, expected.values(), Range()).likely
+    real = files.runs()["r"].usage.cost
+    assert likely is not None
+    assert real is not None
+    assert 1 / 3 < likely / real < 3, f"{likely / real:.2f}"
 
 
 @pytest.mark.loopback
@@ -294,8 +337,8 @@ def test_an_evaluator_of_ones_own_takes_the_calls_that_it_states_or_its_first_re
     [
         # Equal segments are paid for once at least and every time at most.
         ("-s same.txt -t same.txt --stages pe --gate none", r"postedit +1–5 "),
-        ("-s blank.txt -t blank.txt", r"total +0 +0 +0 +\$0.0000$"),
-        ("-s long.txt --translator command:cat", r"translate +0 +0 +0 +\$0.0000$"),
+        ("-s blank.txt -t blank.txt", r"total +0 +0 +0 +\$0.0000 +\$0.0000$"),
+        ("-s long.txt --translator command:cat", r"translate +0 +0 +0 +\$0.0000 +\$0.0000$"),
         ("-s long.txt --translator command:cat", r"postedit +\d+–\d+ "),
         ("-s long.txt -t long.es.txt --model unheard-of --stages pe", r"postedit .* unknown$"),
     ],
