@@ -38,6 +38,7 @@ JUDGE_KINDS = {
 }
 """Kinds of judges by name: a model that marks errors (``mqm``), one that rates (``da``), a quality-estimation metric
 (``qe``), and a model that compares in both orders (``pairwise``). Judges of a kind share a shipped weight."""
+CacheControl = Literal["claude", "openai"]
 GateName = Literal["none", "guards", "rate", "pairwise", "panel", "gain", "qe"]
 
 _NEXT_OPTION = re.compile(r",(?=\s*[A-Za-z][\w-]*=)")
@@ -221,7 +222,8 @@ class ModelSettings(Record):
     max_tokens: int | None = Field(default=None, gt=0)
     seed: int | None = None
     reasoning_effort: Named | None = None
-    cache_control: bool | None = None
+    cache_control: CacheControl | None = None
+    """Whose marks say what a model shall cache: Claude's, also for gateways to it, or OpenAI's (GPT-5.6 and later)."""
 
     @property
     def server(self) -> tuple[str | None, str | None, str | None]:
@@ -525,7 +527,7 @@ class Settings(TypedDict, total=False):
     api_version: str | None
     endpoint: str | Sequence[str] | None
     header: str | Sequence[str] | None
-    cache_control: bool | None
+    cache_control: CacheControl | None
     api_key_env: str | None
     temperature: float | None
     top_p: float | None
