@@ -66,10 +66,11 @@ ESTIMATED: dict[str, dict[str, Any]] = {
 
 
 class Result(NamedTuple):
-    """What a run took, and how many tokens it wrote to a cache with marks."""
+    """What a run took, how many tokens it wrote to a cache with marks, and how many requests were sent before."""
 
     chains: Sequence[Chain]
     written: int = 0
+    repeated: int = 0
 
     @property
     def usage(self) -> Usage:
@@ -109,7 +110,9 @@ async def run(lines: Sequence[str], settings: Mapping[str, Any], server: Setting
             files = Files(source=source, output=folder / "es.txt")
             ranges = await asyncio.to_thread(estimate, config, files, counter("o200k"))
             await improve_file(config, files, command="bench", on_start=lambda *_: None, on_chain=chains.append)
-            return Result(chains, simulator.written_tokens), reduce(Range.plus, ranges.values(), Range())
+            sent = [entry.sha256 for entry in simulator.journal.entries]
+            result = Result(chains, simulator.written_tokens, len(sent) - len(set(sent)))
+            return result, reduce(Range.plus, ranges.values(), Range())
 
 
 def in_parts_without_repeats(lines: Sequence[str]) -> list[list[str]]:

@@ -23,7 +23,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, TypeAdapter, Validation
 
 from mtagent.errors import ConfigError
 from mtagent.formats.files import reason_of, refuse_pipe
-from mtagent.llm.server import address_problem
+from mtagent.llm.server import CacheControl, address_problem
 from mtagent.records import Record, Stage
 from mtagent.text.edits import OnAmbiguous
 from mtagent.text.masking import key_in, masked
@@ -38,7 +38,6 @@ JUDGE_KINDS = {
 }
 """Kinds of judges by name: a model that marks errors (``mqm``), one that rates (``da``), a quality-estimation metric
 (``qe``), and a model that compares in both orders (``pairwise``). Judges of a kind share a shipped weight."""
-CacheControl = Literal["claude", "openai"]
 GateName = Literal["none", "guards", "rate", "pairwise", "panel", "gain", "qe"]
 
 _NEXT_OPTION = re.compile(r",(?=\s*[A-Za-z][\w-]*=)")

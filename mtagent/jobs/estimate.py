@@ -542,6 +542,15 @@ class Estimator:
         requests = await self.listener.requests_of(rating)
         return self._range(settings, requests, text, text.listed, calls)
 
+    def _frame(self, request: UnsentRequest) -> int:
+        """Tokens beside the texts of the messages: most servers count the reply's schema and the tools as input."""
+        tokens = FRAME * len(request.messages)
+        if request.schema:
+            tokens += self._count(json.dumps(request.schema))
+        for tool in request.tools:
+            tokens += self._count(json.dumps(sent_tool(tool)))
+        return tokens
+
     def _range(
         self,
         settings: ModelSettings,
@@ -553,35 +562,30 @@ class Estimator:
         """What the first ``requests`` about ``text`` take, and the ``calls`` that follow on their replies."""
         fewest, most = calls or (len(requests), len(requests))
         sizes = [sum(self._count(message.content) for message in request.messages) for request in requests]
+        frames = [self._frame(request) for request in requests]
 
         low: list[Usage] = []
         likely: list[Usage] = []
-        for request, size in zip(requests, sizes, strict=True):
+        for request, size, frame in zip(requests, sizes, frames, strict=True):
             key = hash((settings, request.messages))
             if key in self._seen:  # the store answers it, and what follows on it
                 continue
             self._seen.add(key)
             least = max(0, size - text.tokens + text.low)
-            cached = least - text.low if least >= CACHED_FROM else 0
+            cached = least - text.low if least + frame >= CACHED_FROM else 0
             low.append(Usage(calls=1, input_tokens=least, cached_tokens=cached, output_tokens=reply.low))
-            likely.append(Usage(calls=1, input_tokens=size, cached_tokens=cached, output_tokens=reply.likely))
+            likely.append(Usage(calls=1, input_tokens=size + frame, cached_tokens=cached, output_tokens=reply.likely))
         if low:
             follow = Usage(calls=1, input_tokens=text.low, output_tokens=reply.low)
             low += [follow] * max(0, fewest - len(requests))
             follow = Usage(calls=1, input_tokens=max(sizes) + reply.likely, output_tokens=reply.likely)
-            likely += [follow] * (between(fewest, most) - len(requests))
+            likely += [follow] * ((fewest + between(fewest, most)) // 2 - len(requests))
 
         high: list[Usage] = []
         bytes_per_token = 1.0
-        for request, size in zip(requests, sizes, strict=True):
+        for request, size, frame in zip(requests, sizes, frames, strict=True):
             sent = bytes_sent(request.messages, request.schema, request.tools)
             bytes_per_token = max(bytes_per_token, sent / max(1, size))
-            # Most servers count the reply's schema and the tools as input.
-            frame = FRAME * len(request.messages)
-            if request.schema:
-                frame += self._count(json.dumps(request.schema))
-            for tool in request.tools:
-                frame += self._count(json.dumps(sent_tool(tool)))
             high.append(Usage(calls=1, input_tokens=size + frame + text.high - text.tokens, output_tokens=reply.high))
         longest = max((usage.input_tokens for usage in high), default=0)
         further_calls = most - len(requests) if requests else 0
@@ -621,8 +625,8 @@ def _larger(usage: Usage, other: Usage) -> Usage:
 LOW = "low: no error is found, replies are as short as they can be, and what prompts repeat is read from the cache"
 HIGH = "high: every stage edits, what an evaluator leaves open is fixed, the gate judges all of it, nothing is cached"
 LIKELY = (
-    "likely: half of the texts are edited; calls and replies are the geometric mean of low and high; repeated prompts "
-    "are read from the cache"
+    "likely: half of the texts have errors, and need the geometric mean of the fewest and the most calls; "
+    "replies have the geometric mean of their lengths, and what prompts repeat is read from the cache"
 )
 TRIAGED = "triage: low, it leaves every text alone; high, it leaves none alone"
 CHEAP_FIRST = (

@@ -11,7 +11,6 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from mtagent.config import CacheControl
 from mtagent.errors import (
     AuthenticationError,
     BadRequest,
@@ -39,7 +38,7 @@ from mtagent.llm.request import (
     with_cache_control,
     with_more_room,
 )
-from mtagent.llm.server import ApiKey, Endpoint, client_address
+from mtagent.llm.server import ApiKey, CacheControl, Endpoint, client_address
 from mtagent.records import UNCOUNTED, UNPAID, Call, Completion, Message, Schema, Tool, Usage
 
 if TYPE_CHECKING:

@@ -11,10 +11,9 @@ from typing import Any
 import orjson
 import regex
 
-from mtagent.config import CacheControl
 from mtagent.llm.protocol import LLM, InstructedLLM, sampling_of
 from mtagent.llm.reply import RequestFailure
-from mtagent.llm.server import OPENAI
+from mtagent.llm.server import OPENAI, CacheControl
 from mtagent.records import Message, Schema, Tool
 
 logger = logging.getLogger(__name__)
