@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,6 +16,7 @@ from bench.client import compare
 from bench.harness import Timing, cpu_ratio, report, simulator, timed_calls
 from bench.meta_eval import Case
 from bench.meta_eval import compare as compare_ties
+from bench.savings import CACHES, run
 from bench.scores import resampling
 from tests.meta_scores import scores
 from tests.simulator.faults import FAULTS, RARE
@@ -136,3 +138,34 @@ def test_every_fault_can_be_sent() -> None:
     assert len(FAULTS) >= 25
     assert {wire.status for wire in wires.values()} >= {0, 200, 400, 401, 403, 404, 408, 409, 429, 500, 502, 503, 529}
     assert set(RARE) <= set(FAULTS)
+
+
+@pytest.mark.loopback
+async def test_savings_come_from_prefixes_and_marks_and_equal_segments_are_paid_for_once() -> None:
+    lines = [f"The old bridge, number {number}, stays closed." for number in range(8)]
+    settings = {"stages": "tp", "gate": "guards"}
+    results = {}
+    for name, (server, cache_settings) in CACHES.items():
+        results[name], _ = await run(lines, {**settings, **cache_settings}, server)
+    nothing, prefixes, unmarked, marked = results.values()
+    assert len({result.usage.input_tokens for result in results.values()}) == 1, "marks change no text"
+    assert nothing.usage.cached_tokens == nothing.written == unmarked.usage.cached_tokens == prefixes.written == 0
+    # All ratings but the first read what the first one left in the cache, in whole steps of 128 tokens or to a mark.
+    assert prefixes.usage.cached_tokens == 7 * 1152
+    assert marked.usage.cached_tokens == 7 * marked.written > 7 * 1152
+    assert max(marked.dollars, prefixes.dollars) < nothing.dollars < unmarked.dollars
+
+    twice, _ = await run([*lines, *lines], settings, CACHES["prefixes cached"][0])
+    assert twice.usage.calls == prefixes.usage.calls
+    assert twice.usage.reused == prefixes.usage.calls
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize("settings", [{"gate": "rate"}, {"gate": "pairwise"}, {"stop_when_error_free": False}], ids=str)
+async def test_no_request_is_paid_for_twice_in_a_run(settings: dict[str, Any]) -> None:
+    lines = [f"The old bridge, number {number % 4}, stays closed." for number in range(12)]
+    result, _ = await run(lines, settings, CACHES["nothing cached"][0])
+    stages = {step.stage for chain in result.chains for step in chain.steps}
+    assert stages >= {"translate", "postedit", "proofread"}
+    assert result.repeated == 0
+    assert result.usage.calls < result.usage.reused

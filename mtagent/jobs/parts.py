@@ -542,7 +542,7 @@ class _Models:
             http_client=self._own.http_client,
             client=sdk_client,
             instrumented=self._own.instrumented,
-            cache_control=bool(settings.cache_control),
+            cache_control=settings.cache_control,
             has_others=bool(settings.endpoint),
             observer=self.observers,
             transport=None if self._stack is not None else _UNOPENED,

@@ -39,7 +39,7 @@ from mtagent.llm.request import (
     with_cache_control,
     with_more_room,
 )
-from mtagent.llm.server import ApiKey, Endpoint, client_address
+from mtagent.llm.server import ApiKey, CacheControl, Endpoint, client_address
 from mtagent.records import UNCOUNTED, UNPAID, Call, Completion, Message, Schema, Tool, Usage
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ class OpenAIClient:
 
     ``client``, an ``openai.AsyncOpenAI`` or ``AsyncAzureOpenAI``, sends the requests with its own configuration, and
     isn't closed. With ``instrumented`` they go through ``chat.completions.create``, which tracing packages see.
-    ``cache_control`` marks the system message for gateways to models that cache only what is marked.
+    ``cache_control`` marks what requests begin with, for models that cache up to a mark only.
 
     ``price(model, usage, base_url)`` returns dollars or ``None``; the default uses the list prices of public providers.
     ``observer`` receives each retry and each longer wait. ``batch`` makes the transport that puts the requests into
@@ -161,7 +161,7 @@ class OpenAIClient:
         http_client: ClientSession | None = None,
         client: Any = None,
         instrumented: bool = False,
-        cache_control: bool = False,
+        cache_control: CacheControl | None = None,
         has_others: bool = False,
         observer: Observer | None = None,
         clock: Clock | None = None,
@@ -366,7 +366,7 @@ class OpenAIClient:
                     self._report(WaitEvent, exchange, reason=obstacle, seconds=round(waited, 4))
                 seconds = min(self._timeout, max(1.0, exchange.left()))
                 exchange.attempts += 1
-                posted = with_cache_control(sent) if self._cache_control else sent
+                posted = with_cache_control(sent, self._cache_control) if self._cache_control else sent
                 payload = await self._transport.post(posted, seconds, slot.read_limits)
                 if isinstance(payload, RequestFailure):
                     outcome = payload
