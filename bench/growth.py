@@ -24,8 +24,9 @@ from typing import Any, NamedTuple
 
 from bench.harness import ROOT, simulator
 
-WORDS = "the small house of old stones stands behind a wide river where green boats wait for morning wind".split()
+TEXT = "the small house of old stones stands behind a wide river where green boats wait for morning wind"
 LIFETIME = 6 * 3600.0
+RUN = "translate -s en.txt -r ref.txt -l en-es -o es.txt --stages tpp --name run -q --concurrency 64"
 COMMANDS = (
     "runs list",
     "runs show run",
@@ -76,8 +77,9 @@ def measured(folder: Path, arguments: Sequence[str]) -> Cost:
 def write_texts(folder: Path, segments: int) -> None:
     """Line-aligned sources of 5 to 18 words, all different, and references."""
     sources: list[str] = []
+    text = TEXT.split()
     for number in range(segments):
-        words = itertools.islice(itertools.cycle(WORDS), number % 17, number % 17 + 3 + number % 14)
+        words = itertools.islice(itertools.cycle(text), number % 17, number % 17 + 3 + number % 14)
         sources.append(f"{' '.join(words)} {number} times.")
     (folder / "en.txt").write_text("".join(f"{text}\n" for text in sources), encoding="utf-8")
     references = (text.replace("times", "correcto times") for text in sources)
@@ -86,14 +88,16 @@ def write_texts(folder: Path, segments: int) -> None:
 
 def growth(folder: Path, segments: int, base_url: str, gate: str) -> list[str]:
     """The row of one size: the run, its store, and the same command again. A finished run in ``folder`` is kept."""
-    words = "translate -s en.txt -r ref.txt -l en-es -o es.txt --stages tpp --name run -q".split()
-    command = [*words, "--gate", gate, "--base-url", base_url, "--concurrency", "64"]
     row = [f"{segments:,}"]
-    store = folder / "store.db"
+    store, server = folder / "store.db", folder / "server.txt"
+    if store.exists():
+        base_url = server.read_text()  # another address would be another run
+    command = [*RUN.split(), "--gate", gate, "--base-url", base_url]
     if store.exists():
         row += ["", ""]
     else:
         write_texts(folder, segments)
+        server.write_text(base_url)
         cost = measured(folder, command)
         row += [f"{1000 * cost.cpu / segments:.2f}", f"{cost.peak:.0f}"]
     row += [f"{store.stat().st_size / 1e6:.1f}", f"{store.stat().st_size / segments:.0f}"]
@@ -203,6 +207,12 @@ def _decision(page: Any) -> float:
     )
 
 
+def say(*cells: str) -> None:
+    """Print a row at once."""
+    sys.stdout.write(f"{' | '.join(cells)}\n")
+    sys.stdout.flush()
+
+
 def main() -> None:
     """Parse, measure, print."""
     parser = argparse.ArgumentParser(prog="python -m bench.growth", description=__doc__)
@@ -219,14 +229,14 @@ def main() -> None:
         for segments in options.segments:
             folder = (options.folder or Path(temporary)) / str(segments)
             folder.mkdir(parents=True, exist_ok=True)
-            print(" | ".join(growth(folder, segments, base_url, options.gate)), flush=True)
+            say(*growth(folder, segments, base_url, options.gate))
         for command in COMMANDS:
             if "other" in command:
                 measured(folder, OTHER.split())
             cost = measured(folder, command.split())
-            print(f"mtagent {command} | {cost.cpu:.1f} | {cost.peak:.0f}", flush=True)
+            say(f"mtagent {command}", f"{cost.cpu:.1f}", f"{cost.peak:.0f}")
         for name, value in review(folder):
-            print(f"{name} | {value}", flush=True)
+            say(name, value)
 
 
 if __name__ == "__main__":

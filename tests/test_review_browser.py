@@ -30,9 +30,6 @@ from tests.report_runs import edited, error, many, save, segment, varied
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
-
-from mtagent.review.queue import PART
-
 CHROMIUM = shutil.which("chromium")
 SLACK = 3
 """A shared machine that does other work may take three times as long."""
@@ -728,6 +725,8 @@ def test_a_script_that_got_into_the_page_would_not_run(context: Any, tmp_path: P
 
 
 def test_the_queue_can_be_used_while_the_rest_is_read(context: Any, tmp_path: Path) -> None:
+    from mtagent.review.queue import PART
+
     failed = Step(stage="postedit", text="old", verdict="failed", cause=ErrorCause(error="ServerError"))
     worst = Chain(segment=segment("worst", "source", None))
     chains = [Chain(segment=segment(f"{number}", "source", "old"), steps=(failed,)) for number in range(PART + 9)]
