@@ -221,6 +221,7 @@ def main() -> None:
     parser.add_argument(
         "--folder", type=Path, help="Folder to keep the runs in; runs that are there are not made again."
     )
+    parser.add_argument("--no-review", action="store_true", help="Leave out the review, which needs Chromium.")
     options = parser.parse_args()
     with (
         tempfile.TemporaryDirectory() as temporary,
@@ -235,8 +236,9 @@ def main() -> None:
                 measured(folder, OTHER.split())
             cost = measured(folder, command.split())
             say(f"mtagent {command}", f"{cost.cpu:.1f}", f"{cost.peak:.0f}")
-        for name, value in review(folder):
-            say(name, value)
+        if not options.no_review:
+            for name, value in review(folder):
+                say(name, value)
 
 
 if __name__ == "__main__":
