@@ -16,7 +16,7 @@ from mtagent.config import Config
 from mtagent.errors import AuthenticationError, ConfigError, InputError
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, Usage
-from mtagent.serve.access import Access, ApiKey, ServiceError, Spent, new_key, parse_keys
+from mtagent.serve.access import Access, ApiKey, ServiceError, new_key, parse_keys
 from mtagent.serve.service import Limits, Service
 from mtagent.translators import CallableTranslator
 from tests.jobs import improving
@@ -89,7 +89,7 @@ async def test_while_the_key_file_is_broken_or_gone_the_keys_stay_and_the_log_sa
 def test_a_file_without_a_key_lets_nobody_in(tmp_path: Path) -> None:
     (tmp_path / "keys.txt").write_text("# none\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="has no keys"):
-        Access(tmp_path / "keys.txt", lambda name: Spent())
+        Access(tmp_path / "keys.txt")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ async def test_a_glossary_belongs_to_its_key(tmp_path: Path) -> None:
 
 def test_a_rate_is_a_bucket_that_fills_again(tmp_path: Path) -> None:
     now = [0.0]
-    access = Access(key_file(tmp_path, ana=":2/min"), lambda name: Spent(), clock=lambda: now[0])
+    access = Access(key_file(tmp_path, ana=":2/min"), clock=lambda: now[0])
     access.admit("secret-ana")
     access.admit("secret-ana")
     with pytest.raises(ServiceError) as refused:

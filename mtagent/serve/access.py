@@ -158,19 +158,21 @@ class Spent:
     dollars: float = 0.0
     unpriced: bool = False  # some calls had no known price, so the dollars aren't all
 
+    def add(self, other: Spent) -> None:
+        """Add the usage in ``other``."""
+        self.characters += other.characters
+        self.dollars += other.dollars
+        self.unpriced = self.unpriced or other.unpriced
+
 
 class Access:
     """The keys of the file ``path``, which is read again when it changes; without a file, anybody has access.
 
-    ``spent_by`` returns the usage of a key in this month, ``clock`` the time in seconds. Raises :class:`ConfigError`
-    if the file cannot be read at the start.
+    ``clock`` returns the time in seconds. Raises :class:`ConfigError` if the file cannot be read at the start.
     """
 
-    def __init__(
-        self, path: Path | None, spent_by: Callable[[str], Spent], clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, path: Path | None, clock: Callable[[], float] = time.monotonic) -> None:
         self._path = path
-        self._spent_by = spent_by
         self._clock = clock
         # Time and size of the file when it was read; (): not yet read; None: the file was missing.
         self._version_read: tuple[int, ...] | None = ()
@@ -205,7 +207,7 @@ class Access:
 
     def admit(self, secret: str | None) -> ApiKey:
         """Find the key that belongs to ``secret``, and count one request. Raises :class:`ServiceError`."""
-        key = ANYBODY if self._path is None else self._find(secret)
+        key = self.find(secret)
         if key.rate is not None:
             capacity = max(1.0, key.rate)  # the requests of a minute may come at once
             now = self._clock()
@@ -217,7 +219,10 @@ class Access:
             self._buckets[key.name] = available - 1, now
         return key
 
-    def _find(self, secret: str | None) -> ApiKey:
+    def find(self, secret: str | None) -> ApiKey:
+        """The key that belongs to ``secret``. Raises :class:`ServiceError` if none does."""
+        if self._path is None:
+            return ANYBODY
         if not secret:
             raise MissingKey()
         digest = hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
@@ -228,11 +233,3 @@ class Access:
         if matching_key is None:
             raise InvalidKey()
         return matching_key
-
-    def check_budget(self, key: ApiKey, characters: int) -> None:
-        """Raise :class:`QuotaExceeded` if ``characters`` more are too many, or the dollars are spent."""
-        spent = self._spent_by(key.name)
-        if key.characters is not None and spent.characters + characters > key.characters:
-            raise QuotaExceeded("the character limit is reached")
-        if key.dollars is not None and (spent.dollars >= key.dollars or spent.unpriced):
-            raise QuotaExceeded()

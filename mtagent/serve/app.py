@@ -9,6 +9,7 @@ import logging
 import re
 import secrets
 import socket
+import sqlite3
 import sys
 import time
 import traceback
@@ -73,6 +74,8 @@ def make_app(
     async def health() -> JSONResponse:
         if service.closing:
             return JSONResponse({"status": "closing"}, 503)
+        if service.problems:
+            return JSONResponse({"status": "degraded", "problems": service.problems})
         return JSONResponse({"status": "ok"})
 
     @app.get("/metrics")
@@ -83,6 +86,12 @@ def make_app(
     @app.exception_handler(ServiceError)
     async def refused(request: Request, error: ServiceError) -> Response:
         return error_response(request.url.path, error, REQUEST_ACCOUNT.get().headers)
+
+    @app.exception_handler(sqlite3.Error)
+    async def not_stored(request: Request, error: sqlite3.Error) -> Response:
+        REQUEST_ACCOUNT.get().error = f"the state file: {error}"
+        refusal = ServiceError(503, "the server's state cannot be read or written now", retry_after=1)
+        return error_response(request.url.path, refusal)
 
     @app.exception_handler(RequestValidationError)
     async def misread(request: Request, error: RequestValidationError) -> Response:
@@ -307,11 +316,10 @@ def own_router(service: Service) -> APIRouter:
         if body.markup:
             account.markup = (body.markup, frozenset())
         segments = _segments(service, body)
+        await service.charge(segments)
         if _NDJSON in request.headers.get("accept", ""):
-            # After the first line the status can't change, so the budget is checked before it.
-            service.access.check_budget(account.key, sum(len(segment.source) for segment in segments))
             return StreamingResponse(_lines(service, segments, body.timeout), media_type=_NDJSON)
-        with service.paid(segments):
+        with service.paid():
             chains = await service.agent.aimprove(segments, timeout=service.seconds(body.timeout))
         for chain in chains:
             service.count(chain)
@@ -323,14 +331,14 @@ def own_router(service: Service) -> APIRouter:
     ) -> Response:
         """Return the newest texts of this key that the server stores (``--keep``), optionally with this ``source``."""
         key = service.admit(request)
-        return JSONResponse({"segments": service.state.kept(key.name, source, limit)})
+        return JSONResponse({"segments": await service.state.kept(key.name, source, limit)})
 
     return routes
 
 
 async def _lines(service: Service, segments: list[Segment], timeout: float | None) -> AsyncIterator[str]:  # noqa: ASYNC109
     try:
-        with service.paid(segments):
+        with service.paid():
             async with aclosing(service.agent.astream(segments, timeout=service.seconds(timeout))) as chains:
                 async for chain in chains:
                     service.count(chain)

@@ -64,6 +64,7 @@ class RequestAccount:
     # The kind of tags in the texts, and the tags whose content isn't translated.
     markup: tuple[Markup, frozenset[str]] | None = None
     characters: int = 0  # of all source texts
+    month: str | None = None  # in which they were charged
     segments: int = 0  # of the request; the next four count those with a result
     done: int = 0
     changed: int = 0
@@ -96,6 +97,17 @@ class Metrics:
         self.late = Counter("mtagent_late", "Texts returned before the chain was done", ["key"], **registry)
         self.tokens = Counter("mtagent_tokens", "Tokens of the models", ["direction", "key"], **registry)
         self.dollars = Counter("mtagent_dollars", "Dollars spent on models", ["key"], **registry)
+
+    def observe_state(self, state: State) -> None:
+        """Add what is known of the ``state`` file."""
+        gauges = {
+            "mtagent_state_failed_writes": ("Failed writes to the state file", lambda: state.failed_writes),
+            "mtagent_state_failing": ("1 if the last write failed", lambda: state.problem is not None),
+            "mtagent_unwritten_characters": ("Counted, but not in the file", lambda: state.unwritten_characters),
+            "mtagent_texts_lost": ("Texts that could not be kept", lambda: state.texts_lost),
+        }
+        for name, (description, value) in gauges.items():
+            Gauge(name, description, registry=self.registry).set_function(value)
 
 
 class Service:
@@ -145,7 +157,8 @@ class Service:
         self._owns_translator = translator is None
         self.agent = Agent(on_step=self._count_cost, **parts, **settings)
         self.state = State(state, keep)
-        self.access = Access(keys, self.state.spent_by)
+        self.access = Access(keys)
+        self.metrics.observe_state(self.state)
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
@@ -154,7 +167,7 @@ class Service:
         async def write() -> None:
             while True:
                 await asyncio.sleep(1)
-                self.state.flush()
+                await self.state.flush()
 
         async with self.agent:
             writing = asyncio.create_task(write())
@@ -164,7 +177,7 @@ class Service:
                 writing.cancel()
                 with suppress(asyncio.CancelledError):
                     await writing
-                self.state.close()
+                await self.state.close()
                 if self._owns_translator and self._translator is not None:
                     await aclose(self._translator)
 
@@ -187,6 +200,14 @@ class Service:
     def is_idle(self) -> bool:
         """Whether no requests are in flight."""
         return self._in_flight == 0
+
+    @property
+    def problems(self) -> list[str]:
+        """What does not work now, for `/healthz`; the log has the details."""
+        problems = []
+        if self.state.problem is not None:
+            problems.append("usage cannot be written to the state file")
+        return problems
 
     def _count_cost(self, segment: Segment, step: Step) -> None:
         """Count the cost of a step at once, because its request may be cancelled before the chain ends."""
@@ -274,25 +295,28 @@ class Service:
         if len(terms) > limits.terms:
             raise ServiceError(413, f"{len(terms)} terms are too many; the limit is {limits.terms} per request")
 
-    @contextmanager
-    def paid(self, segments: Sequence[Segment]) -> Iterator[None]:
-        """Charge the characters of ``segments``, and refund them if the request fails before any chain is done.
-
-        Errors of the agent become :class:`ServiceError`, which tells clients nothing about the inside of the service.
-        """
+    async def charge(self, segments: Sequence[Segment]) -> None:
+        """Charge the characters of ``segments`` to the key of the request. Raises :class:`ServiceError`."""
         account = REQUEST_ACCOUNT.get()
         account.characters = sum(len(segment.source) for segment in segments)
         account.segments = len(segments)
         if self.log_texts:
             account.texts = [segment.source for segment in segments]
-        self.access.check_budget(account.key, account.characters)
-        self.state.spend(account.key.name, characters=account.characters)
+        account.month = await self.state.charge(account.key, account.characters)
+
+    @contextmanager
+    def paid(self) -> Iterator[None]:
+        """Refund the characters that were charged if the request fails before any chain is done.
+
+        Errors of the agent become :class:`ServiceError`, which tells clients nothing about the inside of the service.
+        """
+        account = REQUEST_ACCOUNT.get()
         try:
             yield
         except (MtagentError, ServiceError) as error:
             self.metrics.segments.labels("failed", account.key.name).inc(account.segments - account.done)
             if not account.done:
-                self.state.spend(account.key.name, characters=-account.characters)
+                self.state.spend(account.key.name, characters=-account.characters, month=account.month)
             if isinstance(error, ServiceError):
                 raise
             account.error = type(error).__name__
@@ -324,7 +348,8 @@ class Service:
         segments = with_matching_terms(segments, terms)
         if not self._translates:
             raise ServiceError(400, "this server does not translate; send translations to /v1/improve")
-        with self.paid(segments):
+        await self.charge(segments)
+        with self.paid():
             chains = await self._translated(segments)
             for chain in chains:
                 if not chain.text and chain.failed:
