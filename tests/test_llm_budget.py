@@ -95,7 +95,7 @@ async def test_sixty_four_calls_at_once_never_exceed_the_budget(limit: float, fa
 
 
 class Modest(Greedy):
-    """Takes a token for each of 20 bytes that are sent and a tenth of the room; each ``tail``-th call takes the most."""
+    """Takes a token for 20 bytes that are sent, and a tenth of the room; each ``tail``-th call takes the most."""
 
     def __init__(self, tail: int = 0) -> None:
         super().__init__()
@@ -167,7 +167,7 @@ async def test_a_longer_call_or_another_purpose_is_not_taken_for_the_known_ones(
 async def test_calls_that_nobody_counted_and_failures_are_not_known_costs() -> None:
     uncounted = Completion(text="ok", model="m", usage=Usage(calls=1, cost=None))
     budget = Budget(tokens=MILLION)
-    replies = [ServerError("down"), uncounted] * ENOUGH_CALLS
+    replies: list[str | Completion | Exception] = [ServerError("down"), uncounted] * ENOUGH_CALLS
     await ask(Budgeted(ScriptedLLM(replies), budget), len(replies))
     most = 3 * (BYTES + 32) + 5 * ASSUMED_ROOM
     assert budget.assumed.tokens == ENOUGH_CALLS * most

@@ -280,13 +280,31 @@ async def test_html_in_a_text_comes_back_as_json_and_nowhere_else(caplog: pytest
     assert "secret" not in str(entries)
 
 
-async def test_half_of_a_character_is_no_text_and_a_source_language_that_nobody_finds_out_is_named() -> None:
+HALF = '"a \\ud800"'
+GLOSSARY = '"name": "g", "source_lang": "en", "target_lang": "es", "entries_format": "tsv", "entries": '
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/translate", f'{{"q": {HALF}, "source": "en", "target": "es"}}'),
+        ("/translate", f'{{"q": "a", "source": "en", "target": {HALF}}}'),
+        ("/v2/translate", f'{{"text": ["a"], "target_lang": "ES", "source_lang": "EN", "glossary_id": {HALF}}}'),
+        ("/v2/translate", f'{{"text": ["a"], "target_lang": "ES", {HALF}: 1}}'),
+        ("/v2/glossaries", f"{{{GLOSSARY}{HALF}}}"),
+        ("/v1/improve", f'{{"segments": [{{"source": "a", "id": {HALF}}}], "source_lang": "en", "target_lang": "es"}}'),
+        ("/v1/improve", f'{{"segments": [{{"source": "a"}}], {HALF}: 1}}'),
+        ("/v1/improve", f'{{"segments": [{{"source": "a", "terms": {{"a": {HALF}}}}}]}}'),
+    ],
+)
+async def test_half_of_a_character_is_no_text(path: str, body: str) -> None:
     async with asking(Service(llm=improving())) as client:
-        half = await client.post("/translate", content=b'{"q": "a \\ud800", "source": "en", "target": "es"}')
-        assert (half.status_code, half.json()) == (
-            400,
-            {"error": "a text contains half of a character (a lone surrogate)"},
-        )
+        answer = await client.post(path, content=body.encode(), headers={"Content-Type": "application/json"})
+        assert answer.status_code == 400
+        assert "a text contains half of a character (a lone surrogate)" in answer.text
+
+
+async def test_a_source_language_that_nobody_finds_out_is_named() -> None:
     translator = CallableTranslator(lambda text, source, target: text, langs=["en", "es"])
     async with asking(Service(translator=translator)) as client:
         unknown = await client.post("/translate", json=ONE | {"q": "12 34", "source": "auto"})

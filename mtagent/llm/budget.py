@@ -97,7 +97,7 @@ class _KindOfCalls:
         self._tokens_per_byte.add(paid.tokens / sent)
 
     def high(self, sent: int) -> Amount:
-        """What hardly any call with ``sent`` bytes exceeds. A call longer than the known ones costs as much per byte."""
+        """What hardly any call with ``sent`` bytes exceeds. A longer one than the known ones costs as much per byte."""
         return Amount(
             max(self._dollars.high(), sent * self._dollars_per_byte.high()),
             math.ceil(max(self._tokens.high(), sent * self._tokens_per_byte.high())),

@@ -56,6 +56,11 @@ def is_deepl(path: str) -> bool:
     return path.startswith(("/v2/", "/v3/"))
 
 
+def takes_key_in_body(path: str) -> bool:
+    """Whether a client may send its key in the body of a request to ``path``, as LibreTranslate's clients do."""
+    return path in ("/translate", "/detect")
+
+
 def error_response(path: str, error: ServiceError, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """The response for ``error`` in the interface to which ``path`` belongs."""
     status = error.status
@@ -64,7 +69,7 @@ def error_response(path: str, error: ServiceError, headers: Mapping[str, str] | 
             status = 456
         elif isinstance(error, MissingKey):
             status = 403
-    elif isinstance(error, MissingKey) and path in ("/translate", "/detect"):
+    elif isinstance(error, MissingKey) and takes_key_in_body(path):
         status = 400  # as LibreTranslate does
     response_headers = dict(headers or {})
     if error.retry_after is not None:

@@ -32,6 +32,7 @@ from mtagent.translators.protocol import BetweenTags, Markup
 from mtagent.web import field_problem, request_key
 
 logger = logging.getLogger("mtagent.serve")
+HALF_CHARACTER = "a text contains half of a character (a lone surrogate)"
 _IDENTIFIED_CHARACTERS = 2000  # as many as language identification needs
 Fields = TypeVar("Fields", bound=BaseModel)
 _OFFERED_BY_DEFAULT = (
@@ -181,13 +182,17 @@ class Service:
                 if self._owns_translator and self._translator is not None:
                     await aclose(self._translator)
 
-    @contextmanager
-    def counted(self) -> Iterator[None]:
-        """Count a request in flight. Raises :class:`ServiceError` if there are too many, or the server is stopping."""
+    def check_capacity(self) -> None:
+        """Raise :class:`ServiceError` if there are too many requests in flight, or the server is stopping."""
         if self.closing:
             raise ServiceError(503, "the server is being stopped", retry_after=1)
         if self._in_flight >= self.limits.in_flight:
             raise ServiceError(503, "the server is busy", retry_after=1)
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count a request in flight. Raises :class:`ServiceError` if that is not possible now."""
+        self.check_capacity()
         self._in_flight += 1
         self.metrics.in_flight.inc()
         try:
@@ -291,7 +296,7 @@ class Service:
                 raise ServiceError(413, f"a text is too long; the limit is {limits.text} characters")
         for text in (*texts, *context):
             if text and whole_characters(text) != text:
-                raise ServiceError(400, "a text contains half of a character (a lone surrogate)")
+                raise ServiceError(400, HALF_CHARACTER)
         if len(terms) > limits.terms:
             raise ServiceError(413, f"{len(terms)} terms are too many; the limit is {limits.terms} per request")
 
@@ -451,7 +456,23 @@ async def fields_of(request: Request) -> dict[str, Any]:
         raise ServiceError(400, "the body is not JSON") from None
     if not isinstance(data, dict):
         raise ServiceError(400, "the body is not a JSON object")
+    if has_half_character(data):
+        raise ServiceError(400, HALF_CHARACTER)
     return data
+
+
+def has_half_character(data: object) -> bool:
+    """Whether a text or a name in JSON data contains a lone surrogate, which cannot be stored or sent."""
+    remaining = [data]
+    while remaining:
+        value = remaining.pop()
+        if isinstance(value, str) and whole_characters(value) != value:
+            return True
+        if isinstance(value, dict):
+            remaining += [*value, *value.values()]
+        elif isinstance(value, list):
+            remaining += value
+    return False
 
 
 def read_fields(kind: type[Fields], data: Mapping[str, Any]) -> Fields:

@@ -50,7 +50,8 @@ CREATE TABLE IF NOT EXISTS segments (
 CREATE TABLE IF NOT EXISTS days (day TEXT PRIMARY KEY, dollars REAL NOT NULL);
 """
 _ADD_USAGE = """INSERT INTO usage VALUES (?, ?, max(0, ?), ?, ?) ON CONFLICT DO UPDATE SET
-    characters = max(0, characters + ?), dollars = dollars + excluded.dollars, unpriced = max(unpriced, excluded.unpriced)
+    characters = max(0, characters + ?), dollars = dollars + excluded.dollars,
+    unpriced = max(unpriced, excluded.unpriced)
 """
 _ADD_DAY = "INSERT INTO days VALUES (?, ?) ON CONFLICT DO UPDATE SET dollars = dollars + excluded.dollars"
 _ADD_TEXT = "INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -186,9 +187,7 @@ class State:
             raise refusal
         return month
 
-    def spend(
-        self, key: str, *, characters: int = 0, dollars: float | None = 0.0, month: Month | None = None
-    ) -> None:
+    def spend(self, key: str, *, characters: int = 0, dollars: float | None = 0.0, month: Month | None = None) -> None:
         """Add to the usage of ``key``; dollars ``None`` means that the price is unknown."""
         spent = Spent(characters, dollars or 0.0, unpriced=dollars is None)
         self._unwritten.add(_Unwritten({(key, month or this_month()): spent}))
