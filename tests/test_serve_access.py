@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ import pytest
 
 from mtagent.config import Config
 from mtagent.errors import AuthenticationError, ConfigError, InputError
+from mtagent.llm.budget import ENOUGH_CALLS
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, Usage
 from mtagent.serve.access import Access, ApiKey, ServiceError, new_key, parse_keys
@@ -194,6 +197,97 @@ async def test_dollars_are_counted_by_key_and_end(tmp_path: Path) -> None:
         metrics = (await client.get("/metrics", headers=bearer("bo"))).text
         assert 'mtagent_dollars_total{key="ana"} 0.6' in metrics
         assert 'mtagent_segments_total{key="bo",state="changed"} 1.0' in metrics
+
+
+class PaidLLM(ScriptedLLM):
+    """Improves texts for 30 cents a call."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.calls = 0
+
+    def price(self, usage: Usage) -> float | None:
+        return 0.3
+
+    async def complete(self, *args: Any, **options: Any) -> Completion:
+        self.calls += 1
+        await asyncio.sleep(0)
+        completion = await improving().complete(*args, **options)
+        return completion.model_copy(update={"usage": Usage(calls=1, input_tokens=10, output_tokens=5, cost=0.3)})
+
+
+def spending(state: Path | None = None, **limits: float) -> tuple[PaidLLM, Service]:
+    """A model, and a service that asks it once for each text and has an MT system."""
+    llm, limit = PaidLLM(), Limits(**limits)  # type: ignore[arg-type]
+    return llm, Service(llm=llm, translator=lambda text: text, stages="tp", gate="guards", limits=limit, state=state)
+
+
+async def test_the_texts_of_a_request_that_has_spent_its_budget_are_the_mt() -> None:
+    texts = [f"frase {number} errado fin." for number in range(5)]
+    llm, service = spending(dollars_per_request=0.5)
+    async with asking(service) as client:
+        for _ in range(ENOUGH_CALLS):  # each request has a budget of its own
+            await client.post("/translate", json=ONE | {"q": texts[0]})
+        assert llm.calls == ENOUGH_CALLS
+        answer = await client.post("/translate", json=ONE | {"q": texts})
+        assert (answer.headers["X-Mtagent-Changed"], answer.headers["X-Mtagent-Failed"]) == ("1", "4")
+        assert len(set(texts) & set(answer.json()["translatedText"])) == 4
+        segments = [{"source": text, "translation": text} for text in texts]
+        chains = (await client.post("/v1/improve", json=THREE | {"segments": segments})).json()["chains"]
+        assert sorted(chain["changed"] for chain in chains) == [False, False, False, False, True]
+        assert llm.calls == ENOUGH_CALLS + 2
+        metrics = (await client.get("/metrics")).text
+        assert 'mtagent_budget_dollars{budget="request"} 0.5' in metrics
+        assert 'mtagent_budget_refusals_total{budget="request"}' in metrics
+
+
+async def test_the_budget_of_a_day_holds_for_all_requests_servers_and_restarts(tmp_path: Path) -> None:
+    body = ONE | {"q": "frase errado fin."}
+    calls = 0
+    for _ in range(2):
+        services = [spending(tmp_path / "s.db", dollars_per_day=1.0) for _ in range(2)]
+        async with asking(services[0][1]) as first, asking(services[1][1]) as second:
+            for _ in range(3):
+                for client, (_, service) in ((first, services[0]), (second, services[1])):
+                    answer = await client.post("/translate", json=body)
+                    assert answer.status_code == 200
+                    await service.state.flush()
+            assert answer.json()["translatedText"] == "frase errado fin."
+            metrics = (await first.get("/metrics")).text
+            assert 'mtagent_budget_dollars{budget="day"} 1.0' in metrics
+            assert 'mtagent_budget_spent_dollars{budget="day"} 1.2' in metrics
+        calls += sum(llm.calls for llm, _ in services)
+    assert calls == 4, "the one that exceeds it was in flight"
+
+
+async def test_a_budget_of_a_day_that_cannot_be_counted_asks_no_model(tmp_path: Path) -> None:
+    llm, service = spending(tmp_path / "s.db", dollars_per_day=1.0)
+    async with asking(service) as client:
+        with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            service.state.spend("ana", characters=1)
+            await service.state.flush()
+            answer = await client.post("/translate", json=ONE | {"q": "frase errado fin."})
+        assert (answer.status_code, answer.json()["translatedText"]) == (200, "frase errado fin.")
+        assert llm.calls == 0
+        await service.state.flush()
+        answer = await client.post("/translate", json=ONE | {"q": "frase errado fin."})
+        assert answer.json()["translatedText"] == "frase acertado fin."
+
+
+async def test_without_an_mt_system_a_spent_budget_is_an_error() -> None:
+    service = Service(llm=PaidLLM(), limits=Limits(dollars_per_day=0.2), stages="t")
+    async with asking(service) as client:
+        assert (await client.post("/translate", json=ONE)).status_code == 200, "the call in flight may exceed it"
+        answer = await client.post("/v2/translate", json=TWO | {"source_lang": "EN"})
+        assert (answer.status_code, answer.json()) == (456, {"message": "the budget is spent: Quota Exceeded"})
+
+
+async def test_a_budget_in_dollars_needs_prices() -> None:
+    service = Service(llm=improving(), translator=shout, stages="tp", limits=Limits(dollars_per_day=1.0))
+    with pytest.raises(ConfigError, match="the price of .* is unknown"):
+        async with asking(service):
+            pass
 
 
 async def test_texts_that_fail_are_counted_in_each_interface() -> None:

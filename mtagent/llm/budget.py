@@ -121,13 +121,19 @@ class CallCosts:
         with self._lock:
             self._kinds.setdefault(kind, _KindOfCalls()).add(sent, paid)
 
-    def reserve(self, kind: Hashable, sent: int, worst: Amount) -> Amount:
-        """What to reserve for a call with ``sent`` bytes: at most its ``worst`` case."""
+    def high(self, kind: Hashable, sent: int) -> Amount | None:
+        """What hardly any call of this kind with ``sent`` bytes exceeds; ``None`` if not enough calls are known."""
         with self._lock:
             calls = self._kinds.get(kind)
             if calls is None or calls.number < ENOUGH_CALLS:
-                return worst
-            high = calls.high(sent)
+                return None
+            return calls.high(sent)
+
+    def reserve(self, kind: Hashable, sent: int, worst: Amount) -> Amount:
+        """What to reserve for a call with ``sent`` bytes: at most its ``worst`` case."""
+        high = self.high(kind, sent)
+        if high is None:
+            return worst
         return Amount(min(high.dollars, worst.dollars), min(high.tokens, worst.tokens))
 
 
@@ -170,9 +176,14 @@ class Budget:
         self._prices: dict[str, PriceOf] = {}
         self._begun = set[tuple[str, str]]()
 
+    @property
+    def limits_dollars(self) -> bool:
+        """Whether dollars are limited, so that all prices must be known."""
+        return self.limit.dollars < inf
+
     def price_of(self, llm: LLM) -> PriceOf:
         """What usage of ``llm`` costs. Raises :class:`ConfigError` if dollars are limited and the price is unknown."""
-        if self.limit.dollars == inf:
+        if not self.limits_dollars:
             return lambda usage: 0.0
         if not isinstance(llm, PricedLLM) or llm.price(Usage(input_tokens=1, output_tokens=1)) is None:
             raise ConfigError(
@@ -379,6 +390,6 @@ class Budgeted:
         """What was paid, including ``calls``; ``None`` if the server did not count every call."""
         if is_uncounted(usage) or any(is_uncounted(call.usage) for call in calls):
             return None
-        if self._budget.limit.dollars < inf and usage.cost is None:
+        if self._budget.limits_dollars and usage.cost is None:
             return None
         return Amount(usage.cost or 0.0, usage.input_tokens + usage.output_tokens)

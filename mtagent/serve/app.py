@@ -405,7 +405,7 @@ def own_router(service: Service) -> APIRouter:
         if _NDJSON in request.headers.get("accept", ""):
             return StreamingResponse(_lines(service, segments, body.timeout), media_type=_NDJSON)
         with service.paid():
-            chains = await service.agent.aimprove(segments, timeout=service.seconds(body.timeout))
+            chains = await service.improved(segments, body.timeout)
         for chain in chains:
             service.count(chain)
         return JSONResponse({"chains": [plain(chain) for chain in chains]}, headers=account.headers)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+import sqlite3
+from collections.abc import AsyncIterator, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import permutations
+from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,12 +23,14 @@ from mtagent.config import Config
 from mtagent.errors import FATAL, BudgetSpent, ConfigError, LanguageNeeded, MtagentError, ServerPaused
 from mtagent.formats.glossary import Glossary, with_terms
 from mtagent.jobs.agent import Agent
+from mtagent.llm.budget import Amount, Budget
 from mtagent.llm.gathering import finished
 from mtagent.llm.reading import whole_characters
 from mtagent.records import Chain, ErrorCause, Segment, Step, Term, Usage
 from mtagent.serve.access import ANYBODY, Access, ApiKey, QuotaExceeded, ServiceError
 from mtagent.serve.state import Keep, Pair, State
 from mtagent.text import identification, languages
+from mtagent.text.amounts import dollars
 from mtagent.translators import aclose, wrap
 from mtagent.translators.protocol import BetweenTags, Markup
 from mtagent.web import field_problem, request_key
@@ -54,6 +58,8 @@ class Limits:
     deadline: float | None = None  # seconds after which a text is returned as it is; None: `longest`
     longest: float = 900.0  # seconds that a client may ask for
     grace: float = 30.0  # seconds in which requests in flight may finish after a signal to stop
+    dollars_per_day: float | None = None  # for models, in UTC; servers with the same state file share it
+    dollars_per_request: float | None = None
 
 
 @dataclass
@@ -72,6 +78,9 @@ class RequestAccount:
     failed: int = 0
     late: int = 0
     usage: Usage = Usage()
+    # Dollars of calls to models: what the finished ones cost, and what is reserved for those in flight.
+    spent: float = 0.0
+    reserved: float = 0.0
     error: str | None = None  # for the log
     texts: list[str] = field(default_factory=list)  # for the log, if the operator logs texts
 
@@ -83,6 +92,86 @@ class RequestAccount:
 
 
 REQUEST_ACCOUNT: ContextVar[RequestAccount] = ContextVar("account")
+
+
+@dataclass(frozen=True)
+class _Reservation(Amount):
+    """What is reserved for a call in the budget of the whole server, and in those of a day and a request."""
+
+    account: RequestAccount | None = None
+    expected: float = 0.0  # dollars
+
+
+class ServiceBudget(Budget):
+    """What the models of a server may spend in all, on a day, and for a request.
+
+    A day and a request never wait for calls in flight. They reserve what such calls cost, or nothing while too few are
+    known: a limit below the worst case of a call would otherwise allow no call at all.
+    """
+
+    def __init__(self, config: Config, limits: Limits, state: State, metrics: Metrics) -> None:
+        super().__init__(config.budget, config.token_budget)
+        self._limits = limits
+        self._state = state
+        self._refusals = metrics.budget_refusals
+        self._reserved_today = 0.0
+
+    @property
+    def limits_dollars(self) -> bool:
+        """Whether any of the budgets is in dollars, so that all prices must be known."""
+        limits = self._limits
+        return super().limits_dollars or limits.dollars_per_day is not None or limits.dollars_per_request is not None
+
+    async def reserve(self, worst: Amount, hint: str = "", *, kind: Hashable = None, sent: int = 0) -> Amount:
+        """Reserve for a call in all budgets. Raises :class:`BudgetSpent` if it doesn't fit into one of them."""
+        try:
+            amount = await super().reserve(worst, hint, kind=kind, sent=sent)
+        except BudgetSpent:
+            self._refusals.labels("total").inc()
+            raise
+        high = self.costs.high(kind, sent)
+        account = REQUEST_ACCOUNT.get(None)
+        reservation = _Reservation(amount.dollars, amount.tokens, account, high.dollars if high else 0.0)
+        try:
+            self._check(reservation)
+        except BudgetSpent:
+            super().settle(amount, Amount())
+            raise
+        self._reserved_today += reservation.expected
+        if account is not None:
+            account.reserved += reservation.expected
+        return reservation
+
+    def settle(self, reserved: Amount, paid: Amount, *, is_assumed: bool = False) -> None:
+        """Settle a call in all budgets."""
+        super().settle(reserved, paid, is_assumed=is_assumed)
+        assert isinstance(reserved, _Reservation)
+        self._reserved_today -= reserved.expected
+        self._state.spend_today(paid.dollars)
+        if reserved.account is not None:
+            reserved.account.reserved -= reserved.expected
+            reserved.account.spent += paid.dollars
+
+    def _check(self, call: _Reservation) -> None:
+        """Raise :class:`BudgetSpent` if ``call`` doesn't fit into the budget of its request or of this day."""
+        limit, account = self._limits.dollars_per_request, call.account
+        if limit is not None and account is not None:
+            self._refuse("request", limit, account.spent + account.reserved, call.expected)
+        limit = self._limits.dollars_per_day
+        if limit is None:
+            return
+        try:
+            spent = self._state.dollars_today()
+        except sqlite3.Error as error:
+            raise BudgetSpent(f"the dollars of this day cannot be counted: {error}") from error
+        if self._state.problem is not None:
+            raise BudgetSpent(f"the dollars of this day cannot be counted: {self._state.problem}")
+        self._refuse("day", limit, spent + self._reserved_today, call.expected)
+
+    def _refuse(self, period: str, limit: float, spent: float, expected: float) -> None:
+        if spent >= limit or spent + expected > limit:
+            self._refusals.labels(period).inc()
+            raise BudgetSpent(f"the budget of this {period} is spent: {dollars(spent)} of {dollars(limit)}")
 
 
 class Metrics:
@@ -98,6 +187,23 @@ class Metrics:
         self.late = Counter("mtagent_late", "Texts returned before the chain was done", ["key"], **registry)
         self.tokens = Counter("mtagent_tokens", "Tokens of the models", ["direction", "key"], **registry)
         self.dollars = Counter("mtagent_dollars", "Dollars spent on models", ["key"], **registry)
+
+        self.budget_refusals = Counter(
+            "mtagent_budget_refusals", "Calls to models that a budget had no room for", ["budget"], **registry
+        )
+
+    def observe_budgets(self, limits: Limits, state: State, budget: Budget | None) -> None:
+        """Add the limits in dollars, and what is spent of those for all requests."""
+        limit = Gauge("mtagent_budget_dollars", "Limits in dollars", ["budget"], registry=self.registry)
+        spent = Gauge("mtagent_budget_spent_dollars", "Spent of these", ["budget"], registry=self.registry)
+        if limits.dollars_per_request is not None:
+            limit.labels("request").set(limits.dollars_per_request)
+        if limits.dollars_per_day is not None:
+            limit.labels("day").set(limits.dollars_per_day)
+            spent.labels("day").set_function(state.dollars_today)
+        if budget is not None and budget.limit.dollars < inf:
+            limit.labels("total").set(budget.limit.dollars)
+            spent.labels("total").set_function(lambda: budget.spent.dollars)
 
     def observe_state(self, state: State) -> None:
         """Add what is known of the ``state`` file."""
@@ -160,6 +266,9 @@ class Service:
         self.state = State(state, keep)
         self.access = Access(keys)
         self.metrics.observe_state(self.state)
+        if limits.dollars_per_day is not None or limits.dollars_per_request is not None:
+            self.agent.budget = ServiceBudget(self.agent.config, limits, self.state, self.metrics)
+        self.metrics.observe_budgets(limits, self.state, self.agent.budget)
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
@@ -355,7 +464,7 @@ class Service:
             raise ServiceError(400, "this server does not translate; send translations to /v1/improve")
         await self.charge(segments)
         with self.paid():
-            chains = await self._translated(segments)
+            chains = await self.improved(segments)
             for chain in chains:
                 if not chain.text and chain.failed:
                     raise self._translation_failure(chain.steps[-1])
@@ -373,18 +482,19 @@ class Service:
             return ServiceError(503, "the text cannot be translated", retry_after=1)
         return ServiceError(500, "the text cannot be translated")
 
-    async def _translated(self, segments: Sequence[Segment]) -> list[Chain]:
+    async def improved(self, segments: Sequence[Segment], timeout: float | None = None) -> list[Chain]:  # noqa: ASYNC109
         """Translate and improve ``segments``; if the models refuse all work, the chains end with the MT.
 
         Such an error ends the work on all segments, so segments without a text are started again one by one.
         """
         clock = asyncio.get_running_loop().time
-        end = clock() + self.seconds()
+        seconds = self.seconds(timeout)
+        end = clock() + seconds
         try:
-            return await self.agent.aimprove(segments, timeout=self.seconds())
+            return await self.agent.aimprove(segments, timeout=seconds)
         except FATAL as error:
             done = {chain.segment.id: chain for chain in error.chains if chain.text}
-            if not done or isinstance(error, BudgetSpent):
+            if not done:
                 raise
             REQUEST_ACCOUNT.get().error = f"{type(error).__name__}: {error}"
 

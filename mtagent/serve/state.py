@@ -156,7 +156,7 @@ class State:
         return spent
 
     def dollars_today(self) -> float:
-        """The dollars that all keys have spent on this day, also at other servers. Raises :class:`sqlite3.Error`."""
+        """The dollars of this day, also those of other servers. Raises :class:`sqlite3.Error`."""
         day = today()
         row = self._db.execute("SELECT dollars FROM days WHERE day = ?", (day,)).fetchone()
         in_memory = sum(unwritten.days.get(day, 0.0) for unwritten in (self._in_writing, self._unwritten))
@@ -191,8 +191,10 @@ class State:
         """Add to the usage of ``key``; dollars ``None`` means that the price is unknown."""
         spent = Spent(characters, dollars or 0.0, unpriced=dollars is None)
         self._unwritten.add(_Unwritten({(key, month or this_month()): spent}))
-        if dollars:
-            self._unwritten.add(_Unwritten(days={today(): dollars}))
+
+    def spend_today(self, dollars: float) -> None:
+        """Add to the dollars of this day."""
+        self._unwritten.add(_Unwritten(days={today(): dollars}))
 
     def keep(self, key: str, chains: Iterable[Chain]) -> None:
         """Store what the operator keeps of ``chains``."""
