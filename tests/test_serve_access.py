@@ -285,7 +285,7 @@ async def test_without_an_mt_system_a_spent_budget_is_an_error() -> None:
 
 async def test_a_budget_in_dollars_needs_prices() -> None:
     service = Service(llm=improving(), translator=shout, stages="tp", limits=Limits(dollars_per_day=1.0))
-    with pytest.raises(ConfigError, match="the price of .* is unknown"):
+    with pytest.raises(ConfigError, match=r"the price of .* is unknown"):
         async with asking(service):
             pass
 
