@@ -15,7 +15,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from mtagent.errors import ConfigError
 
-MOST_HEADER_BYTES = 32_768
+MOST_HEADER_BYTES = 65_536
 """Of the request line and all headers of a request."""
 HEADER_SECONDS = 10.0
 """How long a client may take to send them, from the moment when it connects or begins the request."""

@@ -12,7 +12,7 @@ import pytest
 
 from bench.harness import simulator
 from mtagent.config import Config
-from mtagent.errors import BudgetSpent, ConfigError, ServerError, Truncated
+from mtagent.errors import BudgetSpent, ConfigError, NotAnswered, ServerError, Truncated
 from mtagent.jobs.agent import Agent
 from mtagent.jobs.parts import budget_of
 from mtagent.jobs.pool import Outcome, work_all
@@ -162,6 +162,44 @@ async def test_a_longer_call_or_another_purpose_is_not_taken_for_the_known_ones(
     assert await reserved("x" * BYTES, "") == pytest.approx(known)
     assert await reserved("x" * 10 * BYTES, "") == pytest.approx(10 * known, rel=0.05)
     assert await reserved("x" * BYTES, "judge") > 20 * known, "its worst case"
+
+
+async def test_requests_in_batches_count_with_what_such_calls_cost() -> None:
+    class Batched(Modest):
+        def key(self, messages: Sequence[Message], *_: Any) -> str:
+            return messages[-1].content
+
+        async def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
+            if messages[-1].content.startswith("new"):
+                raise NotAnswered("in a batch")
+            return await super().complete(messages, **options)
+
+    budget = Budget(30 * WORST)
+    llm = Budgeted(Batched(), budget)
+    new = [Message(role="user", content=f"new {'x' * BYTES}")]
+    with pytest.raises(NotAnswered):
+        await llm.complete(new)
+    (first,) = budget.in_batches.values()
+    assert first.dollars > 0.9 * WORST, "no call is known"
+    await ask(llm, ENOUGH_CALLS)
+    with pytest.raises(NotAnswered):
+        await llm.complete(new)
+    (second,) = budget.in_batches.values()
+    assert second.dollars == pytest.approx(budget.spent.dollars / ENOUGH_CALLS, rel=0.05)
+    budget.note_batched(new[0].content, None)
+    assert budget.in_batches == {}
+
+
+async def test_a_call_that_is_cut_short_counts_with_what_such_calls_cost() -> None:
+    budget = Budget(30 * WORST)
+    llm = Budgeted(Modest(), budget)
+    await ask(llm, ENOUGH_CALLS)
+    known = budget.spent.dollars / ENOUGH_CALLS
+    task = asyncio.create_task(llm.complete(HELLO))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert budget.assumed.dollars == pytest.approx(known)
 
 
 async def test_calls_that_nobody_counted_and_failures_are_not_known_costs() -> None:

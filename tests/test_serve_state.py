@@ -14,7 +14,7 @@ from typing import Any
 import httpx
 import pytest
 
-from mtagent.serve.access import ApiKey
+from mtagent.serve.access import ApiKey, QuotaExceeded
 from mtagent.serve.service import Service
 from mtagent.serve.state import State, this_month
 from tests.serving import Json, asking, bearer, deepl_key, key_file, shout
@@ -116,8 +116,9 @@ async def test_servers_that_share_a_file_share_its_limits(tmp_path: Path) -> Non
 async def test_dollars_that_another_server_counted_end_the_budget_too(tmp_path: Path) -> None:
     key, states = ApiKey("ana", dollars=1.0), [State(tmp_path / "s.db") for _ in range(2)]
     states[0].spend("ana", dollars=1.0)
+    states[0].spend_today(1.0)
     await states[0].flush()
-    with pytest.raises(Exception, match="the budget is spent"):
+    with pytest.raises(QuotaExceeded, match="the budget is spent"):
         await states[1].charge(key, 1)
     assert states[1].dollars_today() == 1.0
     for state in states:

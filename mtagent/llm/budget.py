@@ -162,7 +162,7 @@ class Budget:
         self.spent = Amount()
         """What was settled, before this run and in it."""
         self.assumed = Amount()
-        """The part of ``spent`` that is the worst case of calls that the server did not count."""
+        """The part of ``spent`` that was reserved for calls that the server did not count."""
         self.in_batches: dict[str, Amount] = {}
         """What is reserved for requests in batches, by key: it was not settled yet, but will be paid."""
         self._sum_in_batches = Amount()
@@ -375,7 +375,7 @@ class Budgeted:
             raise
         finally:
             if paid is None:
-                self._budget.settle(reserved, worst, is_assumed=True)
+                self._budget.settle(reserved, reserved, is_assumed=True)
             else:
                 self._budget.costs.add(kind, sent, paid)
                 self._budget.settle(reserved, paid)

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import permutations
-from math import inf
+from math import inf, nan
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -95,7 +95,7 @@ REQUEST_ACCOUNT: ContextVar[RequestAccount] = ContextVar("account")
 
 
 @dataclass(frozen=True)
-class _Reservation(Amount):
+class _ReservedCall(Amount):
     """What is reserved for a call in the budget of the whole server, and in those of a day and a request."""
 
     account: RequestAccount | None = None
@@ -131,7 +131,7 @@ class ServiceBudget(Budget):
             raise
         high = self.costs.high(kind, sent)
         account = REQUEST_ACCOUNT.get(None)
-        reservation = _Reservation(amount.dollars, amount.tokens, account, high.dollars if high else 0.0)
+        reservation = _ReservedCall(amount.dollars, amount.tokens, account, high.dollars if high else 0.0)
         try:
             self._check(reservation)
         except BudgetSpent:
@@ -145,14 +145,14 @@ class ServiceBudget(Budget):
     def settle(self, reserved: Amount, paid: Amount, *, is_assumed: bool = False) -> None:
         """Settle a call in all budgets."""
         super().settle(reserved, paid, is_assumed=is_assumed)
-        assert isinstance(reserved, _Reservation)
+        assert isinstance(reserved, _ReservedCall)
         self._reserved_today -= reserved.expected
         self._state.spend_today(paid.dollars)
         if reserved.account is not None:
             reserved.account.reserved -= reserved.expected
             reserved.account.spent += paid.dollars
 
-    def _check(self, call: _Reservation) -> None:
+    def _check(self, call: _ReservedCall) -> None:
         """Raise :class:`BudgetSpent` if ``call`` doesn't fit into the budget of its request or of this day."""
         limit, account = self._limits.dollars_per_request, call.account
         if limit is not None and account is not None:
@@ -200,7 +200,7 @@ class Metrics:
             limit.labels("request").set(limits.dollars_per_request)
         if limits.dollars_per_day is not None:
             limit.labels("day").set(limits.dollars_per_day)
-            spent.labels("day").set_function(state.dollars_today)
+            spent.labels("day").set_function(lambda: _dollars_today(state))
         if budget is not None and budget.limit.dollars < inf:
             limit.labels("total").set(budget.limit.dollars)
             spent.labels("total").set_function(lambda: budget.spent.dollars)
@@ -525,6 +525,14 @@ class Service:
         elif chain.failed is not None:
             account.failed += 1
         self.state.keep(account.key.name, [chain])
+
+
+def _dollars_today(state: State) -> float:
+    """The dollars of this day; not a number if the file cannot be read now."""
+    try:
+        return state.dollars_today()
+    except sqlite3.Error:
+        return nan
 
 
 def with_matching_terms(segments: list[Segment], terms: Sequence[Term]) -> list[Segment]:

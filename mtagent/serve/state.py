@@ -232,8 +232,10 @@ class State:
                 loop = asyncio.get_running_loop()
                 refusals = await loop.run_in_executor(self._thread, self._commit, charges, self._in_writing)
             self._waiting_characters -= sum(_length(row[4:7]) for row in self._in_writing.texts)
-        except sqlite3.Error as error:
+        except Exception as error:  # noqa: BLE001 - whatever it is, requests wait for an outcome
             failure = str(error)
+            if not isinstance(error, sqlite3.Error):
+                failure = f"{type(error).__name__}: {error}"
             refusals = [_uncounted() for _ in charges]
             self._unwritten.add(self._in_writing)
         finally:
