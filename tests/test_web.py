@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
-from mtagent.serve.app import MOST_STRANGERS
+from mtagent.serve.app import MOST_STRANGERS, STRANGER_SECONDS
 from mtagent.serve.service import Limits, Service
 from mtagent.web import HEADER_SECONDS, MOST_HEADER_BYTES
 from tests.serving import bearer, key_file, serving, shout
@@ -140,6 +140,7 @@ def test_of_too_many_half_sent_bodies_of_strangers_the_oldest_is_cut_off(url: st
         httpx.get(f"{url}/healthz")
         for _ in range(MOST_STRANGERS):
             stack.enter_context(connected(url, half("/translate")))
+        oldest.settimeout(STRANGER_SECONDS / 2)
         assert status(oldest) == 408
         assert httpx.post(f"{url}/translate", json=ONE | SECRET, timeout=5).status_code == 200
 
