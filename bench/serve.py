@@ -1,20 +1,27 @@
-"""``mtagent serve`` against the bare agent, before a model that takes 100 ms: ``python -m bench.serve``."""
+"""``mtagent serve`` against the bare agent, before a model that takes 100 ms: ``python -m bench.serve``.
+
+``python -m bench.serve --full-disk 5`` counts characters instead: the server cannot write to any file for five seconds
+in the middle (Linux only).
+"""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import hashlib
 import itertools
 import os
 import re
 import resource
+import sqlite3
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +36,11 @@ Ask = Callable[[int], Awaitable[bool]]
 
 
 @contextmanager
-def server(base_url: str, folder: Path) -> Iterator[tuple[str, int]]:
-    """The address and the process id of a server before the model at ``base_url``."""
+def server(base_url: str, folder: Path, *more: str) -> Iterator[tuple[str, int]]:
+    """The address and the process id of a server before the model at ``base_url``; ``more`` are options."""
     options = [f"--{name}={value}" for name, value in SETTINGS.items()]
     command = [sys.executable, "-m", "mtagent", "serve", "--port", "0", "--state", str(folder / "s.db"), *options]
-    command += ["--base-url", base_url, "--model", "gpt-6-luna"]
+    command += ["--base-url", base_url, "--model", "gpt-6-luna", *more]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
@@ -44,6 +51,7 @@ def server(base_url: str, folder: Path) -> Iterator[tuple[str, int]]:
             drain.terminate()
         finally:
             process.terminate()
+            process.wait()
 
 
 async def measure(ask: Ask, *, requests: int, clients: int) -> str:
@@ -54,7 +62,8 @@ async def measure(ask: Ask, *, requests: int, clients: int) -> str:
         nonlocal failed
         while (number := next(numbers)) < requests:
             start = time.perf_counter()
-            failed += not await ask(number)
+            is_answered = await ask(number)  # first, because others count meanwhile
+            failed += not is_answered
             seconds.append(time.perf_counter() - start)
 
     start = time.perf_counter()
@@ -123,6 +132,61 @@ async def compare(base_url: str, *, clients: list[int], per_client: int, most: i
                     print(f"{long // 4} requests  server  {line}  memory {before:.0f} -> {memory_of(process):.0f} MB")  # noqa: T201
 
 
+async def account(base_url: str, *, requests: int, clients: int, full_disk: float) -> None:
+    """Print what two keys were served, and what the server has counted; the disk is full in the middle.
+
+    The key ``limited`` has a limit, which is never reached; ``free`` has none.
+    """
+    names, served, statuses = ("limited", "free"), Counter[str](), Counter[tuple[str, int]]()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        lines = [
+            f"{key}:sha256:{hashlib.sha256(key.encode()).hexdigest()}{limit}"
+            for key, limit in zip(names, (":1000000000", ""), strict=True)
+        ]
+        (folder / "keys").write_text("\n".join(lines), encoding="utf-8")
+        with server(base_url, folder, "--keys", str(folder / "keys")) as (url, process):
+            async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+                async def ask(number: int) -> bool:
+                    source, translation = texts(number)
+                    key = names[number % 2]
+                    body = {"segments": [{"source": source, "translation": translation}]}
+                    async with session.post(
+                        f"{url}/v1/improve",
+                        json=body | {"source_lang": "en", "target_lang": "es"},
+                        headers={"Authorization": f"Bearer {key}"},
+                    ) as answer:
+                        await answer.read()
+                        statuses[key, answer.status] += 1
+                        served[key] += len(source) if answer.status == 200 else 0
+                        return answer.status == 200
+
+                for quarter in range(4):
+                    filling = asyncio.create_task(_fill_disk(process, full_disk if quarter == 2 else 0))
+                    before = memory_of(process)
+                    line = await measure(ask, requests=requests // 4, clients=clients)
+                    await filling
+                    print(f"{requests // 4} requests  {line}  memory {before:.0f} -> {memory_of(process):.0f} MB")  # noqa: T201
+                async with session.get(f"{url}/healthz") as answer:
+                    print("health", await answer.text())  # noqa: T201
+        with closing(sqlite3.connect(folder / "s.db")) as db:
+            counted = dict(db.execute("SELECT key, sum(characters) FROM usage GROUP BY key"))
+        for key in names:
+            answers = {status: count for (of_key, status), count in sorted(statuses.items()) if of_key == key}
+            print(f"{key:7} answers {answers}  characters served {served[key]}, counted {counted.get(key, 0)}")  # noqa: T201
+
+
+async def _fill_disk(process: int, seconds: float) -> None:
+    """For so long, let ``process`` write to no file."""
+    if seconds:
+        await asyncio.sleep(1)
+        former = resource.prlimit(process, resource.RLIMIT_FSIZE)
+        resource.prlimit(process, resource.RLIMIT_FSIZE, (0, former[1]))
+        await asyncio.sleep(seconds)
+        resource.prlimit(process, resource.RLIMIT_FSIZE, former)
+
+
 def main() -> None:
     """Parse, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -132,12 +196,16 @@ def main() -> None:
     parser.add_argument("--long", type=int, default=10_000, help="requests of the run for memory; 0: none")
     parser.add_argument("--latency", type=float, default=0.1)
     parser.add_argument("--fault-rate", type=float, default=0.0)
+    parser.add_argument("--full-disk", type=float, default=0.0, metavar="SECONDS", help="count characters")
     given = parser.parse_args()
     os.environ.pop("OPENAI_BASE_URL", None)
     arguments = ["--behaviour", "tests.simulator.chain:improving", "--latency", str(given.latency)]
     if given.fault_rate:
         arguments += ["--fault-rate", str(given.fault_rate)]
     with simulator(*arguments, lifetime=3000) as base_url:
+        if given.full_disk:
+            asyncio.run(account(base_url, requests=given.long, clients=64, full_disk=given.full_disk))
+            return
         asyncio.run(
             compare(base_url, clients=given.clients, per_client=given.per_client, most=given.most, long=given.long)
         )

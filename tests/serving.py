@@ -14,7 +14,7 @@ import httpx
 
 from mtagent.serve.app import ServiceServer, make_app
 from mtagent.serve.service import Service
-from mtagent.web import listening_socket
+from mtagent.web import listening_socket, server_config
 
 Json = dict[str, Any]
 
@@ -57,10 +57,9 @@ async def asking(service: Service, **app: Any) -> AsyncIterator[httpx.AsyncClien
 @contextmanager
 def serving(service: Service, **app: Any) -> Iterator[str]:
     """The address of a server on 127.0.0.1 that stands before ``service``."""
-    import uvicorn
-
     listening = listening_socket("127.0.0.1", 0)
-    config = uvicorn.Config(make_app(service, **app), log_config=None, lifespan="on", timeout_graceful_shutdown=1)
+    config = server_config(make_app(service, **app))
+    config.lifespan = "on"
     server = ServiceServer(config, service)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve(sockets=[listening])))
     thread.start()

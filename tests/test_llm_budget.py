@@ -1,4 +1,4 @@
-"""Budgets: no call is sent that could exceed one, what is under way is settled, and more of it finishes the run."""
+"""Budgets: no call is sent that hardly fits, what is under way is settled, and more of it finishes the run."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import pytest
 
 from bench.harness import simulator
 from mtagent.config import Config
-from mtagent.errors import BudgetSpent, ConfigError, ServerError, Truncated
+from mtagent.errors import BudgetSpent, ConfigError, NotAnswered, ServerError, Truncated
 from mtagent.jobs.agent import Agent
 from mtagent.jobs.parts import budget_of
 from mtagent.jobs.pool import Outcome, work_all
 from mtagent.jobs.python_inputs import make_segments
-from mtagent.llm.budget import ASSUMED_ROOM, Amount, Budget, Budgeted
+from mtagent.llm.budget import ASSUMED_ROOM, ENOUGH_CALLS, Amount, Budget, Budgeted
 from mtagent.llm.cache import Cached
 from mtagent.llm.client import OpenAIClient
 from mtagent.llm.fake import ScriptedLLM
@@ -94,18 +94,122 @@ async def test_sixty_four_calls_at_once_never_exceed_the_budget(limit: float, fa
     assert isinstance((await ask(llm, 1))[0], BudgetSpent) == bool(refused), "spent is spent"
 
 
-async def test_a_call_waits_for_those_under_way_where_they_may_leave_enough() -> None:
-    class Modest(Greedy):
-        async def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
-            await super().complete(messages, **options)
-            return Completion(text="ok", model=self.model, usage=Usage(calls=1, input_tokens=9, cost=9 / MILLION))
+class Modest(Greedy):
+    """Takes a token for 20 bytes that are sent, and a tenth of the room; each ``tail``-th call takes the most."""
 
-    model, most = Modest(), dollars(Usage(input_tokens=3 * (BYTES + 32), output_tokens=500))
-    budget = Budget(2.5 * most)
-    outcomes = await ask(Budgeted(model, budget), 64)
-    assert all(isinstance(outcome, Completion) for outcome in outcomes)
+    def __init__(self, tail: int = 0) -> None:
+        super().__init__()
+        self.tail = tail
+
+    async def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
+        greedy = await super().complete(messages, **options)
+        if self.tail and self.calls % self.tail == 0:
+            return greedy
+        usage = Usage(calls=1, input_tokens=greedy.usage.input_tokens // 60, output_tokens=self.room // 10)
+        return greedy.model_copy(update={"usage": usage.model_copy(update={"cost": dollars(usage)})})
+
+
+WORST = dollars(Usage(input_tokens=3 * (BYTES + 32), output_tokens=500))
+
+
+async def test_a_call_waits_for_those_under_way_until_enough_are_known() -> None:
+    model = Modest()
+    llm = Budgeted(model, Budget(2.5 * WORST))
+    assert all(isinstance(outcome, Completion) for outcome in await ask(llm, ENOUGH_CALLS))
     assert model.most == 2
-    assert budget.spent.dollars == pytest.approx(64 * 9 / MILLION)
+    assert all(isinstance(outcome, Completion) for outcome in await ask(llm, 40))
+    assert model.most == 40, "now each is known to cost a thirtieth of its worst case"
+
+
+@pytest.mark.parametrize("kind", ["dollars", "tokens"])
+async def test_what_such_calls_cost_is_reserved_so_that_a_budget_can_be_spent_to_its_end(kind: str) -> None:
+    worst_tokens = 3 * (BYTES + 32) + 500
+    budget = Budget(2 * WORST) if kind == "dollars" else Budget(tokens=2 * worst_tokens)
+    outcomes = await ask(Budgeted(Modest(), budget), 500)
+    share = budget.spent.dollars / (2 * WORST) if kind == "dollars" else budget.spent.tokens / (2 * worst_tokens)
+    assert 0.95 < share <= 1
+    assert {type(outcome) for outcome in outcomes} == {Completion, BudgetSpent}
+
+
+@pytest.mark.parametrize("tail", [2, 7, 30, 99, 150])
+async def test_a_budget_is_exceeded_at_most_by_the_calls_in_flight(tail: int) -> None:
+    limit, model = 12 * WORST, Modest(tail)
+    budget = Budget(limit)
+    llm = Budgeted(model, budget)
+    for _ in range(80):  # eight at a time
+        await ask(llm, 8)
+        if budget.spent.dollars >= limit:
+            break
+    assert budget.spent.dollars < limit + 8 * WORST
+    calls = model.calls
+    assert all(isinstance(outcome, BudgetSpent) for outcome in await ask(llm, 8))
+    assert model.calls == calls, "nothing is sent once it is reached"
+
+
+async def test_a_longer_call_or_another_purpose_is_not_taken_for_the_known_ones() -> None:
+    budget = Budget(30 * WORST)
+    llm = Budgeted(Modest(), budget)
+    await ask(llm, ENOUGH_CALLS)
+    known = budget.spent.dollars / ENOUGH_CALLS
+
+    async def reserved(content: str, purpose: str) -> float:
+        waiting = asyncio.create_task(llm.complete([Message(role="user", content=content)], purpose=purpose))
+        await asyncio.sleep(0)
+        amount = budget.reserved.dollars
+        await waiting
+        return amount
+
+    assert await reserved("x" * BYTES, "") == pytest.approx(known)
+    assert await reserved("x" * 10 * BYTES, "") == pytest.approx(10 * known, rel=0.05)
+    assert await reserved("x" * BYTES, "judge") > 20 * known, "its worst case"
+
+
+async def test_requests_in_batches_count_with_what_such_calls_cost() -> None:
+    class Batched(Modest):
+        def key(self, messages: Sequence[Message], *_: Any) -> str:
+            return messages[-1].content
+
+        async def complete(self, messages: Sequence[Message], **options: Any) -> Completion:
+            if messages[-1].content.startswith("new"):
+                raise NotAnswered("in a batch")
+            return await super().complete(messages, **options)
+
+    budget = Budget(30 * WORST)
+    llm = Budgeted(Batched(), budget)
+    new = [Message(role="user", content=f"new {'x' * BYTES}")]
+    with pytest.raises(NotAnswered):
+        await llm.complete(new)
+    (first,) = budget.in_batches.values()
+    assert first.dollars > 0.15 * WORST, "no call is known, and this one is one request until it is answered"
+    await ask(llm, ENOUGH_CALLS)
+    with pytest.raises(NotAnswered):
+        await llm.complete(new)
+    (second,) = budget.in_batches.values()
+    assert second.dollars == pytest.approx(budget.spent.dollars / ENOUGH_CALLS, rel=0.05)
+    budget.note_batched(new[0].content, None)
+    assert budget.in_batches == {}
+
+
+async def test_a_call_that_is_cut_short_counts_with_what_such_calls_cost() -> None:
+    budget = Budget(30 * WORST)
+    llm = Budgeted(Modest(), budget)
+    await ask(llm, ENOUGH_CALLS)
+    known = budget.spent.dollars / ENOUGH_CALLS
+    task = asyncio.create_task(llm.complete(HELLO))
+    await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert budget.assumed.dollars == pytest.approx(known)
+
+
+async def test_calls_that_nobody_counted_and_failures_are_not_known_costs() -> None:
+    uncounted = Completion(text="ok", model="m", usage=Usage(calls=1, cost=None))
+    budget = Budget(tokens=MILLION)
+    replies: list[str | Completion | Exception] = [ServerError("down"), uncounted] * ENOUGH_CALLS
+    await ask(Budgeted(ScriptedLLM(replies), budget), len(replies))
+    most = 3 * (BYTES + 32) + 5 * ASSUMED_ROOM
+    assert budget.assumed.tokens == ENOUGH_CALLS * most
+    assert budget.costs.reserve(("scripted", ASSUMED_ROOM, ""), BYTES + 32, Amount(0, most)) == Amount(0, most)
 
 
 async def test_all_models_of_a_run_share_the_budget_and_all_that_is_under_way_is_settled_before_it_stops() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mtagent.errors import BudgetSpent
-from mtagent.llm.budget import Amount
+from mtagent.llm.budget import ENOUGH_CALLS, Amount, CallCosts
 from mtagent.llm.ledger import LeasedBudget, LeasedRate, Ledger
 from mtagent.records import Usage
 from tests.clocks import FakeClock
@@ -56,6 +56,27 @@ async def test_budgets_of_shards_share_the_limit(tmp_path: Path) -> None:
     later = LeasedBudget(ledger, "c", 10.0, None)
     later.begin("shard-c", [])
     await later.reserve(Amount(4.4, 10))
+
+
+async def test_the_costs_of_one_shard_are_known_in_the_next_and_a_budget_that_was_exceeded_leases_no_more(
+    tmp_path: Path,
+) -> None:
+    ledger, costs = Ledger(tmp_path / "ledger.jsonl"), CallCosts()
+    for _ in range(ENOUGH_CALLS):
+        costs.add("kind", 10, Amount(1.0, 5))
+    budget = LeasedBudget(ledger, "a", 2.5, None, costs)
+    budget.begin("shard-a", [])
+    worst = Amount(2.0, 50)
+    first, second = await budget.reserve(worst, kind="kind", sent=10), await budget.reserve(worst, kind="kind", sent=10)
+    assert (first, second) == (Amount(1.0, 5), Amount(1.0, 5))
+    budget.settle(first, Amount(1.0, 5))
+    budget.settle(second, Amount(2.0, 5))  # more than was reserved
+    budget.close()
+    assert ledger.total() == (3.0, 10)
+    other = LeasedBudget(ledger, "b", 2.5, None, costs)
+    other.begin("shard-b", [])
+    with pytest.raises(BudgetSpent, match=r"stopped: \$3\.0000 of the budget of \$2\.5000 is spent"):
+        await other.reserve(worst, kind="kind", sent=10)
 
 
 def test_a_shard_that_could_not_begin_keeps_its_account(tmp_path: Path) -> None:

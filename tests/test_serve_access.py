@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import sqlite3
 from collections.abc import AsyncIterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +16,10 @@ import pytest
 
 from mtagent.config import Config
 from mtagent.errors import AuthenticationError, ConfigError, InputError
+from mtagent.llm.budget import ENOUGH_CALLS
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, Usage
-from mtagent.serve.access import Access, ApiKey, ServiceError, Spent, new_key, parse_keys
+from mtagent.serve.access import Access, ApiKey, ServiceError, new_key, parse_keys
 from mtagent.serve.service import Limits, Service
 from mtagent.translators import CallableTranslator
 from tests.jobs import improving
@@ -89,7 +92,7 @@ async def test_while_the_key_file_is_broken_or_gone_the_keys_stay_and_the_log_sa
 def test_a_file_without_a_key_lets_nobody_in(tmp_path: Path) -> None:
     (tmp_path / "keys.txt").write_text("# none\n", encoding="utf-8")
     with pytest.raises(ConfigError, match="has no keys"):
-        Access(tmp_path / "keys.txt", lambda name: Spent())
+        Access(tmp_path / "keys.txt")
 
 
 @pytest.mark.parametrize(
@@ -148,7 +151,7 @@ async def test_a_glossary_belongs_to_its_key(tmp_path: Path) -> None:
 
 def test_a_rate_is_a_bucket_that_fills_again(tmp_path: Path) -> None:
     now = [0.0]
-    access = Access(key_file(tmp_path, ana=":2/min"), lambda name: Spent(), clock=lambda: now[0])
+    access = Access(key_file(tmp_path, ana=":2/min"), clock=lambda: now[0])
     access.admit("secret-ana")
     access.admit("secret-ana")
     with pytest.raises(ServiceError) as refused:
@@ -194,6 +197,97 @@ async def test_dollars_are_counted_by_key_and_end(tmp_path: Path) -> None:
         metrics = (await client.get("/metrics", headers=bearer("bo"))).text
         assert 'mtagent_dollars_total{key="ana"} 0.6' in metrics
         assert 'mtagent_segments_total{key="bo",state="changed"} 1.0' in metrics
+
+
+class PaidLLM(ScriptedLLM):
+    """Improves texts for 30 cents a call."""
+
+    def __init__(self) -> None:
+        super().__init__([])
+        self.calls = 0
+
+    def price(self, usage: Usage) -> float | None:
+        return 0.3
+
+    async def complete(self, *args: Any, **options: Any) -> Completion:
+        self.calls += 1
+        await asyncio.sleep(0)
+        completion = await improving().complete(*args, **options)
+        return completion.model_copy(update={"usage": Usage(calls=1, input_tokens=10, output_tokens=5, cost=0.3)})
+
+
+def spending(state: Path | None = None, **limits: float) -> tuple[PaidLLM, Service]:
+    """A model, and a service that asks it once for each text and has an MT system."""
+    llm, limit = PaidLLM(), Limits(**limits)  # type: ignore[arg-type]
+    return llm, Service(llm=llm, translator=lambda text: text, stages="tp", gate="guards", limits=limit, state=state)
+
+
+async def test_the_texts_of_a_request_that_has_spent_its_budget_are_the_mt() -> None:
+    texts = [f"frase {number} errado fin." for number in range(5)]
+    llm, service = spending(dollars_per_request=0.5)
+    async with asking(service) as client:
+        for _ in range(ENOUGH_CALLS):  # each request has a budget of its own
+            await client.post("/translate", json=ONE | {"q": texts[0]})
+        assert llm.calls == ENOUGH_CALLS
+        answer = await client.post("/translate", json=ONE | {"q": texts})
+        assert (answer.headers["X-Mtagent-Changed"], answer.headers["X-Mtagent-Failed"]) == ("1", "4")
+        assert len(set(texts) & set(answer.json()["translatedText"])) == 4
+        segments = [{"source": text, "translation": text} for text in texts]
+        chains = (await client.post("/v1/improve", json=THREE | {"segments": segments})).json()["chains"]
+        assert sorted(chain["changed"] for chain in chains) == [False, False, False, False, True]
+        assert llm.calls == ENOUGH_CALLS + 2
+        metrics = (await client.get("/metrics")).text
+        assert 'mtagent_budget_dollars{budget="request"} 0.5' in metrics
+        assert 'mtagent_budget_refusals_total{budget="request"}' in metrics
+
+
+async def test_the_budget_of_a_day_holds_for_all_requests_servers_and_restarts(tmp_path: Path) -> None:
+    body = ONE | {"q": "frase errado fin."}
+    calls = 0
+    for _ in range(2):
+        services = [spending(tmp_path / "s.db", dollars_per_day=1.0) for _ in range(2)]
+        async with asking(services[0][1]) as first, asking(services[1][1]) as second:
+            for _ in range(3):
+                for client, (_, service) in ((first, services[0]), (second, services[1])):
+                    answer = await client.post("/translate", json=body)
+                    assert answer.status_code == 200
+                    await service.state.flush()
+            assert answer.json()["translatedText"] == "frase errado fin."
+            metrics = (await first.get("/metrics")).text
+            assert 'mtagent_budget_dollars{budget="day"} 1.0' in metrics
+            assert 'mtagent_budget_spent_dollars{budget="day"} 1.2' in metrics
+        calls += sum(llm.calls for llm, _ in services)
+    assert calls == 4, "the one that exceeds it was in flight"
+
+
+async def test_a_budget_of_a_day_that_cannot_be_counted_asks_no_model(tmp_path: Path) -> None:
+    llm, service = spending(tmp_path / "s.db", dollars_per_day=1.0)
+    async with asking(service) as client:
+        with closing(sqlite3.connect(tmp_path / "s.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            service.state.spend("ana", characters=1)
+            await service.state.flush()
+            answer = await client.post("/translate", json=ONE | {"q": "frase errado fin."})
+        assert (answer.status_code, answer.json()["translatedText"]) == (200, "frase errado fin.")
+        assert llm.calls == 0
+        await service.state.flush()
+        answer = await client.post("/translate", json=ONE | {"q": "frase errado fin."})
+        assert answer.json()["translatedText"] == "frase acertado fin."
+
+
+async def test_without_an_mt_system_a_spent_budget_is_an_error() -> None:
+    service = Service(llm=PaidLLM(), limits=Limits(dollars_per_day=0.2), stages="t")
+    async with asking(service) as client:
+        assert (await client.post("/translate", json=ONE)).status_code == 200, "the call in flight may exceed it"
+        answer = await client.post("/v2/translate", json=TWO | {"source_lang": "EN"})
+        assert (answer.status_code, answer.json()) == (456, {"message": "the budget is spent: Quota Exceeded"})
+
+
+async def test_a_budget_in_dollars_needs_prices() -> None:
+    service = Service(llm=improving(), translator=shout, stages="tp", limits=Limits(dollars_per_day=1.0))
+    with pytest.raises(ConfigError, match=r"the price of .* is unknown"):
+        async with asking(service):
+            pass
 
 
 async def test_texts_that_fail_are_counted_in_each_interface() -> None:
@@ -280,13 +374,31 @@ async def test_html_in_a_text_comes_back_as_json_and_nowhere_else(caplog: pytest
     assert "secret" not in str(entries)
 
 
-async def test_half_of_a_character_is_no_text_and_a_source_language_that_nobody_finds_out_is_named() -> None:
+HALF = '"a \\ud800"'
+GLOSSARY = '"name": "g", "source_lang": "en", "target_lang": "es", "entries_format": "tsv", "entries": '
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/translate", f'{{"q": {HALF}, "source": "en", "target": "es"}}'),
+        ("/translate", f'{{"q": "a", "source": "en", "target": {HALF}}}'),
+        ("/v2/translate", f'{{"text": ["a"], "target_lang": "ES", "source_lang": "EN", "glossary_id": {HALF}}}'),
+        ("/v2/translate", f'{{"text": ["a"], "target_lang": "ES", {HALF}: 1}}'),
+        ("/v2/glossaries", f"{{{GLOSSARY}{HALF}}}"),
+        ("/v1/improve", f'{{"segments": [{{"source": "a", "id": {HALF}}}], "source_lang": "en", "target_lang": "es"}}'),
+        ("/v1/improve", f'{{"segments": [{{"source": "a"}}], {HALF}: 1}}'),
+        ("/v1/improve", f'{{"segments": [{{"source": "a", "terms": {{"a": {HALF}}}}}]}}'),
+    ],
+)
+async def test_half_of_a_character_is_no_text(path: str, body: str) -> None:
     async with asking(Service(llm=improving())) as client:
-        half = await client.post("/translate", content=b'{"q": "a \\ud800", "source": "en", "target": "es"}')
-        assert (half.status_code, half.json()) == (
-            400,
-            {"error": "a text contains half of a character (a lone surrogate)"},
-        )
+        answer = await client.post(path, content=body.encode(), headers={"Content-Type": "application/json"})
+        assert answer.status_code == 400
+        assert "a text contains half of a character (a lone surrogate)" in answer.text
+
+
+async def test_a_source_language_that_nobody_finds_out_is_named() -> None:
     translator = CallableTranslator(lambda text, source, target: text, langs=["en", "es"])
     async with asking(Service(translator=translator)) as client:
         unknown = await client.post("/translate", json=ONE | {"q": "12 34", "source": "auto"})

@@ -13,6 +13,7 @@ from mtagent.cli import run_async
 from mtagent.cli.improve import idle_options, offline
 from mtagent.cli.options import (
     FILE,
+    RUN,
     RUN_OPTIONS,
     SPENDING_OPTIONS,
     TEXTS,
@@ -61,6 +62,14 @@ SERVER_OPTIONS = [
     option(
         SERVER, "--grace", type=Duration(), default=30.0,
         help="How long requests in flight may continue after the server was stopped.",
+    ),
+    option(
+        RUN, "--daily-budget", type=click.FloatRange(0, min_open=True), metavar="DOLLARS",
+        help="Stop improving texts when models have cost this much on a day (UTC).",
+    ),
+    option(
+        RUN, "--request-budget", type=click.FloatRange(0, min_open=True), metavar="DOLLARS",
+        help="Stop improving the texts of a request when models have cost this much for it.",
     ),
     option(SERVER, "--state", type=FILE, help="File for usage and glossaries.  [default: serve.db beside the store]"),
     option(
@@ -150,6 +159,8 @@ def serve(**options: Any) -> None:
             in_flight=options["max_requests"],
             deadline=options["late_after"],
             grace=options["grace"],
+            dollars_per_day=options["daily_budget"],
+            dollars_per_request=options["request_budget"],
         ),
         state=options["state"] or (config.store or default_path()).parent / "serve.db",
         keep=options["kept"],

@@ -152,8 +152,9 @@ class Agent:
             observer=observer,
         )
         self._asks_server = refuse_idle(given_settings, self.config, self._own).asks_server
-        self._budget = budget_of(self.config)
-        self._session: Session[_Parts] = Session(lambda: _Opening(self.config, self._own, self._budget))
+        self.budget = budget_of(self.config)
+        """What all calls may spend together. A server sets one of its own before the first call."""
+        self._session: Session[_Parts] = Session(lambda: _Opening(self.config, self._own, self.budget))
         # Segments at a time: enough to fill two batches of the translator. With context, most of them wait for the
         # segment before them in their document.
         batch_size = wrapped.batch_size if isinstance(wrapped, CallableTranslator) else BATCH_SIZE
@@ -383,7 +384,7 @@ class Agent:
         if store is not None:
             settings["store"] = Path(store)
         config = configuration.Config.model_validate(settings)
-        return AgentRun(config, self._own, self._terms, budget=self._budget, on_step=self._report)
+        return AgentRun(config, self._own, self._terms, budget=self.budget, on_step=self._report)
 
 
 class AgentRun:

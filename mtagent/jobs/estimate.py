@@ -366,8 +366,8 @@ class Estimator:
     def reserve(self) -> dict[str, Range]:
         """The row :data:`RESERVE`, if there are any calls.
 
-        A budget sends a call only where its worst case is left. So a run that takes as much as estimated needs room
-        for the worst case of its last call too.
+        A budget sends the first calls of a kind only where their worst case is left. So a run that takes as much as
+        estimated needs room for the worst case of its last call too.
         """
         return {RESERVE: Range(Usage(), self._reserve)} if self._reserve.calls else {}
 
@@ -641,7 +641,7 @@ NOT_IN_IT = (
 
 HELD_BACK = (
     "reserve: a call with replies of full length (--max-tokens) that is asked for again twice; a --budget of the total "
-    "lets a run finish that needs nothing else, since a call is sent only where that much is left"
+    "lets a run finish that needs nothing else, since the first calls are sent only where that much is left"
 )
 
 

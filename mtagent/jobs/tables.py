@@ -21,6 +21,7 @@ from mtagent.jobs.agent import AgentRun
 from mtagent.jobs.inputs import content_hashes, segment_defaults
 from mtagent.jobs.parts import OwnParts, checked_plan, effective, settings_for_results
 from mtagent.jobs.python_inputs import loaded
+from mtagent.llm.budget import CallCosts
 from mtagent.llm.ledger import LeasedBudget, Ledger
 from mtagent.records import Chain, ErrorCause, Segment, Usage
 from mtagent.text import languages
@@ -81,6 +82,7 @@ class TableImprover:
     ) -> None:
         self.folder = folder.absolute()
         self._ledger = ledger or Ledger(self.folder / LEDGER)
+        self._costs = CallCosts()  # known from one shard to the next
         self._own = OwnParts(ledger=self._ledger)
         checked_plan(config, self._own)
         self._config = config
@@ -199,7 +201,7 @@ class TableImprover:
 
     def _budget(self, shard: str) -> LeasedBudget | None:
         if self._config.budget or self._config.token_budget:
-            return LeasedBudget(self._ledger, shard, self._config.budget, self._config.token_budget)
+            return LeasedBudget(self._ledger, shard, self._config.budget, self._config.token_budget, self._costs)
         return None
 
 

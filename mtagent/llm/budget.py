@@ -1,17 +1,24 @@
-"""What a run may spend: a hard stop. The worst case of a call is reserved before it is sent, and settled afterwards.
+"""What a run may spend. An amount is reserved before a call is sent, and settled afterwards.
 
-The worst case: a token for every byte that is sent, since no tokenizer makes more of them; the room for the reply; all
-of it at the uncached price, and for the three requests that a call can become (an empty reply and a truncated one each
-get one more request, which has twice the room). A call that does not fit waits until the calls in flight are settled.
-If it does not fit even then, no further call is sent, and :class:`BudgetSpent` is raised.
+Once enough calls of a kind were paid, the amount is a high quantile of what they cost. Before, it is the worst case: a
+token for every byte that is sent, since no tokenizer makes more of them; the room for the reply; all of it at the
+uncached price, and for the three requests that a call can become (an empty reply and a truncated one each get one more
+request, which has twice the room).
+
+A call that does not fit waits until the calls in flight are settled. If it does not fit even then, no further call is
+sent, and :class:`BudgetSpent` is raised. So a budget is exceeded at most by what the calls in flight cost beyond their
+reserves: nothing is sent once it is reached.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import math
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from bisect import bisect_left, insort
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
@@ -28,6 +35,12 @@ ASSUMED_ROOM = 4096
 """Tokens that a reply is assumed to have at most when no ``max_tokens`` is set."""
 _FRAME = 16  # tokens around each message
 _ROOM_FACTORS = (1, 2, 2)  # the room of the requests that a call can become, in the worst order
+ENOUGH_CALLS = 20
+"""So many calls of a kind must be known before their costs replace the worst case."""
+QUANTILE = 0.99
+"""The share of the known calls of a kind that cost no more than what is reserved for the next one."""
+RECENT_CALLS = 1000
+"""How many calls of a kind are remembered: the latest ones."""
 _WITHOUT_COUNT = "go on without a budget, or start another run with one: stored replies cost it nothing"
 PriceOf = Callable[[Usage], float | None]
 
@@ -45,31 +58,120 @@ class Amount:
     def __sub__(self, other: Amount) -> Amount:
         return Amount(self.dollars - other.dollars, self.tokens - other.tokens)
 
+    def at_most(self, other: Amount) -> Amount:
+        """The lesser dollars and the lesser tokens of both."""
+        return Amount(min(self.dollars, other.dollars), min(self.tokens, other.tokens))
+
     def within(self, limit: Amount) -> bool:
         """Whether neither is above its limit."""
         return self.dollars <= limit.dollars and self.tokens <= limit.tokens
 
 
-class Budget:
-    """What all models of a run, or of several ``runs``, may spend together, in dollars, tokens, or both."""
+class _RecentValues:
+    """The latest :data:`RECENT_CALLS` values, also in order of size."""
 
-    def __init__(self, dollars: float | None = None, tokens: int | None = None, runs: Sequence[str] = ()) -> None:
+    def __init__(self) -> None:
+        self._latest: deque[float] = deque()
+        self._sorted: list[float] = []
+
+    def add(self, value: float) -> None:
+        if len(self._latest) == RECENT_CALLS:
+            del self._sorted[bisect_left(self._sorted, self._latest.popleft())]
+        self._latest.append(value)
+        insort(self._sorted, value)
+
+    def high(self) -> float:
+        """The :data:`QUANTILE` of the values: the largest one of up to 100."""
+        return self._sorted[math.ceil(QUANTILE * len(self._sorted)) - 1]
+
+
+class _KindOfCalls:
+    """What the known calls of one kind cost: in all, and for each byte that was sent."""
+
+    def __init__(self) -> None:
+        self.number = 0
+        self._dollars, self._dollars_per_byte = _RecentValues(), _RecentValues()
+        self._tokens, self._tokens_per_byte = _RecentValues(), _RecentValues()
+
+    def add(self, sent: int, paid: Amount) -> None:
+        self.number += 1
+        self._dollars.add(paid.dollars)
+        self._dollars_per_byte.add(paid.dollars / sent)
+        self._tokens.add(paid.tokens)
+        self._tokens_per_byte.add(paid.tokens / sent)
+
+    def high(self, sent: int) -> Amount:
+        """What hardly any call with ``sent`` bytes exceeds. A longer one than the known ones costs as much per byte."""
+        return Amount(
+            max(self._dollars.high(), sent * self._dollars_per_byte.high()),
+            math.ceil(max(self._tokens.high(), sent * self._tokens_per_byte.high())),
+        )
+
+
+class CallCosts:
+    """What calls have cost so far, by kind: the model, the room for its reply, and the purpose of the call.
+
+    Budgets may share it, also in several threads.
+    """
+
+    def __init__(self) -> None:
+        self._kinds: dict[Hashable, _KindOfCalls] = {}
+        self._lock = threading.Lock()
+
+    def add(self, kind: Hashable, sent: int, paid: Amount) -> None:
+        """Count a call with ``sent`` bytes. A failed call that cost nothing says nothing about the others."""
+        if paid == Amount():
+            return
+        with self._lock:
+            self._kinds.setdefault(kind, _KindOfCalls()).add(sent, paid)
+
+    def high(self, kind: Hashable, sent: int) -> Amount | None:
+        """What hardly any call of this kind with ``sent`` bytes exceeds; ``None`` if not enough calls are known."""
+        with self._lock:
+            calls = self._kinds.get(kind)
+            if calls is None or calls.number < ENOUGH_CALLS:
+                return None
+            return calls.high(sent)
+
+    def reserve(self, kind: Hashable, sent: int, worst: Amount) -> Amount:
+        """What to reserve for a call with ``sent`` bytes: at most its ``worst`` case."""
+        high = self.high(kind, sent)
+        if high is None:
+            return worst
+        return high.at_most(worst)
+
+
+class Budget:
+    """What all models of a run, or of several ``runs``, may spend together, in dollars, tokens, or both.
+
+    What calls of other budgets have cost is known from ``costs``.
+    """
+
+    def __init__(
+        self,
+        dollars: float | None = None,
+        tokens: int | None = None,
+        runs: Sequence[str] = (),
+        costs: CallCosts | None = None,
+    ) -> None:
         if dollars is None:
             dollars = inf
         if tokens is None:
             self.limit = Amount(dollars, inf)
         else:
             self.limit = Amount(dollars, tokens)
+        self.costs = costs or CallCosts()
         self.runs = tuple(runs)
         """The runs that share it: what they have paid before counts from the beginning of the first one."""
         self.spent = Amount()
         """What was settled, before this run and in it."""
         self.assumed = Amount()
-        """The part of ``spent`` that is the worst case of calls that the server did not count."""
+        """The part of ``spent`` that was reserved for calls that the server did not count."""
         self.in_batches: dict[str, Amount] = {}
-        """The worst case of requests in batches, by key: what was not settled yet, but will be paid."""
+        """What is reserved for requests in batches, by key: it was not settled yet, but will be paid."""
         self._sum_in_batches = Amount()
-        self._reserved = Amount()
+        self.reserved = Amount()
+        """For the calls in flight."""
         self._in_flight = 0
         self._first_too_large: Amount | None = None  # the first call that did not fit: no later one is sent
         self._in_waves = False  # later calls may have results in a batch, so that each is looked at by itself
@@ -78,9 +180,14 @@ class Budget:
         self._prices: dict[str, PriceOf] = {}
         self._begun = set[tuple[str, str]]()
 
+    @property
+    def limits_dollars(self) -> bool:
+        """Whether dollars are limited, so that all prices must be known."""
+        return self.limit.dollars < inf
+
     def price_of(self, llm: LLM) -> PriceOf:
         """What usage of ``llm`` costs. Raises :class:`ConfigError` if dollars are limited and the price is unknown."""
-        if self.limit.dollars == inf:
+        if not self.limits_dollars:
             return lambda usage: 0.0
         if not isinstance(llm, PricedLLM) or llm.price(Usage(input_tokens=1, output_tokens=1)) is None:
             raise ConfigError(
@@ -117,55 +224,59 @@ class Budget:
             self.spent += before
         self._begun.add((of, run))
 
-    async def reserve(self, worst: Amount, hint: str = "") -> None:
-        """Wait until ``worst`` certainly fits. Raises :class:`BudgetSpent` if it doesn't and no call is in flight."""
-        while not self._reserved_at_once(worst, hint):
+    async def reserve(self, worst: Amount, hint: str = "", *, kind: Hashable = None, sent: int = 0) -> Amount:
+        """Wait until a call fits, and return what is reserved for it; see :meth:`CallCosts.reserve`.
+
+        Raises :class:`BudgetSpent` if it doesn't fit and no call is in flight.
+        """
+        while True:
+            amount = self.costs.reserve(kind, sent, worst)  # again after each wait: more calls are known then
+            if self._reserved_at_once(amount, hint if amount == worst else ""):
+                return amount
             loop = asyncio.get_running_loop()
             settled = loop.create_future()
             self._waiting.append((loop, settled))
             if self._in_flight:  # otherwise the last call was settled just now, in another thread
                 await settled
 
-    def note_batched(self, key: str, worst: Amount | None) -> None:
-        """The request ``key`` is in a batch and may take ``worst``; ``None``: it is in none any more."""
+    def note_batched(self, key: str, amount: Amount | None) -> None:
+        """The request ``key`` is in a batch, and ``amount`` is reserved for it; ``None``: it is in none any more."""
         self._sum_in_batches -= self.in_batches.pop(key, Amount())
-        if worst is not None:
-            self.in_batches[key] = worst
-            self._sum_in_batches += worst
+        if amount is not None:
+            self.in_batches[key] = amount
+            self._sum_in_batches += amount
 
     def begin_again(self, forgotten: Usage) -> None:
         """Batches were answered: calls that did not fit may fit now. What was ``forgotten`` is counted again."""
         self._in_waves = True
         self.spent -= Amount(forgotten.cost or 0.0, forgotten.input_tokens + forgotten.output_tokens)
 
-    def _reserved_at_once(self, worst: Amount, hint: str) -> bool:
+    def _reserved_at_once(self, amount: Amount, hint: str) -> bool:
         with self._lock:
             spent = self.spent + self._sum_in_batches
-            if not (spent + worst).within(self.limit):
+            if not (spent + amount).within(self.limit):
                 if self._in_waves:
-                    raise BudgetSpent(self._explain(worst, hint))
-                self._first_too_large = self._first_too_large or worst
+                    raise BudgetSpent(self._explain(amount, hint))
+                self._first_too_large = self._first_too_large or amount
             if self._first_too_large and not self._in_flight:
                 raise BudgetSpent(self._explain(self._first_too_large, hint))
-            if self._first_too_large or not (spent + self._reserved + worst).within(self.limit):
+            if self._first_too_large or not (spent + self.reserved + amount).within(self.limit):
                 return False
-            self._reserved += worst
+            self.reserved += amount
             self._in_flight += 1
             return True
 
-    def settle(self, worst: Amount, paid: Amount | None) -> None:
-        """Give back a reservation, and count what was paid; ``None`` = unknown, so all of it."""
+    def settle(self, reserved: Amount, paid: Amount, *, is_assumed: bool = False) -> None:
+        """Give back what was ``reserved``, and count what was ``paid``, which ``is_assumed`` if nobody counted it."""
         with self._lock:
             self._in_flight -= 1
             if self._in_flight:
-                self._reserved = self._reserved - worst
+                self.reserved = self.reserved - reserved
             else:
-                self._reserved = Amount()  # no rounding errors are left over
-            if paid is None:
-                self.spent += worst
-                self.assumed += worst
-            else:
-                self.spent += paid
+                self.reserved = Amount()  # no rounding errors are left over
+            self.spent += paid
+            if is_assumed:
+                self.assumed += paid
             waiting, self._waiting = self._waiting, []
         for loop, settled in waiting:
             with suppress(RuntimeError):  # the loop was closed meanwhile
@@ -175,18 +286,18 @@ class Budget:
         """What is spent, and the limit, as messages have it."""
         return self.spent, self.limit
 
-    def _explain(self, worst: Amount, hint: str) -> str:
+    def _explain(self, amount: Amount, hint: str) -> str:
         spent, limit = self._shown()
-        in_dollars = spent.dollars + worst.dollars > limit.dollars
+        in_dollars = spent.dollars + amount.dollars > limit.dollars
         if in_dollars:
             option, verb = "budget", "is"
         else:
             option, verb = "token_budget", "are"
 
-        def shown(amount: Amount) -> str:
+        def shown(value: Amount) -> str:
             if in_dollars:
-                return dollars(amount.dollars)
-            return f"{amount.tokens:,} tokens"
+                return dollars(value.dollars)
+            return f"{value.tokens:,} tokens"
 
         uncounted, way_out = "", f"the same command with a higher {option} goes on from there"
         if self.assumed != Amount():
@@ -194,7 +305,7 @@ class Budget:
             way_out = f"the cost of those calls is unknown, so no budget can hold for this run; {_WITHOUT_COUNT}"
         return (
             f"stopped: {shown(spent)} of the budget of {shown(limit)} {verb} spent{uncounted}, and the next "
-            f"call may take up to {shown(worst)}{hint}. What was finished is stored: {way_out}"
+            f"call may take up to {shown(amount)}{hint}. What was finished is stored: {way_out}"
         )
 
 
@@ -220,7 +331,7 @@ def _wake(settled: asyncio.Future[None]) -> None:
 
 
 class Budgeted:
-    """An LLM whose calls are sent only if ``budget`` has room for their worst case."""
+    """An LLM whose calls are sent only if ``budget`` has room for them."""
 
     def __init__(self, llm: LLM, budget: Budget) -> None:
         self.model = llm.model
@@ -239,15 +350,17 @@ class Budgeted:
 
     async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`. Raises :class:`BudgetSpent`."""
-        requests = self._worst_requests(messages, options)
+        sent = bytes_sent(messages, options.get("schema"), options.get("tools", ()))
+        requests = worst_requests(sent, self._room)
         worst = self._sum(requests)
+        kind = (self.model, self._room, options.get("purpose", ""))
         key, batched = "", None
         if self._budget.in_batches and isinstance(self._llm, KeyedLLM):
             key = request_key(self._llm, messages, options)
             batched = self._budget.in_batches.get(key)
             self._budget.note_batched(key, None)
         try:
-            await self._budget.reserve(worst, self._hint)
+            reserved = await self._budget.reserve(worst, self._hint, kind=kind, sent=sent)
         except BudgetSpent:
             self._budget.note_batched(key, batched)
             raise
@@ -259,24 +372,25 @@ class Budgeted:
         except NotAnswered as error:
             paid = Amount()
             if isinstance(self._llm, KeyedLLM):
-                # Until there is a reply, it is one request. What is paid for another one is reserved with it then.
-                reserved = worst if error.calls else self._sum(requests[:1])
-                self._budget.note_batched(request_key(self._llm, messages, options), reserved)
+                in_batch = reserved
+                if not error.calls:
+                    # Until there is a reply, it is one request. What is paid for another one is reserved with it then.
+                    in_batch = reserved.at_most(self._sum(requests[:1]))
+                self._budget.note_batched(request_key(self._llm, messages, options), in_batch)
             raise
         except Exception as error:
             calls = calls_of(error)
             paid = self._paid(Usage.total(call.usage for call in calls), calls)
             raise
         finally:
-            self._budget.settle(worst, paid)
-
-    def _worst_requests(self, messages: Sequence[Message], options: RequestOptions) -> list[Usage]:
-        """The most that the requests of a call can take."""
-        sent = bytes_sent(messages, options.get("schema"), options.get("tools", ()))
-        return worst_requests(sent, self._room)
+            if paid is None:
+                self._budget.settle(reserved, reserved, is_assumed=True)
+            else:
+                self._budget.costs.add(kind, sent, paid)
+                self._budget.settle(reserved, paid)
 
     def _sum(self, requests: Sequence[Usage]) -> Amount:
-        """Their dollars and tokens."""
+        """What ``requests`` take together."""
         tokens = sum(usage.input_tokens + usage.output_tokens for usage in requests)
         return Amount(sum(self._price(usage) or 0.0 for usage in requests), tokens)
 
@@ -284,6 +398,6 @@ class Budgeted:
         """What was paid, including ``calls``; ``None`` if the server did not count every call."""
         if is_uncounted(usage) or any(is_uncounted(call.usage) for call in calls):
             return None
-        if self._budget.limit.dollars < inf and usage.cost is None:
+        if self._budget.limits_dollars and usage.cost is None:
             return None
         return Amount(usage.cost or 0.0, usage.input_tokens + usage.output_tokens)

@@ -1,7 +1,7 @@
 """Limits that several processes share: one of them has a ledger, from which the others lease in small parts.
 
 Money is leased for an account, which is a shard of a job with a store of its own. An account holds what its shard has
-paid and may still pay; the sum of all accounts never exceeds the budget. A process that begins a shard opens its
+paid and may still pay; what is leased to all accounts never exceeds the budget. A process that begins a shard opens its
 account with what the shard's store has paid. So nothing is lost or counted twice if the process before it was killed.
 """
 
@@ -15,7 +15,7 @@ from itertools import count
 from math import inf
 from pathlib import Path
 
-from mtagent.llm.budget import Amount, Budget
+from mtagent.llm.budget import Amount, Budget, CallCosts
 from mtagent.llm.limits import MINUTE, Clock, Rate, Reservation
 from mtagent.records import Usage
 
@@ -104,8 +104,15 @@ def _leased(needed: float, limit: float, left: float) -> float:
 class LeasedBudget(Budget):
     """The budget of one shard: its limit is what its account holds, and grows by leases up to the budget of the job."""
 
-    def __init__(self, ledger: Ledger, account: str, dollars: float | None, tokens: int | None) -> None:
-        super().__init__(dollars, tokens)
+    def __init__(
+        self,
+        ledger: Ledger,
+        account: str,
+        dollars: float | None,
+        tokens: int | None,
+        costs: CallCosts | None = None,
+    ) -> None:
+        super().__init__(dollars, tokens, costs=costs)
         self._ledger = ledger
         self._account = account
         self._job_limit = (self.limit.dollars, self.limit.tokens)
@@ -132,14 +139,14 @@ class LeasedBudget(Budget):
             inf if tokens == inf else amount.tokens,
         )
 
-    def _reserved_at_once(self, worst: Amount, hint: str) -> bool:
-        needed = self.spent + self._reserved + worst
+    def _reserved_at_once(self, amount: Amount, hint: str) -> bool:
+        needed = self.spent + self.reserved + amount
         if not needed.within(self.limit):
             missing = (max(0.0, needed.dollars - self.limit.dollars), max(0.0, needed.tokens - self.limit.tokens))
             leased = self._ledger.lease(self._account, missing, self._job_limit)
             if leased is not None:
                 self.limit = self.limit + Amount(*leased)
-        return super()._reserved_at_once(worst, hint)
+        return super()._reserved_at_once(amount, hint)
 
     def _shown(self) -> tuple[Amount, Amount]:
         return Amount(*self._ledger.total()), Amount(*self._job_limit)

@@ -56,6 +56,11 @@ def is_deepl(path: str) -> bool:
     return path.startswith(("/v2/", "/v3/"))
 
 
+def takes_key_in_body(path: str) -> bool:
+    """Whether a client may send its key in the body of a request to ``path``, as LibreTranslate's clients do."""
+    return path in ("/translate", "/detect")
+
+
 def error_response(path: str, error: ServiceError, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """The response for ``error`` in the interface to which ``path`` belongs."""
     status = error.status
@@ -64,7 +69,7 @@ def error_response(path: str, error: ServiceError, headers: Mapping[str, str] | 
             status = 456
         elif isinstance(error, MissingKey):
             status = 403
-    elif isinstance(error, MissingKey) and path in ("/translate", "/detect"):
+    elif isinstance(error, MissingKey) and takes_key_in_body(path):
         status = 400  # as LibreTranslate does
     response_headers = dict(headers or {})
     if error.retry_after is not None:
@@ -158,19 +163,21 @@ class Spent:
     dollars: float = 0.0
     unpriced: bool = False  # some calls had no known price, so the dollars aren't all
 
+    def add(self, other: Spent) -> None:
+        """Add the usage in ``other``."""
+        self.characters += other.characters
+        self.dollars += other.dollars
+        self.unpriced = self.unpriced or other.unpriced
+
 
 class Access:
     """The keys of the file ``path``, which is read again when it changes; without a file, anybody has access.
 
-    ``spent_by`` returns the usage of a key in this month, ``clock`` the time in seconds. Raises :class:`ConfigError`
-    if the file cannot be read at the start.
+    ``clock`` returns the time in seconds. Raises :class:`ConfigError` if the file cannot be read at the start.
     """
 
-    def __init__(
-        self, path: Path | None, spent_by: Callable[[str], Spent], clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, path: Path | None, clock: Callable[[], float] = time.monotonic) -> None:
         self._path = path
-        self._spent_by = spent_by
         self._clock = clock
         # Time and size of the file when it was read; (): not yet read; None: the file was missing.
         self._version_read: tuple[int, ...] | None = ()
@@ -205,7 +212,7 @@ class Access:
 
     def admit(self, secret: str | None) -> ApiKey:
         """Find the key that belongs to ``secret``, and count one request. Raises :class:`ServiceError`."""
-        key = ANYBODY if self._path is None else self._find(secret)
+        key = self.find(secret)
         if key.rate is not None:
             capacity = max(1.0, key.rate)  # the requests of a minute may come at once
             now = self._clock()
@@ -217,7 +224,10 @@ class Access:
             self._buckets[key.name] = available - 1, now
         return key
 
-    def _find(self, secret: str | None) -> ApiKey:
+    def find(self, secret: str | None) -> ApiKey:
+        """The key that belongs to ``secret``. Raises :class:`ServiceError` if none does."""
+        if self._path is None:
+            return ANYBODY
         if not secret:
             raise MissingKey()
         digest = hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
@@ -228,11 +238,3 @@ class Access:
         if matching_key is None:
             raise InvalidKey()
         return matching_key
-
-    def check_budget(self, key: ApiKey, characters: int) -> None:
-        """Raise :class:`QuotaExceeded` if ``characters`` more are too many, or the dollars are spent."""
-        spent = self._spent_by(key.name)
-        if key.characters is not None and spent.characters + characters > key.characters:
-            raise QuotaExceeded("the character limit is reached")
-        if key.dollars is not None and (spent.dollars >= key.dollars or spent.unpriced):
-            raise QuotaExceeded()

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import ipaddress
 import json
 import logging
 import re
 import secrets
 import socket
+import sqlite3
 import sys
 import time
 import traceback
+from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from types import FrameType
 from typing import Annotated, Any
 
@@ -21,7 +24,7 @@ import uvicorn
 from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.exceptions import RequestValidationError
 from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -31,17 +34,31 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from mtagent.errors import ConfigError, MtagentError
 from mtagent.records import Chain, Segment, Term
 from mtagent.serve import deepl, libretranslate
-from mtagent.serve.access import ServiceError, error_response
-from mtagent.serve.service import REQUEST_ACCOUNT, RequestAccount, Service, is_late, logger, with_matching_terms
+from mtagent.serve.access import ServiceError, error_response, takes_key_in_body
+from mtagent.serve.service import (
+    HALF_CHARACTER,
+    REQUEST_ACCOUNT,
+    RequestAccount,
+    Service,
+    has_half_character,
+    is_late,
+    logger,
+    with_matching_terms,
+)
 from mtagent.translators.protocol import Markup
 from mtagent.version import __version__
-from mtagent.web import FOREIGN_PAGE, field_problem, is_foreign, server_config
+from mtagent.web import FOREIGN_PAGE, field_problem, is_foreign, is_malformed_origin, request_key, server_config
 
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "[::1]")
 BODY_SECONDS = 30.0
 """How long a client may take to send its body."""
+STRANGER_SECONDS = 10.0
+"""The same for a client whose key is not known yet, because it may be in the body, or because there are no keys."""
+MOST_STRANGERS = 128
+"""How many such bodies are read at a time. One more cuts off the client that has been sending for the longest time."""
 _HOST_NAME = re.compile(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*|\[?[\da-fA-F:]*::?[\da-fA-F:.]*\]?")
 _ORIGIN = re.compile(r"\*|[a-z][a-z\d+.-]*://[^/\s?#]+")
+_PORT = re.compile(r"(?<=[\].\d]):\d+$")
 _ALWAYS = ("/healthz", "/metrics")
 _NDJSON = "application/x-ndjson"
 
@@ -73,6 +90,8 @@ def make_app(
     async def health() -> JSONResponse:
         if service.closing:
             return JSONResponse({"status": "closing"}, 503)
+        if service.problems:
+            return JSONResponse({"status": "degraded", "problems": service.problems})
         return JSONResponse({"status": "ok"})
 
     @app.get("/metrics")
@@ -82,15 +101,21 @@ def make_app(
 
     @app.exception_handler(ServiceError)
     async def refused(request: Request, error: ServiceError) -> Response:
-        return error_response(request.url.path, error, REQUEST_ACCOUNT.get().headers)
+        return error_response(request.scope["path"], error, REQUEST_ACCOUNT.get().headers)
+
+    @app.exception_handler(sqlite3.Error)
+    async def not_stored(request: Request, error: sqlite3.Error) -> Response:
+        REQUEST_ACCOUNT.get().error = f"the state file: {error}"
+        refusal = ServiceError(503, "the server's state cannot be read or written now", retry_after=1)
+        return error_response(request.scope["path"], refusal)
 
     @app.exception_handler(RequestValidationError)
     async def misread(request: Request, error: RequestValidationError) -> Response:
-        return error_response(request.url.path, ServiceError(400, field_problem(error.errors()[0])))
+        return error_response(request.scope["path"], ServiceError(400, field_problem(error.errors()[0])))
 
     @app.exception_handler(HTTPException)
     async def unknown(request: Request, error: HTTPException) -> Response:
-        return error_response(request.url.path, ServiceError(error.status_code, str(error.detail)), error.headers)
+        return error_response(request.scope["path"], ServiceError(error.status_code, str(error.detail)), error.headers)
 
     app.add_middleware(ServiceMiddleware, service=service, allow_origins=allow_origins)
     if allow_origins:
@@ -101,12 +126,41 @@ def make_app(
             allow_headers=["authorization", "content-type"],
             expose_headers=["X-Mtagent-Changed", "X-Mtagent-Failed", "X-Mtagent-Late"],
         )
-    app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(host_names), www_redirect=False)
+    app.add_middleware(HostMiddleware, allowed_hosts=list(host_names), www_redirect=False)
     return app
 
 
+class HostMiddleware(TrustedHostMiddleware):
+    """Refuses unknown names in the header ``Host``, which pages of other sites can make point here.
+
+    Probes in a cluster name the address of the pod. No page can forge that, so it may be any address.
+    """
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass a request to the application, or refuse it."""
+        if scope["type"] == "http" and scope["path"] in _ALWAYS and _names_address(Request(scope)):
+            await self.app(scope, receive, send)
+        else:
+            await super().__call__(scope, receive, send)
+
+
+def _names_address(request: Request) -> bool:
+    """Whether ``Host`` is an IP address, with a port or without."""
+    host = _PORT.sub("", request.headers.get("host", ""))
+    if host.startswith("[") and host.endswith("]"):
+        host = host[1:-1]
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
 class ServiceMiddleware:
-    """Checks each request's origin and size and the number of requests in flight, and writes metrics and the log.
+    """Checks each request's origin, key and size and the number of requests in flight; writes metrics and the log.
+
+    A body is read only if its client has a key, or may have it in the body. It takes a place among the requests in
+    flight only when it is complete.
 
     When a client disconnects, its work is cancelled.
     """
@@ -115,6 +169,7 @@ class ServiceMiddleware:
         self._app = app
         self._service = service
         self._allow_origins = allow_origins
+        self._strangers = deque[asyncio.Timeout]()  # of the bodies of strangers that are being read, the oldest first
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request to the application, or refuse it."""
@@ -138,12 +193,14 @@ class ServiceMiddleware:
             if scope["path"] in _ALWAYS:
                 await self._app(scope, receive, noting)
             else:
+                self._service.check_capacity()
+                self._refuse_foreign(request)
+                body = await self._body(request, receive)
                 with self._service.counted():
-                    self._refuse_foreign(request)
-                    body = await self._body(request, receive)
                     await self._watched(scope, body, receive, noting)
         except ServiceError as error:
-            closing = {"Connection": "close"} if self._service.closing or error.status in (408, 413) else None
+            # The rest of a body that was not read isn't waited for.
+            closing = {"Connection": "close"} if self._service.closing or error.status != 503 else None
             await error_response(scope["path"], error, closing)(scope, receive, noting)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer and the log a line
             account.error = self._shown(error)
@@ -155,13 +212,30 @@ class ServiceMiddleware:
 
     def _refuse_foreign(self, request: Request) -> None:
         """Raise :class:`ServiceError` for a page of another origin."""
+        if is_malformed_origin(request):
+            raise ServiceError(400, "the header Origin is malformed")
         host = request.headers.get("host", "")
         # Behind a proxy, pages of this server may use HTTPS.
         if is_foreign(request, [f"http://{host}", f"https://{host}", *self._allow_origins]):
             raise ServiceError(403, FOREIGN_PAGE)
 
+    def _is_stranger(self, request: Request) -> bool:
+        """Whether the client's key is not known yet. Raises :class:`ServiceError` if it can't be in the body either."""
+        access = self._service.access
+        if access.is_open:
+            return True
+        try:
+            access.find(request_key(request))
+        except ServiceError:
+            # Routes that only read check the key themselves, if they need one.
+            if request.method not in ("GET", "HEAD", "OPTIONS") and not takes_key_in_body(request.scope["path"]):
+                raise
+            return True
+        return False
+
     async def _body(self, request: Request, receive: Receive) -> bytes:
-        """Read the body. Raises :class:`ServiceError` if it is too large or arrives too slowly."""
+        """Read the body. Raises :class:`ServiceError` if it is too large or arrives too slowly, or the key is wrong."""
+        is_stranger = self._is_stranger(request)
         limit = self._service.limits.body
         too_large = ServiceError(413, f"the body is too large; the limit is {limit} bytes")
         length = request.headers.get("content-length", "")
@@ -169,7 +243,9 @@ class ServiceMiddleware:
             raise too_large
         body = bytearray()
         try:
-            async with asyncio.timeout(BODY_SECONDS):
+            async with asyncio.timeout(STRANGER_SECONDS if is_stranger else BODY_SECONDS) as timeout:
+                if is_stranger:
+                    self._cut_off_oldest(timeout)
                 while True:
                     message = await receive()
                     body += message.get("body", b"")
@@ -179,6 +255,17 @@ class ServiceMiddleware:
                         return bytes(body)
         except TimeoutError:
             raise ServiceError(408, "the body did not arrive in time") from None
+        finally:
+            with suppress(ValueError):
+                self._strangers.remove(timeout)
+
+    def _cut_off_oldest(self, timeout: asyncio.Timeout) -> None:
+        """Note that a stranger's body is read until ``timeout``. If there are too many, the oldest one ends now."""
+        self._strangers.append(timeout)
+        if len(self._strangers) > MOST_STRANGERS:
+            oldest = self._strangers.popleft()
+            if not oldest.expired():
+                oldest.reschedule(asyncio.get_running_loop().time())
 
     async def _watched(self, scope: Scope, body: bytes, receive: Receive, send: Send) -> None:
         """Answer the request, and cancel the work when the client disconnects."""
@@ -294,6 +381,13 @@ class ImproveRequest(SegmentDetails):
     markup: Markup | None = None
     timeout: float | None = Field(default=None, gt=0)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _has_whole_characters(cls, data: object) -> object:
+        if has_half_character(data):
+            raise ValueError(HALF_CHARACTER)
+        return data
+
 
 def own_router(service: Service) -> APIRouter:
     """The routes of the service's own interface: it takes segments with details such as terms, and returns chains."""
@@ -307,12 +401,11 @@ def own_router(service: Service) -> APIRouter:
         if body.markup:
             account.markup = (body.markup, frozenset())
         segments = _segments(service, body)
+        await service.charge(segments)
         if _NDJSON in request.headers.get("accept", ""):
-            # After the first line the status can't change, so the budget is checked before it.
-            service.access.check_budget(account.key, sum(len(segment.source) for segment in segments))
             return StreamingResponse(_lines(service, segments, body.timeout), media_type=_NDJSON)
-        with service.paid(segments):
-            chains = await service.agent.aimprove(segments, timeout=service.seconds(body.timeout))
+        with service.paid():
+            chains = await service.improved(segments, body.timeout)
         for chain in chains:
             service.count(chain)
         return JSONResponse({"chains": [plain(chain) for chain in chains]}, headers=account.headers)
@@ -323,14 +416,14 @@ def own_router(service: Service) -> APIRouter:
     ) -> Response:
         """Return the newest texts of this key that the server stores (``--keep``), optionally with this ``source``."""
         key = service.admit(request)
-        return JSONResponse({"segments": service.state.kept(key.name, source, limit)})
+        return JSONResponse({"segments": await service.state.kept(key.name, source, limit)})
 
     return routes
 
 
 async def _lines(service: Service, segments: list[Segment], timeout: float | None) -> AsyncIterator[str]:  # noqa: ASYNC109
     try:
-        with service.paid(segments):
+        with service.paid():
             async with aclosing(service.agent.astream(segments, timeout=service.seconds(timeout))) as chains:
                 async for chain in chains:
                     service.count(chain)

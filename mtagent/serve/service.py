@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+import sqlite3
+from collections.abc import AsyncIterator, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import permutations
+from math import inf, nan
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,17 +23,20 @@ from mtagent.config import Config
 from mtagent.errors import FATAL, BudgetSpent, ConfigError, LanguageNeeded, MtagentError, ServerPaused
 from mtagent.formats.glossary import Glossary, with_terms
 from mtagent.jobs.agent import Agent
+from mtagent.llm.budget import Amount, Budget
 from mtagent.llm.gathering import finished
 from mtagent.llm.reading import whole_characters
 from mtagent.records import Chain, ErrorCause, Segment, Step, Term, Usage
 from mtagent.serve.access import ANYBODY, Access, ApiKey, QuotaExceeded, ServiceError
 from mtagent.serve.state import Keep, Pair, State
 from mtagent.text import identification, languages
+from mtagent.text.amounts import dollars
 from mtagent.translators import aclose, wrap
 from mtagent.translators.protocol import BetweenTags, Markup
 from mtagent.web import field_problem, request_key
 
 logger = logging.getLogger("mtagent.serve")
+HALF_CHARACTER = "a text contains half of a character (a lone surrogate)"
 _IDENTIFIED_CHARACTERS = 2000  # as many as language identification needs
 Fields = TypeVar("Fields", bound=BaseModel)
 _OFFERED_BY_DEFAULT = (
@@ -53,6 +58,8 @@ class Limits:
     deadline: float | None = None  # seconds after which a text is returned as it is; None: `longest`
     longest: float = 900.0  # seconds that a client may ask for
     grace: float = 30.0  # seconds in which requests in flight may finish after a signal to stop
+    dollars_per_day: float | None = None  # for models, in UTC; servers with the same state file share it
+    dollars_per_request: float | None = None
 
 
 @dataclass
@@ -64,12 +71,16 @@ class RequestAccount:
     # The kind of tags in the texts, and the tags whose content isn't translated.
     markup: tuple[Markup, frozenset[str]] | None = None
     characters: int = 0  # of all source texts
+    month: str | None = None  # in which they were charged
     segments: int = 0  # of the request; the next four count those with a result
     done: int = 0
     changed: int = 0
     failed: int = 0
     late: int = 0
     usage: Usage = Usage()
+    # Dollars of calls to models: what the finished ones cost, and what is reserved for those in flight.
+    spent: float = 0.0
+    reserved: float = 0.0
     error: str | None = None  # for the log
     texts: list[str] = field(default_factory=list)  # for the log, if the operator logs texts
 
@@ -81,6 +92,86 @@ class RequestAccount:
 
 
 REQUEST_ACCOUNT: ContextVar[RequestAccount] = ContextVar("account")
+
+
+@dataclass(frozen=True)
+class _ReservedCall(Amount):
+    """What is reserved for a call in the budget of the whole server, and in those of a day and a request."""
+
+    account: RequestAccount | None = None
+    expected: float = 0.0  # dollars
+
+
+class ServiceBudget(Budget):
+    """What the models of a server may spend in all, on a day, and for a request.
+
+    A day and a request never wait for calls in flight. They reserve what such calls cost, or nothing while too few are
+    known: a limit below the worst case of a call would otherwise allow no call at all.
+    """
+
+    def __init__(self, config: Config, limits: Limits, state: State, metrics: Metrics) -> None:
+        super().__init__(config.budget, config.token_budget)
+        self._limits = limits
+        self._state = state
+        self._refusals = metrics.budget_refusals
+        self._reserved_today = 0.0
+
+    @property
+    def limits_dollars(self) -> bool:
+        """Whether any of the budgets is in dollars, so that all prices must be known."""
+        limits = self._limits
+        return super().limits_dollars or limits.dollars_per_day is not None or limits.dollars_per_request is not None
+
+    async def reserve(self, worst: Amount, hint: str = "", *, kind: Hashable = None, sent: int = 0) -> Amount:
+        """Reserve for a call in all budgets. Raises :class:`BudgetSpent` if it doesn't fit into one of them."""
+        try:
+            amount = await super().reserve(worst, hint, kind=kind, sent=sent)
+        except BudgetSpent:
+            self._refusals.labels("total").inc()
+            raise
+        high = self.costs.high(kind, sent)
+        account = REQUEST_ACCOUNT.get(None)
+        reservation = _ReservedCall(amount.dollars, amount.tokens, account, high.dollars if high else 0.0)
+        try:
+            self._check(reservation)
+        except BudgetSpent:
+            super().settle(amount, Amount())
+            raise
+        self._reserved_today += reservation.expected
+        if account is not None:
+            account.reserved += reservation.expected
+        return reservation
+
+    def settle(self, reserved: Amount, paid: Amount, *, is_assumed: bool = False) -> None:
+        """Settle a call in all budgets."""
+        super().settle(reserved, paid, is_assumed=is_assumed)
+        assert isinstance(reserved, _ReservedCall)
+        self._reserved_today -= reserved.expected
+        self._state.spend_today(paid.dollars)
+        if reserved.account is not None:
+            reserved.account.reserved -= reserved.expected
+            reserved.account.spent += paid.dollars
+
+    def _check(self, call: _ReservedCall) -> None:
+        """Raise :class:`BudgetSpent` if ``call`` doesn't fit into the budget of its request or of this day."""
+        limit, account = self._limits.dollars_per_request, call.account
+        if limit is not None and account is not None:
+            self._refuse("request", limit, account.spent + account.reserved, call.expected)
+        limit = self._limits.dollars_per_day
+        if limit is None:
+            return
+        try:
+            spent = self._state.dollars_today()
+        except sqlite3.Error as error:
+            raise BudgetSpent(f"the dollars of this day cannot be counted: {error}") from error
+        if self._state.problem is not None:
+            raise BudgetSpent(f"the dollars of this day cannot be counted: {self._state.problem}")
+        self._refuse("day", limit, spent + self._reserved_today, call.expected)
+
+    def _refuse(self, period: str, limit: float, spent: float, expected: float) -> None:
+        if spent >= limit or spent + expected > limit:
+            self._refusals.labels(period).inc()
+            raise BudgetSpent(f"the budget of this {period} is spent: {dollars(spent)} of {dollars(limit)}")
 
 
 class Metrics:
@@ -96,6 +187,34 @@ class Metrics:
         self.late = Counter("mtagent_late", "Texts returned before the chain was done", ["key"], **registry)
         self.tokens = Counter("mtagent_tokens", "Tokens of the models", ["direction", "key"], **registry)
         self.dollars = Counter("mtagent_dollars", "Dollars spent on models", ["key"], **registry)
+
+        self.budget_refusals = Counter(
+            "mtagent_budget_refusals", "Calls to models that a budget had no room for", ["budget"], **registry
+        )
+
+    def observe_budgets(self, limits: Limits, state: State, budget: Budget | None) -> None:
+        """Add the limits in dollars, and what is spent of those for all requests."""
+        limit = Gauge("mtagent_budget_dollars", "Limits in dollars", ["budget"], registry=self.registry)
+        spent = Gauge("mtagent_budget_spent_dollars", "Spent of these", ["budget"], registry=self.registry)
+        if limits.dollars_per_request is not None:
+            limit.labels("request").set(limits.dollars_per_request)
+        if limits.dollars_per_day is not None:
+            limit.labels("day").set(limits.dollars_per_day)
+            spent.labels("day").set_function(lambda: _dollars_today(state))
+        if budget is not None and budget.limit.dollars < inf:
+            limit.labels("total").set(budget.limit.dollars)
+            spent.labels("total").set_function(lambda: budget.spent.dollars)
+
+    def observe_state(self, state: State) -> None:
+        """Add what is known of the ``state`` file."""
+        gauges = {
+            "mtagent_state_failed_writes": ("Failed writes to the state file", lambda: state.failed_writes),
+            "mtagent_state_failing": ("1 if the last write failed", lambda: state.problem is not None),
+            "mtagent_unwritten_characters": ("Counted, but not in the file", lambda: state.unwritten_characters),
+            "mtagent_texts_lost": ("Texts that could not be kept", lambda: state.texts_lost),
+        }
+        for name, (description, value) in gauges.items():
+            Gauge(name, description, registry=self.registry).set_function(value)
 
 
 class Service:
@@ -145,7 +264,11 @@ class Service:
         self._owns_translator = translator is None
         self.agent = Agent(on_step=self._count_cost, **parts, **settings)
         self.state = State(state, keep)
-        self.access = Access(keys, self.state.spent_by)
+        self.access = Access(keys)
+        self.metrics.observe_state(self.state)
+        if limits.dollars_per_day is not None or limits.dollars_per_request is not None:
+            self.agent.budget = ServiceBudget(self.agent.config, limits, self.state, self.metrics)
+        self.metrics.observe_budgets(limits, self.state, self.agent.budget)
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
@@ -154,7 +277,7 @@ class Service:
         async def write() -> None:
             while True:
                 await asyncio.sleep(1)
-                self.state.flush()
+                await self.state.flush()
 
         async with self.agent:
             writing = asyncio.create_task(write())
@@ -164,17 +287,21 @@ class Service:
                 writing.cancel()
                 with suppress(asyncio.CancelledError):
                     await writing
-                self.state.close()
+                await self.state.close()
                 if self._owns_translator and self._translator is not None:
                     await aclose(self._translator)
 
-    @contextmanager
-    def counted(self) -> Iterator[None]:
-        """Count a request in flight. Raises :class:`ServiceError` if there are too many, or the server is stopping."""
+    def check_capacity(self) -> None:
+        """Raise :class:`ServiceError` if there are too many requests in flight, or the server is stopping."""
         if self.closing:
             raise ServiceError(503, "the server is being stopped", retry_after=1)
         if self._in_flight >= self.limits.in_flight:
             raise ServiceError(503, "the server is busy", retry_after=1)
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """Count a request in flight. Raises :class:`ServiceError` if that is not possible now."""
+        self.check_capacity()
         self._in_flight += 1
         self.metrics.in_flight.inc()
         try:
@@ -187,6 +314,14 @@ class Service:
     def is_idle(self) -> bool:
         """Whether no requests are in flight."""
         return self._in_flight == 0
+
+    @property
+    def problems(self) -> list[str]:
+        """What does not work now, for `/healthz`; the log has the details."""
+        problems = []
+        if self.state.problem is not None:
+            problems.append("usage cannot be written to the state file")
+        return problems
 
     def _count_cost(self, segment: Segment, step: Step) -> None:
         """Count the cost of a step at once, because its request may be cancelled before the chain ends."""
@@ -270,29 +405,32 @@ class Service:
                 raise ServiceError(413, f"a text is too long; the limit is {limits.text} characters")
         for text in (*texts, *context):
             if text and whole_characters(text) != text:
-                raise ServiceError(400, "a text contains half of a character (a lone surrogate)")
+                raise ServiceError(400, HALF_CHARACTER)
         if len(terms) > limits.terms:
             raise ServiceError(413, f"{len(terms)} terms are too many; the limit is {limits.terms} per request")
 
-    @contextmanager
-    def paid(self, segments: Sequence[Segment]) -> Iterator[None]:
-        """Charge the characters of ``segments``, and refund them if the request fails before any chain is done.
-
-        Errors of the agent become :class:`ServiceError`, which tells clients nothing about the inside of the service.
-        """
+    async def charge(self, segments: Sequence[Segment]) -> None:
+        """Charge the characters of ``segments`` to the key of the request. Raises :class:`ServiceError`."""
         account = REQUEST_ACCOUNT.get()
         account.characters = sum(len(segment.source) for segment in segments)
         account.segments = len(segments)
         if self.log_texts:
             account.texts = [segment.source for segment in segments]
-        self.access.check_budget(account.key, account.characters)
-        self.state.spend(account.key.name, characters=account.characters)
+        account.month = await self.state.charge(account.key, account.characters)
+
+    @contextmanager
+    def paid(self) -> Iterator[None]:
+        """Refund the characters that were charged if the request fails before any chain is done.
+
+        Errors of the agent become :class:`ServiceError`, which tells clients nothing about the inside of the service.
+        """
+        account = REQUEST_ACCOUNT.get()
         try:
             yield
         except (MtagentError, ServiceError) as error:
             self.metrics.segments.labels("failed", account.key.name).inc(account.segments - account.done)
             if not account.done:
-                self.state.spend(account.key.name, characters=-account.characters)
+                self.state.spend(account.key.name, characters=-account.characters, month=account.month)
             if isinstance(error, ServiceError):
                 raise
             account.error = type(error).__name__
@@ -324,8 +462,9 @@ class Service:
         segments = with_matching_terms(segments, terms)
         if not self._translates:
             raise ServiceError(400, "this server does not translate; send translations to /v1/improve")
-        with self.paid(segments):
-            chains = await self._translated(segments)
+        await self.charge(segments)
+        with self.paid():
+            chains = await self.improved(segments)
             for chain in chains:
                 if not chain.text and chain.failed:
                     raise self._translation_failure(chain.steps[-1])
@@ -343,18 +482,19 @@ class Service:
             return ServiceError(503, "the text cannot be translated", retry_after=1)
         return ServiceError(500, "the text cannot be translated")
 
-    async def _translated(self, segments: Sequence[Segment]) -> list[Chain]:
+    async def improved(self, segments: Sequence[Segment], timeout: float | None = None) -> list[Chain]:  # noqa: ASYNC109
         """Translate and improve ``segments``; if the models refuse all work, the chains end with the MT.
 
         Such an error ends the work on all segments, so segments without a text are started again one by one.
         """
         clock = asyncio.get_running_loop().time
-        end = clock() + self.seconds()
+        seconds = self.seconds(timeout)
+        end = clock() + seconds
         try:
-            return await self.agent.aimprove(segments, timeout=self.seconds())
+            return await self.agent.aimprove(segments, timeout=seconds)
         except FATAL as error:
             done = {chain.segment.id: chain for chain in error.chains if chain.text}
-            if not done or isinstance(error, BudgetSpent):
+            if not done:
                 raise
             REQUEST_ACCOUNT.get().error = f"{type(error).__name__}: {error}"
 
@@ -385,6 +525,14 @@ class Service:
         elif chain.failed is not None:
             account.failed += 1
         self.state.keep(account.key.name, [chain])
+
+
+def _dollars_today(state: State) -> float:
+    """The dollars of this day; not a number if the file cannot be read now."""
+    try:
+        return state.dollars_today()
+    except sqlite3.Error:
+        return nan
 
 
 def with_matching_terms(segments: list[Segment], terms: Sequence[Term]) -> list[Segment]:
@@ -426,7 +574,23 @@ async def fields_of(request: Request) -> dict[str, Any]:
         raise ServiceError(400, "the body is not JSON") from None
     if not isinstance(data, dict):
         raise ServiceError(400, "the body is not a JSON object")
+    if has_half_character(data):
+        raise ServiceError(400, HALF_CHARACTER)
     return data
+
+
+def has_half_character(data: object) -> bool:
+    """Whether a text or a name in JSON data contains a lone surrogate, which cannot be stored or sent."""
+    remaining = [data]
+    while remaining:
+        value = remaining.pop()
+        if isinstance(value, str) and whole_characters(value) != value:
+            return True
+        if isinstance(value, dict):
+            remaining += [*value, *value.values()]
+        elif isinstance(value, list):
+            remaining += value
+    return False
 
 
 def read_fields(kind: type[Fields], data: Mapping[str, Any]) -> Fields:

@@ -1,24 +1,41 @@
-"""The state that outlives a restart, in one SQLite file: usage of keys, glossaries, and texts if the operator wants."""
+"""The state that outlives a restart, in one SQLite file: usage of keys, glossaries, and texts if the operator wants.
+
+Several servers may share the file: amounts are added inside the database, so that none overwrites another's. What
+cannot be written now (the disk is full, another program holds the file) stays in memory and is tried again every
+second.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import json
+import logging
 import secrets
 import sqlite3
 import time
 import uuid
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
 from mtagent.errors import StoreError
 from mtagent.records import Chain
-from mtagent.serve.access import Spent
+from mtagent.serve.access import ApiKey, QuotaExceeded, ServiceError, Spent
 
+logger = logging.getLogger("mtagent.serve")
+WRITE_SECONDS = 1.0
+"""How long a write waits for another program that writes to the file."""
+GLOSSARY_SECONDS = 0.2
+"""The same for glossaries, which are written in the event loop's thread."""
+CLOSE_SECONDS = 5.0
+"""How long the last write is tried again when the server stops."""
+MOST_UNWRITTEN = 10_000_000
+"""So many characters of texts to keep may wait in memory; further ones are not kept."""
 Keep = Literal["none", "hashes", "texts"]
 _TABLES = """
 CREATE TABLE IF NOT EXISTS settings (name TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -30,8 +47,22 @@ CREATE TABLE IF NOT EXISTS glossaries (
 CREATE TABLE IF NOT EXISTS segments (
     at TEXT NOT NULL, key TEXT NOT NULL, source_lang TEXT NOT NULL, target_lang TEXT NOT NULL, source TEXT NOT NULL,
     given TEXT, text TEXT NOT NULL, state TEXT NOT NULL, dollars REAL);
+CREATE TABLE IF NOT EXISTS days (day TEXT PRIMARY KEY, dollars REAL NOT NULL);
 """
+_ADD_USAGE = """INSERT INTO usage VALUES (?, ?, max(0, ?), ?, ?) ON CONFLICT DO UPDATE SET
+    characters = max(0, characters + ?), dollars = dollars + excluded.dollars,
+    unpriced = max(unpriced, excluded.unpriced)
+"""
+_ADD_DAY = "INSERT INTO days VALUES (?, ?) ON CONFLICT DO UPDATE SET dollars = dollars + excluded.dollars"
+_ADD_TEXT = "INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
+_OPEN_ACCOUNT = "INSERT OR IGNORE INTO usage VALUES (?, ?, 0, 0, 0)"
+_CHARGE = """UPDATE usage SET characters = characters + :characters WHERE key = :key AND month = :month
+    AND (:limit IS NULL OR characters + :characters <= :limit)"""
+_SPENT = "SELECT characters, dollars, unpriced FROM usage WHERE key = ? AND month = ?"
 Pair = tuple[str, str]
+Month = str
+"""A calendar month in UTC, such as ``2026-11``."""
+KeyAndMonth = tuple[str, Month]
 
 
 @dataclass(frozen=True)
@@ -44,8 +75,39 @@ class StoredGlossary:
     dictionaries: dict[Pair, dict[str, str]]
 
 
+@dataclass(frozen=True)
+class _Charge:
+    """A request of a key with limits that waits until its characters are counted in the file."""
+
+    key: ApiKey
+    month: Month
+    characters: int
+    # Why the request is refused; None if it was charged.
+    outcome: asyncio.Future[ServiceError | None]
+
+
+@dataclass
+class _Unwritten:
+    """Amounts to add to those in the file."""
+
+    usage: dict[KeyAndMonth, Spent] = field(default_factory=dict)
+    days: dict[str, float] = field(default_factory=dict)  # dollars, by day
+    texts: list[Sequence[Any]] = field(default_factory=list)  # rows of segments
+
+    def add(self, other: _Unwritten) -> None:
+        """Add the amounts of ``other``, whose texts are the older ones."""
+        for key_and_month, spent in other.usage.items():
+            self.usage.setdefault(key_and_month, Spent()).add(spent)
+        for day, dollars in other.days.items():
+            self.days[day] = self.days.get(day, 0.0) + dollars
+        self.texts[:0] = other.texts
+
+
 class State:
-    """The state in the file ``path``, or in memory without one; ``keep`` decides what is stored of texts."""
+    """The state in the file ``path``, or in memory without one; ``keep`` decides what is stored of texts.
+
+    It belongs to one event loop. A thread writes to the file, so that the loop never waits for it.
+    """
 
     def __init__(self, path: Path | None, keep: Keep = "none") -> None:
         try:
@@ -59,42 +121,178 @@ class State:
             self._db.execute("INSERT OR IGNORE INTO settings VALUES ('salt', ?)", (secrets.token_hex(32),))
             ((salt,),) = self._db.execute("SELECT value FROM settings WHERE name = 'salt'")
             self._db.commit()
+            self._db.execute(f"PRAGMA busy_timeout = {int(1000 * GLOSSARY_SECONDS)}")
+            self._writer, self._thread = self._db, None
+            if path is not None:
+                # A connection of its own, so that a write that waits for the file doesn't keep others from reading.
+                self._writer = sqlite3.connect(path, timeout=WRITE_SECONDS, check_same_thread=False)
+                self._writer.execute("PRAGMA synchronous = NORMAL")
+                self._thread = ThreadPoolExecutor(1, "mtagent-state")
         except (OSError, sqlite3.Error) as error:
             raise StoreError(f"{path}: cannot be opened: {error}") from None
+        self._path = path
         self._keep = keep
         self._salt = bytes.fromhex(salt)
-        # By key and month; what changed since the last flush isn't in the file yet.
-        self._spent: dict[tuple[str, str], Spent] = {}
-        self._changed: set[tuple[str, str]] = set()
+        self._charges: list[_Charge] = []
+        self._unwritten = _Unwritten()
+        self._in_writing = _Unwritten()  # by the thread now
+        self._writing: asyncio.Task[None] | None = None
+        self._waiting_characters = 0  # of unwritten texts
+        self.problem: str | None = None
+        """Why the last write failed; ``None`` if it did not."""
+        self.failed_writes = 0
+        self.texts_lost = 0
+        """How many texts were not kept, because too many could not be written."""
+
+    # -- usage
 
     def spent_by(self, key: str) -> Spent:
-        """The usage of ``key`` in this month; add to it with :meth:`spend`."""
-        key_and_month = key, _month()
-        if key_and_month not in self._spent:
-            query = "SELECT characters, dollars, unpriced FROM usage WHERE key = ? AND month = ?"
-            row = self._db.execute(query, key_and_month).fetchone()
-            self._spent[key_and_month] = Spent(row[0], row[1], bool(row[2])) if row else Spent()
-        return self._spent[key_and_month]
+        """The usage of ``key`` in this month. Raises :class:`sqlite3.Error`."""
+        key_and_month = key, this_month()
+        row = self._db.execute(_SPENT, key_and_month).fetchone()
+        spent = Spent(row[0], row[1], bool(row[2])) if row else Spent()
+        for unwritten in (self._in_writing, self._unwritten):
+            spent.add(unwritten.usage.get(key_and_month, Spent()))
+        return spent
 
-    def spend(self, key: str, *, characters: int = 0, dollars: float | None = 0.0) -> None:
+    def dollars_today(self) -> float:
+        """The dollars of this day, also those of other servers. Raises :class:`sqlite3.Error`."""
+        day = today()
+        row = self._db.execute("SELECT dollars FROM days WHERE day = ?", (day,)).fetchone()
+        in_memory = sum(unwritten.days.get(day, 0.0) for unwritten in (self._in_writing, self._unwritten))
+        return in_memory + (row[0] if row else 0.0)
+
+    @property
+    def unwritten_characters(self) -> int:
+        """Characters of requests that are counted, but not in the file yet."""
+        counts = [*self._in_writing.usage.values(), *self._unwritten.usage.values()]
+        return sum(abs(spent.characters) for spent in counts)
+
+    async def charge(self, key: ApiKey, characters: int) -> Month:
+        """Count the ``characters`` of a request, and return the month in which they count.
+
+        Those of a key with limits are in the file before this returns. Raises :class:`QuotaExceeded` if they exceed
+        a limit, and :class:`ServiceError` if they cannot be counted now.
+        """
+        month = this_month()
+        if key.characters is None and key.dollars is None:
+            self.spend(key.name, characters=characters, month=month)
+            return month
+        charge = _Charge(key, month, characters, asyncio.get_running_loop().create_future())
+        self._charges.append(charge)
+        while not charge.outcome.done():
+            await self.flush()
+        refusal = charge.outcome.result()
+        if refusal is not None:
+            raise refusal
+        return month
+
+    def spend(self, key: str, *, characters: int = 0, dollars: float | None = 0.0, month: Month | None = None) -> None:
         """Add to the usage of ``key``; dollars ``None`` means that the price is unknown."""
-        spent = self.spent_by(key)
-        spent.characters = max(0, spent.characters + characters)
-        spent.dollars += dollars or 0.0
-        spent.unpriced = spent.unpriced or dollars is None
-        self._changed.add((key, _month()))
+        spent = Spent(characters, dollars or 0.0, unpriced=dollars is None)
+        self._unwritten.add(_Unwritten({(key, month or this_month()): spent}))
+
+    def spend_today(self, dollars: float) -> None:
+        """Add to the dollars of this day."""
+        self._unwritten.add(_Unwritten(days={today(): dollars}))
 
     def keep(self, key: str, chains: Iterable[Chain]) -> None:
         """Store what the operator keeps of ``chains``."""
         if self._keep == "none":
             return
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        rows = []
         for chain in chains:
             languages = (chain.segment.source_lang, chain.segment.target_lang)
             texts = (self._kept(chain.segment.source), self._kept(chain.given), self._kept(chain.text))
-            rows.append((now, key, *languages, *texts, chain.state, chain.usage.cost))
-        self._db.executemany("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
+            self._waiting_characters += _length(texts)
+            if self._waiting_characters > MOST_UNWRITTEN:
+                self._waiting_characters -= _length(texts)
+                if not self.texts_lost:
+                    logger.error("texts are not kept from now on: too many could not be written to the state file")
+                self.texts_lost += 1
+                continue
+            self._unwritten.texts.append((now, key, *languages, *texts, chain.state, chain.usage.cost))
+
+    async def flush(self) -> None:
+        """Write everything that is counted and not in the file yet. If that fails, ``problem`` has the reason."""
+        if self._writing is None:
+            self._writing = asyncio.create_task(self._write())
+        # A client that disconnects ends its request, but not the write, on which other requests depend.
+        await asyncio.shield(self._writing)
+
+    async def _write(self) -> None:
+        """Write in one transaction, and tell the requests that wait for it."""
+        charges, self._charges = self._charges, []
+        self._in_writing, self._unwritten = self._unwritten, _Unwritten()
+        failure = None
+        try:
+            if self._thread is None:
+                refusals = self._commit(charges, self._in_writing)
+            else:
+                loop = asyncio.get_running_loop()
+                refusals = await loop.run_in_executor(self._thread, self._commit, charges, self._in_writing)
+            self._waiting_characters -= sum(_length(row[4:7]) for row in self._in_writing.texts)
+        except Exception as error:  # noqa: BLE001 - whatever it is, requests wait for an outcome
+            failure = str(error)
+            if not isinstance(error, sqlite3.Error):
+                failure = f"{type(error).__name__}: {error}"
+            refusals = [_uncounted() for _ in charges]
+            self._unwritten.add(self._in_writing)
+        finally:
+            self._in_writing = _Unwritten()
+            self._writing = None
+        self._note(failure)
+        for charge, refusal in zip(charges, refusals, strict=True):
+            if not charge.outcome.done():  # the client may have disconnected
+                charge.outcome.set_result(refusal)
+
+    def _commit(self, charges: Sequence[_Charge], unwritten: _Unwritten) -> list[ServiceError | None]:
+        """Write in one transaction, and return which charges are refused. Raises :class:`sqlite3.Error`."""
+        refusals: list[ServiceError | None] = []
+        self._writer.execute("BEGIN IMMEDIATE")
+        with self._writer:
+            for (key, month), spent in unwritten.usage.items():
+                count = spent.characters
+                self._writer.execute(_ADD_USAGE, (key, month, count, spent.dollars, spent.unpriced, count))
+            self._writer.executemany(_ADD_DAY, unwritten.days.items())
+            self._writer.executemany(_ADD_TEXT, unwritten.texts)
+            for charge in charges:
+                refusals.append(_refusal(self._writer, charge))
+        return refusals
+
+    def _note(self, failure: str | None) -> None:
+        """Report a write that failed, and the first one that succeeds again; the log has each problem once."""
+        if failure is not None:
+            self.failed_writes += 1
+        if failure == self.problem:
+            return
+        if failure is None:
+            logger.warning("the state file is written again; nothing that was counted is lost")
+        else:
+            logger.error("%s: usage cannot be written, and is tried again every second: %s", self._path, failure)
+        self.problem = failure
+
+    async def close(self) -> None:
+        """Write the rest, and close the file. What cannot be written within :data:`CLOSE_SECONDS` is logged."""
+        end = time.monotonic() + CLOSE_SECONDS
+        while True:
+            if self._writing is not None:
+                await self._writing
+            await self.flush()
+            if self.problem is None or time.monotonic() >= end:
+                break
+            await asyncio.sleep(0.2)
+        for (key, month), spent in self._unwritten.usage.items():
+            logger.error(
+                "%s: lost, because it could not be written: %d characters and %.6f dollars of the key %s in %s",
+                *(self._path, spent.characters, spent.dollars, key, month),
+            )
+        if self._thread is not None:
+            self._thread.shutdown()
+            self._writer.close()
+        self._db.close()
+
+    # -- texts
 
     def _kept(self, text: str | None) -> str | None:
         """``text`` as it is stored: itself, or its keyed hash."""
@@ -102,28 +300,17 @@ class State:
             return text
         return hmac.new(self._salt, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
 
-    def kept(self, key: str, source: str | None, limit: int) -> list[dict[str, Any]]:
-        """The newest stored texts of ``key``, at most ``limit``; with ``source`` only texts that have this source."""
+    async def kept(self, key: str, source: str | None, limit: int) -> list[dict[str, Any]]:
+        """The newest stored texts of ``key``, at most ``limit``; with ``source`` only texts that have this source.
+
+        Texts that cannot be written now are missing. Raises :class:`sqlite3.Error`.
+        """
+        await self.flush()
         names = ("at", "source_lang", "target_lang", "source", "given", "text", "state", "dollars")
         query = f"SELECT {', '.join(names)} FROM segments WHERE key = ? AND (? IS NULL OR source = ?)"
         stored_source = self._kept(source)
         rows = self._db.execute(f"{query} ORDER BY rowid DESC LIMIT ?", (key, stored_source, stored_source, limit))
         return [dict(zip(names, row, strict=True)) for row in rows]
-
-    def flush(self) -> None:
-        """Write the usage that was counted since the last flush."""
-        rows = []
-        for key_and_month in self._changed:
-            spent = self._spent[key_and_month]
-            rows.append((*key_and_month, spent.characters, spent.dollars, spent.unpriced))
-        self._changed = set()
-        self._db.executemany("INSERT OR REPLACE INTO usage VALUES (?, ?, ?, ?, ?)", rows)
-        self._db.commit()
-
-    def close(self) -> None:
-        """Write the rest of the usage, and close the file."""
-        self.flush()
-        self._db.close()
 
     # -- glossaries
 
@@ -138,8 +325,8 @@ class State:
         """Store ``glossary``, and replace one with the same id."""
         terms = json.dumps([[*pair, terms] for pair, terms in glossary.dictionaries.items()], ensure_ascii=False)
         row = glossary.id, key, glossary.name, glossary.created, terms
-        self._db.execute("INSERT OR REPLACE INTO glossaries VALUES (?, ?, ?, ?, ?)", row)
-        self._db.commit()
+        with self._db:
+            self._db.execute("INSERT OR REPLACE INTO glossaries VALUES (?, ?, ?, ?, ?)", row)
 
     def glossaries(self, key: str, number: str | None = None) -> list[StoredGlossary]:
         """All glossaries of ``key``, or the one with the id ``number``; none of other keys."""
@@ -152,11 +339,42 @@ class State:
 
     def delete_glossary(self, key: str, number: str) -> bool:
         """Delete a glossary of ``key``, and return whether it existed."""
-        deletion = self._db.execute("DELETE FROM glossaries WHERE key = ? AND id = ?", (key, number))
-        self._db.commit()
+        with self._db:
+            deletion = self._db.execute("DELETE FROM glossaries WHERE key = ? AND id = ?", (key, number))
         return deletion.rowcount > 0
 
 
-def _month() -> str:
-    now = time.gmtime()
-    return f"{now.tm_year}-{now.tm_mon:02}"
+def _refusal(db: sqlite3.Connection, charge: _Charge) -> ServiceError | None:
+    """Charge within the key's limits, or return why that is not possible."""
+    key = charge.key
+    db.execute(_OPEN_ACCOUNT, (key.name, charge.month))
+    _, dollars, unpriced = db.execute(_SPENT, (key.name, charge.month)).fetchone()
+    if key.dollars is not None and (dollars >= key.dollars or unpriced):
+        return QuotaExceeded()
+    values: Mapping[str, Any] = {
+        "key": key.name,
+        "month": charge.month,
+        "characters": charge.characters,
+        "limit": key.characters,
+    }
+    if db.execute(_CHARGE, values).rowcount == 0:
+        return QuotaExceeded("the character limit is reached")
+    return None
+
+
+def _uncounted() -> ServiceError:
+    return ServiceError(503, "the usage of this key cannot be counted now, and it has a limit", retry_after=1)
+
+
+def _length(texts: Iterable[str | None]) -> int:
+    return sum(len(text) for text in texts if text is not None)
+
+
+def this_month() -> Month:
+    """The calendar month in UTC, such as ``2026-11``."""
+    return time.strftime("%Y-%m", time.gmtime())
+
+
+def today() -> str:
+    """The day in UTC, such as ``2026-11-28``."""
+    return time.strftime("%Y-%m-%d", time.gmtime())
