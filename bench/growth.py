@@ -30,7 +30,7 @@ RUN = "translate -s en.txt -r ref.txt -l en-es -o es.txt --stages tpp --name run
 COMMANDS = (
     "runs list",
     "runs show run",
-    "runs show run 17",
+    "runs show run 1",
     "export run -o out.txt --force",
     "export run -o out.txt --details edits.jsonl --force",
     "score --run run -m bleu,chrf",
