@@ -108,6 +108,9 @@ def main() -> None:
     if not options.cpu:
         for measure in (startup.measure, edits.measure, meta_eval.measure):
             say(measure())
+        say("the time of the chain against the ideal one:")
+        for row in chain.efficiency_rows(segments_a_place=4):
+            say(row)
     say("the chain, store included, and the client, against the bare client doing the same calls, 64 at a time:")
     measures: dict[str, Measure] = {
         "chain": lambda: measure_chain(options.rounds, options.segments),

@@ -1,7 +1,9 @@
 """The whole chain, store and guards included, against the bare openai package doing the same calls.
 
 ``python -m bench.chain`` prints calls per second and CPU time a call of both on the same simulator in the same run, and
-their ratios.
+their ratios. ``--efficiency N`` compares the time of the chain with the ideal one instead, which is calls x latency /
+calls in flight, for N segments per call in flight. The waiting takes no time there: seconds are those that the requests
+take, plus the processor time of this process, so other work on the machine does not matter.
 """
 
 from __future__ import annotations
@@ -11,21 +13,31 @@ import asyncio
 import itertools
 import os
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import openai
 
-from bench.harness import Timing, report, simulator, timed, timed_calls
+from bench.harness import Timing, as_command, report, simulator, timed, timed_calls
 from mtagent.cli.demo import sample_path as path
 from mtagent.config import Config, load
 from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files
+from mtagent.jobs.parts import OwnParts
 from mtagent.llm import prompts
-from mtagent.llm.request import request_body
+from mtagent.llm.client import OpenAIClient
+from mtagent.llm.limits import Limiter, ReadLimits
+from mtagent.llm.request import Body, request_body
 from mtagent.records import Call, Chain
+from tests.clocks import LoopClock, run_in_no_time, without_time
+from tests.simulator import Settings, Simulator
+from tests.simulator.chain import improving
 
 MODEL = "gpt-6-luna"
+LATENCIES = (0.25, 1.0, 2.0)
+IN_FLIGHT = (64, 256)
 
 
 def sample_file(folder: Path, segments: int) -> Path:
@@ -51,12 +63,14 @@ def settings(base_url: str, folder: Path, concurrency: int) -> Config:
     )
 
 
-async def run_chain(config: Config, source: Path, output: Path) -> tuple[Timing, list[Chain]]:
+async def run_chain(
+    config: Config, source: Path, output: Path, own: OwnParts = OwnParts()
+) -> tuple[Timing, list[Chain]]:
     """The timing of one run from the input file to the output file, and what it did."""
     chains: list[Chain] = []
     files = Files(source=source, output=output)
     with timed(lambda: len(calls_of(chains))) as timings:
-        await improve_file(config, files, command="bench", on_start=lambda *_: None, on_chain=chains.append)
+        await improve_file(config, files, command="bench", own=own, on_start=lambda *_: None, on_chain=chains.append)
     return timings[0], chains
 
 
@@ -96,7 +110,8 @@ async def compare(base_url: str, *, rounds: int, segments: int, concurrency: int
             folder = Path(name)
             source = sample_file(folder, segments)
             config = settings(base_url, folder, concurrency)
-            timing, chains = await run_chain(config, source, folder / "out.txt")
+            with as_command():
+                timing, chains = await run_chain(config, source, folder / "out.txt")
         bodies = bodies_of(chains)
         bare = await run_bare(base_url, bodies, concurrency)
         if number:
@@ -105,14 +120,100 @@ async def compare(base_url: str, *, rounds: int, segments: int, concurrency: int
     return timings
 
 
+class Wire:
+    """A transport to a server in this process, which answers after ``latency`` seconds and takes no time itself."""
+
+    def __init__(self, latency: float) -> None:
+        self.cpu = 0.0
+        """Seconds of processor time that the server took."""
+        self._latency = latency
+        self._server = Simulator(Settings(behaviour=improving, keep=False))
+
+    async def post(self, body: Body, seconds: float, read_limits: ReadLimits) -> Any:
+        """The reply."""
+        await asyncio.sleep(self._latency)
+        began = time.process_time()
+        with without_time():
+            answer = await self._server.answer(body)  # at once, as it has no latency of its own
+        self.cpu += time.process_time() - began
+        return answer.payload
+
+    async def aclose(self) -> None:
+        """Nothing was opened."""
+
+
+class Efficiency(NamedTuple):
+    """How long a run took."""
+
+    latency: float
+    in_flight: int
+    segments: int
+    calls: int
+    seconds: float
+    cpu: float
+    """Seconds of processor time, without the server's."""
+
+    @property
+    def ideal(self) -> float:
+        """The seconds that the calls take, if all places are always taken."""
+        return self.calls * self.latency / self.in_flight
+
+    @property
+    def row(self) -> str:
+        """A row of a table."""
+        return (
+            f"| {self.latency:g} s | {self.in_flight} | {self.segments:,} | {self.calls:,} | {self.ideal:.1f} s "
+            f"| {self.seconds:.1f} s | {1000 * self.cpu / self.calls:.2f} ms | {self.ideal / self.seconds:.2f} |"
+        )
+
+
+def efficiency(latency: float, in_flight: int, segments: int) -> Efficiency:
+    """The time of one run with calls that take ``latency`` seconds, ``in_flight`` at once."""
+
+    async def measure() -> Efficiency:
+        clock = LoopClock()
+        wire = Wire(latency)
+        transport: Any = wire
+        limiter = Limiter(in_flight, clock=clock)
+        client = OpenAIClient(
+            MODEL, base_url="http://localhost:9/v1", clock=clock, limiter=limiter, transport=transport
+        )
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            source = sample_file(folder, segments)
+            began = clock.now()
+            config = settings("http://localhost:9/v1", folder, in_flight)
+            timing, chains = await run_chain(config, source, folder / "out.txt", OwnParts(llm=client))
+            seconds = clock.now() - began
+        calls = len(calls_of(chains))
+        return Efficiency(latency, in_flight, segments, calls, seconds, timing.cpu * calls - wire.cpu)
+
+    return run_in_no_time(measure(), work_takes_time=True)
+
+
+def efficiency_rows(segments_a_place: int) -> Iterator[str]:
+    """A table, row by row."""
+    yield "| latency | in flight | segments | calls | ideal | taken | CPU a call | efficiency |"
+    yield "|---:|---:|---:|---:|---:|---:|---:|---:|"
+    efficiency(1.0, 4, 4)  # imports modules
+    for in_flight, latency in itertools.product(IN_FLIGHT, LATENCIES):
+        yield efficiency(latency, in_flight, segments_a_place * in_flight).row
+
+
 def main() -> None:
     """Parse, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--segments", type=int, default=400, help="a round")
     parser.add_argument("--concurrency", type=int, default=64)
+    parser.add_argument("--efficiency", type=int, metavar="N", help="N segments per call in flight")
     options = parser.parse_args()
     os.environ.pop("OPENAI_BASE_URL", None)
+    segments_a_place = vars(options).pop("efficiency")
+    if segments_a_place:
+        for row in efficiency_rows(segments_a_place):
+            print(row, flush=True)  # noqa: T201
+        return
     with simulator("--behaviour", "tests.simulator.chain:improving") as base_url:
         print(report(asyncio.run(compare(base_url, **vars(options))), "openai"))  # noqa: T201 - a benchmark is read by a person
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import statistics
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
+
+from mtagent.cli import collect_garbage_rarely
 
 Call = Callable[[], Awaitable[object]]
 ROOT = Path(__file__).parents[1]
@@ -26,6 +29,15 @@ def simulator(*arguments: str, lifetime: float = 600.0) -> Iterator[str]:
             yield f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
         finally:
             server.terminate()
+
+
+@contextmanager
+def as_command() -> Iterator[None]:
+    """Collect garbage as seldom as the command line does, and afterwards as often as Python does."""
+    usual = gc.get_threshold()
+    collect_garbage_rarely()
+    yield
+    gc.set_threshold(*usual)
 
 
 class Timing(NamedTuple):

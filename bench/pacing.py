@@ -1,8 +1,9 @@
 """How long a run takes that a server turns away: ``python -m bench.pacing``, in virtual time, some seconds of a core.
 
 150 segments of five calls, 32 at a time, against a server that answers after 0.2 s. A share of the requests gets a 429
-with ``Retry-After: 1`` (ten seeds each), or the server holds a cap. Then 300 segments against a cap of 300 requests a
-minute, without and with headers that state it, and 5,000 with all kinds of faults in a tenth of the replies.
+with ``Retry-After: 1`` (ten seeds each), or the server holds a cap. Then 5,000 segments with all kinds of faults in a
+tenth of the replies, and five minutes' worth of requests against caps a minute, with headers that state the cap and
+without.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import os
 from dataclasses import replace
 
 from tests.simulator import Fault, Settings
-from tests.test_llm_pacing import CALLS, LATENCY, MIXED, run
+from tests.test_llm_pacing import CALLS, LATENCY, MIXED, least_seconds, run
 
 SEEDS = 10
+CAPS = ((60, 32), (300, 32), (300, 64), (3000, 256))
+"""Requests a minute, and how many are in flight at most."""
 
 
 def main() -> None:
@@ -30,13 +33,30 @@ def main() -> None:
         course = run(server if tells else replace(server, retry_after_style="none"))
         told = "" if tells else ", without Retry-After"
         print(f"{most} in {window} s{told}: {course.seconds:.1f} s, {course.statuses[429]} refused")  # noqa: T201
-    for states in (False, True):
-        course = run(Settings(latency=LATENCY, requests_per_window=300, rate_headers=states), 300)
-        how = "with" if states else "without"
-        print(f"300 a minute {how} headers: {course.seconds:.1f} s, {course.statuses[429]} refused")  # noqa: T201
     course = run(Settings(latency=LATENCY, fault_rate=0.1, faults=MIXED, keep=False), 5000)
     calls = course.statuses.total() / (5000 * CALLS)
     print(f"mixed faults: {course.done} done, {course.failed} failed, {calls:.2f} x the calls")  # noqa: T201
+    print_caps()
+
+
+def print_caps() -> None:
+    """Print a row of a table for each cap and latency."""
+    print("| requests a minute | in flight | latency | least | with headers, refused | without, refused |")  # noqa: T201
+    print("|---:|---:|---:|---:|---:|---:|")  # noqa: T201
+    for most, concurrency in CAPS:
+        for latency in (0.25, 1, 2, 5, 10):
+            server = Settings(latency=latency, requests_per_window=most, keep=False)
+            cells = [
+                f"{most:,}",
+                str(concurrency),
+                f"{latency:g} s",
+                f"{least_seconds(server, most, concurrency):.0f} s",
+            ]
+            for states in (True, False):
+                course = run(replace(server, rate_headers=states), most, concurrency)
+                assert course.done == most
+                cells.append(f"{course.seconds:.0f} s, {course.statuses[429]}")
+            print(f"| {' | '.join(cells)} |")  # noqa: T201
 
 
 if __name__ == "__main__":

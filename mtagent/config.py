@@ -23,7 +23,7 @@ from pydantic import AfterValidator, Field, PrivateAttr, TypeAdapter, Validation
 
 from mtagent.errors import ConfigError
 from mtagent.formats.files import reason_of, refuse_pipe
-from mtagent.llm.server import address_problem
+from mtagent.llm.server import CacheControl, address_problem
 from mtagent.records import Record, Stage
 from mtagent.text.edits import OnAmbiguous
 from mtagent.text.masking import key_in, masked
@@ -221,7 +221,8 @@ class ModelSettings(Record):
     max_tokens: int | None = Field(default=None, gt=0)
     seed: int | None = None
     reasoning_effort: Named | None = None
-    cache_control: bool | None = None
+    cache_control: CacheControl | None = None
+    """Whose marks say what a model shall cache: Claude's, also for gateways to it, or OpenAI's (GPT-5.6 and later)."""
 
     @property
     def server(self) -> tuple[str | None, str | None, str | None]:
@@ -525,7 +526,7 @@ class Settings(TypedDict, total=False):
     api_version: str | None
     endpoint: str | Sequence[str] | None
     header: str | Sequence[str] | None
-    cache_control: bool | None
+    cache_control: CacheControl | None
     api_key_env: str | None
     temperature: float | None
     top_p: float | None

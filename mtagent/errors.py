@@ -173,6 +173,9 @@ class ModelError(MtagentError):
     transient: bool = False
     """Whether the same request may succeed later."""
 
+    cause: str = ""
+    """Why, in two words: ``HTTP 429``, ``timeout``, ``Truncated``."""
+
 
 class AuthenticationError(ModelError):
     """The server refused the key (401) or its rights (403)."""

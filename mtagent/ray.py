@@ -82,6 +82,12 @@ def _ledger(folder: Path) -> Ledger:
     return cast(Ledger, _RemoteLedger(folder))
 
 
+def _end_ledger(folder: Path) -> None:
+    """End the actor with the ledger, which would outlive the job. Its file stays."""
+    with suppress(ray.exceptions.RayError):
+        ray.kill(ledger_actor(folder))
+
+
 class _ImproveSegments(Improve):
     """Improves the tables that ``mtagent postedit`` makes of its input."""
 
@@ -98,6 +104,7 @@ class RayEngine:
 
     def __init__(self, workers: int | None = None) -> None:
         self._workers = workers
+        self._folder: Path | None = None
 
     def ledger(self, folder: Path) -> Ledger:
         """The ledger of all workers."""
@@ -106,6 +113,7 @@ class RayEngine:
                 ray.init(log_to_driver=False, logging_level="error", include_dashboard=False)
             except (ConnectionError, ValueError) as error:
                 raise ConfigError(f"Ray cannot be started or reached (RAY_ADDRESS): {error}") from error
+        self._folder = folder
         return _ledger(folder)
 
     def improve(self, tables: list[pyarrow.Table], config: Config, folder: Path) -> Iterator[pyarrow.Table]:
@@ -132,5 +140,11 @@ class RayEngine:
                 f"Ray has stopped the job: {error}. Finished shards are stored: the same command goes on from there"
             ) from error
         finally:
-            with suppress(ray.exceptions.RayError):
-                ray.kill(ledger_actor(folder))  # its file stays
+            if ray.is_initialized():
+                _end_ledger(folder)
+
+    def stop(self) -> None:
+        """End all workers of this job."""
+        if self._folder is not None and ray.is_initialized():
+            _end_ledger(self._folder)
+        ray.shutdown()

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Coroutine
+import time
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from mtagent.llm.limits import Clock
@@ -42,14 +44,25 @@ class LoopClock(Clock):
         return 1_700_000_000.0 + self.now()
 
 
-def run_in_no_time(main: Coroutine[Any, Any, T]) -> T:
+def run_in_no_time(main: Coroutine[Any, Any, T], *, work_takes_time: bool = False) -> T:
     """``asyncio.run`` on a loop whose time jumps to the next timer as soon as nothing else is left to do.
 
     Many tasks may sleep at once, and the same tasks always wake in the same order. There must be no sockets in it:
-    what is on its way through one takes real time.
+    what is on its way through one takes real time. ``work_takes_time``: the processor time of this process passes, too,
+    except what :func:`without_time` leaves out.
     """
-    with asyncio.Runner(loop_factory=_JumpingLoop) as runner:
+    with asyncio.Runner(loop_factory=_WorkingLoop if work_takes_time else _JumpingLoop) as runner:
         return runner.run(main)
+
+
+@contextmanager
+def without_time() -> Iterator[None]:
+    """The processor time of the block, which must not wait for anything, doesn't pass on the running loop."""
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, _JumpingLoop)
+    began = time.process_time()
+    yield
+    loop.now -= time.process_time() - began
 
 
 class _JumpingLoop(asyncio.SelectorEventLoop):
@@ -59,6 +72,11 @@ class _JumpingLoop(asyncio.SelectorEventLoop):
 
     def time(self) -> float:
         return self.now
+
+
+class _WorkingLoop(_JumpingLoop):
+    def time(self) -> float:
+        return self.now + time.process_time()
 
 
 class _JumpingSelector(selectors.SelectSelector):

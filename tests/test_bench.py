@@ -5,15 +5,18 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bench import faults, parts
 from bench.__main__ import check
+from bench.chain import efficiency
 from bench.client import compare
 from bench.harness import Timing, cpu_ratio, report, simulator, timed_calls
 from bench.meta_eval import Case
 from bench.meta_eval import compare as compare_ties
+from bench.savings import CACHES, run
 from bench.scores import resampling
 from tests.meta_scores import scores
 from tests.simulator.faults import FAULTS, RARE
@@ -26,6 +29,15 @@ async def test_client_benchmark_reports_the_ratio() -> None:
         lines = report(await compare(base_url, rounds=1, calls=20, concurrency=4), "openai").splitlines()
     assert [line.split()[0] for line in lines] == ["openai", "mtagent"]
     assert "ratio 1.00" in lines[0]
+
+
+def test_efficiency_counts_the_end_of_a_run_and_the_processor() -> None:
+    slow = efficiency(100.0, 4, 8)
+    assert slow.calls > 2 * 8
+    assert slow.ideal == slow.calls * 100 / 4
+    assert slow.ideal < slow.seconds < 2 * slow.ideal, "the last segments don't take all places"
+    fast = efficiency(0.0, 4, 8)
+    assert 0 < fast.cpu <= fast.seconds < 100
 
 
 async def test_every_call_is_made_with_no_more_at_once_than_allowed() -> None:
@@ -126,3 +138,34 @@ def test_every_fault_can_be_sent() -> None:
     assert len(FAULTS) >= 25
     assert {wire.status for wire in wires.values()} >= {0, 200, 400, 401, 403, 404, 408, 409, 429, 500, 502, 503, 529}
     assert set(RARE) <= set(FAULTS)
+
+
+@pytest.mark.loopback
+async def test_savings_come_from_prefixes_and_marks_and_equal_segments_are_paid_for_once() -> None:
+    lines = [f"The old bridge, number {number}, stays closed." for number in range(8)]
+    settings = {"stages": "tp", "gate": "guards"}
+    results = {}
+    for name, (server, cache_settings) in CACHES.items():
+        results[name], _ = await run(lines, {**settings, **cache_settings}, server)
+    nothing, prefixes, unmarked, marked = results.values()
+    assert len({result.usage.input_tokens for result in results.values()}) == 1, "marks change no text"
+    assert nothing.usage.cached_tokens == nothing.written == unmarked.usage.cached_tokens == prefixes.written == 0
+    # All ratings but the first read what the first one left in the cache, in whole steps of 128 tokens or to a mark.
+    assert prefixes.usage.cached_tokens == 7 * 1152
+    assert marked.usage.cached_tokens == 7 * marked.written > 7 * 1152
+    assert max(marked.dollars, prefixes.dollars) < nothing.dollars < unmarked.dollars
+
+    twice, _ = await run([*lines, *lines], settings, CACHES["prefixes cached"][0])
+    assert twice.usage.calls == prefixes.usage.calls
+    assert twice.usage.reused == prefixes.usage.calls
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize("settings", [{"gate": "rate"}, {"gate": "pairwise"}, {"stop_when_error_free": False}], ids=str)
+async def test_no_request_is_paid_for_twice_in_a_run(settings: dict[str, Any]) -> None:
+    lines = [f"The old bridge, number {number % 4}, stays closed." for number in range(12)]
+    result, _ = await run(lines, settings, CACHES["nothing cached"][0])
+    stages = {step.stage for chain in result.chains for step in chain.steps}
+    assert stages >= {"translate", "postedit", "proofread"}
+    assert result.repeated == 0
+    assert result.usage.calls < result.usage.reused

@@ -25,6 +25,7 @@ SMALL: dict[str, list[str]] = {
     "bench.scale": [""],
     "bench.embedded": ["--clients 4 --requests 60 --latency 0.05"],
     "bench.faults": ["none --segments 3"],
+    "bench.growth": ["--segments 3 5 --no-review --folder {folder}/growth"],
     "bench.meta_eval": [""],
     "bench.pacing": [""],
     "bench.parts": ["--texts 5"],

@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench.harness import simulator
+from mtagent.jobs.engines import SHARD
+from mtagent.store import Store
 from tests.commands import ROOT, environment
 
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="the extra ray is not installed")
@@ -69,3 +74,37 @@ def test_a_command_with_ray_writes_what_it_writes_without(server: str, tmp_path:
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "ray.txt").read_bytes() == (tmp_path / "alone.txt").read_bytes()
     assert "correcto" in (tmp_path / "ray.txt").read_text(encoding="utf-8")
+
+
+def counts(store: Path) -> tuple[int, int]:
+    """How many segments the only run in a store has finished, and its calls; zeros for a store without a run."""
+    with Store(store) as opened:
+        runs = list(opened.runs())
+    return (runs[0].counts.done, runs[0].usage.calls) if runs else (0, 0)
+
+
+@needs_ray
+def test_ctrl_c_stops_a_command_with_ray_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    total = 2 * SHARD
+    (tmp_path / "en.txt").write_text("".join(f"The cat number {i} sat.\n" for i in range(total)), encoding="utf-8")
+    (tmp_path / "es.txt").write_text("".join(f"El gato {i} errado.\n" for i in range(total)), encoding="utf-8")
+    files = ["-s", "en.txt", "-t", "es.txt", "-l", "en-es", "-o", "out.txt", "--model", "simulator"]
+    options = ["--stages", "p", "--gate", "guards", "--engine", "ray:1"]
+    command = [sys.executable, "-m", "mtagent", "postedit", *files, *options]
+    settings: Any = {"cwd": tmp_path, "env": environment(tmp_path / "s.db") | {"PATH": os.environ["PATH"]}}
+    with simulator("--behaviour", "tests.simulator.chain:improving", "--latency", "0.4") as server:
+        command += ["--base-url", server]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **settings) as process:
+            while process.poll() is None and counts(tmp_path / "s.db")[0] < SHARD:
+                time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=100)
+        assert process.returncode == 130
+        assert "mtagent: stopped. Finished work is stored" in err
+        done, calls = counts(tmp_path / "s.db")
+        assert done == SHARD
+        for shard in tmp_path.glob("s.db.shards/*/shard-*.db"):
+            assert counts(shard)[0] < SHARD, "it didn't wait for the shard in work"
+        subprocess.run(command, check=True, capture_output=True, **settings)
+    assert counts(tmp_path / "s.db") == (total, total * calls // SHARD)
+    assert len((tmp_path / "out.txt").read_text(encoding="utf-8").splitlines()) == total

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -73,7 +74,8 @@ def test_batches_give_the_ordinary_result_at_half_the_price(job: Shell) -> None:
         assert details(job, "live") == details(job, "batched")
         live, batched = usage(job, "live"), usage(job, "batched")
         assert batched.cost == pytest.approx(live.cost / 2)
-        assert batched.model_copy(update={"cost": live.cost}) == live
+        assert batched.model_copy(update={"cost": live.cost, "batched": 0}) == live
+        assert batched.batched == batched.calls
         assert set(counts(server).values()) == {1}
         events = Counter(event["event"] for event in job.objects("log.jsonl"))
         assert events["call"] == live.calls
@@ -87,6 +89,18 @@ def test_batches_give_the_ordinary_result_at_half_the_price(job: Shell) -> None:
             call.usage.cost for chain in store.read("batched").chains() for step in chain.steps for call in step.calls
         ]
     assert sum(calls) == pytest.approx(batched.cost)
+    shown = [json.loads(job(f"runs show {name} --calls -f json --store {name}.db").out) for name in ("live", "batched")]
+    assert all(row["seconds"] > 0 for row in shown[0]["totals"] + shown[0]["slowest"] + shown[0]["most_expensive"])
+    assert shown[1]["slowest"] == []
+    for row in shown[1]["totals"] + shown[1]["most_expensive"]:
+        assert row["seconds"] is None, "the time it took to read a result is no latency"
+    assert "batch" in job("runs show batched --calls --store batched.db").out
+    (job.folder / "dear.toml").write_text(PRICES.replace("1", "10").replace("2", "20"), encoding="utf-8")
+    for prices, factor in (("prices.toml", 1), ("dear.toml", 10)):
+        compared = job(f"compare batched --store batched.db --prices {prices} -r texts.txt -m chrf -f json")
+        assert compared.code == 0, compared.err
+        final = json.loads(compared.out)["rows"][-1]
+        assert final["cost"]["paid"]["dollars"] == pytest.approx(factor * batched.cost)
 
 
 def test_somebody_else_submits_the_files(job: Shell) -> None:
@@ -337,10 +351,27 @@ def test_a_budget_holds_for_requests_in_batches(job: Shell) -> None:
         stopped = translate(job, server.base_url, "out", *words, "--token-budget", "1000")
         assert stopped.code == 4
         assert not server.queue.batches
-        done = translate(job, server.base_url, "out", *words, "--token-budget", "12000")
+        done = translate(job, server.base_url, "out", *words, "--token-budget", "5000")
         assert done.code == 0, done.err
         assert 1 < len(server.queue.batches) < NUMBER  # what the budget has room for is asked first
         assert len(server.journal.entries) == NUMBER
+
+
+def test_a_budget_knows_what_is_paid_but_not_read_when_a_run_goes_on(job: Shell) -> None:
+    settings = Settings(behaviour=improving, cached_tokens=False)
+    words = ("--stages", "tp", "--max-tokens", "50", "--concurrency", "1", "--token-budget", "22000", "--batch")
+    with batches.serving(settings) as server:
+        whole = translate(job, server.base_url, "whole", *words)
+    assert whole.code == 4
+    done = translate(job, "http://127.0.0.1:9/v1", "out", *words, "write", "files")
+    trips = []
+    while done.code == 6:
+        trips += re.findall("round trip .*", done.err)
+        batches.answer(job.folder / "files", settings)
+        done = translate(job, "http://127.0.0.1:9/v1", "out", *words, "read", "files")  # a process of its own
+    assert done.code == 4
+    assert trips == re.findall("round trip .*", whole.err)
+    assert len(trips) > 2
 
 
 def test_a_budget_stops_only_when_all_answers_are_read(job: Shell) -> None:

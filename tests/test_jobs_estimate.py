@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Iterator
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bench.harness import simulator
 from mtagent.config import Config, load
 from mtagent.errors import MissingExtra
 from mtagent.evaluators.registry import EVALUATORS
@@ -32,6 +35,13 @@ SPECS = (
 ASK_NOBODY = {"rules", "qe-e5", "spans-file", "cometkiwi", "xcomet"}
 AS_SIMULATOR = Counter("as the simulator", tokens)
 PRICES = ("[[prices]]", 'model = "*"', "input = 1", "cached_input = 0.1", "output = 5")
+
+
+@pytest.fixture(scope="module")
+def counting() -> Iterator[str]:
+    """The address of a server whose model knows all prompts, and which counts tokens as OpenAI does."""
+    with simulator("--behaviour", "tests.simulator.evaluators:answer", "--o200k", lifetime=3000) as base_url:
+        yield base_url
 
 
 @pytest.fixture
@@ -98,6 +108,48 @@ def test_what_a_chain_takes_lies_between_low_and_high(name: str, files: Shell, s
     assert set(real) >= {"proofread"} or name == "guards"
     for stage, usage in real.items():
         refuse_outside(stages[stage], usage, stage)
+
+
+LIKELY: dict[str, dict[str, Any]] = {
+    **CHAINS,
+    "guards": {"gate": "guards", "stages": "tp"},
+    "t-p": {"stages": "tp"},
+    "rating-gate": {"gate": "rate"},
+    "samples": {"judge": "rubric-mqm", "samples": 3},
+    "proposals": {"proposals": 2},
+    "judged-by-gemba-esa": {"judge": "gemba-esa"},
+    "judged-by-m-mad": {"judge": "m-mad"},
+    "triage": {"triage": "rubric-mqm", "triage_above": -1},
+    **{spec: {"evaluator": spec} for spec in SPECS},
+}
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize("name", LIKELY)
+def test_the_likely_cost_is_within_a_factor_of_three(name: str, files: Shell, counting: str) -> None:
+    config = set_up(base_url=counting, **LIKELY[name])
+    expected = estimate(config, Files(Path("long.txt")), counter("o200k"))
+    assert files("translate -s long.txt --config m.toml --name r -o out.txt -q").code == 0
+    refuse_far(expected, files)
+
+
+@pytest.mark.loopback
+def test_the_likely_cost_is_that_near_where_every_text_is_edited_twice(files: Shell, counting: str) -> None:
+    files.write("mt.txt", *(f"Una frase errado buena, la {i}." for i in range(24)))
+    expected = estimate(set_up(base_url=counting), Files(Path("long.txt"), Path("mt.txt")), counter("o200k"))
+    assert files("postedit -s long.txt -t mt.txt --config m.toml --name r -o out.txt -q").code == 0
+    refuse_far(expected, files)
+
+
+def refuse_far(expected: dict[str, Range], files: Shell) -> None:
+    low, high, likely = reduce(Range.plus, expected.values(), Range())
+    real = files.runs()["r"].usage.cost
+    assert low.cost is not None
+    assert likely is not None
+    assert real is not None
+    assert high.cost is not None
+    assert low.cost <= real <= high.cost
+    assert 1 / 3 < likely / real < 3, f"{likely / real:.2f}"
 
 
 @pytest.mark.loopback
@@ -294,8 +346,8 @@ def test_an_evaluator_of_ones_own_takes_the_calls_that_it_states_or_its_first_re
     [
         # Equal segments are paid for once at least and every time at most.
         ("-s same.txt -t same.txt --stages pe --gate none", r"postedit +1–5 "),
-        ("-s blank.txt -t blank.txt", r"total +0 +0 +0 +\$0.0000$"),
-        ("-s long.txt --translator command:cat", r"translate +0 +0 +0 +\$0.0000$"),
+        ("-s blank.txt -t blank.txt", r"total +0 +0 +0 +\$0.0000 +\$0.0000$"),
+        ("-s long.txt --translator command:cat", r"translate +0 +0 +0 +\$0.0000 +\$0.0000$"),
         ("-s long.txt --translator command:cat", r"postedit +\d+–\d+ "),
         ("-s long.txt -t long.es.txt --model unheard-of --stages pe", r"postedit .* unknown$"),
     ],

@@ -149,3 +149,66 @@ def test_endpoints_of_a_found_file_need_trust(shell: Shell) -> None:
     done = shell("runs list")
     assert done.code == 1
     assert 'endpoint = "http://b/v1=OTHER_SECRET": texts are sent to these addresses, with the key or' in done.err
+
+
+async def test_an_endpoint_that_does_not_answer_in_time_hands_the_request_to_another_one() -> None:
+    async with (
+        Simulator(Settings(behaviour=lambda body: Fault("hang"))) as silent,
+        Simulator(Settings(behaviour=improving)) as second,
+    ):
+        began = time.monotonic()
+        chain = await translated(base_url=silent.base_url, endpoint=second.base_url, timeout=1)
+        assert time.monotonic() - began < 30, "it isn't tried until the deadline of 15 minutes"
+    assert not chain.failed
+    assert (len(silent.arrived), len(second.requests)) == (1, 1)
+    [call] = chain.steps[0].calls
+    assert call.retries == ("timeout",)
+
+
+async def test_resources_of_azure_get_their_own_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", "key-1")
+    monkeypatch.setenv("SECOND_KEY", "key-2")
+    monkeypatch.setenv("THIRD_KEY", "key-3")
+    async with (
+        Simulator(Settings(behaviour=lambda body: Fault("status", 401))) as first,
+        Simulator(Settings(behaviour=lambda body: Fault("status", 401))) as second,
+        Simulator(Settings(behaviour=improving)) as third,
+    ):
+        servers = {"key-1": first, "key-2": second, "key-3": third}
+        roots = [server.base_url.removesuffix("/v1") for server in servers.values()]
+        endpoints = [f"{roots[1]}=SECOND_KEY", f"{roots[2]}=THIRD_KEY"]
+        chain = await translated(azure_endpoint=roots[0], api_version="2024-10-21", endpoint=endpoints)
+        assert not chain.failed
+        for key, server in servers.items():
+            [(path, headers)] = server.arrived
+            assert path == "/openai/deployments/m/chat/completions?api-version=2024-10-21"
+            assert headers["api-key"] == key
+            assert "authorization" not in headers
+
+
+async def judged(**settings: Any) -> Chain:
+    agent = Agent(model="m", stages="tp", evaluator="rubric-mqm", gate="rate", **settings)
+    [chain] = [chain async for chain in agent.astream([SEGMENT])]
+    assert not chain.failed
+    return chain
+
+
+@pytest.mark.parametrize("api_key", [None, "k-from-python"])
+async def test_a_judge_has_servers_and_keys_of_its_own(monkeypatch: pytest.MonkeyPatch, api_key: str | None) -> None:
+    monkeypatch.setenv("JUDGE_KEY", "k-judge")
+    monkeypatch.setenv("SECOND_JUDGE_KEY", "k-judge-2")
+    async with (
+        Simulator(Settings(behaviour=improving)) as general,
+        Simulator(Settings(behaviour=lambda body: Fault("status", 503))) as judge,
+        Simulator(Settings(behaviour=improving)) as second_judge,
+    ):
+        own = {
+            "base_url": judge.base_url,
+            "api_key_env": "JUDGE_KEY",
+            "endpoint": [f"{second_judge.base_url}=SECOND_JUDGE_KEY"],
+        }
+        await judged(base_url=general.base_url, api_key=api_key, judge=own)
+        sent = [
+            {headers["authorization"] for _, headers in server.arrived} for server in (general, judge, second_judge)
+        ]
+    assert sent == [{f"Bearer {api_key or 'k'}"}, {"Bearer k-judge"}, {"Bearer k-judge-2"}]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import random
 from collections import Counter
 from dataclasses import dataclass
@@ -89,14 +90,30 @@ class Course:
     error: Exception | None
 
 
-def run(settings: Settings, segments: int = 150) -> Course:
+def run(settings: Settings, segments: int = 150, concurrency: int = CONCURRENCY) -> Course:
     """Segments of five calls each, one call after the other."""
     random.seed(settings.seed)  # for the waits between attempts
-    return run_in_no_time(_run(settings, segments))
+    return run_in_no_time(_run(settings, segments, concurrency))
 
 
-async def _run(settings: Settings, segments: int) -> Course:
-    client, wire = connected(settings)
+def least_seconds(settings: Settings, segments: int, concurrency: int) -> float:
+    """The least time of that run at a server that takes ``requests_per_window``.
+
+    All windows except the last one are waited for. In the last one, ``concurrency`` requests are in flight at once.
+    """
+    most = settings.requests_per_window
+    assert most is not None
+    calls = segments * CALLS
+    last = min(most, calls)
+    windows = math.ceil(calls / most) - 1
+    return max(
+        math.ceil(calls / concurrency) * settings.latency,
+        windows * settings.window + math.ceil(last / concurrency) * settings.latency,
+    )
+
+
+async def _run(settings: Settings, segments: int, concurrency: int) -> Course:
+    client, wire = connected(settings, concurrency)
     failures: list[str | None] = []
     began, error = LoopClock().now(), None
 
@@ -119,7 +136,7 @@ async def _run(settings: Settings, segments: int) -> Course:
             range(segments),
             work,
             save,
-            concurrency=CONCURRENCY,
+            concurrency=concurrency,
             sleepers=client.limiter.sleepers,
             done=lambda _: False,
             give_up_after=0,
@@ -174,6 +191,16 @@ def test_a_server_that_states_its_limit_hardly_has_to_refuse_anything(latency: f
     assert (course.done, course.failed) == (180, 0)
     assert course.seconds < 1.15 * 2 * 60, "900 requests take two windows at least"
     assert course.statuses[429] < 0.04 * course.statuses.total()
+
+
+@pytest.mark.parametrize("states", [True, False])
+@pytest.mark.parametrize("latency", [1.0, 5.0])
+def test_a_cap_a_minute_is_used_up_however_long_the_replies_take(states: bool, latency: float) -> None:
+    settings = Settings(latency=latency, requests_per_window=300, window=60, rate_headers=states)
+    course = run(settings, 300)
+    assert (course.done, course.failed) == (300, 0)
+    assert course.seconds < 1.1 * least_seconds(settings, 300, CONCURRENCY)
+    assert course.statuses[429] < 0.1 * course.statuses.total()
 
 
 @pytest.mark.slow

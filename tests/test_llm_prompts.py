@@ -262,3 +262,18 @@ def test_a_broken_prompt_file_is_named_with_the_reason(text: str, complaint: str
 def test_an_unknown_prompt_is_named_with_those_there_are() -> None:
     with pytest.raises(PromptError, match=r"unknown prompt 'nope'; choose one of: compare, .*fix, .*proofread"):
         prompts.load("nope")
+
+
+@pytest.mark.parametrize("name", prompts.names())
+def test_only_the_last_message_of_a_request_depends_on_the_segment(name: str) -> None:
+    """Providers cache what requests begin with alike."""
+    prompt = prompts.load(name)
+    of_run = dict.fromkeys(prompt.variables, "the same in each request") | {"lp": "en-es"}
+    of_segment = {part.quote for part in prompt.user if part.quote}
+    one, other = ({**of_run, **dict.fromkeys(of_segment, text)} for text in ("A text.", "Another text."))
+    first, second = prompt.render(one), prompt.render(other)
+    assert first[-1] != second[-1]
+    assert first[:-1] == second[:-1]
+    # What fewer segments have, such as a glossary, changes the last message only, too.
+    without = {**one, **{part.when: None for part in prompt.user if part.when in of_segment}}
+    assert prompt.render(without)[:-1] == first[:-1]

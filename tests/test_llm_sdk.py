@@ -328,13 +328,33 @@ async def test_a_server_has_the_same_name_in_a_client_and_in_the_settings() -> N
 
 
 @pytest.mark.parametrize("way", WAYS)
-async def test_cache_control_marks_the_system_message_and_renames_no_request(way: str) -> None:
-    async with Simulator() as server, model(way, *plain(server), cache_control=True) as llm:
-        assert (await llm.complete(HELLO)).text == "Hello"
-        [sent] = server.requests
-        part = {"type": "text", "text": "Answer in json.", "cache_control": {"type": "ephemeral"}}
-        assert sent["messages"] == [{"role": "system", "content": [part]}, {"role": "user", "content": "Hello"}]
-        assert llm.key(HELLO) == OpenAIClient("m", base_url=server.base_url).key(HELLO)
+@pytest.mark.parametrize(
+    ("form", "mark", "options"),
+    [
+        ("claude", {"cache_control": {"type": "ephemeral"}}, None),
+        ("openai", {"prompt_cache_breakpoint": {"mode": "explicit"}}, {"mode": "explicit"}),
+    ],
+)
+async def test_cache_control_marks_the_end_of_the_examples_and_renames_no_request(
+    way: str, form: str, mark: dict[str, Any], options: dict[str, str] | None
+) -> None:
+    shots = [Message(role=role, content=text) for text in ("One", "Two", "Three") for role in ("user", "assistant")]
+    few_shot = (HELLO[0], *shots, HELLO[1])
+    async with Simulator() as server, model(way, *plain(server), cache_control=form) as llm:
+        for messages in (HELLO, few_shot):
+            assert (await llm.complete(messages)).text == "Hello"
+            assert llm.key(messages) == OpenAIClient("m", base_url=server.base_url).key(messages)
+        marked = []
+        for sent in server.requests:
+            assert sent.get("prompt_cache_options") == options
+            contents = [message["content"] for message in sent["messages"]]
+            assert all(part["type"] == "text" and part.items() > mark.items() for [part] in filter(is_list, contents))
+            marked.append([content[0]["text"] for content in contents if is_list(content)])
+        assert marked == [["Answer in json."], ["Two", "Three"]]
+
+
+def is_list(content: object) -> bool:
+    return isinstance(content, list)
 
 
 def test_the_package_is_imported_when_a_model_is_called() -> None:

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import pytest
 
 from mtagent.chain.decided_text import decided
-from mtagent.records import Chain, PlainCause, Step, Term
+from mtagent.records import Chain, ErrorCause, PlainCause, Step, Term
 from mtagent.store import Store
 from mtagent.store.store import delete_runs
 from tests.commands import ROOT, environment, run
@@ -722,6 +722,37 @@ def test_a_script_that_got_into_the_page_would_not_run(context: Any, tmp_path: P
 
 
 # --- size and speed
+
+
+def test_the_queue_can_be_used_while_the_rest_is_read(context: Any, tmp_path: Path) -> None:
+    from mtagent.review.queue import PART
+
+    failed = Step(stage="postedit", text="old", verdict="failed", cause=ErrorCause(error="ServerError"))
+    worst = Chain(segment=segment("worst", "source", None))
+    chains = [Chain(segment=segment(f"{number}", "source", "old"), steps=(failed,)) for number in range(PART + 9)]
+    with reviewed(tmp_path, [*chains, worst, Chain(segment=segment("last", "source", None))]) as server:
+        page = context.new_page()
+        held: list[Any] = []
+        page.route(f"**/rows/0/{PART - 1}", lambda route: held.append(route))
+        page.goto(server.address)
+        page.wait_for_selector("html[data-ready]")
+        assert page.inner_text("#hits") == "500 segments; reading the rest of 511"
+        press(page, "A", "A")
+        wait_saved(page)
+        assert page.inner_text("#progress") == "2 of 511 segments decided"
+        assert shown(page) == "2"
+        page.focus("#list button >> nth=4")
+        held[0].continue_()
+        page.wait_for_selector("html[data-complete]")
+        assert page.inner_text("#hits") == "511 segments"
+        assert page.evaluate("document.activeElement.querySelector('.id').innerText") == "4"
+        ids = page.locator("#list .id").all_inner_texts()
+        assert ids[:4] == ["worst", "last", "0", "1"]
+        assert shown(page) == "2"
+        press(page, "A")
+        assert shown(page) == "worst"  # the most doubtful one that has come meanwhile
+        press(page, "A")
+        assert shown(page) == "last"
 
 
 def test_a_key_takes_less_than_a_tenth_of_a_second_in_five_thousand_segments(context: Any, tmp_path: Path) -> None:

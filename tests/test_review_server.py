@@ -25,7 +25,7 @@ from tests.report_runs import edited, error, save, segment, varied
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
 from mtagent.chain.decided_text import DecidedRun
-from mtagent.review.queue import ReviewQueue
+from mtagent.review.queue import PART, ReviewQueue
 from mtagent.review.review_app import PageAccess, make_app
 
 PORT = 5055
@@ -48,9 +48,9 @@ async def asking(store: Store, access: PageAccess | None = None, **headers: str)
         yield client
 
 
-async def place(client: httpx.AsyncClient, name: str) -> dict[str, Any]:
-    """What a decision on the segment ``name`` begins with."""
-    rows = (await client.get("/api/queue")).json()["rows"]
+async def place(client: httpx.AsyncClient, name: str, after: int = -1) -> dict[str, Any]:
+    """What a decision on the segment ``name`` begins with; it is one of the next ``after`` a position."""
+    rows = (await client.get(f"/api/rows/0/{after}")).json()
     position = next(row["position"] for row in rows if row["id"] == name)
     shown = (await client.get(f"/api/segments/0/{position}")).json()
     return {"run": 0, "position": position, "version": shown["version"], "seen": shown["seen"]}
@@ -60,6 +60,7 @@ async def place(client: httpx.AsyncClient, name: str) -> dict[str, Any]:
 
 ASKED = [
     ("GET", "/api/queue"),
+    ("GET", "/api/rows/0/-1"),
     ("GET", "/api/segments/0/0"),
     ("GET", "/api/versions"),
     ("POST", "/api/enter"),
@@ -146,8 +147,11 @@ async def test_paths_lead_nowhere_else(store: Store) -> None:
             answer = await client.get(path)
             assert answer.status_code in (404, 422), path
         for run_number in (1, -1):
-            answer = await client.get(f"/api/segments/{run_number}/0")
-            assert (answer.status_code, "there is no run" in answer.text) == (400, True)
+            for asked in (f"/api/segments/{run_number}/0", f"/api/rows/{run_number}/-1"):
+                answer = await client.get(asked)
+                assert (answer.status_code, "there is no run" in answer.text) == (400, True)
+        for after in (-2, 2**70):
+            assert (await client.get(f"/api/rows/0/{after}")).status_code == 400
         for position in (99, -1, 2**70):
             answer = await client.get(f"/api/segments/0/{position}")
             assert (answer.status_code, "has no segment" in answer.text) == (410, True)
@@ -352,7 +356,7 @@ def test_what_is_most_likely_wrong_comes_first(tmp_path: Path) -> None:
         Chain(segment=segment("untouched", "source", "old")),
     ]
     with Store(save(tmp_path, "run", chains, logged=False)) as store:
-        rows = ReviewQueue(store, ["run"]).rows()
+        rows = sorted(ReviewQueue(store, ["run"]).rows(0, -1), key=lambda row: (-row["worth"], row["position"]))
     assert [row["id"] for row in rows] == [
         "none",
         "failed",
@@ -366,15 +370,48 @@ def test_what_is_most_likely_wrong_comes_first(tmp_path: Path) -> None:
     assert rows[-1]["worth"] == 0
 
 
-def test_the_queue_is_read_once_and_knows_new_decisions(store: Store) -> None:
+def test_the_queue_knows_new_decisions(store: Store) -> None:
     review = ReviewQueue(store, ["run", "run"])
     assert review.names == ["run"]
-    first = {row["id"]: row["decided"] for row in review.rows()}
-    assert set(first.values()) == {"no"}
-    row = next(row for row in review.rows() if row["id"] == "zeta")
+    first = review.rows(0, -1)
+    assert {row["decided"] for row in first} == {"no"}
+    row = next(row for row in first if row["id"] == "zeta")
     seen = review.segment(0, row["position"])[0]
     review.decide(0, row["position"], Decision(segment="", verdict="accept"), version=0, seen=fingerprint(seen.chain))
-    assert {row["id"] for row in review.rows() if row["decided"] == "all"} == {"zeta"}
+    decided = [row for row in review.rows(0, -1) if row["decided"] == "all"]
+    assert [(row["id"], row["version"]) for row in decided] == [("zeta", review.segment(0, row["position"])[1])]
+
+
+def test_the_queue_is_read_in_parts_with_equal_worth_in_each(tmp_path: Path) -> None:
+    """All segments differ in their judge's difference; the scale is the run's, not the part's."""
+    number = PART + 20
+    chains = [judged(f"{place}", 0, 1 + place % 50, kept=True) for place in range(number)]
+    with Store(save(tmp_path, "run", chains, logged=False)) as store:
+        review = ReviewQueue(store, ["run"])
+        assert review.segments() == number
+        parts = [review.rows(0, after) for after in (-1, PART - 1, number - 1)]
+        log = store.decisions("run")
+        for place in (3, number - 1):
+            said = Decision(segment=f"{place}", verdict="accept")
+            log.append([(place, DecidedRun(store, "run").checked(chains[place], said, ()))])
+        later = review.rows(0, PART - 1)
+    assert [len(part) for part in parts] == [PART, 20, 0]
+    rows = parts[0] + parts[1]
+    assert [row["position"] for row in rows] == list(range(number))
+    assert len({(row["position"] % 50, row["worth"]) for row in rows}) == 50
+    assert [row["decided"] for row in later] == ["no"] * 19 + ["all"]
+
+
+def test_a_judge_of_few_segments_counts_in_the_queue_of_a_large_run(tmp_path: Path) -> None:
+    """The typical difference is that of some segments from all over the run; a judge may be in none of them."""
+    chains = [judged("first", 0, 1, kept=True), *(Chain(segment=segment("none", "source", "old")) for _ in range(6000))]
+    other = DecidedCause(kind="scores", judgements=(Judgement(judge="rare", before=0, after=5),))
+    step = chains[0].steps[0].model_copy(update={"cause": other})
+    chains[1] = chains[0].model_copy(update={"steps": (step,)})
+    with Store(save(tmp_path, "run", chains, logged=False)) as store:
+        rows = ReviewQueue(store, ["run"]).rows(0, -1)
+    assert rows[1]["why"] == ["kept, rare +5"]
+    assert rows[1]["worth"] == rows[0]["worth"]
 
 
 # --- what the gate can learn
@@ -415,7 +452,7 @@ async def test_decisions_are_taken_while_the_gate_learns(tmp_path: Path) -> None
         verdicts = [Decision(segment=chain.segment.id, edit=1, verdict="accept") for chain in chains]
         log.append([(at, run.checked(chains[at], said, ())) for at, said in enumerate(verdicts[:-1])])
         async with asking(store) as client:
-            about = await place(client, "599")
+            about = await place(client, "599", after=597)
             gates = asyncio.create_task(client.get("/api/gates"))
             await asyncio.sleep(0.05)
             answer = await client.post("/api/decide", json={**about, "verdict": "accept"})

@@ -31,7 +31,7 @@ from mtagent.records import (
     Usage,
 )
 from mtagent.store import Run, Store
-from tests.stored import paid, post_edited, queried, rated, start
+from tests.stored import paid, post_edited, queried, rated, sql, start
 
 ODD = [
     *("", "None", "null", "NaN", "a\x00b", "\x00", "e\u0301", "\u00a0", "👩‍👩‍👧", "\U0010ffff", "[]", "1e999"),
@@ -202,6 +202,29 @@ def test_a_run_is_read_in_order_of_position_while_it_goes_on(store: Store, tmp_p
         run.save(404, post_edited("404"))
         assert [chain.segment.id for chain in chains] == [str(position) for position in range(2, 406, 2)]
         assert reader.run("first").counts.done == 203
+
+
+def test_a_run_is_read_without_its_dialogues_and_from_any_position(store: Store, tmp_path: Path) -> None:
+    call, _ = paid()
+    rating = Rating(evaluator="e", score=-1.0, errors=(), calls=(call,), signature="e|1", role="editor")
+    chains = [post_edited(str(number), calls=(call,), ratings=(rating,)) for number in range(120)]
+    with start(store) as run:
+        for position, chain in enumerate(chains):
+            run.save(position, chain)
+    bare = call.model_copy(update={"messages": (), "reply": None})
+    step = {"calls": (bare,), "ratings": (rating.model_copy(update={"calls": (bare,)}),)}
+    expected = []
+    for chain in chains:
+        expected.append(chain.model_copy(update={"steps": (chain.steps[0].model_copy(update=step),)}))
+    stored = store.read("first")
+    assert list(stored.chains()) == chains
+    assert list(stored.chains(dialogues=False)) == expected
+    assert list(stored.placed_chains(after=69, dialogues=False)) == list(enumerate(expected))[70:]
+    with sql(tmp_path / "s.db") as connection:
+        connection.execute("DELETE FROM texts")
+    assert list(stored.chains(dialogues=False)) == expected
+    with pytest.raises(StoreError, match="is missing"):
+        list(stored.chains())
 
 
 def test_memory_does_not_grow_with_the_number_of_segments(store: Store) -> None:

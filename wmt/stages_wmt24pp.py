@@ -194,8 +194,8 @@ def estimated(experiments: Sequence[Experiment], config: Config, show: int) -> N
 def in_proportion(total: Range, segments: int) -> str:
     """What as many segments as the paper's would take."""
     share = SEGMENTS / segments
-    tokens = [round((end.input_tokens + end.output_tokens) * share) for end in total]
-    low, high = (dollars(None if end.cost is None else end.cost * share) for end in total)
+    tokens = [round((end.input_tokens + end.output_tokens) * share) for end in (total.low, total.high)]
+    low, high = (dollars(None if end.cost is None else end.cost * share) for end in (total.low, total.high))
     return f"both runs, {SEGMENTS} segments, in proportion: {tokens[0]:,}–{tokens[1]:,} tokens, {low}–{high}"
 
 

@@ -89,6 +89,7 @@ class CallUsage(NamedTuple):
     cached_tokens: int
     output_tokens: int
     reasoning_tokens: int
+    batched: int
     cost: float | None
     saved: CallUsage | None = None
     """What another run paid for the reply, if this is the first use of it here."""
@@ -104,13 +105,14 @@ class CallUsage(NamedTuple):
             usage.cached_tokens,
             usage.output_tokens,
             usage.reasoning_tokens,
+            usage.batched,
             usage.cost,
         )
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """The six counts, from ``calls`` to ``reasoning_tokens``."""
-        return self[1:7]
+        """The counts, from ``calls`` to ``batched``."""
+        return self[1:8]
 
     @property
     def usage(self) -> Usage:
@@ -127,7 +129,7 @@ class CallColumns:
         self._models: list[str] = []
         self._numbers: dict[str, int] = {}  # the place of each name in ``_models``
         self._model_of = array("I")
-        self._counts = array("Q")  # the counts of :class:`CallUsage`, six for each call
+        self._counts = array("Q")  # the counts of :class:`CallUsage`, seven for each call
         self._costs = array("d")  # NaN = unknown
         self._saved: dict[int, CallUsage] = {}
 
@@ -149,7 +151,8 @@ class CallColumns:
         """The calls from place ``start`` to before ``end``."""
         for place in range(start, end):
             cost = self._costs[place]
-            calls, reused, input_tokens, cached, output_tokens, reasoning = self._counts[6 * place : 6 * place + 6]
+            counts = self._counts[7 * place : 7 * place + 7]
+            calls, reused, input_tokens, cached, output_tokens, reasoning, batched = counts
             yield CallUsage(
                 model=self._models[self._model_of[place]],
                 calls=calls,
@@ -158,6 +161,7 @@ class CallColumns:
                 cached_tokens=cached,
                 output_tokens=output_tokens,
                 reasoning_tokens=reasoning,
+                batched=batched,
                 cost=None if isnan(cost) else cost,
                 saved=self._saved.get(place),
             )
@@ -652,6 +656,7 @@ class Bills:
 
     def __init__(self, path: Path | None = None) -> None:
         self._prices = Prices(path) if path else None
+        self._batch_prices = Prices(path, batch=True) if path else None
         self.source = f"by {path} and, where it names no price, today's public list" if path else PAID
 
     def costs(self, run: StagedRun) -> RunCosts:
@@ -698,7 +703,8 @@ class Bills:
 
     def _dollars(self, model: str, usage: Usage, servers: Mapping[str, str | None]) -> float | None:
         """The price of one call, by the name that was requested, or else by the name in the reply."""
-        assert self._prices is not None
+        prices = self._batch_prices if usage.batched else self._prices
+        assert prices is not None
         name = model
         if model not in servers:
             # The reply may have a longer name, such as gpt-4o-mini-2024-07-18.
@@ -706,7 +712,7 @@ class Bills:
             if len(servers) > 1:
                 candidates = list(filter(model.startswith, servers))
             name = max(candidates, key=len, default=model)
-        cost = self._prices(name, usage, servers.get(name))
+        cost = prices(name, usage, servers.get(name))
         if cost is None and name != model:
-            cost = self._prices(model, usage, servers.get(name))
+            cost = prices(model, usage, servers.get(name))
         return cost

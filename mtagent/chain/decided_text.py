@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from mtagent.chain.guards import Damage, damages
@@ -272,6 +273,22 @@ class DecidedRun:
         for position, chain in self.run.placed_chains():
             yield position, decided(chain, histories.get(position, ()), skip=self.skip)
 
+    def part(self, after: int, most: int) -> list[tuple[int, Decided, int]]:
+        """Position, segment and version of the decisions of up to ``most`` segments whose positions are ``after`` one.
+
+        Their calls have no messages and no replies.
+        """
+        placed = list(islice(self.run.placed_chains(after=after, dialogues=False), most))
+        if not placed:
+            return []
+        histories = self.log.histories(placed[0][0], placed[-1][0])
+        segments = []
+        for position, chain in placed:
+            history = histories.get(position, [])
+            version = history[-1].id if history else 0
+            segments.append((position, decided(chain, history, skip=self.skip), version))
+        return segments
+
     def segment(self, position: int) -> Decided:
         """The segment at ``position``, which must exist, with its decisions applied."""
         return decided(self.run.chain_at(position), self.log.history(position), skip=self.skip)
@@ -280,9 +297,12 @@ class DecidedRun:
         """A new ``decision`` on a segment with this ``history``: see :func:`checked`."""
         return checked(chain, decision, history, skip=self.skip)
 
-    def chains(self) -> Iterator[Chain]:
-        """The chains by position; a chain with decisions has the decided text as its ``reviewed`` text."""
-        for _, chain in self.placed_chains():
+    def chains(self, *, dialogues: bool = True) -> Iterator[Chain]:
+        """The chains by position; a chain with decisions has the decided text as its ``reviewed`` text.
+
+        Without ``dialogues`` as in :meth:`mtagent.store.runs.StoredRun.chains`.
+        """
+        for _, chain in self.placed_chains(dialogues=dialogues):
             yield chain
 
     def results(self) -> Iterator[Result]:
@@ -294,10 +314,10 @@ class DecidedRun:
                 text = decided(self.run.chain_at(position), history, skip=self.skip).text
             yield Result(segment=segment, text=text)
 
-    def placed_chains(self) -> Iterator[tuple[int, Chain]]:
+    def placed_chains(self, *, dialogues: bool = True) -> Iterator[tuple[int, Chain]]:
         """The same chains, each with its position."""
         histories = self.log.histories()
-        for position, chain in self.run.placed_chains():
+        for position, chain in self.run.placed_chains(dialogues=dialogues):
             if position in histories:
                 chain = decided(chain, histories[position], skip=self.skip).reviewed_chain
             yield position, chain

@@ -427,10 +427,9 @@ UNSEEDED_MODEL_OPTIONS = [
     ),
     option(
         MODEL,
-        "--cache-control/--no-cache-control",
-        default=None,
+        "--cache-control",
         hidden=True,
-        help="Mark the system message for models that cache only what is marked (Claude behind a gateway).",
+        help="Mark instructions and examples for models that cache up to a mark only, in Claude's or OpenAI's way.",
     ),
     option(MODEL, "--top-p", hidden=True, help="Nucleus sampling.  [default: the server's]"),
 ]

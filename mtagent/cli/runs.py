@@ -125,7 +125,7 @@ def _show_run(opened: Store, summary: RunSummary, stored: StoredRun) -> None:
 
     def chains() -> Iterator[Chain]:
         nonlocal recalled
-        for chain in stored.chains():
+        for chain in stored.chains(dialogues=False):
             recalled += chain.usage.reused
             yield with_rules_step(chain, summary.settings.get("stages") or ())
 

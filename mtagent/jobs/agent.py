@@ -73,7 +73,8 @@ class Agent:
     packages that wrap the ``openai`` package see every request. ``glossary`` and ``keep`` are files, or terms:
     ``{"segment": "Segment"}``, ``["mtagent"]``. With a ``store``, an answered request is never paid for again.
     ``api_key`` (or a function that returns the key that is valid now), ``headers`` and ``http_client`` (an
-    ``aiohttp.ClientSession``) are for the model's server.
+    ``aiohttp.ClientSession``) are for the servers of all models; a model or endpoint with a variable of its own
+    (``api_key_env``) gets the key in that variable instead of ``api_key``.
     ``on_step(segment, step)`` and ``on_call(call)`` are called after each step and each request to a model;
     ``observer(event)`` with each call, retry, wait and verdict when it happens (:mod:`mtagent.llm.events`). All other
     ``settings`` are settings of the configuration file (:class:`mtagent.config.Config`), such as

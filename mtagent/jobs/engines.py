@@ -8,7 +8,9 @@ was paid for when the run is resumed.
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -40,6 +42,10 @@ class Engine(Protocol):
 
     def improve(self, tables: list[pyarrow.Table], config: Config, folder: Path) -> Iterator[pyarrow.Table]:
         """The tables as :meth:`TableImprover.improve` returns them, in any order, each when it is done."""
+        ...
+
+    def stop(self) -> None:
+        """End all work at once, while :meth:`improve` waits in its thread. What the workers have stored stays."""
         ...
 
 
@@ -88,7 +94,11 @@ async def improve_elsewhere(
     stopped: MtagentError | None = None
     improved = engine.improve(tables, config, folder)
     while True:
-        table = await asyncio.to_thread(next, improved, None)
+        try:
+            table = await _next(improved)
+        except asyncio.CancelledError:
+            engine.stop()
+            raise
         if table is None:
             break
         name = table["shard"][0].as_py()
@@ -103,6 +113,25 @@ async def improve_elsewhere(
             stopped = _error_without_chain(table, run, positions)
     if stopped is not None:
         raise stopped
+
+
+async def _next(tables: Iterator[pyarrow.Table]) -> pyarrow.Table | None:
+    """The next table, ``None`` at the end.
+
+    It is waited for in a daemon thread. A thread of ``asyncio.to_thread`` would keep a stopped process until the next
+    shard is finished.
+    """
+    table: Future[pyarrow.Table | None] = Future()
+
+    def wait() -> None:
+        try:
+            table.set_result(next(tables, None))
+        except Exception as error:  # noqa: BLE001 raised where the table is awaited
+            table.set_exception(error)
+
+    threading.Thread(target=wait, daemon=True).start()
+    # Shielded: a cancelled future could not take the result of the thread.
+    return await asyncio.shield(asyncio.wrap_future(table))
 
 
 def table_of(segments: Iterable[Segment]) -> pyarrow.Table:

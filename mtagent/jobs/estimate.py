@@ -225,22 +225,26 @@ CACHED_FROM = 1024  # providers cache prompts from here on
 
 
 class Range(NamedTuple):
-    """The least and the most that is expected. ``reused`` calls are not counted."""
+    """The least and the most that is expected, and a dollar figure between. ``reused`` calls are not counted."""
 
     low: Usage = Usage()
     high: Usage = Usage()
+    likely: float | None = 0.0
+    """US dollars; ``None`` = unknown."""
 
     def plus(self, other: Range) -> Range:
         """Both together."""
-        return Range(self.low + other.low, self.high + other.high)
+        likely = None if self.likely is None or other.likely is None else self.likely + other.likely
+        return Range(self.low + other.low, self.high + other.high, likely)
 
     def times(self, number: int) -> Range:
         """The same ``number`` times."""
-        return Range(Usage.total([self.low] * number), Usage.total([self.high] * number))
+        likely = None if self.likely is None else self.likely * number
+        return Range(Usage.total([self.low] * number), Usage.total([self.high] * number), likely)
 
     def at_most(self) -> Range:
-        """The same, but nothing of it is needed if no error is found."""
-        return Range(Usage(), self.high)
+        """The same, but nothing of it is needed if no error is found, which is likely for half of the texts."""
+        return Range(Usage(), self.high, None if self.likely is None else self.likely / 2)
 
 
 class ReplySize(NamedTuple):
@@ -248,6 +252,16 @@ class ReplySize(NamedTuple):
 
     low: int
     high: int
+
+    @property
+    def likely(self) -> int:
+        """The geometric mean: the range may cover two orders of magnitude."""
+        return between(self.low, self.high)
+
+
+def between(low: int, high: int) -> int:
+    """The geometric mean of two counts."""
+    return round(math.sqrt(low * high))
 
 
 @dataclass(frozen=True)
@@ -528,6 +542,15 @@ class Estimator:
         requests = await self.listener.requests_of(rating)
         return self._range(settings, requests, text, text.listed, calls)
 
+    def _frame(self, request: UnsentRequest) -> int:
+        """Tokens beside the texts of the messages: most servers count the reply's schema and the tools as input."""
+        tokens = FRAME * len(request.messages)
+        if request.schema:
+            tokens += self._count(json.dumps(request.schema))
+        for tool in request.tools:
+            tokens += self._count(json.dumps(sent_tool(tool)))
+        return tokens
+
     def _range(
         self,
         settings: ModelSettings,
@@ -539,31 +562,30 @@ class Estimator:
         """What the first ``requests`` about ``text`` take, and the ``calls`` that follow on their replies."""
         fewest, most = calls or (len(requests), len(requests))
         sizes = [sum(self._count(message.content) for message in request.messages) for request in requests]
+        frames = [self._frame(request) for request in requests]
 
         low: list[Usage] = []
-        for request, size in zip(requests, sizes, strict=True):
+        likely: list[Usage] = []
+        for request, size, frame in zip(requests, sizes, frames, strict=True):
             key = hash((settings, request.messages))
             if key in self._seen:  # the store answers it, and what follows on it
                 continue
             self._seen.add(key)
             least = max(0, size - text.tokens + text.low)
-            cached = least - text.low if least >= CACHED_FROM else 0
+            cached = least - text.low if least + frame >= CACHED_FROM else 0
             low.append(Usage(calls=1, input_tokens=least, cached_tokens=cached, output_tokens=reply.low))
+            likely.append(Usage(calls=1, input_tokens=size + frame, cached_tokens=cached, output_tokens=reply.likely))
         if low:
             follow = Usage(calls=1, input_tokens=text.low, output_tokens=reply.low)
             low += [follow] * max(0, fewest - len(requests))
+            follow = Usage(calls=1, input_tokens=max(sizes) + reply.likely, output_tokens=reply.likely)
+            likely += [follow] * ((fewest + between(fewest, most)) // 2 - len(requests))
 
         high: list[Usage] = []
         bytes_per_token = 1.0
-        for request, size in zip(requests, sizes, strict=True):
+        for request, size, frame in zip(requests, sizes, frames, strict=True):
             sent = bytes_sent(request.messages, request.schema, request.tools)
             bytes_per_token = max(bytes_per_token, sent / max(1, size))
-            # Most servers count the reply's schema and the tools as input.
-            frame = FRAME * len(request.messages)
-            if request.schema:
-                frame += self._count(json.dumps(request.schema))
-            for tool in request.tools:
-                frame += self._count(json.dumps(sent_tool(tool)))
             high.append(Usage(calls=1, input_tokens=size + frame + text.high - text.tokens, output_tokens=reply.high))
         longest = max((usage.input_tokens for usage in high), default=0)
         further_calls = most - len(requests) if requests else 0
@@ -584,7 +606,7 @@ class Estimator:
             room = settings.max_tokens or ASSUMED_ROOM
             worst = Usage.total(priced(worst_requests(math.ceil(longest * bytes_per_token), room)))
             self._reserve = _larger(self._reserve, worst)
-        return Range(Usage.total(priced(low)), Usage.total(priced(high)))
+        return Range(Usage.total(priced(low)), Usage.total(priced(high)), Usage.total(priced(likely)).cost)
 
 
 def _larger(usage: Usage, other: Usage) -> Usage:
@@ -602,6 +624,10 @@ def _larger(usage: Usage, other: Usage) -> Usage:
 
 LOW = "low: no error is found, replies are as short as they can be, and what prompts repeat is read from the cache"
 HIGH = "high: every stage edits, what an evaluator leaves open is fixed, the gate judges all of it, nothing is cached"
+LIKELY = (
+    "likely: half of the texts have errors, and need the geometric mean of the fewest and the most calls; "
+    "replies have the geometric mean of their lengths, and what prompts repeat is read from the cache"
+)
 TRIAGED = "triage: low, it leaves every text alone; high, it leaves none alone"
 CHEAP_FIRST = (
     "judges: high, models are asked about every edit; usually half or less: metrics are asked first (--ask-all)"
@@ -626,7 +652,7 @@ def table(ranges: Mapping[str, Range]) -> str:
         return low if low == high else f"{low}–{high}"
 
     rows = []
-    for stage, (low, high) in {**ranges, "total": reduce(Range.plus, ranges.values(), Range())}.items():
+    for stage, (low, high, likely) in {**ranges, "total": reduce(Range.plus, ranges.values(), Range())}.items():
         cost = UNKNOWN
         if low.cost is not None and high.cost is not None:
             # A user may take the high end as a budget: rounded down, it would be too low.
@@ -635,15 +661,15 @@ def table(ranges: Mapping[str, Range]) -> str:
         calls = span(f"{low.calls:,}", f"{high.calls:,}")
         input_tokens = span(f"{low.input_tokens:,}", f"{high.input_tokens:,}")
         output_tokens = span(f"{low.output_tokens:,}", f"{high.output_tokens:,}")
-        rows.append((stage, calls, input_tokens, output_tokens, cost))
-    return text([Table("", ("stage", "calls", "input tokens", "output tokens", "cost"), tuple(rows))])
+        rows.append((stage, calls, input_tokens, output_tokens, cost, dollars(likely)))
+    return text([Table("", ("stage", "calls", "input tokens", "output tokens", "cost", "likely"), tuple(rows))])
 
 
 def assumptions(
     config: Config, ranges: Mapping[str, Range], tokens: Counter, prices: Prices, *, batch: bool = False
 ) -> str:
     """The assumptions behind the figures, a line each."""
-    lines = [LOW, HIGH, NOT_IN_IT]
+    lines = [LOW, HIGH, LIKELY, NOT_IN_IT]
     if config.triage:
         lines.insert(0, TRIAGED)
     asks_models = {asks_model(spec.partition(":")[0]) for spec in config.judges}

@@ -48,8 +48,8 @@ def texts_of_run(store: Store, name: str, system_names: Sequence[str] = ()) -> R
         systems = chosen(run.systems(), system_names, f"run {name!r}")
         return RunTexts.read(name, systems, lambda: _of_ratings(run.ratings(), systems))
     decided_run = DecidedRun(store, name)
-    systems = chosen(systems_of(decided_run.chains()), system_names, f"run {name!r}")
-    return RunTexts.read(name, systems, lambda: _of_chains(decided_run.chains(), systems))
+    systems = chosen(systems_of(decided_run.chains(dialogues=False)), system_names, f"run {name!r}")
+    return RunTexts.read(name, systems, lambda: _of_chains(decided_run.chains(dialogues=False), systems))
 
 
 def _of_chains(chains: Iterable[Chain], systems: Sequence[str]) -> Iterator[SegmentTexts]:
@@ -248,15 +248,17 @@ def export_own(
         results = _approved_results(decided_run) if only_approved else decided_run.results()
         form.write(output, results, copies.get("--like"))
         if details is not None:
-            write_details(details, _approved_chains(decided_run) if only_approved else decided_run.chains())
+            write_details(
+                details, _approved_chains(decided_run) if only_approved else decided_run.chains(dialogues=False)
+            )
     remarks = ()
     if only_approved:
         states = [result.approved for _, result in decided_run.segments()]
         remarks = (f"approved: {sum(states)} of {len(states)} segments; the others have the text that was given",)
     missing = []
-    for chain in decided_run.chains():
-        if chain.given is None and not chain.reviewed:
-            missing.append(chain.segment.id)
+    for result in decided_run.results():
+        if result.segment.translation is None and not result.text:
+            missing.append(result.segment.id)
     return ExportReport((*remarks, *_written(output, details)), tuple(missing))
 
 

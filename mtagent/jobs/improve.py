@@ -140,7 +140,7 @@ def _write_outputs(store: Store, name: str, files: Files, inputs: OpenFiles) -> 
         decided_run = DecidedRun(store, name)
         inputs.output_format.write(files.output, islice(decided_run.results(), limit), inputs.like)
         if files.details is not None:
-            write_details(files.details, islice(decided_run.chains(), limit))
+            write_details(files.details, islice(decided_run.chains(dialogues=False), limit))
 
 
 def _warn_about_gate(config: Config, plan: Plan, contents: _Contents) -> None:

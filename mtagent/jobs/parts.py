@@ -491,13 +491,11 @@ class _Models:
         for text in settings.endpoint:
             address, variable = endpoint_parts(text)
             update = {address_field: address, "api_key_env": variable or settings.api_key_env}
-            clients.append(self._client_at(settings.model_copy(update=update), has_own_key=variable is not None))
+            clients.append(self._client_at(settings.model_copy(update=update)))
         return Endpoints(clients, deadline=self._config.deadline)
 
-    def _client_at(
-        self, settings: ModelSettings, sdk_client: Any = None, draw: str = "", *, has_own_key: bool = False
-    ) -> OpenAIClient:
-        """The client of one server. ``has_own_key``: a key that was passed from Python isn't for it."""
+    def _client_at(self, settings: ModelSettings, sdk_client: Any = None, draw: str = "") -> OpenAIClient:
+        """The client of one server."""
         from mtagent.llm.client import OpenAIClient
         from mtagent.llm.ledger import rates_of
         from mtagent.llm.limits import Limiter
@@ -538,12 +536,13 @@ class _Models:
             learnt=self._learnt.setdefault((model, server), LearntParameters(model, leave_out)),
             known_as=local.name if local else None,
             price=self._prices,
-            api_key=None if has_own_key else self._own.api_key,
+            # A key that was passed from Python isn't for a server with a key of its own.
+            api_key=self._own.api_key if settings.api_key_env == self._config.api_key_env else None,
             headers={**self._headers(settings), **self._own.headers},
             http_client=self._own.http_client,
             client=sdk_client,
             instrumented=self._own.instrumented,
-            cache_control=bool(settings.cache_control),
+            cache_control=settings.cache_control,
             has_others=bool(settings.endpoint),
             observer=self.observers,
             transport=None if self._stack is not None else _UNOPENED,

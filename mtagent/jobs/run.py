@@ -12,7 +12,6 @@ import logging
 from collections.abc import Awaitable, Callable, Generator, Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, Literal
 
@@ -176,15 +175,15 @@ async def _in_waves(
 
     What a budget has room for is asked first; when it is answered, there may be room for more.
     """
-    for wave in count(1):
+    while True:
         try:
             if await _is_finished(work_on_items, batches, models, run):
                 return
         finally:
-            batches.end_wave()
+            models.end_wave(batches)
         done, total = run.counts().done, run.counts().total
         requests = counted(batches.waiting, "request")
-        logger.info("round trip %d: %d of %s segments are done; %s", wave, done, total, requests)
+        logger.info("round trip %d: %d of %s segments are done; %s", batches.round_trips, done, total, requests)
         await batches.answered()
 
 
@@ -301,9 +300,20 @@ class RunModels:
             for name in (run.name, *self._budget.runs):
                 if self._store.settings(name) is not None:  # a run that shares the budget may not exist yet
                     self._budget.begin(name, self._store.read(name).usages(), of=self._store.database.path)
+        if self._budget and self.batches is not None:
+            answered = self._store.calls.answered(run.id)
+            for key, worst in self.batches.reserved().items():
+                if key not in answered:
+                    self._budget.note_batched(key, worst)
 
     def begin_wave(self, run: Run, batches: Batches) -> None:
         """Work on the items that are not finished begins again, after batches were answered."""
         forgotten = self._store.calls.forget_unfinished(run.id, batches.newest_call, batches.failed)
         if self._budget:
             self._budget.begin_again(forgotten)
+
+    def end_wave(self, batches: Batches) -> None:
+        """The requests of a wave are written. Reservations are kept first: no request may be sent without one."""
+        if self._budget:
+            batches.keep_reserved(self._budget.in_batches)
+        batches.end_wave()

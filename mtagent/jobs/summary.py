@@ -216,6 +216,8 @@ def call_tables(overview: CallOverview) -> list[Table]:
 def _call_cell(column: str, value: Any) -> str:
     if column == "cost":
         return dollars(value)
+    if value is None:  # the latency of calls in a batch
+        return "batch"
     if column == "retries":
         return ", ".join(f"{cause} ×{times}" for cause, times in Counter(value).items()) or NOTHING
     if column == "failed" and isinstance(value, bool):

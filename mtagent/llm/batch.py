@@ -7,7 +7,8 @@ answers a request from the files of results. If there is no result, it writes th
 All that is known of the batches is in one folder, so a run goes on after a kill and on another machine::
 
     run.json                 the run, the parameters that models refused, and the newest call in the store before the
-                             first batch: failed calls after it are read again
+                             first batch: failed calls after it are read again; the number of round trips
+    reserved.json            what a budget has reserved for requests whose results were not read
     failed.txt               the positions of segments that failed
     requests-0001.jsonl      requests that are or were in a batch, and in requests-0001.json where they were sent
     results-0001-0.jsonl     its results (the name of a file of results is free, if others submit the requests)
@@ -23,7 +24,7 @@ import logging
 import secrets
 import shutil
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -40,6 +41,7 @@ from mtagent.errors import (
     ServerPaused,
 )
 from mtagent.formats.files import dumped, opened, replacing, whole_file
+from mtagent.llm.budget import Amount
 from mtagent.llm.limits import ReadLimits
 from mtagent.llm.reply import RequestFailure, parsed, status_failure, words_of
 from mtagent.llm.request import Body, key_of, refused_parameter, sent_json
@@ -129,7 +131,11 @@ class Batches:
             unfinished.unlink()
         # The token tells the batches of this folder from those of another machine, or of an earlier try.
         self._about = {"run": run, "token": secrets.token_hex(8), "refused": {}, "finished": False}
-        self._about |= {"attempts_before": 0, "attempts": ATTEMPTS}  # of each request: done with, and allowed
+        self._about |= {
+            "round_trips": 0,
+            "attempts_before": 0,
+            "attempts": ATTEMPTS,
+        }  # of each request: done with, and allowed
         if (self.folder / "run.json").exists():
             self._about = whole_file(self.folder / "run.json")
         if self._about["run"] != run:
@@ -222,8 +228,27 @@ class Batches:
         self.begin_wave()
         for writer in self._writers.values():
             writer.close()
+        if self._writers:
+            self._about["round_trips"] = self.round_trips + 1
         self._writers = {}
         _write_json(self.folder / "run.json", self._about)
+
+    @property
+    def round_trips(self) -> int:
+        """How many waves have asked for new requests, also in earlier processes."""
+        return int(self._about.get("round_trips", 0))
+
+    def keep_reserved(self, reserved: Mapping[str, Amount]) -> None:
+        """Keep what a budget has reserved for requests, by key: after a kill their results are still to be read."""
+        amounts = {key: [amount.dollars, amount.tokens] for key, amount in reserved.items()}
+        _write_json(self.folder / "reserved.json", amounts)
+
+    def reserved(self) -> dict[str, Amount]:
+        """What :meth:`keep_reserved` has kept."""
+        path = self.folder / "reserved.json"
+        if not path.exists():
+            return {}
+        return {key: Amount(*amounts) for key, amounts in whole_file(path).items()}
 
     def finish(self) -> None:
         """The run is finished, and all its replies are stored. A folder that the user named is kept."""

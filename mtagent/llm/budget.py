@@ -58,6 +58,10 @@ class Amount:
     def __sub__(self, other: Amount) -> Amount:
         return Amount(self.dollars - other.dollars, self.tokens - other.tokens)
 
+    def smaller(self, other: Amount) -> Amount:
+        """The smaller one of both dollars, and of both tokens."""
+        return Amount(min(self.dollars, other.dollars), min(self.tokens, other.tokens))
+
     def within(self, limit: Amount) -> bool:
         """Whether neither is above its limit."""
         return self.dollars <= limit.dollars and self.tokens <= limit.tokens
@@ -134,7 +138,7 @@ class CallCosts:
         high = self.high(kind, sent)
         if high is None:
             return worst
-        return Amount(min(high.dollars, worst.dollars), min(high.tokens, worst.tokens))
+        return high.smaller(worst)
 
 
 class Budget:
@@ -347,7 +351,7 @@ class Budgeted:
     async def complete(self, messages: Sequence[Message], **options: Unpack[RequestOptions]) -> Completion:
         """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`. Raises :class:`BudgetSpent`."""
         sent = bytes_sent(messages, options.get("schema"), options.get("tools", ()))
-        worst = self._worst(sent)
+        requests = worst_requests(sent, self._room)
         kind = (self.model, self._room, options.get("purpose", ""))
         key, batched = "", None
         if self._budget.in_batches and isinstance(self._llm, KeyedLLM):
@@ -355,7 +359,7 @@ class Budgeted:
             batched = self._budget.in_batches.get(key)
             self._budget.note_batched(key, None)
         try:
-            reserved = await self._budget.reserve(worst, self._hint, kind=kind, sent=sent)
+            reserved = await self._budget.reserve(self._sum(requests), self._hint, kind=kind, sent=sent)
         except BudgetSpent:
             self._budget.note_batched(key, batched)
             raise
@@ -364,10 +368,14 @@ class Budgeted:
             completion = await self._llm.complete(messages, **options)
             paid = self._paid(completion.usage, completion.attempts)
             return completion
-        except NotAnswered:
+        except NotAnswered as error:
             paid = Amount()
             if isinstance(self._llm, KeyedLLM):
-                self._budget.note_batched(request_key(self._llm, messages, options), reserved)
+                in_batch = reserved
+                if not error.calls:
+                    # Until there is a reply, it is one request. What is paid for another one is reserved with it then.
+                    in_batch = reserved.smaller(self._sum(requests[:1]))
+                self._budget.note_batched(request_key(self._llm, messages, options), in_batch)
             raise
         except Exception as error:
             calls = calls_of(error)
@@ -380,9 +388,8 @@ class Budgeted:
                 self._budget.costs.add(kind, sent, paid)
                 self._budget.settle(reserved, paid)
 
-    def _worst(self, sent: int) -> Amount:
-        """The most that a call with ``sent`` bytes can take."""
-        requests = worst_requests(sent, self._room)
+    def _sum(self, requests: Sequence[Usage]) -> Amount:
+        """Their dollars and tokens."""
         tokens = sum(usage.input_tokens + usage.output_tokens for usage in requests)
         return Amount(sum(self._price(usage) or 0.0 for usage in requests), tokens)
 

@@ -17,6 +17,7 @@ from mtagent.errors import (
     EmptyReply,
     ModelError,
     ModelNotFound,
+    NotAnswered,
     RateLimited,
     Refused,
     ServerError,
@@ -38,7 +39,7 @@ from mtagent.llm.request import (
     with_cache_control,
     with_more_room,
 )
-from mtagent.llm.server import ApiKey, Endpoint, client_address
+from mtagent.llm.server import ApiKey, CacheControl, Endpoint, client_address
 from mtagent.records import UNCOUNTED, UNPAID, Call, Completion, Message, Schema, Tool, Usage
 
 if TYPE_CHECKING:
@@ -130,7 +131,7 @@ class OpenAIClient:
 
     ``client``, an ``openai.AsyncOpenAI`` or ``AsyncAzureOpenAI``, sends the requests with its own configuration, and
     isn't closed. With ``instrumented`` they go through ``chat.completions.create``, which tracing packages see.
-    ``cache_control`` marks the system message for gateways to models that cache only what is marked.
+    ``cache_control`` marks what requests begin with, for models that cache up to a mark only.
 
     ``price(model, usage, base_url)`` returns dollars or ``None``; the default uses the list prices of public providers.
     ``observer`` receives each retry and each longer wait. ``batch`` makes the transport that puts the requests into
@@ -160,7 +161,7 @@ class OpenAIClient:
         http_client: ClientSession | None = None,
         client: Any = None,
         instrumented: bool = False,
-        cache_control: bool = False,
+        cache_control: CacheControl | None = None,
         has_others: bool = False,
         observer: Observer | None = None,
         clock: Clock | None = None,
@@ -184,6 +185,7 @@ class OpenAIClient:
         self._doubted_usage = False
         self._cache_control = cache_control
         self._has_others = has_others
+        self._in_batches = batch is not None
         self._observer = observer
         if transport is None and batch is not None:
             transport = batch(endpoint)
@@ -248,7 +250,11 @@ class OpenAIClient:
         call = Call(purpose=purpose, model=self.model, messages=tuple(messages), usage=UNPAID)
         exchange = CallState(self._clock, self._deadline, call, bool(tools), self._clock.now(), segment)
         body = request_body(self.model, self._parameters, messages, schema, logprobs, tools)
-        outcome = await self._converse(body, exchange)
+        try:
+            outcome = await self._converse(body, exchange)
+        except NotAnswered as unanswered:
+            unanswered.calls = tuple(exchange.failed)
+            raise
         if isinstance(outcome, RequestFailure):
             error = self._error(outcome, exchange)
             last = exchange.failed.pop() if outcome.answered else call
@@ -285,6 +291,8 @@ class OpenAIClient:
                     if cost is None and outcome.model != self.model:  # an alias, or the name of a deployment
                         cost = self._price(outcome.model, outcome.usage, self.base_url)
                     usage = outcome.usage if cost is None else outcome.usage.model_copy(update={"cost": cost})
+                    if self._in_batches:
+                        usage = usage.model_copy(update={"batched": usage.calls})
                 exchange.paid.append(usage)
                 if outcome.problem is None:
                     return outcome
@@ -358,7 +366,7 @@ class OpenAIClient:
                     self._report(WaitEvent, exchange, reason=obstacle, seconds=round(waited, 4))
                 seconds = min(self._timeout, max(1.0, exchange.left()))
                 exchange.attempts += 1
-                posted = with_cache_control(sent) if self._cache_control else sent
+                posted = with_cache_control(sent, self._cache_control) if self._cache_control else sent
                 payload = await self._transport.post(posted, seconds, slot.read_limits)
                 if isinstance(payload, RequestFailure):
                     outcome = payload
@@ -431,6 +439,7 @@ class OpenAIClient:
                 "was finished is stored: the same command after that time goes on from there"
             )
             paused.seconds, paused.status, paused.transient = wait, failure.status or None, True
+            paused.cause = failure.cause
             return paused
         if wait is not None and wait > left:
             way_out = (
@@ -470,7 +479,7 @@ class OpenAIClient:
             kind = BadRequest if self._learnt.answered else ModelNotFound
         error = kind(f"{self.model} at {self.base_url}{words}{tried}; {way_out}")
         error.status = failure.status if failure.status not in (0, 200) else None
-        error.transient = failure.transient
+        error.transient, error.cause = failure.transient, failure.cause
         return error
 
 

@@ -82,7 +82,7 @@ class _Failures:
         if error.calls:
             self.causes += error.calls[-1].retries
             self.waited += error.calls[-1].waited
-        self.causes.append(f"HTTP {error.status}" if error.status else type(error).__name__)
+        self.causes.append(error.cause or type(error).__name__)
 
     def error(self) -> ModelError:
         """The error to raise when no endpoint is left: a pause or another transient one if there was one."""

@@ -31,6 +31,8 @@ async def together(*work: Coroutine[Any, Any, T]) -> list[T]:
 
     :class:`NotAnswered` doesn't cancel the others, so that all their requests get into the same batch.
     """
+    if len(work) == 1:  # needs no task of its own
+        return [await work[0]]
     unanswered: list[NotAnswered] = []
 
     async def result_of(coroutine: Coroutine[Any, Any, T]) -> T | None:

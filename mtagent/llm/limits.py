@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from math import inf
+from math import ceil, exp, inf
 from typing import Literal, NamedTuple
 
 MINUTE = 60.0
@@ -85,8 +85,9 @@ class Limiter:
     At most ``concurrency`` requests are in flight. If a server turns away some requests, only these slow down: they
     sleep without a place. If it turns away one after the other (half as many as may be in flight, and half of those
     that are, with no success of a later request between them), it is at its limit: no request is admitted until the
-    time that it names (Retry-After), and half as many at once from then on. If it names no time, the pause is a quarter
-    of the time since its last success. Each success admits one more request, up to the last number that was safe;
+    time that it names (Retry-After), and half as many at once from then on, or as many as it answered at once in the
+    last minute on average, if that is more. If it names no time, the pause is a quarter of the time since its last
+    success, and half as many are admitted. Each success admits one more request, up to the last number that was safe;
     beyond that number, two rounds of successes are needed for one more. ``requests_per_minute`` and
     ``tokens_per_minute`` hold for any 60 seconds; ``make_rate`` makes them if other processes share them. If a reply
     states that fewer requests or tokens remain than the next request needs, that request waits for the reset that the
@@ -130,6 +131,7 @@ class Limiter:
         self._successes = 0  # since the limit last changed
         self._answered = True  # whether there was a success since the limit was halved
         self._last_success = -inf  # its time
+        self._answered_at_once = AnsweredAtOnce()
 
     @property
     def pause(self) -> float:
@@ -198,7 +200,7 @@ class Limiter:
                     sent = True
                     self._admitted += 1
                     totals = {unit: self._remaining[unit].use(amount) for unit, amount in needs.items()}
-                    yield Slot(self, self._admitted, booked, totals)
+                    yield Slot(self, self._admitted, self._clock.now(), booked, totals)
                     return
             finally:
                 if not sent:
@@ -248,7 +250,11 @@ class Limiter:
         pause = retry_after or min(LONGEST_PAUSE, max(SHORTEST_PAUSE, (now - self._last_success) / 4))
         self._paused_until = max(self._paused_until, now + pause)
         if not is_old:
-            self.limit = max(1, self.limit // 2)
+            half = max(1, self.limit // 2)
+            if retry_after and self._answered:
+                # A limit per minute takes more at once the longer the replies take: half would be too few.
+                half = max(half, min(self.limit, ceil(self._answered_at_once.mean(now))))
+            self.limit = half
             if self._answered:
                 self._safe = self.limit
             self._halved_at = self._admitted
@@ -261,13 +267,15 @@ class Limiter:
         for unit, limit in stated.items():
             self._remaining[unit].read(limit, totals[unit])
 
-    def succeeded(self, number: int) -> None:
-        """The server answered request ``number``."""
+    def succeeded(self, number: int, sent: float) -> None:
+        """The server answered request ``number``, which was ``sent`` at that time."""
+        now = self._clock.now()
+        self._answered_at_once.add(now - sent, now)
         if self._in_a_row and number > self._row_began:
             self._in_a_row = 0
             self._patience = min(self._patience + 1, self.concurrency)
         self._answered = True
-        self._last_success = self._clock.now()
+        self._last_success = now
         if self.limit == self.concurrency:
             return
         self._successes += 1
@@ -283,6 +291,8 @@ class Slot:
 
     limiter: Limiter
     number: int
+    sent: float
+    """The time."""
     booked: list[Reservation]
     totals: Mapping[str, float]
     """The requests and estimated tokens that were sent up to this request."""
@@ -295,7 +305,7 @@ class Slot:
         """The server answered, and counted ``tokens``; ``None`` keeps the estimate."""
         if self.limiter.counts_tokens and tokens is not None:
             self.booked[-1].correct(tokens)
-        self.limiter.succeeded(self.number)
+        self.limiter.succeeded(self.number, self.sent)
 
     def throttled(self, retry_after: float | None, *, everybody: bool = False) -> None:
         """The server turned the request away; ``retry_after``: it asked to wait for that many seconds.
@@ -303,6 +313,39 @@ class Slot:
         ``everybody``: no request is admitted until then. Otherwise this happens only after several refusals in a row.
         """
         self.limiter.throttled(self.number, retry_after, everybody=everybody)
+
+
+class AnsweredAtOnce:
+    """How many requests that were answered were in flight at once, on average over about the last minute.
+
+    It is the sum of their seconds by the seconds that passed; both count less the longer ago they are.
+    """
+
+    def __init__(self) -> None:
+        self._sum = 0.0
+        self._passed = 0.0
+        self._updated: float | None = None  # the time
+
+    def add(self, seconds: float, now: float) -> None:
+        """A request took ``seconds`` until its answer."""
+        if self._updated is None:
+            self._updated = now - seconds
+        self._update(now)
+        self._sum += seconds
+
+    def mean(self, now: float) -> float:
+        """The average now; 0 before the first answer."""
+        self._update(now)
+        return self._sum / self._passed if self._passed else 0.0
+
+    def _update(self, now: float) -> None:
+        if self._updated is None:
+            return
+        seconds = now - self._updated
+        weight = exp(-seconds / MINUTE)
+        self._sum *= weight
+        self._passed = self._passed * weight + seconds
+        self._updated = now
 
 
 class Remaining:

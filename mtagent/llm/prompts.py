@@ -24,6 +24,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Unpack
 
+import regex
 from pydantic import Field, ValidationError
 
 from mtagent.errors import InputError, PromptError
@@ -34,6 +35,7 @@ from mtagent.text import languages, scripts
 Values = Mapping[str, str | None]
 _VARIABLE = re.compile(r"\{\{(\w+)\}\}")
 _SPACE = re.compile(r"\s+")
+_INVISIBLE = regex.compile(r"\p{Cf}+")  # format characters, such as zero-width spaces
 FEWEST_REPEATED_WORDS = 6
 """A reply of fewer words, such as ``{"errors": []}``, may occur in the instructions and still be the answer."""
 LONGEST_ANSWER = 200
@@ -259,8 +261,7 @@ def _codes(quotes: Mapping[str, str]) -> dict[str, str]:
     # As it looks to a careless reader: without spaces, invisible characters, letter case and full width.
     texts = "\n".join(quotes.values())
     if not texts.isascii():
-        normal = unicodedata.normalize("NFKC", texts)
-        texts = "".join(char for char in normal if unicodedata.category(char) != "Cf")
+        texts = _INVISIBLE.sub("", unicodedata.normalize("NFKC", texts))
     undisguised = _SPACE.sub("", texts).casefold()
     codes = {}
     for tag, text in quotes.items():

@@ -403,6 +403,7 @@ def read_usage(usage: object) -> Usage | None:
         cached_tokens=min(cached, prompt),
         output_tokens=max(output, (total or 0) - prompt),
         reasoning_tokens=_count(usage.get("completion_tokens_details"), "reasoning_tokens") or 0,
+        batched=0,
         cost=None,
     )
 

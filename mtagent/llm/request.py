@@ -13,7 +13,7 @@ import regex
 
 from mtagent.llm.protocol import LLM, InstructedLLM, sampling_of
 from mtagent.llm.reply import RequestFailure
-from mtagent.llm.server import OPENAI
+from mtagent.llm.server import OPENAI, CacheControl
 from mtagent.records import Message, Schema, Tool
 
 logger = logging.getLogger(__name__)
@@ -21,6 +21,12 @@ logger = logging.getLogger(__name__)
 Body = dict[str, Any]
 KEY_TAG = "request-2"
 MORE_ROOM = 4096
+MARKS = 2
+"""Claude refuses more than four, and OpenAI writes no more than four."""
+_CACHE_MARKS: Mapping[CacheControl, Body] = {
+    "claude": {"cache_control": {"type": "ephemeral"}},
+    "openai": {"prompt_cache_breakpoint": {"mode": "explicit"}},
+}
 LIMITS = ("max_completion_tokens", "max_tokens")
 
 
@@ -119,18 +125,25 @@ def with_more_room(body: Body, output_tokens: int) -> Body:
     return {**body, "max_tokens": max(MORE_ROOM, 2 * output_tokens)}
 
 
-def with_cache_control(body: Body) -> Body:
-    """``body`` with a mark on the system message, for models that cache only what is marked: it begins many requests.
+def with_cache_control(body: Body, form: CacheControl) -> Body:
+    """``body`` with marks at the end of what many requests begin with, for models that cache up to a mark only.
 
-    The mark is no part of the request's name in the call cache: it changes the price, not the reply.
+    The last two messages of system or user before the user's last one are marked: in a first request that is the end of
+    the few-shot examples, in a later turn also the turn before, which holds a mark already. (OpenAI refuses marks on
+    replies.) Marks are no part of the request's name in the call cache: they change the price, not the reply.
     """
-    messages = []
-    for message in body["messages"]:
-        if message["role"] == "system":
-            part = {"type": "text", "text": message["content"], "cache_control": {"type": "ephemeral"}}
-            message = {**message, "content": [part]}
-        messages.append(message)
-    return {**body, "messages": messages}
+    messages = list(body["messages"])
+    places = [place for place, message in enumerate(messages) if message["role"] in ("system", "user")]
+    if messages[places[-1]]["role"] == "user":
+        places.pop()
+    mark = _CACHE_MARKS[form]
+    for place in places[-MARKS:]:
+        message = messages[place]
+        messages[place] = {**message, "content": [{"type": "text", "text": message["content"], **mark}]}
+    marked = {**body, "messages": messages}
+    if form == "openai":
+        marked["prompt_cache_options"] = {"mode": "explicit"}
+    return marked
 
 
 def estimated_tokens(body: Body) -> int:

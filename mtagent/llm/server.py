@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 from mtagent.errors import ConfigError, InputError, MissingExtra
@@ -21,6 +21,8 @@ OPENAI = "https://api.openai.com/v1"
 NO_KEY = "no-key-needed"
 ApiKey = str | Callable[[], str | Awaitable[str]]
 """A key, or a function that returns the key that is valid now."""
+CacheControl = Literal["claude", "openai"]
+"""Whose way to mark what a server shall cache."""
 AZURE_VARIABLES = ("AZURE_OPENAI_API_KEY", "AZURE_OPENAI_AD_TOKEN")
 LONGEST_ADDRESS = 8_000
 CONTEXT = 4096

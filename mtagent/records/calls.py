@@ -23,7 +23,8 @@ class Usage(Record):
 
     ``input_tokens`` includes ``cached_tokens``, and ``output_tokens`` includes ``reasoning_tokens``. ``reused`` counts
     calls that were answered from the store and cost nothing now; ``saved`` is what those of other runs cost when they
-    were made. ``cost`` is in US dollars; ``None`` = unknown price, and stays unknown in every sum.
+    were made. ``batched`` counts those of ``calls`` that were answered in a batch, at its price. ``cost`` is in US
+    dollars; ``None`` = unknown price, and stays unknown in every sum.
     """
 
     calls: int = 0
@@ -32,6 +33,7 @@ class Usage(Record):
     cached_tokens: int = 0
     output_tokens: int = 0
     reasoning_tokens: int = 0
+    batched: int = 0
     cost: float | None = 0.0
     saved: Usage | None = None
 
@@ -47,6 +49,7 @@ class Usage(Record):
             cached_tokens=self.cached_tokens + other.cached_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            batched=self.batched + other.batched,
             cost=cost,
             saved=saved,
         )

@@ -14,7 +14,7 @@ from mtagent.chain.guards import Damage
 from mtagent.errors import ConfigError, DecidedElsewhere, InputError, NotStored, StoreError
 from mtagent.learning.calibrate import expected_lead
 from mtagent.learning.runs import decided_edits
-from mtagent.records import Chain, ErrorSpan, GainCause, Judgement, Step, guards_of, judgements_of
+from mtagent.records import Cause, Chain, ErrorSpan, GainCause, Judgement, Step, guards_of, judgements_of
 from mtagent.records.decisions import Decision, fingerprint, text_hash
 from mtagent.report.packing import changes, packed
 from mtagent.store.store import Store
@@ -28,6 +28,9 @@ _NOT_JUDGED = 0.3
 _UNCORRECTED_ERROR = {"neutral": 0.0, "minor": 0.3, "major": 0.6, "critical": 0.8}
 _STEEPNESS = 2.0
 """How fast a judge's difference removes doubt: its typical difference in favour leaves 12 %, a tie leaves 50 %."""
+PART = 500
+"""Segments that the page reads at a time: the server answers nothing else meanwhile."""
+_MOST_LOOKED_AT = 5_000
 _MOST_POSITION = 2**63
 """SQLite's integers are smaller."""
 
@@ -64,6 +67,7 @@ def doubts(chain: Chain) -> list[Doubt]:
 def _step_doubts(step: Step) -> Iterator[Doubt]:
     """The doubts about a step that changed the text or tried to."""
     cause = step.cause
+    differences = _differences(cause)
     edit_guards: dict[str, None] = {}
     for edit in step.edits:
         edit_guards |= dict.fromkeys(edit.guards)
@@ -72,17 +76,23 @@ def _step_doubts(step: Step) -> Iterator[Doubt]:
         yield Doubt(f"refused by {', '.join(guards)}", _REFUSED_BY_GUARD)
         if cause.kind == "guards":
             return
-    differences = list[tuple[str, float]]()
     if isinstance(cause, GainCause) and cause.gain is not None:
         words = f"{step.verdict}, expected gain {cause.gain:+.2g}"
-        differences.append(("gain", cause.gain))
     else:
         words = ", ".join([step.verdict, *map(_opinion, judgements_of(cause))])
-        for judgement in judgements_of(cause):
-            if judgement.difference is not None:
-                differences.append((judgement.judge, judgement.difference))
     sign = 1 if step.verdict == "rejected" else -1
-    yield Doubt(words, _NOT_JUDGED, tuple(differences), sign)
+    yield Doubt(words, _NOT_JUDGED, differences, sign)
+
+
+def _differences(cause: Cause) -> tuple[tuple[str, float], ...]:
+    """Each judge with the score difference that it saw, or the gain that was expected from all of them."""
+    if isinstance(cause, GainCause) and cause.gain is not None:
+        return (("gain", cause.gain),)
+    differences = list[tuple[str, float]]()
+    for judgement in judgements_of(cause):
+        if judgement.difference is not None:
+            differences.append((judgement.judge, judgement.difference))
+    return tuple(differences)
 
 
 def _opinion(judgement: Judgement) -> str:
@@ -115,16 +125,11 @@ def _chance(doubt: Doubt, typical_differences: Mapping[str, float]) -> float:
         return doubt.chance
     ratios = []
     for judge, difference in doubt.differences:
-        ratios.append(difference / typical_differences[judge])
+        # A judge may have judged none of the segments that were looked at.
+        typical = typical_differences.get(judge) or abs(difference) or 1.0
+        ratios.append(difference / typical)
     evidence = doubt.sign * _STEEPNESS * (math.fsum(ratios) / len(ratios))
     return 1 / (1 + math.exp(max(-50.0, min(50.0, -evidence))))
-
-
-class QueueRow(NamedTuple):
-    """A segment in the queue: what the page shows, and why people should look at it."""
-
-    data: PlainData
-    doubts: list[Doubt]
 
 
 class ReviewQueue:
@@ -135,8 +140,7 @@ class ReviewQueue:
         self.names = list(dict.fromkeys(names))
         self.who = who
         self._runs = [DecidedRun(store, name) for name in self.names]
-        # The rows of each run that were read before, with the counts of the run at that time.
-        self._cached = dict[int, tuple[object, list[QueueRow]]]()
+        self._typical_differences: dict[str, float] | None = None
 
     @property
     def store_key(self) -> str:
@@ -151,35 +155,36 @@ class ReviewQueue:
         except StoreError as error:
             return str(error)
 
-    def rows(self) -> list[PlainData]:
-        """All segments as plain data, the most doubtful first."""
-        rows = list[QueueRow]()
-        for run in range(len(self._runs)):
-            rows += self._read_rows(run)
-        typical_differences = _typical_differences(rows)
-        for row in rows:
-            chances = [_chance(doubt, typical_differences) for doubt in row.doubts]
-            by_chance = sorted(zip(chances, row.doubts, strict=True), reverse=True)
-            row.data["why"] = [doubt.words for _, doubt in by_chance]
-            row.data["worth"] = round(1 - math.prod(1 - chance for chance in chances), 4)
-        in_order = sorted(rows, key=lambda row: (-row.data["worth"], row.data["run"], row.data["position"]))
-        return [row.data for row in in_order]
+    def segments(self) -> int:
+        """The number of segments of all runs."""
+        total = 0
+        for opened in self._runs:
+            counts = opened.run.counts()
+            total += counts.done + counts.failed
+        return total
 
-    def _read_rows(self, run: int) -> list[QueueRow]:
-        """The segments of a run. Those that were read before are read again only if there is a new decision."""
-        opened = self._runs[run]
-        versions, counts = opened.log.versions(), opened.run.counts()
-        cached_counts, rows = self._cached.get(run, (None, []))
-        if cached_counts != counts:
-            rows = []
-            for position, result in opened.segments():
-                data = row_data(run, position, result) | status_data(result, versions.get(position, 0))
-                rows.append(QueueRow(data, doubts(result.chain)))
-            self._cached[run] = counts, rows
-        for row in rows:
-            position = row.data["position"]
-            if row.data["version"] != versions.get(position, 0):
-                row.data.update(status_data(*self.segment(run, position)))
+    def rows(self, run: int, after: int) -> list[PlainData]:
+        """The next segments of a run ``after`` a position, as plain data; none at the end.
+
+        ``worth`` is the chance that something is wrong: the page shows the highest first.
+        """
+        if not -1 <= after < _MOST_POSITION:
+            raise ConfigError(f"{after} isn't a position")
+        opened = self._opened(run)
+        if self._typical_differences is None:
+            self._typical_differences = _typical_differences(self._runs)
+        rows = []
+        for position, result, version in opened.part(after, PART):
+            weighed = []
+            for doubt in doubts(result.chain):
+                weighed.append((_chance(doubt, self._typical_differences), doubt))
+            weighed.sort(reverse=True)
+            rows.append({
+                **row_data(run, position, result),
+                **status_data(result, version),
+                "why": [doubt.words for _, doubt in weighed],
+                "worth": round(1 - math.prod(1 - chance for chance, _ in weighed), 4),
+            })  # fmt: skip
         return rows
 
     def segment(self, run: int, position: int) -> tuple[Decided, int]:
@@ -224,20 +229,27 @@ class ReviewQueue:
         checked = opened.checked(chain, signed, history)
         return opened.log.append([(position, checked)], expected={position: version})[position]
 
-    def _run(self, run: int, position: int) -> DecidedRun:
+    def _opened(self, run: int) -> DecidedRun:
         if not 0 <= run < len(self._runs):
             raise ConfigError(f"there is no run {run} in this review, which has {counted(len(self._runs), 'run')}")
-        if not 0 <= position < _MOST_POSITION or self._runs[run].run.text_at(position) is None:
-            raise NotStored(f"run {self.names[run]!r}: has no segment at position {position}, or was deleted")
         return self._runs[run]
 
+    def _run(self, run: int, position: int) -> DecidedRun:
+        opened = self._opened(run)
+        if not 0 <= position < _MOST_POSITION or opened.run.text_at(position) is None:
+            raise NotStored(f"run {self.names[run]!r}: has no segment at position {position}, or was deleted")
+        return opened
 
-def _typical_differences(rows: Sequence[QueueRow]) -> dict[str, float]:
-    """The root mean square of each judge's differences: a large one for one judge may be small for another."""
+
+def _typical_differences(runs: Iterable[DecidedRun]) -> dict[str, float]:
+    """The root mean square of each judge's differences: a large one for one judge may be small for another.
+
+    Only some thousand segments of a large run are looked at, so that its first rows are there at once.
+    """
     squares = defaultdict[str, list[float]](list)
-    for row in rows:
-        for doubt in row.doubts:
-            for judge, difference in doubt.differences:
+    for opened in runs:
+        for cause in opened.run.causes(_MOST_LOOKED_AT):
+            for judge, difference in _differences(cause):
                 squares[judge].append(difference**2)
     typical = {}
     for judge, values in squares.items():

@@ -21,7 +21,12 @@ const DEFAULTS = Object.freeze({ q: "", sort: "worth", ...Object.fromEntries(Obj
 
 let store = ""; // what tells it from other stores
 let runs = [];
-let rows = [];
+let rows = []; // those that were read so far, the most doubtful first
+let total = 0; // segments of all runs
+let arrived = []; // rows that were read and are not shown yet
+let [readRun, readUpTo] = [0, -1]; // where the next rows begin
+let isComplete = false; // whether all rows were read
+let hasNewRows = false; // more doubtful ones than the next may have come
 let matching = [];
 let current = null; // the row that is open
 let readable = null; // the row whose segment is on the screen; null while the open one is loading
@@ -99,12 +104,13 @@ async function judge(verdict, whole = false) {
   else goOn();
 }
 
-/** On to the next undecided segment. */
+/** On to the next undecided segment, or to the first one if rows were added meanwhile. */
 function goOn() {
-  const place = matching.indexOf(current);
+  const place = hasNewRows && state.sort === "worth" ? -1 : matching.indexOf(current);
+  hasNewRows = false;
   const next = matching.slice(place + 1).find((row) => row.decided !== "all") ?? matching.find((row) => row.decided !== "all");
   if (next) open(next, { focus: true });
-  else announce("All segments of this queue are decided");
+  else announce(isComplete ? "All segments of this queue are decided" : "All segments that were read are decided; more are on the way");
 }
 
 // --- a text that the person writes
@@ -376,8 +382,8 @@ function showList(page) {
 function showProgress() {
   const done = rows.reduce((sum, row) => sum + (row.decided === "all" ? 1 : 0), 0);
   const bar = byId("bar");
-  [bar.max, bar.value] = [Math.max(1, rows.length), done];
-  byId("progress").textContent = `${done.toLocaleString("en")} of ${counted(rows.length, "segment")} decided`;
+  [bar.max, bar.value] = [Math.max(1, isComplete ? rows.length : total), done];
+  byId("progress").textContent = `${done.toLocaleString("en")} of ${counted(isComplete ? rows.length : total, "segment")} decided`;
 }
 
 function haystack(row) {
@@ -395,12 +401,14 @@ function change(changes) {
   if (state.sort === "position") matching.sort((a, b) => a.run - b.run || a.position - b.position);
   if (search.value !== state.q) search.value = state.q;
   for (const select of byId("choices").querySelectorAll("select")) select.value = state[select.name];
-  const words = matching.length === rows.length ? counted(rows.length, "segment") : `${matching.length.toLocaleString("en")} of ${counted(rows.length, "segment")}`;
-  byId("hits").textContent = matching.length === 0 ? "No segment is like that" : words;
+  let words = matching.length === rows.length ? counted(rows.length, "segment") : `${matching.length.toLocaleString("en")} of ${counted(rows.length, "segment")}`;
+  if (matching.length === 0) words = "No segment is like that";
+  byId("hits").textContent = isComplete ? words : `${words}; reading the rest of ${total.toLocaleString("en")}`;
   showList(Math.max(0, Math.floor(matching.indexOf(current) / PAGE)));
 }
 
 function setUpFilters() {
+  byId("choices").replaceChildren();
   const add = (name, label, options) => {
     const select = element("select", { id: `filter-${name}`, name }, options.map(([value, words]) => element("option", { value }, words)));
     select.addEventListener("change", () => change({ [name]: select.value }));
@@ -477,6 +485,62 @@ async function poll() {
   setTimeout(poll, POLL);
 }
 
+/** Read the next rows; false at the end. */
+async function readPart() {
+  while (readRun < runs.length) {
+    const part = await ask(`rows/${readRun}/${readUpTo}`);
+    arrived.push(...part);
+    if (part.length > 0) {
+      readUpTo = part.at(-1).position;
+      return true;
+    }
+    [readRun, readUpTo] = [readRun + 1, -1];
+  }
+  return false;
+}
+
+/** Rows with texts that were written and not saved are read first. */
+async function readDrafts() {
+  for (const [run, name] of runs.entries()) {
+    for (const draft of Object.keys(localStorage).filter((key) => key.startsWith(`draft/${store}/${name}/`))) {
+      const [row] = await ask(`rows/${run}/${Number(draft.split("/").at(-2)) - 1}`);
+      if (row) arrived.push(row);
+    }
+  }
+}
+
+/** Put the rows that have arrived in their places in the queue. */
+function showArrived() {
+  for (const row of arrived) {
+    if (byKey.has(keyOf(row))) continue;
+    byKey.set(keyOf(row), row);
+    rows.push(row);
+  }
+  hasNewRows ||= arrived.length > 0;
+  arrived = [];
+  rows.sort((a, b) => b.worth - a.worth || a.run - b.run || a.position - b.position);
+  const { id, dataset } = document.activeElement ?? document.body;
+  setUpFilters();
+  change({});
+  showProgress();
+  if (id.startsWith("filter-")) byId(id)?.focus();
+  else if (dataset.key) list.querySelector(`[data-key="${dataset.key}"]`)?.focus({ preventScroll: true });
+}
+
+/** Read all other rows. The queue is shown again each time that it has doubled, and at the end. */
+async function readOn() {
+  try {
+    while (await readPart()) if (arrived.length >= rows.length) showArrived();
+    isComplete = true;
+    showArrived();
+    await adopt();
+    document.documentElement.dataset.complete = String(Math.round(performance.now()));
+  } catch (error) {
+    explain(error);
+    setTimeout(readOn, RETRY);
+  }
+}
+
 /** What the decisions so far are worth to the gate; requested when that part is opened. */
 async function showGates() {
   if (!byId("gate").open) return;
@@ -497,27 +561,28 @@ async function begin() {
     ({ token } = await ask("enter", undefined, "POST"));
     sessionStorage.setItem("token", token);
     const queue = await ask("queue");
-    [runs, rows, store] = [queue.runs, queue.rows, queue.store];
+    [runs, total, store] = [queue.runs, queue.segments, queue.store];
+    await readDrafts();
+    await readPart();
   } catch (error) {
     byId("segment-title").textContent = "Not here";
     explain(error);
     return;
   }
-  for (const row of rows) byKey.set(keyOf(row), row);
   byId("runs").textContent = runs.join(", ");
   document.title = `${runs.join(", ")}: mtagent review`;
-  setUpFilters();
   keep();
   byId("queue").open = innerWidth >= 768;
-  change({});
-  showProgress();
+  showArrived();
   navigator.locks.request(mine, () => new Promise((resolve) => { letGo = resolve; }));
   await adopt();
   const first = matching.find((row) => localStorage.getItem(draftOf(row)) !== null) ?? matching.find((row) => row.decided !== "all") ?? matching[0];
   if (first) await open(first);
   else byId("segment-title").textContent = "There is no segment";
   if (first && localStorage.getItem(draftOf(first)) !== null) write();
+  hasNewRows = false;
   document.documentElement.dataset.ready = String(Math.round(performance.now()));
+  readOn();
   setTimeout(poll, POLL);
 }
 

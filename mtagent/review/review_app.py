@@ -214,7 +214,11 @@ def _routes(review: ReviewQueue, access: PageAccess) -> APIRouter:
 
     @routes.get("/queue")
     async def queue() -> PlainData:
-        return {"runs": review.names, "store": review.store_key, "who": review.who, "rows": review.rows()}
+        return {"runs": review.names, "store": review.store_key, "who": review.who, "segments": review.segments()}
+
+    @routes.get("/rows/{run}/{after}")
+    async def rows(run: int, after: int) -> Response:
+        return JSONResponse(review.rows(run, after))
 
     @routes.get("/versions")
     async def versions() -> list[dict[int, int]]:

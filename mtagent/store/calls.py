@@ -27,41 +27,43 @@ from mtagent.store.rows import (
 logger = logging.getLogger(__name__)
 
 _INSERT = f"""INSERT INTO calls (run_id, segment, purpose, key, model, messages, reply, tool_calls, reply_model,
-    finish_reason, logprobs, error, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens, cost,
-    seconds, at, retries, waited) VALUES ({", ".join("?" * 22)})"""
+    finish_reason, logprobs, error, calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens,
+    batched, cost, seconds, at, retries, waited) VALUES ({", ".join("?" * 23)})"""
 
-_USAGE_FIELDS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "cost")
+_USAGE_FIELDS = ("calls", "input_tokens", "cached_tokens", "output_tokens", "reasoning_tokens", "batched", "cost")
 
 # The own call first: what this segment has paid for is accounted to it, and not as reused.
 _RECALL = """SELECT :run_id > 0 AND calls.run_id = :run_id AS is_of_run,
     :run_id > 0 AND calls.run_id = :run_id AND calls.segment = :segment AS own, texts.hash, texts.text,
     reply_model, finish_reason, logprobs, tool_calls, calls, input_tokens, cached_tokens, output_tokens,
-    reasoning_tokens, cost
+    reasoning_tokens, batched, cost
     FROM calls JOIN texts ON texts.hash = calls.reply
     WHERE calls.key = :key AND calls.error IS NULL ORDER BY own DESC, is_of_run DESC, calls.id LIMIT 1"""
 
 _USAGE = """SELECT CAST(model AS TEXT), total(calls), total(input_tokens), total(cached_tokens), total(output_tokens),
-    total(reasoning_tokens), sum(cost) FROM calls WHERE run_id = ?
+    total(reasoning_tokens), total(batched), sum(cost) FROM calls WHERE run_id = ?
     GROUP BY model, cost IS NULL, cost IS NULL AND input_tokens + output_tokens = 0"""
 
 _EACH_USAGE = """SELECT id, CAST(model AS TEXT), calls, input_tokens, cached_tokens, output_tokens, reasoning_tokens,
-    cost FROM calls WHERE run_id = ? AND id > ? ORDER BY id LIMIT ?"""
+    batched, cost FROM calls WHERE run_id = ? AND id > ? ORDER BY id LIMIT ?"""
 _PAGE = 1000  # calls held in memory at once while the calls of a run are read
 
-_CALLS = """SELECT id, segment, purpose, model, retries, error IS NOT NULL AS failed, seconds, waited, input_tokens,
-    output_tokens, cost FROM calls WHERE run_id = :run"""
+# A useless attempt has a row of its own, without seconds: the row of its call counts them. Those of a call in a batch
+# are the time that it took to read its result.
+_LATENCY = "iif(batched, NULL, seconds)"
 
-# A useless attempt has a row of its own, without seconds: the row of its call counts them.
+_CALLS = f"""SELECT id, segment, purpose, model, retries, error IS NOT NULL AS failed, {_LATENCY} AS seconds, waited,
+    input_tokens, output_tokens, cost FROM calls WHERE run_id = :run"""
 _OVERVIEW = {
-    "totals": """SELECT purpose, model, sum(seconds > 0) AS calls,
+    "totals": f"""SELECT purpose, model, sum(seconds > 0) AS calls,
         sum(seconds > 0 AND error IS NOT NULL AND reply IS NULL) AS failed,
         sum(seconds > 0 AND error IS NOT NULL AND reply IS NOT NULL) AS unusable,
-        count(retries) AS repeated, sum(seconds) AS seconds, sum(seconds) / max(1, sum(seconds > 0)) AS mean,
-        max(seconds) AS slowest, sum(waited) AS waited,
+        count(retries) AS repeated, sum({_LATENCY}) AS seconds, avg(nullif({_LATENCY}, 0)) AS mean,
+        max({_LATENCY}) AS slowest, sum(waited) AS waited,
         sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
         CASE count(*) WHEN count(cost) THEN sum(cost) END AS cost
         FROM calls WHERE run_id = :run GROUP BY purpose, model ORDER BY sum(seconds) DESC""",
-    "slowest": f"{_CALLS} AND seconds > 0 ORDER BY seconds DESC, id LIMIT :most",
+    "slowest": f"{_CALLS} AND {_LATENCY} > 0 ORDER BY seconds DESC, id LIMIT :most",
     "most_expensive": f"{_CALLS} AND cost > 0 ORDER BY cost DESC, id LIMIT :most",
     "causes": """SELECT purpose, model, json_each.value AS cause, count(*) AS times, count(DISTINCT calls.id) AS calls
         FROM calls, json_each(calls.retries) WHERE run_id = :run GROUP BY purpose, model, cause ORDER BY times DESC""",
@@ -211,6 +213,11 @@ class CallLog:
     def newest(self) -> int:
         """The number of the newest call."""
         return int(self._database.query("SELECT coalesce(max(id), 0) FROM calls")[0][0])
+
+    def answered(self, run_id: int) -> set[str]:
+        """The keys of all requests of a run whose replies are stored."""
+        rows = self._database.query("SELECT DISTINCT key FROM calls WHERE run_id = ? AND error IS NULL", (run_id,))
+        return {key for (key,) in rows}
 
     def forget_unfinished(self, run_id: int, after: int, failed: Iterable[int] = ()) -> Usage:
         """The chains of all segments are begun again that are neither finished nor at the positions ``failed``.

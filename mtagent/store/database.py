@@ -201,7 +201,10 @@ _DIALOGUE = f"""CREATE VIEW dialogue AS
            {_text_and_tools("calls.tool_calls")}
       FROM calls JOIN texts ON texts.hash = calls.reply"""
 
-MIGRATIONS: Sequence[Migration] = ((*_TABLES, _DIALOGUE),)
+# How many of the calls were answered in a batch
+_BATCHED = "ALTER TABLE calls ADD COLUMN batched INTEGER NOT NULL DEFAULT 0"
+
+MIGRATIONS: Sequence[Migration] = ((*_TABLES, _DIALOGUE), (_BATCHED,))
 """Entry N leads from version N to N + 1. A released entry never changes: a change of the tables adds one."""
 
 

@@ -94,7 +94,12 @@ def copy_run(part: StoredShard, target: Store, run: Run, positions: Mapping[str,
             f"{_SEGMENTS} WHERE run_id = ? AND position = ?", (run.id, new_position)
         ):
             if [former_source, former_translation] != texts:
-                raise StoreError(f"{part.store}: segment {segment_id!r} has other texts than in the store before")
+                raise StoreError(
+                    f"{part.store}: segment {segment_id!r} has other texts than in the store before; an id must mean "
+                    "the same segment in all stores. Lines of text files get their number as id, which begins with 1 "
+                    "in each file: start the runs from JSON Lines with ids of your own, or export each run and join "
+                    "the outputs"
+                )
             if former_state != "failed":
                 del new_positions[position]
     with _attached(target, part.store) as connection:

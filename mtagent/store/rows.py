@@ -106,8 +106,13 @@ def read_final_texts(
     return [(row[1], _read_segment(row), row[14]) for row in rows]
 
 
-def read_chains(connection: Connection, run_id: int, condition: str, value: int, limit: int) -> list[tuple[int, Chain]]:
-    """Position and chain of up to ``limit`` segments that a ``condition`` on their positions chooses, in order."""
+def read_chains(
+    connection: Connection, run_id: int, condition: str, value: int, limit: int, *, dialogues: bool = True
+) -> list[tuple[int, Chain]]:
+    """Position and chain of up to ``limit`` segments that a ``condition`` on their positions chooses, in order.
+
+    Without ``dialogues`` the calls have no messages and no replies, which take half of the time.
+    """
     segments = _segment_rows(connection, run_id, condition, value, limit)
     if not segments:
         return []
@@ -120,7 +125,9 @@ def read_chains(connection: Connection, run_id: int, condition: str, value: int,
 
     steps = select("steps", "position, step")
     ratings = select("ratings", "position, step, number")
-    texts = read_texts(connection, [row[10] for row in steps] + [row[11] for row in ratings])
+    texts = None
+    if dialogues:
+        texts = read_texts(connection, [row[10] for row in steps] + [row[11] for row in ratings])
     steps_of = _grouped(steps, itemgetter(1))
     edits_of = _grouped(select("edits", "position, step, number"), itemgetter(1, 2))
     ratings_of = _grouped(ratings, itemgetter(1, 2))
@@ -206,7 +213,7 @@ def _rating_values(rating: Rating, texts: dict[str, str]) -> Row:
     return (*verdict, pack_calls(rating.calls, texts), *doubts, rating.seconds)
 
 
-def _read_rating(row: Row, texts: Texts, role: RatingRole | None = None) -> Rating:
+def _read_rating(row: Row, texts: Texts | None, role: RatingRole | None = None) -> Rating:
     return Rating(
         role=role,
         evaluator=row[6],
@@ -389,15 +396,18 @@ def pack_calls(calls: Iterable[Call], texts: dict[str, str]) -> str:
     return _json(packed)
 
 
-def unpack_calls(packed: str, texts: Texts) -> tuple[Call, ...]:
-    """The calls that :func:`pack_calls` packed."""
+def unpack_calls(packed: str, texts: Texts | None) -> tuple[Call, ...]:
+    """The calls that :func:`pack_calls` packed; without ``texts``, they have no messages and no reply."""
     calls = []
     for call in json.loads(packed):
         messages = []
-        for role, address, *tool_fields in call["messages"]:
-            fields = tool_fields[0] if tool_fields else {}
-            messages.append(Message(role=role, content=texts[address], **fields))
-        call["messages"] = tuple(messages)
-        call["reply"] = None if call["reply"] is None else texts[call["reply"]]
-        calls.append(Call(**{**call, "usage": Usage(**call["usage"])}))
+        reply = None
+        if texts is not None:
+            for role, address, *tool_fields in call["messages"]:
+                fields = tool_fields[0] if tool_fields else {}
+                messages.append(Message(role=role, content=texts[address], **fields))
+            if call["reply"] is not None:
+                reply = texts[call["reply"]]
+        changed = {"messages": tuple(messages), "reply": reply, "usage": Usage(**call["usage"])}
+        calls.append(Call(**{**call, **changed}))
     return tuple(calls)

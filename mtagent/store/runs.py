@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from sqlite3 import Connection
 from typing import Any, Literal, TypeVar, get_args
 
 from mtagent.errors import DecidedElsewhere, NotStored, StoreError
-from mtagent.records import Call, Chain, Rated, Record, Segment, Usage
+from mtagent.records import Call, Cause, Chain, Rated, Record, Segment, Usage, read_cause
 from mtagent.records.decisions import Decision
 from mtagent.store.calls import CallLog
 from mtagent.store.database import Database, now
@@ -19,6 +20,7 @@ RunKind = Literal["chain", "rating"]
 Placed = TypeVar("Placed", bound=tuple[Any, ...])
 """What is stored of a segment, after the segment's position."""
 _PAGE = 50  # segments held in memory at once while a run is read
+_LAST_POSITION = 2**62
 
 
 class Counts(Record):
@@ -82,20 +84,24 @@ class StoredRun:
         """Whether the segment at ``position`` was tried, and failed."""
         return self._column("state", position) == "failed"
 
-    def chains(self) -> Iterator[Chain]:
-        """All chains by position, read page by page, also chains that are saved meanwhile at later positions."""
-        return (chain for _, chain in self.placed_chains())
+    def chains(self, *, dialogues: bool = True) -> Iterator[Chain]:
+        """All chains by position, read page by page, also chains that are saved meanwhile at later positions.
 
-    def placed_chains(self) -> Iterator[tuple[int, Chain]]:
-        """The same, each with its position: a run that is not complete has gaps."""
-        return self._pages(read_chains)
+        Without ``dialogues`` the calls have no messages and no replies, which take half of the time.
+        """
+        return (chain for _, chain in self.placed_chains(dialogues=dialogues))
+
+    def placed_chains(self, *, after: int = -1, dialogues: bool = True) -> Iterator[tuple[int, Chain]]:
+        """The same, each with its position: a run that is not complete has gaps. They begin ``after`` a position."""
+        return self._pages(partial(read_chains, dialogues=dialogues), after)
 
     def final_texts(self) -> Iterator[tuple[int, Segment, str]]:
         """Position, segment and text after the last step, for all segments by position."""
         return self._pages(read_final_texts)
 
-    def _pages(self, read: Callable[[Connection, int, str, int, int], list[Placed]]) -> Iterator[Placed]:
-        last = -1
+    def _pages(
+        self, read: Callable[[Connection, int, str, int, int], list[Placed]], last: int = -1
+    ) -> Iterator[Placed]:
         while True:
             with self._database.reading(f"run {self.name!r}") as connection:
                 page = read(connection, self.id, "position > ?", last, _PAGE)
@@ -160,7 +166,7 @@ class StoredRun:
         ``limit`` is the number of segments to read.
         """
         last = -1
-        end = 2**62 if limit is None else limit
+        end = _LAST_POSITION if limit is None else limit
         while positions := self._positions(last, end):
             first, last = positions[0], positions[-1]
             if system is None:
@@ -201,6 +207,22 @@ class StoredRun:
             if kind not in get_args(RunKind):
                 raise ValueError(f"{kind!r:.40} isn't a kind of run")
             return kind
+
+    def causes(self, most: int) -> Iterator[Cause]:
+        """The causes of the steps that kept or rejected a change, of ``most`` segments from all over the run.
+
+        Steps that made the first translation are left out.
+        """
+        sql = "SELECT coalesce(max(position), 0) FROM segments WHERE run_id = ?"
+        stride = self._database.query(sql, (self.id,))[0][0] // most + 1
+        sql = (
+            "SELECT cause FROM steps WHERE run_id = ? AND position % ? = 0 AND stage <> 'translate'"
+            " AND verdict IN ('kept', 'rejected') ORDER BY position, step"
+        )
+        rows = self._database.query(sql, (self.id, stride))
+        with self._database.intact(f"run {self.name!r}"):
+            for (cause,) in rows:
+                yield read_cause(json.loads(cause))
 
     def usage(self) -> Usage:
         """What the run has paid for, as the servers reported it; failed calls included, reused replies not."""
@@ -347,10 +369,10 @@ class DecisionLog:
         with self._database.intact(f"the decisions of run {self._name!r}"):
             return [_decision(row) for row in rows]
 
-    def histories(self) -> dict[int, list[Decision]]:
-        """All decisions about the run, oldest first, by the position of their segment."""
-        sql = f"SELECT position, {_COLUMNS} FROM decisions WHERE run_id = ? ORDER BY position, id"
-        rows = self._database.query(sql, (self._run_id,))
+    def histories(self, first: int = 0, last: int = _LAST_POSITION) -> dict[int, list[Decision]]:
+        """All decisions about the run, oldest first, by the position of their segment, from ``first`` to ``last``."""
+        sql = f"SELECT position, {_COLUMNS} FROM decisions WHERE run_id = ? AND position BETWEEN ? AND ?"
+        rows = self._database.query(f"{sql} ORDER BY position, id", (self._run_id, first, last))
         histories: dict[int, list[Decision]] = {}
         with self._database.intact(f"the decisions of run {self._name!r}"):
             for position, *columns in rows:
@@ -359,12 +381,14 @@ class DecisionLog:
 
     def version(self, position: int) -> int:
         """The number of the last decision about the segment at ``position``; 0 = none."""
-        return self.versions([position])[position]
+        sql = "SELECT coalesce(max(id), 0) FROM decisions WHERE run_id = ? AND position = ?"
+        version: int = self._database.query(sql, (self._run_id, position))[0][0]
+        return version
 
-    def versions(self, positions: Iterable[int] = ()) -> dict[int, int]:
-        """The number of the last decision about each segment with decisions, and about each of ``positions``."""
+    def versions(self) -> dict[int, int]:
+        """The number of the last decision about each segment with decisions."""
         sql = "SELECT position, max(id) FROM decisions WHERE run_id = ? GROUP BY position"
-        return dict.fromkeys(positions, 0) | dict(self._database.query(sql, (self._run_id,)))
+        return dict(self._database.query(sql, (self._run_id,)))
 
     def append(
         self, decisions: Sequence[PlacedDecision], *, expected: Mapping[int, int] | None = None

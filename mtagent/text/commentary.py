@@ -144,10 +144,20 @@ def _remark(source: str, text: str, lang: str) -> str:
     It is one for certain if the rest of the text says all that the source does. Where it may be a translation of the
     source, it must speak of more.
     """
-    parts = pieces(text, lang)
-    usual = asked_for(source)
-    if len(words(source)) < FEWEST_WORDS or {"change", "mistake"} & usual:
+    if len(words(source)) < FEWEST_WORDS:
         return ""
+    remark = _remark_on_text(source, text, lang)
+    if remark and {"change", "mistake"} & asked_for(source):
+        return ""
+    return remark
+
+
+def _remark_on_text(source: str, text: str, lang: str) -> str:
+    """The same for a source that speaks of no change or mistake.
+
+    What the source asks for is looked up last: most texts have nothing that may be a remark.
+    """
+    parts = pieces(text, lang)
     is_longer = len(parts) > len(pieces(source))
     source_letters = letters(source)
     text_letters = letters(text)
@@ -160,9 +170,11 @@ def _remark(source: str, text: str, lang: str) -> str:
         is_alone = len(parts) == 1 and (text_letters < UNCHANGED * source_letters or not denies(source))
         if (is_end or is_alone) and says_unchanged(part):
             return part
-        if "wording" in usual or not speaks_of_wording(part):
+        if not speaks_of_wording(part):
             continue  # what follows asks for new wording; this saves the search for the other subjects
-        new = subjects(part) - usual
+        new = subjects(part) - asked_for(source)
+        if "wording" not in new:
+            continue
         is_beside = is_end and bool(new & {"quality", "change", "mistake"})
         if letters(part) <= LONGEST_REMARK and (is_beside or speaks_of_text(part, new)):
             return part
@@ -172,15 +184,17 @@ def _remark(source: str, text: str, lang: str) -> str:
             lead = "".join(parts[:end])
             break
         is_short = letters(lead) <= LONGEST_LEAD and language_of(lang) != "hy"  # its full stop looks like a colon
-        if is_short and is_extra(lead, WITHOUT_LEAD) and {"wording", "quality", "change"} & (subjects(lead) - usual):
-            return lead
+        if is_short and is_extra(lead, WITHOUT_LEAD):
+            new_subjects = subjects(lead) - asked_for(source)
+            if not new_subjects.isdisjoint({"wording", "quality", "change"}):
+                return lead
         note = _NOTE.search(text)
         if note and not _NOTE.search(source) and len(line_breaks(text)) > len(line_breaks(source)):
             return note.group()
     aside = _BRACKETED.search(text)
     if not aside or _BRACKETED.search(source):
         return ""
-    new_subjects = subjects(aside.group()) - usual
+    new_subjects = subjects(aside.group()) - asked_for(source)
     return "" if new_subjects.isdisjoint({"wording", "change", "mistake"}) else aside.group()
 
 

@@ -185,8 +185,8 @@ _UNSPACED_WORD = regex.compile(rf"[{UNSPACED_OR_HANGUL}]")
 
 
 @lru_cache(maxsize=4096)
-def _parts_of_the_day(lang: str) -> tuple[regex.Pattern[str], regex.Pattern[str], regex.Pattern[str]]:
-    """Patterns for a part of the day behind and before an hour, and anywhere."""
+def _parts_of_the_day(lang: str) -> tuple[regex.Pattern[str], regex.Pattern[str]]:
+    """Patterns for a part of the day behind and before an hour."""
     words = language(lang)
     day_parts = words.day_parts if words else {}
     groups = [_LITERAL]
@@ -201,7 +201,7 @@ def _parts_of_the_day(lang: str) -> tuple[regex.Pattern[str], regex.Pattern[str]
     any_part = "|".join(groups)
     behind = regex.compile(rf"(?:[:：.]\d\d)?[^\d.;,!?。，\n]{{0,16}}?(?:{any_part})", regex.IGNORECASE)
     before = regex.compile(rf"(?:{any_part})[^\d.;!?。\n]{{0,6}}\Z", regex.IGNORECASE)
-    return behind, before, regex.compile(any_part, regex.IGNORECASE)
+    return behind, before
 
 
 def _hours(text: str, start: int, end: int, hour: int, lang: str, certain: bool) -> tuple[str, ...]:
@@ -209,7 +209,7 @@ def _hours(text: str, start: int, end: int, hour: int, lang: str, certain: bool)
 
     If it isn't ``certain``, a translation may have the part of the day in words that are not known.
     """
-    behind, before, _ = _parts_of_the_day(lang)
+    behind, before = _parts_of_the_day(lang)
     match = behind.match(text, end, end + _BESIDE) or before.search(text, max(0, start - _BESIDE // 2), start)
     if not match:
         return ()
@@ -303,7 +303,6 @@ def _is_precise(text: str, start: int, end: int, groups: list[str], marks: list[
 class _Beside(NamedTuple):
     """What a text may have beside its numbers. What is nowhere in the text is not looked for at each of them."""
 
-    has_hours: bool
     has_dashes: bool
     has_minus: bool
     has_halves: bool
@@ -318,7 +317,6 @@ def _beside(text: str, lang: str) -> _Beside:
         folded = text.casefold()
         has_minus = any(word in folded for word in words.minus)
     return _Beside(
-        has_hours=_parts_of_the_day(lang)[2].search(text) is not None,
         has_dashes=has_dashes,
         has_minus=has_minus,
         has_halves=not characters.isdisjoint("半반"),
@@ -360,7 +358,7 @@ def numbers(text: str, lang: str = "", *, certain: bool = True) -> tuple[Number,
             end = magnitude.end
         elif not marks and len(groups[0]) <= 4:
             value = int(groups[0])
-            if beside.has_hours and 1 <= value <= 12 and text[start - 1 : start] not in (":", "："):
+            if 1 <= value <= 12 and text[start - 1 : start] not in (":", "："):
                 values = _hours(text, start, end, value, lang, certain) or values
             values = _distinct(*values, *_years(text, start, end, values[0], lang))
         if beside.has_halves and not marks and _HALF_MORE.match(text, end):
@@ -421,9 +419,12 @@ _FRACTION = regex.compile(
 )
 
 
+_FRACTION_SIGNS = "/\u2044¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞"
+
+
 def _with_fractions(text: str, numbers: list[Number], lang: str) -> list[Number]:
     """The ``numbers`` in order, with 1/2, ½ and 1½ as one number each."""
-    if "/" not in text and text.isascii():
+    if alphabet(text).isdisjoint(_FRACTION_SIGNS):
         return numbers
     fractions = []
     covered: set[int] = set()

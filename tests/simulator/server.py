@@ -47,7 +47,10 @@ class Simulator:
         self._script = deque(self.settings.script)
         self._random = random.Random(self.settings.seed)
         self._recent: deque[float] = deque()
-        self._prefixes = replies.PrefixCache()
+        self._prefixes = replies.PrefixCache(1 if self.settings.o200k else replies.CHARS_PER_TOKEN)
+        self._marks = replies.MarkCache()
+        self.written_tokens = 0
+        """How many tokens were written to the cache up to marks, which costs more."""
         self._received = 0
         self._hanging = asyncio.Event()
         self.arrived: list[tuple[str, dict[str, str]]] = []
@@ -154,7 +157,7 @@ class Simulator:
             return Answer(200, step)
         if isinstance(step, Fault):
             return await self._fault(step, body, number, key)
-        told = step or (self.settings.behaviour or replies.default_behaviour)(body)
+        told = step or (self.settings.behaviour or replies.default_behaviour)(replies.plain(body))
         if isinstance(told, Fault):
             return await self._fault(told, body, number, key)
         return Answer(200, self._reply(body, number, told))
@@ -247,7 +250,7 @@ class Simulator:
 
     def _reply(self, body: Body, number: int, text: str | Body | None, *, cut: bool = False) -> Body:
         behaviour = self.settings.behaviour or replies.default_behaviour
-        told = behaviour(body) if text is None else text
+        told = behaviour(replies.plain(body)) if text is None else text
         reply = "" if isinstance(told, Fault) else told
         room = body.get("max_completion_tokens", body.get("max_tokens")) or 0
         cut = cut or (self.settings.truncate_below is not None and room < self.settings.truncate_below)
@@ -261,9 +264,18 @@ class Simulator:
     def _with_usage(self, reply: Body, body: Body, text: str) -> Body:
         if not self.settings.usage:
             return reply
-        prompt = replies.prompt_text(body)
-        cached = self._prefixes.cached(prompt) if self.settings.cached_tokens else 0
-        return {**reply, "usage": replies.usage(prompt, text, cached, self.settings.reasoning_tokens)}
+        prompt = replies.prompt_text(replies.plain(body))
+        numbers = replies.tokens(prompt), replies.tokens(text)
+        if self.settings.o200k:
+            prompt, text = replies.in_o200k(replies.tools_and_schema(body) + prompt), replies.in_o200k(text)
+            numbers = len(prompt), len(text)
+        cached = written = 0
+        if self.settings.cached_tokens and self.settings.cached_to_marks:
+            cached, written = self._marks.cached([*map(replies.in_o200k, replies.marked_prompts(body))])
+            self.written_tokens += written
+        elif self.settings.cached_tokens:
+            cached = self._prefixes.cached(prompt)
+        return {**reply, "usage": replies.usage(*numbers, cached, self.settings.reasoning_tokens, written)}
 
 
 def retry_after_header(seconds: float | None, style: RetryAfterStyle) -> dict[str, str]:

@@ -65,6 +65,8 @@ class Settings:
     :data:`tests.simulator.faults.FAULTS`, always that. ``endings`` of batches are explained in
     :mod:`tests.simulator.batches`; a batch takes ``batch_seconds``, and each request about one ``batch_latency``.
     ``rate_headers`` states requests per window, those that remain, and the seconds until a whole window is free again.
+    ``o200k`` counts tokens as OpenAI does, tools and schema included, instead of a token for four characters; with it,
+    ``cached_to_marks`` caches as OpenAI does since GPT-5.6: up to a mark, or to the end if there is no mark.
     ``log`` is a file for the journal; ``keep`` keeps the journal in memory as well.
     """
 
@@ -79,6 +81,8 @@ class Settings:
     truncate_below: int | None = None
     usage: bool = True
     cached_tokens: bool = True
+    o200k: bool = False
+    cached_to_marks: bool = False
     reasoning_tokens: int = 0
     fault_rate: float = 0.0
     faults: Sequence[Fault] = field(default_factory=lambda: (Fault("status", 500), Fault("reset"), Fault("bad-json")))
