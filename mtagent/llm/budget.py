@@ -58,8 +58,8 @@ class Amount:
     def __sub__(self, other: Amount) -> Amount:
         return Amount(self.dollars - other.dollars, self.tokens - other.tokens)
 
-    def at_most(self, other: Amount) -> Amount:
-        """The lesser dollars and the lesser tokens of both."""
+    def smaller(self, other: Amount) -> Amount:
+        """The smaller one of both dollars, and of both tokens."""
         return Amount(min(self.dollars, other.dollars), min(self.tokens, other.tokens))
 
     def within(self, limit: Amount) -> bool:
@@ -138,7 +138,7 @@ class CallCosts:
         high = self.high(kind, sent)
         if high is None:
             return worst
-        return high.at_most(worst)
+        return high.smaller(worst)
 
 
 class Budget:
@@ -352,7 +352,6 @@ class Budgeted:
         """Ask for one reply; see :class:`mtagent.llm.protocol.LLM`. Raises :class:`BudgetSpent`."""
         sent = bytes_sent(messages, options.get("schema"), options.get("tools", ()))
         requests = worst_requests(sent, self._room)
-        worst = self._sum(requests)
         kind = (self.model, self._room, options.get("purpose", ""))
         key, batched = "", None
         if self._budget.in_batches and isinstance(self._llm, KeyedLLM):
@@ -360,7 +359,7 @@ class Budgeted:
             batched = self._budget.in_batches.get(key)
             self._budget.note_batched(key, None)
         try:
-            reserved = await self._budget.reserve(worst, self._hint, kind=kind, sent=sent)
+            reserved = await self._budget.reserve(self._sum(requests), self._hint, kind=kind, sent=sent)
         except BudgetSpent:
             self._budget.note_batched(key, batched)
             raise
@@ -375,7 +374,7 @@ class Budgeted:
                 in_batch = reserved
                 if not error.calls:
                     # Until there is a reply, it is one request. What is paid for another one is reserved with it then.
-                    in_batch = reserved.at_most(self._sum(requests[:1]))
+                    in_batch = reserved.smaller(self._sum(requests[:1]))
                 self._budget.note_batched(request_key(self._llm, messages, options), in_batch)
             raise
         except Exception as error:
@@ -390,7 +389,7 @@ class Budgeted:
                 self._budget.settle(reserved, paid)
 
     def _sum(self, requests: Sequence[Usage]) -> Amount:
-        """What ``requests`` take together."""
+        """Their dollars and tokens."""
         tokens = sum(usage.input_tokens + usage.output_tokens for usage in requests)
         return Amount(sum(self._price(usage) or 0.0 for usage in requests), tokens)
 
