@@ -208,18 +208,21 @@ async def improve(
     plan: Plan,
     *,
     within: float | None = None,
+    only: Collection[Stage] | None = None,
     on_step: Callable[[Segment, Step], object] = lambda segment, step: None,
     on_stop: Callable[[Chain], object] = lambda chain: None,
 ) -> Chain:
     """Run the stages of ``plan`` on ``segment``. Only errors that concern every segment are raised.
 
-    The stage that is running after ``within`` seconds fails, and no stage follows it. ``on_step`` is called with each
-    step. ``on_stop`` is called with the unfinished chain if such an error or a cancellation stops it after a step, or
-    after a reply that was paid for: its last step has failed.
+    The stage that is running after ``within`` seconds fails, and no stage follows it. With ``only``, other stages of
+    the plan are left out. ``on_step`` is called with each step. ``on_stop`` is called with the unfinished chain if such
+    an error or a cancellation stops it after a step, or after a reply that was paid for: its last step has failed.
     """
     work = _SegmentWork(segment, plan)
     end = None if within is None else asyncio.get_running_loop().time() + within
     stages = [stage for stage in plan.stages if stage != "rerank" or any(segment.candidates)]
+    if only is not None:
+        stages = [stage for stage in stages if stage in only]
     if not segment.source.strip():  # white space is its own translation
         copied = work.step("translate", "kept", PlainCause(kind="blank"), text=segment.source)
         return Chain(segment=segment, steps=(copied,) if segment.translation is None else ())

@@ -42,7 +42,7 @@ BODY_SECONDS = 30.0
 """How long a client may take to send its body."""
 _HOST_NAME = re.compile(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*|\[?[\da-fA-F:]*::?[\da-fA-F:.]*\]?")
 _ORIGIN = re.compile(r"\*|[a-z][a-z\d+.-]*://[^/\s?#]+")
-_ALWAYS = ("/healthz", "/metrics")
+_ALWAYS = ("/healthz", "/livez", "/metrics")
 _NDJSON = "application/x-ndjson"
 
 
@@ -71,8 +71,11 @@ def make_app(
 
     @app.get("/healthz")
     async def health() -> JSONResponse:
-        if service.closing:
-            return JSONResponse({"status": "closing"}, 503)
+        health = service.health
+        return JSONResponse(health, 200 if health["status"] in ("ok", "degraded") else 503)
+
+    @app.get("/livez")
+    async def live() -> JSONResponse:
         return JSONResponse({"status": "ok"})
 
     @app.get("/metrics")
@@ -99,7 +102,7 @@ def make_app(
             allow_origins=list(allow_origins),
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["authorization", "content-type"],
-            expose_headers=["X-Mtagent-Changed", "X-Mtagent-Failed", "X-Mtagent-Late"],
+            expose_headers=["X-Mtagent-Changed", "X-Mtagent-Failed", "X-Mtagent-Late", "X-Mtagent-Paused"],
         )
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(host_names), www_redirect=False)
     return app
@@ -226,7 +229,7 @@ class ServiceMiddleware:
             "key": account.key.name,
         }
         # Fields without content are left out: a log has many lines.
-        for name in ("segments", "characters", "changed", "failed", "late"):
+        for name in ("segments", "characters", "changed", "failed", "late", "paused"):
             count = getattr(account, name)
             if count:
                 entry[name] = count
@@ -312,9 +315,7 @@ def own_router(service: Service) -> APIRouter:
             service.access.check_budget(account.key, sum(len(segment.source) for segment in segments))
             return StreamingResponse(_lines(service, segments, body.timeout), media_type=_NDJSON)
         with service.paid(segments):
-            chains = await service.agent.aimprove(segments, timeout=service.seconds(body.timeout))
-        for chain in chains:
-            service.count(chain)
+            chains = [chain async for chain in service.improved(segments, body.timeout)]
         return JSONResponse({"chains": [plain(chain) for chain in chains]}, headers=account.headers)
 
     @routes.get("/v1/segments", response_model=None)
@@ -331,9 +332,8 @@ def own_router(service: Service) -> APIRouter:
 async def _lines(service: Service, segments: list[Segment], timeout: float | None) -> AsyncIterator[str]:  # noqa: ASYNC109
     try:
         with service.paid(segments):
-            async with aclosing(service.agent.astream(segments, timeout=service.seconds(timeout))) as chains:
+            async with aclosing(service.improved(segments, timeout)) as chains:
                 async for chain in chains:
-                    service.count(chain)
                     yield json.dumps(plain(chain), ensure_ascii=False) + "\n"
     except ServiceError as error:
         yield json.dumps({"error": error.message}) + "\n"
