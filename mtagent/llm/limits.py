@@ -359,12 +359,15 @@ class Breaker:
         """``model`` has answered."""
         self._models[model] = _Health()
 
-    def failed(self, model: str, pause: float = 0.0) -> None:
-        """``model`` has not answered; its server asks for a ``pause``, longer than a request may wait."""
+    def failed(self, model: str, seconds: float = 0.0, *, pause: float = 0.0) -> None:
+        """``model`` has not answered for ``seconds``.
+
+        ``pause``: its server asks for so many seconds without requests, longer than a request may wait.
+        """
         now = self._clock.now()
         health = self._models.setdefault(model, _Health())
         if not health.failures:
-            health.failing_since = now
+            health.failing_since = now - seconds
         health.failures += 1
         is_out = health.failures >= OUTAGE_FAILURES and now - health.failing_since >= OUTAGE_SECONDS
         if pause:

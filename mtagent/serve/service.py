@@ -278,7 +278,7 @@ class Service:
             self.breaker.succeeded(event.model)
         elif event.error != asyncio.CancelledError.__name__ or event.seconds >= self.limits.deadline / 2:
             # A call is cancelled at the deadline, or earlier if the client disconnects.
-            self.breaker.failed(event.model, event.pause or 0.0)
+            self.breaker.failed(event.model, event.seconds, pause=event.pause or 0.0)
         self.metrics.resting.labels(event.model).set(event.model in self.breaker.resting)
 
     @property
