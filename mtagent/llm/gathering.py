@@ -6,7 +6,8 @@
 - :func:`finished`: all work is useful to its end, since it is paid for. Then the most serious error is raised.
 
 An error that :func:`answered` or :func:`finished` raises carries the calls of all the work, so that no cost is lost.
-If many pieces could go on at the same moment, :func:`turn` lets a few of them through at a time.
+If many pieces could go on at the same moment, :func:`turn` lets a few of them through at a time, and :func:`aside` does
+what takes long in a thread.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
 from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
@@ -141,3 +145,24 @@ def _next_round(loop: asyncio.AbstractEventLoop, waiting: deque[asyncio.Future[N
     finally:  # the loop may continue after Ctrl-C in this place
         if waiting:
             loop.call_soon(_next_round, loop, waiting)
+
+
+# Checks of a large text take up to a second. One thread does them for the whole loop, so that they share the processor
+# with it rather than with each other. What still waits for the thread when its chain is cancelled is never begun.
+
+LARGE = 2_000
+"""Characters from which the work on a text is done in the thread: 10 ms of work or more."""
+_threads: WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadPoolExecutor] = WeakKeyDictionary()
+
+
+async def aside(size: int, work: Callable[..., T], *arguments: Any) -> T:
+    """The result of ``work(*arguments)``, which is done in a thread if the texts have ``size`` characters, many.
+
+    The loop serves other tasks meanwhile. ``work`` must not change what other tasks change.
+    """
+    if size < LARGE:
+        return work(*arguments)
+    loop = asyncio.get_running_loop()
+    if loop not in _threads:
+        _threads[loop] = ThreadPoolExecutor(1, thread_name_prefix="mtagent-aside")
+    return await loop.run_in_executor(_threads[loop], partial(copy_context().run, work, *arguments))
