@@ -216,7 +216,8 @@ async def improve(
 ) -> Chain:
     """Run the stages of ``plan`` on ``segment``. Only errors that concern every segment are raised.
 
-    The stage that is running after ``within`` seconds fails, and no stage follows it. With ``only``, other stages of
+    The stage that is running after ``within`` seconds fails, and no stage follows it; a text that the MT system has
+    returned by then is kept, although the guards have not looked at it. With ``only``, other stages of
     the plan are left out. ``on_step`` is called with each step. ``on_stop`` is called with the unfinished chain if such
     an error or a cancellation stops it after a step, or after a reply that was paid for: its last step has failed.
     """
@@ -260,6 +261,8 @@ async def improve(
             late = clock.expired() and isinstance(error, TimeoutError)
             logger.debug("segment %s: %s failed", segment.id, stage, exc_info=error)
             step = work.failed(stage, error, f"not done within {within:g} s" if late else None)
+            if late and work.unchecked:
+                step = step.model_copy(update={"text": work.unchecked}).raised(error)
         if step is None:
             continue
         steps.append(step.model_copy(update={"seconds": time.perf_counter() - began}))
@@ -335,6 +338,7 @@ class _SegmentWork:
             self.for_proofreader = prompts.published(segment, prompts.PUBLISHED_IN_PROOFREAD)
             self.for_raters = prompts.published(segment)
         self.text = segment.translation or ""
+        self.unchecked = ""  # what the MT system returned, while the guards look at it
         self.error_free = False
         self.calls: list[Call] = []
         self.ratings: tuple[Rating, ...] = ()  # of triage: they come first in the step's ratings
@@ -425,7 +429,9 @@ class _SegmentWork:
             raise UnusableTranslation(f"{name} made several lines of one")
         if isinstance(translator, LLMTranslator):
             return text  # it has checked its text itself
+        self.unchecked = "" if again else text
         damages = await self._aside(self._refusals, self.segment, text, again)
+        self.unchecked = ""
         if damages:
             raise UnusableTranslation(f"{name}: {listed(damages)}")
         return text

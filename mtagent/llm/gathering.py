@@ -18,6 +18,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
+from heapq import heappop, heappush
+from itertools import count
 from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
@@ -152,17 +154,61 @@ def _next_round(loop: asyncio.AbstractEventLoop, waiting: deque[asyncio.Future[N
 
 LARGE = 2_000
 """Characters from which the work on a text is done in the thread: 10 ms of work or more."""
-_threads: WeakKeyDictionary[asyncio.AbstractEventLoop, ThreadPoolExecutor] = WeakKeyDictionary()
 
 
-async def aside(size: int, work: Callable[..., T], *arguments: Any) -> T:
-    """The result of ``work(*arguments)``, which is done in a thread if the texts have ``size`` characters, many.
+class _Thread:
+    """The thread of a loop.
 
-    The loop serves other tasks meanwhile. ``work`` must not change what other tasks change.
+    What is urgent goes first, then the work of the task that came first, because what was read of its texts is cached.
+    """
+
+    def __init__(self) -> None:
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="mtagent-aside")
+        self._is_busy = False
+        self._numbers = count()
+        self._tasks: WeakKeyDictionary[asyncio.Task[Any], int] = WeakKeyDictionary()
+        self._waiting: list[tuple[bool, int, int, asyncio.Future[None]]] = []
+
+    async def run(self, work: Callable[[], T], is_urgent: bool) -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        number = self._tasks.setdefault(task, next(self._numbers))
+        loop = asyncio.get_running_loop()
+        if self._is_busy:
+            my_turn: asyncio.Future[None] = loop.create_future()
+            heappush(self._waiting, (not is_urgent, number, next(self._numbers), my_turn))
+            try:
+                await my_turn
+            except asyncio.CancelledError:
+                if my_turn.done() and not my_turn.cancelled():
+                    self._release()
+                raise
+        self._is_busy = True
+        try:
+            return await loop.run_in_executor(self._executor, work)
+        finally:
+            loop.call_soon(self._release)  # after this task has come back with more work
+
+    def _release(self) -> None:
+        while self._waiting:
+            *_, turn_of_next = heappop(self._waiting)
+            if not turn_of_next.done():
+                turn_of_next.set_result(None)
+                return
+        self._is_busy = False
+
+
+_threads: WeakKeyDictionary[asyncio.AbstractEventLoop, _Thread] = WeakKeyDictionary()
+
+
+async def aside(size: int, work: Callable[..., T], *arguments: Any, is_urgent: bool = False) -> T:
+    """The result of ``work(*arguments)``, which is done in a thread if the ``size`` of its texts is ``LARGE`` or more.
+
+    The loop serves other tasks meanwhile. Work that ``is_urgent`` goes before checks. ``work`` must not change what other tasks change.
     """
     if size < LARGE:
         return work(*arguments)
     loop = asyncio.get_running_loop()
     if loop not in _threads:
-        _threads[loop] = ThreadPoolExecutor(1, thread_name_prefix="mtagent-aside")
-    return await loop.run_in_executor(_threads[loop], partial(copy_context().run, work, *arguments))
+        _threads[loop] = _Thread()
+    return await _threads[loop].run(partial(copy_context().run, work, *arguments), is_urgent)

@@ -112,11 +112,17 @@ class BetweenTags:
             before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
             return draft.model_copy(update={"text": before + html.escape(draft.text.strip(), quote=False) + after})
 
-        parts = await aside(len(segment.source), lambda: list(_parts(segment.source, *markup)))
+        def read() -> tuple[list[tuple[str, bool]], list[str]]:
+            parts = list(_parts(segment.source, *markup))
+            texts = dict.fromkeys(text for text, stays in parts if not stays and any(map(str.isalnum, text)))
+            return parts, list(texts)
+
+        def joined() -> str:
+            return "".join(text if stays or text not in drafts else drafts[text].text for text, stays in parts)
+
+        parts, waiting = await aside(len(segment.source), read, is_urgent=True)
         # A text that occurs again is not translated again. Between a few texts, others get their turn.
         drafts: dict[str, Draft] = {}
-        texts = dict.fromkeys(text for text, stays in parts if not stays and any(map(str.isalnum, text)))
-        waiting = list(texts)
         while waiting:
             some = waiting[:_TEXTS_AT_A_TIME]
             del waiting[:_TEXTS_AT_A_TIME]
@@ -124,8 +130,7 @@ class BetweenTags:
         calls = list[Call]()
         for draft in drafts.values():
             calls += draft.calls
-        pieces = [text if stays or text not in drafts else drafts[text].text for text, stays in parts]
-        return Draft(text="".join(pieces), calls=tuple(calls))
+        return Draft(text=await aside(len(segment.source), joined, is_urgent=True), calls=tuple(calls))
 
 
 def _parts(text: str, markup: Markup, ignored: frozenset[str]) -> Iterator[tuple[str, bool]]:
