@@ -202,9 +202,10 @@ _threads: WeakKeyDictionary[asyncio.AbstractEventLoop, _Thread] = WeakKeyDiction
 
 
 async def aside(size: int, work: Callable[..., T], *arguments: Any, is_urgent: bool = False) -> T:
-    """The result of ``work(*arguments)``, which is done in a thread if the ``size`` of its texts is ``LARGE`` or more.
+    """The result of ``work(*arguments)``, done in a thread if the ``size`` of its texts is ``LARGE`` or more.
 
-    The loop serves other tasks meanwhile. Work that ``is_urgent`` goes before checks. ``work`` must not change what other tasks change.
+    The loop serves other tasks meanwhile. Work that ``is_urgent`` goes before checks. ``work`` must not change what
+    other tasks change.
     """
     if size < LARGE:
         return work(*arguments)
