@@ -233,6 +233,7 @@ async def improve(
         first = (stages or plan.stages)[0]
         return Chain(segment=segment, steps=(work.step(first, "failed", PlainCause(kind="no-translation")),))
     steps: list[Step] = []
+    has_begun = False
     for stage in stages:
         if stage == "translate" and segment.translation is not None:
             continue
@@ -240,7 +241,8 @@ async def improve(
         STEP.set(StepInWork(segment.id, stage))
         try:
             async with clock:
-                await turn()
+                await turn(has_begun=has_begun)
+                has_begun = True
                 step = await work.take(stage)
         except OffScript:
             raise

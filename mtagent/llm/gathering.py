@@ -120,19 +120,25 @@ def _carry_calls(error: BaseException, results: Sequence[object], calls: CallsOf
 # Turns: the work of a chain between two requests takes a millisecond or more. If hundreds worked in one round of the
 # loop, everything else in it would wait: other endpoints of a web service, and the next requests of the first chains.
 
-A_ROUND = 4
+A_ROUND = 2
 """How many tasks continue in one round."""
 _waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, deque[asyncio.Future[None]]] = WeakKeyDictionary()
 
 
-async def turn() -> None:
-    """Wait until it is this task's turn."""
+async def turn(*, has_begun: bool = False) -> None:
+    """Wait until it is this task's turn. A chain that ``has_begun`` goes first.
+
+    Otherwise chains that begin together would send all their requests together, and get all their replies together.
+    """
     loop = asyncio.get_running_loop()
     waiting = _waiting.get(loop)
     if waiting is None:
         waiting = _waiting[loop] = deque()
     my_turn: asyncio.Future[None] = loop.create_future()
-    waiting.append(my_turn)
+    if has_begun:
+        waiting.appendleft(my_turn)
+    else:
+        waiting.append(my_turn)
     if len(waiting) == 1:
         loop.call_soon(_next_round, loop, waiting)
     await my_turn
