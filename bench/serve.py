@@ -1,7 +1,8 @@
-"""``mtagent serve`` against the bare agent, before a model that takes 100 ms: ``python -m bench.serve``.
+"""``mtagent serve``: ``python -m bench.serve`` compares it with the bare agent, before a model that takes 100 ms.
 
-``python -m bench.serve --full-disk 5`` counts characters instead: the server cannot write to any file for five seconds
-in the middle (Linux only).
+``--ideal`` compares its default settings with clients / latency, ``--faults`` looks at what clients get while a model
+fails, and ``--large`` at ``/healthz`` during a request with large texts. ``--full-disk 5`` counts characters while the
+server cannot write to any file for five seconds (Linux only).
 """
 
 from __future__ import annotations
@@ -30,17 +31,28 @@ import aiohttp
 from bench.harness import ROOT, simulator
 from mtagent import Agent, Segment
 from mtagent.errors import MtagentError
+from tests.simulator import Settings, Simulator
+from tests.simulator.chain import improving
+from tests.simulator.faults import FAULTS
 
-SETTINGS: dict[str, Any] = {"stages": "p", "evaluator": "rubric-mqm", "gate": "guards", "concurrency": 256}
+SETTINGS: dict[str, Any] = {"stages": "p", "evaluator": "rubric-mqm", "gate": "guards"}
+FAULTY = ("401", "404-model", "429", "429-after-1", "429-after-3600", "500", "502-html", "503", "529", "reset", "hang")
+"""Faults after which no call gets an answer; the next ones spoil the answer."""
+SPOILT = ("broken-json", "empty-body", "refusal", "length")
 Ask = Callable[[int], Awaitable[bool]]
 
 
+def exclaim(text: str) -> str:
+    """An MT system that takes no time, as ``--translator python:bench.serve:exclaim``."""
+    return f"{text}!"
+
+
 @contextmanager
-def server(base_url: str, folder: Path, *more: str) -> Iterator[tuple[str, int]]:
-    """The address and the process id of a server before the model at ``base_url``; ``more`` are options."""
-    options = [f"--{name}={value}" for name, value in SETTINGS.items()]
+def server(base_url: str, folder: Path, settings: dict[str, Any] = SETTINGS, *others: str) -> Iterator[tuple[str, int]]:
+    """The address and the process id of a server before the model at ``base_url``, with ``settings`` and options."""
+    options = [f"--{name}={value}" for name, value in settings.items()]
     command = [sys.executable, "-m", "mtagent", "serve", "--port", "0", "--state", str(folder / "s.db"), *options]
-    command += ["--base-url", base_url, "--model", "gpt-6-luna", *more]
+    command += ["--base-url", base_url, "--model", "gpt-6-luna", *others]
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
@@ -96,7 +108,7 @@ async def compare(base_url: str, *, clients: list[int], per_client: int, most: i
     # The log of the server goes to a file, as it would elsewhere.
     with tempfile.TemporaryDirectory() as folder, server(base_url, Path(folder)) as (url, process):
         connector = aiohttp.TCPConnector(limit=0)
-        agent = Agent(base_url=base_url, model="gpt-6-luna", **SETTINGS)
+        agent = Agent(base_url=base_url, model="gpt-6-luna", concurrency=256, **SETTINGS)
         async with aiohttp.ClientSession(connector=connector) as session, agent:
 
             async def ask_agent(number: int) -> bool:
@@ -145,7 +157,7 @@ async def account(base_url: str, *, requests: int, clients: int, full_disk: floa
             for key, limit in zip(names, (":1000000000", ""), strict=True)
         ]
         (folder / "keys").write_text("\n".join(lines), encoding="utf-8")
-        with server(base_url, folder, "--keys", str(folder / "keys")) as (url, process):
+        with server(base_url, folder, SETTINGS, "--keys", str(folder / "keys")) as (url, process):
             async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
 
                 async def ask(number: int) -> bool:
@@ -187,6 +199,86 @@ async def _fill_disk(process: int, seconds: float) -> None:
         resource.prlimit(process, resource.RLIMIT_FSIZE, former)
 
 
+async def measure_ideal(base_url: str, *, clients: list[int], latency: float) -> None:
+    """Print the rate of the server with its default settings, as a share of clients / latency."""
+    with tempfile.TemporaryDirectory() as folder, server(base_url, Path(folder)) as (url, process):
+        async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+            async def ask(number: int) -> bool:
+                source, translation = texts(number)
+                segment = {"source": source, "translation": translation, "source_lang": "en", "target_lang": "es"}
+                async with session.post(f"{url}/v1/improve", json={"segments": [segment]}) as answer:
+                    return answer.status == 200 and (await answer.json())["chains"][0]["changed"]
+
+            await measure(ask, requests=32, clients=16)
+            for number in clients:
+                requests = 10 * number
+                before = processor_of(process)
+                start = time.perf_counter()
+                line = await measure(ask, requests=requests, clients=number)
+                share = requests / (time.perf_counter() - start) / (number / latency)
+                used = (processor_of(process) - before) / requests * 1e3
+                print(f"{number:4} clients  {line}  {share:.2f} of the ideal  {used:.1f} ms CPU")  # noqa: T201
+
+
+async def measure_faults(names: list[str], clients: list[int]) -> None:
+    """Print what clients get while every call of the model fails: twice as many requests as clients."""
+    for name in names:
+        for number in clients:
+            settings = Settings(behaviour=improving, named=name, fault_rate=1.0, keep=False)
+            with tempfile.TemporaryDirectory() as folder:
+                async with Simulator(settings) as model:
+                    options = ("--translator", "python:bench.serve:exclaim")
+                    with server(f"http://127.0.0.1:{model.port}/v1", Path(folder), {}, *options) as (url, _):
+                        print(f"{name:16} {number:3} clients  {await _answers(url, number)}", flush=True)  # noqa: T201
+
+
+async def _answers(url: str, clients: int) -> str:
+    """How many answers were the MT, how long they took, and the state of the server after them."""
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as session:
+
+        async def ask(number: int) -> tuple[bool, float]:
+            start = time.perf_counter()
+            body = {"q": f"text {number} is here.", "source": "en", "target": "es"}
+            async with session.post(f"{url}/translate", json=body) as answer:
+                is_right = answer.status == 200 and (await answer.json())["translatedText"] == exclaim(body["q"])
+            return is_right, time.perf_counter() - start
+
+        waves = []
+        for wave in range(2):
+            answers = await asyncio.gather(*(ask(clients * wave + number) for number in range(clients)))
+            slowest = max(seconds for _, seconds in answers)
+            waves.append(f"{sum(is_right for is_right, _ in answers)} of {clients} right in {slowest:.2f} s")
+        async with session.get(f"{url}/healthz") as answer:
+            state = (await answer.json())["status"]
+    return f"{', then '.join(waves)}  {state}"
+
+
+async def measure_large(base_url: str, deadline: str) -> None:
+    """Print how long ``/healthz`` takes during a request with 20 texts of 15,000 tags each."""
+    options = ("--translator", "python:bench.serve:exclaim", "--deadline", deadline)
+    for unit, markup in (("<a>", "text"), ("<a>", "html"), ("<a>x", "html"), ("word. ", "text")):
+        large = [unit * (45_000 // len(unit)) + f"text {number} end." for number in range(20)]
+        body = {"q": large, "source": "en", "target": "es", "format": markup}
+        with tempfile.TemporaryDirectory() as folder, server(base_url, Path(folder), {}, *options) as (url, _):
+            async with aiohttp.ClientSession() as session:
+                start = time.perf_counter()
+                asking = asyncio.create_task(session.post(f"{url}/translate", json=body))
+                waits = []
+                while not asking.done():
+                    began = time.perf_counter()
+                    async with session.get(f"{url}/healthz") as answer:
+                        await answer.read()
+                    waits.append(time.perf_counter() - began)
+                    await asyncio.sleep(0.01)
+                seconds = time.perf_counter() - start
+                late = asking.result().headers.get("X-Mtagent-Late", "0")
+                line = f"{asking.result().status} in {seconds:.1f} s, {late} late"
+                p99 = statistics.quantiles(waits, n=100)[98]
+                line += f"  /healthz p99 {p99 * 1e3:.0f} ms, at most {max(waits) * 1e3:.0f} ms"
+                print(f"{unit!r:8} {markup:5} {line}", flush=True)  # noqa: T201
+
+
 def main() -> None:
     """Parse, measure, print."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -196,15 +288,27 @@ def main() -> None:
     parser.add_argument("--long", type=int, default=10_000, help="requests of the run for memory; 0: none")
     parser.add_argument("--latency", type=float, default=0.1)
     parser.add_argument("--fault-rate", type=float, default=0.0)
-    parser.add_argument("--full-disk", type=float, default=0.0, metavar="SECONDS", help="count characters")
+    parser.add_argument("--full-disk", type=float, default=0.0, metavar="SECONDS", help="only count characters")
+    parser.add_argument("--ideal", action="store_true", help="only compare the default settings with the ideal")
+    parser.add_argument("--faults", nargs="*", choices=list(FAULTS), help="only look at faults; none named: 15 of them")
+    parser.add_argument("--large", metavar="DEADLINE", help="only look at large texts, with this --deadline")
     given = parser.parse_args()
     os.environ.pop("OPENAI_BASE_URL", None)
+    if given.faults is not None:
+        asyncio.run(measure_faults(given.faults or [*FAULTY, *SPOILT], given.clients))
+        return
     arguments = ["--behaviour", "tests.simulator.chain:improving", "--latency", str(given.latency)]
     if given.fault_rate:
         arguments += ["--fault-rate", str(given.fault_rate)]
     with simulator(*arguments, lifetime=3000) as base_url:
         if given.full_disk:
             asyncio.run(account(base_url, requests=given.long, clients=64, full_disk=given.full_disk))
+            return
+        if given.large:
+            asyncio.run(measure_large(base_url, given.large))
+            return
+        if given.ideal:
+            asyncio.run(measure_ideal(base_url, clients=given.clients, latency=given.latency))
             return
         asyncio.run(
             compare(base_url, clients=given.clients, per_client=given.per_client, most=given.most, long=given.long)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import json
 import re
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -21,6 +23,7 @@ from mtagent.evaluators.rubric_mqm import RubricMQM
 from mtagent.jobs.agent import Agent
 from mtagent.llm import prompts
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
+from mtagent.llm.gathering import LARGE, aside
 from mtagent.llm.protocol import LLM
 from mtagent.records import Call, Completion, Draft, Message, Rating, Segment, Stage, Step, Usage
 from mtagent.translators.llm import LLMTranslator
@@ -279,6 +282,24 @@ async def test_a_translation_of_one_line_has_one_line_for_every_reader() -> None
 
     step = await only_step(segment(translation=None), Plan(("translate",), Breaking()))
     assert (step.verdict, step.cause.detail) == ("failed", "breaking made several lines of one")
+
+
+async def test_a_large_text_that_is_not_checked_in_time_is_that_of_the_mt_system() -> None:
+    class Echo:
+        name = "echo"
+
+        async def draft(self, segment: Segment) -> Draft:
+            return Draft(text=f"{segment.source}!")
+
+    go_on = threading.Event()
+    busy = asyncio.create_task(aside(LARGE, go_on.wait, 30))  # the thread that would check it
+    large = "word " * LARGE + "end"
+    chain = await improve(segment(large, translation=None), Plan(("translate",), Echo()), within=0.3)
+    go_on.set()
+    await busy
+    assert (chain.text, chain.state, chain.steps[0].cause.kind) == (f"{large}!", "failed", "error")
+    assert chain.failed is not None
+    assert chain.failed.reason == "TimeoutError: not done within 0.3 s"
 
 
 # -- failures

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 
 import pytest
 
 from mtagent.errors import AuthenticationError, EvaluationError, MtagentError, OffScript, ServerError, calls_of
-from mtagent.llm.gathering import answered, finished, together, unfailed
+from mtagent.llm.gathering import LARGE, answered, aside, finished, together, unfailed
 from mtagent.records import Call, Rating, Usage
 
 
@@ -88,3 +89,46 @@ def test_of_equally_serious_errors_the_first_is_raised_and_a_shared_call_counts_
         unfailed([rating("x"), first, second])
     assert [paid.purpose for paid in calls_of(caught.value)] == ["x", "shared"]
     assert unfailed([1, 2]) == [1, 2]
+
+
+# -- work in the thread
+
+
+async def test_work_on_large_texts_leaves_the_loop_free_and_the_first_task_goes_first_again() -> None:
+    done, go_on = [], threading.Event()
+
+    async def work(name: str) -> None:
+        for piece in (1, 2):
+            await aside(LARGE, done.append, f"{name}{piece}")
+
+    busy = asyncio.create_task(aside(LARGE, go_on.wait, 30))
+    await asyncio.sleep(0)  # the thread has begun
+    tasks = [asyncio.create_task(work(name)) for name in "ab"]
+    await asyncio.sleep(0)
+    urgent = asyncio.create_task(aside(LARGE, done.append, "urgent", is_urgent=True))
+    await asyncio.sleep(0)
+    assert done == []
+    go_on.set()  # the loop ran on, or nobody would set it
+    await asyncio.gather(busy, *tasks, urgent)
+    assert done == ["urgent", "a1", "a2", "b1", "b2"]
+
+
+async def test_work_that_waits_for_the_thread_when_it_is_cancelled_is_never_done() -> None:
+    done, go_on = [], threading.Event()
+    busy = asyncio.create_task(aside(LARGE, go_on.wait, 30))
+    await asyncio.sleep(0)
+    waiting = [asyncio.create_task(aside(LARGE, done.append, number)) for number in range(2)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    go_on.set()
+    results = await asyncio.gather(busy, *waiting, return_exceptions=True)
+    assert done == [1]
+    assert isinstance(results[1], asyncio.CancelledError)
+
+
+async def test_work_on_short_texts_is_done_at_once_and_errors_of_both_are_raised() -> None:
+    assert await aside(LARGE - 1, threading.current_thread) is threading.current_thread()
+    assert await aside(LARGE, threading.current_thread) is not threading.current_thread()
+    for size in (1, LARGE):
+        with pytest.raises(ValueError, match="invalid literal"):
+            await aside(size, int, "one")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mtagent.llm.limits import LONGEST_PAUSE, Limiter, NoPlaceInTime, PauseTooLong, Rate, StatedLimit
+from mtagent.llm.limits import LONGEST_PAUSE, Breaker, Limiter, NoPlaceInTime, PauseTooLong, Rate, StatedLimit
 from tests.clocks import FakeClock, LoopClock, run_in_no_time
 
 
@@ -367,3 +367,68 @@ async def test_a_limit_that_this_program_alone_reached_is_kept_to_by_the_minute(
     await read(limiter, 1, 60, limit=2)
     clock.time += 20
     assert [await read(limiter, 0, 60, limit=2) for _ in range(4)] == [20, 60, 80, 120]
+
+
+# -- a model that is out of order
+
+
+def failing(clock: FakeClock, *, failures: int = 6, seconds: float = 1.0) -> Breaker:
+    """A breaker after so many failures of the model ``m`` in a row, so many seconds apart."""
+    breaker = Breaker(patience=10, clock=clock)
+    for _ in range(failures):
+        clock.time += seconds
+        breaker.failed("m")
+    return breaker
+
+
+def test_a_model_that_fails_for_seconds_rests_and_one_piece_of_work_tries_it_again() -> None:
+    clock = FakeClock()
+    breaker = failing(clock)
+    assert not breaker.admits()
+    clock.time += 5
+    assert [breaker.admits() for _ in range(3)] == [True, False, False]
+    breaker.failed("m")
+    assert breaker.resting == {"m": 10.0}
+    clock.time += 10
+    assert [breaker.admits(), breaker.admits()] == [True, False]
+    breaker.succeeded("m")
+    assert breaker.resting == {}
+    assert [breaker.admits(), breaker.admits()] == [True, True]
+
+
+@pytest.mark.parametrize(("failures", "seconds"), [(4, 10.0), (100, 0.01)])
+def test_a_few_failures_or_many_at_the_same_moment_are_chance(failures: int, seconds: float) -> None:
+    assert failing(FakeClock(), failures=failures, seconds=seconds).admits()
+
+
+def test_a_success_between_failures_shows_that_the_model_works() -> None:
+    breaker = failing(clock := FakeClock(), failures=4)
+    breaker.succeeded("m")
+    clock.time += 60
+    breaker.failed("m")
+    assert breaker.admits()
+
+
+def test_calls_that_hang_at_the_same_time_have_failed_since_they_began() -> None:
+    breaker = Breaker(patience=10, clock=FakeClock())
+    for _ in range(5):
+        breaker.failed("m", 9.5)
+    assert not breaker.admits()
+
+
+def test_a_server_is_left_alone_as_long_as_it_asks_for_and_another_model_does_not_end_that() -> None:
+    breaker = Breaker(patience=10, clock=(clock := FakeClock()))
+    breaker.failed("m", pause=3600)
+    breaker.succeeded("another")
+    clock.time += 3599
+    assert not breaker.admits()
+    clock.time += 1
+    assert breaker.admits()
+
+
+def test_a_trial_without_an_outcome_is_repeated() -> None:
+    breaker = failing(clock := FakeClock())
+    clock.time += 5
+    assert breaker.admits()
+    clock.time += 10
+    assert [breaker.admits(), breaker.admits()] == [True, False]

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from mtagent.config import Config
-from mtagent.errors import AuthenticationError, ConfigError, InputError
+from mtagent.errors import AuthenticationError, ConfigError, InputError, Refused, ServerPaused
 from mtagent.llm.budget import ENOUGH_CALLS
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, Usage
@@ -475,6 +475,99 @@ async def test_where_the_models_refuse_all_work_the_answer_is_the_mt_alone_and_t
             assert many.headers["X-Mtagent-Failed"] == "41"
     entries = [record.__dict__["entry"] for record in caplog.records if "entry" in record.__dict__]
     assert {entry["error"] for entry in entries} == {"AuthenticationError: the key was refused"}
+
+
+class Reviewing(ScriptedLLM):
+    """Finds no error, unless the text is in ``errors``. ``asked`` has the number of calls."""
+
+    def __init__(self, **errors: Exception) -> None:
+        super().__init__([])
+        self.errors, self.asked = errors, 0
+
+    async def complete(self, messages: Any, **options: Any) -> Completion:
+        self.asked += 1
+        for text, error in self.errors.items():
+            if text in messages[-1].content:
+                raise error
+        return Completion(text='{"errors": []}', model="m", usage=Usage(calls=1, input_tokens=10, output_tokens=5))
+
+
+async def test_if_the_mt_fails_on_one_text_the_request_fails_before_a_model_is_asked() -> None:
+    def broken(text: str) -> str:
+        if text == "text 17":
+            raise RuntimeError("no translation")
+        return text.upper()
+
+    llm, texts = Reviewing(), [f"text {number}" for number in range(50)]
+    async with asking(Service(translator=broken, llm=llm, stages="tp")) as client:
+        for path, body in (("/translate", ONE | {"q": texts}), ("/v2/translate", TWO | {"text": texts})):
+            assert (await client.post(path, json=body)).status_code == 500
+        assert llm.asked == 0
+        # The service's own interface reports each text alone.
+        segments = [{"source": text} for text in texts]
+        chains = (await client.post("/v1/improve", json=THREE | {"segments": segments})).json()["chains"]
+        assert [chain["segment"]["id"] for chain in chains if chain["state"] == "failed"] == ["18"]
+        assert llm.asked == 49
+
+
+async def test_if_the_models_fail_on_one_text_it_is_the_mt_and_the_header_says_so() -> None:
+    llm = Reviewing(BAD=Refused("I cannot help with that"))
+    async with asking(Service(translator=shout, llm=llm, stages="tp")) as client:
+        answer = await client.post("/translate", json=ONE | {"q": ["one", "bad", "two"]})
+        assert answer.json() == {"translatedText": ["ONE", "BAD", "TWO"]}
+        assert answer.headers["X-Mtagent-Failed"] == "1"
+        segments = [{"id": "same", "source": source} for source in ("one", "bad", "two")]
+        for accept in ("application/json", "application/x-ndjson"):
+            answer = await client.post("/v1/improve", json=THREE | {"segments": segments}, headers={"Accept": accept})
+            lines = answer.text.splitlines()
+            chains = answer.json()["chains"] if accept == "application/json" else [json.loads(line) for line in lines]
+            assert [(chain["text"], chain["state"]) for chain in chains] == [
+                ("ONE", "unchanged"), ("BAD", "failed"), ("TWO", "unchanged"),
+            ]  # fmt: skip
+        assert (await client.get("/healthz")).json() == {"status": "ok"}
+
+
+async def test_a_model_whose_server_asks_for_a_long_pause_is_left_alone_and_everybody_can_see_it() -> None:
+    pause = ServerPaused("come back later")
+    pause.seconds = 3600
+    llm = Reviewing(ONE=pause)
+    async with asking(Service(translator=shout, llm=llm, stages="tp")) as client:
+        for _ in range(2):
+            answer = await client.post("/translate", json=ONE)
+            assert (answer.status_code, answer.json()) == (200, {"translatedText": "ONE"})
+            assert answer.headers["X-Mtagent-Paused"] == "1"
+        assert llm.asked == 1
+        health = await client.get("/healthz")
+        assert (health.status_code, health.json()["status"]) == (200, "degraded")
+        assert 3500 < health.json()["resting_models"][llm.model] <= 3600
+        assert (await client.get("/livez")).status_code == 200
+        metrics = (await client.get("/metrics")).text
+        assert f'mtagent_model_resting{{model="{llm.model}"}} 1.0' in metrics
+        assert f'mtagent_model_errors_total{{error="ServerPaused",model="{llm.model}"}} 1.0' in metrics
+        assert 'mtagent_paused_total{key="anybody"} 2.0' in metrics
+
+
+async def test_where_the_model_that_rests_is_the_mt_system_the_server_says_when_to_come_back() -> None:
+    pause = ServerPaused("come back later")
+    pause.seconds = 50
+    async with asking(Service(llm=Reviewing(one=pause), stages="tp")) as client:
+        for _ in range(2):
+            answer = await client.post("/translate", json=ONE)
+            assert (answer.status_code, answer.headers["Retry-After"]) == (503, "50")
+        health = await client.get("/healthz")
+        assert (health.status_code, health.json()["status"]) == (503, "unavailable")
+
+
+async def test_calls_to_models_are_counted_by_model() -> None:
+    llm = Reviewing(BAD=Refused("I cannot help with that"))
+    async with asking(Service(translator=shout, llm=llm, stages="tp")) as client:
+        await client.post("/translate", json=ONE | {"q": ["one", "bad", "two"]})
+        metrics = (await client.get("/metrics")).text
+    name = f'model="{llm.model}"'
+    assert f"mtagent_model_calls_total{{{name}}} 3.0" in metrics
+    assert f'mtagent_model_errors_total{{error="Refused",{name}}} 1.0' in metrics
+    assert f"mtagent_model_seconds_count{{{name}}} 3.0" in metrics
+    assert f'mtagent_model_tokens_total{{direction="input",{name}}} 20.0' in metrics
 
 
 async def test_stages_that_do_not_translate_are_refused_beside_a_translator_and_else_say_so() -> None:

@@ -27,7 +27,7 @@ WITH_TRANSLATOR = ("--translator", "python:engine:slow", "--evaluator", "rules",
 def serve(
     folder: Path, *, port: int = 0, arguments: tuple[str, ...] = WITH_TRANSLATOR, before: list[str] | None = None
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """The command, and the address that it says; ``before`` takes the lines that it prints first."""
+    """The command, and the address that it says; ``before`` takes the lines up to that one."""
     (folder / "engine.py").write_text(SLOW, encoding="utf-8")
     command = [sys.executable, "-m", "mtagent", "serve", "--port", str(port), "--state", "s.db", *arguments]
     with subprocess.Popen(
@@ -36,10 +36,10 @@ def serve(
         try:
             assert process.stderr is not None
             for line in process.stderr:
-                if found := re.search(r"serving at (http://\S+)", line):
-                    break
                 if before is not None:
                     before.append(line)
+                if found := re.search(r"serving at (http://\S+)", line):
+                    break
             else:
                 raise AssertionError("it did not begin")
             yield process, found[1]
@@ -90,6 +90,7 @@ def test_without_a_model_it_prints_at_the_start_what_it_cannot_do(
     with serve(tmp_path, arguments=arguments, before=lines) as (_, url):
         answer = httpx.post(f"{url}/translate", json={"q": "one", "source": "en", "target": "es"}, timeout=30)
     assert answer.status_code == (500 if refuses else 200)
+    assert lines[-1].endswith("(--deadline 10s)\n")
     assert any("no model is set" in line for line in lines) == offline
     assert any("no MT system is set" in line for line in lines) == refuses
 

@@ -108,6 +108,27 @@ async def test_tags_stay_where_they_are_and_only_what_is_between_them_is_transla
         assert ignoring.json()["translations"][0]["text"] == "ONE <x id='1'>two <y>three</y></x> FOUR"
 
 
+async def test_a_large_text_with_tags_is_put_together_and_a_part_that_occurs_again_is_translated_once() -> None:
+    asked: list[str] = []
+
+    def heard(text: str) -> str:
+        asked.append(text)
+        return text.upper()
+
+    text = "".join(f"<b>part {number % 50}</b><code>" for number in range(500)) + "kept</p></code>" + "</code>" * 499
+    async with asking(Service(translator=heard, pairs=EN_ES)) as client:
+        body = {"q": f"{text}<i>end</i>", "source": "en", "target": "es", "format": "html"}
+        answer = (await client.post("/translate", json=body)).json()["translatedText"]
+    assert answer == f"{text.replace('<b>part 0<', '<b>PART 0<', 1)}<i>END</i>"
+    assert sorted(asked) == ["end", "part 0"]
+    asked.clear()
+    text = "".join(f"<b>part {number % 50}</b>" for number in range(500))
+    async with asking(Service(translator=heard, pairs=EN_ES)) as client:
+        answer = (await client.post("/translate", json=body | {"q": text})).json()["translatedText"]
+    assert answer == text.replace("part", "PART")
+    assert len(asked) == 50
+
+
 async def test_deepl_translates_json_and_forms_with_context_glossary_and_instructions() -> None:
     seen: list[Segment] = []
 

@@ -16,7 +16,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, get_args
+from functools import partial
+from typing import Any, NamedTuple, TypeVar, get_args
 
 from mtagent.chain import guards, hints, parts, translation
 from mtagent.chain.correct import Corrector, is_error_free
@@ -47,7 +48,7 @@ from mtagent.evaluators.rating import rating_by
 from mtagent.evaluators.rules import Rules
 from mtagent.llm import prompts
 from mtagent.llm.events import STEP, Observer, StepInWork, VerdictEvent
-from mtagent.llm.gathering import finished, turn
+from mtagent.llm.gathering import aside, finished, turn
 from mtagent.records import (
     Call,
     Cause,
@@ -74,6 +75,7 @@ from mtagent.translators.llm import LLMTranslator
 from mtagent.translators.protocol import Translator, checked
 
 logger = logging.getLogger(__name__)
+Result = TypeVar("Result")
 
 SHORTLIST, MANY = 2, 4
 """Of this many candidates or more, a gate that only compares sees so few: those that agree most with all texts."""
@@ -208,18 +210,22 @@ async def improve(
     plan: Plan,
     *,
     within: float | None = None,
+    only: Collection[Stage] | None = None,
     on_step: Callable[[Segment, Step], object] = lambda segment, step: None,
     on_stop: Callable[[Chain], object] = lambda chain: None,
 ) -> Chain:
     """Run the stages of ``plan`` on ``segment``. Only errors that concern every segment are raised.
 
-    The stage that is running after ``within`` seconds fails, and no stage follows it. ``on_step`` is called with each
-    step. ``on_stop`` is called with the unfinished chain if such an error or a cancellation stops it after a step, or
-    after a reply that was paid for: its last step has failed.
+    The stage that is running after ``within`` seconds fails, and no stage follows it; a text that the MT system has
+    returned by then is kept, although the guards have not looked at it. With ``only``, other stages of
+    the plan are left out. ``on_step`` is called with each step. ``on_stop`` is called with the unfinished chain if such
+    an error or a cancellation stops it after a step, or after a reply that was paid for: its last step has failed.
     """
     work = _SegmentWork(segment, plan)
     end = None if within is None else asyncio.get_running_loop().time() + within
     stages = [stage for stage in plan.stages if stage != "rerank" or any(segment.candidates)]
+    if only is not None:
+        stages = [stage for stage in stages if stage in only]
     if not segment.source.strip():  # white space is its own translation
         copied = work.step("translate", "kept", PlainCause(kind="blank"), text=segment.source)
         return Chain(segment=segment, steps=(copied,) if segment.translation is None else ())
@@ -227,6 +233,7 @@ async def improve(
         first = (stages or plan.stages)[0]
         return Chain(segment=segment, steps=(work.step(first, "failed", PlainCause(kind="no-translation")),))
     steps: list[Step] = []
+    has_begun = False
     for stage in stages:
         if stage == "translate" and segment.translation is not None:
             continue
@@ -234,7 +241,8 @@ async def improve(
         STEP.set(StepInWork(segment.id, stage))
         try:
             async with clock:
-                await turn()
+                await turn(has_begun=has_begun)
+                has_begun = True
                 step = await work.take(stage)
         except OffScript:
             raise
@@ -255,6 +263,8 @@ async def improve(
             late = clock.expired() and isinstance(error, TimeoutError)
             logger.debug("segment %s: %s failed", segment.id, stage, exc_info=error)
             step = work.failed(stage, error, f"not done within {within:g} s" if late else None)
+            if late and work.unchecked:
+                step = step.model_copy(update={"text": work.unchecked}).raised(error)
         if step is None:
             continue
         steps.append(step.model_copy(update={"seconds": time.perf_counter() - began}))
@@ -330,6 +340,7 @@ class _SegmentWork:
             self.for_proofreader = prompts.published(segment, prompts.PUBLISHED_IN_PROOFREAD)
             self.for_raters = prompts.published(segment)
         self.text = segment.translation or ""
+        self.unchecked = ""  # what the MT system returned, while the guards look at it
         self.error_free = False
         self.calls: list[Call] = []
         self.ratings: tuple[Rating, ...] = ()  # of triage: they come first in the step's ratings
@@ -397,7 +408,7 @@ class _SegmentWork:
                 raise  # it has asked once more itself, for the paragraph in question
             self.calls += error.calls
             text = await self._draft(translator, again=True)
-        lost = (*self._refusals(self.segment, text), *self._lost_numbers(self.segment, text))
+        lost = await self._aside(self._losses, text)
         cause = TranslatedCause(by=translator.name, guards=names(lost), detail=listed(lost))
         return self.step("translate", "kept", cause, text=text)
 
@@ -420,7 +431,9 @@ class _SegmentWork:
             raise UnusableTranslation(f"{name} made several lines of one")
         if isinstance(translator, LLMTranslator):
             return text  # it has checked its text itself
-        damages = self._refusals(self.segment, text, again)
+        self.unchecked = "" if again else text
+        damages = await self._aside(self._refusals, self.segment, text, again)
+        self.unchecked = ""
         if damages:
             raise UnusableTranslation(f"{name}: {listed(damages)}")
         return text
@@ -434,13 +447,17 @@ class _SegmentWork:
         skip = self.plan.skip_translation_guards | (translation.RESTORABLE if restorable else frozenset())
         return translation.refusals(segment, text, skip=skip)
 
+    def _losses(self, text: str) -> tuple[Damage, ...]:
+        """What a translation of the source that is good enough lost."""
+        return (*self._refusals(self.segment, text), *self._lost_numbers(self.segment, text))
+
     def _lost_numbers(self, segment: Segment, text: str) -> tuple[Damage, ...]:
         return translation.lost_numbers(segment, text, skip=self.plan.skip_translation_guards)
 
     async def rerank(self) -> Step:
         """Have the gate choose among the candidates and the text as it is."""
         refuse_open(self.plan.gate)
-        proposals = [self._candidate(text) for text in self.segment.candidates]
+        proposals = [await self._aside(self._candidate, text) for text in self.segment.candidates]
         if self.plan.unlabelled is None and not decides_by_gain(self.gate):
             proposals = self._shortlisted(proposals)
         return await self._settle("rerank", proposals)
@@ -488,7 +505,7 @@ class _SegmentWork:
         if not rating.errors:
             return None
         changes = edits.locate(self.text, rating.errors)
-        best = self._screened(edits.apply(self.text, changes), changes, doubts=True)
+        best = await self._aside(self._screened, edits.apply(self.text, changes), changes, True)
         cause = best.cause or GuardsCause()
         verdict: Verdict = "rejected" if cause.kind in ("guards", "lines") else "unchanged"
         if best.cause is None:
@@ -534,7 +551,8 @@ class _SegmentWork:
             )
             self.calls += proposal.calls
             if proposal.text not in proposals:
-                proposals[proposal.text] = self._screened(proposal.text, proposal.edits)._replace(rating=rating)
+                screened = await self._aside(self._screened, proposal.text, proposal.edits)
+                proposals[proposal.text] = screened._replace(rating=rating)
         return await self._settle("postedit", list(proposals.values()), tuple(ratings))
 
     async def proofread(self) -> Step:
@@ -544,10 +562,14 @@ class _SegmentWork:
             self.for_proofreader, self.text, skip_guards=self.plan.skip_translation_guards
         )
         self.calls += draft.calls
-        changes = edits.between(self.text, draft.text, self.segment.target_lang)
-        return await self._settle("proofread", [self._screened(draft.text, changes)])
+        changes = await self._aside(edits.between, self.text, draft.text, self.segment.target_lang)
+        return await self._settle("proofread", [await self._aside(self._screened, draft.text, changes)])
 
-    def _screened(self, proposed: str, changes: Sequence[Edit], *, doubts: bool = False) -> _Proposal:
+    async def _aside(self, work: Callable[..., Result], *arguments: Any) -> Result:
+        """The result of ``work``, which is done in a thread if the segment is large."""
+        return await aside(len(self.segment.source) + len(self.text), work, *arguments)
+
+    def _screened(self, proposed: str, changes: Sequence[Edit], doubts: bool = False) -> _Proposal:
         """What the guards leave of the ``changes`` that turn the text into ``proposed``.
 
         ``doubts``: they also refuse what may be damage, even if the gate asks a model, because no judge will see it.
@@ -571,10 +593,10 @@ class _SegmentWork:
     async def _settle(self, stage: Stage, proposals: Sequence[_Proposal], ratings: tuple[Rating, ...] = ()) -> Step:
         """Let the gate decide on a proposal that the guards let pass, or choose among several."""
         if self.plan.judges_doubts:
-            unasked = self._show_hints(proposals)
+            unasked = await self._aside(self._show_hints, proposals)
             if unasked and stage != "rerank":
-                proposals = [self._with_asked_doubts(proposal, unasked) for proposal in proposals]
-                self._show_hints(proposals)
+                proposals = [await self._aside(self._with_asked_doubts, proposal, unasked) for proposal in proposals]
+                await self._aside(self._show_hints, proposals)
         best = proposals[0]
         if stage == "rerank" or len(proposals) > 1:
             best, decision = await self._choose(stage, proposals)
@@ -626,7 +648,7 @@ class _SegmentWork:
         """The ``proposal``; without its doubtful edits if its text is among the ``unasked``."""
         if proposal.cause is not None or proposal.text not in unasked:
             return proposal
-        screened = self._screened(proposal.proposed, proposal.edits, doubts=True)
+        screened = self._screened(proposal.proposed, proposal.edits, True)
         return screened._replace(rating=proposal.rating)
 
     async def _choose(self, stage: Stage, proposals: Sequence[_Proposal]) -> tuple[_Proposal, GateDecision]:
@@ -718,18 +740,22 @@ class _SegmentWork:
         if any(edit.start is None for edit in applied):
             return rejected, text, changes
         doubts = not self.plan.judges_doubts
-        groups = guards.inseparable(self.segment, self.text, applied, skip=skip, instead=instead, doubts=doubts)
+        inseparable = partial(guards.inseparable, skip=skip, instead=instead, doubts=doubts)
+        groups = await self._aside(inseparable, self.segment, self.text, applied)
 
         def edits_of(numbers: Iterable[int]) -> list[Edit]:
             return [edit for number in numbers for edit in groups[number]]
+
+        def damages_of(part: str) -> tuple[Damage, ...]:
+            # All parts are judged with the hints of the whole text. No judge sees a doubt that is new in a part.
+            unseen = doubts or not self._doubts_are_asked(part)
+            return guards.damages(self.segment, self.text, part, skip=skip, instead=instead, doubts=unseen)
 
         async def decide(numbers: Sequence[int]) -> GateDecision:
             part = edits.apply(self.text, edits_of(numbers))
             if part == self.text:
                 return GateDecision(False, PlainCause(kind="no-edit"))
-            # All parts are judged with the hints of the whole text. No judge sees a doubt that is new in a part.
-            unseen = doubts or not self._doubts_are_asked(part)
-            damages = guards.damages(self.segment, self.text, part, skip=skip, instead=instead, doubts=unseen)
+            damages = await self._aside(damages_of, part)
             if damages:
                 return GateDecision(False, GuardsCause(guards=names(damages), detail=listed(damages)))
             return await self._decide(self.text, part)

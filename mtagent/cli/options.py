@@ -460,7 +460,6 @@ SPENDING_OPTIONS = [
         metavar="N",
         help="Stop before the run uses more tokens; works for models without a price, too.",
     ),
-    option(RUN, "--concurrency", help="Number of segments and calls at a time."),
     option(RUN, "--requests-per-minute", hidden=True, help="Requests per minute to each server, at most."),
     option(RUN, "--tokens-per-minute", hidden=True, help="Tokens per minute to each server, at most."),
     option(RUN, "--timeout", hidden=True, help="Seconds that one request may take."),
@@ -473,6 +472,7 @@ SPENDING_OPTIONS = [
 ]
 PACE_OPTIONS = [
     *SPENDING_OPTIONS,
+    option(RUN, "--concurrency", help="Number of segments and calls at a time."),
     option(RUN, "--give-up-after", metavar="N", help="Stop if the first N segments all fail; 0: never."),
     option(RUN, "--deadline", hidden=True, help="Seconds that a call may take with all its repeated requests."),
 ]

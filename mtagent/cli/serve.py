@@ -56,8 +56,8 @@ SERVER_OPTIONS = [
         help="Language pairs to offer; others are refused.  [default: the pair of -l, or all]",
     ),
     option(
-        SERVER, "--deadline", "late_after", type=Duration(), metavar="DURATION",
-        help="Return the MT alone if the chain takes longer than this, such as 5s.",
+        SERVER, "--deadline", "late_after", type=Duration(), metavar="DURATION", default=10.0,
+        help="Return the MT alone if the chain takes longer than this, such as 5s.  [default: 10s]",
     ),
     option(
         SERVER, "--grace", type=Duration(), default=30.0,
@@ -108,9 +108,13 @@ SERVER_OPTIONS = [
     ),
 ]  # fmt: skip
 
+_CONCURRENCY = option(
+    RUN, "--concurrency", help="Calls to a model at a time; fewer if its server turns calls away.  [default: 256]"
+)
+
 
 @command("serve", EXAMPLES)
-@with_options(SERVER_OPTIONS, WORK_OPTIONS, SPENDING_OPTIONS, RUN_OPTIONS)
+@with_options(SERVER_OPTIONS, WORK_OPTIONS, [*SPENDING_OPTIONS, _CONCURRENCY], RUN_OPTIONS)
 def serve(**options: Any) -> None:
     """Serve an improved MT system to tools that use the API of LibreTranslate or DeepL.
 
@@ -171,7 +175,11 @@ def serve(**options: Any) -> None:
     with listening_socket(host, options["port"]) as listening:
         host_in_url = f"[{host}]" if ":" in host else host  # an IPv6 address has colons
         address = f"http://{host_in_url}:{listening.getsockname()[1]}"
-        run_async(run_server(app, service, listening, lambda: say(f"mtagent: serving at {address}")), event_loop)
+
+        def announce() -> None:
+            say(f"mtagent: serving at {address} (--deadline {options['late_after']:g}s)")
+
+        run_async(run_server(app, service, listening, announce), event_loop)
 
 
 def _is_loopback(host: str) -> bool:

@@ -10,6 +10,7 @@ from itertools import islice
 import regex
 
 from mtagent.errors import ConfigError
+from mtagent.llm.gathering import aside
 from mtagent.records import ErrorSpan, Rating, Segment, Severity
 from mtagent.text import foreign, icu, markup, mqm, number_faults, scripts
 from mtagent.text.checks import CHECKS, doublings, keys, placeholders
@@ -655,6 +656,6 @@ class Rules:
 
     async def rate(self, segment: Segment, translation: str) -> Rating:
         """Rate ``translation``; asks no model and never fails."""
-        errors = self.find(segment, translation)
+        errors = await aside(len(segment.source) + len(translation), self.find, segment, translation)
         score = mqm.score(errors, self.weights)
         return Rating(evaluator=self.name, score=score, errors=errors, signature=self.signature)

@@ -6,7 +6,17 @@ import asyncio
 import hashlib
 import importlib
 import logging
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+    Sized,
+)
 from concurrent import futures
 from dataclasses import replace
 from functools import partial
@@ -46,7 +56,7 @@ from mtagent.llm.budget import Budget
 from mtagent.llm.events import Observer
 from mtagent.llm.protocol import LLM
 from mtagent.llm.server import ApiKey, is_sdk_client
-from mtagent.records import Call, Chain, Segment, Step, Usage
+from mtagent.records import Call, Chain, Segment, Stage, Step, Usage
 from mtagent.store.runs import Run, RunSummary
 from mtagent.store.store import Store, default_path, open_existing
 from mtagent.text import languages
@@ -274,12 +284,24 @@ class Agent:
         """
         return self._session.wait(lambda parts: self._improve_all(segments, parts, timeout))
 
-    async def aimprove(self, segments: Iterable[Segment], *, timeout: float | None = None) -> list[Chain]:  # noqa: ASYNC109
-        """Improve segments like :meth:`improve`, in async code."""
-        return await self._session.run(lambda parts: self._improve_all(segments, parts, timeout))
+    async def aimprove(
+        self,
+        segments: Iterable[Segment],
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109
+        only: Collection[Stage] | None = None,
+    ) -> list[Chain]:
+        """Improve segments like :meth:`improve`, in async code. With ``only``, other stages are left out."""
+        return await self._session.run(lambda parts: self._improve_all(segments, parts, timeout, only))
 
-    async def _improve_all(self, segments: Iterable[Segment], parts: _Parts, seconds: float | None) -> list[Chain]:
-        work = _Work(self, seconds)
+    async def _improve_all(
+        self,
+        segments: Iterable[Segment],
+        parts: _Parts,
+        seconds: float | None,
+        only: Collection[Stage] | None = None,
+    ) -> list[Chain]:
+        work = _Work(self, seconds, only)
         finished: dict[int, Chain] = {}  # by position
 
         def note(position: int, chain: Chain) -> Outcome:
@@ -538,11 +560,15 @@ class _Opening:
 
 
 class _Work:
-    """The segments of one call: with the agent's terms, in their documents, within ``seconds`` for each."""
+    """The segments of one call: with the agent's terms, in their documents, within ``seconds`` for each.
 
-    def __init__(self, agent: Agent, seconds: float | None) -> None:
+    With ``only``, other stages of the agent are left out.
+    """
+
+    def __init__(self, agent: Agent, seconds: float | None, only: Collection[Stage] | None = None) -> None:
         self._agent = agent
         self._seconds = seconds
+        self._only = only
         self._texts: dict[int, str] = {}  # by position: results to show with the next segment of the document
         self._turns: WeakKeyDictionary[Document, asyncio.Lock] = WeakKeyDictionary()
         self._tasks = set[asyncio.Task[Any]]()  # in flight
@@ -628,6 +654,7 @@ class _Work:
             segment,
             parts.plan,
             within=self._seconds,
+            only=self._only,
             on_step=self._agent._report,
             on_stop=lambda chain: self.stopped.update({position: chain}),
         )

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from mtagent.errors import EmptyReply, MtagentError, UnreadableReply
-from mtagent.llm.gathering import turn
+from mtagent.llm.gathering import aside, turn
 from mtagent.llm.prompts import Prompt, Talk, Values
 from mtagent.llm.protocol import LLM
 from mtagent.llm.reading import whole_characters
@@ -85,7 +85,7 @@ class Dialogue:
         for last in (False, True):
             completion = await self.send(messages, purpose, schema=schema, logprobs=logprobs)
             try:
-                return self._read(completion, prompt, values, request, read), completion
+                return await self._read(completion, prompt, values, request, read), completion
             except (UnreadableReply, EmptyReply) as error:
                 if last:
                     raise
@@ -103,16 +103,22 @@ class Dialogue:
         messages = prompt.render(values)
         request = messages[-1].content
         completion = await self.send(_with_reason(messages, reply, reason), purpose, schema=prompt.reply_schema)
-        return self._read(completion, prompt, values, request, read)
+        return await self._read(completion, prompt, values, request, read)
 
-    def _read(
+    async def _read(
         self, completion: Completion, prompt: Prompt, values: Values, request: str | None, read: Callable[[str], T]
     ) -> T:
         """What ``read`` makes of the reply; it is marked where that raises anything."""
-        try:
+
+        def readable() -> T:
             if prompt.repeated_in(completion.text, values, request):
                 raise UnreadableReply("it repeats the instructions of the request instead of following them")
             return read(completion.text)
+
+        # A short reply may be about a large text.
+        texts = [value for value in (completion.text, *values.values()) if isinstance(value, str)]
+        try:
+            return await aside(sum(map(len, texts)), readable)
         except Exception as error:
             self.mark_unreadable(completion, error)
             raise

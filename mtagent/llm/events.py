@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 
 from pydantic import Field
 
-from mtagent.errors import MtagentError, NotAnswered, OutputError, calls_of
+from mtagent.errors import MtagentError, NotAnswered, OutputError, ServerPaused, calls_of
 from mtagent.llm.limits import Obstacle
 from mtagent.llm.protocol import LLM, RequestOptions, Sampling, sampling_of
 from mtagent.records import UNPAID, Completion, Message, Record, Segment, Step, Usage
@@ -71,6 +71,7 @@ class CallEvent(RequestEvent):
     retries: tuple[str, ...] = ()
     error: str | None = None
     status: int | None = None
+    pause: float | None = None
     sampling: Sampling | None = Field(default=None, exclude=True)
     messages: tuple[Message, ...] = Field(default=(), exclude=True, repr=False)
     reply: str | None = Field(default=None, exclude=True, repr=False)
@@ -236,6 +237,8 @@ class Observed:
             result = {"usage": Usage.total(call.usage for call in calls), "error": type(error).__name__}
             if isinstance(error, MtagentError):
                 result["status"] = error.status
+            if isinstance(error, ServerPaused):
+                result["pause"] = error.seconds
             if calls:
                 result |= {"retries": calls[-1].retries, "waited": calls[-1].waited}
             raise

@@ -6,7 +6,8 @@
 - :func:`finished`: all work is useful to its end, since it is paid for. Then the most serious error is raised.
 
 An error that :func:`answered` or :func:`finished` raises carries the calls of all the work, so that no cost is lost.
-If many pieces could go on at the same moment, :func:`turn` lets a few of them through at a time.
+If many pieces could go on at the same moment, :func:`turn` lets a few of them through at a time, and :func:`aside` does
+what takes long in a thread.
 """
 
 from __future__ import annotations
@@ -14,6 +15,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from functools import partial
+from heapq import heappop, heappush
+from itertools import count
 from typing import Any, TypeVar, cast
 from weakref import WeakKeyDictionary
 
@@ -116,19 +122,25 @@ def _carry_calls(error: BaseException, results: Sequence[object], calls: CallsOf
 # Turns: the work of a chain between two requests takes a millisecond or more. If hundreds worked in one round of the
 # loop, everything else in it would wait: other endpoints of a web service, and the next requests of the first chains.
 
-A_ROUND = 4
+A_ROUND = 2
 """How many tasks continue in one round."""
 _waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, deque[asyncio.Future[None]]] = WeakKeyDictionary()
 
 
-async def turn() -> None:
-    """Wait until it is this task's turn."""
+async def turn(*, has_begun: bool = False) -> None:
+    """Wait until it is this task's turn. A chain that ``has_begun`` goes first.
+
+    Otherwise chains that begin together would send all their requests together, and get all their replies together.
+    """
     loop = asyncio.get_running_loop()
     waiting = _waiting.get(loop)
     if waiting is None:
         waiting = _waiting[loop] = deque()
     my_turn: asyncio.Future[None] = loop.create_future()
-    waiting.append(my_turn)
+    if has_begun:
+        waiting.appendleft(my_turn)
+    else:
+        waiting.append(my_turn)
     if len(waiting) == 1:
         loop.call_soon(_next_round, loop, waiting)
     await my_turn
@@ -143,3 +155,69 @@ def _next_round(loop: asyncio.AbstractEventLoop, waiting: deque[asyncio.Future[N
     finally:  # the loop may continue after Ctrl-C in this place
         if waiting:
             loop.call_soon(_next_round, loop, waiting)
+
+
+# Checks of a large text take up to a second. One thread does them for the whole loop, so that they share the processor
+# with it rather than with each other. What still waits for the thread when its chain is cancelled is never begun.
+
+LARGE = 2_000
+"""Characters from which the work on a text is done in the thread: 10 ms of work or more."""
+
+
+class _Thread:
+    """The thread of a loop.
+
+    What is urgent goes first, then the work of the task that came first, because what was read of its texts is cached.
+    """
+
+    def __init__(self) -> None:
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="mtagent-aside")
+        self._is_busy = False
+        self._numbers = count()
+        self._tasks: WeakKeyDictionary[asyncio.Task[Any], int] = WeakKeyDictionary()
+        self._waiting: list[tuple[bool, int, int, asyncio.Future[None]]] = []
+
+    async def run(self, work: Callable[[], T], is_urgent: bool) -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        number = self._tasks.setdefault(task, next(self._numbers))
+        loop = asyncio.get_running_loop()
+        if self._is_busy:
+            my_turn: asyncio.Future[None] = loop.create_future()
+            heappush(self._waiting, (not is_urgent, number, next(self._numbers), my_turn))
+            try:
+                await my_turn
+            except asyncio.CancelledError:
+                if my_turn.done() and not my_turn.cancelled():
+                    self._release()
+                raise
+        self._is_busy = True
+        try:
+            return await loop.run_in_executor(self._executor, work)
+        finally:
+            loop.call_soon(self._release)  # after this task has come back with more work
+
+    def _release(self) -> None:
+        while self._waiting:
+            *_, turn_of_next = heappop(self._waiting)
+            if not turn_of_next.done():
+                turn_of_next.set_result(None)
+                return
+        self._is_busy = False
+
+
+_threads: WeakKeyDictionary[asyncio.AbstractEventLoop, _Thread] = WeakKeyDictionary()
+
+
+async def aside(size: int, work: Callable[..., T], *arguments: Any, is_urgent: bool = False) -> T:
+    """The result of ``work(*arguments)``, done in a thread if the ``size`` of its texts is ``LARGE`` or more.
+
+    The loop serves other tasks meanwhile. Work that ``is_urgent`` goes before checks. ``work`` must not change what
+    other tasks change.
+    """
+    if size < LARGE:
+        return work(*arguments)
+    loop = asyncio.get_running_loop()
+    if loop not in _threads:
+        _threads[loop] = _Thread()
+    return await _threads[loop].run(partial(copy_context().run, work, *arguments), is_urgent)

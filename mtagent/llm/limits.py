@@ -1,4 +1,4 @@
-"""How many requests a server gets at once and per minute."""
+"""How many requests a server gets at once and per minute, and whether a model is out of order."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ Obstacle = Literal["pause", "turn", "rate"]
 """The server asked for a pause; as many requests as allowed are in flight; requests or tokens per minute."""
 LEAST_PATIENCE, MOST_PATIENCE = 2, 5
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.1, 1.0  # seconds, if the server names no time
+OUTAGE_FAILURES, OUTAGE_SECONDS = 5, 3.0
+"""A model is out of order after this many failures in a row, over at least this many seconds."""
+SHORTEST_REST, LONGEST_REST = 5.0, 60.0  # seconds until a model that is out of order is tried again
 
 
 class Clock:
@@ -346,6 +349,78 @@ class AnsweredAtOnce:
         self._sum *= weight
         self._passed = self._passed * weight + seconds
         self._updated = now
+
+
+@dataclass
+class _Health:
+    """What a :class:`Breaker` knows of a model."""
+
+    failures: int = 0
+    failing_since: float = 0.0
+    rest: float = SHORTEST_REST
+    rests_until: float | None = None
+    """``None`` = it is in order."""
+    is_tried: bool = False
+    """Whether one piece of work tries it again."""
+
+
+class Breaker:
+    """Says whether work that needs models is worth a beginning, from the failures and successes of their requests.
+
+    A model rests after several failures in a row without a success, or as long as its server asks for. After that, one
+    piece of work is admitted, and may take ``patience`` seconds to succeed; after a failure the model rests twice as
+    long, at most a minute. Any success ends the rest.
+    """
+
+    def __init__(self, patience: float, *, clock: Clock | None = None) -> None:
+        self._patience = patience
+        self._clock = clock or Clock()
+        self._models: dict[str, _Health] = {}
+
+    @property
+    def resting(self) -> dict[str, float]:
+        """The models that rest, and the seconds until work is admitted again."""
+        now = self._clock.now()
+        resting = {}
+        for model, health in self._models.items():
+            if health.rests_until is not None:
+                resting[model] = max(0.0, health.rests_until - now)
+        return resting
+
+    def admits(self) -> bool:
+        """Whether to begin a piece of work. Of a model that has rested, the work is the trial."""
+        resting = self.resting
+        if any(resting.values()):
+            return False
+        for model in resting:
+            health = self._models[model]
+            health.rests_until = self._clock.now() + self._patience
+            health.is_tried = True
+        return True
+
+    def succeeded(self, model: str) -> None:
+        """``model`` has answered."""
+        self._models[model] = _Health()
+
+    def failed(self, model: str, seconds: float = 0.0, *, pause: float = 0.0) -> None:
+        """``model`` has not answered for ``seconds``.
+
+        ``pause``: its server asks for so many seconds without requests, longer than a request may wait.
+        """
+        now = self._clock.now()
+        health = self._models.setdefault(model, _Health())
+        if not health.failures:
+            health.failing_since = now - seconds
+        health.failures += 1
+        is_out = health.failures >= OUTAGE_FAILURES and now - health.failing_since >= OUTAGE_SECONDS
+        if pause:
+            health.rests_until = max(health.rests_until or 0.0, now + pause)
+        elif health.is_tried:
+            health.rest = min(2 * health.rest, LONGEST_REST)
+            health.rests_until = now + health.rest
+        elif is_out and health.rests_until is None:
+            health.rests_until = now + health.rest
+        health.is_tried = False
 
 
 class Remaining:

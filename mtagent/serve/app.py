@@ -59,7 +59,7 @@ MOST_STRANGERS = 128
 _HOST_NAME = re.compile(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*|\[?[\da-fA-F:]*::?[\da-fA-F:.]*\]?")
 _ORIGIN = re.compile(r"\*|[a-z][a-z\d+.-]*://[^/\s?#]+")
 _PORT = re.compile(r"(?<=[\].\d]):\d+$")
-_ALWAYS = ("/healthz", "/metrics")
+_ALWAYS = ("/healthz", "/livez", "/metrics")
 _NDJSON = "application/x-ndjson"
 
 
@@ -88,10 +88,11 @@ def make_app(
 
     @app.get("/healthz")
     async def health() -> JSONResponse:
-        if service.closing:
-            return JSONResponse({"status": "closing"}, 503)
-        if service.problems:
-            return JSONResponse({"status": "degraded", "problems": service.problems})
+        health = service.health
+        return JSONResponse(health, 200 if health["status"] in ("ok", "degraded") else 503)
+
+    @app.get("/livez")
+    async def live() -> JSONResponse:
         return JSONResponse({"status": "ok"})
 
     @app.get("/metrics")
@@ -124,7 +125,7 @@ def make_app(
             allow_origins=list(allow_origins),
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["authorization", "content-type"],
-            expose_headers=["X-Mtagent-Changed", "X-Mtagent-Failed", "X-Mtagent-Late"],
+            expose_headers=["X-Mtagent-Changed", "X-Mtagent-Failed", "X-Mtagent-Late", "X-Mtagent-Paused"],
         )
     app.add_middleware(HostMiddleware, allowed_hosts=list(host_names), www_redirect=False)
     return app
@@ -313,7 +314,7 @@ class ServiceMiddleware:
             "key": account.key.name,
         }
         # Fields without content are left out: a log has many lines.
-        for name in ("segments", "characters", "changed", "failed", "late"):
+        for name in ("segments", "characters", "changed", "failed", "late", "paused"):
             count = getattr(account, name)
             if count:
                 entry[name] = count
@@ -405,9 +406,7 @@ def own_router(service: Service) -> APIRouter:
         if _NDJSON in request.headers.get("accept", ""):
             return StreamingResponse(_lines(service, segments, body.timeout), media_type=_NDJSON)
         with service.paid():
-            chains = await service.improved(segments, body.timeout)
-        for chain in chains:
-            service.count(chain)
+            chains = [chain async for chain in service.improved(segments, body.timeout)]
         return JSONResponse({"chains": [plain(chain) for chain in chains]}, headers=account.headers)
 
     @routes.get("/v1/segments", response_model=None)
@@ -424,9 +423,8 @@ def own_router(service: Service) -> APIRouter:
 async def _lines(service: Service, segments: list[Segment], timeout: float | None) -> AsyncIterator[str]:  # noqa: ASYNC109
     try:
         with service.paid():
-            async with aclosing(service.agent.astream(segments, timeout=service.seconds(timeout))) as chains:
+            async with aclosing(service.improved(segments, timeout)) as chains:
                 async for chain in chains:
-                    service.count(chain)
                     yield json.dumps(plain(chain), ensure_ascii=False) + "\n"
     except ServiceError as error:
         yield json.dumps({"error": error.message}) + "\n"

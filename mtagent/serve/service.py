@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from collections.abc import AsyncIterator, Collection, Hashable, Iterator, Mapping, Sequence
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -20,13 +21,26 @@ from starlette.requests import Request
 
 from mtagent.chain.calibration import read
 from mtagent.config import Config
-from mtagent.errors import FATAL, BudgetSpent, ConfigError, LanguageNeeded, MtagentError, ServerPaused
+from mtagent.errors import (
+    FATAL,
+    BadRequest,
+    BudgetSpent,
+    ConfigError,
+    EmptyReply,
+    LanguageNeeded,
+    MtagentError,
+    Refused,
+    ServerPaused,
+    Truncated,
+)
 from mtagent.formats.glossary import Glossary, with_terms
 from mtagent.jobs.agent import Agent
 from mtagent.llm.budget import Amount, Budget
+from mtagent.llm.events import CallEvent, Event, Observers, RetryEvent
 from mtagent.llm.gathering import finished
+from mtagent.llm.limits import Breaker
 from mtagent.llm.reading import whole_characters
-from mtagent.records import Chain, ErrorCause, Segment, Step, Term, Usage
+from mtagent.records import Chain, ErrorCause, Segment, Stage, Step, Term, Usage
 from mtagent.serve.access import ANYBODY, Access, ApiKey, QuotaExceeded, ServiceError
 from mtagent.serve.state import Keep, Pair, State
 from mtagent.text import identification, languages
@@ -38,6 +52,12 @@ from mtagent.web import field_problem, request_key
 logger = logging.getLogger("mtagent.serve")
 HALF_CHARACTER = "a text contains half of a character (a lone surrogate)"
 _IDENTIFIED_CHARACTERS = 2000  # as many as language identification needs
+_MARGIN = 0.5  # seconds between the end of the work and the deadline, for the answer; less before short deadlines
+CONCURRENCY = 256
+"""Calls to a model at a time, if the operator sets no number. A server that turns calls away gets fewer."""
+_ANSWERS = frozenset({error.__name__ for error in (BadRequest, EmptyReply, Refused, Truncated)})
+"""Errors of a model that works: they concern one text. Retries because of them have the same names."""
+_REFUSED_PARAMETER = "refused parameter"
 Fields = TypeVar("Fields", bound=BaseModel)
 _OFFERED_BY_DEFAULT = (
     *("en", "ar", "bg", "bn", "ca", "cs", "da", "de", "el", "es", "et", "fa", "fi", "fr", "he", "hi", "hr", "hu", "id"),
@@ -55,8 +75,7 @@ class Limits:
     text: int = 50_000  # characters per text
     terms: int = 500  # per request
     in_flight: int = 512  # requests at a time
-    deadline: float | None = None  # seconds after which a text is returned as it is; None: `longest`
-    longest: float = 900.0  # seconds that a client may ask for
+    deadline: float = 10.0  # seconds after which a text is returned as it is
     grace: float = 30.0  # seconds in which requests in flight may finish after a signal to stop
     dollars_per_day: float | None = None  # for models, in UTC; servers with the same state file share it
     dollars_per_request: float | None = None
@@ -67,16 +86,18 @@ class RequestAccount:
     """One request, from its first byte to its last: who sent it, what became of its texts, what it cost."""
 
     number: str = ""
+    began: float = field(default_factory=time.monotonic)
     key: ApiKey = ANYBODY
     # The kind of tags in the texts, and the tags whose content isn't translated.
     markup: tuple[Markup, frozenset[str]] | None = None
     characters: int = 0  # of all source texts
     month: str | None = None  # in which they were charged
-    segments: int = 0  # of the request; the next four count those with a result
+    segments: int = 0  # of the request; the next five count those with a result
     done: int = 0
     changed: int = 0
     failed: int = 0
     late: int = 0
+    paused: int = 0
     usage: Usage = Usage()
     # Dollars of calls to models: what the finished ones cost, and what is reserved for those in flight.
     spent: float = 0.0
@@ -86,8 +107,8 @@ class RequestAccount:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Headers that count the improved texts, and those returned as plain MT because of an error or a deadline."""
-        counts = {"Changed": self.changed, "Failed": self.failed, "Late": self.late}
+        """Headers that count the improved texts, and those returned as plain MT, by the reason."""
+        counts = {"Changed": self.changed, "Failed": self.failed, "Late": self.late, "Paused": self.paused}
         return {f"X-Mtagent-{name}": str(count) for name, count in counts.items() if count}
 
 
@@ -187,10 +208,38 @@ class Metrics:
         self.late = Counter("mtagent_late", "Texts returned before the chain was done", ["key"], **registry)
         self.tokens = Counter("mtagent_tokens", "Tokens of the models", ["direction", "key"], **registry)
         self.dollars = Counter("mtagent_dollars", "Dollars spent on models", ["key"], **registry)
-
+        self.paused = Counter(
+            "mtagent_paused", "Texts returned without improvement during a pause", ["key"], **registry
+        )
+        self.calls = Counter("mtagent_model_calls", "Calls to models that have ended", ["model"], **registry)
+        self.errors = Counter("mtagent_model_errors", "Calls without a usable reply", ["model", "error"], **registry)
+        self.retries = Counter("mtagent_model_retries", "Requests sent again", ["model", "cause"], **registry)
+        self.call_seconds = Histogram(
+            "mtagent_model_seconds", "Seconds a call took, retries included", ["model"], **registry
+        )
+        self.call_tokens = Counter("mtagent_model_tokens", "Tokens by model", ["model", "direction"], **registry)
+        self.call_dollars = Counter("mtagent_model_dollars", "Dollars by model", ["model"], **registry)
+        self.resting = Gauge(
+            "mtagent_model_resting", "1 while a model is not asked, since it fails", ["model"], **registry
+        )
         self.budget_refusals = Counter(
             "mtagent_budget_refusals", "Calls to models that a budget had no room for", ["budget"], **registry
         )
+
+    def observe(self, event: Event) -> None:
+        """Count a call or a retry."""
+        if isinstance(event, RetryEvent):
+            self.retries.labels(event.model, event.cause).inc()
+        if not isinstance(event, CallEvent):
+            return
+        self.calls.labels(event.model).inc()
+        self.call_seconds.labels(event.model).observe(event.seconds)
+        if event.error is not None:
+            self.errors.labels(event.model, event.error).inc()
+        usage = event.usage
+        self.call_tokens.labels(event.model, "input").inc(usage.input_tokens)
+        self.call_tokens.labels(event.model, "output").inc(usage.output_tokens)
+        self.call_dollars.labels(event.model).inc(usage.cost or 0.0)
 
     def observe_budgets(self, limits: Limits, state: State, budget: Budget | None) -> None:
         """Add the limits in dollars, and what is spent of those for all requests."""
@@ -262,7 +311,24 @@ class Service:
             self._translator = wrap(translator_spec if translator is None else translator)
             parts["translator"] = BetweenTags(self._translator, lambda: REQUEST_ACCOUNT.get().markup)
         self._owns_translator = translator is None
+        self.breaker = Breaker(limits.deadline)
+        observers = [self.metrics.observe, self._watch_models]
+        if parts.get("observer") is not None:
+            observers.append(parts["observer"])
+        parts["observer"] = Observers(observers)
         self.agent = Agent(on_step=self._count_cost, **parts, **settings)
+        # Set here and not among the settings, since an agent without a model refuses them.
+        pace: dict[str, float] = {"deadline": min(config.deadline, limits.deadline)}
+        if "concurrency" not in settings and config.llm in (None, "openai"):
+            pace["concurrency"] = CONCURRENCY
+        self.agent.config = self.agent.config.model_copy(update=pace)
+        stages = config.effective(translator=self._translator is not None).stages or ()
+        # The stage of the step that says why a translation was not improved.
+        self._improving_stage: Stage = "postedit"
+        for stage in stages:
+            if stage not in ("translate", "rerank"):
+                self._improving_stage = stage
+                break
         self.state = State(state, keep)
         self.access = Access(keys)
         self.metrics.observe_state(self.state)
@@ -335,6 +401,35 @@ class Service:
         self.metrics.tokens.labels("input", name).inc(usage.input_tokens)
         self.metrics.tokens.labels("output", name).inc(usage.output_tokens)
         self.metrics.dollars.labels(name).inc(usage.cost or 0.0)
+
+    def _watch_models(self, event: Event) -> None:
+        """Tell the breaker which models answer."""
+        if isinstance(event, RetryEvent) and event.cause not in (*_ANSWERS, _REFUSED_PARAMETER):
+            self.breaker.failed(event.model)
+        elif not isinstance(event, CallEvent):
+            return
+        elif event.error is None or event.error in _ANSWERS:
+            self.breaker.succeeded(event.model)
+        elif event.error != asyncio.CancelledError.__name__ or event.seconds >= self.limits.deadline / 2:
+            # A call is cancelled at the deadline, or earlier if the client disconnects.
+            self.breaker.failed(event.model, event.seconds, pause=event.pause or 0.0)
+        self.metrics.resting.labels(event.model).set(event.model in self.breaker.resting)
+
+    @property
+    def health(self) -> dict[str, Any]:
+        """The state of the service, its problems, and the seconds until models that rest are tried again."""
+        if self.closing:
+            return {"status": "closing"}
+        health: dict[str, Any] = {"status": "ok"}
+        if self.problems:
+            health |= {"status": "degraded", "problems": self.problems}
+        resting = self.breaker.resting
+        if resting:
+            # Without an MT system of its own, the server can't translate either.
+            status = "unavailable" if self._translates and self._translator is None else "degraded"
+            seconds = {model: round(left, 1) for model, left in resting.items()}
+            health |= {"status": status, "resting_models": seconds}
+        return health
 
     # -- requests
 
@@ -442,10 +537,6 @@ class Service:
                 raise ServiceError(503, "the model is not available now", retry_after=error.seconds or 30) from error
             raise ServiceError(500, "the server cannot translate now; its operator can see why") from error
 
-    def seconds(self, timeout: float | None = None) -> float:
-        """How long a text may take: the client's ``timeout``, within the operator's limits."""
-        return min(timeout or self.limits.longest, self.limits.deadline or self.limits.longest)
-
     async def translated(
         self, texts: Sequence[str], source: str, target: str, terms: Sequence[Term] = (), **about: str | None
     ) -> list[Chain]:
@@ -464,13 +555,7 @@ class Service:
             raise ServiceError(400, "this server does not translate; send translations to /v1/improve")
         await self.charge(segments)
         with self.paid():
-            chains = await self.improved(segments)
-            for chain in chains:
-                if not chain.text and chain.failed:
-                    raise self._translation_failure(chain.steps[-1])
-        for chain in chains:
-            self.count(chain)
-        return chains
+            return [chain async for chain in self.improved(segments, needs_all=True)]
 
     def _translation_failure(self, step: Step) -> ServiceError:
         """The error for a text that ``step`` left without a translation; the cause goes to the log."""
@@ -482,36 +567,79 @@ class Service:
             return ServiceError(503, "the text cannot be translated", retry_after=1)
         return ServiceError(500, "the text cannot be translated")
 
-    async def improved(self, segments: Sequence[Segment], timeout: float | None = None) -> list[Chain]:  # noqa: ASYNC109
-        """Translate and improve ``segments``; if the models refuse all work, the chains end with the MT.
+    async def improved(
+        self,
+        segments: Sequence[Segment],
+        timeout: float | None = None,  # noqa: ASYNC109
+        *,
+        needs_all: bool = False,
+    ) -> AsyncGenerator[Chain, None]:
+        """Yield the chain of each segment, in order, and count it.
 
-        Such an error ends the work on all segments, so segments without a text are started again one by one.
+        All segments are translated before any is improved. With ``needs_all``, a segment without a translation ends the
+        request then. Whatever the models do after that, the text of a chain is at least that translation, and it comes
+        before the deadline. Raises :class:`ServiceError`, and errors of the agent that concern the whole request.
         """
-        clock = asyncio.get_running_loop().time
-        seconds = self.seconds(timeout)
-        end = clock() + seconds
+        seconds = min(timeout or self.limits.deadline, self.limits.deadline)
+        end = REQUEST_ACCOUNT.get().began + seconds - min(_MARGIN, seconds / 20)
+        is_admitted = self.breaker.admits()
+        drafts = await finished(*(self._draft(segment, end, is_admitted) for segment in segments))
+        for draft in drafts:
+            if needs_all and not draft.text and draft.failed is not None:
+                raise self._translation_failure(draft.failed)
+        # With context, a segment is improved after the one before it.
+        groups = [drafts] if self.agent.config.context else [[draft] for draft in drafts]
+        tasks = [asyncio.ensure_future(self._improve(group, end, is_admitted)) for group in groups]
         try:
-            return await self.agent.aimprove(segments, timeout=seconds)
-        except FATAL as error:
-            done = {chain.segment.id: chain for chain in error.chains if chain.text}
-            if not done:
-                raise
-            REQUEST_ACCOUNT.get().error = f"{type(error).__name__}: {error}"
+            for task in tasks:
+                for chain in await task:
+                    self.count(chain)
+                    yield chain
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
-        async def again(segment: Segment) -> Chain:
+    async def _improve_until(self, end: float, segments: Sequence[Segment], *only: Stage) -> list[Chain]:
+        """The chains of segments, from all stages or ``only`` some."""
+        seconds = max(0.0, end - time.monotonic())
+        return await self.agent.aimprove(segments, timeout=seconds, only=only or None)
+
+    async def _draft(self, segment: Segment, end: float, is_admitted: bool) -> Chain:
+        """The chain of a segment that has been translated, if it had no translation."""
+        if segment.translation is not None:
+            return Chain(segment=segment)
+        if self._translates and self._translator is None and not is_admitted:
+            seconds = max(self.breaker.resting.values(), default=1.0)
+            raise ServiceError(503, "the model is not available now", retry_after=seconds)
+        (draft,) = await self._improve_until(end, [segment], "translate")
+        return draft
+
+    async def _improve(self, drafts: Sequence[Chain], end: float, is_admitted: bool) -> list[Chain]:
+        """Improve translated segments; if the models refuse all work, the chains end with their translations."""
+        segments = []
+        for number, draft in enumerate(drafts):
+            if draft.failed is None:
+                # Clients may give several segments the same id.
+                segments.append(draft.segment.model_copy(update={"id": str(number), "translation": draft.text}))
+        chains: Sequence[Chain] = ()
+        error: MtagentError = ServerPaused("a model gives no answers; it is tried again later")
+        if is_admitted and segments:
             try:
-                return (await self.agent.aimprove([segment], timeout=end - clock()))[0]
-            except FATAL as error:
-                if not error.chains or not error.chains[0].text:
-                    raise
-                stopped: Chain = error.chains[0]
-                return stopped
-
-        remaining_segments = [segment for segment in segments if segment.id not in done]
-        remaining_chains = await finished(*map(again, remaining_segments))
-        for chain in remaining_chains:
-            done[chain.segment.id] = chain
-        return [done[segment.id] for segment in segments]
+                chains = await self._improve_until(end, segments)
+            except FATAL as fatal:
+                error = fatal
+                chains = fatal.chains
+                REQUEST_ACCOUNT.get().error = f"{type(fatal).__name__}: {fatal}"
+        steps = {chain.segment.id: chain.steps for chain in chains}
+        improved = []
+        for number, draft in enumerate(drafts):
+            missing = Step(stage=self._improving_stage, verdict="failed", cause=ErrorCause.of(error), text=draft.text)
+            later_steps = steps.get(str(number), (missing,))
+            if draft.failed is not None:
+                later_steps = ()
+            improved.append(draft.model_copy(update={"steps": (*draft.steps, *later_steps)}))
+        return improved
 
     def count(self, chain: Chain) -> None:
         """Count a chain that is returned to the client, and store what the operator keeps of it."""
@@ -522,6 +650,9 @@ class Service:
         if is_late(chain):
             account.late += 1
             self.metrics.late.labels(account.key.name).inc()
+        elif _failed_with(chain, ServerPaused):
+            account.paused += 1
+            self.metrics.paused.labels(account.key.name).inc()
         elif chain.failed is not None:
             account.failed += 1
         self.state.keep(account.key.name, [chain])
@@ -545,8 +676,13 @@ def with_matching_terms(segments: list[Segment], terms: Sequence[Term]) -> list[
 
 def is_late(chain: Chain) -> bool:
     """Whether the chain ran out of time, so that its text is an intermediate one."""
+    return _failed_with(chain, TimeoutError)
+
+
+def _failed_with(chain: Chain, error: type[Exception]) -> bool:
+    """Whether ``error`` ended the chain."""
     cause = chain.failed.cause if chain.failed is not None else None
-    return isinstance(cause, ErrorCause) and cause.error == TimeoutError.__name__
+    return isinstance(cause, ErrorCause) and cause.error == error.__name__
 
 
 def _fits(requested: str, offered: str) -> bool:

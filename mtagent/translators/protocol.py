@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import html
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Literal, Protocol, runtime_checkable
 
 import regex
 
 from mtagent.errors import UnusableTranslation
-from mtagent.llm.gathering import finished
+from mtagent.llm.gathering import aside, finished
 from mtagent.llm.reading import whole_characters
 from mtagent.records import Call, Draft, Segment
 
@@ -81,6 +82,7 @@ Markup = Literal["html", "xml"]
 _TAG = regex.compile(r"<!--.*?-->|<!\[CDATA\[.*?\]\]>|<[/!?]?[A-Za-z_](?:[^<>\"']|\"[^\"<]*+\"|'[^'<]*+')*+>", regex.S)
 _NAME = regex.compile(r"</?([A-Za-z_][\w:.-]*)")
 _UNTRANSLATED = regex.compile(r"""(?i)\btranslate\s*=\s*["']?no\b|\bclass\s*=\s*["'][^"']*\bnotranslate\b""")
+_TEXTS_AT_A_TIME = 32
 _RAW = frozenset({"script", "style", "code", "pre"})
 _VOID = frozenset({"br", "hr", "img", "input", "meta", "link", "wbr", "area", "base", "col", "embed", "source"})
 
@@ -102,19 +104,33 @@ class BetweenTags:
         if markup is None or not (_TAG.search(segment.source) or "&" in segment.source):
             return await self._translator.draft(segment)
 
-        async def translated(text: str, stays: bool) -> Draft:
+        async def translated(text: str) -> Draft:
             words = html.unescape(text).strip()
-            if stays or not any(map(str.isalnum, words)):
+            if not any(map(str.isalnum, words)):
                 return Draft(text=text)
             draft = await self._translator.draft(segment.model_copy(update={"source": words}))
             before, after = text[: len(text) - len(text.lstrip())], text[len(text.rstrip()) :]
             return draft.model_copy(update={"text": before + html.escape(draft.text.strip(), quote=False) + after})
 
-        drafts = await finished(*(translated(*part) for part in _parts(segment.source, *markup)))
+        def read() -> tuple[list[tuple[str, bool]], list[str]]:
+            parts = list(_parts(segment.source, *markup))
+            texts = dict.fromkeys(text for text, stays in parts if not stays and any(map(str.isalnum, text)))
+            return parts, list(texts)
+
+        def joined() -> str:
+            return "".join(text if stays or text not in drafts else drafts[text].text for text, stays in parts)
+
+        parts, waiting = await aside(len(segment.source), read, is_urgent=True)
+        # A text that occurs again is not translated again. Between a few texts, others get their turn.
+        drafts: dict[str, Draft] = {}
+        while waiting:
+            some = waiting[:_TEXTS_AT_A_TIME]
+            del waiting[:_TEXTS_AT_A_TIME]
+            drafts |= zip(some, await finished(*map(translated, some)), strict=True)
         calls = list[Call]()
-        for draft in drafts:
+        for draft in drafts.values():
             calls += draft.calls
-        return Draft(text="".join(draft.text for draft in drafts), calls=tuple(calls))
+        return Draft(text=await aside(len(segment.source), joined, is_urgent=True), calls=tuple(calls))
 
 
 def _parts(text: str, markup: Markup, ignored: frozenset[str]) -> Iterator[tuple[str, bool]]:
@@ -124,6 +140,7 @@ def _parts(text: str, markup: Markup, ignored: frozenset[str]) -> Iterator[tuple
     if is_html:
         kept = ignored | _RAW
     inside: list[str] = []  # the open tags, from the first with content that is kept
+    opened: Counter[str] = Counter()  # the same by name
     end = 0
     for tag in _TAG.finditer(text):
         yield text[end : tag.start()], bool(inside)
@@ -136,11 +153,15 @@ def _parts(text: str, markup: Markup, ignored: frozenset[str]) -> Iterator[tuple
         if is_html:
             name = name.lower()
         if tag[0].startswith("</"):
-            if name in inside:
-                del inside[len(inside) - 1 - inside[::-1].index(name) :]
+            is_open = opened[name] > 0
+            while is_open:
+                closed = inside.pop()
+                opened[closed] -= 1
+                is_open = closed != name
             continue
         if tag[0].endswith("/>") or (is_html and name in _VOID):
             continue
         if inside or name in kept or (is_html and _UNTRANSLATED.search(tag[0])):
             inside.append(name)
+            opened[name] += 1
     yield text[end:], bool(inside)
