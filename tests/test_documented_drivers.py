@@ -29,6 +29,7 @@ SMALL: dict[str, list[str]] = {
     "bench.meta_eval": [""],
     "bench.pacing": [""],
     "bench.parts": ["--texts 5"],
+    "bench.savings": ["--padding"],
     "bench.scores": ["--limit 8"],
     "bench.serve": ["--clients 2 --per-client 3 --long 0 --latency 0"],
     "bench.tokens": ["--prompts"],  # tests/test_package.py runs it without options

@@ -471,7 +471,7 @@ def test_a_dry_run_says_what_it_would_take_and_asks_nobody(shell: Shell) -> None
     teacher = "--teacher gemba-esa:model=gpt-6.1-sol --sample 40 --dry-run"
     done = calibrated(shell, f"--model gpt-6-luna --judge gemba-da --judge pairwise --samples 2 {teacher}")
     assert done.code == 0, done.err
-    rows = {line.split("  ")[0]: line.split()[-4] for line in done.lines[1:6]}
+    rows = {line.split("  ")[0]: line.split()[-5] for line in done.lines[1:6]}
     judges = {"gemba-da": "160", "pairwise": "80", "teacher gemba-esa:model=gpt-6.1-sol": "160"}
     assert rows == judges | {"reserve": "0–3", "total": "400–403"}
     assert done.last.startswith("mtagent: 40 of 60 edits of first, sampled by size. Nothing was sent")

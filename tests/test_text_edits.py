@@ -282,6 +282,13 @@ def test_the_result_does_not_depend_on_the_order_of_the_spans(marked: Marked, sh
     assert applied(edits.locate(text, errors)).keys() == applied(edits.locate(text, shuffled)).keys()
 
 
+def test_equal_errors_get_their_places_by_severity() -> None:
+    errors = [error("a", new, severity) for new in ("aa", "") for severity in ("minor", "major")]
+    forward, backward = applied(edits.locate("aa", errors)), applied(edits.locate("aa", errors[::-1]))
+    assert forward.keys() == backward.keys()
+    assert [edit.span and edit.span.severity for _, edit in sorted(forward.items())] == ["major", "minor"]
+
+
 @given(marked_texts())
 def test_every_edit_is_accounted_for_fits_the_text_and_may_be_left_out(marked: Marked) -> None:
     text, errors = marked

@@ -200,6 +200,7 @@ def _share_out(errors: Sequence[ErrorSpan], locations: list[Location]) -> list[L
             alike.setdefault((error.text, error.suggestion, location.places), []).append(index)
     for (_, _, places), indices in alike.items():
         if len(places) == len(indices):
+            indices.sort(key=lambda index: _RANK[errors[index].severity])  # whatever order the errors come in
             for index, place in zip(indices, places, strict=True):
                 locations[index] = Location((place,), True)
     return locations
