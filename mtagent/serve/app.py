@@ -42,7 +42,7 @@ BODY_SECONDS = 30.0
 """How long a client may take to send its body."""
 _HOST_NAME = re.compile(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*|\[?[\da-fA-F:]*::?[\da-fA-F:.]*\]?")
 _ORIGIN = re.compile(r"\*|[a-z][a-z\d+.-]*://[^/\s?#]+")
-_ALWAYS = ("/healthz", "/metrics")
+_ALWAYS = ("/healthz", "/livez", "/health", "/metrics")
 _NDJSON = "application/x-ndjson"
 
 
@@ -70,9 +70,14 @@ def make_app(
         app.include_router(make_router(service))
 
     @app.get("/healthz")
+    @app.get("/health", tags=["LibreTranslate"])
     async def health() -> JSONResponse:
         if service.closing:
             return JSONResponse({"status": "closing"}, 503)
+        return JSONResponse({"status": "ok"})
+
+    @app.get("/livez")
+    async def live() -> JSONResponse:
         return JSONResponse({"status": "ok"})
 
     @app.get("/metrics")
@@ -99,7 +104,7 @@ def make_app(
             allow_origins=list(allow_origins),
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["authorization", "content-type"],
-            expose_headers=["X-Mtagent-Changed", "X-Mtagent-Failed", "X-Mtagent-Late"],
+            expose_headers=["X-Mtagent-Changed", "X-Mtagent-Failed", "X-Mtagent-Late", "X-Mtagent-Missing-Terms"],
         )
     app.add_middleware(TrustedHostMiddleware, allowed_hosts=list(host_names), www_redirect=False)
     return app
@@ -226,7 +231,7 @@ class ServiceMiddleware:
             "key": account.key.name,
         }
         # Fields without content are left out: a log has many lines.
-        for name in ("segments", "characters", "changed", "failed", "late"):
+        for name in ("segments", "characters", "changed", "failed", "late", "missing_terms"):
             count = getattr(account, name)
             if count:
                 entry[name] = count

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from pydantic import BaseModel, ValidationError
+from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import Request
 
 from mtagent.chain.calibration import read
@@ -27,6 +28,7 @@ from mtagent.records import Chain, ErrorCause, Segment, Step, Term, Usage
 from mtagent.serve.access import ANYBODY, Access, ApiKey, QuotaExceeded, ServiceError
 from mtagent.serve.state import Keep, Pair, State
 from mtagent.text import identification, languages
+from mtagent.text.terms import term_faults
 from mtagent.translators import aclose, wrap
 from mtagent.translators.protocol import BetweenTags, Markup
 from mtagent.web import field_problem, request_key
@@ -69,14 +71,16 @@ class RequestAccount:
     changed: int = 0
     failed: int = 0
     late: int = 0
+    missing_terms: int = 0  # terms of glossaries whose translations are missing in the returned texts
     usage: Usage = Usage()
     error: str | None = None  # for the log
     texts: list[str] = field(default_factory=list)  # for the log, if the operator logs texts
 
     @property
     def headers(self) -> dict[str, str]:
-        """Headers that count the improved texts, and those returned as plain MT because of an error or a deadline."""
+        """Headers that count the improved texts, those returned as plain MT, and missing terms."""
         counts = {"Changed": self.changed, "Failed": self.failed, "Late": self.late}
+        counts["Missing-Terms"] = self.missing_terms
         return {f"X-Mtagent-{name}": str(count) for name, count in counts.items() if count}
 
 
@@ -384,6 +388,8 @@ class Service:
             self.metrics.late.labels(account.key.name).inc()
         elif chain.failed is not None:
             account.failed += 1
+        if chain.segment.terms:
+            account.missing_terms += _missing_terms(chain)
         self.state.keep(account.key.name, [chain])
 
 
@@ -401,6 +407,15 @@ def is_late(chain: Chain) -> bool:
     return isinstance(cause, ErrorCause) and cause.error == TimeoutError.__name__
 
 
+def _missing_terms(chain: Chain) -> int:
+    """How many terms of the glossary, or terms to leave untranslated, are missing in the text of ``chain``."""
+    missing = 0
+    for fault in term_faults(chain.segment, chain.text):
+        if fault.kind != "forbidden":
+            missing += 1
+    return missing
+
+
 def _fits(requested: str, offered: str) -> bool:
     """Whether a text in ``offered`` is one in ``requested``: ``pt`` fits ``pt-BR``, but ``pt-PT`` doesn't."""
     if requested == offered:
@@ -411,22 +426,32 @@ def _fits(requested: str, offered: str) -> bool:
 
 
 async def fields_of(request: Request) -> dict[str, Any]:
-    """Read the fields of a JSON object or a form; repeated fields of a form become lists."""
+    """Read the fields of the query string, and of the body: a JSON object or a form. The body's fields win.
+
+    Repeated fields of a query string or a form become lists.
+    """
+    query = _fields(request.query_params)
+    if not await request.body():
+        return query
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type in ("application/x-www-form-urlencoded", "multipart/form-data"):
-        form = await request.form()
-        fields: dict[str, Any] = {}
-        for name in form:
-            values = [value for value in form.getlist(name) if isinstance(value, str)]  # others are uploaded files
-            fields[name] = values[0] if len(values) == 1 else values
-        return fields
+        return query | _fields(await request.form())
     try:
         data = await request.json()
     except (ValueError, RecursionError):
         raise ServiceError(400, "the body is not JSON") from None
     if not isinstance(data, dict):
         raise ServiceError(400, "the body is not a JSON object")
-    return data
+    return query | data
+
+
+def _fields(values_by_name: ImmutableMultiDict[str, Any]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for name in values_by_name:
+        # Values that are not texts are uploaded files.
+        values = [value for value in values_by_name.getlist(name) if isinstance(value, str)]
+        fields[name] = values[0] if len(values) == 1 else values
+    return fields
 
 
 def read_fields(kind: type[Fields], data: Mapping[str, Any]) -> Fields:

@@ -84,8 +84,13 @@ class State:
         spent.unpriced = spent.unpriced or dollars is None
         self._changed.add((key, _month()))
 
-    def keep(self, key: str, chains: Iterable[Chain]) -> None:
-        """Store what the operator keeps of ``chains``."""
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether texts are stored as they are."""
+        return self._keep == "texts"
+
+    def keep(self, key: str, chains: Iterable[Chain], state: str | None = None) -> None:
+        """Store what the operator keeps of ``chains``, with their state or another one."""
         if self._keep == "none":
             return
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -93,7 +98,7 @@ class State:
         for chain in chains:
             languages = (chain.segment.source_lang, chain.segment.target_lang)
             texts = (self._kept(chain.segment.source), self._kept(chain.given), self._kept(chain.text))
-            rows.append((now, key, *languages, *texts, chain.state, chain.usage.cost))
+            rows.append((now, key, *languages, *texts, state or chain.state, chain.usage.cost))
         self._db.executemany("INSERT INTO segments VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows)
 
     def _kept(self, text: str | None) -> str | None:
