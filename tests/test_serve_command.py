@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -18,6 +20,29 @@ import pytest
 from tests.commands import ROOT, Shell
 
 SLOW = "import time\ndef slow(text: str) -> str:\n    time.sleep(1.5)\n    return text.upper()\n"
+
+
+NOISY = """
+import asyncio, logging, threading, warnings
+
+class Unraisable:
+    def __del__(self):
+        raise ValueError("unraisable secret")
+
+async def fail():
+    raise ValueError("a secret\\nof two lines")
+
+async def noisy(text: str) -> str:
+    logging.getLogger("elsewhere").warning("a message\\nof two lines")
+    warnings.warn("a warning")
+    threading.Thread(target=lambda: 1 / 0).start()
+    Unraisable()
+    asyncio.create_task(fail())
+    await asyncio.sleep(0.1)
+    if text == "fail":
+        raise OSError("a secret\\nof two lines")
+    return text.upper()
+"""
 
 
 WITH_TRANSLATOR = ("--translator", "python:engine:slow", "--evaluator", "rules", "--stages", "tp")
@@ -36,7 +61,7 @@ def serve(
         try:
             assert process.stderr is not None
             for line in process.stderr:
-                if found := re.search(r"serving at (http://\S+)", line):
+                if found := re.search(r"serving at (http://[^\s\"]+)", line):
                     break
                 if before is not None:
                     before.append(line)
@@ -76,6 +101,34 @@ def test_at_sigterm_what_is_under_way_ends_and_what_is_new_gets_503_and_is_answe
         assert "one" not in log.replace("None", "")
     with serve(tmp_path, port=int(url.rpartition(":")[2])) as (_, again):
         assert httpx.post(f"{again}/translate", json=body, timeout=30).json() == {"translatedText": "ONE"}
+
+
+@pytest.mark.loopback
+def test_the_log_is_json_whoever_writes_it(tmp_path: Path) -> None:
+    (tmp_path / "noise.py").write_text(NOISY, encoding="utf-8")
+    lines: list[str] = []
+    arguments = ("--translator", "python:noise:noisy", "--stages", "tp")
+    with serve(tmp_path, arguments=arguments, before=lines) as (process, url):
+        for text, status in (("one", 200), ("fail", 500)):
+            body = {"q": text, "source": "en", "target": "es"}
+            assert httpx.post(f"{url}/translate", json=body, timeout=30).status_code == status
+        with socket.create_connection(("127.0.0.1", httpx.URL(url).port or 0)) as broken:
+            broken.sendall(b"no HTTP at all\r\n\r\n")
+            broken.recv(1000)
+        process.terminate()
+        assert process.stderr is not None
+        lines += process.stderr.readlines()
+    log = [json.loads(line) for line in lines]
+    assert all({"time", "level"} < set(entry) for entry in log)
+    messages = " ".join(entry.get("message", "") for entry in log)
+    for message in (
+        "no model is set", "a message\nof two lines", "a warning", "a thread failed", "an error could not be raised",
+        "Task exception was never retrieved", "Invalid HTTP request received",
+    ):  # fmt: skip
+        assert message.partition("\n")[0] in messages, message
+    errors = " ".join(entry.get("error", "") for entry in log)
+    assert "ZeroDivisionError at " in errors
+    assert "secret" not in messages + errors
 
 
 @pytest.mark.loopback
