@@ -56,11 +56,10 @@ def _status(error: BaseException) -> str:
     return repr(error)
 
 
-def deepl_calls(url: str, key: str, folder: Path) -> list[Call]:
-    """The calls of the package ``deepl``."""
+def deepl_calls(client: Any, folder: Path) -> list[Call]:
+    """The calls of the package ``deepl`` with its ``client``."""
     import deepl
 
-    client = deepl.DeepLClient(key, server_url=url)
     to_spanish: dict[str, Any] = {"source_lang": "EN", "target_lang": "ES"}
     entries = deepl.api_data.MultilingualGlossaryDictionaryEntries("EN", "ES", {"phrase": "frase"})
     old = client.create_glossary("old", "EN", "ES", {"phrase": "frase"})
@@ -253,9 +252,8 @@ def _deep_translator_calls(name: str, client: Any, file: Path) -> list[Call]:
     ]
 
 
-def replayed_calls(url: str, key: str) -> list[Call]:
+def replayed_calls(http: httpx.Client, key: str) -> list[Call]:
     """The requests that Weblate's two back ends and OmegaT make, and LibreTranslate's others."""
-    http = httpx.Client(base_url=url, timeout=30)
     weblate, omegat, libre = "Weblate", "OmegaT", "LibreTranslate"
     header = {"Authorization": f"DeepL-Auth-Key {key}"}
     batch = {"api_key": key, "q": [TEXT, OTHER], "source": "en", "target": "es"}

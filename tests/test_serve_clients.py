@@ -6,6 +6,7 @@ import inspect
 import re
 import urllib.error
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -127,11 +128,13 @@ def test_each_call_of_the_clients_works_or_is_refused_as_the_table_says(server: 
     model = ("--base-url", server, "--model", "gpt-6-luna", "--stages", "tpp", "--gate", "guards")
     with serve(tmp_path, arguments=(*options, *model)) as (_, url):
         key = "secret-ana:fx"  # as some tools want it
-        calls = deepl_calls(url, key, tmp_path)
-        methods = {name for name, _ in inspect.getmembers(deepl.DeepLClient, inspect.isfunction) if name[0] != "_"}
-        assert methods - {call.name.partition("(")[0] for call in calls} == NOT_SENT
-        calls += [*other_package_calls(url, key, tmp_path), *replayed_calls(url, key)]
-        results = {call.name: call.run() for call in calls}
+        client = deepl.DeepLClient(key, server_url=url)
+        with closing(client), httpx.Client(base_url=url, timeout=30) as http:
+            calls = deepl_calls(client, tmp_path)
+            methods = {name for name, _ in inspect.getmembers(type(client), inspect.isfunction) if name[0] != "_"}
+            assert methods - {call.name.partition("(")[0] for call in calls} == NOT_SENT
+            calls += [*other_package_calls(url, key, tmp_path), *replayed_calls(http, key)]
+            results = {call.name: call.run() for call in calls}
     assert results == {call.name: call.result for call in calls}
     table = (DOCS / "reference" / "clients.md").read_text(encoding="utf-8")
     assert re.findall(r"^\| .*(?:works|refused: \d+) \|$", table, re.MULTILINE) == [call.row for call in calls]

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +19,8 @@ import httpx
 import pytest
 
 from tests.commands import ROOT, Shell
+from tests.pages import DOCS
+from tests.serving import key_file
 
 SLOW = "import time\ndef slow(text: str) -> str:\n    time.sleep(1.5)\n    return text.upper()\n"
 
@@ -54,7 +57,9 @@ def serve(
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The command, and the address that it says; ``before`` takes the lines that it prints first."""
     (folder / "engine.py").write_text(SLOW, encoding="utf-8")
-    command = [sys.executable, "-m", "mtagent", "serve", "--port", str(port), "--state", "s.db", *arguments]
+    if "--state" not in arguments:
+        arguments = ("--state", "s.db", *arguments)
+    command = [sys.executable, "-m", "mtagent", "serve", "--port", str(port), *arguments]
     with subprocess.Popen(
         command, cwd=folder, stderr=subprocess.PIPE, text=True, env={"PYTHONPATH": str(ROOT), "HOME": str(folder)}
     ) as process:
@@ -129,6 +134,53 @@ def test_the_log_is_json_whoever_writes_it(tmp_path: Path) -> None:
     errors = " ".join(entry.get("error", "") for entry in log)
     assert "ZeroDivisionError at " in errors
     assert "secret" not in messages + errors
+
+
+def test_the_image_gets_the_extras_and_files_that_there_are() -> None:
+    container = (ROOT / "Containerfile").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = re.findall(r"pip install .*'/src\[(.*)\]'", container)[0].split(",")
+    assert set(extras) <= set(project["optional-dependencies"])
+    copied = " ".join(re.findall("COPY (.*) /src", container)).split()
+    assert [name for name in copied if not (ROOT / name).exists()] == []
+    packaged = [project["readme"], *project["license-files"], "prompts", "mtagent", "pyproject.toml"]
+    assert set(copied) == set(packaged)
+
+
+def _deployed(kind: str) -> list[str]:
+    """The options with which a container, a pod or a unit starts the server."""
+    page = (DOCS / "how-to" / "deploy.md").read_text(encoding="utf-8")
+    container: list[str] = json.loads(re.findall("ENTRYPOINT (.*)", (ROOT / "Containerfile").read_text("utf-8"))[0])
+    arguments = {
+        "docker": [*container, *re.findall(r"^  mtagent (.*)", page, re.MULTILINE)[0].split()],
+        "kubernetes": [*container, *re.sub('[",]? |"', " ", re.findall(r"args: \[(.*)\]", page)[0]).split()],
+        "systemd": re.findall("ExecStart=(.*)", page)[0].split(),
+    }[kind]
+    assert arguments[0].endswith("mtagent")
+    assert arguments[1] == "serve"
+    return arguments[2:]
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize("kind", ["docker", "kubernetes", "systemd"])
+def test_the_documented_deployments_start_and_answer(kind: str, server: str, tmp_path: Path) -> None:
+    key_file(tmp_path, ana="")
+    places = {"/etc/mtagent": str(tmp_path), "/var/lib/mtagent": str(tmp_path), "0.0.0.0": "127.0.0.1"}
+    arguments = _deployed(kind)
+    for place, replacement in places.items():
+        arguments = [argument.replace(place, replacement) for argument in arguments]
+    page = (DOCS / "how-to" / "deploy.md").read_text(encoding="utf-8")
+    with serve(tmp_path, arguments=(*arguments, "--base-url", server)) as (_, url):
+        for path in re.findall(r"Probe: \{httpGet: \{path: (\S+),", page):
+            assert httpx.get(f"{url}{path}").json() == {"status": "ok"}
+        answer = httpx.post(
+            f"{url}/translate",
+            json={"q": "phrase 1 end.", "source": "en", "target": "es", "api_key": "secret-ana"},
+            headers={"Host": "mt.example.org"},
+            timeout=30,
+        )
+        assert (answer.status_code, list(answer.json())) == (200, ["translatedText"])
+    assert (tmp_path / "serve.db").exists()
 
 
 @pytest.mark.loopback
