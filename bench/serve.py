@@ -56,7 +56,9 @@ def server(base_url: str, folder: Path, settings: dict[str, Any] = SETTINGS, *ot
     with subprocess.Popen(command, cwd=ROOT, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr is not None
-            found = next(found for line in process.stderr if (found := re.search(r"serving at (http://\S+)", line)))
+            found = next(
+                found for line in process.stderr if (found := re.search(r"serving at (http://[^\s\"]+)", line))
+            )
             log = (folder / "log").open("w")
             drain = subprocess.Popen(["cat"], stdin=process.stderr, stdout=log)
             yield found[1], process.pid

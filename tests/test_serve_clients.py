@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
+import re
 import urllib.error
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,10 @@ import httpx
 import pytest
 
 from mtagent.serve.service import Limits, Service
+from tests.client_calls import NOT_SENT, deepl_calls, other_package_calls, replayed_calls
+from tests.pages import DOCS
 from tests.serving import asking, key_file, serving, shout
+from tests.test_serve_command import serve
 
 MODE = Path("/usr/share/apertium/modes/eng-spa.mode")
 PAIRS = (("en", "es"), ("en", "pt-BR"), ("es", "en"))
@@ -110,6 +116,28 @@ def test_the_package_libretranslatepy_translates_and_lists_and_understands_the_e
         package.LibreTranslateAPI(address, "wrong").translate("one", "en", "es")
     assert refused.value.code == 403
     refused.value.close()
+
+
+@pytest.mark.extra
+def test_each_call_of_the_clients_works_or_is_refused_as_the_table_says(server: str, tmp_path: Path) -> None:
+    deepl = pytest.importorskip("deepl")
+    for package in ("libretranslatepy", "deep_translator", "py3langid"):
+        pytest.importorskip(package)
+    key_file(tmp_path, ana="")
+    options = ("--keys", "keys.txt", "--keep", "texts", "--pairs", "en:es,en:pt-BR,en:zh-Hant")
+    model = ("--base-url", server, "--model", "gpt-6-luna", "--stages", "tpp", "--gate", "guards")
+    with serve(tmp_path, arguments=(*options, *model)) as (_, url):
+        key = "secret-ana:fx"  # as some tools want it
+        client = deepl.DeepLClient(key, server_url=url)
+        with closing(client), httpx.Client(base_url=url, timeout=30) as http:
+            calls = deepl_calls(client, tmp_path)
+            methods = {name for name, _ in inspect.getmembers(type(client), inspect.isfunction) if name[0] != "_"}
+            assert methods - {call.name.partition("(")[0] for call in calls} == NOT_SENT
+            calls += [*other_package_calls(url, key, tmp_path), *replayed_calls(http, key)]
+            results = {call.name: call.run() for call in calls}
+    assert results == {call.name: call.result for call in calls}
+    table = (DOCS / "reference" / "clients.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| .*(?:works|refused: \d+) \|$", table, re.MULTILINE) == [call.row for call in calls]
 
 
 @pytest.mark.extra

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
 import time
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,8 +19,33 @@ import httpx
 import pytest
 
 from tests.commands import ROOT, Shell
+from tests.pages import DOCS
+from tests.serving import key_file
 
 SLOW = "import time\ndef slow(text: str) -> str:\n    time.sleep(1.5)\n    return text.upper()\n"
+
+
+NOISY = """
+import asyncio, logging, threading, warnings
+
+class Unraisable:
+    def __del__(self):
+        raise ValueError("unraisable secret")
+
+async def fail():
+    raise ValueError("a secret\\nof two lines")
+
+async def noisy(text: str) -> str:
+    logging.getLogger("elsewhere").warning("a message\\nof two lines")
+    warnings.warn("a warning")
+    threading.Thread(target=lambda: 1 / 0).start()
+    Unraisable()
+    asyncio.create_task(fail())
+    await asyncio.sleep(0.1)
+    if text == "fail":
+        raise OSError("a secret\\nof two lines")
+    return text.upper()
+"""
 
 
 WITH_TRANSLATOR = ("--translator", "python:engine:slow", "--evaluator", "rules", "--stages", "tp")
@@ -29,7 +57,9 @@ def serve(
 ) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The command, and the address that it says; ``before`` takes the lines up to that one."""
     (folder / "engine.py").write_text(SLOW, encoding="utf-8")
-    command = [sys.executable, "-m", "mtagent", "serve", "--port", str(port), "--state", "s.db", *arguments]
+    if "--state" not in arguments:
+        arguments = ("--state", "s.db", *arguments)
+    command = [sys.executable, "-m", "mtagent", "serve", "--port", str(port), *arguments]
     with subprocess.Popen(
         command, cwd=folder, stderr=subprocess.PIPE, text=True, env={"PYTHONPATH": str(ROOT), "HOME": str(folder)}
     ) as process:
@@ -38,7 +68,7 @@ def serve(
             for line in process.stderr:
                 if before is not None:
                     before.append(line)
-                if found := re.search(r"serving at (http://\S+)", line):
+                if found := re.search(r"serving at (http://[^\s\"]+)", line):
                     break
             else:
                 raise AssertionError("it did not begin")
@@ -76,6 +106,81 @@ def test_at_sigterm_what_is_under_way_ends_and_what_is_new_gets_503_and_is_answe
         assert "one" not in log.replace("None", "")
     with serve(tmp_path, port=int(url.rpartition(":")[2])) as (_, again):
         assert httpx.post(f"{again}/translate", json=body, timeout=30).json() == {"translatedText": "ONE"}
+
+
+@pytest.mark.loopback
+def test_the_log_is_json_whoever_writes_it(tmp_path: Path) -> None:
+    (tmp_path / "noise.py").write_text(NOISY, encoding="utf-8")
+    lines: list[str] = []
+    arguments = ("--translator", "python:noise:noisy", "--stages", "tp")
+    with serve(tmp_path, arguments=arguments, before=lines) as (process, url):
+        for text, status in (("one", 200), ("fail", 500)):
+            body = {"q": text, "source": "en", "target": "es"}
+            assert httpx.post(f"{url}/translate", json=body, timeout=30).status_code == status
+        with socket.create_connection(("127.0.0.1", httpx.URL(url).port or 0)) as broken:
+            broken.sendall(b"no HTTP at all\r\n\r\n")
+            broken.recv(1000)
+        process.terminate()
+        assert process.stderr is not None
+        lines += process.stderr.readlines()
+    log = [json.loads(line) for line in lines]
+    assert all({"time", "level"} < set(entry) for entry in log)
+    messages = " ".join(entry.get("message", "") for entry in log)
+    for message in (
+        "no model is set", "a message\nof two lines", "a warning", "a thread failed", "an error could not be raised",
+        "Task exception was never retrieved", "Invalid HTTP request received",
+    ):  # fmt: skip
+        assert message.partition("\n")[0] in messages, message
+    errors = " ".join(entry.get("error", "") for entry in log)
+    assert "ZeroDivisionError at " in errors
+    assert "secret" not in messages + errors
+
+
+def test_the_image_gets_the_extras_and_files_that_there_are() -> None:
+    container = (ROOT / "Containerfile").read_text(encoding="utf-8")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = re.findall(r"pip install .*'/src\[(.*)\]'", container)[0].split(",")
+    assert set(extras) <= set(project["optional-dependencies"])
+    copied = " ".join(re.findall("COPY (.*) /src", container)).split()
+    assert [name for name in copied if not (ROOT / name).exists()] == []
+    packaged = [project["readme"], *project["license-files"], "prompts", "mtagent", "pyproject.toml"]
+    assert set(copied) == set(packaged)
+
+
+def _deployed(kind: str) -> list[str]:
+    """The options with which a container, a pod or a unit starts the server."""
+    page = (DOCS / "how-to" / "deploy.md").read_text(encoding="utf-8")
+    container: list[str] = json.loads(re.findall("ENTRYPOINT (.*)", (ROOT / "Containerfile").read_text("utf-8"))[0])
+    arguments = {
+        "docker": [*container, *re.findall(r"^  mtagent (.*)", page, re.MULTILINE)[0].split()],
+        "kubernetes": [*container, *re.sub('[",]? |"', " ", re.findall(r"args: \[(.*)\]", page)[0]).split()],
+        "systemd": re.findall("ExecStart=(.*)", page)[0].split(),
+    }[kind]
+    assert arguments[0].endswith("mtagent")
+    assert arguments[1] == "serve"
+    return arguments[2:]
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize("kind", ["docker", "kubernetes", "systemd"])
+def test_the_documented_deployments_start_and_answer(kind: str, server: str, tmp_path: Path) -> None:
+    key_file(tmp_path, ana="")
+    places = {"/etc/mtagent": str(tmp_path), "/var/lib/mtagent": str(tmp_path), "0.0.0.0": "127.0.0.1"}
+    arguments = _deployed(kind)
+    for place, replacement in places.items():
+        arguments = [argument.replace(place, replacement) for argument in arguments]
+    page = (DOCS / "how-to" / "deploy.md").read_text(encoding="utf-8")
+    with serve(tmp_path, arguments=(*arguments, "--base-url", server)) as (_, url):
+        for path in re.findall(r"Probe: \{httpGet: \{path: (\S+),", page):
+            assert httpx.get(f"{url}{path}").json() == {"status": "ok"}
+        answer = httpx.post(
+            f"{url}/translate",
+            json={"q": "phrase 1 end.", "source": "en", "target": "es", "api_key": "secret-ana"},
+            headers={"Host": "mt.example.org"},
+            timeout=30,
+        )
+        assert (answer.status_code, list(answer.json())) == (200, ["translatedText"])
+    assert (tmp_path / "serve.db").exists()
 
 
 @pytest.mark.loopback

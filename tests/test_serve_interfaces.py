@@ -65,6 +65,96 @@ async def test_libretranslate_lists_languages_and_settings_without_a_key(tmp_pat
         assert settings["language"]["target"] == {"code": "es", "name": "Spanish"}
 
 
+async def test_libretranslate_takes_fields_from_the_query_string_and_its_own_codes() -> None:
+    pairs = (("en", "es"), ("en", "pt-BR"), ("en", "zh-TW"))
+    async with asking(Service(translator=lambda text, target: f"{target} {text}", pairs=pairs)) as client:
+        query = {"q": "one", "source": "en", "target": "es"}
+        assert (await client.post("/translate", params=query)).json() == {"translatedText": "es one"}
+        wins = await client.post("/translate", params=query, json={"q": "two"})
+        assert wins.json() == {"translatedText": "es two"}
+        form = await client.post("/translate", params={"source": "en", "target": "es"}, data={"q": "three"})
+        assert form.json() == {"translatedText": "es three"}
+        for code, meaning in (("pb", "pt-BR"), ("zt", "zh-TW")):
+            answer = await client.post("/translate", params=query | {"target": code})
+            assert answer.json() == {"translatedText": f"{meaning} one"}
+        nothing = await client.post("/translate")
+        assert (nothing.status_code, nothing.json()) == (400, {"error": "Invalid request: missing q parameter"})
+    async with asking(Service(translator=lambda text, target: f"{target} {text}")) as client:
+        answer = await client.post("/translate", json=query | {"target": "zt"})
+        assert answer.json() == {"translatedText": "zh-Hant one"}
+
+
+async def test_libretranslate_gives_earlier_texts_of_the_chain_as_alternatives() -> None:
+    def draft(text: str) -> str:
+        return text.replace("phrase", "frase errado")
+
+    async with asking(Service(translator=draft, llm=improving(), pairs=EN_ES)) as client:
+        body = {"q": ["phrase 1 end.", "no errors."], "source": "en", "target": "es", "alternatives": 3}
+        answer = (await client.post("/translate", json=body)).json()
+        assert answer["translatedText"] == ["frase correcto 1 end.", "no errors."]
+        first, second = answer["alternatives"]
+        assert (first[-1], second) == ("frase errado 1 end.", [])
+        assert (await client.post("/translate", json=body | {"q": body["q"][0], "alternatives": 1})).json()[
+            "alternatives"
+        ] == first[:1]
+        wrong = await client.post("/translate", json=body | {"alternatives": -1})
+        assert (wrong.status_code, "alternatives" in wrong.json()["error"]) == (400, True)
+
+
+async def test_a_suggestion_is_kept_where_texts_are_and_refused_elsewhere(tmp_path: Path) -> None:
+    body = {"q": "one", "s": "uno", "source": "en", "target": "es"}
+    async with asking(Service(translator=shout, pairs=EN_ES, keep="texts")) as client:
+        assert (await client.post("/suggest", data=body)).json() == {"success": True}
+        (kept,) = (await client.get("/v1/segments", params={"source": "one"})).json()["segments"]
+        assert (kept["text"], kept["state"]) == ("uno", "suggested")
+        missing = await client.post("/suggest", data={**body, "s": ""})
+        assert (missing.status_code, missing.json()) == (400, {"error": "Invalid request: missing s parameter"})
+        assert (await client.get("/frontend/settings")).json()["suggestions"] is True
+    keys = key_file(tmp_path, ana="")
+    async with asking(Service(translator=shout, pairs=EN_ES, keep="hashes", keys=keys)) as client:
+        refused = await client.post("/suggest", data=body | {"api_key": "secret-ana"})
+        assert (refused.status_code, "disabled" in refused.json()["error"]) == (403, True)
+        assert (await client.post("/suggest", data=body)).status_code == 400
+
+
+async def test_old_clients_of_deepl_send_the_key_and_the_fields_in_any_place(tmp_path: Path) -> None:
+    fields = {"text": "one", "source_lang": "EN", "target_lang": "ES"}
+    with_key = fields | {"auth_key": "secret-ana:fx"}
+    async with asking(Service(translator=shout, pairs=EN_ES, keys=key_file(tmp_path, ana=""))) as client:
+        for answer in (
+            await client.get("/v1/translate", params=with_key),
+            await client.get("/v2/translate", params=with_key),
+            await client.post("/v2/translate", data=with_key),
+            await client.post("/v2/translate", json=with_key),
+            await client.post("/v2/translate", data=fields, headers=deepl_key("ana:fx")),
+        ):
+            assert answer.json()["translations"][0]["text"] == "ONE"
+        usage = await client.post("/v2/usage", data={"auth_key": "secret-ana"})
+        assert usage.json()["character_count"] == 15
+        for path in ("/v1/translate", "/v2/translate"):
+            refused = await client.post(path, data=fields | {"auth_key": "wrong:fx"})
+            assert (refused.status_code, refused.json()) == (403, {"message": "Invalid API key"})
+            assert (await client.post(path, data=fields)).status_code == 403
+
+
+async def test_a_header_counts_the_terms_that_are_missing() -> None:
+    terms = {"name": "g", "source_lang": "en", "target_lang": "es", "entries": "cat\tgato\ndog\tDOG"}
+    async with asking(Service(translator=shout, pairs=EN_ES)) as client:
+        number = (await client.post("/v2/glossaries", json=terms)).json()["glossary_id"]
+        body = {"target_lang": "ES", "source_lang": "EN", "glossary_id": number}
+        missing = await client.post("/v2/translate", json=body | {"text": ["a cat", "a dog", "a cow", "my cat"]})
+        assert missing.headers["X-Mtagent-Missing-Terms"] == "2"
+        complete = await client.post("/v2/translate", json=body | {"text": ["a dog"]})
+        assert "X-Mtagent-Missing-Terms" not in complete.headers
+
+
+async def test_health_and_the_description_are_where_clients_of_libretranslate_look_for_them(tmp_path: Path) -> None:
+    async with asking(Service(translator=shout, keys=key_file(tmp_path, ana=""))) as client:
+        assert (await client.get("/health")).json() == {"status": "ok"}
+        paths = (await client.get("/spec")).json()["paths"]
+        assert {"/translate", "/detect", "/languages", "/suggest", "/health", "/frontend/settings"} <= set(paths)
+
+
 ENGLISH, SPANISH = (
     "The weather is fine today, and we go to the beach.",
     "El perro duerme en la casa de mi abuela, que está muy lejos de aquí.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ from mtagent.cli.options import (
     read_config,
     with_options,
 )
-from mtagent.cli.terminal import display, say
+from mtagent.cli.terminal import display, say, say_as
 from mtagent.errors import ConfigError, MissingExtra
 from mtagent.store.store import default_path
 from mtagent.text import languages
@@ -123,7 +124,7 @@ def serve(**options: Any) -> None:
     """
     try:
         from mtagent.serve.access import new_key
-        from mtagent.serve.app import LOCAL_HOSTS, event_loop, make_app, run_server
+        from mtagent.serve.app import LOCAL_HOSTS, event_loop, json_log, make_app, run_server
         from mtagent.serve.service import Limits, Service
         from mtagent.web import listening_socket
     except ModuleNotFoundError as cause:
@@ -136,6 +137,9 @@ def serve(**options: Any) -> None:
             raise click.UsageError("--add-key needs a file for the key's hash; name it with --keys FILE")
         display(new_key(keys, options["add_key"]))
         return
+    log = click.get_current_context().with_resource(json_log(options["log_texts"]))
+    if not sys.stderr.isatty():
+        say_as(log.line)
     if keys is None and not _is_loopback(options["host"]):
         raise ConfigError(
             f"--host {options['host']}: without keys, others could spend your money; make one with --keys FILE "

@@ -11,7 +11,7 @@ import io
 import logging
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
@@ -20,10 +20,19 @@ import click
 
 from mtagent.text.escaping import shown_on, visible
 
+_line_of: Callable[[str], str] | None = None
+
+
+def say_as(line_of: Callable[[str], str] | None) -> None:
+    """From now on, print ``line_of(message)`` for each message and traceback; ``None``: the message itself."""
+    global _line_of
+    _line_of = line_of
+
 
 def say(message: str) -> None:
     """Print one line to standard error."""
-    click.echo(visible(message, one_line=True), err=True)
+    line = visible(message, one_line=True) if _line_of is None else _line_of(message)
+    click.echo(line, err=True)
 
 
 def display(text: str, *, err: bool = False) -> None:
@@ -109,14 +118,19 @@ class _Visible(logging.Formatter):
 
 
 def guard_the_rest() -> None:
-    """Escape control characters in log records without a handler and in tracebacks, too."""
+    """Escape control characters in log records without a handler and in tracebacks, too. Messages are plain."""
+    say_as(None)
     if logging.lastResort is not None:
         logging.lastResort.setFormatter(_Visible())
     sys.excepthook = _show_traceback
 
 
 def _show_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    display("".join(traceback.format_exception(kind, error, trace)).rstrip("\n"), err=True)
+    message = "".join(traceback.format_exception(kind, error, trace)).rstrip("\n")
+    if _line_of is None:
+        display(message, err=True)
+    else:
+        say(message)
 
 
 class _Once(logging.Handler):

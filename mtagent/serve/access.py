@@ -52,13 +52,13 @@ class QuotaExceeded(ServiceError):
 
 
 def is_deepl(path: str) -> bool:
-    """Whether ``path`` belongs to DeepL's interface."""
-    return path.startswith(("/v2/", "/v3/"))
+    """Whether ``path`` belongs to DeepL's interface. Of version 1, which OmegaT uses, there is only one path."""
+    return path.startswith(("/v2/", "/v3/")) or path == "/v1/translate"
 
 
 def takes_key_in_body(path: str) -> bool:
-    """Whether a client may send its key in the body of a request to ``path``, as LibreTranslate's clients do."""
-    return path in ("/translate", "/detect")
+    """Whether a client may send its key in the body of a request to ``path``: ``api_key``, in DeepL's ``auth_key``."""
+    return is_deepl(path) or path in ("/translate", "/detect", "/suggest")
 
 
 def error_response(path: str, error: ServiceError, headers: Mapping[str, str] | None = None) -> JSONResponse:
@@ -83,6 +83,8 @@ logger = logging.getLogger("mtagent.serve")
 
 _NAME = r"[\w.@-]{1,64}"
 _LINE = re.compile(rf"(?P<name>{_NAME}):sha256:(?P<digest>[0-9a-f]{{64}})(?P<rest>(?::[^:\s]+)*)")
+_FREE_PLAN = ":fx"
+"""DeepL's free keys end so, and some tools want that of every key: with this ending a key is the same key."""
 _PER_MINUTE = {"s": 60.0, "min": 1.0, "h": 1 / 60}
 
 
@@ -136,7 +138,7 @@ def parse_keys(text: str, where: str) -> tuple[ApiKey, ...]:
 def new_key(path: Path, name: str) -> str:
     """Make a key for ``name``, add its hash to the file ``path``, and return it. Raises :class:`ConfigError`."""
     secret = f"mt-{secrets.token_urlsafe(32)}"
-    line = f"{name}:sha256:{hashlib.sha256(secret.encode()).hexdigest()}\n"
+    line = f"{name}:sha256:{_digest(secret)}\n"
     if not re.fullmatch(_NAME, name):
         raise ConfigError(f"--add-key: expected a name of at most 64 letters, digits and . _ - @, not {name!r}")
     try:
@@ -153,6 +155,10 @@ def new_key(path: Path, name: str) -> str:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be written: {error.strerror}") from None
     return secret
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 @dataclass
@@ -230,11 +236,12 @@ class Access:
             return ANYBODY
         if not secret:
             raise MissingKey()
-        digest = hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
+        digests = [_digest(secret), _digest(secret.removesuffix(_FREE_PLAN))]
         matching_key = None
         for key in self._current_keys():  # all of them, so that the time taken reveals nothing
-            if hmac.compare_digest(key.digest, digest):
-                matching_key = key
+            for digest in digests:
+                if hmac.compare_digest(key.digest, digest):
+                    matching_key = key
         if matching_key is None:
             raise InvalidKey()
         return matching_key

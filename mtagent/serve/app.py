@@ -12,11 +12,12 @@ import secrets
 import socket
 import sqlite3
 import sys
+import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import aclosing, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from types import FrameType
 from typing import Annotated, Any
 
@@ -59,7 +60,7 @@ MOST_STRANGERS = 128
 _HOST_NAME = re.compile(r"\*|(\*\.)?[\w-]+(\.[\w-]+)*|\[?[\da-fA-F:]*::?[\da-fA-F:.]*\]?")
 _ORIGIN = re.compile(r"\*|[a-z][a-z\d+.-]*://[^/\s?#]+")
 _PORT = re.compile(r"(?<=[\].\d]):\d+$")
-_ALWAYS = ("/healthz", "/livez", "/metrics")
+_ALWAYS = ("/healthz", "/livez", "/health", "/metrics")
 _NDJSON = "application/x-ndjson"
 
 
@@ -87,6 +88,7 @@ def make_app(
         app.include_router(make_router(service))
 
     @app.get("/healthz")
+    @app.get("/health", tags=["LibreTranslate"])
     async def health() -> JSONResponse:
         health = service.health
         return JSONResponse(health, 200 if health["status"] in ("ok", "degraded") else 503)
@@ -125,7 +127,13 @@ def make_app(
             allow_origins=list(allow_origins),
             allow_methods=["GET", "POST", "PUT", "PATCH", "DELETE"],
             allow_headers=["authorization", "content-type"],
-            expose_headers=["X-Mtagent-Changed", "X-Mtagent-Failed", "X-Mtagent-Late", "X-Mtagent-Paused"],
+            expose_headers=[
+                "X-Mtagent-Changed",
+                "X-Mtagent-Failed",
+                "X-Mtagent-Late",
+                "X-Mtagent-Paused",
+                "X-Mtagent-Missing-Terms",
+            ],
         )
     app.add_middleware(HostMiddleware, allowed_hosts=list(host_names), www_redirect=False)
     return app
@@ -204,7 +212,7 @@ class ServiceMiddleware:
             closing = {"Connection": "close"} if self._service.closing or error.status != 503 else None
             await error_response(scope["path"], error, closing)(scope, receive, noting)
         except Exception as error:  # noqa: BLE001 - whatever it is, the client gets an answer and the log a line
-            account.error = self._shown(error)
+            account.error = shown_error(error, self._service.log_texts)
             if status == 499:
                 refusal = ServiceError(500, f"the server failed; its operator can see why (request {account.number})")
                 await error_response(scope["path"], refusal)(scope, receive, noting)
@@ -314,7 +322,7 @@ class ServiceMiddleware:
             "key": account.key.name,
         }
         # Fields without content are left out: a log has many lines.
-        for name in ("segments", "characters", "changed", "failed", "late", "paused"):
+        for name in ("segments", "characters", "changed", "failed", "late", "paused", "missing_terms"):
             count = getattr(account, name)
             if count:
                 entry[name] = count
@@ -327,24 +335,71 @@ class ServiceMiddleware:
             entry["texts"] = account.texts
         logger.log(logging.ERROR if status >= 500 else logging.INFO, "request", extra={"entry": entry})
 
-    def _shown(self, error: Exception) -> str:
-        """An error for the log. Its message may hold a text, so the log gets only where it was raised."""
-        if isinstance(error, MtagentError):
-            return f"{type(error).__name__}: {error}"
-        if self._service.log_texts:
-            return "".join(traceback.format_exception(error))
-        places = [f"{place.filename}:{place.lineno}" for place in traceback.extract_tb(error.__traceback__)[-3:]]
-        return f"{type(error).__name__} at {' < '.join(reversed(places))}"
-
 
 class JsonLogFormatter(logging.Formatter):
-    """Formats each record as one line of JSON."""
+    """Formats each record as one line of JSON. Without ``log_texts``, what may hold a text is left out."""
+
+    def __init__(self, log_texts: bool = False) -> None:
+        super().__init__()
+        self._log_texts = log_texts
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the record as JSON, with the time in UTC."""
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"
-        entry = getattr(record, "entry", None) or {"message": record.getMessage()}
+        entry = getattr(record, "entry", None)
+        if entry is None:
+            message = record.getMessage()
+            if not self._log_texts and not record.name.startswith("mtagent"):
+                # In asyncio's messages, further lines contain the values of a task.
+                message = message.partition("\n")[0]
+            entry = {"message": message}
+            if record.exc_info and record.exc_info[1] is not None:
+                entry["error"] = shown_error(record.exc_info[1], self._log_texts)
         return json.dumps({"time": moment, "level": record.levelname.lower(), **entry}, ensure_ascii=False)
+
+    def line(self, message: str) -> str:
+        """Return a message as JSON."""
+        return self.format(logging.LogRecord("mtagent.serve", logging.INFO, "", 0, message, None, None))
+
+
+def shown_error(error: BaseException, log_texts: bool) -> str:
+    """An error for the log. Its message may hold a text, so without ``log_texts`` only where it was raised."""
+    if isinstance(error, MtagentError):
+        return f"{type(error).__name__}: {error}"
+    if log_texts:
+        return "".join(traceback.format_exception(error))
+    places = [f"{place.filename}:{place.lineno}" for place in traceback.extract_tb(error.__traceback__)[-3:]]
+    return f"{type(error).__name__} at {' < '.join(reversed(places))}"
+
+
+@contextmanager
+def json_log(log_texts: bool = False) -> Iterator[JsonLogFormatter]:
+    """Write every message of this process to standard error, as lines of JSON.
+
+    These are those of all loggers, warnings, and errors that nobody handles: in threads, and while objects are deleted.
+    """
+    formatter = JsonLogFormatter(log_texts)
+    lines = logging.StreamHandler(sys.stderr)
+    lines.setFormatter(formatter)
+    root = logging.getLogger()
+    hooks = threading.excepthook, sys.unraisablehook
+
+    def note_thread(failure: threading.ExceptHookArgs) -> None:
+        root.error("a thread failed", exc_info=failure.exc_value)
+
+    def note_unraisable(failure: sys.UnraisableHookArgs) -> None:
+        root.error("an error could not be raised", exc_info=failure.exc_value)
+
+    root.addHandler(lines)
+    logger.setLevel(logging.INFO)
+    logging.captureWarnings(True)
+    threading.excepthook, sys.unraisablehook = note_thread, note_unraisable
+    try:
+        yield formatter
+    finally:
+        threading.excepthook, sys.unraisablehook = hooks
+        logging.captureWarnings(False)
+        root.removeHandler(lines)
 
 
 # -- the service's own interface
@@ -530,18 +585,10 @@ def event_loop() -> asyncio.AbstractEventLoop:
 
 
 async def run_server(app: ASGIApp, service: Service, listening: socket.socket, announce: Callable[[], None]) -> None:
-    """Serve until a signal; ``announce`` is called at the start. The log goes to standard error, as JSON lines."""
-    lines = logging.StreamHandler(sys.stderr)
-    lines.setFormatter(JsonLogFormatter())
-    logger.addHandler(lines)
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
-    try:
-        async with service.opened():  # here and not in the app, so that a wrong setting is an error of the command
-            # These objects live as long as the server, so the garbage collector need not look at them again.
-            gc.collect()
-            gc.freeze()
-            announce()
-            await ServiceServer(server_config(app), service).serve(sockets=[listening])
-    finally:
-        logger.removeHandler(lines)
+    """Serve until a signal; ``announce`` is called at the start."""
+    async with service.opened():  # here and not in the app, so that a wrong setting is an error of the command
+        # These objects live as long as the server, so the garbage collector need not look at them again.
+        gc.collect()
+        gc.freeze()
+        announce()
+        await ServiceServer(server_config(app), service).serve(sockets=[listening])

@@ -18,6 +18,7 @@ from mtagent.serve.access import ApiKey, ServiceError
 from mtagent.serve.service import REQUEST_ACCOUNT, Service, fields_of, read_fields
 from mtagent.serve.state import Pair, StoredGlossary
 from mtagent.text import languages
+from mtagent.web import request_key
 
 UNLIMITED = 1_000_000_000_000
 MOST_GLOSSARIES = 200
@@ -85,10 +86,14 @@ def router(service: Service) -> APIRouter:
 
 
 def _add_translation(routes: APIRouter, service: Service) -> None:
+    # Clients of version 1 and old ones of version 2 send the fields in the query string, with GET.
+    @routes.get("/v1/translate", include_in_schema=False)
+    @routes.post("/v1/translate", include_in_schema=False)
+    @routes.get("/v2/translate", include_in_schema=False)
     @routes.post("/v2/translate")
     async def translate(request: Request) -> JSONResponse:
-        key = service.admit(request)
-        body = read_fields(DeepLTranslateRequest, await fields_of(request))
+        key, fields = await _admitted(service, request)
+        body = read_fields(DeepLTranslateRequest, fields)
         terms = _terms_for(service, key, body)
         account = REQUEST_ACCOUNT.get()
         if body.tag_handling:
@@ -111,10 +116,8 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
     @routes.get("/v2/languages")
     @routes.post("/v2/languages", include_in_schema=False)
     async def offered(request: Request) -> JSONResponse:
-        service.admit(request)
-        kind = request.query_params.get("type")
-        if kind is None and await request.body():  # the package sends a form, also with GET
-            kind = (await fields_of(request)).get("type")
+        _, fields = await _admitted(service, request)
+        kind = fields.get("type")
         if kind not in (None, "source", "target"):
             raise ServiceError(400, "type must be source or target")
         if kind == "target":
@@ -132,7 +135,7 @@ def _add_translation(routes: APIRouter, service: Service) -> None:
     @routes.get("/v2/usage")
     @routes.post("/v2/usage", include_in_schema=False)
     async def usage(request: Request) -> JSONResponse:
-        key = service.admit(request)
+        key, _ = await _admitted(service, request)
         limit = UNLIMITED if key.characters is None else key.characters
         return JSONResponse({"character_count": service.state.spent_by(key.name).characters, "character_limit": limit})
 
@@ -143,14 +146,14 @@ def _add_glossaries(routes: APIRouter, service: Service) -> None:
 
     @routes.get("/v2/glossary-language-pairs")
     async def pairs(request: Request) -> JSONResponse:
-        service.admit(request)
+        await _admitted(service, request)
         bare = dict.fromkeys(_bare_pair(*pair) for pair in service.offered())
         return JSONResponse({"supported_languages": [_pair_of(pair) for pair in bare]})
 
     def add_version(version: str, plain: Callable[[StoredGlossary], dict[str, Any]]) -> None:
         @routes.post(f"/{version}/glossaries")
         async def create(request: Request) -> JSONResponse:
-            key, fields = service.admit(request), await fields_of(request)
+            key, fields = await _admitted(service, request)
             glossary: GlossaryV2 | GlossaryV3
             glossary = read_fields(GlossaryV2, fields) if version == "v2" else read_fields(GlossaryV3, fields)
             if not glossary.name or not glossary.dictionaries:
@@ -162,16 +165,17 @@ def _add_glossaries(routes: APIRouter, service: Service) -> None:
 
         @routes.get(f"/{version}/glossaries")
         async def list_all(request: Request) -> JSONResponse:
-            key = service.admit(request)
+            key, _ = await _admitted(service, request)
             return JSONResponse({"glossaries": [plain(glossary) for glossary in state.glossaries(key.name)]})
 
         @routes.get(f"/{version}/glossaries/{{number}}")
         async def describe(request: Request, number: str) -> JSONResponse:
-            return JSONResponse(plain(_glossary(service, service.admit(request), number)))
+            key, _ = await _admitted(service, request)
+            return JSONResponse(plain(_glossary(service, key, number)))
 
         @routes.delete(f"/{version}/glossaries/{{number}}")
         async def delete(request: Request, number: str) -> Response:
-            key = service.admit(request)
+            key, _ = await _admitted(service, request)
             if not state.delete_glossary(key.name, number):
                 raise _not_found()
             return Response(status_code=204)
@@ -186,13 +190,15 @@ def _add_dictionaries(routes: APIRouter, service: Service) -> None:
 
     @routes.get("/v2/glossaries/{number}/entries")
     async def entries(request: Request, number: str) -> PlainTextResponse:
-        glossary = _glossary(service, service.admit(request), number)
+        key, _ = await _admitted(service, request)
+        glossary = _glossary(service, key, number)
         text = "\n".join(_tsv(terms) for terms in glossary.dictionaries.values())
         return PlainTextResponse(text, media_type="text/tab-separated-values")
 
     @routes.get("/v3/glossaries/{number}/entries")
     async def entries_of(request: Request, number: str, source_lang: str, target_lang: str) -> JSONResponse:
-        glossary = _glossary(service, service.admit(request), number)
+        key, _ = await _admitted(service, request)
+        glossary = _glossary(service, key, number)
         pair = _bare_pair(source_lang, target_lang)
         if pair not in glossary.dictionaries:
             raise _not_found()
@@ -201,9 +207,9 @@ def _add_dictionaries(routes: APIRouter, service: Service) -> None:
 
     @routes.patch("/v3/glossaries/{number}")
     async def change(request: Request, number: str) -> JSONResponse:
-        key = service.admit(request)
+        key, fields = await _admitted(service, request)
         glossary = _glossary(service, key, number)
-        changes = read_fields(GlossaryV3, await fields_of(request))
+        changes = read_fields(GlossaryV3, fields)
         dictionaries = dict(glossary.dictionaries)
         for dictionary in changes.dictionaries:
             pair, terms = _entries(dictionary)
@@ -214,21 +220,29 @@ def _add_dictionaries(routes: APIRouter, service: Service) -> None:
 
     @routes.put("/v3/glossaries/{number}/dictionaries")
     async def put(request: Request, number: str) -> JSONResponse:
-        key = service.admit(request)
+        key, fields = await _admitted(service, request)
         glossary = _glossary(service, key, number)
-        pair, terms = _entries(read_fields(Dictionary, await fields_of(request)))
+        pair, terms = _entries(read_fields(Dictionary, fields))
         state.put_glossary(key.name, replace(glossary, dictionaries=glossary.dictionaries | {pair: terms}))
         return JSONResponse(_pair_of(pair) | {"entry_count": len(terms)})
 
     @routes.delete("/v3/glossaries/{number}/dictionaries")
     async def delete_one(request: Request, number: str, source_lang: str, target_lang: str) -> Response:
-        key = service.admit(request)
+        key, _ = await _admitted(service, request)
         glossary = _glossary(service, key, number)
         dictionaries = dict(glossary.dictionaries)
         if dictionaries.pop(_bare_pair(source_lang, target_lang), None) is None:
             raise _not_found()
         state.put_glossary(key.name, replace(glossary, dictionaries=dictionaries))
         return Response(status_code=204)
+
+
+async def _admitted(service: Service, request: Request) -> tuple[ApiKey, dict[str, Any]]:
+    """Find the client's key, in the header or in the field ``auth_key``, and read the fields of the request."""
+    if request_key(request) is not None:
+        return service.admit(request), await fields_of(request)
+    fields = await fields_of(request)
+    return service.admit(request, fields.get("auth_key")), fields
 
 
 def _not_found() -> ServiceError:

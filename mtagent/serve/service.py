@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from pydantic import BaseModel, ValidationError
+from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import Request
 
 from mtagent.chain.calibration import read
@@ -45,6 +46,7 @@ from mtagent.serve.access import ANYBODY, Access, ApiKey, QuotaExceeded, Service
 from mtagent.serve.state import Keep, Pair, State
 from mtagent.text import identification, languages
 from mtagent.text.amounts import dollars
+from mtagent.text.terms import term_faults
 from mtagent.translators import aclose, wrap
 from mtagent.translators.protocol import BetweenTags, Markup
 from mtagent.web import field_problem, request_key
@@ -98,6 +100,7 @@ class RequestAccount:
     failed: int = 0
     late: int = 0
     paused: int = 0
+    missing_terms: int = 0  # terms of glossaries whose translations are missing in the returned texts
     usage: Usage = Usage()
     # Dollars of calls to models: what the finished ones cost, and what is reserved for those in flight.
     spent: float = 0.0
@@ -107,8 +110,9 @@ class RequestAccount:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Headers that count the improved texts, and those returned as plain MT, by the reason."""
+        """Headers that count the improved texts, those returned as plain MT by the reason, and missing terms."""
         counts = {"Changed": self.changed, "Failed": self.failed, "Late": self.late, "Paused": self.paused}
+        counts["Missing-Terms"] = self.missing_terms
         return {f"X-Mtagent-{name}": str(count) for name, count in counts.items() if count}
 
 
@@ -655,6 +659,8 @@ class Service:
             self.metrics.paused.labels(account.key.name).inc()
         elif chain.failed is not None:
             account.failed += 1
+        if chain.segment.terms:
+            account.missing_terms += _missing_terms(chain)
         self.state.keep(account.key.name, [chain])
 
 
@@ -685,6 +691,15 @@ def _failed_with(chain: Chain, error: type[Exception]) -> bool:
     return isinstance(cause, ErrorCause) and cause.error == error.__name__
 
 
+def _missing_terms(chain: Chain) -> int:
+    """How many terms of the glossary, or terms to leave untranslated, are missing in the text of ``chain``."""
+    missing = 0
+    for fault in term_faults(chain.segment, chain.text):
+        if fault.kind != "forbidden":
+            missing += 1
+    return missing
+
+
 def _fits(requested: str, offered: str) -> bool:
     """Whether a text in ``offered`` is one in ``requested``: ``pt`` fits ``pt-BR``, but ``pt-PT`` doesn't."""
     if requested == offered:
@@ -695,24 +710,35 @@ def _fits(requested: str, offered: str) -> bool:
 
 
 async def fields_of(request: Request) -> dict[str, Any]:
-    """Read the fields of a JSON object or a form; repeated fields of a form become lists."""
+    """Read the fields of the query string, and of the body: a JSON object or a form. The body's fields win.
+
+    Repeated fields of a query string or a form become lists.
+    """
+    query = _fields(request.query_params)
+    if not await request.body():
+        return query
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type in ("application/x-www-form-urlencoded", "multipart/form-data"):
-        form = await request.form()
-        fields: dict[str, Any] = {}
-        for name in form:
-            values = [value for value in form.getlist(name) if isinstance(value, str)]  # others are uploaded files
-            fields[name] = values[0] if len(values) == 1 else values
-        return fields
+        return query | _fields(await request.form())
     try:
         data = await request.json()
     except (ValueError, RecursionError):
         raise ServiceError(400, "the body is not JSON") from None
     if not isinstance(data, dict):
         raise ServiceError(400, "the body is not a JSON object")
-    if has_half_character(data):
+    fields = query | data
+    if has_half_character(fields):
         raise ServiceError(400, HALF_CHARACTER)
-    return data
+    return fields
+
+
+def _fields(values_by_name: ImmutableMultiDict[str, Any]) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    for name in values_by_name:
+        # Values that are not texts are uploaded files.
+        values = [value for value in values_by_name.getlist(name) if isinstance(value, str)]
+        fields[name] = values[0] if len(values) == 1 else values
+    return fields
 
 
 def has_half_character(data: object) -> bool:

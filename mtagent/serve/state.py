@@ -196,8 +196,13 @@ class State:
         """Add to the dollars of this day."""
         self._unwritten.add(_Unwritten(days={today(): dollars}))
 
-    def keep(self, key: str, chains: Iterable[Chain]) -> None:
-        """Store what the operator keeps of ``chains``."""
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether texts are stored as they are."""
+        return self._keep == "texts"
+
+    def keep(self, key: str, chains: Iterable[Chain], state: str | None = None) -> None:
+        """Store what the operator keeps of ``chains``, with their state or another one."""
         if self._keep == "none":
             return
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -211,7 +216,7 @@ class State:
                     logger.error("texts are not kept from now on: too many could not be written to the state file")
                 self.texts_lost += 1
                 continue
-            self._unwritten.texts.append((now, key, *languages, *texts, chain.state, chain.usage.cost))
+            self._unwritten.texts.append((now, key, *languages, *texts, state or chain.state, chain.usage.cost))
 
     async def flush(self) -> None:
         """Write everything that is counted and not in the file yet. If that fails, ``problem`` has the reason."""
