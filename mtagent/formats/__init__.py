@@ -51,12 +51,22 @@ UNSUPPORTED = {
     "po pot": ("a gettext catalogue", "convert it to csv with po2csv of the Translate Toolkit"),
     "tmx": ("a translation memory", "convert it to csv with the columns source and translation"),
     "tbx": ("a termbase", "which is not a text to translate: give it with --glossary"),
-    "doc docx odt rtf pdf": ("a document with layout", "save its text as .txt, a segment a line"),
+    "doc docx odt rtf pdf ppt pptx odp idml": ("a document with layout", "save its text as .txt, a segment a line"),
     "xls xlsx ods": ("a spreadsheet", "save it as .csv (UTF-8) with the columns source and translation"),
     "json": ("one JSON value", "write an object a line, as .jsonl: jq -c '.[]' FILE.json > FILE.jsonl"),
+    "json5 arb xcstrings": ("one JSON value of an app's strings", "write its strings to .csv, with their keys as ids"),
     "xml html htm yaml yml": ("structured text", "extract its texts to .txt or .csv, a segment a line or row"),
-    "srt vtt": ("subtitles", "extract the texts to .txt, a subtitle a line"),
-    "zip gz bz2 xz zst 7z tar": ("compressed", "decompress it first"),
+    "properties strings stringsdict resx ts ftl": (
+        "a file of an app's strings, whose keys and quotes are not text",
+        "write its strings to .csv with the columns id, source and translation",
+    ),
+    "md markdown rst adoc tex": (
+        "text with markup, whose code and links are not text",
+        "extract its texts to .txt, a segment a line",
+    ),
+    "srt vtt ass ssa": ("subtitles", "extract the texts to .txt, a subtitle a line"),
+    "mo qm": ("a compiled catalogue", "start from the catalogue that it was compiled from"),
+    "zip gz bz2 xz zst 7z tar xlz mqxlz sdlppx sdlrpx": ("compressed", "decompress it first"),
 }
 """Endings of files that are known and not read: what such a file is, and the way out."""
 
