@@ -507,6 +507,22 @@ def test_units_are_listed_and_written_back(shell: Shell) -> None:
     assert [unit["target"] for unit in shell("units a.xlf").objects][1::3] == ["<1>Taste <2/></1>", "Leer"]
 
 
+def test_listed_units_can_be_postedited_and_written_back(shell: Shell) -> None:
+    unit = (
+        '<trans-unit id="{}" {}><source>{} <x id="1"/> sat.</source><target>{} <x id="1"/> sentó</target></trans-unit>'
+    )
+    units = unit.format("a", 'approved="yes"', "The cat", "El gato") + unit.format("b", "", "A dog", "Un perro")
+    file = f'<file original="a" source-language="en" target-language="es"><body>{units}</body></file>'
+    text = f'<xliff version="1.2">{file}</xliff>'
+    (shell.folder / "a.xlf").write_text(text, encoding="utf-8")
+    shell.write("units.jsonl", *[line for line in shell("units a.xlf").lines if '"locked": false' in line])
+    done = shell("postedit -s units.jsonl --format jsonl-lenient -o better.jsonl --evaluator rules --gate none")
+    assert done.code == 0
+    assert shell("units a.xlf --set better.jsonl -o b.xlf").code == 0
+    expected = text.replace('perro <x id="1"/> sentó', 'perro <x id="1"/> sentó.')
+    assert (shell.folder / "b.xlf").read_text(encoding="utf-8") == expected
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

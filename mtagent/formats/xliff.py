@@ -300,7 +300,7 @@ class _XliffReader:
             elif token.kind in ("text", "cdata"):
                 if self._collected is not None:
                     self._collected.append(token.value)
-                self._white_space += token.value
+                self._white_space = self._white_space + token.value if token.value.isspace() else ""
 
     def _core(self, name: str) -> str:
         """The name of an element of XLIFF itself without its prefix; other names stay as they are."""
@@ -334,7 +334,7 @@ class _XliffReader:
                 self._owner.contexts.append(attributes["resname"])
         elif name in _TEXTS and parent in _OWNERS and self._owner is not None:
             if name == "source":
-                self._owner.indent = self._white_space if self._white_space.isspace() else ""
+                self._owner.indent = self._white_space
             self._text = _Content(token, start=token.end)
             self._text_depth = 1
         elif (name, parent) in _REMARKS:
