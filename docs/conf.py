@@ -92,6 +92,7 @@ MENU = {
         "bench/README",
         "docs/decisions/analysis",
         "docs/decisions/chain",
+        "docs/decisions/documents",
         "docs/decisions/evaluators",
         "docs/decisions/models",
         "docs/decisions/runs",

@@ -190,7 +190,11 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
         (f"{POSTEDIT} --glossary twice.csv", 1, "twice.csv: 'Konto' for 'account' is both wanted and forbidden"),
         (f"{POSTEDIT} --glossary terms.csv --keep keep.txt", 1, "keep.txt: 'cat' is to be kept, but terms.csv has"),
         ("postedit -s no.txt -t es.txt -l en-es", 1, "no.txt: no such file"),
-        ("postedit -s en.odt -t es.txt -l en-es", 1, "en.odt: is a document with layout, which mtagent does not read"),
+        (
+            "postedit -s en.odt -t es.txt -l en-es",
+            1,
+            "en.odt: is a document with layout, which this command does not read",
+        ),
         (
             "postedit -s t.csv -t es.txt -l en-es",
             1,

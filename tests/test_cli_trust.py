@@ -51,7 +51,7 @@ LINES = {
     "runs delete": "runs delete first --yes",
 }
 """Every command that reads ``mtagent.toml``, by what it is called here."""
-READ_NO_FILE = {"demo", "gate show", "comet setup"}
+READ_NO_FILE = {"demo", "gate show", "comet setup", "units"}
 SHOW_THE_FILE = {"config", "config trust"}
 UNTRUSTED = {
     "base_url": 'base_url = "ADDRESS"',

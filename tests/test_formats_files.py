@@ -185,17 +185,26 @@ def test_the_end_of_the_name_tells_the_format_and_any_other_is_lines(names: str,
 @pytest.mark.parametrize(
     ("name", "way_out"),
     [
-        ("a.xliff", "convert it to csv"),
-        ("a.PO", "po2csv"),
+        ("a.xliff", "mtagent units"),
+        ("a.PO", "mtagent units"),
         ("a.tmx", "convert it to csv"),
         ("a.docx", r"save its text as \.txt"),
         ("a.xlsx", r"save it as \.csv"),
         ("a.json", r"an object a line, as \.jsonl"),
+        ("a.properties", r"write its strings to \.csv"),
+        ("Localizable.strings", r"write its strings to \.csv"),
+        ("a.stringsdict", r"write its strings to \.csv"),
+        ("a.resx", r"write its strings to \.csv"),
+        ("a.ts", r"write its strings to \.csv"),
+        ("app_en.arb", r"write its strings to \.csv"),
+        ("a.xcstrings", r"write its strings to \.csv"),
+        ("README.md", r"extract its texts to \.txt"),
+        ("a.mo", "compiled from"),
         ("a.txt.gz", "decompress it"),
     ],
 )
 def test_a_file_that_is_known_not_to_be_plain_text_is_refused_with_the_way_out(name: str, way_out: str) -> None:
-    with pytest.raises(ConfigError, match=f"{name}: is .*, which mtagent does not read or write; .*{way_out}"):
+    with pytest.raises(ConfigError, match=f"{name}: is .*, which this command does not read or write; .*{way_out}"):
         formats.by_path(Path(name))
     assert formats.by_path(Path(name), "lines").name == "lines"
 

@@ -38,6 +38,9 @@ COMMAND_GROUPS = {
         "estimate": ("mtagent.cli.improve:estimate_run", "Estimate the calls, tokens and dollars of a run."),
         "config": ("mtagent.cli.config", "Print the effective configuration, or trust a settings file."),
     },
+    "Localization files": {
+        "units": ("mtagent.cli.units", "List the texts of XLIFF and PO files, or write translations back."),
+    },
     "Use and review results": {
         "runs": ("mtagent.cli.runs", "List, show, merge and delete stored runs."),
         "report": ("mtagent.cli.export:report", "Write a report of a run: changes, costs and every segment."),

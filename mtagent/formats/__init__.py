@@ -1,9 +1,10 @@
-"""File formats: one file each, with its reader, writer and export; by name in the four tables below.
+"""File formats: one file each, with its reader, writer and export; by name in the five tables below.
 
 ==================  ======================================================  =======================
 ``FORMATS``         segments in files: :class:`Format`                      ``postedit -s``, ``-o``
 ``RATING_FORMATS``  ratings to write: :class:`RatingFormat`                 ``rate -o``
 ``SPAN_FORMATS``    error spans to read: :class:`SpanFormat`                ``spans-file:path=``
+``DOCUMENTS``       localization files: :class:`DocumentFormat`         ``units``
 ``EXPORTS``         what a run holds, for other tools: :class:`Export`      ``export --format``
 ==================  ======================================================  =======================
 
@@ -22,19 +23,22 @@ from typing import Literal, TypeVar
 
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.annotations import BIO_MQM, COMET, Annotation, SpanFormat
+from mtagent.formats.documents import DocumentFormat
 from mtagent.formats.exports import STAGES, Export
 from mtagent.formats.files import STANDARD, lines_of, parsed, spooled, whole_file
 from mtagent.formats.jsonl import JSONL, JSONL_LENIENT
 from mtagent.formats.marot import MAROT
 from mtagent.formats.mtme import MTME
 from mtagent.formats.parquet import PARQUET
+from mtagent.formats.po import PO
 from mtagent.formats.ratings import RatingFormat
 from mtagent.formats.segments import Format, Lines, Result, SegmentDefaults
 from mtagent.formats.tables import CSV, TSV, TSV_QUOTED
 from mtagent.formats.wmt import ESA, WMT, WMT25
+from mtagent.formats.xliff import XLIFF
 
 ENTRY_POINTS = "mtagent.formats"
-F = TypeVar("F", Format, RatingFormat)
+F = TypeVar("F", Format, RatingFormat, DocumentFormat)
 
 FORMATS: dict[str, Format] = {
     form.name: form for form in (Lines(), TSV, TSV_QUOTED, CSV, JSONL, JSONL_LENIENT, PARQUET)
@@ -44,21 +48,35 @@ SPAN_FORMATS: dict[str, SpanFormat] = {form.name: form for form in (MAROT, MTME,
 SpanFormatName = Literal["marot", "mtme", "esa", "wmt", "comet", "bio-mqm", "jsonl"]
 """The names in ``SPAN_FORMATS``, for the option of ``spans-file``."""
 
+DOCUMENTS: dict[str, DocumentFormat] = {form.name: form for form in (XLIFF, PO)}
 EXPORTS: dict[str, Export] = {form.name: form for form in (MTME, MAROT, WMT25, STAGES)}
 
 UNSUPPORTED = {
-    "xliff xlf sdlxliff mxliff mqxliff": ("XLIFF", "convert it to csv with the columns id, source and translation"),
-    "po pot": ("a gettext catalogue", "convert it to csv with po2csv of the Translate Toolkit"),
+    "xliff xlf sdlxliff mxliff mqxliff": (
+        "XLIFF",
+        "`mtagent units` lists its texts and writes them back",
+    ),
+    "po pot": ("a gettext catalogue", "`mtagent units` lists its texts and writes them back"),
     "tmx": ("a translation memory", "convert it to csv with the columns source and translation"),
     "tbx": ("a termbase", "which is not a text to translate: give it with --glossary"),
-    "doc docx odt rtf pdf": ("a document with layout", "save its text as .txt, a segment a line"),
+    "doc docx odt rtf pdf ppt pptx odp idml": ("a document with layout", "save its text as .txt, a segment a line"),
     "xls xlsx ods": ("a spreadsheet", "save it as .csv (UTF-8) with the columns source and translation"),
     "json": ("one JSON value", "write an object a line, as .jsonl: jq -c '.[]' FILE.json > FILE.jsonl"),
+    "json5 arb xcstrings": ("one JSON value of an app's strings", "write its strings to .csv, with their keys as ids"),
     "xml html htm yaml yml": ("structured text", "extract its texts to .txt or .csv, a segment a line or row"),
-    "srt vtt": ("subtitles", "extract the texts to .txt, a subtitle a line"),
-    "zip gz bz2 xz zst 7z tar": ("compressed", "decompress it first"),
+    "properties strings stringsdict resx ts ftl": (
+        "a file of an app's strings, whose keys and quotes are not text",
+        "write its strings to .csv with the columns id, source and translation",
+    ),
+    "md markdown rst adoc tex": (
+        "text with markup, whose code and links are not text",
+        "extract its texts to .txt, a segment a line",
+    ),
+    "srt vtt ass ssa": ("subtitles", "extract the texts to .txt, a subtitle a line"),
+    "mo qm": ("a compiled catalogue", "start from the catalogue that it was compiled from"),
+    "zip gz bz2 xz zst 7z tar xlz mqxlz sdlppx sdlrpx": ("compressed", "decompress it first"),
 }
-"""Endings of files that are known and not read: what such a file is, and the way out."""
+"""Endings of files that are known and have no segments: what such a file is, and the way out."""
 
 
 @cache
@@ -96,8 +114,17 @@ def by_path(path: Path, format_name: str | None = None) -> Format:
         )
     for endings, (kind, way_out) in UNSUPPORTED.items():
         if path.suffix[1:].casefold() in endings.split():
-            raise ConfigError(f"{path}: is {kind}, which mtagent does not read or write; {way_out}")
+            raise ConfigError(f"{path}: is {kind}, which this command does not read or write; {way_out}")
     return FORMATS["lines"]
+
+
+def document_format(path: Path) -> DocumentFormat:
+    """The format of localization files for the ending of the file's name. Raises :class:`ConfigError`."""
+    form = by_suffix(path, DOCUMENTS)
+    if form is None:
+        endings = ", ".join(suffix for form in DOCUMENTS.values() for suffix in form.suffixes)
+        raise ConfigError(f"{path}: the name tells no format of localization files; it must end in {endings}")
+    return form
 
 
 def by_suffix(path: Path, forms: Mapping[str, F]) -> F | None:
@@ -171,12 +198,14 @@ def texts_around(path: Path) -> list[Path]:
 
 
 __all__ = [
+    "DOCUMENTS",
     "EXPORTS",
     "FORMATS",
     "PARQUET",
     "RATING_FORMATS",
     "SPAN_FORMATS",
     "STANDARD",
+    "DocumentFormat",
     "Export",
     "Format",
     "Lines",
@@ -186,6 +215,7 @@ __all__ = [
     "SpanFormatName",
     "by_path",
     "by_suffix",
+    "document_format",
     "rating_format",
     "read_annotations",
     "refuse_other_kind",

@@ -145,8 +145,12 @@ class Sink:
         except UnicodeEncodeError as error:
             code = ord(text[error.start])
             raise OutputError(f"{self.path}: the lone surrogate U+{code:04X} cannot be written as UTF-8") from error
+        self.write_bytes(encoded)
+
+    def write_bytes(self, data: bytes) -> None:
+        """Write ``data`` as it is."""
         with _reported(self.path):
-            self.file.write(encoded)
+            self.file.write(data)
 
 
 @contextmanager

@@ -1,0 +1,531 @@
+"""Catalogues of GNU gettext: PO and POT.
+
+Each message without a plural is a unit, and so is each form of a plural. An id is what gettext looks up: the text, with
+its context before it and U+0004 between them; ``[0]`` at the end is the number of a plural form. Obsolete messages
+aren't units. A changed ``msgstr`` is wrapped as ``msgmerge`` does, in a file that is wrapped at all.
+"""
+
+from __future__ import annotations
+
+import codecs
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import regex
+
+from mtagent.errors import InputError
+from mtagent.formats.documents import ByteEdit, PluralForm, TranslationUnit, content_of, refuse_repeated_ids
+
+_WIDTH = 79  # columns of a line with its quotes, as msgmerge writes them
+_BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_KEYWORD = regex.compile(r"(msgctxt|msgid_plural|msgid|msgstr)(?:\s*\[\s*(\d+)\s*\])?[ \t]*(?=\"|\r?$)")
+_QUOTED = regex.compile(r'\s*"((?:[^"\\\n]|\\.)*)"')
+_NUMBER = regex.compile(r"\\?(x[0-9A-Fa-f]{1,2}|[0-7]{1,3})")
+_ESCAPE = regex.compile(r"\\((?:x[0-9A-Fa-f]{1,2}|[0-7]{1,3})(?:\\x[0-9A-Fa-f]{1,2}|\\[0-7]{1,3})*|.)", regex.DOTALL)
+_ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "\\": "\\", '"': '"'}
+_TO_ESCAPE = {character: f"\\{letter}" for letter, character in _ESCAPED.items()}
+_CHARSET = regex.compile(r"Content-Type:[^\"\n]*?charset=\s*([\w.:-]+)", regex.IGNORECASE)
+_PLURAL_RULE = regex.compile(r"nplurals\s*=\s*(\d+)\s*;\s*plural\s*=\s*([^;\n]*)")
+_COUNTS_TRIED = 200  # from 0, for examples of a plural form
+_EXAMPLES = 4
+
+
+class _Field(NamedTuple):
+    """A ``msgstr`` or another keyword: its text, and the characters of its quoted strings."""
+
+    text: str
+    start: int  # of the first quote
+    end: int  # after the last quote
+    line_end: int  # after the line of the last quote, without its line end
+    keyword: str  # as it is in the file, with the white space up to the quote
+    indent: str  # before the keyword
+    line: int
+
+
+@dataclass
+class _Message:
+    """A message of the catalogue."""
+
+    line: int = 0
+    comments: list[str] = field(default_factory=list)
+    flags: set[str] = field(default_factory=set)
+    fields: dict[str, _Field] = field(default_factory=dict)
+    translations: dict[int, _Field] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        context = self.fields.get("msgctxt")
+        text = self.fields["msgid"].text
+        return text if context is None else f"{context.text}\x04{text}"
+
+
+class _Place(NamedTuple):
+    """Where a target is written: the quoted strings of ``like``, or a new line for form ``number`` after it."""
+
+    like: _Field
+    number: int | None  # of a form that the file lacks
+
+
+class PoFile:
+    """A catalogue that has been read."""
+
+    def __init__(self, path: Path, data: bytes) -> None:
+        self.path = path
+        self.data = data
+        self._mark, self._charset, self._content = _decoded(path, data)
+        crlf = self._content.count("\r\n")
+        self._newline = "\r\n" if 2 * crlf > self._content.count("\n") else "\n"
+        self.units: list[TranslationUnit] = []
+        self._slots: dict[str, _Place] = {}
+        entries = list(_entries(path, self._content, self._charset))
+        header = next((entry for entry in entries if entry.key == ""), None)
+        fields = _header_fields(header.translations[0].text) if header and 0 in header.translations else {}
+        self.target_lang = fields.get("language") or None
+        self._rule = _PLURAL_RULE.search(fields.get("plural-forms", ""))
+        self._examples = _examples(self._rule[2]) if self._rule else {}
+        self._wrapped = not any(_is_overlong(line) for line in self._content.splitlines())
+        for entry in entries:
+            if entry is not header:
+                self._add(entry)
+        refuse_repeated_ids(path, self.units)
+
+    def fault(self, unit: TranslationUnit, target: str) -> str | None:
+        """Why the catalogue cannot hold ``target``."""
+        if "\0" in target:
+            return "has a NUL, which ends a text of gettext; take it out"
+        for where, same in (("begin", str.startswith), ("end", str.endswith)):
+            if target and same(target, "\n") != same(unit.source, "\n"):
+                return f"does not {where} with a line break as its source does, or does so without it; make them alike"
+        try:
+            target.encode(self._charset)
+        except UnicodeEncodeError as error:
+            character = target[error.start]
+            return (
+                f"has {character!r} (U+{ord(character):04X}), which the file's charset {self._charset} lacks; "
+                "convert the file first: msgconv -t UTF-8"
+            )
+        return None
+
+    def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
+        """The changes that give the units with these ids these targets."""
+        places: dict[int, int] = {}
+        for unit_id in targets:
+            slot = self._slots[unit_id]
+            places |= dict.fromkeys((slot.like.start, slot.like.end, slot.like.line_end), 0)
+        position, byte = 0, len(self._mark)
+        for place in sorted(places):  # from places in the text to places in the bytes
+            byte += len(self._content[position:place].encode(self._charset))
+            places[place] = byte
+            position = place
+        edits = []
+        for unit_id, target in targets.items():
+            like, number = self._slots[unit_id]
+            if number is None:
+                written = self._quoted(like.keyword, like.indent, target)
+                edits.append(ByteEdit(places[like.start], places[like.end], written.encode(self._charset)))
+            else:
+                keyword = f"msgstr[{number}] "
+                written = f"{self._newline}{like.indent}{keyword}{self._quoted(keyword, like.indent, target)}"
+                place = places[like.line_end]
+                edits.append(ByteEdit(place, place, written.encode(self._charset)))
+        return edits
+
+    def _quoted(self, keyword: str, indent: str, text: str) -> str:
+        """``text`` in quotes, over as many lines as msgmerge would take."""
+        width = _WIDTH if self._wrapped else None
+        lines = _wrapped(text, width, len(keyword) + len(indent))
+        return f"{self._newline}{indent}".join(f'"{line}"' for line in lines)
+
+    def _add(self, entry: _Message) -> None:
+        singular = entry.fields["msgid"].text
+        plural = entry.fields.get("msgid_plural")
+        if plural is None:
+            self._add_unit(entry, entry.key, singular, entry.translations.get(0), None)
+            return
+        count = int(self._rule[1]) if self._rule else len(entry.translations)
+        for number, translation in entry.translations.items():
+            if number >= count:
+                raise InputError(
+                    f"{self.path}:{translation.line}: msgstr[{number}] is one form too many: the header's Plural-Forms "
+                    f"has nplurals={count}; correct one of them"
+                )
+        for number in range(count):
+            examples = self._examples.get(number, ())
+            form = PluralForm(number, count, self._rule[2].strip() if self._rule else None, examples)
+            is_singular = 1 in examples if examples else number == 0 and count > 1
+            text = singular if is_singular and count > 1 else plural.text
+            self._add_unit(entry, f"{entry.key}[{number}]", text, entry.translations.get(number), form)
+
+    def _add_unit(
+        self, entry: _Message, identity: str, source: str, translation: _Field | None, plural: PluralForm | None
+    ) -> None:
+        state = "translated" if translation is not None and translation.text else "new"
+        if state == "translated" and "fuzzy" in entry.flags:
+            state = "fuzzy"
+        context = entry.fields.get("msgctxt")
+        if translation is not None:
+            self._slots[identity] = _Place(translation, None)
+        elif plural is not None and entry.translations:
+            last = max(entry.translations)
+            self._slots[identity] = _Place(entry.translations[last], plural.number)
+        else:
+            raise InputError(f'{self.path}:{entry.line}: this message has no msgstr; add one: msgstr ""')
+        self.units.append(
+            TranslationUnit(
+                id=identity,
+                source=source,
+                target=None if translation is None else translation.text,
+                state=state,
+                notes=tuple(entry.comments),
+                context=None if context is None else context.text,
+                plural=plural,
+                target_lang=self.target_lang,
+                line=entry.line,
+            )
+        )
+
+
+def _decoded(path: Path, data: bytes) -> tuple[bytes, str, str]:
+    """The file's byte order mark, its charset and its characters."""
+    mark = next((mark for mark in _BOMS if data.startswith(mark)), b"")
+    charset = _BOMS.get(mark)
+    if charset is None:
+        declared = _CHARSET.search(data[: 2**16].decode("latin-1"))
+        charset = declared[1] if declared else "utf-8"
+        if charset == "CHARSET":  # of a template that nobody has filled in
+            charset = "utf-8"
+    try:
+        content = data[len(mark) :].decode(charset)
+    except LookupError:
+        raise InputError(f"{path}:1: the header's charset {charset!r} is unknown; correct it") from None
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, len(mark) + error.start) + 1
+        raise InputError(
+            f"{path}:{line}: byte 0x{data[len(mark) + error.start]:02X} is not {charset}, the file's charset; "
+            "correct Content-Type in its header"
+        ) from None
+    if content.encode(charset) != data[len(mark) :]:
+        raise InputError(f"{path}:1: {charset} cannot be written as it was read; convert the file: msgconv -t UTF-8")
+    return mark, charset, content
+
+
+def _entries(path: Path, content: str, charset: str) -> Iterator[_Message]:
+    """The messages of a catalogue, with its header; obsolete ones are left out."""
+    entry = _Message()
+    reader = _Lines(path, content, charset)
+    for start, line in reader:
+        text = line.strip()
+        if text.startswith("#"):
+            if entry.fields:
+                yield _complete(path, entry)
+                entry = _Message()
+            _add_comment(entry, text)
+            continue
+        if not text:
+            continue
+        match = _KEYWORD.match(line, len(line) - len(line.lstrip()))
+        if match is None:
+            raise InputError(
+                f"{path}:{reader.number}: expected msgid, msgstr, a quoted text or a comment, not {text[:40]!r}"
+            )
+        name = match[1]
+        is_next = name == "msgctxt" or (name == "msgid" and "msgid" in entry.fields)
+        if is_next and entry.fields:
+            yield _complete(path, entry)
+            entry = _Message()
+        entry.line = entry.line or reader.number
+        value = reader.field(start, line, match)
+        if name != "msgstr":
+            if name in entry.fields or entry.translations:
+                raise InputError(f"{path}:{value.line}: a second {name} in one message; remove one of them")
+            entry.fields[name] = value
+            continue
+        number = int(match[2] or 0)
+        if number in entry.translations:
+            raise InputError(f"{path}:{value.line}: a second msgstr[{number}] in one message; remove one of them")
+        entry.translations[number] = value
+    if entry.fields or entry.translations:
+        yield _complete(path, entry)
+
+
+def _complete(path: Path, entry: _Message) -> _Message:
+    if "msgid" not in entry.fields:
+        raise InputError(f"{path}:{entry.line}: this message has no msgid; restore it")
+    if not entry.translations:
+        raise InputError(f"{path}:{entry.line}: this message has no msgstr (is the file cut off?); restore it")
+    return entry
+
+
+def _add_comment(entry: _Message, text: str) -> None:
+    if text.startswith("#,"):
+        entry.flags |= {flag.strip() for flag in text[2:].split(",")}
+    elif text.startswith(("#:", "#|", "#~", "#=")):
+        return
+    else:
+        comment = text[2:].strip() if text.startswith("#.") else text[1:].strip()
+        if comment:
+            entry.comments.append(comment)
+
+
+class _Lines:
+    """The lines of a catalogue with their places; a field takes the lines that continue it."""
+
+    def __init__(self, path: Path, content: str, charset: str) -> None:
+        self._path = path
+        self._charset = charset
+        self._lines = content.split("\n")
+        self._place = 0
+        self.number = 0
+
+    def __iter__(self) -> Iterator[tuple[int, str]]:
+        while self.number < len(self._lines):
+            yield self._next()
+
+    def _next(self) -> tuple[int, str]:
+        line = self._lines[self.number]
+        start = self._place
+        self.number += 1
+        self._place += len(line) + 1
+        return start, line
+
+    def field(self, start: int, line: str, keyword: regex.Match[str]) -> _Field:
+        """The field that ``keyword`` begins, with the quoted strings on this and the next lines."""
+        number = self.number
+        pieces: list[str] = []
+        first_quote = end = line_end = 0
+        position = keyword.end()
+        while True:
+            quoted = _QUOTED.match(line, position)
+            while quoted is not None:
+                first_quote = first_quote if pieces else start + line.index('"', position)
+                pieces.append(quoted[1])
+                position = quoted.end()
+                end = start + position
+                quoted = _QUOTED.match(line, position)
+            if line[position:].strip():
+                raise InputError(
+                    f"{self._path}:{self.number}: {line[position:].strip()[:40]!r} is outside of the quotes; a quote "
+                    'within a text is written \\", and each line ends with "'
+                )
+            line_end = start + len(line.rstrip("\r"))
+            if self.number == len(self._lines) or not self._lines[self.number].lstrip().startswith('"'):
+                break
+            start, line = self._next()
+            position = 0
+        if not pieces:
+            raise InputError(f'{self._path}:{number}: {keyword[1]} has no text; write at least ""')
+        indent = keyword.string[: keyword.start()]
+        return _Field(
+            _unescaped("".join(pieces), self._charset), first_quote, end, line_end, keyword[0], indent, number
+        )
+
+
+def _unescaped(raw: str, charset: str) -> str:
+    """The text of a quoted string. Escaped numbers are bytes; several can make one character."""
+    if "\\" not in raw:
+        return raw
+
+    def character(match: regex.Match[str]) -> str:
+        code = match[1]
+        if code in _ESCAPED:
+            return _ESCAPED[code]
+        values = [int(number[1:], 16) if number[0] == "x" else int(number, 8) for number in _NUMBER.findall(code)]
+        try:
+            return bytes(value & 0xFF for value in values).decode(charset) if values else match[0]
+        except UnicodeDecodeError:
+            return match[0]  # left as it is written
+
+    return _ESCAPE.sub(character, raw)
+
+
+def _escaped(text: str) -> str:
+    characters = []
+    for character in text:
+        if character in _TO_ESCAPE:
+            characters.append(_TO_ESCAPE[character])
+        elif character < " " or character == "\x7f":
+            characters.append(f"\\{ord(character):03o}")
+        else:
+            characters.append(character)
+    return "".join(characters)
+
+
+def _columns(text: str) -> int:
+    """How wide a terminal shows ``text``."""
+    columns = 0
+    for character in text:
+        if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+            continue
+        columns += 2 if unicodedata.east_asian_width(character) in "WF" else 1
+    return columns
+
+
+def _wrapped(text: str, width: int | None, indent: int) -> list[str]:
+    """The contents of the quotes on each line; the first is empty if the text begins on the next line."""
+    lines = [_escaped(line) for line in _split_at_line_breaks(text)]
+    if len(lines) == 1 and (width is None or indent + _columns(lines[0]) + 2 <= width):
+        return lines
+    if width is None:
+        return ["", *lines]
+    wrapped = []
+    for line in lines:
+        current = ""
+        for piece in _breakable(line):
+            if current and _columns(current) + _columns(piece) + 2 > width:
+                wrapped.append(current)
+                current = ""
+            current += piece
+        wrapped.append(current)
+    return ["", *wrapped]
+
+
+def _split_at_line_breaks(text: str) -> list[str]:
+    lines = text.split("\n")
+    whole = [f"{line}\n" for line in lines[:-1]]
+    return [*whole, lines[-1]] if lines[-1] or not whole else whole
+
+
+_BREAK = regex.compile(
+    r" +(?=[^ ])|/(?=\p{L})|(?<=\p{L}{2}-)(?=\p{L})"
+    r"|(?<=[\p{Han}\p{Hiragana}\p{Katakana}])(?=[\p{Han}\p{Hiragana}\p{Katakana}])"
+)
+
+
+def _breakable(line: str) -> list[str]:
+    """``line`` in pieces between which msgmerge may break it."""
+    pieces = []
+    position = 0
+    for match in _BREAK.finditer(line):
+        pieces.append(line[position : match.end()])
+        position = match.end()
+    return [*pieces, line[position:]]
+
+
+def _is_overlong(line: str) -> bool:
+    """Whether msgmerge would have wrapped this line."""
+    text = line.strip()
+    if len(text) <= _WIDTH or text.startswith("#") or not text.endswith('"'):
+        return False
+    return _columns(text) > _WIDTH + 1 and " " in text[text.index('"') + 1 : -2].strip()
+
+
+def _header_fields(header: str) -> dict[str, str]:
+    """The header's fields by their names in lower case."""
+    fields = {}
+    for line in header.splitlines():
+        name, colon, value = line.partition(":")
+        if colon:
+            fields[name.strip().casefold()] = value.strip()
+    return fields
+
+
+# -- plural rules
+
+_RULE_TOKEN = regex.compile(r"\s*(\d+|n|\|\||&&|[=!<>]=|[-+*/%<>!?:()])")
+_PRECEDENCE = [["||"], ["&&"], ["==", "!="], ["<", ">", "<=", ">="], ["+", "-"], ["*", "/", "%"]]
+Choice = Callable[[int], int]
+
+
+def _plural_chooser(rule: str) -> Choice | None:
+    """The rule as a function from a count to the number of a form; ``None`` if it is not an expression in ``n``."""
+    tokens = _RULE_TOKEN.findall(rule)
+    if "".join(tokens) != "".join(rule.split()):
+        return None
+    tokens.append("")
+    try:
+        choice = _conditional(tokens)
+    except (IndexError, ValueError, RecursionError):
+        return None
+    return choice if tokens == [""] else None
+
+
+def _conditional(tokens: list[str]) -> Choice:
+    condition = _binary(tokens, 0)
+    if tokens[0] != "?":
+        return condition
+    tokens.pop(0)
+    first = _conditional(tokens)
+    if tokens.pop(0) != ":":
+        raise ValueError("a ? without its :")
+    second = _conditional(tokens)
+    return lambda n: first(n) if condition(n) else second(n)
+
+
+def _binary(tokens: list[str], level: int) -> Choice:
+    if level == len(_PRECEDENCE):
+        return _operand(tokens)
+    left = _binary(tokens, level + 1)
+    while tokens[0] in _PRECEDENCE[level]:
+        operation = _OPERATIONS[tokens.pop(0)]
+        left = _applied(operation, left, _binary(tokens, level + 1))
+    return left
+
+
+def _applied(operation: Callable[[int, int], int], left: Choice, right: Choice) -> Choice:
+    return lambda n: int(operation(left(n), right(n)))
+
+
+def _operand(tokens: list[str]) -> Choice:
+    token = tokens.pop(0)
+    if token == "!":
+        negated = _operand(tokens)
+        return lambda n: int(not negated(n))
+    if token == "(":
+        inner = _conditional(tokens)
+        if tokens.pop(0) != ")":
+            raise ValueError("a ( without its )")
+        return inner
+    if token == "n":
+        return lambda n: n
+    number = int(token)
+    return lambda n: number
+
+
+_OPERATIONS: dict[str, Callable[[int, int], int]] = {
+    "||": lambda left, right: left or right,
+    "&&": lambda left, right: left and right,
+    "==": lambda left, right: left == right,
+    "!=": lambda left, right: left != right,
+    "<": lambda left, right: left < right,
+    ">": lambda left, right: left > right,
+    "<=": lambda left, right: left <= right,
+    ">=": lambda left, right: left >= right,
+    "+": lambda left, right: left + right,
+    "-": lambda left, right: left - right,
+    "*": lambda left, right: left * right,
+    "/": lambda left, right: left // right,
+    "%": lambda left, right: left % right,
+}
+
+
+def _examples(rule: str) -> dict[int, tuple[int, ...]]:
+    """The first counts for which the rule chooses each form; empty if it is not an expression in ``n``."""
+    choose = _plural_chooser(rule)
+    counts: dict[int, tuple[int, ...]] = {}
+    if choose is None:
+        return counts
+    for n in range(_COUNTS_TRIED):
+        try:
+            number = int(choose(n))
+        except ZeroDivisionError:
+            return {}
+        if len(counts.get(number, ())) < _EXAMPLES:
+            counts[number] = (*counts.get(number, ()), n)
+    return counts
+
+
+class Po:
+    """Catalogues of GNU gettext."""
+
+    name = "po"
+    suffixes: tuple[str, ...] = (".po", ".pot")
+
+    def open(self, path: Path) -> PoFile:
+        """Read a file. Raises :class:`InputError`, beginning with ``file:line``."""
+        return PoFile(path, content_of(path))
+
+
+PO = Po()

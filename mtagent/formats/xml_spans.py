@@ -1,0 +1,189 @@
+"""XML as tokens with their places in the bytes of a file, so that a writer can replace some bytes and keep the others.
+
+The places come from expat, which counts in the bytes of the file whatever its encoding is. Names keep their prefix, and
+namespaces are not checked, so that files with an undeclared prefix can be read. Entities that a file declares are
+refused: they can grow without limit, or read other files.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Literal
+from xml.parsers import expat
+
+import regex
+
+from mtagent.errors import InputError
+from mtagent.formats.files import CHUNK
+
+INVALID = regex.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
+"""A character that XML 1.0 cannot hold, not even as a reference."""
+
+_BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
+_INVALID_TOKEN = 4  # expat's error for bytes that are not of the declared encoding, among others
+TokenKind = Literal["start", "end", "text", "cdata", "other"]
+_NO_ATTRIBUTES: dict[str, str] = {}
+_SUFFICES_UTF8 = "save the file as UTF-8, and declare that"
+
+
+class XmlToken:
+    """A piece of XML at the bytes ``start`` to ``end``; an empty tag is a ``start`` and an ``end`` without bytes.
+
+    ``value`` is the name of a tag, or the characters of a text. Not a dataclass: a file has millions of them.
+    """
+
+    __slots__ = ("attributes", "end", "kind", "line", "start", "value")
+
+    def __init__(self, kind: TokenKind, start: int, line: int, value: str, attributes: dict[str, str]) -> None:
+        self.kind = kind
+        self.start = self.end = start
+        self.line = line
+        self.value = value
+        self.attributes = attributes
+
+
+class XmlFile:
+    """The bytes of an XML file, with its encoding and line ends. Raises :class:`InputError` for a file without XML."""
+
+    def __init__(self, path: Path, data: bytes) -> None:
+        self.path = path
+        self.data = data
+        self.encoding = self._encoding()
+        crlf = data.count("\r\n".encode(self.encoding))
+        self.newline = "\r\n" if 2 * crlf > data.count("\n".encode(self.encoding)) else "\n"
+
+    def _encoding(self) -> str:
+        for mark, encoding in _BOMS.items():
+            if self.data.startswith(mark):
+                return encoding
+        if self.data.startswith(b"<\0"):
+            return "utf-16-le"
+        if self.data.startswith(b"\0<"):
+            return "utf-16-be"
+        declared = regex.match(rb"""<\?xml[^>]*?\sencoding\s*=\s*["']([\w.:-]+)["']""", self.data)
+        name = declared[1].decode() if declared else "utf-8"
+        try:
+            return codecs.lookup(name).name
+        except LookupError:
+            raise InputError(f"{self.path}:1: unknown encoding {name!r}; {_SUFFICES_UTF8}") from None
+
+    def raw(self, start: int, end: int) -> str:
+        """The characters of these bytes, as they are in the file."""
+        return self.data[start:end].decode(self.encoding)
+
+    def encoded(self, markup: str) -> bytes:
+        """The bytes of ``markup``; characters that the encoding lacks become references."""
+        return markup.encode(self.encoding, "xmlcharrefreplace")
+
+    def escaped(self, text: str) -> str:
+        """``text`` as markup, with the file's line ends."""
+        markup = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+        return markup.replace("\r", "&#13;").replace("\n", self.newline)
+
+    def cdata(self, text: str) -> str | None:
+        """``text`` as a CDATA section, or ``None`` where a section cannot hold it."""
+        try:
+            text.encode(self.encoding)
+        except UnicodeEncodeError:
+            return None
+        if "]]>" in text or "\r" in text:
+            return None
+        return f"<![CDATA[{text.replace(chr(10), self.newline)}]]>"
+
+    def tokens(self) -> Iterator[XmlToken]:
+        """The file's tokens in order. Raises :class:`InputError` with the line of what is wrong."""
+        parser = _Tokenizer(self.path)
+        try:
+            for start in range(0, len(self.data) + 1, CHUNK):
+                chunk = self.data[start : start + CHUNK]
+                parser.expat.Parse(chunk, start + CHUNK > len(self.data))
+                yield from parser.finished()
+        except expat.ExpatError as error:
+            raise InputError(self._malformed(error)) from None
+        except (LookupError, ValueError) as error:  # of expat, for encodings with several bytes a character
+            raise InputError(f"{self.path}:1: the encoding {self.encoding}: {error}; {_SUFFICES_UTF8}") from None
+        yield from parser.last(len(self.data))
+
+    def _malformed(self, error: expat.ExpatError) -> str:
+        where = f"{self.path}:{error.lineno}:{error.offset + 1}"
+        if error.code == _INVALID_TOKEN:
+            try:
+                self.data.decode(self.encoding)
+            except UnicodeDecodeError as wrong:
+                byte = self.data[wrong.start]
+                return f"{where}: byte 0x{byte:02X} is not {self.encoding}, the declared encoding; correct the encoding"
+        problem = expat.ErrorString(error.code) or "unreadable"
+        return f"{where}: not well-formed XML: {problem}; restore the file, or export it again"
+
+
+class _Tokenizer:
+    """Collects expat's events. Where a token ends is known only when the next one begins."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.expat = expat.ParserCreate()
+        self._tokens: list[XmlToken] = []
+        self._in_cdata = False
+        self.expat.StartElementHandler = self._start
+        self.expat.EndElementHandler = self._end
+        self.expat.CharacterDataHandler = self._text
+        self.expat.StartCdataSectionHandler = self._cdata_begins
+        self.expat.EndCdataSectionHandler = self._cdata_ends
+        self.expat.DefaultHandler = self._other
+        self.expat.EntityDeclHandler = self._refuse_entity
+        self.expat.ExternalEntityRefHandler = self._refuse_external
+
+    def finished(self) -> list[XmlToken]:
+        """All tokens but the last, whose end is not known yet."""
+        tokens = self._tokens
+        self._tokens = tokens[-1:]
+        for token, after in pairwise(tokens):
+            token.end = after.start
+        return tokens[:-1]
+
+    def last(self, end: int) -> list[XmlToken]:
+        """The last token, which ends with the file."""
+        for token in self._tokens:
+            token.end = end
+        return self._tokens
+
+    def _add(self, kind: TokenKind, value: str = "", attributes: dict[str, str] = _NO_ATTRIBUTES) -> None:
+        parser = self.expat
+        self._tokens.append(XmlToken(kind, parser.CurrentByteIndex, parser.CurrentLineNumber, value, attributes))
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._add("start", name, attributes)
+
+    def _end(self, name: str) -> None:
+        self._add("end", name)
+
+    def _text(self, text: str) -> None:
+        self._add("cdata" if self._in_cdata else "text", text)
+
+    def _cdata_begins(self) -> None:
+        self._in_cdata = True
+        self._add("cdata")
+
+    def _cdata_ends(self) -> None:
+        self._in_cdata = False
+        self._add("cdata")
+
+    def _other(self, raw: str) -> None:
+        if raw.startswith("&"):  # with an external DTD, expat does not take an unknown entity for an error
+            raise InputError(f"{self._where()}: the entity {raw} is not declared in this file; write its character")
+        self._add("other", raw)
+
+    def _refuse_entity(self, name: str, *_: object) -> None:
+        raise InputError(
+            f"{self._where()}: declares the entity {name!r}; such files can be harmful and are refused: "
+            "remove its <!ENTITY> and write the text itself"
+        )
+
+    def _refuse_external(self, *_: object) -> int:
+        raise InputError(f"{self._where()}: refers to another file, which is never read; remove the reference")
+
+    def _where(self) -> str:
+        return f"{self.path}:{self.expat.CurrentLineNumber}"
