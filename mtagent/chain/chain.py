@@ -10,6 +10,7 @@ step records what became of every edit. Whatever fails, the segment keeps its la
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 import math
 import time
@@ -214,8 +215,8 @@ async def improve(
     """Run the stages of ``plan`` on ``segment``. Only errors that concern every segment are raised.
 
     The stage that is running after ``within`` seconds fails, and no stage follows it. ``on_step`` is called with each
-    step. ``on_stop`` is called with the unfinished chain if such an error or a cancellation stops it after a step, or
-    after a reply that was paid for: its last step has failed.
+    step, and awaited if it is async. ``on_stop`` is called with the unfinished chain if such an error or a cancellation
+    stops it after a step, or after a reply that was paid for: its last step has failed.
     """
     work = _SegmentWork(segment, plan)
     end = None if within is None else asyncio.get_running_loop().time() + within
@@ -258,7 +259,9 @@ async def improve(
         if step is None:
             continue
         steps.append(step.model_copy(update={"seconds": time.perf_counter() - began}))
-        on_step(segment, steps[-1])
+        heard = on_step(segment, steps[-1])
+        if inspect.isawaitable(heard):
+            await heard
         if plan.observer is not None:
             plan.observer(VerdictEvent.of(segment, steps[-1]))
         work.text, work.calls, work.ratings = step.text, [], ()
