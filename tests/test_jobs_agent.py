@@ -677,6 +677,27 @@ async def test_callbacks_may_be_async_and_their_errors_are_logged(caplog: pytest
         assert words in caplog.text
 
 
+async def test_what_was_paid_for_is_handed_out_if_a_callback_is_stopped() -> None:
+    refused = asyncio.Event()
+
+    async def on_step(segment: Segment, step: Step) -> None:
+        refused.set()
+        await asyncio.sleep(60)
+
+    class Refusing(ScriptedLLM):
+        async def complete(self, messages: Any, **settings: Any) -> Completion:
+            if "second" in messages[-1].content:
+                await refused.wait()
+                raise AuthenticationError("HTTP 401")
+            return await super().complete(messages, **settings)
+
+    llm = Refusing(lambda messages, purpose: "texto")
+    async with Agent(llm=llm, stages="t", on_step=on_step) as agent:
+        with pytest.raises(AuthenticationError) as caught:
+            await agent.atranslate(["first", "second"], "en", "es")
+    assert [chain.text for chain in caught.value.chains if not chain.failed] == ["texto"]
+
+
 async def test_several_judges_may_be_objects() -> None:
     class Judge:
         def __init__(self, name: str, after: float) -> None:

@@ -216,7 +216,7 @@ async def improve(
 
     The stage that is running after ``within`` seconds fails, and no stage follows it. ``on_step`` is called with each
     step, and awaited if it is async. ``on_stop`` is called with the unfinished chain if such an error or a cancellation
-    stops it after a step, or after a reply that was paid for: its last step has failed.
+    stops it after a step, or after a reply that was paid for. Its last step has failed, unless ``on_step`` was running.
     """
     work = _SegmentWork(segment, plan)
     end = None if within is None else asyncio.get_running_loop().time() + within
@@ -261,7 +261,11 @@ async def improve(
         steps.append(step.model_copy(update={"seconds": time.perf_counter() - began}))
         heard = on_step(segment, steps[-1])
         if inspect.isawaitable(heard):
-            await heard
+            try:
+                await heard
+            except asyncio.CancelledError:
+                on_stop(Chain(segment=segment, steps=tuple(steps)))  # its steps are paid for
+                raise
         if plan.observer is not None:
             plan.observer(VerdictEvent.of(segment, steps[-1]))
         work.text, work.calls, work.ratings = step.text, [], ()
