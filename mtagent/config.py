@@ -201,7 +201,9 @@ def _endpoint(text: str) -> str:
 
 
 Named = Annotated[str, AfterValidator(_named)]
-SERVER_FIELDS = ("base_url", "azure_endpoint", "api_version", "endpoint", "header")
+SERVER_NAMES = ("base_url", "azure_endpoint", "api_version")
+"""Settings that name a server."""
+SERVER_FIELDS = (*SERVER_NAMES, "endpoint", "header")
 
 
 class ModelSettings(Record):
@@ -632,6 +634,13 @@ def load(file: Path | SettingsFile | None = None, overrides: Mapping[str, Any] |
         given["judge"] = {"model": given["judge_model"], **given.get("judge", {})}
     if ("base_url" in given or "azure_endpoint" in given) and "endpoint" not in given:
         data.pop("endpoint", None)  # it adds servers to another one
+    names_local = str(given.get("llm", "")).startswith("local")
+    if names_local:  # a server and a local model given now override the other in the file
+        for name in (*SERVER_NAMES, "endpoint"):
+            if name not in given:
+                data.pop(name, None)
+    elif ("base_url" in given or "azure_endpoint" in given) and "llm" not in given:
+        data.pop("llm", None)
     preset = given.get("preset", data.get("preset", "safe"))
     settings = _merged(PRESETS.get(str(preset), {}), data, given)
     try:
@@ -639,6 +648,13 @@ def load(file: Path | SettingsFile | None = None, overrides: Mapping[str, Any] |
         config._file = path
     except ValidationError as error:
         raise ConfigError(_explain(error, path, data, given)) from None
+    if config.llm not in (None, "openai"):
+        for name in SERVER_NAMES:
+            if getattr(config, name):
+                raise ConfigError(
+                    f"llm: {config.llm} is set beside {name}, whose server would be asked instead: leave one of the "
+                    "two out"
+                )
     _refuse_unfit_gate(config)
     _refuse_unpublished(config)
     if config.calibration is not None:

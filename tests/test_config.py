@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mtagent.config import Config
+from mtagent.config import Config, load
+from mtagent.errors import ConfigError
 from tests.commands import Done, Shell
 
 
@@ -182,3 +184,13 @@ def test_a_key_in_the_wrong_place_is_refused_and_never_shown(
     assert done.code == 1
     assert "environment" in done.err
     assert "secret" not in done.out + done.err + shell("config").out
+
+
+def test_a_server_and_a_local_model_do_not_go_together_and_the_later_one_overrides_a_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="llm: local is set beside azure_endpoint, whose server would be asked"):
+        load(None, {"llm": "local", "azure_endpoint": "https://h.example"})
+    file = tmp_path / "c.toml"
+    file.write_text('base_url = "http://h/v1"\n')
+    assert load(file, {"llm": "local"}).base_url is None
+    file.write_text('llm = "local"\n')
+    assert load(file, {"base_url": "http://h/v1"}).llm is None

@@ -374,7 +374,7 @@ def test_the_evaluator_of_the_page_runs_as_object_and_by_name(
     (code,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     exec(code, {"__name__": "page"})
     assert capsys.readouterr().out == "-2.0\n"
-    package.write("site/lengths_of_texts.py", *code.splitlines()[:-1], "made = Length")
+    package.write("site/lengths_of_texts.py", *code.partition("\nfor rated in")[0].splitlines(), "made = Length")
     done = rated_with(package, "len:factor=2")
     assert "\nlength|v:1|factor:2.0\n" in done.err
     assert json.loads(done.out.splitlines()[0])["score"] == -8.0

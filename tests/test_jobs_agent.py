@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 
 from mtagent import Agent, Chain, ErrorSpan, Rating, Segment, make_segments, rate
@@ -101,6 +102,29 @@ def test_without_translator_model_and_translation_the_segment_fails_and_says_why
     (chain,) = Agent().translate(["Hi"], "en", "es")
     assert chain.failed is not None
     assert "no translation, and no translate stage" in chain.failed.reason
+
+
+def broken_mt(text: str) -> str:
+    if text == "bad":
+        raise ConnectionError("no reply")
+    return f"R {text}"
+
+
+async def test_a_text_without_a_translation_is_an_error_and_not_an_empty_text() -> None:
+    with Agent(broken_mt, stages="t") as agent:
+        with pytest.raises(StepFailed, match=r"translate: .*no reply") as caught:
+            agent.translate("bad", "en", "es")
+        assert [chain.segment.source for chain in caught.value.chains] == ["bad"]
+        with pytest.raises(StepFailed):
+            await agent.atranslate("bad", "en", "es")
+        good, bad = agent.translate(["good", "bad"], "en", "es")
+        assert (good.text, good.to_dict()["text"]) == ("R good", "R good")
+        assert (bad.state, bad.to_dict()["text"]) == ("failed", None)
+        assert agent.translate(" ", "en", "es").text == " "
+    failing = ScriptedLLM(lambda messages, purpose: "no json")
+    with Agent(llm=failing) as agent:  # the given text is still there
+        chain = agent.postedit("Hi end.", "Hola fin.", "en", "es")
+        assert (chain.text, chain.state) == ("Hola fin.", "failed")
 
 
 class Picky:
@@ -447,6 +471,10 @@ def test_the_source_language_may_be_left_to_the_system(model: bool) -> None:
     ({"llms": {"postedi": ForbiddenLLM()}}, "llms: no role 'postedi'; there are: translate, postedit"),
     ({"headers": 5}, "headers: expected names and texts"), ({"headers": {"a": "b\n"}}, "headers: 'a': a header is"),
     ({"api_key": " "}, "api_key: must be a text"), ({"http_client": 5}, "http_client: 5 isn't an aiohttp"),
+    ({"http_client": httpx.AsyncClient(), "model": "m"}, "http_client: .* isn't an aiohttp.ClientSession; a client of"),
+    ({"judge": [Picky(), "rules"]}, "judge: 'rules' is a name and others are objects"),
+    ({"judge": [Picky(), Picky()]}, "judge: two judges have the signature picky"),
+    ({"judge": [Picky(), 5]}, "int has no method `rate`"),
     ({"on_step": 3}, "on_step: expected a function, not 3"), ({"on_call": 3}, "on_call: expected a function, not 3"),
     ({"config_file": ""}, "config_file: expected a path, not ''"), ({"keep": 5}, "keep: expected a file or a list"),
     ({"keep": ["", "x"]}, "keep: expected words, not ''"), ({"model": " "}, "model: is empty"),
@@ -489,6 +517,11 @@ def test_the_source_language_may_be_left_to_the_system(model: bool) -> None:
       for name, value in {"fix": "asked", "forced": True, "on_ambiguous": "first", "rules_first": True}.items()],
     ({"forced": True, "evaluator": Picky()}, "forced: this evaluator cannot be forced to find errors"),
     ({"on_ambiguous": "first", "strategy": "paper", "model": "m"}, "on_ambiguous: the strategy paper replaces every"),
+    *[({name: value, "translator": str.upper, "stages": "t"}, f"{name}: this agent uses no model")
+      for name, value in {
+        "base_url": "http://h/v1", "api_key": "sk-x", "domain": "law", "context": 2, "model": "m",
+    }.items()],
+    ({"llm": "local:/m.gguf", "base_url": "http://h/v1"}, "llm: local:/m.gguf is set beside base_url, whose server"),
     ({"strategy": "paper", "stages": "t", "model": "m"}, "strategy: none of the stages \\(translate\\) edits"),
     ({"stop_when_error_free": False, "stages": "pe", "evaluator": "rules"}, "stop_when_error_free: needs at least two"),
     ({"skip_guards": ["length"], "gate": "none", "model": "m"}, "skip_guards: the gate none uses no guards"),
@@ -586,6 +619,134 @@ def test_a_chain_is_plain_data_and_calls_are_heard(caplog: pytest.LogCaptureFixt
     assert "messages" not in json.dumps(plain)
     assert "messages" in json.dumps(chain.to_dict(prompts=True))
     agent.close()
+
+
+def test_a_chain_is_made_again_of_its_plain_data() -> None:
+    with Agent(llm=improving()) as agent:
+        chain = agent.postedit("Hi end.", "Hi errado fin.", "en", "es")
+    plain = json.loads(json.dumps(chain.to_dict()))
+    again = Chain.model_validate(plain)
+    assert (again.text, again.usage, again.to_dict()) == (chain.text, chain.usage, plain)
+    assert Chain.model_validate(chain.to_dict(prompts=True)) == chain
+    assert Chain.model_validate_json(chain.model_dump_json()).to_dict() == plain
+    unknown = Call(purpose="judge", model="m", usage=Usage(calls=1, cost=None))
+    step = chain.steps[-1].model_copy(update={"calls": (unknown,)})
+    chain = chain.model_copy(update={"steps": (step,)})
+    assert Chain.model_validate(chain.to_dict()).usage.cost is None
+    with pytest.raises(ValueError, match="text: is not the text of the last step"):
+        Chain.model_validate(plain | {"text": "other"})
+    with pytest.raises(ValueError, match="nosuch"):
+        Chain.model_validate(plain | {"nosuch": 1})
+
+
+def test_a_chain_is_a_response_model_with_its_text_and_without_prompts() -> None:
+    from fastapi import FastAPI
+    from fastapi.testclient import TestClient
+
+    app = FastAPI()
+
+    @app.get("/chain")
+    async def one() -> Chain:
+        async with Agent(llm=improving()) as agent:
+            return await agent.apostedit("Hi end.", "Hi errado fin.", "en", "es")
+
+    with TestClient(app) as client:
+        reply = client.get("/chain")
+    assert reply.json()["text"] == "Hi correcto fin."
+    assert reply.json()["usage"]["calls"] == 6
+    for name in ("messages", "reply"):
+        assert f'"{name}"' not in reply.text
+
+
+async def test_callbacks_may_be_async_and_their_errors_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    heard: list[str] = []
+
+    async def on_step(segment: Segment, step: Step) -> None:
+        await asyncio.sleep(0)
+        heard.append(step.stage)
+        raise KeyError("of the callback")
+
+    def on_call(call: Call) -> None:
+        raise ValueError("of the other callback")
+
+    async with Agent(llm=improving(), on_step=on_step, on_call=on_call) as agent:
+        chain = await agent.apostedit("Hi end.", "Hi errado fin.", "en", "es")
+    assert (chain.text, chain.failed) == ("Hi correcto fin.", None)
+    assert heard == [step.stage for step in chain.steps]
+    for words in ("on_step: the function that you passed", "of the callback", "of the other callback"):
+        assert words in caplog.text
+
+
+async def test_what_was_paid_for_is_handed_out_if_a_callback_is_stopped() -> None:
+    refused = asyncio.Event()
+
+    async def on_step(segment: Segment, step: Step) -> None:
+        refused.set()
+        await asyncio.sleep(60)
+
+    class Refusing(ScriptedLLM):
+        async def complete(self, messages: Any, **settings: Any) -> Completion:
+            if "second" in messages[-1].content:
+                await refused.wait()
+                raise AuthenticationError("HTTP 401")
+            return await super().complete(messages, **settings)
+
+    llm = Refusing(lambda messages, purpose: "texto")
+    async with Agent(llm=llm, stages="t", on_step=on_step) as agent:
+        with pytest.raises(AuthenticationError) as caught:
+            await agent.atranslate(["first", "second"], "en", "es")
+    assert [chain.text for chain in caught.value.chains if not chain.failed] == ["texto"]
+
+
+async def test_several_judges_may_be_objects() -> None:
+    class Judge:
+        def __init__(self, name: str, after: float) -> None:
+            self.name, self._after = name, after
+
+        async def rate(self, segment: Segment, translation: str) -> Rating:
+            score = self._after if "acertado" in translation else 0.5
+            return Rating(evaluator=self.name, score=score, errors=())
+
+    for second, text in ((0.9, "Hi acertado fin."), (0.1, "Hi errado fin.")):
+        judges = [Judge("a", 0.9), Judge("b", second)]
+        async with Agent(llm=improving(), judge=judges, stages="pe") as agent:
+            assert (await agent.apostedit("Hi end.", "Hi errado fin.", "en", "es")).text == text
+
+
+def test_an_agent_shows_its_settings_and_no_secret() -> None:
+    secret = "sk-" + "a1B2" * 10
+    agent = Agent(
+        str.upper, model="m", base_url="http://h/v1", api_key=secret, headers={"X-Key": "geheim"}, temperature=0.5
+    )
+    assert repr(agent).startswith("Agent(")
+    for shown in ("model='m'", "temperature=0.5", "http://h/v1"):
+        assert shown in repr(agent)
+    for hidden in (secret, "geheim"):
+        assert hidden not in repr(agent)
+
+
+@pytest.mark.parametrize(
+    ("languages", "timeout", "complaint"),
+    [
+        ((None, "es"), 5, "source_lang: expected a language code such as 'en', not None; .* write \"auto\""),
+        (("en", None), 5, "target_lang: expected a language code such as 'en', not None$"),
+        (("en", "es"), "5", "timeout: expected a number of seconds, not '5'"),
+        (("en", "es"), float("nan"), "timeout: expected a number of seconds, not nan"),
+    ],
+)
+def test_a_wrong_language_or_timeout_is_explained(languages: Any, timeout: Any, complaint: str) -> None:
+    with Agent(str.upper) as agent, pytest.raises(ConfigError, match=complaint):
+        agent.translate("x", *languages, timeout=timeout)
+
+
+@pytest.mark.loopback
+async def test_a_client_of_the_wrong_state_is_refused_at_once() -> None:
+    import aiohttp
+
+    session = aiohttp.ClientSession()
+    await session.close()
+    with pytest.raises(ConfigError, match="http_client: is closed"):
+        Agent(model="m", http_client=session)
 
 
 def test_a_failure_in_a_part_of_the_users_is_logged_with_its_traceback(caplog: pytest.LogCaptureFixture) -> None:

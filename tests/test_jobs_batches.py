@@ -470,7 +470,7 @@ def test_failures_that_several_commands_read_count_once(job: Shell) -> None:
         ("--batch write --quiet", "expected nothing, 'write DIR' or 'read DIR', not 'write'"),
         ("--batch read nowhere", "nowhere: has no requests of a run: --batch write nowhere writes them"),
         ("--batch --repeat 2", "start each repeat by itself"),
-        ("--batch --llm local", "a local model takes no batches"),
+        ("--batch --llm local", "llm: local is set beside base_url, whose server would be asked instead"),
         ("--batch --translator command:cat", "translate first without batch"),
         ("--batch --judge gemba-mqm --judge pairwise --gate gain", "set calibration or another gate"),
     ],
@@ -479,6 +479,12 @@ def test_what_batches_cannot_do_is_said(job: Shell, words: str, message: str) ->
     done = translate(job, "http://127.0.0.1:9/v1", "out", *words.split())
     assert done.code in (1, 2)
     assert message in done.err
+
+
+def test_a_local_model_takes_no_batches(job: Shell) -> None:
+    done = job("translate -s texts.txt -l en-es -o out --name out --store out.db --batch --llm local")
+    assert done.code in (1, 2)
+    assert "a local model takes no batches" in done.err
 
 
 def test_results_that_are_gone_are_asked_for_again_only_if_the_user_wants_it(job: Shell) -> None:

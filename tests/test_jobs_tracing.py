@@ -134,7 +134,7 @@ async def test_a_step_that_failed_is_an_error_span_with_the_kind_of_its_error(
         raise OSError(SECRET)
 
     agent = Agent(translator=broken, stages="translate", observer=spans(tracer))
-    await agent.atranslate(SECRET, "de", "es")
+    await agent.atranslate([SECRET], "de", "es")
     (span,) = exporter.get_finished_spans()
     assert span.status.status_code == StatusCode.ERROR
     assert attributes_of(span)["error.type"] == span.status.description

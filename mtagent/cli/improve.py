@@ -105,8 +105,8 @@ def offline(config: Config) -> str:
     gate = config.gate or config.effective().gate
     gate_name = "the guards" if gate == "guards" else f"the gate {gate}"
     return (
-        "mtagent: no model is set (OPENAI_API_KEY, --base-url, --llm); working offline with the rules evaluator and "
-        f"{gate_name}."
+        f"mtagent: no model is set ({config.api_key_env or 'OPENAI_API_KEY'}, --base-url, --llm); working offline with "
+        f"the rules evaluator and {gate_name}."
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import importlib
+import inspect
 import logging
 from collections.abc import (
     AsyncGenerator,
@@ -20,6 +21,7 @@ from collections.abc import (
 from concurrent import futures
 from dataclasses import replace
 from functools import partial
+from math import isnan
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar, Unpack, overload
@@ -48,7 +50,16 @@ from mtagent.jobs.parts import (
 )
 from mtagent.jobs.pilot import with_settled_gates
 from mtagent.jobs.pool import GRACE, Outcome, work_all
-from mtagent.jobs.python_inputs import Terms, TextDetails, loaded, mapping_of, refuse_foreign, refuse_idle, segments_of
+from mtagent.jobs.python_inputs import (
+    Terms,
+    TextDetails,
+    loaded,
+    mapping_of,
+    refuse_foreign,
+    refuse_idle,
+    segments_of,
+    split_judges,
+)
 from mtagent.jobs.run import Job, RunModels, run_job
 from mtagent.jobs.session import OwnLoop, Session
 from mtagent.llm import prices
@@ -60,6 +71,7 @@ from mtagent.records import Call, Chain, Segment, Stage, Step, Usage
 from mtagent.store.runs import Run, RunSummary
 from mtagent.store.store import Store, default_path, open_existing
 from mtagent.text import languages
+from mtagent.text.masking import masked
 from mtagent.translators import wrap
 from mtagent.translators.callables import BATCH_SIZE, CallableTranslator
 
@@ -85,7 +97,8 @@ class Agent:
     ``api_key`` (or a function that returns the key that is valid now), ``headers`` and ``http_client`` (an
     ``aiohttp.ClientSession``) are for the servers of all models; a model or endpoint with a variable of its own
     (``api_key_env``) gets the key in that variable instead of ``api_key``.
-    ``on_step(segment, step)`` and ``on_call(call)`` are called after each step and each request to a model;
+    ``on_step(segment, step)`` and ``on_call(call)``, sync or async, are called after each step and each request to a
+    model, and their errors are logged;
     ``observer(event)`` with each call, retry, wait and verdict when it happens (:mod:`mtagent.llm.events`). All other
     ``settings`` are settings of the configuration file (:class:`mtagent.config.Config`), such as
     ``model="gpt-6-luna"`` or ``stages="tp"``; ``config_file`` names such a file.
@@ -101,7 +114,7 @@ class Agent:
         translator: object | None = None,
         *,
         evaluator: Evaluator | str | None = None,
-        judge: Evaluator | str | Sequence[str] | Mapping[str, Any] | None = None,
+        judge: Evaluator | str | Sequence[str] | Sequence[Evaluator] | Mapping[str, Any] | None = None,
         triage: Evaluator | str | None = None,
         gate: Gate | str | None = None,
         llm: LLM | str | None = None,
@@ -123,13 +136,9 @@ class Agent:
         # A part is an object, or a name that the configuration knows.
         parts = {"translator": translator, "evaluator": evaluator, "triage": triage, "gate": gate, "llm": llm}
         given_settings |= {name: part for name, part in parts.items() if isinstance(part, str)}
-        judge_object = None
-        if isinstance(judge, Mapping):
-            given_settings["judge"] = judge
-        elif isinstance(judge, str | Sequence):
-            given_settings["judge"] = {"evaluator": judge}
-        else:
-            judge_object = judge
+        judge_settings, judges = split_judges(judge)
+        if judge_settings is not None:
+            given_settings["judge"] = judge_settings
         for name, function in (("on_step", on_step), ("on_call", on_call), ("observer", observer)):
             if function is not None and not callable(function):
                 raise ConfigError(f"{name}: expected a function, not {function!r:.80}")
@@ -148,7 +157,7 @@ class Agent:
         self._own = OwnParts(
             translator=wrapped,
             evaluator=_object(evaluator),
-            judge=judge_object,
+            judges=judges,
             triage=_object(triage),
             gate=_object(gate),
             llm=_object(llm),
@@ -161,7 +170,9 @@ class Agent:
             http_client=http_client,
             observer=observer,
         )
-        self._asks_server = refuse_idle(given_settings, self.config, self._own).asks_server
+        checked = refuse_idle(given_settings, self.config, self._own)
+        self._asks_server = checked.asks_server
+        self._stages = checked.plan.stages
         self.budget = budget_of(self.config)
         """What all calls may spend together. A server sets one of its own before the first call."""
         self._session: Session[_Parts] = Session(lambda: _Opening(self.config, self._own, self.budget))
@@ -172,13 +183,20 @@ class Agent:
         if self.config.context:
             self._window *= 20
 
-    def _report(self, segment: Segment, step: Step) -> None:
+    def __repr__(self) -> str:
+        """The stages and the settings that aren't defaults. Texts that look like keys are masked."""
+        settings = self.config.model_dump(mode="json", exclude_defaults=True, exclude_none=True)
+        settings["stages"] = ",".join(self._stages)
+        described = ", ".join(f"{name}={value!r}" for name, value in settings.items())
+        return masked(f"Agent({described})")
+
+    async def _report(self, segment: Segment, step: Step) -> None:
         """Call ``on_step`` and ``on_call``."""
         if self._on_step is not None:
-            self._on_step(segment, step)
+            await _heard("on_step", self._on_step, segment, step)
         if self._on_call is not None:
             for call in step.calls:
-                self._on_call(call)
+                await _heard("on_call", self._on_call, call)
 
     async def __aenter__(self) -> Self:
         # Load now what the first call would load, because that blocks the loop for half a second.
@@ -243,6 +261,9 @@ class Agent:
         ``chain.text`` is the result. ``source_lang`` is a language, or ``"auto"`` for an MT system that detects it.
         ``about`` are details of the texts: see :class:`TextDetails`.
 
+        A single text that could not be translated raises :class:`mtagent.errors.StepFailed`. In a list the others must
+        not be lost: ``chain.failed`` names the step that failed, or ``chain.raise_for_failure()`` raises its error.
+
         An error that concerns every text (a wrong key, a spent budget) is raised, after requests in flight had a second
         to end. The error's ``chains`` are the finished ones, and unfinished ones with a finished step or a paid reply;
         the last step of an unfinished chain has failed.
@@ -274,6 +295,31 @@ class Agent:
         """Improve the translation of a text, or of each of several; see :meth:`atranslate`."""
         segments = segments_of(texts, translations, source_lang, target_lang, about)
         return _one_or_all(texts, self.improve(segments, timeout=about.get("timeout")))
+
+    @overload
+    async def apostedit(  # type: ignore[overload-overlap]
+        self, texts: str, translations: str, source_lang: str, target_lang: str, **about: Unpack[TextDetails]
+    ) -> Chain: ...
+    @overload
+    async def apostedit(
+        self,
+        texts: Iterable[str],
+        translations: Iterable[str],
+        source_lang: str,
+        target_lang: str,
+        **about: Unpack[TextDetails],
+    ) -> list[Chain]: ...
+    async def apostedit(
+        self,
+        texts: str | Iterable[str],
+        translations: str | Iterable[str],
+        source_lang: str,
+        target_lang: str,
+        **about: Unpack[TextDetails],
+    ) -> Chain | list[Chain]:
+        """Improve translations like :meth:`postedit`, in async code."""
+        segments = segments_of(texts, translations, source_lang, target_lang, about)
+        return _one_or_all(texts, await self.aimprove(segments, timeout=about.get("timeout")))
 
     # -- segments
 
@@ -566,6 +612,10 @@ class _Work:
     """
 
     def __init__(self, agent: Agent, seconds: float | None, only: Collection[Stage] | None = None) -> None:
+        if seconds is not None and (
+            isinstance(seconds, bool) or not isinstance(seconds, int | float) or isnan(seconds)
+        ):
+            raise ConfigError(f"timeout: expected a number of seconds, not {seconds!r:.80}")
         self._agent = agent
         self._seconds = seconds
         self._only = only
@@ -665,14 +715,36 @@ class _Work:
         return chain
 
 
+async def _heard(name: str, function: Callable[..., object], *what: object) -> None:
+    """Call a user's ``function``, and wait if it is async. Its error is logged: the text isn't lost for it."""
+    try:
+        reply = function(*what)
+        if inspect.isawaitable(reply):
+            await reply
+    except Exception:
+        logger.exception("%s: the function that you passed raised an error; the text is not affected", name)
+
+
 def _object(part: Part | str | None) -> Part | None:
     """The part itself; ``None`` if it is named, so that the configuration makes it."""
     return None if isinstance(part, str) else part
 
 
 def _one_or_all(texts: str | Iterable[str], chains: list[Chain]) -> Chain | list[Chain]:
-    """The chain of a single text, or the chains of several."""
-    return chains[0] if isinstance(texts, str) else chains
+    """The chain of a single text, or the chains of several.
+
+    Raises :class:`mtagent.errors.StepFailed` for a single text without a translation, which isn't an empty text.
+    """
+    if not isinstance(texts, str):
+        return chains
+    chain = chains[0]
+    if chain.given is None:
+        try:
+            chain.raise_for_failure()
+        except MtagentError as error:
+            error.chains = (chain,)
+            raise
+    return chain
 
 
 def _in_order(chains: Mapping[int, Chain]) -> tuple[Chain, ...]:

@@ -107,7 +107,7 @@ class OwnParts:
 
     translator: object | None = None
     evaluator: Evaluator | None = None
-    judge: Evaluator | None = None
+    judges: tuple[Evaluator, ...] = ()
     triage: Evaluator | None = None
     gate: Gate | None = None
     llm: LLM | None = None
@@ -130,9 +130,12 @@ class OwnParts:
     """Lends the requests and tokens per minute, which other processes share."""
 
     def __post_init__(self) -> None:
-        for evaluator in (self.evaluator, self.judge, self.triage):
+        for evaluator in (self.evaluator, *self.judges, self.triage):
             if evaluator is not None:
                 checked_evaluator(evaluator)
+        for number, judge in enumerate(self.judges):
+            if any(same_rater(signature_of(judge), signature_of(other)) for other in self.judges[:number]):
+                raise ConfigError(f"judge: two judges have the signature {signature_of(judge)}: they rate the same")
         gate: Any = self.gate
         if gate is not None:
             has_name = isinstance(getattr(gate, "name", None), str)
@@ -163,8 +166,16 @@ class OwnParts:
             for name in ("api_key", "headers", "http_client"):
                 if getattr(self, name):
                     raise ConfigError(f"{name}: the client that you pass has its own: leave one of the two out")
-        if self.http_client is not None and not _has_method(self.http_client, "post"):
-            raise ConfigError(f"http_client: {self.http_client!r:.80} isn't an aiohttp.ClientSession")
+        if self.http_client is not None:
+            from aiohttp import ClientSession  # loaded already, if the user has made one
+
+            if not isinstance(self.http_client, ClientSession):
+                raise ConfigError(
+                    f"http_client: {self.http_client!r:.80} isn't an aiohttp.ClientSession; a client of httpx goes "
+                    "into client: openai.AsyncOpenAI(http_client=…)"
+                )
+            if self.http_client.closed:
+                raise ConfigError("http_client: is closed; open it before the agent is made")
 
 
 def _has_method(thing: object, method: str) -> bool:
@@ -177,7 +188,7 @@ def effective(config: Config, own: OwnParts) -> Config:
     has_translator = own.translator is not None or config.translator != "llm"
     if config.gate is None and config.calibration is not None and read(config.calibration).gain is not None:
         config = config.model_copy(update={"gate": "gain"})
-    elif config.gate is None and own.judge is not None:
+    elif config.gate is None and own.judges:
         config = config.model_copy(update={"gate": "rate"})
     if own.evaluator is not None and config.rules_first is None:
         # A user's evaluator may know only the given texts, not texts that the rules have changed.
@@ -276,7 +287,12 @@ def checked_plan(config: Config, own: OwnParts) -> CheckedPlan:
     config = effective(config, own)
     models = _Models(config, own, None, None)
     plan = _plan(config, own, models, None)
-    return CheckedPlan(plan, config, frozenset(models.roles), models.asks_server)
+    roles, server_roles = set(models.roles), set(models.server_roles)
+    if not {"postedit", "proofread", "rerank"}.intersection(plan.stages):
+        # The gate doesn't decide on a first translation.
+        roles.discard("judge")
+        server_roles.discard("judge")
+    return CheckedPlan(plan, config, frozenset(roles), bool(server_roles))
 
 
 def refuse_other_languages(config: Config, pairs: Iterable[str]) -> None:
@@ -414,6 +430,8 @@ class _Models:
     ) -> None:
         self.roles = set[Role]()
         """The roles that a model was asked for."""
+        self.server_roles = set[Role]()
+        """Those whose requests go to a server, and not to a user's object."""
         self._config = config
         self._own = own
         self._stack = stack
@@ -430,11 +448,6 @@ class _Models:
     def get(self, role: Role | None) -> LLM | None:
         """The model for ``role``; ``None`` = the model of the general settings. Without any model, ``None``."""
         return self.with_settings(self._config.model_for(role), role=role)
-
-    @property
-    def asks_server(self) -> bool:
-        """Whether requests go to a server, and not only to a user's objects."""
-        return bool(self._clients)
 
     def with_settings(self, settings: ModelSettings, draw: str = "", *, role: Role | None = None) -> LLM | None:
         """The model with these ``settings``. A reply that was cached in one ``draw`` is not used in another.
@@ -454,6 +467,7 @@ class _Models:
         if draw and settings.seed is not None:
             settings = settings.model_copy(update={"seed": crc32(f"{settings.seed} {draw}".encode()) & LARGEST_SEED})
         if client is None:
+            self.server_roles.add(role or "judge")
             sdk_client = self._sdk_client(settings, role)
             draw_in_batches = draw if self._batches is not None else ""
             place = (settings, None if sdk_client is None else id(sdk_client), draw_in_batches)
@@ -615,12 +629,11 @@ def _gate(config: Config, own: OwnParts, models: _Models) -> Gate:
     gate = config.gate or "guards"
     if gate in ("none", "guards"):
         return OpenGate(gate)
-    own_judge = own.judge
-    if own_judge is None and gate == "rate" and not config.judges:
-        own_judge = own.evaluator
-    if own_judge is not None:
-        judges: tuple[Judge, ...] = (RatingJudge(own_judge),)
-    else:
+    own_judges = own.judges
+    if not own_judges and own.evaluator is not None and gate == "rate" and not config.judges:
+        own_judges = (own.evaluator,)
+    judges: tuple[Judge, ...] = tuple(RatingJudge(judge) for judge in own_judges)
+    if not judges:
         judges = _judges(config, models)
     return PanelGate(*judges, margin=config.margin, quorum=config.quorum, ask_all=config.ask_all)
 

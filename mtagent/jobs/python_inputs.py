@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict, get_args
+from typing import Any, TypedDict, cast, get_args
 
 from pydantic import ValidationError
 
@@ -12,12 +12,14 @@ from mtagent import config as configuration
 from mtagent.chain.gate import OpenGate
 from mtagent.config import SERVER_FIELDS, Config, ModelSettings, Role
 from mtagent.errors import ConfigError
+from mtagent.evaluators.protocol import Evaluator
 from mtagent.evaluators.registry import asks_model, may_ask_model, takes_forced
 from mtagent.formats.glossary import Glossary, GlossaryFor, read_terms, with_terms
 from mtagent.jobs.parts import CheckedPlan, OwnParts, checked_plan, judge_specs
 from mtagent.metrics.comet import USUAL
 from mtagent.records import Segment, Term
 from mtagent.text import languages
+from mtagent.translators import CallableTranslator
 
 Terms = Mapping[str, str] | Iterable[Term] | Glossary
 
@@ -41,6 +43,29 @@ def mapping_of(given: Mapping[Any, Any] | None, what: str) -> dict[Any, Any]:
     if given is not None and not isinstance(given, Mapping):
         raise ConfigError(f"{what}, not {given!r:.80}")
     return dict(given or {})
+
+
+def split_judges(
+    judge: Evaluator | str | Sequence[str] | Sequence[Evaluator] | Mapping[str, Any] | None,
+) -> tuple[Mapping[str, Any] | None, tuple[Evaluator, ...]]:
+    """The settings of judges that are named, or the judges that are objects.
+
+    Raises :class:`ConfigError` for names and objects together.
+    """
+    if judge is None:
+        return None, ()
+    if isinstance(judge, Mapping):
+        return judge, ()
+    if isinstance(judge, str):
+        return {"evaluator": judge}, ()
+    if not isinstance(judge, Sequence):
+        return None, (judge,)
+    names = [one_judge for one_judge in judge if isinstance(one_judge, str)]
+    if len(names) == len(judge):
+        return {"evaluator": judge}, ()
+    if names:
+        raise ConfigError(f"judge: {names[0]!r} is a name and others are objects: give only names, or only objects")
+    return None, tuple(cast("Sequence[Evaluator]", judge))
 
 
 def loaded(
@@ -133,6 +158,11 @@ def make_segments(
     texts: list[Any] = [None] * len(sources) if translations is None else texts_of(translations, "translation")
     if len(texts) != len(sources):
         raise ConfigError(f"{len(sources)} sources and {len(texts)} translations: there must be one for each")
+    given_languages: tuple[tuple[str, Any], ...] = (("source_lang", source_lang), ("target_lang", target_lang))
+    for name, language in given_languages:
+        if not isinstance(language, str):
+            hint = '; for an MT system that detects it, write "auto"' if name == "source_lang" else ""
+            raise ConfigError(f"{name}: expected a language code such as 'en', not {language!r:.80}{hint}")
     source_lang = languages.UNKNOWN if source_lang == "auto" else languages.normalise(source_lang)
     target_lang = languages.normalise(target_lang)
     return [
@@ -192,6 +222,8 @@ def refuse_idle(given: Mapping[str, Any], config: Config, own: OwnParts) -> Chec
     for name in _OBJECTS:
         if getattr(own, name):
             objects[name] = getattr(own, name)
+    if own.judges:
+        objects["judge"] = own.judges
     if own.clients:
         objects["llms"] = {**own.llms, **own.clients}
     for name in {**given, **objects}:
@@ -228,6 +260,11 @@ def _why_idle(name: str, value: Any, checked: CheckedPlan, own: OwnParts) -> str
         return _why_idle_in_role(name, value, checked, own)
     if name in ("llm", "budget", "token_budget", "instructions", "prompts"):
         return None if checked.roles else NO_MODEL
+    if name in ("domain", "context"):
+        # Only an object of the user's may read them besides models.
+        reads_segments = (own.evaluator, own.gate, own.triage, *own.judges)
+        own_translator = own.translator is not None and not isinstance(own.translator, CallableTranslator)
+        return None if checked.roles or any(reads_segments) or own_translator else NO_MODEL
     if name == "gate_calls":
         if isinstance(plan.gate, OpenGate):
             return f"the gate {plan.gate.name} uses no judge"
@@ -235,7 +272,7 @@ def _why_idle(name: str, value: Any, checked: CheckedPlan, own: OwnParts) -> str
     if name == "translator":
         return None if "translate" in stages else f"translate is not among the stages ({','.join(stages)})"
     if name == "evaluator":
-        has_own_judge = own.gate is not None or own.judge is not None or config.judges
+        has_own_judge = own.gate is not None or own.judges or config.judges
         if config.gate in ("rate", "gain") and not has_own_judge:
             return None  # the evaluator is the judge
         return _needs_postedit(stages)
@@ -261,7 +298,7 @@ def _why_idle(name: str, value: Any, checked: CheckedPlan, own: OwnParts) -> str
 
 
 _OBJECTS = (
-    *("translator", "judge", "gate", "llm", "llms", "triage"),
+    *("translator", "gate", "llm", "llms", "triage"),
     *("evaluator", "client", "instrumented", "api_key", "headers", "http_client"),
 )
 """What a user can pass as an object, and not only as a name in the configuration."""
@@ -273,8 +310,6 @@ def _why_idle_in_role(name: str, value: Any, checked: CheckedPlan, own: OwnParts
     """The same for settings of one role's model or of the judges."""
     plan, config, edits_nothing = checked.plan, checked.config, _needs_edits(checked.plan.stages)
     roles = set(checked.roles)
-    if edits_nothing:
-        roles.discard("judge")  # a gate doesn't decide on a first translation
     if name == "llms":
         for llm_role in value:
             if llm_role not in roles:
@@ -298,12 +333,12 @@ def _why_idle_in_role(name: str, value: Any, checked: CheckedPlan, own: OwnParts
         return f"{edits_nothing}, so no judge is used"
     if isinstance(plan.gate, OpenGate):
         return f"the gate {plan.gate.name} uses no judge; leave gate out, or name a judge or a model"
-    if name == "judge_model" or (name == "judge" and own.judge is None and not config.judges):
+    if name == "judge_model" or (name == "judge" and not own.judges and not config.judges):
         return None if "judge" in roles else "the judges of this agent use no model"
     if name == "ask_all" and config.gate != "gain":
         return f"the gate {config.gate} always asks all judges; only the gate gain asks some of them first"
     if name == "samples":
-        if own.judge is None and any(asks_model(_name(spec)) for spec in judge_specs(config)):
+        if not own.judges and any(asks_model(_name(spec)) for spec in judge_specs(config)):
             return None
         return "the judges give the same rating each time; only judges that use a model can rate several times"
     return None

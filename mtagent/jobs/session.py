@@ -2,12 +2,13 @@
 
 Parts belong to one event loop. Synchronous calls work in the session's own loop, in a thread; once that loop exists, so
 do async calls. Inside ``async with`` everything works in the loop of that block; otherwise an async call works in the
-loop in which it is made, and its parts are closed when that loop ends.
+loop in which it is made, and its parts are closed when that loop ends. A forked process opens parts of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 import weakref
 from collections.abc import Awaitable, Callable
@@ -26,6 +27,11 @@ class Session(Generic[Parts]):
 
     def __init__(self, open_parts: Callable[[], AbstractAsyncContextManager[Parts]]) -> None:
         self._open_parts = open_parts
+        self._begin()
+        _SESSIONS.add(self)
+
+    def _begin(self) -> None:
+        """Start with nothing opened."""
         self._opened: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Task[Parts]]
         self._opened = weakref.WeakKeyDictionary()
         self._managers: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, AbstractAsyncContextManager[Parts]]
@@ -33,6 +39,12 @@ class Session(Generic[Parts]):
         self._home: asyncio.AbstractEventLoop | None = None
         self._own: OwnLoop | None = None
         self._lock = threading.Lock()
+
+    def begin_in_child(self) -> None:
+        """Start again in a forked process: threads, loops and connections of its parent don't work there."""
+        # Kept, because ending them would reach into the parent, which uses the same sockets and files.
+        _OF_THE_PARENT.append((self._opened, self._managers, self._own))
+        self._begin()
 
     async def run(self, work: Callable[[Parts], Awaitable[Result]]) -> Result:
         """The result of ``work`` on the parts, in their loop."""
@@ -147,7 +159,7 @@ class OwnLoop:
 
     def stop(self) -> None:
         """Cancel the work in the loop, close what is open, and end the loop."""
-        if self.loop.is_closed():
+        if not self._thread.is_alive():  # it has ended, or it is in the parent of a forked process
             return
         asyncio.run_coroutine_threadsafe(self._stop(), self.loop)
         if threading.current_thread() is not self._thread:
@@ -163,6 +175,19 @@ class OwnLoop:
                 await self.opened.__aexit__(None, None, None)
         finally:
             self.loop.stop()
+
+
+_SESSIONS: weakref.WeakSet[Session[Any]] = weakref.WeakSet()
+_OF_THE_PARENT: list[object] = []
+
+
+def _begin_in_child() -> None:
+    for session in list(_SESSIONS):
+        session.begin_in_child()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_begin_in_child)
 
 
 async def _nothing(parts: object) -> None:

@@ -190,6 +190,11 @@ class Endpoint:
                 f"no API key: set the environment variable {self.key_source}, or give the base URL of a server that "
                 "needs none"
             )
+        if self.api_key_env is not None:
+            raise ConfigError(
+                f"no API key: api_key_env names the environment variable {self.api_key_env}, which is not set: set it, "
+                "or leave api_key_env out"
+            )
 
     async def key(self) -> str | None:
         """The key to send now; ``None`` if the ``openai`` package reads it from Azure's variables.

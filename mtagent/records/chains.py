@@ -9,11 +9,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     Field,
+    ModelWrapValidatorHandler,
     PrivateAttr,
+    SerializationInfo,
     SerializerFunctionWrapHandler,
     TypeAdapter,
     field_validator,
@@ -469,15 +471,71 @@ class Step(Record):
         return Usage.total(call.usage for call in self.calls)
 
 
+_COMPUTED = ("text", "given", "changed", "state", "usage")
+_COMPUTED_IN_STEP = ("reason", "usage")
+"""What plain data of a chain and of its steps has besides their fields."""
+_PROMPTS = ("messages", "reply", "tool_calls")
+"""What a model was asked and what it answered, in a call."""
+
+
+def _remove_prompts(plain: Mapping[str, Any]) -> None:
+    """Leave what was asked and answered out of the calls of a step or a rating, as plain data."""
+    for call in plain.get("calls", ()):
+        for name in _PROMPTS:
+            call.pop(name, None)
+
+
 class Chain(Record):
     """A segment and the steps taken on it. Nothing is lost: ``text`` is always the last accepted text.
 
     ``reviewed`` is the text after people's decisions (:mod:`mtagent.chain.decided_text`), if there are any.
+
+    As plain data or JSON, also as the response of a web framework, it begins with ``text``, ``given``, ``changed``,
+    ``state`` and ``usage``, and each step has ``reason`` and ``usage``; ``text`` is null if there was never a
+    translation. Requests and replies are left out, unless ``model_dump(context={"prompts": True})`` asks for them. The
+    data can be read again with ``Chain.model_validate``.
     """
 
     segment: Segment
     steps: tuple[Step, ...] = ()
     reviewed: str | None = None
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _from_plain(cls, data: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
+        """Read plain data without the fields that the serializer adds. They follow from the others."""
+        if not isinstance(data, Mapping):
+            return validate(data)
+        fields = {name: value for name, value in data.items() if name not in _COMPUTED}
+        steps = []
+        for step in fields.get("steps", ()):
+            if isinstance(step, Mapping):
+                step = {name: value for name, value in step.items() if name not in _COMPUTED_IN_STEP}
+            steps.append(step)
+        chain = validate(fields | {"steps": steps})
+        if data.get("text") not in (None, chain.text):
+            raise ValueError("text: is not the text of the last step")
+        return chain
+
+    @model_serializer(mode="wrap")
+    def _with_computed(self, serialise: SerializerFunctionWrapHandler, info: SerializationInfo) -> dict[str, Any]:
+        fields: dict[str, Any] = serialise(self)
+        mode: Any = info.mode
+        with_prompts = bool((info.context or {}).get("prompts"))
+        for step, plain in zip(self.steps, fields.get("steps", ()), strict=False):
+            plain["reason"], plain["usage"] = step.reason, step.usage.model_dump(mode=mode)
+            if not with_prompts:
+                _remove_prompts(plain)
+                for rating in plain.get("ratings", ()):
+                    _remove_prompts(rating)
+        return {
+            "text": None if self.given is None and self.failed else self.text,
+            "given": self.given,
+            "changed": self.changed,
+            "state": self.state,
+            "usage": self.usage.model_dump(mode=mode),
+            **fields,
+        }
 
     @property
     def given(self) -> str | None:
@@ -523,15 +581,10 @@ class Chain(Record):
     def to_dict(self, *, prompts: bool = False) -> dict[str, Any]:
         """All of it as plain data for JSON, with ``text``, ``changed``, ``state`` and ``usage`` on top.
 
-        ``prompts``: also what models were asked and what they answered, which is most of it.
+        ``prompts``: also what models were asked and what they answered, which is most of it. ``Chain.model_validate``
+        makes a chain of the data.
         """
-        dialogues: Any = None if prompts else {"steps": {"__all__": {"calls": True, "ratings": {"__all__": {"calls"}}}}}
-        usage = self.usage.model_dump(mode="json")
-        head = {"text": self.text, "given": self.given, "changed": self.changed, "state": self.state, "usage": usage}
-        data = head | self.model_dump(mode="json", exclude=dialogues, exclude_none=True)
-        for step, plain in zip(self.steps, data["steps"], strict=True):
-            plain["reason"], plain["usage"] = step.reason, step.usage.model_dump(mode="json")
-        return data
+        return self.model_dump(mode="json", context={"prompts": prompts})
 
     def by_stage(self) -> dict[str, Step]:
         """The steps by stage name (the last one, where a stage runs twice)."""

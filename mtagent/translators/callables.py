@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import os
 import threading
 import weakref
 from collections import deque
@@ -67,7 +68,8 @@ class CallableTranslator:
     """A sync or async function as a :class:`mtagent.translators.protocol.Translator`.
 
     A sync function runs in a thread. Its object is called by one thread at a time, however often it is wrapped, unless
-    the function is ``thread_safe``; ``owner`` is that object if the function isn't a method of it. ``by_line`` sends
+    the function is ``thread_safe``; ``owner`` is that object if the function isn't a method of it. An async function is
+    called as often as texts come, or ``one_at_a_time`` in an event loop, however often it is wrapped. ``by_line`` sends
     the lines of a text one by one, for a system that doesn't keep line breaks. ``languages`` names the parameters of
     the source and the target language (``None`` for a missing one; ``()``: the function takes no languages), ``langs``
     the language codes (see :func:`codes_of`). ``timeout``: seconds that a call may take. Any exception of the function
@@ -81,6 +83,7 @@ class CallableTranslator:
         *,
         name: str | None = None,
         thread_safe: bool = False,
+        one_at_a_time: bool = False,
         by_line: bool = False,
         takes_list: bool | None = None,
         batch_size: int = BATCH_SIZE,
@@ -120,16 +123,26 @@ class CallableTranslator:
         self._codes = codes_of(langs)
         # An instance with an async __call__ isn't itself a coroutine function.
         is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+        if thread_safe and one_at_a_time:
+            raise ConfigError("thread_safe and one_at_a_time contradict each other: leave one of the two out")
+        self._called_object = called_object
+        self._thread_safe = thread_safe
+        self._one_at_a_time = is_async and one_at_a_time
         self._threads: ThreadPoolExecutor | None = None  # an async function needs none
         if not is_async:
-            self._threads = _threads_of(called_object, thread_safe)
+            self.make_threads()
+            _in_threads.add(self)
         self.batch_size = 1
         if takes_list:
             self.batch_size = batch_size
         in_flight = 1
-        if is_async or thread_safe:
+        if thread_safe or (is_async and not one_at_a_time):
             in_flight = _IN_FLIGHT
         self._lists = _Lists(self._translate_all, self.batch_size, in_flight)
+
+    def make_threads(self) -> None:
+        """Make the threads that call a sync function."""
+        self._threads = _threads_of(self._called_object, self._thread_safe)
 
     async def draft(self, segment: Segment) -> Draft:
         """Translate the source of ``segment``; a blank source is returned as it is, without a call."""
@@ -171,6 +184,9 @@ class CallableTranslator:
         call = partial(self._function, text, *languages.positional, **dict(languages.named))
         try:
             async with asyncio.timeout(self._timeout):
+                if self._one_at_a_time:
+                    async with _turn_of(self._called_object):
+                        return await call()
                 if self._threads is None:
                     return await call()
                 run = asyncio.get_running_loop().run_in_executor
@@ -241,6 +257,30 @@ def _threads_of(owner: object, thread_safe: bool) -> ThreadPoolExecutor:
         except TypeError:  # it allows no weak references: it is kept alive
             _pools[id(owner)] = (lambda: owner), pool
         return pool
+
+
+_turns: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, dict[int, asyncio.Lock]] = weakref.WeakKeyDictionary()
+
+
+def _turn_of(owner: object) -> asyncio.Lock:
+    """The lock of the running event loop for ``owner``, an async function or its object."""
+    return _turns.setdefault(asyncio.get_running_loop(), {}).setdefault(id(owner), asyncio.Lock())
+
+
+_in_threads: weakref.WeakSet[CallableTranslator] = weakref.WeakSet()
+
+
+def _begin_in_child() -> None:
+    """Make new threads in a forked process, which has none of its parent's."""
+    global _pools_lock
+    _pools_lock = threading.Lock()  # a thread of the parent may have held it
+    _pools.clear()
+    for translator in list(_in_threads):
+        translator.make_threads()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_begin_in_child)
 
 
 # -- lists of texts
