@@ -10,6 +10,7 @@ import gc
 import os
 import subprocess
 import sys
+import threading
 import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -471,6 +472,36 @@ def test_a_client_may_be_used_in_several_event_loops(server: str) -> None:
         assert not chain.failed
     del client
     gc.collect()  # what was left open is warned of here and not in some later test
+
+
+def test_a_function_makes_a_client_for_each_event_loop(server: str) -> None:
+    made: list[openai.AsyncOpenAI] = []
+    retries: list[str] = []
+
+    def make_client() -> openai.AsyncOpenAI:
+        made.append(openai.AsyncOpenAI(base_url=server, api_key=KEY))
+        return made[-1]
+
+    agents = [Agent(same, client=make_client, model="m", stages="tpr", gate="guards") for _ in range(2)]
+    assert len(made) == 2  # each was checked with one
+
+    async def work(agent: Agent) -> None:
+        async with agent:
+            for _ in range(3):
+                for chain in await agent.atranslate(["Hello, world!"] * 4, "en", "es"):
+                    assert not chain.failed
+                    for call in chain.steps[-1].calls:
+                        retries.extend(call.retries)
+
+    threads = [threading.Thread(target=lambda agent=agent: asyncio.run(work(agent))) for agent in agents]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(made), retries) == (4, [])
+    assert [client.is_closed() for client in made[2:]] == [True, True]
+    with pytest.raises(ConfigError, match="client: the function returned 5, not an"):
+        Agent(same, client=lambda: 5, model="m")  # type: ignore[arg-type,return-value]
 
 
 def agent_client() -> openai.AsyncOpenAI:

@@ -91,17 +91,18 @@ class Agent:
     ``"command:apertium eng-spa"``; without one the model translates. ``evaluator``, ``judge``, ``triage``, ``gate`` and
     ``llm`` take objects of your own, or the names that the configuration knows; ``llms`` holds a model of your own for
     a role (``translate``, ``postedit``, ``proofread``, ``judge``). ``client``, an ``openai.AsyncOpenAI`` or
-    ``AsyncAzureOpenAI``, sends the requests to models; ``llms`` takes such clients, too. With ``instrumented`` tracing
-    packages that wrap the ``openai`` package see every request. ``glossary`` and ``keep`` are files, or terms:
+    ``AsyncAzureOpenAI``, sends the requests to models, or a function makes one for each event loop; ``llms`` takes such
+    clients, too, but no function. With ``instrumented`` tracing packages that wrap
+    the ``openai`` package see every request. ``glossary`` and ``keep`` are files, or terms:
     ``{"segment": "Segment"}``, ``["mtagent"]``. With a ``store``, an answered request is never paid for again.
     ``api_key`` (or a function that returns the key that is valid now), ``headers`` and ``http_client`` (an
     ``aiohttp.ClientSession``) are for the servers of all models; a model or endpoint with a variable of its own
     (``api_key_env``) gets the key in that variable instead of ``api_key``.
     ``on_step(segment, step)`` and ``on_call(call)``, sync or async, are called after each step and each request to a
-    model, and their errors are logged;
-    ``observer(event)`` with each call, retry, wait and verdict when it happens (:mod:`mtagent.llm.events`). All other
-    ``settings`` are settings of the configuration file (:class:`mtagent.config.Config`), such as
-    ``model="gpt-6-luna"`` or ``stages="tp"``; ``config_file`` names such a file.
+    model, and their errors are logged; ``observer(event)`` is called with each call, retry, wait and verdict when it
+    happens (:mod:`mtagent.llm.events`).
+    All other ``settings`` are settings of the configuration file (:class:`mtagent.config.Config`),
+    such as ``model="gpt-6-luna"`` or ``stages="tp"``; ``config_file`` names such a file.
 
     All calls, from any task and thread, share the same clients, limits and budget. ``async with``, ``with``,
     :meth:`aclose` and :meth:`close` close them. Objects that you pass are never closed.
@@ -121,7 +122,7 @@ class Agent:
         llms: Mapping[Role, LLM | AsyncOpenAI] | None = None,
         glossary: Terms | str | Path | None = None,
         keep: Iterable[str] | str | Path | None = None,
-        client: AsyncOpenAI | None = None,
+        client: AsyncOpenAI | Callable[[], AsyncOpenAI] | None = None,
         instrumented: bool = False,
         api_key: ApiKey | None = None,
         headers: Mapping[str, str] | None = None,

@@ -119,7 +119,8 @@ class OwnParts:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     http_client: ClientSession | None = None
     client: Any = None
-    """A client of the ``openai`` package for the server of the general settings."""
+    """A client of the ``openai`` package for the server of the general settings, or a function that makes one for each
+    event loop; those that it makes are closed."""
     clients: Mapping[Role, Any] = field(default_factory=dict)
     """The same for the servers of these roles."""
     instrumented: bool = False
@@ -158,7 +159,7 @@ class OwnParts:
             text = f"{name}{value}" if isinstance(name, str) and isinstance(value, str) else "\n"
             if not text.isprintable() or not text.isascii():
                 raise ConfigError(f"headers: {name!r}: a header is a name and a text of ASCII characters, in one line")
-        if self.client is not None and not is_sdk_client(self.client):
+        if self.client is not None and not is_sdk_client(self.client) and not callable(self.client):
             raise ConfigError(f"client: {self.client!r:.80} isn't an openai.AsyncOpenAI or AsyncAzureOpenAI")
         if self.instrumented and self.http_client is not None:
             raise ConfigError("http_client: isn't used with instrumented: pass client with an http_client of its own")
@@ -442,6 +443,7 @@ class _Models:
         self._limiters: dict[tuple[str, object, str | None], Limiter] = {}  # by model, server and key
         self._learnt: dict[tuple[str, object], LearntParameters] = {}  # by model and server
         self._local: LocalServer | None = None
+        self._sdk_client_here: Any = None
         self._prices = Prices(config.prices, batch=batches is not None)
         self.observers = None if stack is None else _observers(config, own, stack)
 
@@ -488,7 +490,22 @@ class _Models:
         """The user's client of the ``openai`` package for the server of ``settings``; ``None`` if there is none."""
         if role is not None and role in self._own.clients and settings.server == self._config.model_for(role).server:
             return self._own.clients[role]
-        return self._own.client if settings.server == self._config.model_for(None).server else None
+        if self._own.client is None or settings.server != self._config.model_for(None).server:
+            return None
+        if self._sdk_client_here is None:
+            self._sdk_client_here = self._made_sdk_client(self._own.client)
+        return self._sdk_client_here
+
+    def _made_sdk_client(self, client: Any) -> Any:
+        """A user's client, or one from a user's function for the event loop in which these models are opened."""
+        if is_sdk_client(client):
+            return client
+        made = client()
+        if not is_sdk_client(made):
+            raise ConfigError(f"client: the function returned {made!r:.80}, not an openai.AsyncOpenAI")
+        if self._stack is not None:
+            self._stack.push_async_callback(made.close)
+        return made
 
     def _client(self, settings: ModelSettings, sdk_client: Any, draw: str) -> LLM:
         """The client of the model's server, or one over the clients of all its endpoints."""
