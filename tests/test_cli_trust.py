@@ -115,8 +115,16 @@ def assert_nothing_happened(shell: Shell, visits: Visits, before: set[str]) -> N
     assert {path.name for path in shell.folder.iterdir()} == before
 
 
+def in_plain_words(done: Done) -> Done:
+    """The same command with the messages of a log in JSON as plain lines."""
+    lines = done.err.splitlines()
+    messages = [json.loads(line)["message"] if line.startswith("{") else line for line in lines]
+    return done._replace(err="\n".join(messages))
+
+
 def assert_refused(done: Done, shown: str = "") -> None:
     """One error that shows the setting, as ``NAME: EFFECT``, and how to go on."""
+    done = in_plain_words(done)
     name, _, effect = shown.partition(": ")
     assert (done.code, done.out) == (1, "")
     assert done.err.count("is not trusted") == 1

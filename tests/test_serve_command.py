@@ -195,7 +195,7 @@ def test_without_a_model_it_prints_at_the_start_what_it_cannot_do(
     with serve(tmp_path, arguments=arguments, before=lines) as (_, url):
         answer = httpx.post(f"{url}/translate", json={"q": "one", "source": "en", "target": "es"}, timeout=30)
     assert answer.status_code == (500 if refuses else 200)
-    assert lines[-1].endswith("(--deadline 10s)\n")
+    assert json.loads(lines[-1])["message"].endswith("(--deadline 10s)")
     assert any("no model is set" in line for line in lines) == offline
     assert any("no MT system is set" in line for line in lines) == refuses
 

@@ -104,10 +104,9 @@ def offline(config: Config) -> str:
     """The message that no model is set, with the evaluator and the gate that are used instead."""
     gate = config.gate or config.effective().gate
     gate_name = "the guards" if gate == "guards" else f"the gate {gate}"
-    return (
-        f"mtagent: no model is set ({config.api_key_env or 'OPENAI_API_KEY'}, --base-url, --llm); working offline with "
-        f"the rules evaluator and {gate_name}."
-    )
+    # The name of the variable isn't shown, because people put keys there by mistake.
+    key = "OPENAI_API_KEY" if config.api_key_env is None else "the variable that --api-key-env names"
+    return f"mtagent: no model is set ({key}, --base-url, --llm); working offline with the rules evaluator and {gate_name}."
 
 
 def idle_options(config: Config, given: Collection[str]) -> Iterator[str]:
