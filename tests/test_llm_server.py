@@ -105,7 +105,7 @@ def test_unusual_addresses_that_work_need_no_key_and_may_come_from_the_environme
 def test_no_key_and_no_server_is_said_before_anything_is_sent() -> None:
     with pytest.raises(ConfigError, match="set the environment variable MY_KEY"):
         OpenAIClient("m", api_key_env="MY_KEY")
-    with pytest.raises(ConfigError, match="the environment variable that api_key_env names is not set"):
+    with pytest.raises(ConfigError, match="the variable that api_key_env names is not set"):
         OpenAIClient("m", base_url="http://localhost:1", api_key_env="MY_KEY")
 
 

@@ -106,7 +106,8 @@ def offline(config: Config) -> str:
     gate_name = "the guards" if gate == "guards" else f"the gate {gate}"
     # The name of the variable isn't shown, because people put keys there by mistake.
     key = "OPENAI_API_KEY" if config.api_key_env is None else "the variable that --api-key-env names"
-    return f"mtagent: no model is set ({key}, --base-url, --llm); working offline with the rules evaluator and {gate_name}."
+    no_model = f"mtagent: no model is set ({key}, --base-url, --llm)"
+    return f"{no_model}; working offline with the rules evaluator and {gate_name}."
 
 
 def idle_options(config: Config, given: Collection[str]) -> Iterator[str]:

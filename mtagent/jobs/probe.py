@@ -5,7 +5,7 @@ The replies are stored, so that the run itself doesn't pay for them again.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import sqrt
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from mtagent.jobs.run import RunModels
 from mtagent.llm.gathering import together
 from mtagent.metrics import overlap
 from mtagent.metrics.significance import Resampling, Statistics, paired_tests
-from mtagent.records import Chain, Segment, Usage
+from mtagent.records import Call, Chain, Segment, Usage
 from mtagent.store.store import Store, default_path
 from mtagent.text.amounts import UNKNOWN, counted, dollars
 
@@ -100,12 +100,12 @@ async def probe(inputs: OpenFiles, number: int) -> Probe:
                     "segments don't show: leave probe out, or set another gate"
                 )
             chains = await together(*(improve(segment, plan) for segment in segments))
-    recalled = set[object]()
+    counted_calls = {_identity(call) for chain in chains for call in _calls(chain) if call.usage.calls}
     usages = []
     failures = []
     for chain in chains:
         if chain.failed is None:
-            usages.append(_nominal_usage(chain, recalled))
+            usages.append(_nominal_usage(chain, counted_calls))
         else:
             failures.append(chain.failed.reason)
     if not usages:
@@ -113,16 +113,26 @@ async def probe(inputs: OpenFiles, number: int) -> Probe:
     return Probe(len(lengths), tuple(usages), len(failures))
 
 
-def _nominal_usage(chain: Chain, recalled: set[object]) -> Usage:
-    """What ``chain`` took. What its replies from the store cost another run counts once: ``recalled`` has them."""
+def _nominal_usage(chain: Chain, counted_calls: set[object]) -> Usage:
+    """What ``chain`` took, with what its replies from the store cost when they were paid for.
+
+    Each counts once: ``counted_calls`` has the calls that were paid for or counted before.
+    """
     usage = chain.usage
-    for step in chain.steps:
-        for call in step.calls:
-            identity = (call.model, call.purpose, call.messages, call.reply)
-            if call.usage.saved is not None and identity not in recalled:
-                recalled.add(identity)
-                usage += call.usage.saved
+    for call in _calls(chain):
+        if call.usage.saved is not None and _identity(call) not in counted_calls:
+            counted_calls.add(_identity(call))
+            usage += call.usage.saved
     return usage
+
+
+def _calls(chain: Chain) -> Iterator[Call]:
+    for step in chain.steps:
+        yield from step.calls
+
+
+def _identity(call: Call) -> object:
+    return (call.model, call.purpose, call.messages, call.reply)
 
 
 def _spread(lengths: Sequence[int], number: int) -> set[int]:

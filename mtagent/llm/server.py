@@ -192,7 +192,7 @@ class Endpoint:
             )
         if self.api_key_env is not None:
             raise ConfigError(
-                "no API key: the environment variable that api_key_env names is not set: set it, or leave api_key_env out"
+                "no API key: the variable that api_key_env names is not set: set it, or leave api_key_env out"
             )
 
     async def key(self) -> str | None:
