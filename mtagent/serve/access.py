@@ -58,7 +58,7 @@ def is_deepl(path: str) -> bool:
 
 def takes_key_in_body(path: str) -> bool:
     """Whether a client may send its key in the body of a request to ``path``: ``api_key``, in DeepL's ``auth_key``."""
-    return is_deepl(path) or path in ("/translate", "/detect", "/suggest")
+    return is_deepl(path) or path in ("/translate", "/detect", "/suggest", "/translate_file")
 
 
 def error_response(path: str, error: ServiceError, headers: Mapping[str, str] | None = None) -> JSONResponse:
