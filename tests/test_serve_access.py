@@ -20,7 +20,8 @@ from mtagent.llm.budget import ENOUGH_CALLS
 from mtagent.llm.fake import ScriptedLLM
 from mtagent.records import Completion, Usage
 from mtagent.serve.access import Access, ApiKey, ServiceError, new_key, parse_keys
-from mtagent.serve.service import Limits, Service
+from mtagent.serve.account import Limits
+from mtagent.serve.service import Service
 from mtagent.translators import CallableTranslator
 from tests.jobs import improving
 from tests.serving import asking, bearer, deepl_key, key_file, shout

@@ -13,7 +13,8 @@ from typing import Any
 import httpx
 import pytest
 
-from mtagent.serve.service import Limits, Service
+from mtagent.serve.account import Limits
+from mtagent.serve.service import Service
 from tests.client_calls import NOT_SENT, deepl_calls, other_package_calls, replayed_calls
 from tests.pages import DOCS
 from tests.serving import asking, key_file, serving, shout

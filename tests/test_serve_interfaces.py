@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from mtagent.records import Segment
-from mtagent.serve.service import Limits, Service
+from mtagent.serve.account import Limits
+from mtagent.serve.service import Service
 from mtagent.text import identification
 from tests.jobs import improving
 from tests.serving import asking, deepl_key, key_file, shout

@@ -15,8 +15,9 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the extra serve is not installed")
 
+from mtagent.serve.account import Limits
 from mtagent.serve.app import MOST_STRANGERS, STRANGER_SECONDS
-from mtagent.serve.service import Limits, Service
+from mtagent.serve.service import Service
 from mtagent.web import HEADER_SECONDS, MOST_HEADER_BYTES
 from tests.serving import bearer, key_file, serving, shout
 

@@ -124,8 +124,9 @@ def serve(**options: Any) -> None:
     """
     try:
         from mtagent.serve.access import new_key
+        from mtagent.serve.account import Limits
         from mtagent.serve.app import LOCAL_HOSTS, event_loop, json_log, make_app, run_server
-        from mtagent.serve.service import Limits, Service
+        from mtagent.serve.service import Service
         from mtagent.web import listening_socket
     except ModuleNotFoundError as cause:
         if (cause.name or "").startswith("mtagent"):

@@ -36,16 +36,8 @@ from mtagent.errors import ConfigError, MtagentError
 from mtagent.records import Chain, Segment, Term
 from mtagent.serve import deepl, libretranslate
 from mtagent.serve.access import ServiceError, error_response, takes_key_in_body
-from mtagent.serve.service import (
-    HALF_CHARACTER,
-    REQUEST_ACCOUNT,
-    RequestAccount,
-    Service,
-    has_half_character,
-    is_late,
-    logger,
-    with_matching_terms,
-)
+from mtagent.serve.account import REQUEST_ACCOUNT, RequestAccount
+from mtagent.serve.service import HALF_CHARACTER, Service, has_half_character, is_late, logger, with_matching_terms
 from mtagent.translators.protocol import Markup
 from mtagent.version import __version__
 from mtagent.web import FOREIGN_PAGE, field_problem, is_foreign, is_malformed_origin, request_key, server_config

@@ -15,7 +15,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from mtagent.errors import ConfigError
 from mtagent.records import Term
 from mtagent.serve.access import ApiKey, ServiceError
-from mtagent.serve.service import REQUEST_ACCOUNT, Service, fields_of, read_fields
+from mtagent.serve.account import REQUEST_ACCOUNT
+from mtagent.serve.service import Service, fields_of, read_fields
 from mtagent.serve.state import Pair, StoredGlossary
 from mtagent.text import languages
 from mtagent.web import request_key

@@ -10,7 +10,8 @@ from starlette.responses import JSONResponse
 
 from mtagent.records import Chain, Segment
 from mtagent.serve.access import ServiceError
-from mtagent.serve.service import REQUEST_ACCOUNT, Service, fields_of, read_fields
+from mtagent.serve.account import REQUEST_ACCOUNT
+from mtagent.serve.service import Service, fields_of, read_fields
 from mtagent.text import languages
 
 _ALIASES = {"pb": ("pt-BR",), "zt": ("zh-TW", "zh-Hant")}

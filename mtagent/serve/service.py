@@ -4,18 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import sqlite3
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager, suppress
-from contextvars import ContextVar
-from dataclasses import dataclass, field
 from itertools import permutations
-from math import inf, nan
 from pathlib import Path
 from typing import Any, TypeVar
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from pydantic import BaseModel, ValidationError
 from starlette.datastructures import ImmutableMultiDict
 from starlette.requests import Request
@@ -36,19 +31,18 @@ from mtagent.errors import (
 )
 from mtagent.formats.glossary import Glossary, with_terms
 from mtagent.jobs.agent import Agent
-from mtagent.llm.budget import Amount, Budget
 from mtagent.llm.events import CallEvent, Event, Observers, RetryEvent
 from mtagent.llm.gathering import finished
 from mtagent.llm.limits import Breaker
 from mtagent.llm.reading import whole_characters
-from mtagent.records import Chain, ErrorCause, Segment, Stage, Step, Term, Usage
-from mtagent.serve.access import ANYBODY, Access, ApiKey, QuotaExceeded, ServiceError
+from mtagent.records import Chain, ErrorCause, Segment, Stage, Step, Term
+from mtagent.serve.access import Access, ApiKey, QuotaExceeded, ServiceError
+from mtagent.serve.account import REQUEST_ACCOUNT, Limits, Metrics, ServiceBudget
 from mtagent.serve.state import Keep, Pair, State
 from mtagent.text import identification, languages
-from mtagent.text.amounts import dollars
 from mtagent.text.terms import term_faults
 from mtagent.translators import aclose, wrap
-from mtagent.translators.protocol import BetweenTags, Markup
+from mtagent.translators.protocol import BetweenTags
 from mtagent.web import field_problem, request_key
 
 logger = logging.getLogger("mtagent.serve")
@@ -66,208 +60,6 @@ _OFFERED_BY_DEFAULT = (
     *("is", "it", "ja", "ko", "lt", "lv", "ms", "nb", "nl", "pl", "pt-BR", "pt-PT", "ro", "ru", "sk", "sl", "sr"),
     *("sv", "sw", "ta", "th", "tr", "uk", "ur", "vi", "zh-Hans", "zh-Hant"),
 )
-
-
-@dataclass(frozen=True)
-class Limits:
-    """The operator's limits for requests."""
-
-    texts: int = 50  # per request
-    body: int = 1_000_000  # bytes per request
-    text: int = 50_000  # characters per text
-    terms: int = 500  # per request
-    in_flight: int = 512  # requests at a time
-    deadline: float = 10.0  # seconds after which a text is returned as it is
-    grace: float = 30.0  # seconds in which requests in flight may finish after a signal to stop
-    dollars_per_day: float | None = None  # for models, in UTC; servers with the same state file share it
-    dollars_per_request: float | None = None
-
-
-@dataclass
-class RequestAccount:
-    """One request, from its first byte to its last: who sent it, what became of its texts, what it cost."""
-
-    number: str = ""
-    began: float = field(default_factory=time.monotonic)
-    key: ApiKey = ANYBODY
-    # The kind of tags in the texts, and the tags whose content isn't translated.
-    markup: tuple[Markup, frozenset[str]] | None = None
-    characters: int = 0  # of all source texts
-    month: str | None = None  # in which they were charged
-    segments: int = 0  # of the request; the next five count those with a result
-    done: int = 0
-    changed: int = 0
-    failed: int = 0
-    late: int = 0
-    paused: int = 0
-    missing_terms: int = 0  # terms of glossaries whose translations are missing in the returned texts
-    usage: Usage = Usage()
-    # Dollars of calls to models: what the finished ones cost, and what is reserved for those in flight.
-    spent: float = 0.0
-    reserved: float = 0.0
-    error: str | None = None  # for the log
-    texts: list[str] = field(default_factory=list)  # for the log, if the operator logs texts
-
-    @property
-    def headers(self) -> dict[str, str]:
-        """Headers that count the improved texts, those returned as plain MT by the reason, and missing terms."""
-        counts = {"Changed": self.changed, "Failed": self.failed, "Late": self.late, "Paused": self.paused}
-        counts["Missing-Terms"] = self.missing_terms
-        return {f"X-Mtagent-{name}": str(count) for name, count in counts.items() if count}
-
-
-REQUEST_ACCOUNT: ContextVar[RequestAccount] = ContextVar("account")
-
-
-@dataclass(frozen=True)
-class _ReservedCall(Amount):
-    """What is reserved for a call in the budget of the whole server, and in those of a day and a request."""
-
-    account: RequestAccount | None = None
-    expected: float = 0.0  # dollars
-
-
-class ServiceBudget(Budget):
-    """What the models of a server may spend in all, on a day, and for a request.
-
-    A day and a request never wait for calls in flight. They reserve what such calls cost, or nothing while too few are
-    known: a limit below the worst case of a call would otherwise allow no call at all.
-    """
-
-    def __init__(self, config: Config, limits: Limits, state: State, metrics: Metrics) -> None:
-        super().__init__(config.budget, config.token_budget)
-        self._limits = limits
-        self._state = state
-        self._refusals = metrics.budget_refusals
-        self._reserved_today = 0.0
-
-    @property
-    def limits_dollars(self) -> bool:
-        """Whether any of the budgets is in dollars, so that all prices must be known."""
-        limits = self._limits
-        return super().limits_dollars or limits.dollars_per_day is not None or limits.dollars_per_request is not None
-
-    async def reserve(self, worst: Amount, hint: str = "", *, kind: Hashable = None, sent: int = 0) -> Amount:
-        """Reserve for a call in all budgets. Raises :class:`BudgetSpent` if it doesn't fit into one of them."""
-        try:
-            amount = await super().reserve(worst, hint, kind=kind, sent=sent)
-        except BudgetSpent:
-            self._refusals.labels("total").inc()
-            raise
-        high = self.costs.high(kind, sent)
-        account = REQUEST_ACCOUNT.get(None)
-        reservation = _ReservedCall(amount.dollars, amount.tokens, account, high.dollars if high else 0.0)
-        try:
-            self._check(reservation)
-        except BudgetSpent:
-            super().settle(amount, Amount())
-            raise
-        self._reserved_today += reservation.expected
-        if account is not None:
-            account.reserved += reservation.expected
-        return reservation
-
-    def settle(self, reserved: Amount, paid: Amount, *, is_assumed: bool = False) -> None:
-        """Settle a call in all budgets."""
-        super().settle(reserved, paid, is_assumed=is_assumed)
-        assert isinstance(reserved, _ReservedCall)
-        self._reserved_today -= reserved.expected
-        self._state.spend_today(paid.dollars)
-        if reserved.account is not None:
-            reserved.account.reserved -= reserved.expected
-            reserved.account.spent += paid.dollars
-
-    def _check(self, call: _ReservedCall) -> None:
-        """Raise :class:`BudgetSpent` if ``call`` doesn't fit into the budget of its request or of this day."""
-        limit, account = self._limits.dollars_per_request, call.account
-        if limit is not None and account is not None:
-            self._refuse("request", limit, account.spent + account.reserved, call.expected)
-        limit = self._limits.dollars_per_day
-        if limit is None:
-            return
-        try:
-            spent = self._state.dollars_today()
-        except sqlite3.Error as error:
-            raise BudgetSpent(f"the dollars of this day cannot be counted: {error}") from error
-        if self._state.problem is not None:
-            raise BudgetSpent(f"the dollars of this day cannot be counted: {self._state.problem}")
-        self._refuse("day", limit, spent + self._reserved_today, call.expected)
-
-    def _refuse(self, period: str, limit: float, spent: float, expected: float) -> None:
-        if spent >= limit or spent + expected > limit:
-            self._refusals.labels(period).inc()
-            raise BudgetSpent(f"the budget of this {period} is spent: {dollars(spent)} of {dollars(limit)}")
-
-
-class Metrics:
-    """The metrics that Prometheus reads."""
-
-    def __init__(self) -> None:
-        self.registry = CollectorRegistry()
-        registry: dict[str, Any] = {"registry": self.registry}
-        self.requests = Counter("mtagent_requests", "Requests", ["route", "status", "key"], **registry)
-        self.seconds = Histogram("mtagent_request_seconds", "Seconds a request took", ["route"], **registry)
-        self.in_flight = Gauge("mtagent_requests_under_way", "Requests in flight", **registry)
-        self.segments = Counter("mtagent_segments", "Texts by their result", ["state", "key"], **registry)
-        self.late = Counter("mtagent_late", "Texts returned before the chain was done", ["key"], **registry)
-        self.tokens = Counter("mtagent_tokens", "Tokens of the models", ["direction", "key"], **registry)
-        self.dollars = Counter("mtagent_dollars", "Dollars spent on models", ["key"], **registry)
-        self.paused = Counter(
-            "mtagent_paused", "Texts returned without improvement during a pause", ["key"], **registry
-        )
-        self.calls = Counter("mtagent_model_calls", "Calls to models that have ended", ["model"], **registry)
-        self.errors = Counter("mtagent_model_errors", "Calls without a usable reply", ["model", "error"], **registry)
-        self.retries = Counter("mtagent_model_retries", "Requests sent again", ["model", "cause"], **registry)
-        self.call_seconds = Histogram(
-            "mtagent_model_seconds", "Seconds a call took, retries included", ["model"], **registry
-        )
-        self.call_tokens = Counter("mtagent_model_tokens", "Tokens by model", ["model", "direction"], **registry)
-        self.call_dollars = Counter("mtagent_model_dollars", "Dollars by model", ["model"], **registry)
-        self.resting = Gauge(
-            "mtagent_model_resting", "1 while a model is not asked, since it fails", ["model"], **registry
-        )
-        self.budget_refusals = Counter(
-            "mtagent_budget_refusals", "Calls to models that a budget had no room for", ["budget"], **registry
-        )
-
-    def observe(self, event: Event) -> None:
-        """Count a call or a retry."""
-        if isinstance(event, RetryEvent):
-            self.retries.labels(event.model, event.cause).inc()
-        if not isinstance(event, CallEvent):
-            return
-        self.calls.labels(event.model).inc()
-        self.call_seconds.labels(event.model).observe(event.seconds)
-        if event.error is not None:
-            self.errors.labels(event.model, event.error).inc()
-        usage = event.usage
-        self.call_tokens.labels(event.model, "input").inc(usage.input_tokens)
-        self.call_tokens.labels(event.model, "output").inc(usage.output_tokens)
-        self.call_dollars.labels(event.model).inc(usage.cost or 0.0)
-
-    def observe_budgets(self, limits: Limits, state: State, budget: Budget | None) -> None:
-        """Add the limits in dollars, and what is spent of those for all requests."""
-        limit = Gauge("mtagent_budget_dollars", "Limits in dollars", ["budget"], registry=self.registry)
-        spent = Gauge("mtagent_budget_spent_dollars", "Spent of these", ["budget"], registry=self.registry)
-        if limits.dollars_per_request is not None:
-            limit.labels("request").set(limits.dollars_per_request)
-        if limits.dollars_per_day is not None:
-            limit.labels("day").set(limits.dollars_per_day)
-            spent.labels("day").set_function(lambda: _dollars_today(state))
-        if budget is not None and budget.limit.dollars < inf:
-            limit.labels("total").set(budget.limit.dollars)
-            spent.labels("total").set_function(lambda: budget.spent.dollars)
-
-    def observe_state(self, state: State) -> None:
-        """Add what is known of the ``state`` file."""
-        gauges = {
-            "mtagent_state_failed_writes": ("Failed writes to the state file", lambda: state.failed_writes),
-            "mtagent_state_failing": ("1 if the last write failed", lambda: state.problem is not None),
-            "mtagent_unwritten_characters": ("Counted, but not in the file", lambda: state.unwritten_characters),
-            "mtagent_texts_lost": ("Texts that could not be kept", lambda: state.texts_lost),
-        }
-        for name, (description, value) in gauges.items():
-            Gauge(name, description, registry=self.registry).set_function(value)
 
 
 class Service:
@@ -662,14 +454,6 @@ class Service:
         if chain.segment.terms:
             account.missing_terms += _missing_terms(chain)
         self.state.keep(account.key.name, [chain])
-
-
-def _dollars_today(state: State) -> float:
-    """The dollars of this day; not a number if the file cannot be read now."""
-    try:
-        return state.dollars_today()
-    except sqlite3.Error:
-        return nan
 
 
 def with_matching_terms(segments: list[Segment], terms: Sequence[Term]) -> list[Segment]:
