@@ -15,7 +15,8 @@ import logging
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, TypeVar, get_args
@@ -225,9 +226,7 @@ async def improve(
     """
     work = _SegmentWork(segment, plan)
     end = None if within is None else asyncio.get_running_loop().time() + within
-    stages = [stage for stage in plan.stages if stage != "rerank" or any(segment.candidates)]
-    if only is not None:
-        stages = [stage for stage in stages if stage in only]
+    stages = [stage for stage in plan.stages if _applies(stage, segment, only)]
     if not segment.source.strip():  # white space is its own translation
         copied = work.step("translate", "kept", PlainCause(kind="blank"), text=segment.source)
         return Chain(segment=segment, steps=(copied,) if segment.translation is None else ())
@@ -237,8 +236,6 @@ async def improve(
     steps: list[Step] = []
     has_begun = False
     for stage in stages:
-        if stage == "translate" and segment.translation is not None:
-            continue
         began, clock = time.perf_counter(), asyncio.timeout_at(end)
         STEP.set(StepInWork(segment.id, stage))
         try:
@@ -272,17 +269,33 @@ async def improve(
         steps.append(step.model_copy(update={"seconds": time.perf_counter() - began}))
         heard = on_step(segment, steps[-1])
         if inspect.isawaitable(heard):
-            try:
+            with _on_cancel(lambda: on_stop(Chain(segment=segment, steps=tuple(steps)))):  # its steps are paid for
                 await heard
-            except asyncio.CancelledError:
-                on_stop(Chain(segment=segment, steps=tuple(steps)))  # its steps are paid for
-                raise
         if plan.observer is not None:
             plan.observer(VerdictEvent.of(segment, steps[-1]))
         work.text, work.calls, work.ratings = step.text, [], ()
         if step.verdict == "failed" or (work.error_free and plan.stop_when_error_free):
             break
     return Chain(segment=segment, steps=tuple(steps))
+
+
+def _applies(stage: Stage, segment: Segment, only: Collection[Stage] | None) -> bool:
+    """Whether ``stage`` has something to do with ``segment``, and is among the ``only`` ones."""
+    if only is not None and stage not in only:
+        return False
+    if stage == "rerank":
+        return any(segment.candidates)
+    return stage != "translate" or segment.translation is None
+
+
+@contextmanager
+def _on_cancel(tell: Callable[[], object]) -> Iterator[None]:
+    """Call ``tell`` if the block is cancelled."""
+    try:
+        yield
+    except asyncio.CancelledError:
+        tell()
+        raise
 
 
 def with_rules_step(chain: Chain, stages: Collection[str]) -> Chain:

@@ -105,56 +105,20 @@ async def run_job(
         refuse_foreign_outputs(job.outputs, config, store, name)
     run = store.start(name, settings=settings, inputs=dict(job.inputs), total=job.total, kind=job.kind)
     done = run.counts().done
-    has_output, first_failure = done > 0, ""
-
-    def note(result: Result) -> Outcome:
-        nonlocal has_output, first_failure
-        on_result(result)
-        outcome = job.outcome(result)
-        has_output = has_output or job.is_output(result)
-        first_failure = first_failure or outcome.failure or ""
-        return outcome
-
-    def save(position: int, result: Result) -> Outcome:
-        job.save(run, position, result)
-        if models.batches is not None and not run.done(position):
-            models.batches.note_failed(position)
-        return note(result)
-
+    work = _RunningJob(job, run, config, models, on_result, has_output=done > 0)
     models.begin(run)
     batches = models.batches
-
-    def is_done(position: int) -> bool:
-        if batches is not None and position in batches.failed:
-            return True
-        return not job.redo and run.done(position)
-
-    async def work_on_items() -> None:
-        items = job.items()
-        with closing_files(items):
-            await work_all(
-                items,
-                lambda position, item: job.work(run, position, item),
-                save,
-                concurrency=config.concurrency,
-                done=is_done,
-                give_up_after=config.give_up_after,
-                sleepers=models.sleepers,
-                lane=job.lane,
-                in_waves=batches is not None,
-            )
-
     former = RUN.set(name)
     try:
         on_start(name, job.total, min(job.total, done))
         if job.prepare is not None:
             await job.prepare(run)
         if job.elsewhere is not None:
-            await job.elsewhere(run, note)
+            await job.elsewhere(run, work.note)
         elif batches is None:
-            await work_on_items()
+            await work.on_items()
         else:
-            await _in_waves(work_on_items, batches, models, run)
+            await _in_waves(work.on_items, batches, models, run)
     except (BatchOpen, BudgetSpent, ServerPaused):
         run.finish("stopped")
         raise
@@ -163,9 +127,61 @@ async def run_job(
     run.finish()
     if batches is not None:
         batches.finish()
-    if first_failure and not has_output:
-        raise MtagentError(f"no segment succeeded, and nothing was written: {first_failure}")
+    if work.first_failure and not work.has_output:
+        raise MtagentError(f"no segment succeeded, and nothing was written: {work.first_failure}")
     return run
+
+
+@dataclass
+class _RunningJob(Generic[Item, Result]):
+    """A job that is at work in a run, and what has become of its items so far."""
+
+    job: Job[Item, Result]
+    run: Run
+    config: Config
+    models: RunModels
+    on_result: Callable[[Result], None]
+    has_output: bool
+    first_failure: str = ""
+
+    async def on_items(self) -> None:
+        """Work on all items that are not done."""
+        items = self.job.items()
+        with closing_files(items):
+            await work_all(
+                items,
+                lambda position, item: self.job.work(self.run, position, item),
+                self.save,
+                concurrency=self.config.concurrency,
+                done=self.is_done,
+                give_up_after=self.config.give_up_after,
+                sleepers=self.models.sleepers,
+                lane=self.job.lane,
+                in_waves=self.models.batches is not None,
+            )
+
+    def is_done(self, position: int) -> bool:
+        """Whether the item at ``position`` needs no work now. In batches, one that failed has its turn later."""
+        batches = self.models.batches
+        if batches is not None and position in batches.failed:
+            return True
+        return not self.job.redo and self.run.done(position)
+
+    def save(self, position: int, result: Result) -> Outcome:
+        """Store a result."""
+        self.job.save(self.run, position, result)
+        batches = self.models.batches
+        if batches is not None and not self.run.done(position):
+            batches.note_failed(position)
+        return self.note(result)
+
+    def note(self, result: Result) -> Outcome:
+        """Count a result that is stored."""
+        self.on_result(result)
+        outcome = self.job.outcome(result)
+        self.has_output = self.has_output or self.job.is_output(result)
+        self.first_failure = self.first_failure or outcome.failure or ""
+        return outcome
 
 
 async def _in_waves(
