@@ -61,6 +61,8 @@ async def improve_file(
     models are asked in them, and the context of a segment has the texts of the files: others are not known in time.
     The workers of an ``engine`` do the work if there is one.
     """
+    if batches is not None:
+        refuse_unfit(config)  # before the parts are made: there may be no local model at all
     decided = effective(config, own)
     settings = settings_for_results(decided)
     if batches is not None and config.context:
