@@ -24,6 +24,7 @@ from mtagent.errors import AuthenticationError, BudgetSpent, ConfigError, Mtagen
 from mtagent.llm.fake import ForbiddenLLM, ScriptedLLM
 from mtagent.records import Call, Completion, Message, Step, Usage
 from mtagent.translators import CallableTranslator
+from tests.commands import ROOT
 from tests.jobs import improving
 from tests.simulator import chain as simulated
 
@@ -926,3 +927,43 @@ def test_an_agent_names_a_judge_that_chooses_by_place_over_several_calls(caplog:
         numbers = range(10 * call, 10 * call + 10)
         agent.postedit([f"phrase {i} end." for i in numbers], [f"frase {i} errado fin." for i in numbers], "en", "es")
         assert sum("contradicted itself in 20 of its last 20" in message for message in caplog.messages) == (call > 0)
+
+
+FORK_DURING_A_CALL = """
+import asyncio, os, signal, threading
+from mtagent import Agent
+from tests.jobs import improving
+
+called, answer = threading.Event(), threading.Event()
+
+class Slow:
+    model = "slow"
+
+    async def complete(self, *request, **options):
+        if not called.is_set():
+            called.set()
+            await asyncio.to_thread(answer.wait)
+        return await improving().complete(*request, **options)
+
+agent = Agent(llm=Slow(), stages="p", gate="guards", token_budget=60_000)
+texts = ("one phrase end.", "frase errado fin.", "en", "es")
+thread = threading.Thread(target=agent.postedit, args=texts)
+thread.start()
+called.wait()
+child = os.fork()
+if not child:
+    signal.alarm(20)
+    assert agent.budget.reserved.tokens == 0
+    agent.postedit(*texts)
+    os._exit(0)
+status = os.waitpid(child, 0)[1]
+answer.set()
+thread.join()
+print(status)
+"""
+
+
+def test_a_forked_process_does_not_wait_for_the_calls_of_its_parent() -> None:
+    command = [sys.executable, "-W", "ignore", "-c", FORK_DURING_A_CALL]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stderr, done.stdout) == ("", "0\n")

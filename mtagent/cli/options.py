@@ -453,12 +453,12 @@ STAGE_MODEL_OPTIONS = [
     )
 ]
 SPENDING_OPTIONS = [
-    option(RUN, "--budget", metavar="DOLLARS", help="Stop before the run costs more than this."),
+    option(RUN, "--budget", metavar="DOLLARS", help="Stop when the run has cost this."),
     option(
         RUN,
         "--token-budget",
         metavar="N",
-        help="Stop before the run uses more tokens; works for models without a price, too.",
+        help="Stop when the run has used this many; works for models without a price, too.",
     ),
     option(RUN, "--requests-per-minute", hidden=True, help="Requests per minute to each server, at most."),
     option(RUN, "--tokens-per-minute", hidden=True, help="Tokens per minute to each server, at most."),

@@ -176,13 +176,20 @@ class Agent:
         self._stages = checked.plan.stages
         self.budget = budget_of(self.config)
         """What all calls may spend together. A server sets one of its own before the first call."""
-        self._session: Session[_Parts] = Session(lambda: _Opening(self.config, self._own, self.budget))
+        self._session: Session[_Parts] = Session(
+            lambda: _Opening(self.config, self._own, self.budget),
+            on_fork=self._begin_in_child,
+        )
         # Segments at a time: enough to fill two batches of the translator. With context, most of them wait for the
         # segment before them in their document.
         batch_size = wrapped.batch_size if isinstance(wrapped, CallableTranslator) else BATCH_SIZE
         self._window = max(self.config.concurrency, 2 * batch_size)
         if self.config.context:
             self._window *= 20
+
+    def _begin_in_child(self) -> None:
+        if self.budget is not None:
+            self.budget.begin_in_child()
 
     def __repr__(self) -> str:
         """The stages and the settings that aren't defaults. Texts that look like keys are masked."""

@@ -23,10 +23,18 @@ Result = TypeVar("Result")
 
 
 class Session(Generic[Parts]):
-    """``open_parts`` makes the parts, and closes what it opened: a generator function as an async context manager."""
+    """``open_parts`` makes the parts, and closes what it opened: a generator function as an async context manager.
 
-    def __init__(self, open_parts: Callable[[], AbstractAsyncContextManager[Parts]]) -> None:
+    ``on_fork`` is called in a forked process.
+    """
+
+    def __init__(
+        self,
+        open_parts: Callable[[], AbstractAsyncContextManager[Parts]],
+        on_fork: Callable[[], object] = lambda: None,
+    ) -> None:
         self._open_parts = open_parts
+        self._on_fork = on_fork
         self._begin()
         _SESSIONS.add(self)
 
@@ -45,6 +53,7 @@ class Session(Generic[Parts]):
         # Kept, because ending them would reach into the parent, which uses the same sockets and files.
         _OF_THE_PARENT.append((self._opened, self._managers, self._own))
         self._begin()
+        self._on_fork()
 
     async def run(self, work: Callable[[Parts], Awaitable[Result]]) -> Result:
         """The result of ``work`` on the parts, in their loop."""

@@ -118,6 +118,10 @@ class CallCosts:
         self._kinds: dict[Hashable, _KindOfCalls] = {}
         self._lock = threading.Lock()
 
+    def begin_in_child(self) -> None:
+        """Have a lock that no thread of a forked process's parent holds."""
+        self._lock = threading.Lock()
+
     def add(self, kind: Hashable, sent: int, paid: Amount) -> None:
         """Count a call with ``sent`` bytes. A failed call that cost nothing says nothing about the others."""
         if paid == Amount():
@@ -170,15 +174,20 @@ class Budget:
         self.in_batches: dict[str, Amount] = {}
         """What is reserved for requests in batches, by key: it was not settled yet, but will be paid."""
         self._sum_in_batches = Amount()
+        self._first_too_large: Amount | None = None  # the first call that did not fit: no later one is sent
+        self._in_waves = False  # later calls may have results in a batch, so that each is looked at by itself
+        self._prices: dict[str, PriceOf] = {}
+        self._begun = set[tuple[str, str]]()
+        self.begin_in_child()
+
+    def begin_in_child(self) -> None:
+        """Have no calls in flight. A forked process calls this: its parent's calls are settled by the parent."""
         self.reserved = Amount()
         """For the calls in flight."""
         self._in_flight = 0
-        self._first_too_large: Amount | None = None  # the first call that did not fit: no later one is sent
-        self._in_waves = False  # later calls may have results in a batch, so that each is looked at by itself
-        self._lock = threading.Lock()  # models may be called from several event loops
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
-        self._prices: dict[str, PriceOf] = {}
-        self._begun = set[tuple[str, str]]()
+        self._lock = threading.Lock()  # models may be called from several event loops
+        self.costs.begin_in_child()
 
     @property
     def limits_dollars(self) -> bool:
