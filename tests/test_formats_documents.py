@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
+import subprocess
 from collections import Counter
 from pathlib import Path
 
 import polib
 import pytest
+import regex
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lxml import etree
@@ -337,6 +340,11 @@ def test_a_text_that_looks_like_a_placeholder_stays_text(tmp_path: Path) -> None
         ),
         ("a.po", "hello\n", ":1: expected msgid"),
         ("a.po", PO.replace('msgstr[1] ""', 'msgstr[1] ""\nmsgstr[2] ""'), r":21: msgstr\[2\] is one form too many"),
+        (
+            "a.po",
+            PO.replace("msgstr[0]", "msgstr[2]").replace("nplurals=2", "nplurals=3"),
+            r":19: msgstr\[2\] is where",
+        ),
     ],
 )
 def test_a_broken_file_is_refused_with_its_line_and_stays_as_it_is(
@@ -404,6 +412,31 @@ def test_a_plural_form_that_the_file_lacks_is_inserted(tmp_path: Path) -> None:
     assert examples == [(1, 21, 31, 41), (2, 3, 4, 22), (0, 5, 6, 7)]
     assert [unit.target for unit in forms] == ["%d Datei", "", None]
     assert b'msgstr[1] ""\nmsgstr[2] "%d many"\n\nmsgid "line' in replaced(document, {"%d file[2]": "%d many"})
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ([2, 1], ["%d Datei", "%d new 1", "%d new 2"]),
+        ([2], ["%d Datei", "", "%d new 2"]),
+        ([1], ["%d Datei", "%d new 1"]),
+        ([2, 0], ["%d new 0", "", "%d new 2"]),
+    ],
+)
+def test_new_plural_forms_are_in_the_order_of_their_numbers_without_a_gap(
+    tmp_path: Path, numbers: list[int], expected: list[str]
+) -> None:
+    text = PO.replace("nplurals=2; plural=(n != 1)", "nplurals=3; plural=n%3").replace('msgstr[1] ""\n', "")
+    new = replaced(opened(tmp_path, "a.po", text), {f"%d file[{number}]": f"%d new {number}" for number in numbers})
+    path = tmp_path / "b.po"
+    path.write_bytes(new)
+    forms = polib.pofile(str(path)).find("%d file").msgstr_plural
+    assert forms == dict(enumerate(expected))
+    assert regex.findall(rb"msgstr\[(\d)\]", new) == [b"%d" % number for number in range(len(expected))]
+    msgfmt = shutil.which("msgfmt")
+    if msgfmt and len(expected) == 3:  # it refuses a message with fewer forms than nplurals
+        done = subprocess.run([msgfmt, "-c", "-o", tmp_path / "b.mo", path], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(

@@ -63,10 +63,10 @@ class _Message:
 
 
 class _Place(NamedTuple):
-    """Where a target is written: the quoted strings of ``like``, or a new line for form ``number`` after it."""
+    """Where a target is written: the quoted strings of ``like``, or new lines after it for the ``lacking`` forms."""
 
     like: _Field
-    number: int | None  # of a form that the file lacks
+    lacking: range  # the numbers of the forms that the file lacks, up to the target's own
 
 
 class PoFile:
@@ -121,17 +121,29 @@ class PoFile:
             places[place] = byte
             position = place
         edits = []
+        added: dict[_Field, dict[int, str]] = {}  # the new forms of each message, by the form that they follow
         for unit_id, target in targets.items():
-            like, number = self._slots[unit_id]
-            if number is None:
+            like, lacking = self._slots[unit_id]
+            if lacking:
+                forms = added.setdefault(like, {})
+                for number in lacking:
+                    forms.setdefault(number, "")  # gettext allows no gaps
+                forms[lacking[-1]] = target
+            else:
                 written = self._quoted(like.keyword, like.indent, target)
                 edits.append(ByteEdit(places[like.start], places[like.end], written.encode(self._charset)))
-            else:
-                keyword = f"msgstr[{number}] "
-                written = f"{self._newline}{like.indent}{keyword}{self._quoted(keyword, like.indent, target)}"
-                place = places[like.line_end]
-                edits.append(ByteEdit(place, place, written.encode(self._charset)))
+        for like, forms in added.items():
+            place = places[like.line_end]
+            edits.append(ByteEdit(place, place, self._new_forms(like.indent, forms).encode(self._charset)))
         return edits
+
+    def _new_forms(self, indent: str, forms: Mapping[int, str]) -> str:
+        """Lines for these forms of a plural, in the order of their numbers."""
+        lines = []
+        for number, text in sorted(forms.items()):
+            keyword = f"msgstr[{number}] "
+            lines.append(f"{self._newline}{indent}{keyword}{self._quoted(keyword, indent, text)}")
+        return "".join(lines)
 
     def _quoted(self, keyword: str, indent: str, text: str) -> str:
         """``text`` in quotes, over as many lines as msgmerge would take."""
@@ -152,6 +164,12 @@ class PoFile:
                     f"{self.path}:{translation.line}: msgstr[{number}] is one form too many: the header's Plural-Forms "
                     f"has nplurals={count}; correct one of them"
                 )
+        for expected, (number, translation) in enumerate(entry.translations.items()):
+            if number != expected:
+                raise InputError(
+                    f"{self.path}:{translation.line}: msgstr[{number}] is where gettext expects msgstr[{expected}]; "
+                    "put the forms in order from 0, without a gap"
+                )
         for number in range(count):
             examples = self._examples.get(number, ())
             form = PluralForm(number, count, self._rule[2].strip() if self._rule else None, examples)
@@ -167,10 +185,10 @@ class PoFile:
             state = "fuzzy"
         context = entry.fields.get("msgctxt")
         if translation is not None:
-            self._slots[identity] = _Place(translation, None)
+            self._slots[identity] = _Place(translation, range(0))
         elif plural is not None and entry.translations:
-            last = max(entry.translations)
-            self._slots[identity] = _Place(entry.translations[last], plural.number)
+            count = len(entry.translations)
+            self._slots[identity] = _Place(entry.translations[count - 1], range(count, plural.number + 1))
         else:
             raise InputError(f'{self.path}:{entry.line}: this message has no msgstr; add one: msgstr ""')
         self.units.append(
