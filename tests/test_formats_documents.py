@@ -166,7 +166,7 @@ SEGMENTED = (
         ),
         (
             '<target><mrk mtype="seg" mid="1">Eins.</mrk></target>',
-            '<target><mrk mtype="seg" mid="1">Eins.</mrk><mrk mtype="seg" mid="2">Zwei.</mrk></target>',
+            '<target><mrk mtype="seg" mid="1">Eins.</mrk> <mrk mtype="seg" mid="2">Zwei.</mrk></target>',
         ),
         ("", '<target><mrk mtype="seg" mid="1"></mrk> <mrk mtype="seg" mid="2">Zwei.</mrk></target>'),
         ("<target/>", '<target><mrk mtype="seg" mid="1"></mrk> <mrk mtype="seg" mid="2">Zwei.</mrk></target>'),
@@ -176,6 +176,53 @@ def test_each_segment_of_a_segmented_source_is_a_unit(tmp_path: Path, target: st
     document = xliff(tmp_path, SEGMENTED.replace("TARGET", target))
     assert [(unit.id, unit.source) for unit in document.units] == [("u/1", "One."), ("u/2", "Two.")]
     assert expected.encode() in replaced(document, {"u/2": "Zwei."})
+
+
+def nested_segments(target: str) -> str:
+    """A unit with three segments, written ``[mid text]``; a ``<g>`` is around the last two."""
+    source = '<source>One. <g id="1">Two. Three.</g></source>'
+    segmented = '<seg-source>[1 One.] <g id="1">[2 Two.] [3 Three.]</g></seg-source>'
+    unit = f'<trans-unit id="u">{source}{segmented}<target>{target}</target></trans-unit>'
+    return regex.sub(r"\[(\d)(?: ([^]]*))?\]", r'<mrk mtype="seg" mid="\1">\2</mrk>', unit)
+
+
+@pytest.mark.parametrize(
+    ("target", "targets", "expected"),
+    [
+        ("[3 Drei&#46;]", {"2": "Zwei.", "1": "Eins."}, '[1 Eins.] <g id="1">[2 Zwei.] [3 Drei&#46;]</g>'),
+        ("[1 Eins&#46;]", {"3": "Drei.", "2": "Zwei."}, '[1 Eins&#46;] <g id="1">[2 Zwei.] [3 Drei.]</g>'),
+        ("[1 Eins.]", {"3": "Drei."}, '[1 Eins.] <g id="1">[2] [3 Drei.]</g>'),
+        ("[1 Eins.]", {"1": "A", "2": "B"}, '[1 A] <g id="1">[2 B] [3]</g>'),
+        ("[1 Eins.]", {"1": "A"}, "[1 A]"),
+        ('\n [1 Eins.]\n<g id="1">[2 Zwei.]</g>', {"3": "Drei."}, '\n [1 Eins.]\n<g id="1">[2 Zwei.] [3 Drei.]</g>'),
+    ],
+)
+def test_segments_that_a_target_lacks_are_added_as_in_the_source(
+    tmp_path: Path, target: str, targets: dict[str, str], expected: str
+) -> None:
+    before, after = xliff(tmp_path, nested_segments(target)), xliff(tmp_path, nested_segments(expected))
+    assert replaced(before, {f"u/{mid}": text for mid, text in targets.items()}) == after.data
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "[2 Zwei.] [1 Eins.]",
+        "[1 Eins.] und [2 Zwei.]",
+        '<g id="2">[1 Eins.]</g> [2 Zwei.]',
+        "[1 Eins.][2 Zwei.][4 Vier.]",
+    ],
+)
+def test_a_segment_without_a_place_in_its_target_is_refused(shell: Shell, target: str) -> None:
+    document = xliff(shell.folder, nested_segments(target))
+    shell.write("u.jsonl", '{"id": "u/3", "target": "Drei."}')
+    done = shell("units a.xlf --set u.jsonl -o out.xlf")
+    assert done.code == 1
+    assert "u.jsonl:1: the target of 'u/3' has no place: in the unit at a.xlf:1, the target lacks" in done.err
+    assert not (shell.folder / "out.xlf").exists()
+    assert b">A</mrk>" in replaced(document, {"u/1": "A"})
+    given_a_place = xliff(shell.folder, nested_segments(f"{target}[3]"))
+    assert b'<mrk mtype="seg" mid="3">Drei.</mrk></target>' in replaced(given_a_place, {"u/3": "Drei."})
 
 
 SDL = 'xmlns:sdl="http://sdl.com/FileTypes/SdlXliff/1.0"'
