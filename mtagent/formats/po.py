@@ -7,7 +7,6 @@ aren't units. A changed ``msgstr`` is wrapped as ``msgmerge`` does, in a file th
 
 from __future__ import annotations
 
-import codecs
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,10 +16,17 @@ from typing import NamedTuple
 import regex
 
 from mtagent.errors import InputError
-from mtagent.formats.documents import ByteEdit, PluralForm, TranslationUnit, content_of, refuse_repeated_ids
+from mtagent.formats.documents import (
+    ByteEdit,
+    PluralForm,
+    TranslationUnit,
+    content_of,
+    marked_encoding,
+    newline_of,
+    refuse_repeated_ids,
+)
 
 _WIDTH = 79  # columns of a line with its quotes, as msgmerge writes them
-_BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _KEYWORD = regex.compile(r"(msgctxt|msgid_plural|msgid|msgstr)(?:\s*\[\s*(\d+)\s*\])?[ \t]*(?=\"|\r?$)")
 _QUOTED = regex.compile(r'\s*"((?:[^"\\\n]|\\.)*)"')
 _NUMBER = regex.compile(r"\\?(x[0-9A-Fa-f]{1,2}|[0-7]{1,3})")
@@ -76,8 +82,7 @@ class PoFile:
         self.path = path
         self.data = data
         self._mark, self._charset, self._content = _decoded(path, data)
-        crlf = self._content.count("\r\n")
-        self._newline = "\r\n" if 2 * crlf > self._content.count("\n") else "\n"
+        self._newline = newline_of(data, self._charset)
         self.units: list[TranslationUnit] = []
         self._slots: dict[str, _Place] = {}
         entries = list(_entries(path, self._content, self._charset))
@@ -208,8 +213,7 @@ class PoFile:
 
 def _decoded(path: Path, data: bytes) -> tuple[bytes, str, str]:
     """The file's byte order mark, its charset and its characters."""
-    mark = next((mark for mark in _BOMS if data.startswith(mark)), b"")
-    charset = _BOMS.get(mark)
+    mark, charset = marked_encoding(data)
     if charset is None:
         declared = _CHARSET.search(data[: 2**16].decode("latin-1"))
         charset = declared[1] if declared else "utf-8"

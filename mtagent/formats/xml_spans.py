@@ -17,12 +17,12 @@ from xml.parsers import expat
 import regex
 
 from mtagent.errors import InputError
+from mtagent.formats.documents import marked_encoding, newline_of
 from mtagent.formats.files import CHUNK
 
 INVALID = regex.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 """A character that XML 1.0 cannot hold, not even as a reference."""
 
-_BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _INVALID_TOKEN = 4  # expat's error for bytes that are not of the declared encoding, among others
 TokenKind = Literal["start", "end", "text", "cdata", "other"]
 _NO_ATTRIBUTES: dict[str, str] = {}
@@ -52,13 +52,12 @@ class XmlFile:
         self.path = path
         self.data = data
         self.encoding = self._encoding()
-        crlf = data.count("\r\n".encode(self.encoding))
-        self.newline = "\r\n" if 2 * crlf > data.count("\n".encode(self.encoding)) else "\n"
+        self.newline = newline_of(data, self.encoding)
 
     def _encoding(self) -> str:
-        for mark, encoding in _BOMS.items():
-            if self.data.startswith(mark):
-                return encoding
+        _, encoding = marked_encoding(self.data)
+        if encoding is not None:
+            return encoding
         if self.data.startswith(b"<\0"):
             return "utf-16-le"
         if self.data.startswith(b"\0<"):
