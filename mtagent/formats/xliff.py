@@ -42,7 +42,7 @@ _OWNERS = {"trans-unit", "segment", "ignorable"}
 class InlineCode(NamedTuple):
     """An inline tag in a text. Both tags of a pair have the same ``key``."""
 
-    key: tuple[str, str, int]  # element, id, and the how manieth of them
+    key: tuple[str, str, int]  # element, id, and how many tags with both came before it
     role: str  # open, close or empty
     markup: str
 
@@ -584,7 +584,11 @@ def _pieces(xml: XmlFile, text: _Content) -> list[str | InlineCode]:
                 count = closed if name in _CLOSING else seen
                 key = (family, reference, count[family, reference])
                 count[family, reference] += 1
-                role = "open" if name in _OPENING else "close" if name in _CLOSING else "empty"
+                role = "empty"
+                if name in _OPENING:
+                    role = "open"
+                elif name in _CLOSING:
+                    role = "close"
                 pieces.append(InlineCode(key, role, xml.raw(token.start, _end_of_element(token, tokens))))
                 continue
             reference = attributes.get("id") or attributes.get("mid", "")

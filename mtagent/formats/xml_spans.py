@@ -26,7 +26,7 @@ INVALID = regex.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]
 _INVALID_TOKEN = 4  # expat's error for bytes that are not of the declared encoding, among others
 TokenKind = Literal["start", "end", "text", "cdata", "other"]
 _NO_ATTRIBUTES: dict[str, str] = {}
-_SUFFICES_UTF8 = "save the file as UTF-8, and declare that"
+_ENCODING_ADVICE = "save the file as UTF-8, and declare that"
 
 
 class XmlToken:
@@ -67,7 +67,7 @@ class XmlFile:
         try:
             return codecs.lookup(name).name
         except LookupError:
-            raise InputError(f"{self.path}:1: unknown encoding {name!r}; {_SUFFICES_UTF8}") from None
+            raise InputError(f"{self.path}:1: unknown encoding {name!r}; {_ENCODING_ADVICE}") from None
 
     def raw(self, start: int, end: int) -> str:
         """The characters of these bytes, as they are in the file."""
@@ -103,7 +103,7 @@ class XmlFile:
         except expat.ExpatError as error:
             raise InputError(self._malformed(error)) from None
         except (LookupError, ValueError) as error:  # of expat, for encodings with several bytes a character
-            raise InputError(f"{self.path}:1: the encoding {self.encoding}: {error}; {_SUFFICES_UTF8}") from None
+            raise InputError(f"{self.path}:1: the encoding {self.encoding}: {error}; {_ENCODING_ADVICE}") from None
         yield from parser.last(len(self.data))
 
     def _malformed(self, error: expat.ExpatError) -> str:
