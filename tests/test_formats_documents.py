@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
+import subprocess
 from collections import Counter
 from pathlib import Path
 
 import polib
 import pytest
+import regex
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lxml import etree
@@ -163,7 +166,7 @@ SEGMENTED = (
         ),
         (
             '<target><mrk mtype="seg" mid="1">Eins.</mrk></target>',
-            '<target><mrk mtype="seg" mid="1">Eins.</mrk><mrk mtype="seg" mid="2">Zwei.</mrk></target>',
+            '<target><mrk mtype="seg" mid="1">Eins.</mrk> <mrk mtype="seg" mid="2">Zwei.</mrk></target>',
         ),
         ("", '<target><mrk mtype="seg" mid="1"></mrk> <mrk mtype="seg" mid="2">Zwei.</mrk></target>'),
         ("<target/>", '<target><mrk mtype="seg" mid="1"></mrk> <mrk mtype="seg" mid="2">Zwei.</mrk></target>'),
@@ -173,6 +176,53 @@ def test_each_segment_of_a_segmented_source_is_a_unit(tmp_path: Path, target: st
     document = xliff(tmp_path, SEGMENTED.replace("TARGET", target))
     assert [(unit.id, unit.source) for unit in document.units] == [("u/1", "One."), ("u/2", "Two.")]
     assert expected.encode() in replaced(document, {"u/2": "Zwei."})
+
+
+def nested_segments(target: str) -> str:
+    """A unit with three segments, written ``[mid text]``; a ``<g>`` is around the last two."""
+    source = '<source>One. <g id="1">Two. Three.</g></source>'
+    segmented = '<seg-source>[1 One.] <g id="1">[2 Two.] [3 Three.]</g></seg-source>'
+    unit = f'<trans-unit id="u">{source}{segmented}<target>{target}</target></trans-unit>'
+    return regex.sub(r"\[(\d)(?: ([^]]*))?\]", r'<mrk mtype="seg" mid="\1">\2</mrk>', unit)
+
+
+@pytest.mark.parametrize(
+    ("target", "targets", "expected"),
+    [
+        ("[3 Drei&#46;]", {"2": "Zwei.", "1": "Eins."}, '[1 Eins.] <g id="1">[2 Zwei.] [3 Drei&#46;]</g>'),
+        ("[1 Eins&#46;]", {"3": "Drei.", "2": "Zwei."}, '[1 Eins&#46;] <g id="1">[2 Zwei.] [3 Drei.]</g>'),
+        ("[1 Eins.]", {"3": "Drei."}, '[1 Eins.] <g id="1">[2] [3 Drei.]</g>'),
+        ("[1 Eins.]", {"1": "A", "2": "B"}, '[1 A] <g id="1">[2 B] [3]</g>'),
+        ("[1 Eins.]", {"1": "A"}, "[1 A]"),
+        ('\n [1 Eins.]\n<g id="1">[2 Zwei.]</g>', {"3": "Drei."}, '\n [1 Eins.]\n<g id="1">[2 Zwei.] [3 Drei.]</g>'),
+    ],
+)
+def test_segments_that_a_target_lacks_are_added_as_in_the_source(
+    tmp_path: Path, target: str, targets: dict[str, str], expected: str
+) -> None:
+    before, after = xliff(tmp_path, nested_segments(target)), xliff(tmp_path, nested_segments(expected))
+    assert replaced(before, {f"u/{mid}": text for mid, text in targets.items()}) == after.data
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        "[2 Zwei.] [1 Eins.]",
+        "[1 Eins.] und [2 Zwei.]",
+        '<g id="2">[1 Eins.]</g> [2 Zwei.]',
+        "[1 Eins.][2 Zwei.][4 Vier.]",
+    ],
+)
+def test_a_segment_without_a_place_in_its_target_is_refused(shell: Shell, target: str) -> None:
+    document = xliff(shell.folder, nested_segments(target))
+    shell.write("u.jsonl", '{"id": "u/3", "target": "Drei."}')
+    done = shell("units a.xlf --set u.jsonl -o out.xlf")
+    assert done.code == 1
+    assert "u.jsonl:1: the target of 'u/3' has no place: in the unit at a.xlf:1, the target lacks" in done.err
+    assert not (shell.folder / "out.xlf").exists()
+    assert b">A</mrk>" in replaced(document, {"u/1": "A"})
+    given_a_place = xliff(shell.folder, nested_segments(f"{target}[3]"))
+    assert b'<mrk mtype="seg" mid="3">Drei.</mrk></target>' in replaced(given_a_place, {"u/3": "Drei."})
 
 
 SDL = 'xmlns:sdl="http://sdl.com/FileTypes/SdlXliff/1.0"'
@@ -337,6 +387,11 @@ def test_a_text_that_looks_like_a_placeholder_stays_text(tmp_path: Path) -> None
         ),
         ("a.po", "hello\n", ":1: expected msgid"),
         ("a.po", PO.replace('msgstr[1] ""', 'msgstr[1] ""\nmsgstr[2] ""'), r":21: msgstr\[2\] is one form too many"),
+        (
+            "a.po",
+            PO.replace("msgstr[0]", "msgstr[2]").replace("nplurals=2", "nplurals=3"),
+            r":19: msgstr\[2\] is where",
+        ),
     ],
 )
 def test_a_broken_file_is_refused_with_its_line_and_stays_as_it_is(
@@ -404,6 +459,31 @@ def test_a_plural_form_that_the_file_lacks_is_inserted(tmp_path: Path) -> None:
     assert examples == [(1, 21, 31, 41), (2, 3, 4, 22), (0, 5, 6, 7)]
     assert [unit.target for unit in forms] == ["%d Datei", "", None]
     assert b'msgstr[1] ""\nmsgstr[2] "%d many"\n\nmsgid "line' in replaced(document, {"%d file[2]": "%d many"})
+
+
+@pytest.mark.parametrize(
+    ("numbers", "expected"),
+    [
+        ([2, 1], ["%d Datei", "%d new 1", "%d new 2"]),
+        ([2], ["%d Datei", "", "%d new 2"]),
+        ([1], ["%d Datei", "%d new 1"]),
+        ([2, 0], ["%d new 0", "", "%d new 2"]),
+    ],
+)
+def test_new_plural_forms_are_in_the_order_of_their_numbers_without_a_gap(
+    tmp_path: Path, numbers: list[int], expected: list[str]
+) -> None:
+    text = PO.replace("nplurals=2; plural=(n != 1)", "nplurals=3; plural=n%3").replace('msgstr[1] ""\n', "")
+    new = replaced(opened(tmp_path, "a.po", text), {f"%d file[{number}]": f"%d new {number}" for number in numbers})
+    path = tmp_path / "b.po"
+    path.write_bytes(new)
+    forms = polib.pofile(str(path)).find("%d file").msgstr_plural
+    assert forms == dict(enumerate(expected))
+    assert regex.findall(rb"msgstr\[(\d)\]", new) == [b"%d" % number for number in range(len(expected))]
+    msgfmt = shutil.which("msgfmt")
+    if msgfmt and len(expected) == 3:  # it refuses a message with fewer forms than nplurals
+        done = subprocess.run([msgfmt, "-c", "-o", tmp_path / "b.mo", path], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize(

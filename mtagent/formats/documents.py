@@ -11,6 +11,7 @@ byte for byte. Inline tags are short placeholders in a unit's texts (``<1>bold</
 
 from __future__ import annotations
 
+import codecs
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from mtagent.formats.files import opened, parsed_lines
 
 PLACEHOLDER = regex.compile(r"<(?P<closes>/)?(?P<number>[0-9]{1,9})(?P<empty>/)?>")
 _SHOWN_ID = 80
+_BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +104,20 @@ def content_of(path: Path) -> bytes:
     if not data.strip():
         raise InputError(f"{path}: is empty")
     return data
+
+
+def marked_encoding(data: bytes) -> tuple[bytes, str | None]:
+    """The byte order mark that ``data`` begins with, and its encoding; ``b""`` and ``None`` without a mark."""
+    for mark, encoding in _BOMS.items():
+        if data.startswith(mark):
+            return mark, encoding
+    return b"", None
+
+
+def newline_of(data: bytes, encoding: str) -> str:
+    """The line end of most lines. ``encoding`` must be one that adds no byte order mark."""
+    crlf = data.count("\r\n".encode(encoding))
+    return "\r\n" if 2 * crlf > data.count("\n".encode(encoding)) else "\n"
 
 
 def refuse_repeated_ids(path: Path, units: Iterable[TranslationUnit]) -> None:

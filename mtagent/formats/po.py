@@ -7,7 +7,6 @@ aren't units. A changed ``msgstr`` is wrapped as ``msgmerge`` does, in a file th
 
 from __future__ import annotations
 
-import codecs
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,10 +16,17 @@ from typing import NamedTuple
 import regex
 
 from mtagent.errors import InputError
-from mtagent.formats.documents import ByteEdit, PluralForm, TranslationUnit, content_of, refuse_repeated_ids
+from mtagent.formats.documents import (
+    ByteEdit,
+    PluralForm,
+    TranslationUnit,
+    content_of,
+    marked_encoding,
+    newline_of,
+    refuse_repeated_ids,
+)
 
 _WIDTH = 79  # columns of a line with its quotes, as msgmerge writes them
-_BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _KEYWORD = regex.compile(r"(msgctxt|msgid_plural|msgid|msgstr)(?:\s*\[\s*(\d+)\s*\])?[ \t]*(?=\"|\r?$)")
 _QUOTED = regex.compile(r'\s*"((?:[^"\\\n]|\\.)*)"')
 _NUMBER = regex.compile(r"\\?(x[0-9A-Fa-f]{1,2}|[0-7]{1,3})")
@@ -63,10 +69,10 @@ class _Message:
 
 
 class _Place(NamedTuple):
-    """Where a target is written: the quoted strings of ``like``, or a new line for form ``number`` after it."""
+    """Where a target is written: the quoted strings of ``like``, or new lines after it for the ``lacking`` forms."""
 
     like: _Field
-    number: int | None  # of a form that the file lacks
+    lacking: range  # the numbers of the forms that the file lacks, up to the target's own
 
 
 class PoFile:
@@ -76,8 +82,7 @@ class PoFile:
         self.path = path
         self.data = data
         self._mark, self._charset, self._content = _decoded(path, data)
-        crlf = self._content.count("\r\n")
-        self._newline = "\r\n" if 2 * crlf > self._content.count("\n") else "\n"
+        self._newline = newline_of(data, self._charset)
         self.units: list[TranslationUnit] = []
         self._slots: dict[str, _Place] = {}
         entries = list(_entries(path, self._content, self._charset))
@@ -121,17 +126,29 @@ class PoFile:
             places[place] = byte
             position = place
         edits = []
+        added: dict[_Field, dict[int, str]] = {}  # the new forms of each message, by the form that they follow
         for unit_id, target in targets.items():
-            like, number = self._slots[unit_id]
-            if number is None:
+            like, lacking = self._slots[unit_id]
+            if lacking:
+                forms = added.setdefault(like, {})
+                for number in lacking:
+                    forms.setdefault(number, "")  # gettext allows no gaps
+                forms[lacking[-1]] = target
+            else:
                 written = self._quoted(like.keyword, like.indent, target)
                 edits.append(ByteEdit(places[like.start], places[like.end], written.encode(self._charset)))
-            else:
-                keyword = f"msgstr[{number}] "
-                written = f"{self._newline}{like.indent}{keyword}{self._quoted(keyword, like.indent, target)}"
-                place = places[like.line_end]
-                edits.append(ByteEdit(place, place, written.encode(self._charset)))
+        for like, forms in added.items():
+            place = places[like.line_end]
+            edits.append(ByteEdit(place, place, self._new_forms(like.indent, forms).encode(self._charset)))
         return edits
+
+    def _new_forms(self, indent: str, forms: Mapping[int, str]) -> str:
+        """Lines for these forms of a plural, in the order of their numbers."""
+        lines = []
+        for number, text in sorted(forms.items()):
+            keyword = f"msgstr[{number}] "
+            lines.append(f"{self._newline}{indent}{keyword}{self._quoted(keyword, indent, text)}")
+        return "".join(lines)
 
     def _quoted(self, keyword: str, indent: str, text: str) -> str:
         """``text`` in quotes, over as many lines as msgmerge would take."""
@@ -152,6 +169,12 @@ class PoFile:
                     f"{self.path}:{translation.line}: msgstr[{number}] is one form too many: the header's Plural-Forms "
                     f"has nplurals={count}; correct one of them"
                 )
+        for expected, (number, translation) in enumerate(entry.translations.items()):
+            if number != expected:
+                raise InputError(
+                    f"{self.path}:{translation.line}: msgstr[{number}] is where gettext expects msgstr[{expected}]; "
+                    "put the forms in order from 0, without a gap"
+                )
         for number in range(count):
             examples = self._examples.get(number, ())
             form = PluralForm(number, count, self._rule[2].strip() if self._rule else None, examples)
@@ -167,10 +190,10 @@ class PoFile:
             state = "fuzzy"
         context = entry.fields.get("msgctxt")
         if translation is not None:
-            self._slots[identity] = _Place(translation, None)
+            self._slots[identity] = _Place(translation, range(0))
         elif plural is not None and entry.translations:
-            last = max(entry.translations)
-            self._slots[identity] = _Place(entry.translations[last], plural.number)
+            count = len(entry.translations)
+            self._slots[identity] = _Place(entry.translations[count - 1], range(count, plural.number + 1))
         else:
             raise InputError(f'{self.path}:{entry.line}: this message has no msgstr; add one: msgstr ""')
         self.units.append(
@@ -190,8 +213,7 @@ class PoFile:
 
 def _decoded(path: Path, data: bytes) -> tuple[bytes, str, str]:
     """The file's byte order mark, its charset and its characters."""
-    mark = next((mark for mark in _BOMS if data.startswith(mark)), b"")
-    charset = _BOMS.get(mark)
+    mark, charset = marked_encoding(data)
     if charset is None:
         declared = _CHARSET.search(data[: 2**16].decode("latin-1"))
         charset = declared[1] if declared else "utf-8"

@@ -42,7 +42,7 @@ _OWNERS = {"trans-unit", "segment", "ignorable"}
 class InlineCode(NamedTuple):
     """An inline tag in a text. Both tags of a pair have the same ``key``."""
 
-    key: tuple[str, str, int]  # element, id, and the how manieth of them
+    key: tuple[str, str, int]  # element, id, and how many tags with both came before it
     role: str  # open, close or empty
     markup: str
 
@@ -73,11 +73,12 @@ class _Place(NamedTuple):
 
 
 class _Skeleton(NamedTuple):
-    """A target to make of a segmented source that has none: ``segments`` are the numbers of its units, by ``mid``."""
+    """A target to make of a segmented source, because the file's has no segments, or lacks some of them."""
 
     place: _Place
     source: _Content
-    segments: dict[str, int]
+    target: _Content | None  # with the segments to keep
+    segments: dict[str, int]  # the numbers of the units, by ``mid``
 
 
 @dataclass
@@ -105,6 +106,7 @@ class XliffFile:
         self._xml = XmlFile(path, data)
         self._places: list[_Place | None] = []  # of each unit
         self._skeletons: list[_Skeleton] = []
+        self._unplaced: list[int] = []  # numbers of the units whose segment cannot be added to its target
         reader = _XliffReader(self._xml)
         files: list[int] = []  # of each unit
         for file_number, owners in reader.read():
@@ -117,9 +119,15 @@ class XliffFile:
                 replace(unit, id=prefixes[file] + unit.id) for unit, file in zip(self.units, files, strict=True)
             ]
         refuse_repeated_ids(path, self.units)
+        self._without_place = {self.units[number].id for number in self._unplaced}
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
-        """Why XML cannot hold ``target``."""
+        """Why the file cannot hold ``target``."""
+        if unit.id in self._without_place:
+            return (
+                f"has no place: in the unit at {self.path}:{unit.line}, the target lacks this segment and differs from "
+                "the seg-source in its other segments, tags or text; put an empty <mrk> with its mid into that target"
+            )
         invalid = INVALID.search(target)
         if invalid:
             return f"has the character U+{ord(invalid[0]):04X}, which XML cannot hold; take it out"
@@ -128,13 +136,16 @@ class XliffFile:
     def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
         """The changes that give the units with these ids these targets."""
         edits = []
-        for unit, place in zip(self.units, self._places, strict=True):
-            if unit.id in targets and place is not None:
+        rebuilt: set[int] = set()
+        for skeleton in self._skeletons:
+            numbers = skeleton.segments.values()
+            if any(self._places[number] is None and self.units[number].id in targets for number in numbers):
+                edits.append(self._filled(skeleton, targets))
+                rebuilt.update(numbers)
+        for number, (unit, place) in enumerate(zip(self.units, self._places, strict=True)):
+            if unit.id in targets and place is not None and number not in rebuilt:
                 markup = place.before + self._markup(unit, targets[unit.id], place.cdata) + place.after
                 edits.append(ByteEdit(place.start, place.end, self._xml.encoded(markup)))
-        for skeleton in self._skeletons:
-            if any(self.units[number].id in targets for number in skeleton.segments.values()):
-                edits.append(self._filled(skeleton, targets))
         return edits
 
     def _markup(self, unit: TranslationUnit, target: str, cdata: bool = False) -> str:
@@ -150,16 +161,30 @@ class XliffFile:
         return "".join([*pieces, self._xml.escaped(target[position:])])
 
     def _filled(self, skeleton: _Skeleton, targets: Mapping[str, str]) -> ByteEdit:
-        """The whole target of a segmented source, with empty segments where no text is given."""
+        """The whole target of a segmented source. Segments that have no text in the file or in ``targets`` are empty.
+
+        Segments of the file's target stay as they are, and so does the white space between two that stay neighbours.
+        """
+        in_source = _segments(self.path, skeleton.source)
+        in_target = _segments(self.path, skeleton.target) if skeleton.target else {}
+        kept_gaps = _gaps(self._xml, skeleton.target, in_target) if skeleton.target else {}
         pieces = [skeleton.place.before]
-        position = skeleton.source.start
-        for mid, segment in _segments(self.path, skeleton.source).items():
+        for neighbours, gap in _gaps(self._xml, skeleton.source, in_source).items():
+            kept_gap = kept_gaps.get(neighbours)
+            if kept_gap is not None and "".join(kept_gap.split()) == "".join(gap.split()):
+                gap = kept_gap
+            pieces.append(gap)
+            mid = neighbours[1]
+            if mid is None:
+                break
             unit = self.units[skeleton.segments[mid]]
-            pieces.append(self._xml.raw(position, segment.tag.start))
-            opening, closing = _tag_pair(self._xml, segment.tag)
-            pieces += [opening, self._markup(unit, targets.get(unit.id, "")), closing]
-            position = segment.after
-        pieces += [self._xml.raw(position, skeleton.source.end), skeleton.place.after]
+            segment = in_target.get(mid)
+            if segment is not None and unit.id not in targets:
+                pieces.append(self._xml.raw(segment.tag.start, segment.after))
+            else:
+                opening, closing = _tag_pair(self._xml, (segment or in_source[mid]).tag)
+                pieces += [opening, self._markup(unit, targets.get(unit.id, "")), closing]
+        pieces.append(skeleton.place.after)
         return ByteEdit(skeleton.place.start, skeleton.place.end, self._xml.encoded("".join(pieces)))
 
     def _add(self, identity: str, owner: _Owner, reader: _XliffReader) -> None:
@@ -175,15 +200,21 @@ class XliffFile:
             return
         numbers = {}
         for mid, segment in segments.items():
-            place = None
-            if target is not None and in_target:
-                place = self._segment_place(target, segment, in_target.get(mid))
+            place = self._segment_place(in_target[mid]) if mid in in_target else None
             own = replace(owner, attributes=owner.attributes | reader.segment_facts(owner, mid))
             numbers[mid] = len(self.units)
             self._add_unit(f"{identity}/{mid}", own, segment, in_target.get(mid), reader, place)
         if not in_target:
             place = self._whole_place(owner, segmented, target)._replace(cdata=False)
-            self._skeletons.append(_Skeleton(place, segmented, numbers))
+            self._skeletons.append(_Skeleton(place, segmented, None, numbers))
+            return
+        missing = [numbers[mid] for mid in segments if mid not in in_target]
+        if not missing or target is None:
+            return
+        if _follows(self._xml, target, in_target, segmented, segments):
+            self._skeletons.append(_Skeleton(_Place(target.start, target.end), segmented, target, numbers))
+        else:
+            self._unplaced += missing
 
     def _add_unit(
         self,
@@ -229,10 +260,7 @@ class XliffFile:
         last = owner.texts.get("seg-source") or owner.texts["source"]
         return _Place(last.after, last.after, f"{owner.indent}<{name}>", f"</{name}>", _is_cdata(source))
 
-    def _segment_place(self, target: _Content, source: _Content, segment: _Content | None) -> _Place:
-        if segment is None:  # after the target's other segments
-            opening, closing = _tag_pair(self._xml, source.tag)
-            return _Place(target.end, target.end, opening, closing)
+    def _segment_place(self, segment: _Content) -> _Place:
         if segment.is_empty_tag:
             opening, closing = _tag_pair(self._xml, segment.tag)
             return _Place(segment.tag.start, segment.after, opening, closing)
@@ -492,6 +520,47 @@ def _segments(path: Path, text: _Content) -> dict[str, _Content]:
     return segments
 
 
+def _gaps(xml: XmlFile, text: _Content, segments: Mapping[str, _Content]) -> dict[tuple[str | None, str | None], str]:
+    """The characters between the segments of a text, by the ``mid`` before and after them; ``None`` at its ends."""
+    gaps: dict[tuple[str | None, str | None], str] = {}
+    before: str | None = None
+    position = text.start
+    for mid, segment in segments.items():
+        gaps[before, mid] = xml.raw(position, segment.tag.start)
+        before, position = mid, segment.after
+    gaps[before, None] = xml.raw(position, text.end)
+    return gaps
+
+
+def _follows(
+    xml: XmlFile,
+    target: _Content,
+    in_target: Mapping[str, _Content],
+    source: _Content,
+    in_source: Mapping[str, _Content],
+) -> bool:
+    """Whether all that a target has, apart from white space, is in its source too, in the same order."""
+    outline = iter(_outline(xml, source, in_source))
+    return all(piece in outline for piece in _outline(xml, target, in_target))
+
+
+def _outline(xml: XmlFile, text: _Content, segments: Mapping[str, _Content]) -> list[tuple[str, str]]:
+    """The segments of a text by their ``mid``, and the markup of what else it has, without white space."""
+    mids = {segment.tag.start: mid for mid, segment in segments.items()}
+    outline = []
+    position = 0  # after the last segment
+    for token in text.tokens:
+        if token.kind == "start" and token.start in mids:
+            mid = mids[token.start]
+            outline.append(("segment", mid))
+            position = segments[mid].after
+        elif token.start >= position:
+            markup = xml.raw(token.start, token.end).strip()
+            if markup:
+                outline.append(("markup", markup))
+    return outline
+
+
 def _pieces(xml: XmlFile, text: _Content) -> list[str | InlineCode]:
     """A text as characters and inline tags."""
     pieces: list[str | InlineCode] = []
@@ -515,7 +584,11 @@ def _pieces(xml: XmlFile, text: _Content) -> list[str | InlineCode]:
                 count = closed if name in _CLOSING else seen
                 key = (family, reference, count[family, reference])
                 count[family, reference] += 1
-                role = "open" if name in _OPENING else "close" if name in _CLOSING else "empty"
+                role = "empty"
+                if name in _OPENING:
+                    role = "open"
+                elif name in _CLOSING:
+                    role = "close"
                 pieces.append(InlineCode(key, role, xml.raw(token.start, _end_of_element(token, tokens))))
                 continue
             reference = attributes.get("id") or attributes.get("mid", "")

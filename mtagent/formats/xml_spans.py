@@ -17,16 +17,16 @@ from xml.parsers import expat
 import regex
 
 from mtagent.errors import InputError
+from mtagent.formats.documents import marked_encoding, newline_of
 from mtagent.formats.files import CHUNK
 
 INVALID = regex.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 """A character that XML 1.0 cannot hold, not even as a reference."""
 
-_BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 _INVALID_TOKEN = 4  # expat's error for bytes that are not of the declared encoding, among others
 TokenKind = Literal["start", "end", "text", "cdata", "other"]
 _NO_ATTRIBUTES: dict[str, str] = {}
-_SUFFICES_UTF8 = "save the file as UTF-8, and declare that"
+_ENCODING_ADVICE = "save the file as UTF-8, and declare that"
 
 
 class XmlToken:
@@ -52,13 +52,12 @@ class XmlFile:
         self.path = path
         self.data = data
         self.encoding = self._encoding()
-        crlf = data.count("\r\n".encode(self.encoding))
-        self.newline = "\r\n" if 2 * crlf > data.count("\n".encode(self.encoding)) else "\n"
+        self.newline = newline_of(data, self.encoding)
 
     def _encoding(self) -> str:
-        for mark, encoding in _BOMS.items():
-            if self.data.startswith(mark):
-                return encoding
+        _, encoding = marked_encoding(self.data)
+        if encoding is not None:
+            return encoding
         if self.data.startswith(b"<\0"):
             return "utf-16-le"
         if self.data.startswith(b"\0<"):
@@ -68,7 +67,7 @@ class XmlFile:
         try:
             return codecs.lookup(name).name
         except LookupError:
-            raise InputError(f"{self.path}:1: unknown encoding {name!r}; {_SUFFICES_UTF8}") from None
+            raise InputError(f"{self.path}:1: unknown encoding {name!r}; {_ENCODING_ADVICE}") from None
 
     def raw(self, start: int, end: int) -> str:
         """The characters of these bytes, as they are in the file."""
@@ -104,7 +103,7 @@ class XmlFile:
         except expat.ExpatError as error:
             raise InputError(self._malformed(error)) from None
         except (LookupError, ValueError) as error:  # of expat, for encodings with several bytes a character
-            raise InputError(f"{self.path}:1: the encoding {self.encoding}: {error}; {_SUFFICES_UTF8}") from None
+            raise InputError(f"{self.path}:1: the encoding {self.encoding}: {error}; {_ENCODING_ADVICE}") from None
         yield from parser.last(len(self.data))
 
     def _malformed(self, error: expat.ExpatError) -> str:
