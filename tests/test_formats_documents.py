@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -661,7 +662,9 @@ def test_real_files_are_read_or_refused_and_changed_in_one_place_only(data: Path
             replaced(document, {unit.id: unit.target for unit in document.units if unit.target is not None})
             == document.data
         )
-        step = 1 + len(document.data) // 100_000  # every unit, except of files that take minutes
+        step = 1 + len(document.data) // 100_000  # of files that take minutes, not every unit
+        if not os.environ.get("MTAGENT_TEST_ALL_UNITS"):
+            step = max(step, len(document.units) // 10)
         for unit in document.units[::step]:
             if unit.locked:
                 continue

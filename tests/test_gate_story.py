@@ -56,7 +56,7 @@ def test_a_run_a_teacher_and_a_budget_make_a_gate_that_a_second_run_uses_for_not
         assert estimate.code == 0, estimate.err
         (total,) = (line.split() for line in estimate.lines if line.startswith("total"))
         assert total[1] == "1,200–1,203"  # of the judges, and of a call that the budget holds back
-        lowest, highest = (float(cost.removeprefix("$")) for cost in total[-1].split("–"))
+        lowest, highest = (float(cost.removeprefix("$")) for cost in total[-2].split("–"))
         paid_before = len(read_journal(log))
 
         stopped = shell(f"{CALIBRATE} --budget 0.1 -o gate.json")

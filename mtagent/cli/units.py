@@ -47,6 +47,8 @@ def command(files: tuple[Path, ...], targets: Path | None, output: Path | None, 
         raise click.UsageError("--set writes one FILE; run the command once for each")
     from mtagent.jobs.outputs import refuse_existing
 
+    if output.resolve() == targets.resolve():
+        raise click.UsageError("-o would replace the file of --set: name another one")
     document = document_format(files[0]).open(files[0])
     if not force and output.resolve() != files[0].resolve():
         refuse_existing([output])
