@@ -223,6 +223,69 @@ def spending(state: Path | None = None, **limits: float) -> tuple[PaidLLM, Servi
     return llm, Service(llm=llm, translator=lambda text: text, stages="tp", gate="guards", limits=limit, state=state)
 
 
+async def test_the_dollars_of_a_step_that_a_spent_budget_ends_are_counted_by_key(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    llm, keys = PaidLLM(), key_file(tmp_path, ana=":$0.50")
+    service = Service(
+        llm=llm,
+        translator=lambda text: text,
+        stages="tp",
+        gate="rate",
+        keys=keys,
+        limits=Limits(dollars_per_request=0.25),
+    )
+    body = THREE | {"segments": [{"source": "phrase end.", "translation": "frase errado fin."}]}
+    with caplog.at_level(logging.INFO, logger="mtagent.serve"):
+        async with asking(service) as client:
+            answers = [await client.post("/v1/improve", json=body, headers=bearer("ana")) for _ in range(3)]
+            metrics = (await client.get("/metrics", headers=bearer("ana"))).text
+    assert [answer.status_code for answer in answers] == [200, 200, 403]
+    assert [answer.headers.get("X-Mtagent-Failed") for answer in answers] == ["1", "1", None]
+    assert llm.calls == 2
+    assert 'mtagent_dollars_total{key="ana"} 0.6' in metrics
+    entries = [record.__dict__["entry"] for record in caplog.records if "entry" in record.__dict__]
+    assert [entry.get("dollars") for entry in entries[:3]] == [0.3, 0.3, None]
+
+
+async def test_the_dollars_of_a_client_that_is_gone_are_counted_by_key(tmp_path: Path) -> None:
+    second = asyncio.Event()
+
+    class Waiting(PaidLLM):
+        async def complete(self, *args: Any, **options: Any) -> Completion:
+            if self.calls == 1:
+                second.set()
+                await asyncio.sleep(30)
+            return await super().complete(*args, **options)
+
+    service = Service(
+        llm=Waiting(), translator=lambda text: text, stages="tp", gate="rate", keys=key_file(tmp_path, ana=":$1")
+    )
+    async with asking(service) as client:
+        body = THREE | {"segments": [{"source": "phrase end.", "translation": "frase errado fin."}]}
+        asked = asyncio.create_task(client.post("/v1/improve", json=body, headers=bearer("ana")))
+        await asyncio.wait_for(second.wait(), 5)
+        asked.cancel()
+        await asyncio.gather(asked, return_exceptions=True)
+        metrics = (await client.get("/metrics", headers=bearer("ana"))).text
+    assert 'mtagent_dollars_total{key="ana"} 0.3' in metrics
+    assert 'mtagent_model_dollars_total{model="scripted"} 0.3' in metrics
+
+
+async def test_a_recalled_reply_costs_its_key_nothing(tmp_path: Path) -> None:
+    class Recalling(PaidLLM):
+        async def complete(self, *args: Any, **options: Any) -> Completion:
+            completion = await super().complete(*args, **options)
+            return completion.model_copy(update={"usage": Usage(reused=1)})
+
+    service = Service(llm=Recalling(), translator=lambda text: text, stages="tp", gate="guards")
+    async with asking(service) as client:
+        await client.post("/translate", json=ONE | {"q": "frase errado fin."})
+        metrics = (await client.get("/metrics")).text
+    assert 'mtagent_segments_total{key="anybody",state="changed"} 1.0' in metrics
+    assert "mtagent_dollars_total{" not in metrics
+
+
 async def test_the_texts_of_a_request_that_has_spent_its_budget_are_the_mt() -> None:
     texts = [f"frase {number} errado fin." for number in range(5)]
     llm, service = spending(dollars_per_request=0.5)

@@ -108,11 +108,11 @@ class Service:
             parts["translator"] = BetweenTags(self._translator, lambda: REQUEST_ACCOUNT.get().markup)
         self._owns_translator = translator is None
         self.breaker = Breaker(limits.deadline)
-        observers = [self.metrics.observe, self._watch_models]
+        observers = [self._count_cost, self.metrics.observe, self._watch_models]
         if parts.get("observer") is not None:
             observers.append(parts["observer"])
         parts["observer"] = Observers(observers)
-        self.agent = Agent(on_step=self._count_cost, **parts, **settings)
+        self.agent = Agent(**parts, **settings)
         # Set here and not among the settings, since an agent without a model refuses them.
         pace: dict[str, float] = {"deadline": min(config.deadline, limits.deadline)}
         if "concurrency" not in settings and config.llm in (None, "openai"):
@@ -185,14 +185,14 @@ class Service:
             problems.append("usage cannot be written to the state file")
         return problems
 
-    def _count_cost(self, segment: Segment, step: Step) -> None:
-        """Count the cost of a step at once, because its request may be cancelled before the chain ends."""
+    def _count_cost(self, event: Event) -> None:
+        """Count the cost of a call as soon as it ends, since a fatal error or a disconnect may end its request."""
         account = REQUEST_ACCOUNT.get(None)
-        usage = step.usage
-        if account is None or not usage.calls:
+        # A model of the user's that recalls a reply reports no calls.
+        if account is None or not isinstance(event, CallEvent) or not event.usage.calls:
             return
+        usage, name = event.usage, account.key.name
         account.usage += usage
-        name = account.key.name
         self.state.spend(name, dollars=usage.cost)
         self.metrics.tokens.labels("input", name).inc(usage.input_tokens)
         self.metrics.tokens.labels("output", name).inc(usage.output_tokens)
