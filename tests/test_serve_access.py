@@ -15,15 +15,18 @@ import httpx
 import pytest
 
 from mtagent.config import Config
-from mtagent.errors import AuthenticationError, ConfigError, InputError, Refused, ServerPaused
+from mtagent.errors import AuthenticationError, ConfigError, InputError, Refused, ServerError, ServerPaused
 from mtagent.llm.budget import ENOUGH_CALLS
 from mtagent.llm.fake import ScriptedLLM
+from mtagent.llm.reply import RequestFailure
 from mtagent.records import Completion, Usage
 from mtagent.serve.access import Access, ApiKey, ServiceError, new_key, parse_keys
 from mtagent.serve.account import Limits
+from mtagent.serve.app import json_log
 from mtagent.serve.service import Service
 from mtagent.translators import CallableTranslator
 from tests.jobs import improving
+from tests.scripted_server import Answer, Request, scripted_server
 from tests.serving import asking, bearer, deepl_key, key_file, shout
 
 ONE = {"q": "one", "source": "en", "target": "es"}
@@ -538,7 +541,36 @@ async def test_where_the_models_refuse_all_work_the_answer_is_the_mt_alone_and_t
             assert many.json()["translatedText"] == [text.upper() for text in texts]
             assert many.headers["X-Mtagent-Failed"] == "41"
     entries = [record.__dict__["entry"] for record in caplog.records if "entry" in record.__dict__]
-    assert {entry["error"] for entry in entries} == {"AuthenticationError: the key was refused"}
+    assert {entry["error"] for entry in entries} == {"AuthenticationError"}
+
+
+@pytest.mark.loopback
+@pytest.mark.parametrize("log_texts", [False, True])
+async def test_a_client_s_text_that_a_model_server_quotes_is_logged_only_with_log_texts(
+    log_texts: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(request: Request) -> Answer:
+        found = "treasure" if "treasure" in request.body else ""
+        return Answer(json.dumps({"error": {"message": f"invalid input: {found}"}}), 401)
+
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    with scripted_server() as server, json_log(log_texts):
+        server.answer = refuse
+        config = Config(base_url=f"{server.url}/v1", model="m", stages="tp")  # type: ignore[arg-type]
+        async with asking(Service(config, translator=lambda text: text, log_texts=log_texts)) as client:
+            answer = await client.post("/translate", json=ONE | {"q": "treasure"})
+            assert answer.json() == {"translatedText": "treasure"}
+        refused = AuthenticationError("invalid input: treasure")
+        failure = RequestFailure(ServerError, "invalid input: treasure", 500)
+        logging.getLogger("mtagent.llm").warning("%s; its requests go to the other endpoints for a while", refused)
+        logging.getLogger("mtagent.llm").warning("%s keeps failing (%s): for %.0f s", "m", failure, 9)
+    log = capsys.readouterr().err
+    assert ("treasure" in log) == log_texts
+    if not log_texts:
+        entry, endpoint, failing = map(json.loads, log.splitlines())
+        assert entry["error"] == "AuthenticationError: HTTP 401"
+        assert endpoint["message"] == "AuthenticationError; its requests go to the other endpoints for a while"
+        assert failing["message"] == "m keeps failing (HTTP 500): for 9 s"
 
 
 class Reviewing(ScriptedLLM):

@@ -37,7 +37,7 @@ from mtagent.llm.limits import Breaker
 from mtagent.llm.reading import whole_characters
 from mtagent.records import Chain, ErrorCause, Segment, Stage, Step, Term
 from mtagent.serve.access import Access, ApiKey, QuotaExceeded, ServiceError
-from mtagent.serve.account import REQUEST_ACCOUNT, Limits, Metrics, ServiceBudget
+from mtagent.serve.account import REQUEST_ACCOUNT, Limits, Metrics, ServiceBudget, error_for_log
 from mtagent.serve.state import Keep, Pair, State
 from mtagent.text import identification, languages
 from mtagent.text.terms import term_faults
@@ -324,9 +324,7 @@ class Service:
                 self.state.spend(account.key.name, characters=-account.characters, month=account.month)
             if isinstance(error, ServiceError):
                 raise
-            account.error = type(error).__name__
-            if self.log_texts or isinstance(error, FATAL):  # the messages of fatal errors name settings, not texts
-                account.error += f": {error}"
+            account.error = error_for_log(error, self.log_texts)
             if isinstance(error, BudgetSpent):
                 raise QuotaExceeded() from error
             if isinstance(error, ServerPaused):
@@ -426,7 +424,7 @@ class Service:
             except FATAL as fatal:
                 error = fatal
                 chains = fatal.chains
-                REQUEST_ACCOUNT.get().error = f"{type(fatal).__name__}: {fatal}"
+                REQUEST_ACCOUNT.get().error = error_for_log(fatal, self.log_texts)
         steps = {chain.segment.id: chain.steps for chain in chains}
         improved = []
         for number, draft in enumerate(drafts):
