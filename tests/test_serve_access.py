@@ -350,6 +350,23 @@ async def test_without_an_mt_system_a_spent_budget_is_an_error() -> None:
         assert (answer.status_code, answer.json()) == (456, {"message": "the budget is spent: Quota Exceeded"})
 
 
+async def test_translations_that_are_paid_for_are_given_although_the_budget_ends_before_the_others() -> None:
+    llm = PaidLLM()
+    async with asking(Service(llm=llm, stages="t", limits=Limits(dollars_per_request=0.7))) as client:
+        for number in range(ENOUGH_CALLS):
+            await client.post("/translate", json=ONE | {"q": f"phrase {number} end."})
+        texts = [f"other phrase {number} end." for number in range(4)]
+        body = THREE | {"segments": [{"source": text} for text in texts]}
+        answer = await client.post("/v1/improve", json=body)
+        assert (answer.status_code, answer.headers["X-Mtagent-Failed"]) == (200, "2")
+        chains = answer.json()["chains"]
+        assert sorted(chain["steps"][0]["reason"] for chain in chains if chain["text"] is None) == ["BudgetSpent"] * 2
+        assert sum(chain["text"] is not None for chain in chains) == 2
+        assert llm.calls == ENOUGH_CALLS + 2
+        # Where every text is needed, the request fails.
+        assert (await client.post("/translate", json=ONE | {"q": texts})).status_code == 403
+
+
 async def test_a_budget_in_dollars_needs_prices() -> None:
     service = Service(llm=improving(), translator=shout, stages="tp", limits=Limits(dollars_per_day=1.0))
     with pytest.raises(ConfigError, match=r"the price of .* is unknown"):
@@ -650,6 +667,13 @@ async def test_where_the_model_that_rests_is_the_mt_system_the_server_says_when_
         for _ in range(2):
             answer = await client.post("/translate", json=ONE)
             assert (answer.status_code, answer.headers["Retry-After"]) == (503, "50")
+        alone = await client.post("/v1/improve", json=THREE)
+        assert (alone.status_code, alone.headers["Retry-After"]) == (503, "50")
+        # A text with a translation doesn't depend on one without.
+        segments = [{"source": "one", "translation": "uno"}, {"source": "two"}]
+        answer = await client.post("/v1/improve", json=THREE | {"segments": segments})
+        assert [chain["text"] for chain in answer.json()["chains"]] == ["uno", None]
+        assert (answer.status_code, answer.headers["X-Mtagent-Paused"]) == (200, "2")
         health = await client.get("/healthz")
         assert (health.status_code, health.json()["status"]) == (503, "unavailable")
 

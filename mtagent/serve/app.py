@@ -371,7 +371,7 @@ class JsonLogFormatter(logging.Formatter):
 
 
 def shown_error(error: BaseException, log_texts: bool) -> str:
-    """An error for the log. Its message may hold a text, so without ``log_texts`` only its kind or where it was raised."""
+    """An error for the log. Its message may hold a text, so ``log_texts`` decides what is shown of it."""
     if isinstance(error, MtagentError):
         return error_for_log(error, log_texts)
     if log_texts:

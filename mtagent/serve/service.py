@@ -32,7 +32,7 @@ from mtagent.errors import (
 from mtagent.formats.glossary import Glossary, with_terms
 from mtagent.jobs.agent import Agent
 from mtagent.llm.events import CallEvent, Event, Observers, RetryEvent
-from mtagent.llm.gathering import finished
+from mtagent.llm.gathering import unfailed
 from mtagent.llm.limits import Breaker
 from mtagent.llm.reading import whole_characters
 from mtagent.records import Chain, ErrorCause, Segment, Stage, Step, Term
@@ -371,16 +371,14 @@ class Service:
         """Yield the chain of each segment, in order, and count it.
 
         All segments are translated before any is improved. With ``needs_all``, a segment without a translation ends the
-        request then. Whatever the models do after that, the text of a chain is at least that translation, and it comes
-        before the deadline. Raises :class:`ServiceError`, and errors of the agent that concern the whole request.
+        request then; without it, only if no segment has a translation. Whatever the models do after that, the text of a
+        chain is at least that translation, and it comes before the deadline. Raises :class:`ServiceError`, and errors
+        of the agent that concern the whole request.
         """
         seconds = min(timeout or self.limits.deadline, self.limits.deadline)
         end = REQUEST_ACCOUNT.get().began + seconds - min(_MARGIN, seconds / 20)
         is_admitted = self.breaker.admits()
-        drafts = await finished(*(self._draft(segment, end, is_admitted) for segment in segments))
-        for draft in drafts:
-            if needs_all and not draft.text and draft.failed is not None:
-                raise self._translation_failure(draft.failed)
+        drafts = await self._drafts(segments, end, is_admitted, needs_all)
         # With context, a segment is improved after the one before it.
         groups = [drafts] if self.agent.config.context else [[draft] for draft in drafts]
         tasks = [asyncio.ensure_future(self._improve(group, end, is_admitted)) for group in groups]
@@ -399,15 +397,47 @@ class Service:
         seconds = max(0.0, end - time.monotonic())
         return await self.agent.aimprove(segments, timeout=seconds, only=only or None)
 
+    async def _drafts(
+        self, segments: Sequence[Segment], end: float, is_admitted: bool, needs_all: bool
+    ) -> Sequence[Chain]:
+        """The chains of segments that have been translated; all are paid for, so each is waited for.
+
+        Unless the request ``needs_all``, a fatal error is the failed step of its segment if others have a chain.
+        """
+        work = [self._draft(segment, end, is_admitted) for segment in segments]
+        outcomes = await asyncio.gather(*work, return_exceptions=True)
+        drafts = []
+        for segment, outcome in zip(segments, outcomes, strict=True):
+            if isinstance(outcome, Chain):
+                drafts.append(outcome)
+            elif isinstance(outcome, FATAL):
+                REQUEST_ACCOUNT.get().error = error_for_log(outcome, self.log_texts)
+                failed = Step(stage="translate", verdict="failed", cause=ErrorCause.of(outcome), text="")
+                unmade = Chain(segment=segment, steps=(failed,))
+                # What was paid for before the error is in the agent's own chain.
+                drafts.append(outcome.chains[0] if outcome.chains else unmade)
+        has_chain = any(isinstance(outcome, Chain) for outcome in outcomes)
+        if needs_all or not has_chain or len(drafts) < len(segments):
+            drafts = unfailed(outcomes)
+        for draft in drafts:
+            if needs_all and not draft.text and draft.failed is not None:
+                raise self._translation_failure(draft.failed)
+        return drafts
+
     async def _draft(self, segment: Segment, end: float, is_admitted: bool) -> Chain:
         """The chain of a segment that has been translated, if it had no translation."""
         if segment.translation is not None:
             return Chain(segment=segment)
         if self._translates and self._translator is None and not is_admitted:
-            seconds = max(self.breaker.resting.values(), default=1.0)
-            raise ServiceError(503, "the model is not available now", retry_after=seconds)
+            raise self._rest()
         (draft,) = await self._improve_until(end, [segment], "translate")
         return draft
+
+    def _rest(self) -> ServerPaused:
+        """The error of a text that needs a model while that rests."""
+        error = ServerPaused("a model gives no answers; it is tried again later")
+        error.seconds = max(self.breaker.resting.values(), default=1.0)
+        return error
 
     async def _improve(self, drafts: Sequence[Chain], end: float, is_admitted: bool) -> list[Chain]:
         """Improve translated segments; if the models refuse all work, the chains end with their translations."""
@@ -417,7 +447,7 @@ class Service:
                 # Clients may give several segments the same id.
                 segments.append(draft.segment.model_copy(update={"id": str(number), "translation": draft.text}))
         chains: Sequence[Chain] = ()
-        error: MtagentError = ServerPaused("a model gives no answers; it is tried again later")
+        error: MtagentError = self._rest()
         if is_admitted and segments:
             try:
                 chains = await self._improve_until(end, segments)
