@@ -18,6 +18,7 @@ from mtagent.config import Config
 from mtagent.errors import AuthenticationError, ConfigError, InputError, Refused, ServerError, ServerPaused
 from mtagent.llm.budget import ENOUGH_CALLS
 from mtagent.llm.fake import ScriptedLLM
+from mtagent.llm.limits import LONGEST_REST, OUTAGE_FAILURES, OUTAGE_SECONDS, Breaker
 from mtagent.llm.reply import RequestFailure
 from mtagent.records import Completion, Usage
 from mtagent.serve.access import Access, ApiKey, ServiceError, new_key, parse_keys
@@ -25,6 +26,7 @@ from mtagent.serve.account import Limits
 from mtagent.serve.app import json_log
 from mtagent.serve.service import Service
 from mtagent.translators import CallableTranslator
+from tests.clocks import FakeClock
 from tests.jobs import improving
 from tests.scripted_server import Answer, Request, scripted_server
 from tests.serving import asking, bearer, deepl_key, key_file, shout
@@ -676,6 +678,22 @@ async def test_where_the_model_that_rests_is_the_mt_system_the_server_says_when_
         assert (answer.status_code, answer.headers["X-Mtagent-Paused"]) == (200, "2")
         health = await client.get("/healthz")
         assert (health.status_code, health.json()["status"]) == (503, "unavailable")
+
+
+async def test_a_request_without_words_is_not_the_trial_of_a_model_that_has_rested() -> None:
+    llm, clock = Reviewing(), FakeClock()
+    service = Service(translator=lambda text: text, llm=llm, stages="tp")
+    service.breaker = Breaker(10.0, clock=clock)
+    for _ in range(OUTAGE_FAILURES):
+        service.breaker.failed(llm.model, OUTAGE_SECONDS)
+    async with asking(service) as client:
+        await clock.sleep(LONGEST_REST)
+        for segments in ([], [{"source": " "}]):
+            empty = await client.post("/v1/improve", json=THREE | {"segments": segments})
+            assert empty.status_code == 200
+        assert llm.asked == 0
+        answer = await client.post("/translate", json=ONE)
+        assert (llm.asked, answer.headers.get("X-Mtagent-Paused")) == (1, None)
 
 
 async def test_calls_to_models_are_counted_by_model() -> None:
