@@ -369,6 +369,18 @@ async def test_translations_that_are_paid_for_are_given_although_the_budget_ends
         assert (await client.post("/translate", json=ONE | {"q": texts})).status_code == 403
 
 
+@pytest.mark.parametrize("budget", [{"budget": 0.5}, {"token_budget": 10}])
+async def test_calls_for_which_the_budget_of_the_whole_server_has_no_room_are_counted(budget: Any) -> None:
+    llm = PaidLLM()
+    service = Service(Config(**budget), llm=llm, translator=lambda text: text, stages="tp", gate="guards")
+    async with asking(service) as client:
+        answer = await client.post("/translate", json=ONE | {"q": "frase errado fin."})
+        assert (answer.json()["translatedText"], answer.headers["X-Mtagent-Failed"]) == ("frase errado fin.", "1")
+        metrics = (await client.get("/metrics")).text
+    assert llm.calls == 0, "the worst case of a call costs more"
+    assert 'mtagent_budget_refusals_total{budget="total"} 1.0' in metrics
+
+
 async def test_a_budget_in_dollars_needs_prices() -> None:
     service = Service(llm=improving(), translator=shout, stages="tp", limits=Limits(dollars_per_day=1.0))
     with pytest.raises(ConfigError, match=r"the price of .* is unknown"):

@@ -128,7 +128,8 @@ class Service:
         self.state = State(state, keep)
         self.access = Access(keys)
         self.metrics.observe_state(self.state)
-        if limits.dollars_per_day is not None or limits.dollars_per_request is not None:
+        dollars = (limits.dollars_per_day, limits.dollars_per_request)
+        if self.agent.budget is not None or dollars != (None, None):
             self.agent.budget = ServiceBudget(self.agent.config, limits, self.state, self.metrics)
         self.metrics.observe_budgets(limits, self.state, self.agent.budget)
 
