@@ -637,12 +637,16 @@ async def test_if_the_mt_fails_on_one_text_the_request_fails_before_a_model_is_a
         assert llm.asked == 49
 
 
-async def test_if_the_models_fail_on_one_text_it_is_the_mt_and_the_header_says_so() -> None:
+async def test_if_the_models_fail_on_one_text_it_is_the_mt_and_header_and_log_say_so(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.INFO, logger="mtagent.serve")
     llm = Reviewing(BAD=Refused("I cannot help with that"))
     async with asking(Service(translator=shout, llm=llm, stages="tp")) as client:
         answer = await client.post("/translate", json=ONE | {"q": ["one", "bad", "two"]})
         assert answer.json() == {"translatedText": ["ONE", "BAD", "TWO"]}
         assert answer.headers["X-Mtagent-Failed"] == "1"
+        assert caplog.records[-1].__dict__["entry"]["failures"] == {"Refused": 1}
         segments = [{"id": "same", "source": source} for source in ("one", "bad", "two")]
         for accept in ("application/json", "application/x-ndjson"):
             answer = await client.post("/v1/improve", json=THREE | {"segments": segments}, headers={"Accept": accept})

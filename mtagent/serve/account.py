@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections import Counter as Counts
 from collections.abc import Hashable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -61,6 +62,7 @@ class RequestAccount:
     spent: float = 0.0
     reserved: float = 0.0
     error: str | None = None  # for the log
+    failures: Counts[str] = field(default_factory=Counts)  # for the log: the failed texts by the kind of the error
     texts: list[str] = field(default_factory=list)  # for the log, if the operator logs texts
 
     @property

@@ -324,6 +324,8 @@ class ServiceMiddleware:
             entry |= {"tokens": usage.input_tokens + usage.output_tokens, "dollars": usage.cost}
         if account.error:
             entry["error"] = account.error
+        if account.failures:
+            entry["failures"] = account.failures
         if account.texts:
             entry["texts"] = account.texts
         logger.log(logging.ERROR if status >= 500 else logging.INFO, "request", extra={"entry": entry})

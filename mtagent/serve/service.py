@@ -481,6 +481,8 @@ class Service:
             self.metrics.paused.labels(account.key.name).inc()
         elif chain.failed is not None:
             account.failed += 1
+            cause = chain.failed.cause
+            account.failures[cause.error if isinstance(cause, ErrorCause) else cause.kind] += 1
         if chain.segment.terms:
             account.missing_terms += _missing_terms(chain)
         self.state.keep(account.key.name, [chain])
