@@ -342,10 +342,10 @@ class OpenAIClient:
             seconds = random.uniform(longest / 2, longest)
             if outcome.retry_after is not None:
                 seconds = max(outcome.retry_after, min(seconds, 1.0))  # some servers repeatedly ask to wait 0 s
-            logger.info("attempt %d failed (%s); next in %.1f s", attempt, outcome.message, seconds)
+            logger.info("attempt %d failed (%s); next in %.1f s", attempt, outcome, seconds)
             if attempt == NOTICED:
                 words = "%s keeps failing (%s): each call is tried again for up to %.0f s (deadline)"
-                logger.warning(words, self.base_url, outcome.message, self._deadline)
+                logger.warning(words, self.base_url, outcome, self._deadline)
             if seconds > exchange.left():
                 return outcome
             self._note_retry(exchange, outcome.cause, seconds)

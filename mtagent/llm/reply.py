@@ -75,6 +75,10 @@ class RequestFailure:
     late: bool = False
     """The time for one request was over."""
 
+    def __str__(self) -> str:
+        """The message."""
+        return self.message
+
     @property
     def cause(self) -> str:
         """Why it failed, in two words, which many failures share: ``HTTP 429``, ``timeout``, ``Truncated``."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections import Counter as Counts
 from collections.abc import Hashable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from mtagent.config import Config
-from mtagent.errors import BudgetSpent
+from mtagent.errors import FATAL, BudgetSpent, ModelError, MtagentError
 from mtagent.llm.budget import Amount, Budget
 from mtagent.llm.events import CallEvent, Event, RetryEvent
 from mtagent.records import Usage
@@ -61,6 +62,7 @@ class RequestAccount:
     spent: float = 0.0
     reserved: float = 0.0
     error: str | None = None  # for the log
+    failures: Counts[str] = field(default_factory=Counts)  # for the log: the failed texts by the kind of the error
     texts: list[str] = field(default_factory=list)  # for the log, if the operator logs texts
 
     @property
@@ -152,6 +154,21 @@ class ServiceBudget(Budget):
         if spent >= limit or spent + expected > limit:
             self._refusals.labels(period).inc()
             raise BudgetSpent(f"the budget of this {period} is spent: {dollars(spent)} of {dollars(limit)}")
+
+
+def error_for_log(error: MtagentError, log_texts: bool) -> str:
+    """The kind of ``error``, and its message if that holds no text, or if texts are logged.
+
+    Of an error of a model the cause stands for the message, which quotes the server, and servers quote the request.
+    """
+    kind = type(error).__name__
+    if log_texts:
+        return f"{kind}: {error}"
+    if isinstance(error, ModelError):
+        cause = error.cause or (f"HTTP {error.status}" if error.status else "")
+        return f"{kind}: {cause}" if cause else kind
+    # The messages of other fatal errors name settings.
+    return f"{kind}: {error}" if isinstance(error, FATAL) else kind
 
 
 class Metrics:

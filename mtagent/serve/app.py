@@ -32,11 +32,12 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mtagent.errors import ConfigError, MtagentError
+from mtagent.errors import ConfigError, ModelError, MtagentError
+from mtagent.llm.reply import RequestFailure
 from mtagent.records import Chain, Segment, Term
 from mtagent.serve import deepl, libretranslate
 from mtagent.serve.access import ServiceError, error_response, takes_key_in_body
-from mtagent.serve.account import REQUEST_ACCOUNT, RequestAccount
+from mtagent.serve.account import REQUEST_ACCOUNT, RequestAccount, error_for_log
 from mtagent.serve.service import HALF_CHARACTER, Service, has_half_character, is_late, logger, with_matching_terms
 from mtagent.translators.protocol import Markup
 from mtagent.version import __version__
@@ -323,6 +324,8 @@ class ServiceMiddleware:
             entry |= {"tokens": usage.input_tokens + usage.output_tokens, "dollars": usage.cost}
         if account.error:
             entry["error"] = account.error
+        if account.failures:
+            entry["failures"] = account.failures
         if account.texts:
             entry["texts"] = account.texts
         logger.log(logging.ERROR if status >= 500 else logging.INFO, "request", extra={"entry": entry})
@@ -340,14 +343,29 @@ class JsonLogFormatter(logging.Formatter):
         moment = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created)) + f".{int(record.msecs):03d}Z"
         entry = getattr(record, "entry", None)
         if entry is None:
-            message = record.getMessage()
-            if not self._log_texts and not record.name.startswith("mtagent"):
-                # In asyncio's messages, further lines contain the values of a task.
-                message = message.partition("\n")[0]
+            message = self._message(record)
             entry = {"message": message}
             if record.exc_info and record.exc_info[1] is not None:
                 entry["error"] = shown_error(record.exc_info[1], self._log_texts)
         return json.dumps({"time": moment, "level": record.levelname.lower(), **entry}, ensure_ascii=False)
+
+    def _message(self, record: logging.LogRecord) -> str:
+        if self._log_texts:
+            return record.getMessage()
+        if not record.name.startswith("mtagent"):
+            # In asyncio's messages, further lines contain the values of a task.
+            return record.getMessage().partition("\n")[0]
+        if not isinstance(record.args, tuple):
+            return record.getMessage()
+        values: list[object] = []
+        for value in record.args:
+            if isinstance(value, RequestFailure):
+                values.append(value.cause)
+            elif isinstance(value, ModelError):
+                values.append(error_for_log(value, False))
+            else:
+                values.append(value)
+        return str(record.msg) % tuple(values) if values else str(record.msg)
 
     def line(self, message: str) -> str:
         """Return a message as JSON."""
@@ -355,9 +373,9 @@ class JsonLogFormatter(logging.Formatter):
 
 
 def shown_error(error: BaseException, log_texts: bool) -> str:
-    """An error for the log. Its message may hold a text, so without ``log_texts`` only where it was raised."""
+    """An error for the log. Its message may hold a text, so ``log_texts`` decides what is shown of it."""
     if isinstance(error, MtagentError):
-        return f"{type(error).__name__}: {error}"
+        return error_for_log(error, log_texts)
     if log_texts:
         return "".join(traceback.format_exception(error))
     places = [f"{place.filename}:{place.lineno}" for place in traceback.extract_tb(error.__traceback__)[-3:]]

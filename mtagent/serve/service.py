@@ -32,12 +32,12 @@ from mtagent.errors import (
 from mtagent.formats.glossary import Glossary, with_terms
 from mtagent.jobs.agent import Agent
 from mtagent.llm.events import CallEvent, Event, Observers, RetryEvent
-from mtagent.llm.gathering import finished
+from mtagent.llm.gathering import unfailed
 from mtagent.llm.limits import Breaker
 from mtagent.llm.reading import whole_characters
 from mtagent.records import Chain, ErrorCause, Segment, Stage, Step, Term
 from mtagent.serve.access import Access, ApiKey, QuotaExceeded, ServiceError
-from mtagent.serve.account import REQUEST_ACCOUNT, Limits, Metrics, ServiceBudget
+from mtagent.serve.account import REQUEST_ACCOUNT, Limits, Metrics, ServiceBudget, error_for_log
 from mtagent.serve.state import Keep, Pair, State
 from mtagent.text import identification, languages
 from mtagent.text.terms import term_faults
@@ -108,11 +108,11 @@ class Service:
             parts["translator"] = BetweenTags(self._translator, lambda: REQUEST_ACCOUNT.get().markup)
         self._owns_translator = translator is None
         self.breaker = Breaker(limits.deadline)
-        observers = [self.metrics.observe, self._watch_models]
+        observers = [self._count_cost, self.metrics.observe, self._watch_models]
         if parts.get("observer") is not None:
             observers.append(parts["observer"])
         parts["observer"] = Observers(observers)
-        self.agent = Agent(on_step=self._count_cost, **parts, **settings)
+        self.agent = Agent(**parts, **settings)
         # Set here and not among the settings, since an agent without a model refuses them.
         pace: dict[str, float] = {"deadline": min(config.deadline, limits.deadline)}
         if "concurrency" not in settings and config.llm in (None, "openai"):
@@ -128,7 +128,8 @@ class Service:
         self.state = State(state, keep)
         self.access = Access(keys)
         self.metrics.observe_state(self.state)
-        if limits.dollars_per_day is not None or limits.dollars_per_request is not None:
+        dollars = (limits.dollars_per_day, limits.dollars_per_request)
+        if self.agent.budget is not None or dollars != (None, None):
             self.agent.budget = ServiceBudget(self.agent.config, limits, self.state, self.metrics)
         self.metrics.observe_budgets(limits, self.state, self.agent.budget)
 
@@ -185,14 +186,14 @@ class Service:
             problems.append("usage cannot be written to the state file")
         return problems
 
-    def _count_cost(self, segment: Segment, step: Step) -> None:
-        """Count the cost of a step at once, because its request may be cancelled before the chain ends."""
+    def _count_cost(self, event: Event) -> None:
+        """Count the cost of a call as soon as it ends, since a fatal error or a disconnect may end its request."""
         account = REQUEST_ACCOUNT.get(None)
-        usage = step.usage
-        if account is None or not usage.calls:
+        # A model of the user's that recalls a reply reports no calls.
+        if account is None or not isinstance(event, CallEvent) or not event.usage.calls:
             return
+        usage, name = event.usage, account.key.name
         account.usage += usage
-        name = account.key.name
         self.state.spend(name, dollars=usage.cost)
         self.metrics.tokens.labels("input", name).inc(usage.input_tokens)
         self.metrics.tokens.labels("output", name).inc(usage.output_tokens)
@@ -324,9 +325,7 @@ class Service:
                 self.state.spend(account.key.name, characters=-account.characters, month=account.month)
             if isinstance(error, ServiceError):
                 raise
-            account.error = type(error).__name__
-            if self.log_texts or isinstance(error, FATAL):  # the messages of fatal errors name settings, not texts
-                account.error += f": {error}"
+            account.error = error_for_log(error, self.log_texts)
             if isinstance(error, BudgetSpent):
                 raise QuotaExceeded() from error
             if isinstance(error, ServerPaused):
@@ -373,16 +372,15 @@ class Service:
         """Yield the chain of each segment, in order, and count it.
 
         All segments are translated before any is improved. With ``needs_all``, a segment without a translation ends the
-        request then. Whatever the models do after that, the text of a chain is at least that translation, and it comes
-        before the deadline. Raises :class:`ServiceError`, and errors of the agent that concern the whole request.
+        request then; without it, only if no segment has a translation. Whatever the models do after that, the text of a
+        chain is at least that translation, and it comes before the deadline. Raises :class:`ServiceError`, and errors
+        of the agent that concern the whole request.
         """
         seconds = min(timeout or self.limits.deadline, self.limits.deadline)
         end = REQUEST_ACCOUNT.get().began + seconds - min(_MARGIN, seconds / 20)
-        is_admitted = self.breaker.admits()
-        drafts = await finished(*(self._draft(segment, end, is_admitted) for segment in segments))
-        for draft in drafts:
-            if needs_all and not draft.text and draft.failed is not None:
-                raise self._translation_failure(draft.failed)
+        # A request without words asks no model, so it must not be the trial of one that has rested.
+        is_admitted = not any(segment.source.strip() for segment in segments) or self.breaker.admits()
+        drafts = await self._drafts(segments, end, is_admitted, needs_all)
         # With context, a segment is improved after the one before it.
         groups = [drafts] if self.agent.config.context else [[draft] for draft in drafts]
         tasks = [asyncio.ensure_future(self._improve(group, end, is_admitted)) for group in groups]
@@ -401,15 +399,47 @@ class Service:
         seconds = max(0.0, end - time.monotonic())
         return await self.agent.aimprove(segments, timeout=seconds, only=only or None)
 
+    async def _drafts(
+        self, segments: Sequence[Segment], end: float, is_admitted: bool, needs_all: bool
+    ) -> Sequence[Chain]:
+        """The chains of segments that have been translated; all are paid for, so each is waited for.
+
+        Unless the request ``needs_all``, a fatal error is the failed step of its segment if others have a chain.
+        """
+        work = [self._draft(segment, end, is_admitted) for segment in segments]
+        outcomes = await asyncio.gather(*work, return_exceptions=True)
+        drafts = []
+        for segment, outcome in zip(segments, outcomes, strict=True):
+            if isinstance(outcome, Chain):
+                drafts.append(outcome)
+            elif isinstance(outcome, FATAL):
+                REQUEST_ACCOUNT.get().error = error_for_log(outcome, self.log_texts)
+                failed = Step(stage="translate", verdict="failed", cause=ErrorCause.of(outcome), text="")
+                unmade = Chain(segment=segment, steps=(failed,))
+                # What was paid for before the error is in the agent's own chain.
+                drafts.append(outcome.chains[0] if outcome.chains else unmade)
+        has_chain = any(isinstance(outcome, Chain) for outcome in outcomes)
+        if needs_all or not has_chain or len(drafts) < len(segments):
+            drafts = unfailed(outcomes)
+        for draft in drafts:
+            if needs_all and not draft.text and draft.failed is not None:
+                raise self._translation_failure(draft.failed)
+        return drafts
+
     async def _draft(self, segment: Segment, end: float, is_admitted: bool) -> Chain:
         """The chain of a segment that has been translated, if it had no translation."""
         if segment.translation is not None:
             return Chain(segment=segment)
         if self._translates and self._translator is None and not is_admitted:
-            seconds = max(self.breaker.resting.values(), default=1.0)
-            raise ServiceError(503, "the model is not available now", retry_after=seconds)
+            raise self._rest()
         (draft,) = await self._improve_until(end, [segment], "translate")
         return draft
+
+    def _rest(self) -> ServerPaused:
+        """The error of a text that needs a model while that rests."""
+        error = ServerPaused("a model gives no answers; it is tried again later")
+        error.seconds = max(self.breaker.resting.values(), default=1.0)
+        return error
 
     async def _improve(self, drafts: Sequence[Chain], end: float, is_admitted: bool) -> list[Chain]:
         """Improve translated segments; if the models refuse all work, the chains end with their translations."""
@@ -419,14 +449,14 @@ class Service:
                 # Clients may give several segments the same id.
                 segments.append(draft.segment.model_copy(update={"id": str(number), "translation": draft.text}))
         chains: Sequence[Chain] = ()
-        error: MtagentError = ServerPaused("a model gives no answers; it is tried again later")
+        error: MtagentError = self._rest()
         if is_admitted and segments:
             try:
                 chains = await self._improve_until(end, segments)
             except FATAL as fatal:
                 error = fatal
                 chains = fatal.chains
-                REQUEST_ACCOUNT.get().error = f"{type(fatal).__name__}: {fatal}"
+                REQUEST_ACCOUNT.get().error = error_for_log(fatal, self.log_texts)
         steps = {chain.segment.id: chain.steps for chain in chains}
         improved = []
         for number, draft in enumerate(drafts):
@@ -451,6 +481,8 @@ class Service:
             self.metrics.paused.labels(account.key.name).inc()
         elif chain.failed is not None:
             account.failed += 1
+            cause = chain.failed.cause
+            account.failures[cause.error if isinstance(cause, ErrorCause) else cause.kind] += 1
         if chain.segment.terms:
             account.missing_terms += _missing_terms(chain)
         self.state.keep(account.key.name, [chain])
