@@ -586,6 +586,8 @@ def test_units_are_listed_and_written_back(shell: Shell) -> None:
     done = shell("units a.xlf --set new.jsonl -o a.xlf")
     assert (done.code, done.last) == (0, "mtagent: 2 of 5 units have a new target: a.xlf")
     assert [unit["target"] for unit in shell("units a.xlf").objects][1::3] == ["<1>Taste <2/></1>", "Leer"]
+    assert shell("units a.xlf --set new.jsonl -o new.jsonl --force").code == 2
+    assert shell.objects("new.jsonl")[1] == {"id": "e", "translation": "Leer"}
 
 
 def test_listed_units_can_be_postedited_and_written_back(shell: Shell) -> None:
