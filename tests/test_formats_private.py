@@ -118,7 +118,25 @@ def wait():
 
 run(wait, [])
 """
-WAITING_IN_ASYNCIO = WAITING.replace("time.sleep(600)", "import asyncio; asyncio.run(asyncio.sleep(600))")
+# The path is printed inside the loop: an exception of a signal handler gets lost in some places of an import.
+WAITING_IN_ASYNCIO = """
+import asyncio, sys
+from pathlib import Path
+from mtagent.cli import run
+import click
+
+async def wait_with(path):
+    print(path, flush=True)
+    await asyncio.sleep(600)
+
+@click.command()
+def wait():
+    from mtagent.formats import spooled
+    with spooled(Path("-")) as path:
+        asyncio.run(wait_with(path))
+
+run(wait, [])
+"""
 
 
 def waiting(code: str = WAITING, prefix: tuple[str, ...] = ()) -> subprocess.Popen[str]:

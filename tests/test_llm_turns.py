@@ -32,6 +32,17 @@ async def test_a_few_go_on_in_each_round_in_the_order_in_which_they_came() -> No
     assert len(rounds) >= 50 // A_ROUND
 
 
+async def test_chains_that_have_begun_go_first_in_the_order_in_which_they_came() -> None:
+    order = list[str]()
+
+    async def work(name: str, has_begun: bool) -> None:
+        await turn(has_begun=has_begun)
+        order.append(name)
+
+    await asyncio.gather(*(work(f"{'old' if place % 2 else 'new'} {place}", bool(place % 2)) for place in range(6)))
+    assert order == ["old 1", "old 3", "old 5", "new 0", "new 2", "new 4"]
+
+
 async def test_who_no_longer_waits_holds_nobody_up() -> None:
     waiting = [asyncio.create_task(turn()) for _ in range(9)]
     await asyncio.sleep(0)

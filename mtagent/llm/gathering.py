@@ -124,7 +124,25 @@ def _carry_calls(error: BaseException, results: Sequence[object], calls: CallsOf
 
 A_ROUND = 2
 """How many tasks continue in one round."""
-_waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, deque[asyncio.Future[None]]] = WeakKeyDictionary()
+
+
+class _Turns:
+    """The tasks of a loop that wait for their turn, each queue in the order in which they came."""
+
+    def __init__(self) -> None:
+        self.begun = deque[asyncio.Future[None]]()
+        self.new = deque[asyncio.Future[None]]()
+
+    def __len__(self) -> int:
+        return len(self.begun) + len(self.new)
+
+    @property
+    def first(self) -> deque[asyncio.Future[None]]:
+        """The queue whose turn it is."""
+        return self.begun or self.new
+
+
+_waiting: WeakKeyDictionary[asyncio.AbstractEventLoop, _Turns] = WeakKeyDictionary()
 
 
 async def turn(*, has_begun: bool = False) -> None:
@@ -135,23 +153,24 @@ async def turn(*, has_begun: bool = False) -> None:
     loop = asyncio.get_running_loop()
     waiting = _waiting.get(loop)
     if waiting is None:
-        waiting = _waiting[loop] = deque()
+        waiting = _waiting[loop] = _Turns()
     my_turn: asyncio.Future[None] = loop.create_future()
     if has_begun:
-        waiting.appendleft(my_turn)
+        waiting.begun.append(my_turn)
     else:
-        waiting.append(my_turn)
+        waiting.new.append(my_turn)
     if len(waiting) == 1:
         loop.call_soon(_next_round, loop, waiting)
     await my_turn
 
 
-def _next_round(loop: asyncio.AbstractEventLoop, waiting: deque[asyncio.Future[None]]) -> None:
+def _next_round(loop: asyncio.AbstractEventLoop, waiting: _Turns) -> None:
     try:
         for _ in range(min(A_ROUND, len(waiting))):
-            if not waiting[0].done():
-                waiting[0].set_result(None)
-            waiting.popleft()
+            queue = waiting.first
+            if not queue[0].done():
+                queue[0].set_result(None)
+            queue.popleft()
     finally:  # the loop may continue after Ctrl-C in this place
         if waiting:
             loop.call_soon(_next_round, loop, waiting)
