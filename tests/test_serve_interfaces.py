@@ -192,6 +192,9 @@ async def test_tags_stay_where_they_are_and_only_what_is_between_them_is_transla
         assert answer.json()["translatedText"] == (
             '<p title="no">ONE &amp; <b>TWO</b> <code>three</code> <i translate="no">four</i><br>FIVE.</p><!-- six -->'
         )
+        body = {"source": "en", "target": "es", "format": "html"}
+        nested = await client.post("/translate", json=body | {"q": "<code>one <b>two</b> three</b></code> four"})
+        assert nested.json()["translatedText"] == "<code>one <b>two</b> three</b></code> FOUR"
         plain = await client.post("/translate", json={"q": "a <b c", "source": "en", "target": "es"})
         assert plain.json()["translatedText"] == "A <B C"
         xml = {"text": ["one <x id='1'>two <y>three</y></x> four"], "target_lang": "ES", "source_lang": "EN"}

@@ -180,11 +180,8 @@ def serve(**options: Any) -> None:
     with listening_socket(host, options["port"]) as listening:
         host_in_url = f"[{host}]" if ":" in host else host  # an IPv6 address has colons
         address = f"http://{host_in_url}:{listening.getsockname()[1]}"
-
-        def announce() -> None:
-            say(f"mtagent: serving at {address} (--deadline {options['late_after']:g}s)")
-
-        run_async(run_server(app, service, listening, announce), event_loop)
+        announcement = f"mtagent: serving at {address} (--deadline {options['late_after']:g}s)"
+        run_async(run_server(app, service, listening, lambda: say(announcement)), event_loop)
 
 
 def _is_loopback(host: str) -> bool:
