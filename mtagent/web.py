@@ -135,7 +135,7 @@ def is_foreign(request: Request, allowed_origins: Collection[str]) -> bool:
 
 
 def is_malformed_origin(request: Request) -> bool:
-    """Whether the header ``Origin`` is no origin, as no browser sends it."""
+    """Whether the header ``Origin`` isn't an origin. No browser sends such a header."""
     origin = request.headers.get("origin")
     return origin is not None and not _ORIGIN.fullmatch(origin)
 

@@ -78,7 +78,7 @@ REQUEST_ACCOUNT: ContextVar[RequestAccount] = ContextVar("account")
 
 @dataclass(frozen=True)
 class _ReservedCall(Amount):
-    """What is reserved for a call in the budget of the whole server, and in those of a day and a request."""
+    """What is reserved for a call in the budgets of the whole server, a day and a request."""
 
     account: RequestAccount | None = None
     expected: float = 0.0  # dollars
@@ -159,7 +159,7 @@ class ServiceBudget(Budget):
 def error_for_log(error: MtagentError, log_texts: bool) -> str:
     """The kind of ``error``, and its message if that holds no text, or if texts are logged.
 
-    Of an error of a model the cause stands for the message, which quotes the server, and servers quote the request.
+    A model's error is shown by its cause. Its message quotes the server, and servers quote the request.
     """
     kind = type(error).__name__
     if log_texts:

@@ -386,7 +386,7 @@ def shown_error(error: BaseException, log_texts: bool) -> str:
 def json_log(log_texts: bool = False) -> Iterator[JsonLogFormatter]:
     """Write every message of this process to standard error, as lines of JSON.
 
-    These are those of all loggers, warnings, and errors that nobody handles: in threads, and while objects are deleted.
+    They come from all loggers, from warnings, and from errors that nobody handles: in threads, and in deleted objects.
     """
     formatter = JsonLogFormatter(log_texts)
     lines = logging.StreamHandler(sys.stderr)

@@ -113,7 +113,7 @@ def _refuse_missing(fields: dict[str, Any], *names: str) -> None:
 
 
 def _code(service: Service, code: str) -> str:
-    """The code that LibreTranslate's ``code`` stands for."""
+    """The code that LibreTranslate's ``code`` means."""
     meanings = _ALIASES.get(code.lower())
     if meanings is None:
         return code

@@ -156,7 +156,7 @@ class State:
         return spent
 
     def dollars_today(self) -> float:
-        """The dollars of this day, also those of other servers. Raises :class:`sqlite3.Error`."""
+        """The dollars of this day, with what other servers spent. Raises :class:`sqlite3.Error`."""
         day = today()
         row = self._db.execute("SELECT dollars FROM days WHERE day = ?", (day,)).fetchone()
         in_memory = sum(unwritten.days.get(day, 0.0) for unwritten in (self._in_writing, self._unwritten))
