@@ -34,6 +34,7 @@ from mtagent.formats.parquet import PARQUET
 from mtagent.formats.po import PO
 from mtagent.formats.ratings import RatingFormat
 from mtagent.formats.segments import Format, Lines, Result, SegmentDefaults
+from mtagent.formats.subtitles import SRT, VTT
 from mtagent.formats.tables import CSV, TSV, TSV_QUOTED
 from mtagent.formats.wmt import ESA, WMT, WMT25
 from mtagent.formats.xliff import XLIFF
@@ -49,7 +50,7 @@ SPAN_FORMATS: dict[str, SpanFormat] = {form.name: form for form in (MAROT, MTME,
 SpanFormatName = Literal["marot", "mtme", "esa", "wmt", "comet", "bio-mqm", "jsonl"]
 """The names in ``SPAN_FORMATS``, for the option of ``spans-file``."""
 
-DOCUMENTS: dict[str, DocumentFormat] = {form.name: form for form in (XLIFF, PO, APP_JSON, ARB)}
+DOCUMENTS: dict[str, DocumentFormat] = {form.name: form for form in (XLIFF, PO, APP_JSON, ARB, SRT, VTT)}
 EXPORTS: dict[str, Export] = {form.name: form for form in (MTME, MAROT, WMT25, STAGES)}
 
 UNSUPPORTED = {
@@ -77,7 +78,7 @@ UNSUPPORTED = {
         "text with markup, whose code and links are not text",
         "extract its texts to .txt, a segment a line",
     ),
-    "srt vtt ass ssa": ("subtitles", "extract the texts to .txt, a subtitle a line"),
+    "ass ssa sub": ("subtitles", "extract the texts to .txt, a subtitle a line"),
     "mo qm": ("a compiled catalogue", "start from the catalogue that it was compiled from"),
     "zip gz bz2 xz zst 7z tar xlz mqxlz sdlppx sdlrpx": ("compressed", "decompress it first"),
 }
