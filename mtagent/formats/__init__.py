@@ -27,7 +27,9 @@ from mtagent.formats.app_json import APP_JSON, ARB
 from mtagent.formats.documents import DocumentFormat
 from mtagent.formats.exports import STAGES, Export
 from mtagent.formats.files import STANDARD, lines_of, parsed, spooled, whole_file
+from mtagent.formats.html import HTML
 from mtagent.formats.jsonl import JSONL, JSONL_LENIENT
+from mtagent.formats.markdown import MARKDOWN
 from mtagent.formats.marot import MAROT
 from mtagent.formats.mtme import MTME
 from mtagent.formats.parquet import PARQUET
@@ -50,7 +52,9 @@ SPAN_FORMATS: dict[str, SpanFormat] = {form.name: form for form in (MAROT, MTME,
 SpanFormatName = Literal["marot", "mtme", "esa", "wmt", "comet", "bio-mqm", "jsonl"]
 """The names in ``SPAN_FORMATS``, for the option of ``spans-file``."""
 
-DOCUMENTS: dict[str, DocumentFormat] = {form.name: form for form in (XLIFF, PO, APP_JSON, ARB, SRT, VTT)}
+DOCUMENTS: dict[str, DocumentFormat] = {
+    form.name: form for form in (XLIFF, PO, APP_JSON, ARB, SRT, VTT, MARKDOWN, HTML)
+}
 EXPORTS: dict[str, Export] = {form.name: form for form in (MTME, MAROT, WMT25, STAGES)}
 
 UNSUPPORTED = {
@@ -69,12 +73,12 @@ UNSUPPORTED = {
     ),
     "arb": ("a file of an app's texts", "`mtagent units` lists them and writes them back"),
     "json5 xcstrings": ("one JSON value of an app's strings", "write its strings to .csv, with their keys as ids"),
-    "xml html htm yaml yml": ("structured text", "extract its texts to .txt or .csv, a segment a line or row"),
+    "xml yaml yml": ("structured text", "extract its texts to .txt or .csv, a segment a line or row"),
     "properties strings stringsdict resx ts ftl": (
         "a file of an app's strings, whose keys and quotes are not text",
         "write its strings to .csv with the columns id, source and translation",
     ),
-    "md markdown rst adoc tex": (
+    "rst adoc tex": (
         "text with markup, whose code and links are not text",
         "extract its texts to .txt, a segment a line",
     ),
