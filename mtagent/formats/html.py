@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import html
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -313,19 +313,19 @@ class HtmlFile(ProseFile):
     """An HTML file that has been read."""
 
     def __init__(self, path: Path, source: Path | None, target_lang: str | None) -> None:
-        self._attributes: dict[tuple[int, int], _Attribute] = {}
+        files: dict[Path, tuple[DecodedFile, dict[tuple[int, int], _Attribute]]] = {}
 
-        def read(path_of_file: Path) -> tuple[DecodedFile, bytes, list[Passage]]:
+        def read(path_of_file: Path) -> tuple[bytes, list[Passage]]:
             file, data = _read_bytes(path_of_file)
             scanner = _Scanner(file.content)
             reading = _Reading(file.content, scanner.line_starts)
             reading.read(scanner.events)
-            if path_of_file == path:
-                self._attributes = reading.attributes
+            files[path_of_file] = file, reading.attributes
             reading.passages.sort(key=lambda passage: passage.spans[0])
-            return file, data, reading.passages
+            return data, reading.passages
 
         super().__init__(path, source, target_lang, read)
+        self._file, self._attributes = files[path]
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
         """HTML can hold any text."""
@@ -335,14 +335,12 @@ class HtmlFile(ProseFile):
         """The changes of the file's bytes. An attribute within a text that changes too is written with the text."""
         attributes: list[tuple[tuple[int, int], TextEdit]] = []
         texts: list[TextEdit] = []
-        changed_attributes = {}
         for unit_id, target in targets.items():
             passage = self.passages[unit_id]
             about = self._attributes.get(passage.spans[0])
             if about is not None:
                 edit = TextEdit(*passage.spans[0], self._encodable(_escaped(target, about.quote)))
                 attributes.append((about.element, edit))
-                changed_attributes[self.file.content[slice(*about.element)]] = (about.element[0], edit)
         for unit_id, target in targets.items():
             passage = self.passages[unit_id]
             if passage.spans[0] in self._attributes:
@@ -352,11 +350,11 @@ class HtmlFile(ProseFile):
         for element, edit in attributes:
             if not any(text.start <= element[0] and element[1] <= text.end for text in texts):
                 outside.append(edit)
-        return self.file.byte_edits([*texts, *outside])
+        return self._file.byte_edits([*texts, *outside])
 
     def _text(self, passage: Passage, target: str, attributes: Sequence[TextEdit]) -> str:
         """The target with the markup of its placeholders, in which ``attributes`` are changed."""
-        raw = self.file.content[slice(*passage.spans[0])]
+        raw = self._file.content[slice(*passage.spans[0])]
         has_nbsp = "&nbsp;" in raw or "\xa0" not in raw
         written = ""
         place = 0
@@ -370,7 +368,7 @@ class HtmlFile(ProseFile):
 
     def _markup(self, passage: Passage, placeholder: str, attributes: Sequence[TextEdit]) -> str:
         markup = passage.inline[placeholder]
-        start = self.file.content.find(markup, passage.spans[0][0])
+        start = self._file.content.find(markup, passage.spans[0][0])
         for edit in sorted(attributes, reverse=True):
             if start <= edit.start and edit.end <= start + len(markup):
                 markup = markup[: edit.start - start] + edit.text + markup[edit.end - start :]
@@ -378,11 +376,7 @@ class HtmlFile(ProseFile):
 
     def _encodable(self, text: str) -> str:
         """The text with references for characters that the file's encoding lacks."""
-        return text.encode(self.file.encoding, "xmlcharrefreplace").decode(self.file.encoding)
-
-    def written(self, passage: Passage, target: str) -> Iterator[TextEdit]:
-        """One edit for the passage."""
-        yield TextEdit(*passage.spans[0], self._text(passage, target, ()))
+        return text.encode(self._file.encoding, "xmlcharrefreplace").decode(self._file.encoding)
 
 
 def _escaped(text: str, quote: str, *, nbsp: bool = False) -> str:

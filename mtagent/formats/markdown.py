@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import regex
 
 from mtagent.errors import InputError, MissingExtra
-from mtagent.formats.documents import DecodedFile, TextEdit, TranslationUnit, content_of, decoded, newline_of
+from mtagent.formats.documents import ByteEdit, DecodedFile, TextEdit, TranslationUnit, content_of, decoded, newline_of
 from mtagent.formats.prose import Passage, ProseFile
 from mtagent.text import scripts
 
@@ -35,9 +35,7 @@ def _parser() -> MarkdownIt:
     return MarkdownIt("commonmark").enable(["table", "strikethrough"])
 
 
-def _read(path: Path) -> tuple[DecodedFile, bytes, list[Passage]]:
-    data = content_of(path)
-    file = decoded(path, data)
+def _passages(path: Path, file: DecodedFile) -> list[Passage]:
     content = file.content
     front_matter = _FRONT_MATTER.match(content)
     if front_matter:  # blank lines in its place keep the numbers of lines
@@ -68,7 +66,7 @@ def _read(path: Path) -> tuple[DecodedFile, bytes, list[Passage]]:
         column = passage.spans[-1][1] - starts[begin] if kind == "cell" else 0
         if any(_has_words(child) for child in token.children or ()):
             passages.append(passage)
-    return file, data, passages
+    return passages
 
 
 def _has_words(token: Token) -> bool:
@@ -99,8 +97,16 @@ class MarkdownFile(ProseFile):
     """A Markdown file that has been read."""
 
     def __init__(self, path: Path, source: Path | None, target_lang: str | None) -> None:
-        super().__init__(path, source, target_lang, _read)
-        self._newline = newline_of(self.data, self.file.encoding)
+        files: dict[Path, DecodedFile] = {}
+
+        def read(path_of_file: Path) -> tuple[bytes, list[Passage]]:
+            data = content_of(path_of_file)
+            files[path_of_file] = decoded(path_of_file, data)
+            return data, _passages(path_of_file, files[path_of_file])
+
+        super().__init__(path, source, target_lang, read)
+        self._file = files[path]
+        self._newline = newline_of(self.data, self._file.encoding)
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
         """Why ``target`` would change the structure of the document."""
@@ -111,12 +117,16 @@ class MarkdownFile(ProseFile):
             return "is not one paragraph in Markdown; escape the mark at the beginning of a line, as in \\# or 1\\."
         return None
 
-    def written(self, passage: Passage, target: str) -> Iterator[TextEdit]:
-        """One edit from the first to the last line of the passage."""
-        if passage.kind == "cell":
-            target = _UNESCAPED_BAR.sub(r"\\|", target)
-        text = target.replace("\n", f"{self._newline}{passage.prefix}")
-        yield TextEdit(passage.spans[0][0], passage.spans[-1][1], text)
+    def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
+        """For each passage, one edit from its first to its last line."""
+        edits = []
+        for unit_id, target in targets.items():
+            passage = self.passages[unit_id]
+            if passage.kind == "cell":
+                target = _UNESCAPED_BAR.sub(r"\\|", target)
+            text = target.replace("\n", f"{self._newline}{passage.prefix}")
+            edits.append(TextEdit(passage.spans[0][0], passage.spans[-1][1], text))
+        return self._file.byte_edits(edits)
 
 
 def _blocks(text: str) -> list[str]:

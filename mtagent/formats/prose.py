@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mtagent.errors import InputError
-from mtagent.formats.documents import ByteEdit, DecodedFile, TextEdit, TranslationUnit
+from mtagent.formats.documents import ByteEdit, TranslationUnit
 from mtagent.formats.monolingual import language_in_path, source_file
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
-    """A text of a document, of a ``kind`` such as ``heading``; ``spans`` are its places in the content, by line."""
+    """A text of a document, of a ``kind`` such as ``heading``, at the places ``spans``, which the format counts."""
 
     kind: str
     text: str
@@ -31,8 +31,8 @@ class Passage:
     notes: tuple[str, ...] = ()
 
 
-Reader = Callable[[Path], tuple[DecodedFile, bytes, list[Passage]]]
-"""Reads a file: its content, its bytes, and its passages."""
+Reader = Callable[[Path], tuple[bytes, list[Passage]]]
+"""Reads a file: its bytes and its passages."""
 
 
 class ProseFile:
@@ -40,12 +40,12 @@ class ProseFile:
 
     def __init__(self, path: Path, source: Path | None, target_lang: str | None, read: Reader) -> None:
         self.path = path
-        self.file, self.data, own = read(path)
+        self.data, own = read(path)
         source_lang = language_in_path(path)
         sources: Sequence[Passage] = own
         if source is not None:
             source = source_file(path, source)
-            _, _, sources = read(source)
+            _, sources = read(source)
             _refuse_other_passages(path, own, source, sources)
             source_lang, target_lang = language_in_path(source), source_lang or target_lang
         self.passages: dict[str, Passage] = {}
@@ -76,16 +76,9 @@ class ProseFile:
         """Why the file cannot hold ``target``."""
         raise NotImplementedError
 
-    def written(self, passage: Passage, target: str) -> Iterable[TextEdit]:
-        """The changes that put ``target`` in the place of a passage."""
-        raise NotImplementedError
-
     def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
         """The changes of the file's bytes."""
-        edits: list[TextEdit] = []
-        for unit_id, target in targets.items():
-            edits += self.written(self.passages[unit_id], target)
-        return self.file.byte_edits(edits)
+        raise NotImplementedError
 
 
 def _ids(passages: Sequence[Passage]) -> list[str]:
