@@ -32,6 +32,7 @@ from mtagent.formats.jsonl import JSONL, JSONL_LENIENT
 from mtagent.formats.markdown import MARKDOWN
 from mtagent.formats.marot import MAROT
 from mtagent.formats.mtme import MTME
+from mtagent.formats.office import DOCX, XLSX
 from mtagent.formats.parquet import PARQUET
 from mtagent.formats.po import PO
 from mtagent.formats.ratings import RatingFormat
@@ -53,7 +54,7 @@ SpanFormatName = Literal["marot", "mtme", "esa", "wmt", "comet", "bio-mqm", "jso
 """The names in ``SPAN_FORMATS``, for the option of ``spans-file``."""
 
 DOCUMENTS: dict[str, DocumentFormat] = {
-    form.name: form for form in (XLIFF, PO, APP_JSON, ARB, SRT, VTT, MARKDOWN, HTML)
+    form.name: form for form in (XLIFF, PO, APP_JSON, ARB, SRT, VTT, MARKDOWN, HTML, DOCX, XLSX)
 }
 EXPORTS: dict[str, Export] = {form.name: form for form in (MTME, MAROT, WMT25, STAGES)}
 
@@ -65,8 +66,8 @@ UNSUPPORTED = {
     "po pot": ("a gettext catalogue", "`mtagent units` lists its texts and writes them back"),
     "tmx": ("a translation memory", "convert it to csv with the columns source and translation"),
     "tbx": ("a termbase", "which is not a text to translate: give it with --glossary"),
-    "doc docx odt rtf pdf ppt pptx odp idml": ("a document with layout", "save its text as .txt, a segment a line"),
-    "xls xlsx ods": ("a spreadsheet", "save it as .csv (UTF-8) with the columns source and translation"),
+    "doc odt rtf pdf ppt pptx odp idml": ("a document with layout", "save its text as .txt, a segment a line"),
+    "xls ods": ("a spreadsheet", "save it as .csv (UTF-8) with the columns source and translation"),
     "json": (
         "one JSON value",
         "`mtagent units` lists an app's texts; or write an object a line, as .jsonl: jq -c '.[]' FILE > FILE.jsonl",

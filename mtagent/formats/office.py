@@ -15,7 +15,7 @@ import regex
 from mtagent.errors import InputError
 from mtagent.formats.documents import PLACEHOLDER, ByteEdit, TranslationUnit, content_of
 from mtagent.formats.prose import Passage, ProseFile
-from mtagent.formats.xml_spans import INVALID, XmlFile, XmlToken
+from mtagent.formats.xml_spans import INVALID, XmlFile
 from mtagent.formats.zip_parts import ZipParts
 from mtagent.text import scripts
 
@@ -70,6 +70,15 @@ class Stretch:
     marks: str = ""  # bookmarks and the like, which are written before the text
 
 
+@dataclass(slots=True)
+class _OpenField:
+    """A field that has begun at the token ``start``, within so many wrappers; ``depth`` counts fields within it."""
+
+    start: int
+    depth: int
+    wrappers: int
+
+
 class _PartReader:
     """Finds the stretches of a part."""
 
@@ -105,50 +114,59 @@ class _PartReader:
             place += 1
 
     def _paragraph(self, begin: int, end: int) -> None:
+        """Add the texts of a paragraph. One in which a field and a change cross each other is left alone."""
         pieces: list[_Piece] = []
+        open_field: _OpenField | None = None
+        wrappers = 0
         place = begin
-        field_depth, field_start = 0, 0
         while place < end:
             token = self._tokens[place]
             if token.kind != "start":
                 if token.kind == "end" and token.value in _WRAPPERS:
-                    pieces.append(self._piece("close", place, place))
+                    wrappers -= 1
+                    if open_field is None:
+                        pieces.append(self._piece("close", place, place))
                 place += 1
                 continue
             last = self._end_of(place)
-            if token.value == self.dialect.run:
-                depth_before = field_depth
-                field_depth += self._field_steps(place, last)
-                if depth_before == 0 and field_depth > 0:
-                    field_start = place
-                elif depth_before > 0 and field_depth == 0:
-                    pieces.append(self._piece("object", field_start, last))
-                elif field_depth == 0 and depth_before == 0:
-                    pieces += self._run(place, last)
-                place = last + 1
-            elif token.value in _WRAPPERS:
-                pieces.append(self._piece("open", place, place))
+            if token.value in _WRAPPERS:
+                wrappers += 1
+                if open_field is None:
+                    pieces.append(self._piece("open", place, place))
                 place += 1
-            elif token.value == self.dialect.text:  # <si><t>…</t></si>
-                pieces.append(_Piece("text", token.start, self._tokens[last].end, self._text_of(place, last)))
-                place = last + 1
-            elif token.value in _DROPPED or token.value.endswith("Pr"):
-                if token.value.endswith("Pr") and not pieces:
-                    place = last + 1
-                    continue
-                if token.value in _DROPPED:
-                    pieces.append(_Piece("mark", token.start, self._tokens[last].end))
-                place = last + 1
-            elif self._has_paragraphs(place, last) or token.value in ("rPh", "phoneticPr"):
-                self._add(pieces)
-                pieces = []
-                self._content(place, last)
-                place = last + 1
+                continue
+            steps = self._field_steps(place, last) if token.value == self.dialect.run else 0
+            if open_field is not None:
+                open_field.depth += steps
+                if open_field.depth <= 0:
+                    if open_field.wrappers != wrappers:
+                        return
+                    pieces.append(self._piece("object", open_field.start, last))
+                    open_field = None
+            elif steps > 0:
+                open_field = _OpenField(place, steps, wrappers)
             else:
-                is_bookmark = token.value in ("w:bookmarkStart", "w:bookmarkEnd")
-                pieces.append(self._piece("mark" if is_bookmark else "object", place, last))
-                place = last + 1
+                pieces += self._element(place, last, is_first=not pieces)
+            place = last + 1
         self._add(pieces)
+
+    def _element(self, place: int, last: int, *, is_first: bool) -> list[_Piece]:
+        """The pieces of an element of a paragraph, outside of fields."""
+        token = self._tokens[place]
+        start, end = token.start, self._tokens[last].end
+        if token.value == self.dialect.run:
+            return self._run(place, last)
+        if token.value == self.dialect.text:  # <si><t>…</t></si>
+            return [_Piece("text", start, end, self._text_of(place, last))]
+        if token.value.endswith("Pr") and is_first:
+            return []
+        if token.value in _DROPPED:
+            return [_Piece("mark", start, end)]
+        if self._has_paragraphs(place, last) or token.value in ("rPh", "phoneticPr"):
+            self._content(place, last)
+            return [_Piece("border", start, end)]
+        is_bookmark = token.value in ("w:bookmarkStart", "w:bookmarkEnd")
+        return [self._piece("mark" if is_bookmark else "object", place, last)]
 
     def _field_steps(self, place: int, last: int) -> int:
         """By how many fields more are open after a run."""
@@ -159,7 +177,9 @@ class _PartReader:
         return steps
 
     def _has_paragraphs(self, place: int, last: int) -> bool:
-        return any(token.kind == "start" and token.value in self.dialect.paragraphs for token in self._tokens[place:last])
+        return any(
+            token.kind == "start" and token.value in self.dialect.paragraphs for token in self._tokens[place:last]
+        )
 
     def _piece(self, kind: str, place: int, last: int) -> _Piece:
         start, end = self._tokens[place].start, self._tokens[last].end
@@ -211,7 +231,7 @@ class _PartReader:
     def _add_stretch(self, pieces: Sequence[_Piece]) -> None:
         texts = [piece for piece in pieces if piece.kind == "text"]
         plain = "".join(piece.text for piece in texts)
-        if not scripts.LETTER.search(plain):
+        if not scripts.LETTER.search(plain) or not _is_balanced(pieces):
             return
         lengths: dict[str, int] = {}
         for piece in texts:
@@ -259,6 +279,16 @@ class _PartReader:
         if current != base:
             stretch.text += f"</{current_number}>"
         self.stretches.append(stretch)
+
+
+def _is_balanced(pieces: Sequence[_Piece]) -> bool:
+    """Whether each wrapper begins and ends within the pieces."""
+    depth = 0
+    for piece in pieces:
+        depth += (piece.kind == "open") - (piece.kind == "close")
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def _seen(properties: str) -> str:

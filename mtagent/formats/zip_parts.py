@@ -37,7 +37,9 @@ class ZipParts:
         for info in self._zip.infolist():
             is_bomb = info.file_size > LARGEST_PART or info.file_size > _MOST_TIMES * max(info.compress_size, 1024)
             if is_bomb:
-                raise InputError(f"{path}: its part {info.filename} has {info.file_size:,} bytes; such files are refused")
+                raise InputError(
+                    f"{path}: its part {info.filename} has {info.file_size:,} bytes; such files are refused"
+                )
             if info.flag_bits & _ENCRYPTED:
                 raise InputError(f"{path}: is encrypted; save it without a password")
 
