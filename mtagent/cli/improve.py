@@ -39,12 +39,12 @@ from mtagent.cli.progress import Progress
 from mtagent.cli.terminal import display, notices, say
 from mtagent.config import Config
 from mtagent.formats import STANDARD, Lines, by_path
+from mtagent.formats.jsonl import write_details
 from mtagent.formats.localization import Written
 from mtagent.jobs.improve import improve_file
-from mtagent.jobs.inputs import Files, LocalizationInputs
+from mtagent.jobs.inputs import Files, LocalizationInputs, segment_defaults
 from mtagent.jobs.outputs import refuse_existing
 from mtagent.jobs.parts import OwnParts, budget_of, checked_plan, effective, judges_by_the_editor
-from mtagent.records import Segment
 from mtagent.store.runs import RunSummary
 from mtagent.text.amounts import counted
 from mtagent.text.table import text as table_text
@@ -177,11 +177,10 @@ def _improve(command: str, options: dict[str, Any]) -> None:
     if not quiet:
         for warning in idle_options(config, given_options):
             say(warning)
-    if dry_run and files.localization is not None:
-        display(table_text([files.localization.opened().tally()]))
-    if files.localization is not None and next(_segments(config, files), None) is None:
-        _write_unchanged(files, config, dry_run=dry_run, quiet=quiet)
-        return
+    if files.localization is not None:
+        is_done = _is_done(files, config, command=command, dry_run=dry_run, quiet=quiet)
+        if is_done:
+            return
     if dry_run:
         from mtagent.jobs.estimate import rendered_requests
 
@@ -237,12 +236,6 @@ def _improve(command: str, options: dict[str, Any]) -> None:
     sys.exit(3 if has_failures else 0)
 
 
-def _segments(config: Config, files: Files) -> Iterator[Segment]:
-    """The segments of ``files``."""
-    with files.opened(config) as inputs:
-        yield from inputs.segments()
-
-
 def _refuse_unclear_output(files: Files, *, dry_run: bool) -> None:
     """Raise :class:`click.UsageError` if it isn't clear where localization files are to be written."""
     localization = files.localization
@@ -274,19 +267,32 @@ def show_stale(localization: LocalizationInputs) -> Never:
 _MOST_LISTED = 10
 
 
-def _write_unchanged(files: Files, config: Config, *, dry_run: bool, quiet: bool) -> None:
-    """Write localization files that have nothing to work on, and say so."""
+def _is_done(files: Files, config: Config, *, command: str, dry_run: bool, quiet: bool) -> bool:
+    """Whether localization files have nothing to work on; then they are written as they are.
+
+    A dry run first shows their units.
+    """
     assert files.localization is not None
-    with files.opened(config, writes=True) as inputs:
-        if not files.force:
-            refuse_existing(inputs.outputs)
-        if dry_run:
-            say("mtagent: nothing to work on")
-            return
-        written = files.localization.opened().replace_targets(files.localization.outputs(files.output), [])
+    reader = files.localization.opened(config)
+    if dry_run:
+        display(table_text([reader.tally()]))
+    is_empty = next(reader.read(files.source, segment_defaults(config)), None) is None
+    reader.refuse_untranslated(any_of_them=command == "translate")
+    if not is_empty:
+        return False
+    if dry_run:
+        say("mtagent: nothing to work on")
+        return True
+    outputs = files.localization.outputs(files.output)
+    if not files.force and not files.localization.in_place:
+        refuse_existing(outputs.values())
+    written = reader.replace_targets(outputs, [])
+    if files.details is not None:
+        write_details(files.details, [])
     if not quiet:
         say("mtagent: nothing to work on; no model was asked")
     show_written(written, quiet=quiet)
+    return True
 
 
 def show_written(written: Written, *, quiet: bool) -> None:

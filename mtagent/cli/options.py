@@ -816,7 +816,8 @@ def _read_localization(options: dict[str, Any]) -> LocalizationInputs | None:
         raise click.UsageError("--backup needs --in-place: only then a file is replaced")
     if force_edited and lock is None:
         raise click.UsageError("--force-edited needs --lock: without it no edits of people are known")
-    into_folder = len(files) > 1 or output.is_dir() or not Path(names[0]).is_file()
+    is_one_file = len(files) == 1 and files[0].path in map(Path, names)
+    into_folder = not is_one_file or output.is_dir()
     return LocalizationInputs(tuple(files), in_place, backup, into_folder, lock, force_edited)
 
 

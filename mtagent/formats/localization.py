@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from mtagent.errors import ConfigError, InputError
+from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.formats.documents import DocumentFormat, LocalizationFile, TranslationUnit, fault, replaced, shown_id
 from mtagent.formats.files import STANDARD, replacing
 from mtagent.formats.lock import Lock, LockedHashes, hashes_of
@@ -26,8 +26,9 @@ logger = logging.getLogger("mtagent.formats")
 
 _LOCKED = "locked or approved"
 _WITHOUT_TEXT = "no source text"
-_DONE = "done, by the lock file"
-_EDITED = "edited by people since"
+_DONE = "done before, by the lock file"
+_EDITED = "edited by people since the lock file was written"
+_NOTHING_TRANSLATES = "no target, and no model or MT system to translate with"
 _WILDCARDS = "*?["
 
 
@@ -100,7 +101,8 @@ class KeptTarget(NamedTuple):
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {shown_id(self.segment_id)} keeps its old target: the new one {self.reason}"
+        unit_id = self.segment_id.removeprefix(f"{self.path}#")
+        return f"{self.path}:{self.line}: {shown_id(unit_id)} keeps its old target: the new one {self.reason}"
 
 
 @dataclass
@@ -130,6 +132,8 @@ class LocalizationFiles:
     lock: Lock | None = None
     force_edited: bool = False
     """Also work on targets that people have edited since."""
+    translates: bool = True
+    """Whether a unit without a target gets one; otherwise it is left out."""
     name: str = "localization files"
     suffixes: tuple[str, ...] = ()
 
@@ -162,7 +166,26 @@ class LocalizationFiles:
                 return _DONE
             if standing == "edited" and not self.force_edited:
                 return _EDITED
+        if not self.translates and _target_of(unit) is None:
+            return _NOTHING_TRANSLATES
         return None
+
+    def refuse_untranslated(self, *, any_of_them: bool) -> None:
+        """Raise :class:`ConfigError` if nothing translates the units without a target, and all units lack one.
+
+        ``any_of_them``: also if only some do.
+        """
+        first: TranslationUnit | None = None
+        for document, unit, reason in self.examined():
+            if reason == _NOTHING_TRANSLATES and first is None:
+                first, path = unit, document.path
+            elif reason in (None, _DONE, _EDITED) and not any_of_them:
+                return
+        if first is not None:
+            raise ConfigError(
+                f"{path}:{first.line}: {shown_id(first.id)} has no target, and there is nothing to translate with: set "
+                "OPENAI_API_KEY, --base-url, --llm local or --translator, so that the stage translate makes one"
+            )
 
     def tally(self) -> Table:
         """The number of units by file and state, and which of them are worked on."""
@@ -181,8 +204,19 @@ class LocalizationFiles:
         return stale
 
     def write(self, path: Path, results: Iterable[Result], like: Path | None = None) -> int:
-        """Write the only file, with the texts of its units, to ``path``; returns how many targets are new."""
-        return self.replace_targets({self.paths[0]: path}, results).changed
+        """Write the only file, with the texts of its units, to ``path``; returns how many units have a text.
+
+        A text that the file cannot hold is left out, with a warning. Raises :class:`OutputError` without results for
+        the file.
+        """
+        results = list(results)
+        if results and not _of_file(self.paths[0], _by_document(results)):
+            documents = sorted({str(result.segment.document) for result in results})
+            raise OutputError(f"{self.paths[0]}: has none of the run's texts, which are of {', '.join(documents)}")
+        written = self.replace_targets({self.paths[0]: path}, results)
+        for kept in written.kept:
+            logger.warning("%s", kept)
+        return written.units - sum(written.skipped.values())
 
     def replace_targets(
         self,
@@ -199,16 +233,12 @@ class LocalizationFiles:
         again in the next run. ``backup``: what is replaced stays as ``FILE.bak``. ``after_run``: a unit that was edited
         since it was read keeps its target, too.
         """
-        by_document: dict[str, dict[str, Result]] = defaultdict(dict)
-        for result in results:
-            by_document[result.segment.document or ""][result.segment.id] = result
+        by_document = _by_document(results)
         written = Written()
         failed = frozenset(failed)
         for path, form in zip(self.paths, self.forms, strict=True):
             document = form.open(path)
-            results_of_file = by_document.get(str(path), {})
-            if not results_of_file and len(self.paths) == len(by_document) == 1:
-                [results_of_file] = by_document.values()  # the file has another name now
+            results_of_file = _of_file(path, by_document)
             results_by_id = _by_unit(document, results_of_file)
             targets = self._targets(document, results_by_id, written, after_run=after_run)
             for segment_id in results_of_file.keys() - {result.segment.id for result in results_by_id.values()}:
@@ -297,6 +327,24 @@ class LocalizationFiles:
         return segment(values, defaults.model_dump(exclude_none=True, include={"domain"}), 0, where)
 
 
+def _by_document(results: Iterable[Result]) -> dict[str, dict[str, Result]]:
+    """The results by document and id."""
+    by_document: dict[str, dict[str, Result]] = defaultdict(dict)
+    for result in results:
+        by_document[result.segment.document or ""][result.segment.id] = result
+    return by_document
+
+
+def _of_file(path: Path, by_document: Mapping[str, dict[str, Result]]) -> dict[str, Result]:
+    """The results for a file, however the run spelt its name."""
+    if str(path) in by_document:
+        return by_document[str(path)]
+    for document, results in by_document.items():
+        if Path(document).resolve() == path.resolve():
+            return results
+    return {}
+
+
 def _by_unit(document: LocalizationFile, results: Mapping[str, Result]) -> dict[str, Result]:
     """The results by the ids of units; the ids of segments may begin with the name of the file."""
     prefixes = {f"{result.segment.document}#" for result in results.values()}
@@ -325,8 +373,8 @@ def _language(in_file: str | None, default: str | None, side: str, path: Path) -
             lang = default
         if default is not None and scripts.language_of(lang) != scripts.language_of(default):
             raise InputError(
-                f"{path}: its {side} language is {in_file}, and the command line has {default}; leave -l out, or leave "
-                "the file out"
+                f"{path}: its {side} language is {in_file}, and the command line has {default}; leave -l out, or "
+                "correct the file"
             )
         return lang
     if default is None:

@@ -140,12 +140,16 @@ class LocalizationInputs:
             outputs[file.path] = place
         return outputs
 
-    def opened(self) -> LocalizationFiles:
-        """The files, ready to be read. Raises :class:`ConfigError` for a file of another kind."""
+    def opened(self, config: Config | None = None) -> LocalizationFiles:
+        """The files, ready to be read; units without a target are left out if nothing in ``config`` translates them.
+
+        Raises :class:`ConfigError` for a file of another kind.
+        """
+        translates = config is None or "translate" in (config.effective().stages or ())
         paths = tuple(file.path for file in self.files)
         forms = tuple(map(formats.document_format, paths))
         lock = Lock(self.lock) if self.lock is not None else None
-        return LocalizationFiles(paths, forms, lock, self.force_edited)
+        return LocalizationFiles(paths, forms, lock, self.force_edited, translates)
 
 
 @dataclass(frozen=True)
@@ -231,7 +235,7 @@ class Files:
     def _opened_localization(
         self, localization: LocalizationInputs, config: Config, *, writes: bool
     ) -> Iterator[OpenFiles]:
-        reader = localization.opened()
+        reader = localization.opened(config)
         outputs: tuple[Path, ...] = ()  # those that must not be there, and files in place must
         if not localization.in_place:
             outputs = tuple(localization.outputs(self.output).values())
