@@ -170,6 +170,8 @@ def fault(document: LocalizationFile, unit: TranslationUnit, target: str) -> str
 
 def placeholder_fault(unit: TranslationUnit, target: str) -> str | None:
     """Which placeholder ``target`` loses, invents or puts in the wrong order; ``None`` if it has none of that."""
+    if not unit.inline and "<" not in target:
+        return None
     needed = Counter(placeholders(unit, unit.source))
     allowed = needed | Counter(placeholders(unit, unit.target or ""))
     used = Counter(placeholders(unit, target))

@@ -39,6 +39,7 @@ class Lock:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._hashes: dict[str, dict[str, set[LockedHashes]]] = {}  # by file and key
+        self._names: dict[Path, str] = {}
         if path.exists():
             self._read()
 
@@ -95,8 +96,10 @@ class Lock:
 
     def _name(self, file: Path) -> str:
         """The file as seen from the folder of the lock file, with slashes on every system."""
-        name = os.path.relpath(file.resolve(), self.path.resolve().parent)
-        return Path(name).as_posix().translate(_ESCAPES)
+        if file not in self._names:
+            name = os.path.relpath(file.resolve(), self.path.resolve().parent)
+            self._names[file] = Path(name).as_posix().translate(_ESCAPES)
+        return self._names[file]
 
 
 def hashes_of(source: str, target: str | None) -> LockedHashes:
