@@ -214,8 +214,10 @@ def test_options_that_do_not_go_together_are_refused(project: Shell, arguments: 
     [
         ("en.txt", "en.txt: the name tells no format of localization files"),
         ("*.nothing", "*.nothing: no file has such a name"),
-        ("missing.po", "missing.po: no such file or directory"),
+        ("app.xlf missing.po", "missing.po: no such file or directory"),
         ("app.xlf -o en.txt", "en.txt: is there already; --force replaces it"),
+        ("locales --source-lang en -o en.txt/out", "en.txt: is a file; several files are written into a folder"),
+        ("locales --source-lang en --in-place --lock=no/a.lock", "no/a.lock: the folder no does not exist"),
         ("locales --source-lang en -o en.txt", "en.txt: is a file; several files are written into a folder"),
         ("-s app.xlf -o b.xlf", "`mtagent postedit FILE` and `mtagent translate FILE` improve it, without -s"),
     ],
@@ -244,11 +246,25 @@ def test_a_run_is_exported_into_its_file_with_peoples_decisions(project: Shell) 
     assert (other.code, "has none of the run's texts, which are of app.xlf" in other.err) == (1, True)
 
 
-def test_a_text_that_people_edit_during_the_run_is_not_overwritten(project: Shell) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("se sentó aquí", "se echó aquí", "is not written over an edit that was made in the file meanwhile"),
+        (
+            "The cat sat here.",
+            "The cat lay here.",
+            "is for another source: the source was changed in the file meanwhile",
+        ),
+        ('id="cat"', 'id="dog"', "has no place: the file has no such unit any more"),
+        ("</body>", "</bod", "is not written, because the file was changed meanwhile: "),
+    ],
+)
+def test_what_people_do_to_a_file_during_the_run_stays(project: Shell, old: str, new: str, reason: str) -> None:
     path = project.folder / "app.xlf"
+    edited = XLIFF.replace(old, new)
 
     def edit(_: object) -> None:
-        path.write_text(XLIFF.replace("El gato se sentó aquí", "El gato se echó aquí"), encoding="utf-8")
+        path.write_text(edited, encoding="utf-8")
 
     reports: list[Written] = []
     named = LocalizationInputs((NamedFile(path, path.parent),), in_place=True)
@@ -262,10 +278,12 @@ def test_a_text_that_people_edit_during_the_run_is_not_overwritten(project: Shel
             on_written=reports.append,
         )
     )
-    assert targets(path)["cat"] == "El gato se echó aquí"
-    assert targets(path)["key"] == "Pulsa <1>una tecla</1> ya."
-    [kept] = reports[0].kept
-    assert "'cat' keeps its old target: the new one is not written over an edit" in str(kept)
+    after = path.read_text(encoding="utf-8")
+    kept = reports[0].kept[0]
+    assert reason in str(kept)
+    assert kept.segment_id == "cat"
+    expected = edited if new == "</bod" else edited.replace("</g> ya<", "</g> ya.<")
+    assert after == expected
 
 
 def test_kill_while_writing_leaves_the_old_or_the_new_file(project: Shell) -> None:

@@ -194,7 +194,7 @@ LOCALIZATION_OPTIONS = [
         is_flag=False,
         flag_value=LOCK_NAME,
         type=FILE,
-        metavar="[FILE]",
+        metavar="[FILE.lock]",
         help="Lock file of localization files that are written in place: work on texts that are new or changed since, "
         f"and leave people's edits alone.  [default: {LOCK_NAME}]",
     ),

@@ -58,6 +58,8 @@ def named_files(names: Sequence[str], forms: Mapping[str, DocumentFormat]) -> li
             matches = sorted(root.glob(str(path.relative_to(root))))
             found = [NamedFile(match, root) for match in matches if match.is_file()]
             missing = "no file has such a name"
+        elif not path.exists():
+            raise InputError(f"{name}: no such file or directory")
         else:
             found = [NamedFile(path, path.parent)]
             single.append(path)
@@ -67,7 +69,7 @@ def named_files(names: Sequence[str], forms: Mapping[str, DocumentFormat]) -> li
         for file in found:
             files.setdefault(file.path.resolve(), file)
     if len(single) > 1:  # de/app.po and fr/app.po stay apart
-        common = Path(os.path.commonpath([path.resolve().parent for path in single]))
+        common = Path(os.path.commonpath([path.absolute().parent for path in single]))
         for path in single:
             if files[path.resolve()].path == path:
                 files[path.resolve()] = NamedFile(path, common)
@@ -175,6 +177,8 @@ class LocalizationFiles:
 
         ``any_of_them``: also if only some do.
         """
+        if self.translates:
+            return
         first: TranslationUnit | None = None
         for document, unit, reason in self.examined():
             if reason == _NOTHING_TRANSLATES and first is None:
@@ -237,8 +241,15 @@ class LocalizationFiles:
         written = Written()
         failed = frozenset(failed)
         for path, form in zip(self.paths, self.forms, strict=True):
-            document = form.open(path)
             results_of_file = _of_file(path, by_document)
+            try:
+                document = form.open(path)
+            except InputError as error:
+                if not after_run:
+                    raise
+                reason = f"is not written, because the file was changed meanwhile: {error}"
+                written.kept += [KeptTarget(path, 1, segment_id, reason) for segment_id in results_of_file]
+                continue
             results_by_id = _by_unit(document, results_of_file)
             targets = self._targets(document, results_by_id, written, after_run=after_run)
             for segment_id in results_of_file.keys() - {result.segment.id for result in results_by_id.values()}:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import islice
-from os.path import isdir, isfile
+from os.path import isdir, isfile, relpath
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +133,7 @@ class LocalizationInputs:
             return {file.path: output}
         outputs: dict[Path, Path] = {}
         for file in self.files:
-            place = output / file.path.resolve().relative_to(file.root.resolve())
+            place = output / relpath(file.path, file.root)  # which follows no links
             for other, other_place in outputs.items():
                 if place == other_place:
                     raise ConfigError(f"{file.path}: would be written to {place}, as {other} is: give another -o")
@@ -246,15 +246,29 @@ class Files:
                 if same_file(self.details, path):
                     raise ConfigError(f"{path}: --details would overwrite {option}")
             refuse_overwriting(outputs, files_named(config))
-            for path in outputs:
-                if not localization.into_folder or path == self.details:
-                    refuse_unwritable(path)
-            if localization.into_folder and self.output.exists() and not self.output.is_dir():
-                raise OutputError(f"{self.output}: is a file; several files are written into a folder")
+            self._refuse_unwritable_localization(localization)
             if outputs.count(formats.STANDARD) > 1:
                 raise ConfigError("texts and details cannot both go to standard output: give -o or --details a file")
         with spooled_inputs({}, config) as (_, config):
             yield OpenFiles(self, config, reader, outputs, reader, None)
+
+    def _refuse_unwritable_localization(self, localization: LocalizationInputs) -> None:
+        """Raise :class:`OutputError` if the files cannot be written, before anything is paid for."""
+        paths = [self.details, localization.lock]
+        if localization.in_place:
+            paths += [file.path.resolve() for file in localization.files]
+        elif localization.into_folder:
+            folder = self.output
+            while not folder.exists():
+                folder = folder.absolute().parent
+            if not folder.is_dir():
+                raise OutputError(f"{folder}: is a file; several files are written into a folder")
+            paths.append(folder / "file")
+        else:
+            paths.append(self.output)
+        for path in paths:
+            if path is not None:
+                refuse_unwritable(path)
 
     def _refuse_companions(self, form: formats.Format) -> None:
         """Raise :class:`ConfigError` for line-aligned files with a source of another format, and for tables."""
