@@ -21,6 +21,7 @@ from mtagent.chain.guards import GUARDS
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats import document_format
 from mtagent.formats.documents import (
+    PLACEHOLDER,
     LocalizationFile,
     TranslationUnit,
     placeholder_fault,
@@ -28,7 +29,6 @@ from mtagent.formats.documents import (
     replaced,
 )
 from mtagent.records import Segment
-from mtagent.text.markup import NUMBERED_TAG
 from tests.commands import Shell
 
 XLIFF = """<?xml version="1.0" encoding="ENCODING"?>
@@ -521,7 +521,7 @@ anything = settings(max_examples=60, suppress_health_check=[HealthCheck.function
     text=XML_TEXT, encoding=st.sampled_from(["utf-8", "utf-16", "windows-1252", "ascii"]), unit=st.sampled_from("ace")
 )
 def test_any_text_comes_back_from_xml_in_any_encoding(tmp_path: Path, text: str, encoding: str, unit: str) -> None:
-    if NUMBERED_TAG.search(text):
+    if PLACEHOLDER.search(text):
         return
     content = XLIFF.replace("ENCODING", encoding).replace("é", "e").encode(encoding)
     new = replaced(opened(tmp_path, "a.xlf", content), {unit: text})
@@ -579,7 +579,7 @@ def test_what_the_guard_of_the_chain_allows_the_file_can_hold(
 @given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0") | st.sampled_from('\n\t\\" ')))
 def test_any_text_comes_back_from_a_catalogue(tmp_path: Path, text: str) -> None:
     text = text.strip("\n")
-    if NUMBERED_TAG.search(text):
+    if PLACEHOLDER.search(text):
         return
     new = replaced(opened(tmp_path, "a.po", PO), {"%d file[1]": text})
     assert opened(tmp_path, "b.po", new).units[2].target == text

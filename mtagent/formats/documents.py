@@ -21,8 +21,8 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from mtagent.errors import InputError
 from mtagent.formats.files import opened, parsed_lines
 from mtagent.text import markup
-from mtagent.text.markup import NUMBERED_TAG
 
+PLACEHOLDER = markup.NUMBERED_TAG
 _SHOWN_ID = 80
 _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
@@ -197,8 +197,8 @@ def placeholder_fault(unit: TranslationUnit, target: str) -> str | None:
 def placeholders(unit: TranslationUnit, text: str) -> list[str]:
     """The placeholders in ``text``, in order, without what only looks like one in the unit's own texts."""
     known = f"{unit.source} {unit.target or ''}"
-    literal = {match[0] for match in NUMBERED_TAG.finditer(known) if match[0] not in unit.inline}
-    return [match[0] for match in NUMBERED_TAG.finditer(text) if match[0] not in literal]
+    literal = {match[0] for match in PLACEHOLDER.finditer(known) if match[0] not in unit.inline}
+    return [match[0] for match in PLACEHOLDER.finditer(text) if match[0] not in literal]
 
 
 def read_targets(path: Path, document: LocalizationFile) -> dict[str, str]:
