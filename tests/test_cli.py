@@ -148,7 +148,7 @@ def test_a_process_of_its_own_gives_the_same_and_reads_standard_input(shell: She
 @pytest.mark.parametrize(
     ("line", "code", "message"),
     [
-        ("postedit -t es.txt -l en-es", 2, "'--source'"),
+        ("postedit -t es.txt -l en-es", 2, "source texts with -s"),
         ("postedit -s en.txt -l en-es", 2, "give them with -t"),
         (f"{POSTEDIT} --quorum 2", 2, "--quorum 2: needs as many judges, and there are 1"),
         (f"{POSTEDIT} --judge rules --judge qe-e5 --quorum 3", 2, "there are 2: name more"),

@@ -4,7 +4,7 @@
 ``FORMATS``         segments in files: :class:`Format`                      ``postedit -s``, ``-o``
 ``RATING_FORMATS``  ratings to write: :class:`RatingFormat`                 ``rate -o``
 ``SPAN_FORMATS``    error spans to read: :class:`SpanFormat`                ``spans-file:path=``
-``DOCUMENTS``       localization files: :class:`DocumentFormat`         ``units``
+``DOCUMENTS``       localization files: :class:`DocumentFormat`         ``postedit FILE…``
 ``EXPORTS``         what a run holds, for other tools: :class:`Export`      ``export --format``
 ==================  ======================================================  =======================
 
@@ -51,12 +51,13 @@ SpanFormatName = Literal["marot", "mtme", "esa", "wmt", "comet", "bio-mqm", "jso
 DOCUMENTS: dict[str, DocumentFormat] = {form.name: form for form in (XLIFF, PO)}
 EXPORTS: dict[str, Export] = {form.name: form for form in (MTME, MAROT, WMT25, STAGES)}
 
+_LOCALIZATION = (
+    "`mtagent postedit FILE` and `mtagent translate FILE` improve it, without -s; `mtagent units` lists its texts; "
+    "`mtagent export --like FILE` writes those of a run into it"
+)
 UNSUPPORTED = {
-    "xliff xlf sdlxliff mxliff mqxliff": (
-        "XLIFF",
-        "`mtagent units` lists its texts and writes them back",
-    ),
-    "po pot": ("a gettext catalogue", "`mtagent units` lists its texts and writes them back"),
+    "xliff xlf sdlxliff mxliff mqxliff": ("XLIFF", _LOCALIZATION),
+    "po pot": ("a gettext catalogue", _LOCALIZATION),
     "tmx": ("a translation memory", "convert it to csv with the columns source and translation"),
     "tbx": ("a termbase", "which is not a text to translate: give it with --glossary"),
     "doc docx odt rtf pdf ppt pptx odp idml": ("a document with layout", "save its text as .txt, a segment a line"),
