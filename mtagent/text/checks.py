@@ -536,6 +536,79 @@ def surely_doubled_words(segment: Segment, text: str) -> Iterator[str]:
             yield doubled.complaint
 
 
+# -- strings of programs, whose layout is fixed
+
+
+def white_space(text: str) -> dict[str, str | int]:
+    """The white space that must stay, by what a complaint calls it."""
+    lead = text[: len(text) - len(text.lstrip())]
+    trail = text[len(text.rstrip()) :] if len(lead) < len(text) else ""
+    return {
+        "leading white space is": lead,
+        "trailing white space is": trail,
+        "the number of tabs is": text.count("\t"),
+    }
+
+
+def same_white_space(segment: Segment, text: str) -> Iterator[str]:
+    """White space at both ends and tabs are those of the source."""
+    in_source = white_space(segment.source)
+    for name, value in white_space(text).items():
+        if value != in_source[name]:
+            yield f"{name} {value!r} instead of {in_source[name]!r}"
+
+
+def same_lines(segment: Segment, text: str) -> Iterator[str]:
+    """The text has as many lines as the source."""
+    lines, source_lines = len(text.strip().splitlines()), len(segment.source.strip().splitlines())
+    if lines != source_lines:
+        yield f"{lines} lines instead of {source_lines}"
+
+
+_LAST_MARK = regex.compile(r"(?P<mark>\.\.\.|[.。।։!！?？؟;:：…])[\p{Pe}\p{Pf}\"'\s]*+\Z")
+_MARKS_ALIKE = {"。": ".", "।": ".", "։": ".", "！": "!", "？": "?", "؟": "?", "：": ":", "...": "…"}
+_MARK_NAMES = {"?": "question mark", ":": "colon", "…": "ellipsis"}
+
+
+def _last_mark(text: str, lang: str) -> str:
+    """The mark that ends the text, in its ASCII or shortest form; empty without one."""
+    match = _LAST_MARK.search(text[-20:])
+    if match is None:
+        return ""
+    mark = match["mark"]
+    if mark == ";" and scripts.language_of(lang) == "el":
+        return "?"
+    return _MARKS_ALIKE.get(mark, mark)
+
+
+def same_end_mark(segment: Segment, text: str) -> Iterator[str]:
+    """A text ends in a question mark, a colon or an ellipsis if its source does, where the script has such marks."""
+    if scripts.script_of(segment.target_lang) in scripts.WITHOUT_FINAL_MARKS or not text.strip():
+        return
+    source_mark, mark = _last_mark(segment.source, segment.source_lang), _last_mark(text, segment.target_lang)
+    if source_mark == mark:
+        return
+    if source_mark in _MARK_NAMES:
+        yield f"the {_MARK_NAMES[source_mark]} at the end is missing"
+    elif mark in _MARK_NAMES:
+        yield f"the {_MARK_NAMES[mark]} at the end is not in the source"
+
+
+_LONG = 20
+"""Characters. Shorter texts may become much longer or shorter."""
+_MOST_TIMES = 4
+
+
+def similar_length(segment: Segment, text: str) -> Iterator[str]:
+    """A text is at most four times as long as its source, and no shorter than a quarter, except in CJK scripts."""
+    if not (scripts.has_spaces(segment.source_lang) and scripts.has_spaces(segment.target_lang)):
+        return
+    source_length, length = len(segment.source.strip()), len(text.strip())
+    shorter, longer = sorted((source_length, length))
+    if longer >= _LONG and 0 < shorter * _MOST_TIMES < longer:
+        yield f"{length} characters for {source_length} in the source"
+
+
 # -- by name
 
 CHECKS: dict[str, Check] = {
@@ -547,3 +620,11 @@ CHECKS: dict[str, Check] = {
     "max_length": max_length,
 }
 """The checks that the evaluator ``rules`` shares with the guards of the same names."""
+STRING_CHECKS: dict[str, Check] = {
+    "white-space": same_white_space,
+    "lines": same_lines,
+    "end-mark": same_end_mark,
+    "length": similar_length,
+    "markdown": markdown,
+}
+"""The checks that ``mtagent check`` adds to those of the evaluator ``rules``."""
