@@ -12,18 +12,17 @@ byte for byte. Inline tags are short placeholders in a unit's texts (``<1>bold</
 from __future__ import annotations
 
 import codecs
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
-import regex
-
 from mtagent.errors import InputError
 from mtagent.formats.files import opened, parsed_lines
+from mtagent.text import markup
+from mtagent.text.markup import NUMBERED_TAG
 
-PLACEHOLDER = regex.compile(r"<(?P<closes>/)?(?P<number>[0-9]{1,9})(?P<empty>/)?>")
 _SHOWN_ID = 80
 _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
@@ -173,39 +172,31 @@ def placeholder_fault(unit: TranslationUnit, target: str) -> str | None:
     """Which placeholder ``target`` loses, invents or puts in the wrong order; ``None`` if it has none of that."""
     needed = Counter(placeholders(unit, unit.source))
     allowed = needed | Counter(placeholders(unit, unit.target or ""))
-    order = placeholders(unit, target)
-    used = Counter(order)
+    used = Counter(placeholders(unit, target))
     lost = sorted(needed - used)
     if lost:
         return f"loses {' '.join(lost)}, which the source has; put it back"
     invented = sorted(used - allowed)
     if invented:
         return f"has {' '.join(invented)} once too often; take it out"
-    still_open: list[str] = []
-    for placeholder in order:
-        if placeholder.startswith("</"):
-            opening = "<" + placeholder[2:]
-            if opening not in still_open:
-                return f"has {placeholder} before {opening}; swap them"
-            if unit.inline[placeholder].startswith("</") and not _nests(unit, still_open, opening):
-                return f"has {placeholder} within another pair of tags; close the inner pair first"
-            still_open.remove(opening)
-        elif not placeholder.endswith("/>"):
-            still_open.append(placeholder)
+    # Pairs of XML elements nest. Codes that only mark a place may cross them and each other.
+    groups: dict[str, list[markup.Tag]] = defaultdict(list)
+    for tag in markup.tags(target):
+        if tag.key in unit.inline and tag.kind != "empty":
+            is_element = unit.inline.get(f"</{tag.name}>", "").startswith("</")
+            groups["elements" if is_element else tag.name].append(tag)
+    for tags in groups.values():
+        faults = markup.nesting_faults(tuple(tags))
+        if faults:
+            return f"has its tags in the wrong order: {faults[0]}; put each closing tag after the text of its pair"
     return None
-
-
-def _nests(unit: TranslationUnit, still_open: list[str], opening: str) -> bool:
-    """Whether ``opening`` is the innermost of the open elements. Codes that only mark a place may cross."""
-    elements = [tag for tag in still_open if unit.inline.get("</" + tag[1:], "").startswith("</")]
-    return elements[-1] == opening
 
 
 def placeholders(unit: TranslationUnit, text: str) -> list[str]:
     """The placeholders in ``text``, in order, without what only looks like one in the unit's own texts."""
     known = f"{unit.source} {unit.target or ''}"
-    literal = {match[0] for match in PLACEHOLDER.finditer(known) if match[0] not in unit.inline}
-    return [match[0] for match in PLACEHOLDER.finditer(text) if match[0] not in literal]
+    literal = {match[0] for match in NUMBERED_TAG.finditer(known) if match[0] not in unit.inline}
+    return [match[0] for match in NUMBERED_TAG.finditer(text) if match[0] not in literal]
 
 
 def read_targets(path: Path, document: LocalizationFile) -> dict[str, str]:

@@ -21,8 +21,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mtagent.errors import InputError
-from mtagent.formats.documents import PLACEHOLDER, ByteEdit, TranslationUnit, content_of, refuse_repeated_ids
+from mtagent.formats.documents import ByteEdit, TranslationUnit, content_of, refuse_repeated_ids
 from mtagent.formats.xml_spans import INVALID, XmlFile, XmlToken
+from mtagent.text.markup import NUMBERED_TAG
 
 _SDL = "http://sdl.com/FileTypes/SdlXliff/1.0"
 _MEMOQ = "MQXliff"
@@ -154,7 +155,7 @@ class XliffFile:
             return section
         pieces = []
         position = 0
-        for match in PLACEHOLDER.finditer(target):
+        for match in NUMBERED_TAG.finditer(target):
             if match[0] in unit.inline:
                 pieces += [self._xml.escaped(target[position : match.start()]), unit.inline[match[0]]]
                 position = match.end()
@@ -616,7 +617,7 @@ def _numbered(xml: XmlFile, source: _Content, target: _Content | None) -> tuple[
     """
     texts = [_pieces(xml, source), _pieces(xml, target) if target else []]
     plain = "".join(piece for pieces in texts for piece in pieces if isinstance(piece, str))
-    number = max((int(match["number"]) for match in PLACEHOLDER.finditer(plain)), default=0)
+    number = max((int(match["number"]) for match in NUMBERED_TAG.finditer(plain)), default=0)
     numbers: dict[tuple[str, str, int], int] = {}
     paired: set[tuple[str, str, int]] = set()
     for pieces in texts:
