@@ -16,8 +16,10 @@ from mtagent.cli.terminal import say
 from mtagent.config import Config, Role, SettingsFile
 from mtagent.errors import ConfigError
 from mtagent.evaluators.registry import EVALUATORS
+from mtagent.formats import DOCUMENTS
 from mtagent.formats.files import STANDARD
-from mtagent.jobs.inputs import Files
+from mtagent.formats.localization import named_files
+from mtagent.jobs.inputs import Files, LocalizationInputs
 from mtagent.llm.batch import Batches, BatchMode
 from mtagent.metrics.comet import licence_notes
 from mtagent.metrics.protocol import metric_names
@@ -123,7 +125,10 @@ class SectionedCommand(click.Command):
     """A command whose help groups its options by section and leaves out rarely used ones."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Make one value of ``--batch write DIR``."""
+        """Make one value of ``--batch write DIR``. What follows ``--lock`` is its value only if it is a lock file."""
+        for place, arg in enumerate(args):
+            if arg == "--lock" and not (place + 1 < len(args) and args[place + 1].endswith(".lock")):
+                args[place] = f"--lock={LOCK_NAME}"
         for place in range(len(args) - 2, 0, -1):
             is_batch = args[place - 1] == "--batch" and args[place] in ("write", "read")
             if is_batch and not args[place + 1].startswith("-"):
@@ -170,7 +175,6 @@ SOURCE_OPTIONS = [
         "-s",
         "--source",
         type=FILE,
-        required=True,
         help="File of source texts: .txt (one segment per line), .tsv, .csv, .jsonl, .parquet.",
     ),
     option(
@@ -181,6 +185,32 @@ SOURCE_OPTIONS = [
         help="Format of the files, if their names don't show it.",
     ),
 ]
+LOCK_NAME = "mtagent.lock"
+LOCALIZATION_OPTIONS = [
+    click.argument("names", nargs=-1, metavar="[FILE]…"),
+    option(
+        FILES,
+        "--lock",
+        is_flag=False,
+        flag_value=LOCK_NAME,
+        type=FILE,
+        metavar="[FILE]",
+        help="Lock file of localization files that are written in place: work on texts that are new or changed since, "
+        f"and leave people's edits alone.  [default: {LOCK_NAME}]",
+    ),
+    option(
+        FILES, "--force-edited", is_flag=True, help="With --lock: also work on targets that people have edited since."
+    ),
+]
+"""Localization files as arguments, in place of ``-s``, and which of their texts are worked on."""
+WRITING_OPTIONS = [
+    option(FILES, "--in-place", is_flag=True, help="Write localization files in place, instead of to -o."),
+    option(FILES, "--backup", is_flag=True, help="With --in-place: keep each file that is replaced as FILE.bak."),
+    option(
+        FILES, "--frozen", is_flag=True,
+        help="Work on nothing; exit with 1 if a text is new or changed since the lock file was written.",
+    ),
+]  # fmt: skip
 REFERENCE_OPTION = [option(FILES, "-r", "--reference", type=FILE, help="File of reference translations, line-aligned.")]
 OUTPUT_OPTIONS = [
     *REFERENCE_OPTION,
@@ -743,10 +773,51 @@ def options_on_command_line(names: Collection[str | None]) -> list[str]:
 
 
 def read_files(options: dict[str, Any]) -> Files:
-    """Make the files of a run from ``options``, and remove their options from ``options``."""
+    """Make the files of a run from ``options``, and remove their options from ``options``.
+
+    Raises :class:`click.UsageError` for options that don't go together.
+    """
+    localization = _read_localization(options)
+    if localization is not None:
+        options["source"] = localization.files[0].path
     names = ("source", "translation", "reference", "candidates", "output", "details", "force")
     files = {name: options.pop(name) for name in names if name in options}
-    return Files(format=options.pop("format_name"), **files)
+    return Files(format=options.pop("format_name"), localization=localization, **files)
+
+
+_NOT_FOR_LOCALIZATION = {
+    "source": "-s", "translation": "-t", "reference": "-r", "candidates": "--candidate", "format_name": "--format",
+}  # fmt: skip
+
+
+def _read_localization(options: dict[str, Any]) -> LocalizationInputs | None:
+    """The localization files that are named as arguments; ``None`` if the files are named by ``-s``."""
+    names = options.pop("names", ())
+    in_place, backup = options.pop("in_place", False), options.pop("backup", False)
+    lock, force_edited = options.pop("lock", None), options.pop("force_edited", False)
+    if not names:
+        for name, is_given in (("--in-place", in_place), ("--lock", lock), ("--backup", backup)):
+            if is_given:
+                raise click.UsageError(f"{name} is for localization files, which are named as arguments")
+        if options.get("source") is None:
+            raise click.UsageError("name localization files as arguments, or a file of source texts with -s")
+        return None
+    for name, shown in _NOT_FOR_LOCALIZATION.items():
+        if options.get(name):
+            raise click.UsageError(
+                f"{names[0]}: localization files hold sources and translations themselves: leave out {shown}, or name "
+                "a file of texts with -s"
+            )
+    files = named_files(names, DOCUMENTS)
+    output = options.get("output", STANDARD)
+    if in_place and output != STANDARD:
+        raise click.UsageError("-o and --in-place do not go together: leave one of them out")
+    if backup and not in_place:
+        raise click.UsageError("--backup needs --in-place: only then a file is replaced")
+    if force_edited and lock is None:
+        raise click.UsageError("--force-edited needs --lock: without it no edits of people are known")
+    into_folder = len(files) > 1 or output.is_dir() or not Path(names[0]).is_file()
+    return LocalizationInputs(tuple(files), in_place, backup, into_folder, lock, force_edited)
 
 
 def named_translation(spec: str) -> tuple[str, Path]:

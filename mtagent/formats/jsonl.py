@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -283,13 +283,21 @@ def _members(raw: str) -> list[_Member]:
     return members
 
 
-def write_details(path: Path, chains: Iterable[Chain], *, messages: bool = False) -> int:
+def write_details(
+    path: Path, chains: Iterable[Chain], *, messages: bool = False, not_written: Mapping[str, str] | None = None
+) -> int:
     """Write one JSON object per chain, in the order given, and return their number.
 
-    ``messages`` adds the full requests and replies of all calls. The file appears when it is complete. Raises
-    :class:`OutputError`.
+    ``messages`` adds the full requests and replies of all calls, ``not_written`` why the text of a segment isn't in its
+    file, by id. The file appears when it is complete. Raises :class:`OutputError`.
     """
-    accounts = (details(chain, messages=messages) for chain in chains)
+
+    def account(chain: Chain) -> dict[str, Any]:
+        reason = (not_written or {}).get(chain.segment.id)
+        values = details(chain, messages=messages)
+        return values if reason is None else values | {"not_written": reason}
+
+    accounts = map(account, chains)
     return write_pieces(path, "", _account_lines(accounts, path))
 
 

@@ -13,6 +13,7 @@ from mtagent.chain.decided_text import DecidedRun
 from mtagent.config import Config
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.jsonl import write_details
+from mtagent.formats.localization import LocalizationFiles, Written
 from mtagent.jobs.batches import in_words, refuse_unfit, trips_of
 from mtagent.jobs.context import Placed
 from mtagent.jobs.inputs import Files, OpenFiles
@@ -53,13 +54,15 @@ async def improve_file(
     budget: Budget | None = None,
     batches: Batches | None = None,
     engine: Engine | None = None,
+    on_written: Callable[[Written], None] = lambda written: None,
 ) -> RunSummary:
     """Improve every segment of ``files.source`` and write the outputs when all are done.
 
     The run is stored under ``config.run``, or under a name made from the settings and the input, so that the same
     command again resumes it. The ``budget`` is by default the one that ``config`` sets. With ``batches``,
     models are asked in them, and the context of a segment has the texts of the files: others are not known in time.
-    The workers of an ``engine`` do the work if there is one.
+    The workers of an ``engine`` do the work if there is one. ``on_written`` receives what became of the units of
+    localization files.
     """
     if batches is not None:
         refuse_unfit(config)  # before the parts are made: there may be no local model at all
@@ -123,7 +126,7 @@ async def improve_file(
                     elsewhere=elsewhere,
                 )
                 run = await run_job(job, config, store, models, on_start=on_start, on_result=on_chain)
-            _write_outputs(store, run.name, files, inputs)
+            _write_outputs(store, run.name, files, inputs, on_written)
             return store.run(run.name)
 
 
@@ -135,14 +138,36 @@ def _check_languages(inputs: OpenFiles, contents: _Contents) -> None:
         logger.warning("%s: the languages of %s seem to be swapped; check -l", inputs.files.source, pair)
 
 
-def _write_outputs(store: Store, name: str, files: Files, inputs: OpenFiles) -> None:
+def _write_outputs(
+    store: Store, name: str, files: Files, inputs: OpenFiles, on_written: Callable[[Written], None]
+) -> None:
     """Write the texts of the run ``name``, and its details if a file for them is named."""
     limit = inputs.config.limit
+    not_written: dict[str, str] = {}
     with noting_outputs(store, name, inputs.outputs):
         decided_run = DecidedRun(store, name)
-        inputs.output_format.write(files.output, islice(decided_run.results(), limit), inputs.like)
+        results = islice(decided_run.results(), limit)
+        if files.localization is not None and isinstance(inputs.reader, LocalizationFiles):
+            written = inputs.reader.replace_targets(
+                files.localization.outputs(files.output),
+                results,
+                failed=_failed(decided_run),
+                backup=files.localization.backup,
+                after_run=True,
+            )
+            not_written = {kept.segment_id: kept.reason for kept in written.kept}
+            on_written(written)
+        else:
+            inputs.output_format.write(files.output, results, inputs.like)
         if files.details is not None:
-            write_details(files.details, islice(decided_run.chains(dialogues=False), limit))
+            write_details(files.details, islice(decided_run.chains(dialogues=False), limit), not_written=not_written)
+
+
+def _failed(decided_run: DecidedRun) -> list[str]:
+    """The ids of the segments that failed."""
+    if not decided_run.run.counts().failed:
+        return []
+    return [chain.segment.id for chain in decided_run.chains(dialogues=False) if chain.failed is not None]
 
 
 def _warn_about_gate(config: Config, plan: Plan, contents: _Contents) -> None:

@@ -311,7 +311,7 @@ class Tag(NamedTuple):
 
 @remembered
 def tags(text: str) -> tuple[Tag, ...]:
-    """HTML, XML and numbered tags, comment and CDATA marks. Values of attributes that are text for readers do not count."""
+    """HTML, XML and numbered tags, comment and CDATA marks. Attributes' values that readers see do not count."""
     if "<" not in text and "-->" not in text:
         return ()
     tags = []
