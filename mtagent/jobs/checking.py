@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from mtagent.chain.guards import screen
+from mtagent.config import Config
 from mtagent.errors import ConfigError
 from mtagent.evaluators.rules import RULES, Rules
-from mtagent.formats.documents import TranslationUnit, fault, replaced
+from mtagent.formats.documents import LocalizationFile, TranslationUnit, fault, replaced
 from mtagent.formats.files import replacing
 from mtagent.formats.findings import Checked, Finding
+from mtagent.formats.glossary import read_terms, with_terms
 from mtagent.formats.localization import LocalizationFiles
-from mtagent.formats.segments import SegmentDefaults
+from mtagent.jobs.inputs import segment_defaults
 from mtagent.records import ErrorSpan, Segment
 from mtagent.text import edits
 from mtagent.text.checks import STRING_CHECKS
@@ -25,9 +28,9 @@ CHECK_NAMES = (*RULES, *STRING_CHECKS, PLURAL_FORMS)
 
 @dataclass(frozen=True)
 class Checker:
-    """Finds the faults of translations; ``only`` these checks if any, without ``skip``.
+    """Finds the faults of a translation: by the checks ``only``, or else by all, without ``skip``.
 
-    Raises :class:`ConfigError` for the name of no check.
+    Raises :class:`ConfigError` for a name that no check has.
     """
 
     only: Collection[str] = ()
@@ -38,45 +41,63 @@ class Checker:
             if name not in CHECK_NAMES:
                 raise ConfigError(f"unknown check {name!r}; choose from {', '.join(CHECK_NAMES)}")
 
-    def _wants(self, name: str) -> bool:
+    def uses(self, name: str) -> bool:
+        """Whether the check is one of those to use."""
         return name not in self.skip and (not self.only or name in self.only)
 
     def faults(self, segment: Segment, translation: str) -> Iterator[tuple[str, ErrorSpan]]:
-        """Each fault of a translation, with the name of its check. Faults without a place have an empty text."""
-        rules = Rules(skip=frozenset(name for name in RULES if not self._wants(name)))
+        """The faults of ``translation``, each with the name of its check."""
+        rules = Rules(skip=frozenset(name for name in RULES if not self.uses(name)))
         yield from rules.find_by_rule(segment, translation)
-        for name, check in STRING_CHECKS.items():
-            if self._wants(name):
-                for complaint in check(segment, translation):
+        for name, check_text in STRING_CHECKS.items():
+            if self.uses(name):
+                for complaint in check_text(segment, translation):
                     yield name, ErrorSpan(text="", category="other", severity="minor", explanation=complaint)
 
-    def check(self, files: LocalizationFiles, defaults: SegmentDefaults) -> Checked:
-        """The findings in all ``files``, by file and line. ``defaults`` has the languages that files don't name."""
-        findings: list[Finding] = []
-        translations: dict[str, int] = {str(path): 0 for path in files.paths}
-        units_by_file: dict[str, list[TranslationUnit]] = {path: [] for path in translations}
-        for document, unit, _ in files.examined():
-            file = str(document.path)
-            units_by_file[file].append(unit)
-            if not unit.source.strip() or not (unit.target or "").strip():
-                continue
-            translations[file] += 1
-            segment = files.segment_of(document, unit, defaults)
-            for name, span in self.faults(segment, unit.target or ""):
-                findings.append(_finding(file, unit, name, span))
-        if self._wants(PLURAL_FORMS):
-            for file, units in units_by_file.items():
-                findings += _missing_forms(file, units)
-        findings.sort(key=lambda finding: (list(translations).index(finding.file), finding.line or 0))
-        return Checked(findings, translations)
+
+class _Translated(NamedTuple):
+    """A unit that has a translation, in its document."""
+
+    document: LocalizationFile
+    unit: TranslationUnit
+    is_locked: bool
+    segment: Segment
 
 
-def _finding(file: str, unit: TranslationUnit, check: str, span: ErrorSpan) -> Finding:
+def _translated(files: LocalizationFiles, config: Config) -> Iterator[_Translated]:
+    """The units with source and target, in the order of the files."""
+    terms = read_terms(config.glossary, config.keep)
+    defaults = segment_defaults(config)
+    for document, unit, reason in files.examined():
+        if unit.source.strip() and unit.target is not None and unit.target.strip():
+            [segment] = with_terms([files.segment_of(document, unit, defaults)], terms)
+            yield _Translated(document, unit, reason is not None, segment)
+
+
+def check(files: LocalizationFiles, config: Config, checker: Checker) -> Checked:
+    """The findings in all ``files``, by file and line. ``config`` has terms, and languages that files don't name."""
+    findings: dict[str, list[Finding]] = {str(path): [] for path in files.paths}
+    translations = dict.fromkeys(findings, 0)
+    for document, unit, _, segment in _translated(files, config):
+        file = str(document.path)
+        translations[file] += 1
+        for name, span in checker.faults(segment, unit.target or ""):
+            findings[file].append(_finding(file, unit, name, span))
+    if checker.uses(PLURAL_FORMS):
+        for file, units in _units_by_file(files).items():
+            findings[file] += _missing_forms(file, units)
+    in_order: list[Finding] = []
+    for of_file in findings.values():
+        in_order += sorted(of_file, key=lambda finding: finding.line or 0)
+    return Checked(in_order, translations)
+
+
+def _finding(file: str, unit: TranslationUnit, check_name: str, span: ErrorSpan) -> Finding:
     return Finding(
         file=file,
         line=unit.line or None,
         id=unit.id,
-        check=check,
+        check=check_name,
         severity=span.severity,
         message=span.explanation or span.category,
         source=unit.source,
@@ -87,62 +108,53 @@ def _finding(file: str, unit: TranslationUnit, check: str, span: ErrorSpan) -> F
     )
 
 
+def _units_by_file(files: LocalizationFiles) -> dict[str, list[TranslationUnit]]:
+    units: dict[str, list[TranslationUnit]] = {str(path): [] for path in files.paths}
+    for document, unit, _ in files.examined():
+        units[str(document.path)].append(unit)
+    return units
+
+
 def _missing_forms(file: str, units: Iterable[TranslationUnit]) -> Iterator[Finding]:
     """A finding for each plural form without a text, of a message whose other forms have one."""
-    message: list[TranslationUnit] = []
-    for unit in (*units, None):
-        begins_message = unit is None or unit.plural is None or unit.plural.number == 0
-        if begins_message:
-            empty = [form for form in message if not (form.target or "").strip()]
-            if len(empty) < len(message):
-                for form in empty:
-                    assert form.plural is not None
-                    explanation = f"form {form.plural.number} of {form.plural.count} has no text, and others have"
-                    span = ErrorSpan(text="", category="other", severity="major", explanation=explanation)
-                    yield _finding(file, form, PLURAL_FORMS, span)
-            message = []
-        if unit is not None and unit.plural is not None:
-            message.append(unit)
+    forms: list[tuple[TranslationUnit, str]] = []
+    for unit in units:
+        if unit.plural is None or unit.plural.number == 0:
+            yield from _empty_among(file, forms)
+            forms = []
+        if unit.plural is not None:
+            forms.append((unit, f"form {unit.plural.number} of {unit.plural.count}"))
+    yield from _empty_among(file, forms)
 
 
-@dataclass(frozen=True)
-class Repair:
-    """What was repaired in a file: how many ``units``, and how many findings had no certain repair (``left``)."""
-
-    path: Path
-    units: int
-    left: int
-
-
-def repaired(segment: Segment, translation: str, faults: Iterable[ErrorSpan]) -> str:
-    """The translation with the suggestions of ``faults``, except those that would do damage."""
-    with_suggestions = [span for span in faults if span.suggestion is not None and span.start is not None]
-    located = edits.locate(translation, with_suggestions)
-    _, text, _ = screen(segment, translation, located)
-    return text
+def _empty_among(file: str, forms: Iterable[tuple[TranslationUnit, str]]) -> Iterator[Finding]:
+    empty = [(unit, form) for unit, form in forms if not (unit.target or "").strip()]
+    if len(empty) == len(list(forms)):
+        return
+    for unit, form in empty:
+        explanation = f"{form} has no text, and others have"
+        span = ErrorSpan(text="", category="accuracy/omission", severity="major", explanation=explanation)
+        yield _finding(file, unit, PLURAL_FORMS, span)
 
 
-def repair(files: LocalizationFiles, checker: Checker, defaults: SegmentDefaults) -> Mapping[Path, int]:
-    """Repair what is certain in the files, in place; the number of units that changed by file.
+def repair(files: LocalizationFiles, config: Config, checker: Checker) -> dict[Path, int]:
+    """Repair in place what is certain; returns how many units changed, by file.
 
-    Locked and approved units stay as they are.
+    A repair that would damage the text, or that the file cannot hold, is left out. Locked and approved units stay.
     """
-    changed: dict[Path, int] = {}
-    targets: dict[Path, dict[str, str]] = {path: {} for path in files.paths}
-    documents = {}
-    for document, unit, reason in files.examined():
-        documents[document.path] = document
-        if reason is not None or not (unit.target or "").strip():
-            continue
+    documents: dict[Path, LocalizationFile] = {}
+    targets: dict[Path, dict[str, str]] = {}
+    for document, unit, is_locked, segment in _translated(files, config):
         target = unit.target or ""
-        segment = files.segment_of(document, unit, defaults)
-        text = repaired(segment, target, [span for _, span in checker.faults(segment, target)])
+        if is_locked:
+            continue
+        spans = [span for _, span in checker.faults(segment, target) if span.suggestion is not None]
+        _, text, _ = screen(segment, target, edits.locate(target, spans))
         if text != target and fault(document, unit, text) is None:
-            targets[document.path][unit.id] = text
+            documents[document.path] = document
+            targets.setdefault(document.path, {})[unit.id] = text
     for path, document in documents.items():
-        if targets[path]:
-            data = replaced(document, targets[path])
-            with replacing(path) as sink:
-                sink.write_bytes(data)
-        changed[path] = len(targets[path])
-    return changed
+        data = replaced(document, targets[path])
+        with replacing(path) as sink:
+            sink.write_bytes(data)
+    return {path: len(changed) for path, changed in targets.items()}
