@@ -68,7 +68,7 @@ def command_check(names: tuple[str, ...], **options: Any) -> None:
     baseline: Path | None = options.pop("baseline")
     updates_baseline, fixes = options.pop("update_baseline"), options.pop("repairs")
     form, fail_on = options.pop("form"), options.pop("fail_on")
-    checker = Checker(_joined(options.pop("only")), _joined(options.pop("skip")))
+    checker = Checker(options.pop("only"), options.pop("skip"))
     if updates_baseline and baseline is None:
         raise click.UsageError("--update-baseline needs --baseline: it names the file to write")
     config = read_config(options)
@@ -83,13 +83,11 @@ def command_check(names: tuple[str, ...], **options: Any) -> None:
     if baseline is not None:
         new = without_known(checked.findings, read_baseline(baseline))
         checked = checked._replace(findings=new, known=len(checked.findings) - len(new))
-    hand_out(FINDING_FORMATS[form](checked).removesuffix("\n"))
+    output = FINDING_FORMATS[form](checked)
+    if output:
+        hand_out(output.removesuffix("\n"))
     is_failed = any(finding.severity in _FAILING[fail_on] for finding in checked.findings)
     sys.exit(1 if is_failed else 0)
-
-
-def _joined(names: tuple[list[str], ...]) -> frozenset[str]:
-    return frozenset(name for some in names for name in some)
 
 
 assert command_check.help is not None

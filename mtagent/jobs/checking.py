@@ -48,9 +48,12 @@ class Checker:
     def faults(self, segment: Segment, translation: str) -> Iterator[tuple[str, ErrorSpan]]:
         """The faults of ``translation``, each with the name of its check."""
         rules = Rules(skip=frozenset(name for name in RULES if not self.uses(name)))
-        yield from rules.find_by_rule(segment, translation)
+        by_rules = rules.find_by_rule(segment, translation)
+        yield from by_rules
+        rules_with_errors = {name for name, _ in by_rules}
         for name, check_text in STRING_CHECKS.items():
-            if self.uses(name):
+            is_found_already = name == "end-mark" and "final-mark" in rules_with_errors
+            if self.uses(name) and not is_found_already:
                 for complaint in check_text(segment, translation):
                     yield name, ErrorSpan(text="", category="other", severity="minor", explanation=complaint)
 
@@ -82,7 +85,9 @@ def check(files: LocalizationFiles, config: Config, checker: Checker) -> Checked
         file = str(document.path)
         translations[file] += 1
         for name, span in checker.faults(segment, unit.target or ""):
-            findings[file].append(_finding(file, unit, name, span))
+            may_be_said_in_words = name in _OF_COUNTS and _is_for_one_count(unit) and span.side == "omission"
+            if not may_be_said_in_words:
+                findings[file].append(_finding(file, unit, name, span))
     if checker.uses(PLURAL_FORMS):
         for file, units in _units_by_file(files).items():
             findings[file] += _missing_forms(file, units)
@@ -90,6 +95,14 @@ def check(files: LocalizationFiles, config: Config, checker: Checker) -> Checked
     for of_file in findings.values():
         in_order += sorted(of_file, key=lambda finding: finding.line or 0)
     return Checked(in_order, translations)
+
+
+_OF_COUNTS = ("placeholders", "numbers", "argument-order")
+
+
+def _is_for_one_count(unit: TranslationUnit) -> bool:
+    """Whether a plural form is chosen for a single number, which it may then say in words: one page."""
+    return unit.plural is not None and len(unit.plural.examples) == 1
 
 
 def _finding(file: str, unit: TranslationUnit, check_name: str, span: ErrorSpan) -> Finding:
