@@ -558,14 +558,28 @@ def same_white_space(segment: Segment, text: str) -> Iterator[str]:
             yield f"{name} {value!r} instead of {in_source[name]!r}"
 
 
+_WRAPPED = 50
+"""Characters. Texts with longer lines were wrapped, and a translation wraps at other places."""
+_TOO_LONG = 1.25
+"""Times the longest line of the source: probably two lines in one."""
+
+
 def same_lines(segment: Segment, text: str) -> Iterator[str]:
-    """The text has as many lines as the source."""
-    lines, source_lines = len(text.strip().splitlines()), len(segment.source.strip().splitlines())
-    if lines != source_lines:
-        yield f"{lines} lines instead of {source_lines}"
+    """The text has as many lines as the source, or as many paragraphs if lines are wrapped."""
+    source_lines, lines = segment.source.strip().splitlines(), text.strip().splitlines()
+    if len(source_lines) == len(lines):
+        return
+    if max(map(len, source_lines), default=0) < _WRAPPED:
+        yield f"{len(lines)} lines instead of {len(source_lines)}"
+        return
+    source_breaks, breaks = (sum(not line.strip() for line in some) for some in (source_lines, lines))
+    if breaks != source_breaks:
+        yield f"{breaks + 1} paragraphs instead of {source_breaks + 1}"
+    elif len(lines) < len(source_lines) and max(map(len, lines)) > _TOO_LONG * max(map(len, source_lines)):
+        yield f"{len(lines)} lines instead of {len(source_lines)}, and one is too long"
 
 
-_LAST_MARK = regex.compile(r"(?P<mark>\.\.\.|[.。।։!！?？؟;:：…])[\p{Pe}\p{Pf}\"'\s]*+\Z")
+_LAST_MARK = regex.compile(r"(?P<mark>\.\.\.|[.。।։!！?？؟;:：…])(?P<closers>[\p{Pe}\p{Pf}\"']*+)\s*+\Z")
 _MARKS_ALIKE = {"。": ".", "।": ".", "։": ".", "！": "!", "？": "?", "؟": "?", "：": ":", "...": "…"}
 _MARK_NAMES = {"?": "question mark", ":": "colon", "…": "ellipsis"}
 
@@ -576,6 +590,8 @@ def _last_mark(text: str, lang: str) -> str:
     if match is None:
         return ""
     mark = match["mark"]
+    if match["closers"] and _MARKS_ALIKE.get(mark, mark) in (":", "…"):  # [:alpha:]
+        return ""
     if mark == ";" and scripts.language_of(lang) == "el":
         return "?"
     return _MARKS_ALIKE.get(mark, mark)
