@@ -75,6 +75,26 @@ def test_each_kind_of_fault_is_found(shell: Shell, source: str, target: str, che
     assert check in dict(checks(shell, "de.po", "--source-lang", "en"))
 
 
+WRAPPED = "The number of lines in a text that was wrapped by a program\\nmay differ, but no line may be much longer."
+
+
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        ("Die Zahl der Zeilen eines umbrochenen Textes\\nkann sich ändern, aber keine\\ndarf viel länger sein.", []),
+        (
+            "Die Zahl der Zeilen eines Textes kann sich ändern, aber keine Zeile darf jemals viel länger sein.",
+            ["lines"],
+        ),
+        ("Die Zahl der Zeilen darf sich ändern.\\n\\nKeine darf viel länger sein als die anderen.", ["lines"]),
+    ],
+)
+def test_lines_of_wrapped_texts_may_differ_in_number(shell: Shell, target: str, expected: list[str]) -> None:
+    shell.write("de.po", *HEADER.splitlines(), f'msgid "{WRAPPED}"', f'msgstr "{target}"')
+
+    assert [check for check, _ in checks(shell, "de.po", "--source-lang", "en", "--only", "lines")] == expected
+
+
 def test_checks_are_chosen_and_an_unknown_one_is_named(shell: Shell) -> None:
     shell.write("de.po", *FAULTY.splitlines())
 
