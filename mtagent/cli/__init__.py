@@ -39,6 +39,7 @@ COMMAND_GROUPS = {
         "config": ("mtagent.cli.config", "Print the effective configuration, or trust a settings file."),
     },
     "Localization files": {
+        "check": ("mtagent.cli.check:command_check", "Find faults of existing translations, without a model."),
         "units": ("mtagent.cli.units", "List the texts of XLIFF and PO files, or write translations back."),
     },
     "Use and review results": {

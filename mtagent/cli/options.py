@@ -250,8 +250,11 @@ OWN_PROMPTS_OPTION = [
     option(MODEL, "--prompts", metavar="DIR", help="Folder of your own prompts."),
 ]
 KEEP_OPTION = [option(TEXTS, "--keep", help="File of words to leave untranslated, one per line.")]
+GLOSSARY_OPTION = [
+    option(TEXTS, "--glossary", help="File of terms: TBX, or CSV or TSV with source,target[,note,case,forbidden].")
+]
 SURROUNDING_OPTIONS = [
-    option(TEXTS, "--glossary", help="File of terms: TBX, or CSV or TSV with source,target[,note,case,forbidden]."),
+    *GLOSSARY_OPTION,
     option(
         TEXTS,
         "--context",
@@ -551,13 +554,13 @@ _STORE = option(
     type=FILE,
     help="File of stored runs.  [default: set in mtagent.toml, or ~/.local/share/mtagent/store.db]",
 )
-RUN_OPTIONS = [
-    _STORE,
+CONFIG_OPTION = [
     option(
         RUN, "--config", "config_file", type=FILE, metavar="FILE.toml",
         help="File of settings; options override them.  [default: mtagent.toml in the working folder, if it exists]",
     ),
 ]  # fmt: skip
+RUN_OPTIONS = [_STORE, *CONFIG_OPTION]
 STORE_OPTION = [
     _STORE,
     option(

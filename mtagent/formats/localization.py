@@ -147,7 +147,7 @@ class LocalizationFiles:
         """
         for document, unit, reason in self.examined():
             if reason is None:
-                yield self._segment(document, unit, defaults)
+                yield self.segment_of(document, unit, defaults)
 
     def examined(self) -> Iterator[tuple[LocalizationFile, TranslationUnit, str | None]]:
         """All units of all files, and why a unit isn't worked on; ``None`` if it is."""
@@ -322,7 +322,8 @@ class LocalizationFiles:
                 finished[unit.id] = hashes_of(unit.source, targets.get(unit.id, unit.target))
         self.lock.update(document.path, [unit.id for unit in document.units], finished, to_do)
 
-    def _segment(self, document: LocalizationFile, unit: TranslationUnit, defaults: SegmentDefaults) -> Segment:
+    def segment_of(self, document: LocalizationFile, unit: TranslationUnit, defaults: SegmentDefaults) -> Segment:
+        """The unit as a segment; ``defaults`` has what the file doesn't name."""
         path = document.path
         where = f"{path}:{unit.line}"
         values = {
