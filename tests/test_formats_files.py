@@ -33,7 +33,6 @@ def read(form: Format, path: Path) -> list[Segment]:
         (b"\xe9\n", r"file:2:1: byte 0xE9 is not UTF-8; convert the file first, e\.g\. iconv"),
         (b"ab\xed\xa0\xbd\n", r"file:2:3: a lone surrogate"),
         (b"ab\xed", r"file:2:3: byte 0xED is not UTF-8"),
-        ("å\n".encode("utf-16"), r"file:1: is UTF-16; convert it first: iconv -f UTF-16"),
         ("source\n".encode("utf-16-be"), r"file:1:1: a NUL byte"),
     ],
 )
@@ -46,6 +45,13 @@ def test_what_is_not_utf8_text_is_refused_with_line_and_byte(
     (tmp_path / "file").write_bytes(head + content)
     with pytest.raises(InputError, match=reason):
         read(form, tmp_path / "file")
+
+
+@pytest.mark.parametrize("name", ["lines", "jsonl", "jsonl-lenient"])
+def test_utf16_is_for_tables_only(name: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes("å\n".encode("utf-16"))
+    with pytest.raises(InputError, match="file:1: is UTF-16; convert it first: iconv -f UTF-16"):
+        read(FORMATS[name], tmp_path / "file")
 
 
 @ALL

@@ -19,6 +19,7 @@ from mtagent.evaluators.registry import EVALUATORS
 from mtagent.formats import DOCUMENTS
 from mtagent.formats.files import STANDARD
 from mtagent.formats.localization import named_files
+from mtagent.formats.segments import parse_columns
 from mtagent.jobs.inputs import Files, LocalizationInputs
 from mtagent.llm.batch import Batches, BatchMode
 from mtagent.metrics.comet import licence_notes
@@ -184,7 +185,15 @@ SOURCE_OPTIONS = [
         metavar="lines|tsv|csv|jsonl|parquet",
         help="Format of the files, if their names don't show it.",
     ),
-]
+    option(
+        FILES, "--columns", metavar="FIELD=COLUMN,…",
+        help='Columns of a table, as in source=English,translation=MT,id=Key,max_length="Max length".',
+    ),
+    option(
+        FILES, "--encoding",
+        help="Encoding of a table, such as windows-1252.  [default: UTF-8, or UTF-16 with a byte order mark]",
+    ),
+]  # fmt: skip
 LOCK_NAME = "mtagent.lock"
 LOCALIZATION_OPTIONS = [
     click.argument("names", nargs=-1, metavar="[FILE]…"),
@@ -785,7 +794,11 @@ def read_files(options: dict[str, Any]) -> Files:
         options["source"] = localization.files[0].path
     names = ("source", "translation", "reference", "candidates", "output", "details", "force")
     files = {name: options.pop(name) for name in names if name in options}
-    return Files(format=options.pop("format_name"), localization=localization, **files)
+    columns = parse_columns(options.pop("columns", None) or "")
+    encoding = options.pop("encoding", None)
+    return Files(
+        format=options.pop("format_name"), localization=localization, columns=columns, encoding=encoding, **files
+    )
 
 
 _NOT_FOR_LOCALIZATION = {

@@ -14,8 +14,10 @@ format's, its object is anything with the methods of :class:`Format`.
 
 from __future__ import annotations
 
+import codecs
 import difflib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -26,14 +28,14 @@ from mtagent.formats.annotations import BIO_MQM, COMET, Annotation, SpanFormat
 from mtagent.formats.documents import DocumentFormat
 from mtagent.formats.exports import STAGES, Export
 from mtagent.formats.files import STANDARD, lines_of, parsed, spooled, whole_file
-from mtagent.formats.jsonl import JSONL, JSONL_LENIENT
+from mtagent.formats.jsonl import JSONL, JSONL_LENIENT, JsonLines
 from mtagent.formats.marot import MAROT
 from mtagent.formats.mtme import MTME
-from mtagent.formats.parquet import PARQUET
+from mtagent.formats.parquet import PARQUET, Parquet
 from mtagent.formats.po import PO
 from mtagent.formats.ratings import RatingFormat
 from mtagent.formats.segments import Format, Lines, Result, SegmentDefaults
-from mtagent.formats.tables import CSV, TSV, TSV_QUOTED
+from mtagent.formats.tables import CSV, TSV, TSV_QUOTED, SegmentTable
 from mtagent.formats.wmt import ESA, WMT, WMT25
 from mtagent.formats.xliff import XLIFF
 
@@ -117,6 +119,26 @@ def by_path(path: Path, format_name: str | None = None) -> Format:
         if path.suffix[1:].casefold() in endings.split():
             raise ConfigError(f"{path}: is {kind}, which this command does not read or write; {way_out}")
     return FORMATS["lines"]
+
+
+def with_columns(form: Format, path: Path, columns: Mapping[str, str], encoding: str | None) -> Format:
+    """The format of a table whose fields have these ``columns``, and which has an ``encoding``.
+
+    Raises :class:`ConfigError` for a format that isn't a table, or has always one encoding.
+    """
+    if columns:
+        if not isinstance(form, SegmentTable | JsonLines | Parquet):
+            raise ConfigError(f"{path}: --columns is for tables: .csv, .tsv, .jsonl and .parquet")
+        form = replace(form, columns=columns)
+    if encoding is not None:
+        if not isinstance(form, SegmentTable):
+            raise ConfigError(f"{path}: --encoding is for .csv and .tsv")
+        try:
+            encoding = codecs.lookup(encoding).name
+        except LookupError:
+            raise ConfigError(f"--encoding: {encoding!r} is no encoding; give one such as windows-1252") from None
+        form = replace(form, encoding=encoding)
+    return form
 
 
 def document_format(path: Path) -> DocumentFormat:
@@ -223,4 +245,5 @@ __all__ = [
     "span_format",
     "spooled",
     "texts_around",
+    "with_columns",
 ]

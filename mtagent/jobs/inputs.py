@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from os.path import isdir, isfile, relpath
 from pathlib import Path
@@ -169,6 +169,10 @@ class Files:
     """Without it, a file is replaced only if the same run has written it."""
     localization: LocalizationInputs | None = None
     """Localization files instead of all these; ``source`` is the first of them."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """The names that fields have in the source, which is a table, by field."""
+    encoding: str | None = None
+    """The encoding of the source, which is a table; ``None`` = UTF-8, or UTF-16 with a byte order mark."""
 
     @property
     def paths(self) -> dict[str, Path]:
@@ -199,6 +203,7 @@ class Files:
                 yield inputs
             return
         form = formats.by_path(self.source, self.format)
+        form = formats.with_columns(form, self.source, self.columns, self.encoding)
         outputs: tuple[Path, ...] = (self.output,)
         if self.details is not None:
             outputs = (self.output, self.details)
@@ -353,7 +358,10 @@ class OpenFiles:
             files |= self.files.paths
             if localization.lock is not None and localization.lock.exists():
                 files["edited by people, too" if localization.force_edited else "lock"] = localization.lock
-        return content_hashes(files, self.config)
+        hashes = content_hashes(files, self.config)
+        if self.files.columns:
+            hashes["columns"] = ",".join(f"{field}={column}" for field, column in sorted(self.files.columns.items()))
+        return hashes
 
     def refuse_idle_candidates(self, config: Config, own_gate: Gate | None = None) -> None:
         """Raise :class:`ConfigError` if there are candidates, but no stage or no judge to choose among them."""
