@@ -122,7 +122,8 @@ def messages(folder: Path, language: str) -> dict[str, str]:
 
 def planted(texts: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
     """The texts with one defect of each kind, and the messages that have them, by kind."""
-    damaged, places = dict(texts), {}
+    damaged = dict(texts)
+    places: dict[str, str] = {}
     for kind, (defect, _, _) in KINDS.items():
         for source, target in texts.items():
             wrong = defect(source, target) if source not in places.values() else None
@@ -191,7 +192,9 @@ def tables(folder: Path, program: str) -> Iterator[Table]:
                     meant = KINDS[kind][1] if tool == "mtagent" else KINDS[kind][2]
                     hits[kind, tool] += bool(new & meant)
             count.update(places.keys())
-    rows = [(kind, str(count[kind]), str(hits[kind, "mtagent"]), str(hits[kind, "pofilter"])) for kind in KINDS]
+    rows: list[tuple[str, ...]] = []
+    for kind in KINDS:
+        rows.append((kind, str(count[kind]), str(hits[kind, "mtagent"]), str(hits[kind, "pofilter"])))
     sums = [sum(int(row[column]) for row in rows) for column in (1, 2, 3)]
     rows.append(("all", *map(str, sums)))
     yield Table("Planted defects that were found", ("defect", "planted", "mtagent", "pofilter"), tuple(rows))
