@@ -234,7 +234,12 @@ OUTPUT_OPTIONS = [
         help="File for the text, edits, decisions and costs of every stage.",
     ),
 ]
-FORCE_OPTION = [option(FILES, "--force", is_flag=True, help="Replace an existing output file.")]
+FORCE_OPTION = [
+    option(
+        FILES, "--force", is_flag=True,
+        help="Replace an existing output file; go on if texts seem to be in other languages.",
+    )
+]  # fmt: skip
 TRANSLATION_OPTION = [
     option(FILES, "-t", "--translation", type=FILE, help="File of translations to improve, line-aligned.")
 ]
