@@ -34,7 +34,10 @@ def test_pairs_of_every_common_notation_are_read(pair: str, expected: tuple[str,
     [
         ("en-pt-br", "can be read in several ways; write en:pt-BR or en-PT:br$"),
         ("en-jp", r"unknown language 'jp'; did you mean 'ja' \(Japanese\).*; write two languages, such as en-es"),
-        *((pair, "; write two languages, such as en-es or en:pt-BR$") for pair in ["", "-", "en", "enes", "en-", "-en", "en-xx", "en-es-de-fr-it", "Latn-en"]),
+        *(
+            (pair, "; write two languages, such as en-es or en:pt-BR$")
+            for pair in ["", "-", "en", "enes", "en-", "-en", "en-xx", "en-es-de-fr-it", "Latn-en"]
+        ),
     ],
 )
 def test_what_is_no_pair_is_refused_with_the_reason_and_the_way_out(pair: str, reason: str) -> None:
