@@ -136,7 +136,7 @@ def test_the_likely_cost_is_within_a_factor_of_three(name: str, files: Shell, co
 @pytest.mark.loopback
 @pytest.mark.parametrize("settings", [{}, {"cache_control": "openai"}, {"gate": "rate"}, {"preset": "paper"}], ids=str)
 def test_an_estimate_includes_what_is_written_to_a_cache(settings: dict[str, Any], files: Shell) -> None:
-    files.write("prices.toml", *PRICES, "cache_write = 4")
+    files.write("prices.toml", *PRICES, "cache_write = 20")
     with simulator("--behaviour", "tests.simulator.evaluators:answer", "--o200k", "--cached-to-marks") as base_url:
         config = set_up(base_url=base_url, **settings)
         expected = estimate(config, Files(Path("long.txt")), counter("o200k"))

@@ -61,7 +61,7 @@ def parse_pair(pair: str) -> tuple[str, str]:
         raise ConfigError(f"{pair!r} can be read in several ways; write {' or '.join(ways)}")
     unknown = [half for half in halves[0] if not _code(half)] if len(halves) == 1 else []
     culprit = "".join(f"; unknown language {half!r}{_suggestion(half)}" for half in unknown)
-    raise ConfigError(f"{pair!r} is not a language pair{culprit}; write two languages, such as en-es or en:pt-BR")
+    raise ConfigError(f"{pair!r} is not a language pair such as en-es or en:pt-BR{culprit}")
 
 
 def pair_of(source_lang: str, target_lang: str) -> str:
