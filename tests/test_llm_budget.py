@@ -336,6 +336,27 @@ async def test_on_a_server_whose_replies_are_as_long_as_they_may_be(faults: tupl
         assert budget.spent.dollars == pytest.approx(len(bodies) * (prompt + 10 * 128) / MILLION)
 
 
+@pytest.mark.loopback
+async def test_what_is_written_to_a_cache_at_a_higher_price_stays_within_the_budget() -> None:
+    prompt = [Message(role="user", content="Translate. " * 1000)]
+    settings = Settings(behaviour=worst, o200k=True, cached_to_marks=True)
+    async with Simulator(settings) as server:
+        client = OpenAIClient(
+            "m",
+            base_url=server.base_url,
+            sampling=Sampling(max_tokens=16),
+            price=lambda model, usage, base_url: (usage.input_tokens + 99 * usage.cache_write_tokens) / MILLION,
+            clock=FakeClock(),
+        )
+        # A token a byte and three requests: 3.3 dollars are reserved for what costs 0.2.
+        with pytest.raises(BudgetSpent, match=r"may take up to \$3\.3"):
+            await Budgeted(client, Budget(3)).complete(prompt)
+        budget = Budget(4)
+        assert (await Budgeted(client, budget).complete(prompt)).usage.cache_write_tokens > 2000
+        await client.aclose()
+    assert 0.2 < budget.spent.dollars < 0.3
+
+
 def priced(model: str, usage: Usage, base_url: str | None) -> float:
     return dollars(usage)
 

@@ -1,9 +1,9 @@
 """What a run may spend. An amount is reserved before a call is sent, and settled afterwards.
 
 Once enough calls of a kind were paid, the amount is a high quantile of what they cost. Before, it is the worst case: a
-token for every byte that is sent, since no tokenizer makes more of them; the room for the reply; all of it at the
-uncached price, and for the three requests that a call can become (an empty reply and a truncated one each get one more
-request, which has twice the room).
+token for every byte that is sent, since no tokenizer makes more of them; the room for the reply; nothing is read from a
+cache, and all of it is written to one; and for the three requests that a call can become (an empty reply and a
+truncated one each get one more request, which has twice the room).
 
 A call that does not fit waits until the calls in flight are settled. If it does not fit even then, no further call is
 sent, and :class:`BudgetSpent` is raised. So a budget is exceeded at most by what the calls in flight cost beyond their
@@ -25,6 +25,7 @@ from math import inf
 from typing import Unpack
 
 from mtagent.errors import BudgetSpent, ConfigError, NotAnswered, calls_of
+from mtagent.llm.prices import highest_cost
 from mtagent.llm.protocol import LLM, KeyedLLM, PricedLLM, RequestOptions, request_key, sampling_of
 from mtagent.llm.request import room_of
 from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
@@ -398,9 +399,9 @@ class Budgeted:
                 self._budget.settle(reserved, paid)
 
     def _sum(self, requests: Sequence[Usage]) -> Amount:
-        """Their dollars and tokens."""
+        """Their dollars and tokens at most."""
         tokens = sum(usage.input_tokens + usage.output_tokens for usage in requests)
-        return Amount(sum(self._price(usage) or 0.0 for usage in requests), tokens)
+        return Amount(sum(highest_cost(self._price, usage) or 0.0 for usage in requests), tokens)
 
     def _paid(self, usage: Usage, calls: Iterable[Call]) -> Amount | None:
         """What was paid, including ``calls``; ``None`` if the server did not count every call."""
