@@ -20,6 +20,7 @@ from mtagent.errors import MtagentError
 from mtagent.formats import document_format
 from mtagent.formats.documents import LocalizationFile, fault
 from mtagent.formats.localization import NamedFile, Written
+from mtagent.formats.lock import Lock, hashes_of
 from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files, LocalizationInputs
 from tests.commands import Shell, start
