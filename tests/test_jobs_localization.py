@@ -20,6 +20,7 @@ from mtagent.errors import MtagentError
 from mtagent.formats import document_format
 from mtagent.formats.documents import LocalizationFile, fault
 from mtagent.formats.localization import NamedFile, Written
+from mtagent.formats.lock import Lock, hashes_of
 from mtagent.jobs.improve import improve_file
 from mtagent.jobs.inputs import Files, LocalizationInputs
 from tests.commands import Shell, start
@@ -495,3 +496,12 @@ def test_the_lock_forgets_texts_that_are_gone_and_keeps_other_files(locked: Shel
     assert ("app.xlf", "cat") not in keys
     assert ("app.xlf", "key") in keys
     assert ("locales/es/app.po", "Hello big world.") in keys
+
+
+def test_two_processes_share_a_lock_file_if_they_work_on_different_files(project: Shell) -> None:
+    path = project.folder / "mtagent.lock"
+    first, second = Lock(path), Lock(path)
+    for lock, file in ((first, "es.po"), (second, "pt.po")):
+        lock.update(project.folder / file, ["a"], {"a": hashes_of("a", "b")}, ())
+        lock.write()
+    assert [line.partition("\t")[0] for line in project.read("mtagent.lock")[1:]] == ["es.po", "pt.po"]

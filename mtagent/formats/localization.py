@@ -266,6 +266,8 @@ class LocalizationFiles:
                     sink.write_bytes(data)
             written.files += 1
             self._note(document, targets, results_by_id, failed)
+            if self.lock is not None and targets:  # at once: otherwise a new target may look like a person's
+                self.lock.write()
         if self.lock is not None:
             self.lock.write()
         return written

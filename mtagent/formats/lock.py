@@ -40,6 +40,7 @@ class Lock:
         self.path = path
         self._hashes: dict[str, dict[str, set[LockedHashes]]] = {}  # by file and key
         self._names: dict[Path, str] = {}
+        self._updated: set[str] = set()
         if path.exists():
             self._read()
 
@@ -85,11 +86,15 @@ class Lock:
             elif key in former and unit_id not in to_do:
                 current[key] = former[key]
         self._hashes[self._name(file)] = current
+        self._updated.add(self._name(file))
 
     def write(self) -> None:
-        """Write the lock file, sorted by file and id."""
+        """Write the lock file, sorted by file and id. What another process has noted of other files stays."""
+        hashes = dict(Lock(self.path)._hashes)
+        for name in self._updated:
+            hashes[name] = self._hashes[name]
         lines = []
-        for file, keys in sorted(self._hashes.items()):
+        for file, keys in sorted(hashes.items()):
             for key, known in sorted(keys.items()):
                 lines += ["\t".join((file, key, *hashes)) + "\n" for hashes in sorted(known)]
         write_pieces(self.path, f"{HEADER}\n", lines)
