@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import sys
 from contextlib import suppress
 from pathlib import Path
@@ -149,13 +150,14 @@ def serve(**options: Any) -> None:
     given_options = options_on_command_line(options.keys())
     config = read_config(options)
     for warning in idle_options(config, given_options):
-        say(warning)
+        say(warning, logging.WARNING)
     if config.offline and config.evaluator is None and not config.judges:
-        say(offline(config))
+        say(offline(config), logging.WARNING)
     if "translate" not in (config.effective().stages or ()):
         say(
             "mtagent: no MT system is set, so that only /v1/improve works, for texts that have a translation. To "
-            "translate, set OPENAI_API_KEY, or give --base-url, --llm local or --translator."
+            "translate, set OPENAI_API_KEY, or give --base-url, --llm local or --translator.",
+            logging.WARNING,
         )
     service = Service(
         config,

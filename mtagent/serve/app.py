@@ -367,9 +367,9 @@ class JsonLogFormatter(logging.Formatter):
                 values.append(value)
         return str(record.msg) % tuple(values) if values else str(record.msg)
 
-    def line(self, message: str) -> str:
+    def line(self, message: str, level: int) -> str:
         """Return a message as JSON."""
-        return self.format(logging.LogRecord("mtagent.serve", logging.INFO, "", 0, message, None, None))
+        return self.format(logging.LogRecord("mtagent.serve", level, "", 0, message, None, None))
 
 
 def shown_error(error: BaseException, log_texts: bool) -> str:
