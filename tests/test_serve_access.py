@@ -24,7 +24,7 @@ from mtagent.records import Completion, Usage
 from mtagent.serve.access import Access, ApiKey, ServiceError, new_key, parse_keys
 from mtagent.serve.account import Limits
 from mtagent.serve.app import json_log
-from mtagent.serve.service import Service
+from mtagent.serve.service import HALF_CHARACTER, Service
 from mtagent.translators import CallableTranslator
 from tests.clocks import FakeClock
 from tests.jobs import improving
@@ -494,6 +494,28 @@ async def test_half_of_a_character_is_no_text(path: str, body: str) -> None:
         answer = await client.post(path, content=body.encode(), headers={"Content-Type": "application/json"})
         assert answer.status_code == 400
         assert "a text contains half of a character (a lone surrogate)" in answer.text
+
+
+async def test_half_of_a_character_is_no_text_in_a_form_either() -> None:
+    content = b'--b\r\nContent-Disposition: form-data; name="q"\r\n\r\na \\ud800\r\n--b--\r\n'
+    content_type = "multipart/form-data; boundary=b; charset=raw_unicode_escape"
+    async with asking(Service(translator=shout)) as client:
+        answer = await client.post("/translate", content=content, headers={"Content-Type": content_type})
+    assert (answer.status_code, answer.json()) == (400, {"error": HALF_CHARACTER})
+
+
+@pytest.mark.parametrize("path", ["/translate", "/v2/translate", "/v1/improve"])
+async def test_a_body_that_is_not_json_is_refused_with_the_place_and_logged_under_its_key(
+    path: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.INFO, logger="mtagent.serve"):
+        async with asking(Service(translator=shout, keys=key_file(tmp_path, ana=""))) as client:
+            headers = bearer("ana") | {"Content-Type": "application/json"}
+            answer = await client.post(path, content=b'{"source": ', headers=headers)
+    message = "the body is not JSON: character 12: Expecting value"
+    assert (answer.status_code, list(answer.json().values())) == (400, [message])
+    entries = [record.__dict__["entry"] for record in caplog.records if "entry" in record.__dict__]
+    assert [entry["key"] for entry in entries] == ["ana"]
 
 
 async def test_a_source_language_that_nobody_finds_out_is_named() -> None:

@@ -227,7 +227,8 @@ class ServiceMiddleware:
         if access.is_open:
             return True
         try:
-            access.find(request_key(request))
+            # For the log, if the request is refused before its route admits it.
+            REQUEST_ACCOUNT.get().key = access.find(request_key(request))
         except ServiceError:
             # Routes that only read check the key themselves, if they need one.
             if request.method not in ("GET", "HEAD", "OPTIONS") and not takes_key_in_body(request.scope["path"]):
