@@ -963,7 +963,35 @@ print(status)
 """
 
 
-def test_a_forked_process_does_not_wait_for_the_calls_of_its_parent() -> None:
-    command = [sys.executable, "-W", "ignore", "-c", FORK_DURING_A_CALL]
+FORK_DURING_AN_IMPORT = """
+import importlib, os, signal, sys, threading
+from mtagent import Agent
+
+begun, go_on = threading.Event(), threading.Event()
+
+class Slow:
+    def find_spec(self, name, path=None, target=None):
+        if name == "aiohttp" and not begun.is_set():
+            begun.set()
+            go_on.wait()
+
+sys.meta_path.insert(0, Slow())
+agent = Agent(base_url="http://127.0.0.1:1/v1", model="m", stages="p")
+threading.Thread(target=importlib.import_module, args=["aiohttp"]).start()
+begun.wait()
+threading.Timer(0.5, go_on.set).start()
+child = os.fork()
+if not child:
+    signal.alarm(10)
+    import aiohttp
+    os._exit(0)
+print(os.waitpid(child, 0)[1])
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="has no fork")
+@pytest.mark.parametrize("script", [FORK_DURING_A_CALL, FORK_DURING_AN_IMPORT], ids=["a call", "an import"])
+def test_a_forked_process_does_not_wait_for_threads_of_its_parent(script: str) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", script]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert (done.stderr, done.stdout) == ("", "0\n")

@@ -67,6 +67,7 @@ from mtagent.llm.budget import Budget
 from mtagent.llm.events import Observer
 from mtagent.llm.protocol import LLM
 from mtagent.llm.server import ApiKey, is_sdk_client
+from mtagent.processes import load_before_forks
 from mtagent.records import Call, Chain, Segment, Stage, Step, Usage
 from mtagent.store.runs import Run, RunSummary
 from mtagent.store.store import Store, default_path, open_existing
@@ -80,7 +81,8 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 logger = logging.getLogger(__name__)
-
+_LOADED_FOR_CALLS = ("mtagent.llm.sdk", "mtagent.llm.transport", "genai_prices", "language_data.names")
+"""The modules that the first call to a model would import, which takes half a second."""
 Part = TypeVar("Part")
 
 
@@ -176,20 +178,15 @@ class Agent:
         self._stages = checked.plan.stages
         self.budget = budget_of(self.config)
         """What all calls may spend together. A server sets one of its own before the first call."""
-        self._session: Session[_Parts] = Session(
-            lambda: _Opening(self.config, self._own, self.budget),
-            on_fork=self._begin_in_child,
-        )
+        self._session: Session[_Parts] = Session(lambda: _Opening(self.config, self._own, self.budget))
+        if self._asks_server:
+            load_before_forks(_LOADED_FOR_CALLS)
         # Segments at a time: enough to fill two batches of the translator. With context, most of them wait for the
         # segment before them in their document.
         batch_size = wrapped.batch_size if isinstance(wrapped, CallableTranslator) else BATCH_SIZE
         self._window = max(self.config.concurrency, 2 * batch_size)
         if self.config.context:
             self._window *= 20
-
-    def _begin_in_child(self) -> None:
-        if self.budget is not None:
-            self.budget.begin_in_child()
 
     def __repr__(self) -> str:
         """The stages and the settings that aren't defaults. Texts that look like keys are masked."""
@@ -209,8 +206,9 @@ class Agent:
     async def __aenter__(self) -> Self:
         # Load now what the first call would load, because that blocks the loop for half a second.
         if self._asks_server:
+            for name in _LOADED_FOR_CALLS:
+                importlib.import_module(name)
             prices.price(configuration.DEFAULT_MODEL, Usage(calls=1))
-            importlib.import_module("mtagent.llm.sdk")
         languages.name("en")
         await self._session.enter()
         return self

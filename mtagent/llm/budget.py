@@ -27,6 +27,7 @@ from typing import Unpack
 from mtagent.errors import BudgetSpent, ConfigError, NotAnswered, calls_of
 from mtagent.llm.protocol import LLM, KeyedLLM, PricedLLM, RequestOptions, request_key, sampling_of
 from mtagent.llm.request import room_of
+from mtagent.processes import begin_in_children
 from mtagent.records import Call, Completion, Message, Schema, Tool, Usage
 from mtagent.store.calls import is_uncounted
 from mtagent.text.amounts import dollars
@@ -179,6 +180,7 @@ class Budget:
         self._prices: dict[str, PriceOf] = {}
         self._begun = set[tuple[str, str]]()
         self.begin_in_child()
+        begin_in_children(self)
 
     def begin_in_child(self) -> None:
         """Have no calls in flight. A forked process calls this: its parent's calls are settled by the parent."""
