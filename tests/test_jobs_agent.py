@@ -634,6 +634,8 @@ def test_a_chain_is_made_again_of_its_plain_data() -> None:
     step = chain.steps[-1].model_copy(update={"calls": (unknown,)})
     chain = chain.model_copy(update={"steps": (step,)})
     assert Chain.model_validate(chain.to_dict()).usage.cost is None
+    assert chain.to_dict()["usage"]["cost"] is None
+    assert set(Chain.model_json_schema()["properties"]) <= set(plain)
     with pytest.raises(ValueError, match="text: is not the text of the last step"):
         Chain.model_validate(plain | {"text": "other"})
     with pytest.raises(ValueError, match="nosuch"):
@@ -653,6 +655,8 @@ def test_a_chain_is_a_response_model_with_its_text_and_without_prompts() -> None
 
     with TestClient(app) as client:
         reply = client.get("/chain")
+        described = client.get("/openapi.json").json()["components"]["schemas"]["Chain"]
+    assert described["type"] == "object"
     assert reply.json()["text"] == "Hi correcto fin."
     assert reply.json()["usage"]["calls"] == 6
     for name in ("messages", "reply"):
