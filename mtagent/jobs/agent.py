@@ -57,8 +57,10 @@ from mtagent.jobs.python_inputs import (
     mapping_of,
     refuse_foreign,
     refuse_idle,
+    refuse_uncallable,
     segments_of,
     split_judges,
+    split_models,
 )
 from mtagent.jobs.run import Job, RunModels, run_job
 from mtagent.jobs.session import OwnLoop, Session
@@ -66,7 +68,7 @@ from mtagent.llm import prices
 from mtagent.llm.budget import Budget
 from mtagent.llm.events import Observer
 from mtagent.llm.protocol import LLM
-from mtagent.llm.server import ApiKey, is_sdk_client
+from mtagent.llm.server import ApiKey
 from mtagent.processes import load_before_forks
 from mtagent.records import Call, Chain, Segment, Stage, Step, Usage
 from mtagent.store.runs import Run, RunSummary
@@ -75,6 +77,7 @@ from mtagent.text import languages
 from mtagent.text.masking import masked
 from mtagent.translators import wrap
 from mtagent.translators.callables import BATCH_SIZE, CallableTranslator
+from mtagent.translators.protocol import Translator
 
 if TYPE_CHECKING:
     from aiohttp import ClientSession
@@ -135,28 +138,16 @@ class Agent:
         config_file: str | Path | None = None,
         **settings: Unpack[Settings],
     ) -> None:
-        given_settings: dict[str, Any] = {name: value for name, value in settings.items() if value is not None}
-        # A part is an object, or a name that the configuration knows.
-        parts = {"translator": translator, "evaluator": evaluator, "triage": triage, "gate": gate, "llm": llm}
-        given_settings |= {name: part for name, part in parts.items() if isinstance(part, str)}
         judge_settings, judges = split_judges(judge)
-        if judge_settings is not None:
-            given_settings["judge"] = judge_settings
-        for name, function in (("on_step", on_step), ("on_call", on_call), ("observer", observer)):
-            if function is not None and not callable(function):
-                raise ConfigError(f"{name}: expected a function, not {function!r:.80}")
+        parts = {"translator": translator, "evaluator": evaluator, "triage": triage, "gate": gate, "llm": llm}
+        given_settings = _given({**settings, "judge": judge_settings}, parts)
+        refuse_uncallable(on_step=on_step, on_call=on_call, observer=observer)
         self._on_step = on_step
         self._on_call = on_call
         refuse_foreign(given_settings)
         self.config, self._terms = loaded(config_file, given_settings, glossary, keep)
         wrapped = None if translator is None or isinstance(translator, str) else wrap(translator)
-        models: dict[Role, LLM] = {}
-        clients: dict[Role, Any] = {}
-        for role, model in mapping_of(llms, "llms: expected a model for each role, as in {'judge': model}").items():
-            if is_sdk_client(model):
-                clients[role] = model
-            else:
-                models[role] = model
+        models, clients = split_models(llms)
         self._own = OwnParts(
             translator=wrapped,
             evaluator=_object(evaluator),
@@ -181,12 +172,7 @@ class Agent:
         self._session: Session[_Parts] = Session(lambda: _Opening(self.config, self._own, self.budget))
         if self._asks_server:
             load_before_forks(_LOADED_FOR_CALLS)
-        # Segments at a time: enough to fill two batches of the translator. With context, most of them wait for the
-        # segment before them in their document.
-        batch_size = wrapped.batch_size if isinstance(wrapped, CallableTranslator) else BATCH_SIZE
-        self._window = max(self.config.concurrency, 2 * batch_size)
-        if self.config.context:
-            self._window *= 20
+        self._window = _segments_in_flight(self.config, wrapped)
 
     def __repr__(self) -> str:
         """The stages and the settings that aren't defaults. Texts that look like keys are masked."""
@@ -729,6 +715,20 @@ async def _heard(name: str, function: Callable[..., object], *what: object) -> N
             await reply
     except Exception:
         logger.exception("%s: the function that you passed raised an error; the text is not affected", name)
+
+
+def _given(settings: Mapping[str, Any], parts: Mapping[str, object]) -> dict[str, Any]:
+    """The settings that are set, with the parts that are names, which the configuration knows, and not objects."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    return given | {name: part for name, part in parts.items() if isinstance(part, str)}
+
+
+def _segments_in_flight(config: configuration.Config, translator: Translator | None) -> int:
+    """How many segments are worked on at a time: enough to fill two batches of the translator."""
+    batch_size = translator.batch_size if isinstance(translator, CallableTranslator) else BATCH_SIZE
+    segments = max(config.concurrency, 2 * batch_size)
+    # With context, most of them wait for the segment before them in their document.
+    return 20 * segments if config.context else segments
 
 
 def _object(part: Part | str | None) -> Part | None:

@@ -95,24 +95,7 @@ def make_app(
         service.admit(request)
         return Response(generate_latest(service.metrics.registry), media_type=CONTENT_TYPE_LATEST)
 
-    @app.exception_handler(ServiceError)
-    async def refused(request: Request, error: ServiceError) -> Response:
-        return error_response(request.scope["path"], error, REQUEST_ACCOUNT.get().headers)
-
-    @app.exception_handler(sqlite3.Error)
-    async def not_stored(request: Request, error: sqlite3.Error) -> Response:
-        REQUEST_ACCOUNT.get().error = f"the state file: {error}"
-        refusal = ServiceError(503, "the server's state cannot be read or written now", retry_after=1)
-        return error_response(request.scope["path"], refusal)
-
-    @app.exception_handler(RequestValidationError)
-    async def misread(request: Request, error: RequestValidationError) -> Response:
-        return error_response(request.scope["path"], ServiceError(400, field_problem(error.errors()[0])))
-
-    @app.exception_handler(HTTPException)
-    async def unknown(request: Request, error: HTTPException) -> Response:
-        return error_response(request.scope["path"], ServiceError(error.status_code, str(error.detail)), error.headers)
-
+    _add_error_handlers(app)
     app.add_middleware(ServiceMiddleware, service=service, allow_origins=allow_origins)
     if allow_origins:
         app.add_middleware(
@@ -130,6 +113,28 @@ def make_app(
         )
     app.add_middleware(HostMiddleware, allowed_hosts=list(host_names), www_redirect=False)
     return app
+
+
+def _add_error_handlers(app: FastAPI) -> None:
+    """Answer each error in the form of the interface to which the path belongs."""
+
+    @app.exception_handler(ServiceError)
+    async def refused(request: Request, error: ServiceError) -> Response:
+        return error_response(request.scope["path"], error, REQUEST_ACCOUNT.get().headers)
+
+    @app.exception_handler(sqlite3.Error)
+    async def not_stored(request: Request, error: sqlite3.Error) -> Response:
+        REQUEST_ACCOUNT.get().error = f"the state file: {error}"
+        refusal = ServiceError(503, "the server's state cannot be read or written now", retry_after=1)
+        return error_response(request.scope["path"], refusal)
+
+    @app.exception_handler(RequestValidationError)
+    async def misread(request: Request, error: RequestValidationError) -> Response:
+        return error_response(request.scope["path"], ServiceError(400, field_problem(error.errors()[0])))
+
+    @app.exception_handler(HTTPException)
+    async def unknown(request: Request, error: HTTPException) -> Response:
+        return error_response(request.scope["path"], ServiceError(error.status_code, str(error.detail)), error.headers)
 
 
 class HostMiddleware(TrustedHostMiddleware):
