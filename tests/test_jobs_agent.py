@@ -703,6 +703,18 @@ async def test_what_was_paid_for_is_handed_out_if_a_callback_is_stopped() -> Non
     assert [chain.text for chain in caught.value.chains if not chain.failed] == ["texto"]
 
 
+async def test_a_callback_is_not_stopped_halfway_by_the_timeout() -> None:
+    finished: list[str] = []
+
+    async def on_step(segment: Segment, step: Step) -> None:
+        await asyncio.sleep(0.1)
+        finished.append(step.stage)
+
+    async with Agent(str.upper, on_step=on_step) as agent:
+        chain = await agent.atranslate("one", "en", "es", timeout=0.05)
+    assert finished == [step.stage for step in chain.steps] != []
+
+
 async def test_several_judges_may_be_objects() -> None:
     class Judge:
         def __init__(self, name: str, after: float) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections import Counter as Counts
-from collections.abc import Hashable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from math import inf, nan
@@ -15,7 +14,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from mtagent.config import Config
 from mtagent.errors import FATAL, BudgetSpent, ModelError, MtagentError
-from mtagent.llm.budget import Amount, Budget
+from mtagent.llm.budget import Amount, Budget, CallKind
 from mtagent.llm.events import CallEvent, Event, RetryEvent
 from mtagent.records import Usage
 from mtagent.serve.access import ANYBODY, ApiKey
@@ -104,7 +103,7 @@ class ServiceBudget(Budget):
         limits = self._limits
         return super().limits_dollars or limits.dollars_per_day is not None or limits.dollars_per_request is not None
 
-    async def reserve(self, worst: Amount, hint: str = "", *, kind: Hashable = None, sent: int = 0) -> Amount:
+    async def reserve(self, worst: Amount, hint: str = "", *, kind: CallKind | None = None, sent: int = 0) -> Amount:
         """Reserve for a call in all budgets. Raises :class:`BudgetSpent` if it doesn't fit into one of them."""
         try:
             amount = await super().reserve(worst, hint, kind=kind, sent=sent)
