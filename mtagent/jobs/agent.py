@@ -105,8 +105,8 @@ class Agent:
     (``api_key_env``) gets the key in that variable instead of ``api_key``.
     ``on_step(segment, step)`` and ``on_call(call)``, sync or async, are called after each step and each request to a
     model, and their errors are logged. ``timeout`` doesn't end them, because one that is stopped halfway may leave half
-    a record: use ``asyncio.timeout`` in the function if it may hang. ``observer(event)`` is called with each call, retry, wait and verdict when it
-    happens (:mod:`mtagent.llm.events`).
+    a record: use ``asyncio.timeout`` in the function if it may hang. ``observer(event)`` is called with each call,
+    retry, wait and verdict when it happens (:mod:`mtagent.llm.events`).
     All other ``settings`` are settings of the configuration file (:class:`mtagent.config.Config`),
     such as ``model="gpt-6-luna"`` or ``stages="tp"``; ``config_file`` names such a file.
 
