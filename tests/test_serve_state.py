@@ -184,7 +184,30 @@ async def test_a_deleted_state_file_is_reported_and_made_again(
     assert usage_in(path) == {"ana": 20, "bo": 10}
     assert [child.name for child in path.parent.iterdir()] == ["s.db"]
     assert "s.db: usage cannot be written, and is tried again every second: the file was deleted" in caplog.text
-    assert "another file has taken its place, and is used now" in caplog.text
+    assert "another file has taken its place, and is used from now on" in caplog.text
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="keeps open files from being replaced")
+async def test_a_state_file_that_is_replaced_gets_nothing_of_the_former_one(tmp_path: Path) -> None:
+    path, backup = tmp_path / "s.db", tmp_path / "backup.db"
+    states = [State(path) for _ in range(2)]
+    states[0].spend("ana", characters=5)
+    await states[0].flush()
+    with closing(sqlite3.connect(path)) as db, closing(sqlite3.connect(backup)) as copy:
+        db.backup(copy)
+    states[0].spend("ana", characters=7)
+    await states[0].flush()
+    backup.replace(path)
+    for state in states:
+        state.spend("ana", characters=1)
+        await state.flush()
+        assert state.problem == "another file has taken its place, and is used from now on"
+        await state.flush()
+        assert state.problem is None
+    assert [state.spent_by("ana").characters for state in states] == [7, 7]
+    for state in states:
+        await state.close()
+    assert usage_in(path) == {"ana": 7}
 
 
 @pytest.mark.parametrize("keep", ["none", "texts"])

@@ -95,7 +95,9 @@ class _OpenFile(NamedTuple):
     db: sqlite3.Connection
     writer: sqlite3.Connection  # so that a write that waits for the file doesn't keep the event loop from reading
     salt: bytes
-    identity: tuple[int, int] | None  # of the file, whatever its name; None in memory
+    # Of the file, whatever its name, and of the file beside it to which SQLite writes first; None in memory.
+    identity: tuple[int, int] | None
+    log_identity: tuple[int, int] | None
 
     def close(self) -> None:
         self.writer.close()
@@ -293,27 +295,30 @@ class State:
 
         If it was deleted, it is written again: SQLite still has it open, with all that it held.
         """
-        problem = "another file has taken its place, and is used now; the former one has what was counted before"
-        if not path.exists():
-            self._restore(path)
-            problem = "the file was deleted; it was made again with all that it held"
-        self._former_file, self._file = self._file, _opened(path)
+        former = self._file
+        former.writer.execute("BEGIN IMMEDIATE")  # other servers that have the former file open wait
+        try:
+            if not path.exists():
+                problem = "the file was deleted; it was made again with all that it held"
+                self._restore(path)
+            else:
+                problem = "another file has taken its place, and is used from now on"
+                if _identity(_beside(path, "-wal")) == former.log_identity:
+                    _remove_log(path)
+            self._former_file, self._file = former, _opened(path)
+        finally:
+            former.writer.rollback()
         return problem
 
     def _restore(self, path: Path) -> None:
-        copy = path.with_name(f"{path.name}.{uuid.uuid4()}")
+        copy = _beside(path, f".{uuid.uuid4()}")
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file.writer.execute("BEGIN IMMEDIATE")  # other servers wait that have the deleted file open
         try:
-            if path.exists():  # another server was first
-                return
             copy.touch(mode=0o600)
             self._file.db.execute("VACUUM INTO ?", (str(copy),))
-            for suffix in ("-wal", "-shm"):  # SQLite would take those of the deleted file for the new one's
-                path.with_name(path.name + suffix).unlink(missing_ok=True)
+            _remove_log(path)
             copy.rename(path)
         finally:
-            self._file.writer.rollback()
             copy.unlink(missing_ok=True)
 
     def _note(self, failure: str | None) -> None:
@@ -403,7 +408,7 @@ class State:
 
 def _opened(path: Path | None) -> _OpenFile:
     """Open the file, which is made if it is missing. Raises :class:`StoreError`."""
-    identity = None
+    identity = log_identity = None
     try:
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -421,9 +426,20 @@ def _opened(path: Path | None) -> _OpenFile:
         if path is not None:
             writer = sqlite3.connect(path, timeout=WRITE_SECONDS, check_same_thread=False)
             writer.execute("PRAGMA synchronous = NORMAL")
+            log_identity = _identity(_beside(path, "-wal"))
     except (OSError, sqlite3.Error) as error:
         raise StoreError(f"{path}: cannot be opened: {error}") from None
-    return _OpenFile(db, writer, bytes.fromhex(salt), identity)
+    return _OpenFile(db, writer, bytes.fromhex(salt), identity, log_identity)
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
+
+
+def _remove_log(path: Path) -> None:
+    """Remove what SQLite wrote beside a file that is no longer at ``path``: it would add that to the new file."""
+    for suffix in ("-wal", "-shm"):
+        _beside(path, suffix).unlink(missing_ok=True)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
