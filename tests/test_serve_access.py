@@ -694,6 +694,7 @@ async def test_a_model_whose_server_asks_for_a_long_pause_is_left_alone_and_ever
         assert (health.status_code, health.json()["status"]) == (200, "degraded")
         assert 3500 < health.json()["resting_models"][llm.model] <= 3600
         assert (await client.get("/livez")).status_code == 200
+        assert {(await client.head(path)).status_code for path in ("/healthz", "/health", "/livez")} == {200}
         metrics = (await client.get("/metrics")).text
         assert f'mtagent_model_resting{{model="{llm.model}"}} 1.0' in metrics
         assert f'mtagent_model_errors_total{{error="ServerPaused",model="{llm.model}"}} 1.0' in metrics

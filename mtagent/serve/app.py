@@ -80,12 +80,15 @@ def make_app(
     for make_router in (own_router, libretranslate.router, deepl.router):
         app.include_router(make_router(service))
 
+    @app.head("/healthz", include_in_schema=False)
+    @app.head("/health", include_in_schema=False)
     @app.get("/healthz")
     @app.get("/health", tags=["LibreTranslate"])
     async def health() -> JSONResponse:
         health = service.health
         return JSONResponse(health, 200 if health["status"] in ("ok", "degraded") else 503)
 
+    @app.head("/livez", include_in_schema=False)
     @app.get("/livez")
     async def live() -> JSONResponse:
         return JSONResponse({"status": "ok"})
