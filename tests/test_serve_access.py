@@ -325,6 +325,8 @@ async def test_the_budget_of_a_day_holds_for_all_requests_servers_and_restarts(t
             metrics = (await first.get("/metrics")).text
             assert 'mtagent_budget_dollars{budget="day"} 1.0' in metrics
             assert 'mtagent_budget_spent_dollars{budget="day"} 1.2' in metrics
+            health = (await second.get("/healthz")).json()
+            assert health == {"status": "degraded", "problems": ["the budget of this day is spent"]}
         calls += sum(llm.calls for llm, _ in services)
     assert calls == 4, "the one that exceeds it was in flight"
 
@@ -374,8 +376,11 @@ async def test_calls_for_which_the_budget_of_the_whole_server_has_no_room_are_co
     llm = PaidLLM()
     service = Service(Config(**budget), llm=llm, translator=lambda text: text, stages="tp", gate="guards")
     async with asking(service) as client:
+        assert (await client.get("/healthz")).json() == {"status": "ok"}
         answer = await client.post("/translate", json=ONE | {"q": "frase errado fin."})
         assert (answer.json()["translatedText"], answer.headers["X-Mtagent-Failed"]) == ("frase errado fin.", "1")
+        problems = ["the budget of this server is spent"]
+        assert (await client.get("/healthz")).json() == {"status": "degraded", "problems": problems}
         metrics = (await client.get("/metrics")).text
     assert llm.calls == 0, "the worst case of a call costs more"
     assert 'mtagent_budget_refusals_total{budget="total"} 1.0' in metrics

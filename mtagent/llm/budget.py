@@ -218,6 +218,11 @@ class Budget:
         """Whether dollars are limited, so that all prices must be known."""
         return self.limit.dollars < inf
 
+    @property
+    def is_spent(self) -> bool:
+        """Whether a call did not fit, so that no later one is sent."""
+        return self._first_too_large is not None
+
     def price_of(self, llm: LLM) -> PriceOf:
         """What usage of ``llm`` costs. Raises :class:`ConfigError` if dollars are limited and the price is unknown."""
         if not self.limits_dollars:

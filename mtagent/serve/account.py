@@ -18,7 +18,7 @@ from mtagent.llm.budget import Amount, Budget, CallKind
 from mtagent.llm.events import CallEvent, Event, RetryEvent
 from mtagent.records import Usage
 from mtagent.serve.access import ANYBODY, ApiKey
-from mtagent.serve.state import State
+from mtagent.serve.state import State, today
 from mtagent.text.amounts import dollars
 from mtagent.translators.protocol import Markup
 
@@ -96,12 +96,23 @@ class ServiceBudget(Budget):
         self._state = state
         self._refusals = metrics.budget_refusals
         self._reserved_today = 0.0
+        self._last_refusal = ""  # the day, of a call that the day's budget had no room for
 
     @property
     def limits_dollars(self) -> bool:
         """Whether any of the budgets is in dollars, so that all prices must be known."""
         limits = self._limits
         return super().limits_dollars or limits.dollars_per_day is not None or limits.dollars_per_request is not None
+
+    @property
+    def problems(self) -> list[str]:
+        """Which budgets of all requests are spent, for `/healthz`."""
+        problems = []
+        if self.is_spent:
+            problems.append("the budget of this server is spent")
+        if self._last_refusal == today():
+            problems.append("the budget of this day is spent")
+        return problems
 
     async def reserve(self, worst: Amount, hint: str = "", *, kind: CallKind | None = None, sent: int = 0) -> Amount:
         """Reserve for a call in all budgets. Raises :class:`BudgetSpent` if it doesn't fit into one of them."""
@@ -152,6 +163,8 @@ class ServiceBudget(Budget):
     def _refuse(self, period: str, limit: float, spent: float, expected: float) -> None:
         if spent >= limit or spent + expected > limit:
             self._refusals.labels(period).inc()
+            if period == "day":
+                self._last_refusal = today()
             raise BudgetSpent(f"the budget of this {period} is spent: {dollars(spent)} of {dollars(limit)}")
 
 

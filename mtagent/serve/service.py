@@ -186,6 +186,8 @@ class Service:
         problems = []
         if self.state.problem is not None:
             problems.append("usage cannot be written to the state file")
+        if isinstance(self.agent.budget, ServiceBudget):
+            problems += self.agent.budget.problems
         return problems
 
     def _count_cost(self, event: Event) -> None:
