@@ -517,6 +517,28 @@ def test_a_function_makes_a_client_for_each_event_loop(server: str) -> None:
         Agent(same, client=lambda: 5, model="m")  # type: ignore[arg-type,return-value]
 
 
+async def test_a_client_that_is_used_in_two_event_loops_at_once_is_refused(server: str) -> None:
+    client = openai.AsyncOpenAI(base_url=server, api_key=KEY)
+    agents = [Agent(same, client=client, model="m", stages="tpr", gate="guards") for _ in range(2)]
+
+    async def translated(agent: Agent) -> bool:
+        async with agent:
+            return (await agent.atranslate("Hello, world!", "en", "es")).failed is None
+
+    assert await translated(agents[0])
+    with pytest.raises(ConfigError, match="client: it is used in two event loops at once"):
+        await asyncio.to_thread(asyncio.run, translated(agents[1]))
+    assert await translated(agents[0])
+    await client.close()
+
+
+def test_a_client_may_be_used_in_one_event_loop_after_the_other(server: str) -> None:
+    client = openai.AsyncOpenAI(base_url=server, api_key=KEY)
+    for _ in range(2):
+        agent = Agent(same, client=client, model="m", stages="tpr", gate="guards")
+        assert asyncio.run(agent.atranslate("Hello, world!", "en", "es")).failed is None
+
+
 def agent_client() -> openai.AsyncOpenAI:
     return openai.AsyncOpenAI(base_url="http://127.0.0.1:1/v1", api_key=KEY)
 
