@@ -36,6 +36,7 @@ from mtagent.formats.ratings import RatingFormat
 from mtagent.formats.segments import Format, Lines, Result, SegmentDefaults
 from mtagent.formats.tables import CSV, TSV, TSV_QUOTED
 from mtagent.formats.wmt import ESA, WMT, WMT25
+from mtagent.formats.xcstrings import XCSTRINGS
 from mtagent.formats.xliff import XLIFF
 
 ENTRY_POINTS = "mtagent.formats"
@@ -49,7 +50,7 @@ SPAN_FORMATS: dict[str, SpanFormat] = {form.name: form for form in (MAROT, MTME,
 SpanFormatName = Literal["marot", "mtme", "esa", "wmt", "comet", "bio-mqm", "jsonl"]
 """The names in ``SPAN_FORMATS``, for the option of ``spans-file``."""
 
-DOCUMENTS: dict[str, DocumentFormat] = {form.name: form for form in (XLIFF, PO, APP_JSON, ARB)}
+DOCUMENTS: dict[str, DocumentFormat] = {form.name: form for form in (XLIFF, PO, APP_JSON, ARB, XCSTRINGS)}
 EXPORTS: dict[str, Export] = {form.name: form for form in (MTME, MAROT, WMT25, STAGES)}
 
 UNSUPPORTED = {
@@ -66,8 +67,8 @@ UNSUPPORTED = {
         "one JSON value",
         "`mtagent units` lists an app's texts; or write an object a line, as .jsonl: jq -c '.[]' FILE > FILE.jsonl",
     ),
-    "arb": ("a file of an app's texts", "`mtagent units` lists them and writes them back"),
-    "json5 xcstrings": ("one JSON value of an app's strings", "write its strings to .csv, with their keys as ids"),
+    "arb xcstrings": ("a file of an app's texts", "`mtagent units` lists them and writes them back"),
+    "json5": ("one JSON value of an app's strings", "write its strings to .csv, with their keys as ids"),
     "xml html htm yaml yml": ("structured text", "extract its texts to .txt or .csv, a segment a line or row"),
     "properties strings stringsdict resx ts ftl": (
         "a file of an app's strings, whose keys and quotes are not text",
