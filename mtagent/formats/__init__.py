@@ -25,6 +25,7 @@ from typing import Literal, TypeVar
 
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats.annotations import BIO_MQM, COMET, Annotation, SpanFormat
+from mtagent.formats.app_texts import APP_JSON, APP_YAML, ARB
 from mtagent.formats.documents import DocumentFormat
 from mtagent.formats.exports import STAGES, Export
 from mtagent.formats.files import STANDARD, lines_of, parsed, spooled, whole_file
@@ -37,6 +38,7 @@ from mtagent.formats.ratings import RatingFormat
 from mtagent.formats.segments import Format, Lines, Result, SegmentDefaults
 from mtagent.formats.tables import CSV, TSV, TSV_QUOTED, SegmentTable
 from mtagent.formats.wmt import ESA, WMT, WMT25
+from mtagent.formats.xcstrings import XCSTRINGS
 from mtagent.formats.xliff import XLIFF
 
 ENTRY_POINTS = "mtagent.formats"
@@ -50,7 +52,7 @@ SPAN_FORMATS: dict[str, SpanFormat] = {form.name: form for form in (MAROT, MTME,
 SpanFormatName = Literal["marot", "mtme", "esa", "wmt", "comet", "bio-mqm", "jsonl"]
 """The names in ``SPAN_FORMATS``, for the option of ``spans-file``."""
 
-DOCUMENTS: dict[str, DocumentFormat] = {form.name: form for form in (XLIFF, PO)}
+DOCUMENTS: dict[str, DocumentFormat] = {form.name: form for form in (XLIFF, PO, APP_JSON, APP_YAML, ARB, XCSTRINGS)}
 EXPORTS: dict[str, Export] = {form.name: form for form in (MTME, MAROT, WMT25, STAGES)}
 
 _LOCALIZATION = (
@@ -64,9 +66,13 @@ UNSUPPORTED = {
     "tbx": ("a termbase", "which is not a text to translate: give it with --glossary"),
     "doc docx odt rtf pdf ppt pptx odp idml": ("a document with layout", "save its text as .txt, a segment a line"),
     "xls xlsx ods": ("a spreadsheet", "save it as .csv (UTF-8) with the columns source and translation"),
-    "json": ("one JSON value", "write an object a line, as .jsonl: jq -c '.[]' FILE.json > FILE.jsonl"),
-    "json5 arb xcstrings": ("one JSON value of an app's strings", "write its strings to .csv, with their keys as ids"),
-    "xml html htm yaml yml": ("structured text", "extract its texts to .txt or .csv, a segment a line or row"),
+    "json": (
+        "one JSON value",
+        "`mtagent units` lists an app's texts; or write an object a line, as .jsonl: jq -c '.[]' FILE > FILE.jsonl",
+    ),
+    "arb xcstrings yaml yml": ("a file of an app's texts", "`mtagent units` lists them and writes them back"),
+    "json5": ("one JSON value of an app's strings", "write its strings to .csv, with their keys as ids"),
+    "xml html htm": ("structured text", "extract its texts to .txt or .csv, a segment a line or row"),
     "properties strings stringsdict resx ts ftl": (
         "a file of an app's strings, whose keys and quotes are not text",
         "write its strings to .csv with the columns id, source and translation",
