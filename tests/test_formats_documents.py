@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lxml import etree
 
+from mtagent.chain.guards import GUARDS
 from mtagent.errors import ConfigError, InputError
 from mtagent.formats import document_format
 from mtagent.formats.documents import (
@@ -27,6 +28,7 @@ from mtagent.formats.documents import (
     placeholders,
     replaced,
 )
+from mtagent.records import Segment
 from tests.commands import Shell
 
 XLIFF = """<?xml version="1.0" encoding="ENCODING"?>
@@ -313,10 +315,10 @@ INLINE = (
         ("<4/> <3>c</3> <2>b</2> <1>a</1>", None),
         ("<1><2>b</2> a</1> <3>c</3> <4/>", None),
         ("<3><1>a</3></1> <2>b</2><4/>", None),  # bpt and ept mark places, and may cross elements
-        ("<1>a <2>b</1></2> <3>c</3> <4/>", "has </1> within another pair"),
+        ("<1>a <2>b</1></2> <3>c</3> <4/>", "has its tags in the wrong order: <2> is not closed inside <1>"),
         ("<1>a</1> <2>b</2> <3>c</3>", "loses <4/>"),
         ("<1>a <2>b</2> <3>c</3> <4/>", "loses </1>"),
-        ("<1>a</1> <2>b</2> </3>c<3> <4/>", "has </3> before <3>"),
+        ("<1>a</1> <2>b</2> </3>c<3> <4/>", "has its tags in the wrong order: </3> closes nothing"),
         ("<1>a</1> <2>b</2> <3>c</3> <4/><4/>", "has <4/> once too often"),
         ("<1>a</1> <2>b</2> <3>c</3> <4/><5/>", "has <5/> once too often"),
     ],
@@ -555,6 +557,25 @@ def test_a_target_that_a_model_has_shaken_is_refused_or_well_formed(tmp_path: Pa
 
 
 @anything
+@given(
+    pieces=st.lists(st.sampled_from(["<1>", "</1>", "<2>", "</2>", "<3/>", "<4/>", "x"]), max_size=9),
+    source=st.permutations(["<1>a</1>", "<2>b</2>", "<3/>"]),
+)
+def test_what_the_guard_of_the_chain_allows_the_file_can_hold(
+    tmp_path: Path, pieces: list[str], source: list[str]
+) -> None:
+    tags = {"<1>": '<g id="1">', "<2>": '<g id="2">', "</1>": "</g>", "</2>": "</g>", "<3/>": '<x id="3"/>'}
+    markup = "".join(source)
+    for placeholder, tag in tags.items():
+        markup = markup.replace(placeholder, tag)
+    document = xliff(tmp_path, f'<trans-unit id="u"><source>{markup}</source></trans-unit>')
+    unit = document.units[0]
+    segment = Segment(id="u", source=unit.source, source_lang="en", target_lang="es")
+    is_allowed = not GUARDS["tags"](segment, unit.source, "".join(pieces))
+    assert is_allowed == (placeholder_fault(unit, "".join(pieces)) is None)
+
+
+@anything
 @given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0") | st.sampled_from('\n\t\\" ')))
 def test_any_text_comes_back_from_a_catalogue(tmp_path: Path, text: str) -> None:
     text = text.strip("\n")
@@ -639,7 +660,7 @@ def test_the_command_refuses_what_it_cannot_do(shell: Shell) -> None:
     done = shell("units en.txt")
     assert (done.code, "must end in .xlf" in done.err) == (1, True)
     with pytest.raises(ConfigError, match="must end in"):
-        document_format(Path("a.docx"))
+        document_format(Path("a.odt"))
 
 
 # -- files from public repositories

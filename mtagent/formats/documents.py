@@ -12,18 +12,17 @@ byte for byte. Inline tags are short placeholders in a unit's texts (``<1>bold</
 from __future__ import annotations
 
 import codecs
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple, Protocol, runtime_checkable
 
-import regex
-
 from mtagent.errors import InputError
 from mtagent.formats.files import opened, parsed_lines
+from mtagent.text import markup
 
-PLACEHOLDER = regex.compile(r"<(?P<closes>/)?(?P<number>[0-9]{1,9})(?P<empty>/)?>")
+PLACEHOLDER = markup.NUMBERED_TAG
 _SHOWN_ID = 80
 _BOMS = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
@@ -209,12 +208,17 @@ def replaced(document: LocalizationFile, targets: Mapping[str, str]) -> bytes:
         if problem:
             raise InputError(f"{document.path}:{unit.line}: the new target of {shown_id(unit_id)} {problem}")
         changed[unit_id] = target
+    return with_edits(document.data, document.edits(changed))
+
+
+def with_edits(data: bytes, edits: Iterable[ByteEdit]) -> bytes:
+    """The bytes with all edits, which must not overlap."""
     pieces = []
     position = 0
-    for edit in sorted(document.edits(changed), key=lambda edit: (edit.start, edit.end)):
-        pieces += [document.data[position : edit.start], edit.data]
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        pieces += [data[position : edit.start], edit.data]
         position = edit.end
-    return b"".join([*pieces, document.data[position:]])
+    return b"".join([*pieces, data[position:]])
 
 
 def fault(document: LocalizationFile, unit: TranslationUnit, target: str) -> str | None:
@@ -226,34 +230,28 @@ def fault(document: LocalizationFile, unit: TranslationUnit, target: str) -> str
 
 def placeholder_fault(unit: TranslationUnit, target: str) -> str | None:
     """Which placeholder ``target`` loses, invents or puts in the wrong order; ``None`` if it has none of that."""
+    if not unit.inline and "<" not in target:
+        return None
     needed = Counter(placeholders(unit, unit.source))
     allowed = needed | Counter(placeholders(unit, unit.target or ""))
-    order = placeholders(unit, target)
-    used = Counter(order)
+    used = Counter(placeholders(unit, target))
     lost = sorted(needed - used)
     if lost:
         return f"loses {' '.join(lost)}, which the source has; put it back"
     invented = sorted(used - allowed)
     if invented:
         return f"has {' '.join(invented)} once too often; take it out"
-    still_open: list[str] = []
-    for placeholder in order:
-        if placeholder.startswith("</"):
-            opening = "<" + placeholder[2:]
-            if opening not in still_open:
-                return f"has {placeholder} before {opening}; swap them"
-            if unit.inline[placeholder].startswith("</") and not _nests(unit, still_open, opening):
-                return f"has {placeholder} within another pair of tags; close the inner pair first"
-            still_open.remove(opening)
-        elif not placeholder.endswith("/>"):
-            still_open.append(placeholder)
+    # Pairs of XML elements nest. Codes that only mark a place may cross them and each other.
+    groups: dict[str, list[markup.Tag]] = defaultdict(list)
+    for tag in markup.tags(target):
+        if tag.key in unit.inline and tag.kind != "empty":
+            is_element = unit.inline.get(f"</{tag.name}>", "").startswith("</")
+            groups["elements" if is_element else tag.name].append(tag)
+    for tags in groups.values():
+        faults = markup.nesting_faults(tuple(tags))
+        if faults:
+            return f"has its tags in the wrong order: {faults[0]}; put each closing tag after the text of its pair"
     return None
-
-
-def _nests(unit: TranslationUnit, still_open: list[str], opening: str) -> bool:
-    """Whether ``opening`` is the innermost of the open elements. Codes that only mark a place may cross."""
-    elements = [tag for tag in still_open if unit.inline.get("</" + tag[1:], "").startswith("</")]
-    return elements[-1] == opening
 
 
 def placeholders(unit: TranslationUnit, text: str) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 import regex
 
 from mtagent.errors import InputError
-from mtagent.formats.documents import PLACEHOLDER, ByteEdit, TranslationUnit, content_of
+from mtagent.formats.documents import PLACEHOLDER, ByteEdit, TranslationUnit, content_of, with_edits
 from mtagent.formats.prose import Passage, ProseFile
 from mtagent.formats.xml_spans import INVALID, XmlFile
 from mtagent.formats.zip_parts import ZipParts
@@ -362,13 +362,7 @@ class OfficeFile(ProseFile):
             by_part.setdefault(stretch.part, []).append(ByteEdit(stretch.start, stretch.end, markup))
         contents = {}
         for name, edits in by_part.items():
-            data = self._parts[name].data
-            pieces = []
-            position = 0
-            for edit in sorted(edits):
-                pieces += [data[position : edit.start], edit.data]
-                position = edit.end
-            contents[name] = b"".join([*pieces, data[position:]])
+            contents[name] = with_edits(self._parts[name].data, edits)
         return self._zip.edits(contents)
 
     def _markup(self, stretch: Stretch, target: str) -> str:
