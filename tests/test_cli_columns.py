@@ -60,13 +60,13 @@ def cells(path: Path) -> list[tuple[object, ...]]:
 
 def test_only_improved_cells_of_a_workbook_change(shell: Shell) -> None:
     head = ("Key", "English", "German text", "Max length")
-    rows = [("k1", "Hello & world.", "Hallo & , Welt.", 40), ("k2", "Yes", "Ja", None), (None, "No", "Nein", 5)]
+    rows = [("k1", "Hello world & more.", "Hallo , Welt & mehr.", 40), ("k2", "Yes", "Ja", None), (None, "No", "Nein", 5)]
     workbook(shell.folder / "a.xlsx", head, *rows)
 
     done = shell("postedit -s a.xlsx -l en-de -o b.xlsx --columns", COLUMNS)
 
     assert done.code == 0, done.err
-    changed = ("k1", "Hello & world.", "Hallo &, Welt.", 40)
+    changed = ("k1", "Hello world & more.", "Hallo, Welt & mehr.", 40)
     assert cells(shell.folder / "b.xlsx") == [head, changed, *rows[1:]]
     with zipfile.ZipFile(shell.folder / "a.xlsx") as old, zipfile.ZipFile(shell.folder / "b.xlsx") as new:
         assert [name for name in old.namelist() if old.read(name) != new.read(name)] == ["xl/worksheets/sheet1.xml"]
