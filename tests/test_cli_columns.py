@@ -60,7 +60,11 @@ def cells(path: Path) -> list[tuple[object, ...]]:
 
 def test_only_improved_cells_of_a_workbook_change(shell: Shell) -> None:
     head = ("Key", "English", "German text", "Max length")
-    rows = [("k1", "Hello world & more.", "Hallo , Welt & mehr.", 40), ("k2", "Yes", "Ja", None), (None, "No", "Nein", 5)]
+    rows = [
+        ("k1", "Hello world & more.", "Hallo , Welt & mehr.", 40),
+        ("k2", "Yes", "Ja", None),
+        (None, "No", "Nein", 5),
+    ]
     workbook(shell.folder / "a.xlsx", head, *rows)
 
     done = shell("postedit -s a.xlsx -l en-de -o b.xlsx --columns", COLUMNS)
