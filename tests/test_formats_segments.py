@@ -141,6 +141,40 @@ def test_a_maximum_length_is_read(form: Format, content: str, tmp_path: Path) ->
         read(form, file(tmp_path, content.replace("12", "0")))
 
 
+@pytest.mark.parametrize(
+    ("value", "note"),
+    [
+        ("f", "The speaker is female."),
+        ("Weiblich", "The speaker is female."),
+        ("male", "The speaker is male."),
+        ("non-binary", "Gender of the speaker: non-binary"),
+        ("unknown", None),
+        ("", None),
+    ],
+)
+@pytest.mark.parametrize(
+    ("form", "content"),
+    [
+        (CSV, "source,speaker gender,notes\nI went,{},{}\n"),
+        (TSV, "source\tgender\tcomment\nI went\t{}\t{}\n"),
+        (JSONL, '{{"source": "I went", "speaker_gender": "{}", "notes": "{}"}}\n'),
+        (JSONL_LENIENT, '{{"source": "I went", "Gender": "{}", "note": "{}"}}\n'),
+    ],
+)
+def test_the_gender_of_the_speaker_is_a_note(
+    form: Format, content: str, value: str, note: str | None, tmp_path: Path
+) -> None:
+    [segment] = read(form, file(tmp_path, content.format(value, "")))
+    assert (segment.notes or None) == note
+    [segment] = read(form, file(tmp_path, content.format(value, "A diary.")))
+    assert segment.notes == ("A diary." if note is None else f"A diary.\n{note}")
+
+
+def test_a_gender_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="file:1: field 'speaker_gender': expected a text such as 'female', not 1"):
+        read(JSONL, file(tmp_path, '{"source": "a", "gender": 1}\n'))
+
+
 def test_a_lenient_reader_maps_foreign_names(tmp_path: Path) -> None:
     path = file(tmp_path, '{"doc_id":"x","src_text":"a","tgt_lang":"is_IS","mt":"b","n":[1.5,{"q":null}]}\n')
     (segment,) = read(JSONL_LENIENT, path)

@@ -126,6 +126,69 @@ def test_what_the_file_knows_of_a_text_reaches_the_model(project: Shell) -> None
 
 
 @pytest.mark.parametrize(
+    ("unit_id", "source", "shown"),
+    [
+        ("checkout.button.submit", "Send", "Key: checkout.button.submit"),
+        ("errorTooLong", "Text too long", "Key: errorTooLong"),
+        ("TITLE", "Welcome", "Key: TITLE"),
+        ("tu12", "Send", None),
+        ("string_7", "Send", None),
+        ("4606963464835766483", "Send", None),
+        ("3f786850e387550fdab836ed7e6dc881de23001b", "Send", None),
+        ("550e8400-e29b-41d4-a716-446655440000", "Send", None),
+        ("x9Kqz", "Send", None),
+        ("big_cat", "Big cat!", None),
+        ("a b", "Send", None),
+    ],
+)
+def test_a_key_that_tells_something_is_shown(project: Shell, unit_id: str, source: str, shown: str | None) -> None:
+    units = XLIFF.replace('id="cat"', f'id="{unit_id}"').replace("The cat sat here.", source)
+    (project.folder / "app.xlf").write_text(units, encoding="utf-8")
+    asked = project("postedit app.xlf --dry-run --force --model m --base-url http://127.0.0.1:9/v1").out
+    request = asked.partition(f"segment {unit_id}")[2].partition("segment key")[0]
+    assert request
+    assert ("Key:" in request) == bool(shown)
+    assert shown is None or f">{shown}</" in request
+
+
+POLISH = "nplurals=3; plural=(n==1 ? 0 : n%10>=2 && n%10<=4 && (n%100<10 || n%100>=20) ? 1 : 2);"
+
+
+@pytest.mark.parametrize(
+    ("language", "header", "expected"),
+    [
+        (
+            "pl",
+            POLISH,
+            "Plural form 2 of 3 (few), for counts such as 2, 3, 4, 22.\nPlural forms of whole numbers in Polish: "
+            "one (1); few (2, 3, 4, 22…); many (0, 5, 6, 7…). English has 2.",
+        ),
+        (
+            "de",
+            "nplurals=2; plural=(n != 1);",
+            "Plural form 2 of 2 (other), for counts such as 0, 2, 3, 4.\nPlural forms of whole numbers in German: "
+            "one (1); other (0, 2, 3, 4…).",
+        ),
+        (  # a rule of the file's own
+            "de",
+            "nplurals=3; plural=(n==0 ? 0 : n==7 ? 1 : 2);",
+            "Plural form 2 of 3, for counts such as 7.\nPlural forms of whole numbers in German: "
+            "form 1 (0); form 2 (7); form 3 (1, 2, 3, 4…). English has 2.",
+        ),
+    ],
+)
+def test_the_rule_of_a_plural_is_shown_in_words(shell: Shell, language: str, header: str, expected: str) -> None:
+    lines = [
+        *('msgid ""', 'msgstr ""', '"Content-Type: text/plain; charset=UTF-8\\n"', f'"Language: {language}\\n"'),
+        *(f'"Plural-Forms: {header}\\n"', "", 'msgid "%d cat"', 'msgid_plural "%d cats"'),
+    ]
+    lines += [f'msgstr[{number}] "%d x{number}"' for number in range(int(header[9]))]
+    shell.write("app.po", *lines)
+    asked = shell("postedit app.po --source-lang en --dry-run --model m --base-url http://127.0.0.1:9/v1").out
+    assert expected in asked.partition("cat[1]")[2].partition("cat[2]")[0]
+
+
+@pytest.mark.parametrize(
     ("language", "options", "message"),
     [
         ("es", "", "the file doesn't name its source language; give it, as in --source-lang en"),

@@ -15,9 +15,11 @@ from mtagent.formats.files import TextLine, byte_order_mark, encoded, object_lin
 from mtagent.formats.ratings import Candidates, Ratings
 from mtagent.formats.segments import (
     NO_DEFAULTS,
+    SPEAKER_GENDER,
     Result,
     SegmentDefaults,
     SegmentFields,
+    field_called,
     named_fields,
     paired,
     segments_from,
@@ -86,6 +88,8 @@ class JsonLines:
             for name in names:
                 if name in _FIELDS:
                     keys[name] = name
+                elif field_called(name) == SPEAKER_GENDER:
+                    keys[SPEAKER_GENDER] = name
                 elif not self.lenient and not self.columns:
                     way_out = suggested(name) or "; --format jsonl-lenient carries unknown fields through"
                     raise InputError(f"{where}: unknown field {name!r}{way_out}")

@@ -13,13 +13,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
+import regex
+
 from mtagent.errors import ConfigError, InputError, OutputError
-from mtagent.formats.documents import DocumentFormat, LocalizationFile, TranslationUnit, fault, replaced, shown_id
+from mtagent.formats.documents import (
+    DocumentFormat,
+    LocalizationFile,
+    PluralForm,
+    TranslationUnit,
+    fault,
+    replaced,
+    shown_id,
+)
 from mtagent.formats.files import STANDARD, replacing
 from mtagent.formats.lock import Lock, LockedHashes, hashes_of
 from mtagent.formats.segments import NO_DEFAULTS, Result, SegmentDefaults, segment
 from mtagent.records import Segment
 from mtagent.text import languages, scripts
+from mtagent.text.plurals import plural_forms, rule_examples
 from mtagent.text.table import Table
 
 logger = logging.getLogger("mtagent.formats")
@@ -328,15 +339,17 @@ class LocalizationFiles:
         """The unit as a segment; ``defaults`` has what the file doesn't name."""
         path = document.path
         where = f"{path}:{unit.line}"
+        source_lang = _language(unit.source_lang, defaults.source_lang, "source", path)
+        target_lang = _language(unit.target_lang, defaults.target_lang, "target", path)
         values = {
             "id": unit.id if len(self.paths) == 1 else f"{path}#{unit.id}",
             "source": unit.source,
             "translation": _target_of(unit),
             "document": str(path),
-            "notes": _notes(unit),
+            "notes": _notes(unit, source_lang, target_lang),
             "max_length": _max_length(unit),
-            "source_lang": _language(unit.source_lang, defaults.source_lang, "source", path),
-            "target_lang": _language(unit.target_lang, defaults.target_lang, "target", path),
+            "source_lang": source_lang,
+            "target_lang": target_lang,
         }
         return segment(values, defaults.model_dump(exclude_none=True, include={"domain"}), 0, where)
 
@@ -397,20 +410,73 @@ def _language(in_file: str | None, default: str | None, side: str, path: Path) -
     return default
 
 
-def _notes(unit: TranslationUnit) -> str | None:
+def _notes(unit: TranslationUnit, source_lang: str, target_lang: str) -> str | None:
     """What is known of a unit, for the people and models that translate it."""
     notes = list(unit.notes)
+    if _is_telling(unit):
+        notes.append(f"Key: {unit.id}")
     if unit.context:
         # A note, because the context of a segment is the text around it, which may be shown as well.
         notes.append(f"Context: {unit.context}")
     if unit.max_width:
         notes.append(f"The translation must not be longer than {unit.max_width}.")
     if unit.plural is not None:
-        form = f"Plural form {unit.plural.number + 1} of {unit.plural.count}"
-        if unit.plural.examples:
-            form += f", for counts such as {', '.join(map(str, unit.plural.examples))}"
-        notes.append(f"{form}.")
+        notes += _plural_notes(unit.plural, source_lang, target_lang)
     return "\n".join(notes) or None
+
+
+_LONGEST_KEY = 120
+_PIECE = regex.compile(r"\p{Lu}+(?!\p{Ll})|\p{Lu}?\p{Ll}+|\p{Lo}+|\d+")  # of checkoutButton, ERROR_TEXT, title2
+_NUMBERED = regex.compile(r"\p{L}+[-_.]?\d+")
+_HASH = regex.compile(r"[\da-fA-F-]{8,}")
+_PO_PLURAL = regex.compile(r"\[\d+\]\Z")  # whose key is the source of another form
+_VOWEL = regex.compile(r"[aeiouyAEIOUY]|[^\x00-\x7f]")
+
+
+def _is_telling(unit: TranslationUnit) -> bool:
+    """Whether the id has words that say something about the text, as ``checkout.button.submit`` has."""
+    key = unit.id
+    if len(key) > _LONGEST_KEY or any(char.isspace() or not char.isprintable() for char in key):
+        return False
+    if unit.context and key in unit.context:
+        return False
+    if _NUMBERED.fullmatch(key) or _HASH.fullmatch(key) or (unit.plural is not None and _PO_PLURAL.search(key)):
+        return False
+    # The form of a plural is in brackets, where the id is the source.
+    letters, source = (regex.sub(r"\P{L}+", "", text).casefold() for text in (key.partition("[")[0], unit.source))
+    if letters == source:
+        return False
+    pieces = _PIECE.findall(key)
+    return any(len(piece) > 2 and _VOWEL.search(piece) for piece in pieces)
+
+
+def _plural_notes(plural: PluralForm, source_lang: str, target_lang: str) -> Iterator[str]:
+    """Which form of a plural a text is, and what forms the target language has for whole numbers."""
+    forms = rule_examples(plural.rule) if plural.rule else {}
+    known = plural_forms(target_lang)
+    categories: Sequence[str] = ()
+    if known is not None and (not plural.rule or forms == rule_examples(known[1])):
+        categories, forms = known[0], rule_examples(known[1])
+    category = plural.category
+    if category is None and plural.number < len(categories):
+        category = categories[plural.number]
+    form = f"Plural form {plural.number + 1} of {plural.count}"
+    if category is not None:
+        form += f" ({category})"
+    if plural.examples:
+        form += f", for counts such as {', '.join(map(str, plural.examples))}"
+    yield f"{form}."
+    if len(forms) < 2:
+        return
+    shown = []
+    for number, counts in sorted(forms.items()):
+        name = categories[number] if number < len(categories) else f"form {number + 1}"
+        shown.append(f"{name} ({', '.join(map(str, counts))}…)" if len(counts) > 1 else f"{name} ({counts[0]})")
+    rule = f"Plural forms of whole numbers in {languages.name(target_lang)}: {'; '.join(shown)}."
+    of_source = plural_forms(source_lang)
+    if of_source is not None and len(rule_examples(of_source[1])) != len(forms):
+        rule += f" {languages.name(source_lang)} has {len(rule_examples(of_source[1]))}."
+    yield rule
 
 
 def _max_length(unit: TranslationUnit) -> int | None:

@@ -82,6 +82,9 @@ FIELDS = (
 PAIR = "lp"
 """A column of other tools that holds both languages, such as ``en-is``."""
 
+SPEAKER_GENDER = "speaker_gender"
+"""A column or field with the speaker's gender, which is shown as a note."""
+
 _NAMES_ELSEWHERE = {
     "source": "src src_text source_text source_segment",
     "translation": "target tgt tgt_text mt mt_text hyp hypothesis hypothesis_segment",
@@ -99,6 +102,11 @@ _NAMES_ELSEWHERE = {
 
 ALIASES = {alias: field for field, aliases in _NAMES_ELSEWHERE.items() for alias in aliases.split()}
 """The field for each of these names."""
+ALIASES |= dict.fromkeys(["gender", "speaker gender", "gender of the speaker"], SPEAKER_GENDER)
+
+_FEMALE = frozenset({"f", "fem", "female", "feminine", "w", "woman", "weiblich", "femenino", "féminin", "femminile"})
+_MALE = frozenset({"m", "masc", "male", "masculine", "man", "männlich", "masculino", "masculin", "maschile"})
+_NO_GENDER = frozenset({"", "-", "–", "?", "n/a", "na", "none", "null", "unknown", "unbekannt", "any", "u"})
 
 
 def field_called(name: str) -> str:
@@ -120,7 +128,7 @@ def named_fields(names: Sequence[str], where: str, columns: Mapping[str, str] = 
             raise InputError(f"{where}: no column {column!r} for {field_of_user}; the columns are {', '.join(names)}")
         fields[field_of_user] = plain.index(column.strip().casefold())
     plain = ["" if index in fields.values() else name for index, name in enumerate(plain)]
-    for known in ({name: name for name in (*FIELDS, PAIR)}, ALIASES):
+    for known in ({name: name for name in (*FIELDS, PAIR, SPEAKER_GENDER)}, ALIASES):
         claimed = set(fields)
         for index, name in enumerate(plain):
             field = known.get(name)
@@ -146,8 +154,9 @@ def parse_columns(text: str) -> dict[str, str]:
         if match is None or not column:
             raise ConfigError(f"--columns: expected FIELD=COLUMN,…, as in source=English,translation=MT, not {text!r}")
         field = field_called(match["field"])
-        if field not in FIELDS:
-            raise ConfigError(f"--columns: no field is called {match['field']!r}; the fields are {', '.join(FIELDS)}")
+        fields = (*FIELDS, SPEAKER_GENDER)
+        if field not in fields:
+            raise ConfigError(f"--columns: no field is called {match['field']!r}; the fields are {', '.join(fields)}")
         if field in columns:
             raise ConfigError(f"--columns: {field} is given twice; keep one")
         columns[field] = column
@@ -194,6 +203,9 @@ def segment(values: Mapping[str, Any], defaults: Mapping[str, str], number: int,
     """
     file_values = {field: value for field, value in values.items() if value is not None}
     fields: dict[str, Any] = {"id": str(number), **defaults}
+    speaker = _about_speaker(file_values.pop(SPEAKER_GENDER, ""), where)
+    if speaker:
+        file_values["notes"] = "\n".join(note for note in (file_values.get("notes"), speaker) if note)
     try:
         if PAIR in file_values:
             fields["source_lang"], fields["target_lang"] = languages.parse_pair(str(file_values.pop(PAIR)))
@@ -213,6 +225,20 @@ def segment(values: Mapping[str, Any], defaults: Mapping[str, str], number: int,
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"]))
         raise InputError(f"{where}: field {field!r}: {first['msg'].lower()}") from error
+
+
+def _about_speaker(gender: Any, where: str) -> str:
+    """A note on the speaker's gender; empty if it isn't known. Raises :class:`InputError` if it is no text."""
+    if not isinstance(gender, str):
+        raise InputError(f"{where}: field {SPEAKER_GENDER!r}: expected a text such as 'female', not {gender!r:.80}")
+    plain = gender.strip().casefold()
+    if plain in _NO_GENDER:
+        return ""
+    if plain in _FEMALE:
+        return "The speaker is female."
+    if plain in _MALE:
+        return "The speaker is male."
+    return f"Gender of the speaker: {' '.join(gender.split())}"
 
 
 class SegmentFields(NamedTuple):
