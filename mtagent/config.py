@@ -25,6 +25,7 @@ from mtagent.errors import ConfigError
 from mtagent.formats.files import reason_of, refuse_pipe
 from mtagent.llm.server import CacheControl, address_problem
 from mtagent.records import Record, Stage
+from mtagent.text import languages
 from mtagent.text.edits import OnAmbiguous
 from mtagent.text.masking import key_in, masked
 
@@ -311,6 +312,7 @@ class Config(ModelSettings):
     glossary: Path | None = None
     keep: Path | None = None
     instructions: Path | None = None
+    instructions_for: dict[str, Path] = Field(default={})  # by target language
     prompts: Path | None = None
     concurrency: int = Field(default=16, ge=1)
     requests_per_minute: int | None = Field(default=None, gt=0)
@@ -336,6 +338,20 @@ class Config(ModelSettings):
             return parse_stages(stages if isinstance(stages, str) else ",".join(map(str, stages)))
         except ConfigError as error:
             raise ValueError(str(error)) from None
+
+    @field_validator("instructions_for")
+    @classmethod
+    def _by_language(cls, files: dict[str, Path]) -> dict[str, Path]:
+        by_language: dict[str, Path] = {}
+        for written, path in files.items():
+            try:
+                lang = languages.normalise(written)
+            except ConfigError as error:
+                raise ValueError(str(error)) from None
+            if lang in by_language:
+                raise ValueError(f"{lang} has two files, {by_language[lang]} and {path}: keep one")
+            by_language[lang] = path
+        return by_language
 
     @field_validator("on_ambiguous", mode="before")
     @classmethod
@@ -521,6 +537,7 @@ class Settings(TypedDict, total=False):
     context: int
     domain: str | None
     instructions: str | Path | None
+    instructions_for: Mapping[str, str | Path]
     prompts: str | Path | None
     model: str | None
     base_url: str | None
@@ -547,7 +564,7 @@ class Settings(TypedDict, total=False):
     token_budget: int | None
 
 
-ADDED = ("samples", "ask_all", "gate_calls", "proposals", "embeddings")
+ADDED = ("samples", "ask_all", "gate_calls", "proposals", "embeddings", "instructions_for")
 """Settings that were added later: their defaults are not stored with a run, so that earlier runs keep their names."""
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -617,6 +634,11 @@ class SettingsFile:
                 settings[name] = self.folder / Path(settings[name]).expanduser()
                 if name == "comet_python":  # a mere name would be looked for in PATH
                     settings[name] = settings[name].absolute()
+        by_language = settings.get("instructions_for")
+        if isinstance(by_language, dict):
+            for lang, path in by_language.items():
+                if isinstance(path, str):
+                    by_language[lang] = self.folder / Path(path).expanduser()
         return settings
 
 
@@ -661,6 +683,8 @@ def load(file: Path | SettingsFile | None = None, overrides: Mapping[str, Any] |
         refuse_pipe(config.calibration, "calibration")
     if config.instructions is not None:
         refuse_pipe(config.instructions, "instructions")
+    for lang, path in config.instructions_for.items():
+        refuse_pipe(path, f"instructions_for.{lang}")
     if config.prompts is not None:
         # Without an error, mtagent's prompts would be used instead of the user's.
         if not config.prompts.is_dir():

@@ -568,3 +568,73 @@ def test_two_processes_share_a_lock_file_if_they_work_on_different_files(project
         lock.update(project.folder / file, ["a"], {"a": hashes_of("a", "b")}, ())
         lock.write()
     assert [line.partition("\t")[0] for line in project.read("mtagent.lock")[1:]] == ["es.po", "pt.po"]
+
+
+# -- context per text
+
+
+def asked_for(project: Shell, arguments: str) -> str:
+    """The requests of a dry run for ``arguments``."""
+    done = project(f"{arguments} --source-lang en --dry-run --model m --base-url http://127.0.0.1:9/v1")
+    assert done.code == 0, done.err
+    return done.out
+
+
+def test_instructions_for_a_language_reach_its_texts_only(project: Shell) -> None:
+    project.write("es.md", "Tutea siempre.")
+    project.write("br.md", "Use você.")
+    project.write("all.md", "Be brief.")
+    before = asked_for(project, "postedit locales")
+    options = "--instructions all.md --instructions es=es.md --instructions pt-BR=br.md"
+    asked = asked_for(project, f"postedit locales {options}")
+    spanish, portuguese = asked.split("segment locales/pt", 1)
+    assert "Tutea siempre." in spanish
+    assert "Tutea siempre." not in portuguese
+    assert "Use você." not in asked  # pt is not pt-BR
+    assert asked.count("Be brief.") == asked.count("[system]")
+    assert "Tutea" not in before
+    project.write("mtagent.toml", "[instructions_for]", 'es = "es.md"')
+    assert "Tutea siempre." in asked_for(project, "postedit locales/es/app.po")
+    assert "Tutea" not in asked_for(project, "postedit locales/pt/app.po")
+
+
+def test_the_more_specific_language_of_instructions_wins(shell: Shell) -> None:
+    shell.write("de.md", "Allgemein.")
+    shell.write("at.md", "Jänner statt Januar.")
+    shell.write("s.jsonl", '{"id": "a", "source": "January", "translation": "Januar"}')
+    options = "postedit -s s.jsonl --instructions de=de.md --instructions de-AT=at.md --target-lang"
+    austrian, swiss = asked_for(shell, f"{options} de-AT"), asked_for(shell, f"{options} de-CH")
+    assert "Jänner statt Januar." in austrian
+    assert "Allgemein." not in austrian
+    assert "Allgemein." in swiss
+    assert "Jänner" not in swiss
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--instructions es=", "expected FILE or LANG=FILE"),
+        ("--instructions es=none.md", "none.md: no such file or directory"),
+        ("--instructions es=empty.md", "empty.md: is empty: write the instructions into it"),
+        ("--instructions klingonese=es.md", "unknown language 'klingonese'"),
+        ("--instructions es=es.md --instructions spa=es.md", "es is given twice"),
+        ("--instructions es.md --instructions es.md", "give one file for all languages"),
+    ],
+)
+def test_instructions_that_cannot_be_used_are_refused(project: Shell, options: str, message: str) -> None:
+    project.write("es.md", "Tutea.")
+    project.write("empty.md", "")
+    done = project(f"postedit app.xlf {options}")
+    assert done.code != 0
+    assert message in done.err
+
+
+@pytest.mark.loopback
+def test_other_instructions_for_a_language_are_another_run(project: Shell, server: str) -> None:
+    names = []
+    for text in ("Tutea.", "Tutea.", "Trata de usted."):
+        project.write("es.md", text)
+        done = project("postedit app.xlf -o b.xlf --force --instructions es=es.md", *with_model(server))
+        assert done.code == 0, done.err
+        names.append(re.findall(r"postedit-[0-9a-f]{8}", done.err)[0])
+    assert names[0] == names[1] != names[2]

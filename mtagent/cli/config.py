@@ -98,7 +98,8 @@ def command(**options: Any) -> None:
     config = read_config(options).effective()
     # Paths in a settings file are relative to the file, and the output may be saved in another folder.
     paths = {name: value.expanduser().absolute() for name, value in config if isinstance(value, Path)}
-    settings = config.model_copy(update=paths).model_dump(mode="json")
+    by_language = {lang: path.expanduser().absolute() for lang, path in config.instructions_for.items()}
+    settings = config.model_copy(update={**paths, "instructions_for": by_language}).model_dump(mode="json")
     tables = {name: value for name, value in settings.items() if isinstance(value, dict)}
     for name, value in settings.items():
         if name in tables:

@@ -260,7 +260,15 @@ LANGUAGE_OPTIONS = [
     option(TEXTS, "--target-lang", hidden=True, help="Target language, such as es; part of -l."),
 ]
 OWN_PROMPTS_OPTION = [
-    option(MODEL, "--instructions", help="File of instructions for every model: register, audience, style."),
+    option(
+        MODEL,
+        "--instructions",
+        type=str,
+        multiple=True,
+        metavar="[LANG=]FILE",
+        help="File of instructions for every model: register, audience, style. de=FILE: for texts in that target "
+        "language, besides those for all; repeatable.",
+    ),
     option(MODEL, "--prompts", metavar="DIR", help="Folder of your own prompts."),
 ]
 KEEP_OPTION = [option(TEXTS, "--keep", help="File of words to leave untranslated, one per line.")]
@@ -690,6 +698,8 @@ def read_config(options: dict[str, Any]) -> Config:
             value = options.pop(name)
             if value not in (None, ()):
                 overrides[name] = value
+    if "instructions" in overrides:
+        overrides |= _instructions_by_language(overrides.pop("instructions"))
     judges = overrides.pop("judge", None)
     if judges:
         overrides["judge"] = {"evaluator": judges}
@@ -715,6 +725,28 @@ def read_config(options: dict[str, Any]) -> Config:
         )
     print_licences((config.evaluator, *config.judges))
     return config
+
+
+def _instructions_by_language(specs: Iterable[str]) -> dict[str, Any]:
+    """The settings that each ``--instructions FILE`` or ``LANG=FILE`` makes. Raises :class:`click.UsageError`."""
+    settings: dict[str, Any] = {}
+    by_language: dict[str, Path] = {}
+    for spec in specs:
+        lang, equals, path = spec.partition("=")
+        if not equals or Path(spec).exists():
+            if "instructions" in settings:
+                raise click.UsageError("--instructions: give one file for all languages, and LANG=FILE for others")
+            settings["instructions"] = Path(spec)
+            continue
+        if not path:
+            raise click.UsageError(f"--instructions: expected FILE or LANG=FILE, as in de=style.md, not {spec!r}")
+        code = languages.normalise(lang)
+        if code in by_language:
+            raise click.UsageError(f"--instructions: {code} is given twice; put its instructions into one file")
+        by_language[code] = Path(path)
+    if by_language:
+        settings["instructions_for"] = by_language
+    return settings
 
 
 def settings_file(named: Path | None, *, check_trust: bool = True) -> SettingsFile | None:

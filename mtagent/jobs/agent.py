@@ -67,6 +67,7 @@ from mtagent.jobs.session import OwnLoop, Session
 from mtagent.llm import prices
 from mtagent.llm.budget import Budget
 from mtagent.llm.events import Observer
+from mtagent.llm.prompts import read_instructions_by_language, with_instructions
 from mtagent.llm.protocol import LLM
 from mtagent.llm.server import ApiKey
 from mtagent.processes import load_before_forks
@@ -147,6 +148,7 @@ class Agent:
         self._on_call = on_call
         refuse_foreign(given_settings)
         self.config, self._terms = loaded(config_file, given_settings, glossary, keep)
+        self._instructions_for = read_instructions_by_language(self.config.instructions_for)
         wrapped = None if translator is None or isinstance(translator, str) else wrap(translator)
         models, clients = split_models(llms)
         self._own = OwnParts(
@@ -544,7 +546,9 @@ class AgentRun:
         """The segments with the agent's terms and domain. Raises :class:`ConfigError` for ids that aren't unique."""
         numbers: dict[str, int] = {}  # of the segments, by id
         detailed = []
-        for number, segment in enumerate(with_terms(segments, self._terms), start=1):
+        instructions_for = read_instructions_by_language(self._config.instructions_for)
+        detailed_segments = with_instructions(with_terms(segments, self._terms), instructions_for)
+        for number, segment in enumerate(detailed_segments, start=1):
             if segment.domain is None:
                 segment = segment.model_copy(update={"domain": self._config.domain})
             first_number = numbers.setdefault(segment.id, number)
@@ -622,6 +626,7 @@ class _Work:
         """The ``segments`` at their places in documents."""
         config = self._agent.config
         segments = with_terms(map(self._with_domain, segments), self._agent._terms)
+        segments = with_instructions(segments, self._agent._instructions_for)
         return placed(segments, config.context)
 
     async def placed_async(self, segments: Iterable[Segment] | AsyncIterable[Segment]) -> AsyncGenerator[Placed, None]:

@@ -5,7 +5,7 @@ It also refuses outputs that would overwrite them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import islice
@@ -34,6 +34,7 @@ from mtagent.jobs.outputs import (
     refuse_unwritable_texts,
     same_file,
 )
+from mtagent.llm.prompts import read_instructions_by_language, with_instructions
 from mtagent.records import Segment
 from mtagent.store.store import default_path
 
@@ -46,6 +47,7 @@ def files_named(config: Config) -> dict[str, Path]:
         "--glossary": config.glossary,
         "--keep": config.keep,
         "--instructions": config.instructions,
+        **{f"--instructions {lang}": path for lang, path in config.instructions_for.items()},
         "--prices": config.prices,
         "--calibration": config.calibration,
         "--log": config.log,
@@ -341,8 +343,7 @@ class OpenFiles:
         return with_context(self._all(), self.config.context, self.config.limit, text_of)
 
     def _all(self) -> Iterator[Segment]:
-        terms = read_terms(self.config.glossary, self.config.keep)
-        return with_terms(self.reader.read(self.files.source, segment_defaults(self.config)), terms)
+        return with_details(self.reader.read(self.files.source, segment_defaults(self.config)), self.config)
 
     def hashes(self) -> dict[str, str]:
         """The content hash of every file that the results depend on."""
@@ -476,8 +477,14 @@ def _systems_in(path: Path, form: formats.Format) -> tuple[str, ...]:
 
 
 def _segments_in_context(reader: formats.Format, path: Path, config: Config) -> Iterator[Segment]:
-    segments = with_terms(reader.read(path, segment_defaults(config)), read_terms(config.glossary, config.keep))
+    segments = with_details(reader.read(path, segment_defaults(config)), config)
     return with_context(segments, config.context, config.limit)
+
+
+def with_details(segments: Iterable[Segment], config: Config) -> Iterator[Segment]:
+    """``segments`` with the terms and the instructions for their languages that ``config`` names."""
+    terms = with_terms(segments, read_terms(config.glossary, config.keep))
+    return with_instructions(terms, read_instructions_by_language(config.instructions_for))
 
 
 def segment_defaults(config: Config) -> formats.SegmentDefaults:
@@ -508,6 +515,8 @@ def content_hashes(named: Mapping[str, Path | None], config: Config) -> dict[str
     """The content hash of every file in ``named``, and of the files that ``config`` names."""
     files = {**named, "glossary": config.glossary, "keep": config.keep, **files_of_evaluators(config)}
     files["instructions"] = config.instructions
+    for lang, path in config.instructions_for.items():
+        files[f"instructions for {lang}"] = path
     for prompt in prompts_of(config):
         files[f"prompts/{prompt.name}"] = prompt
     return {name: sha256(path) for name, path in files.items() if path is not None}

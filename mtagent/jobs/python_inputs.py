@@ -284,7 +284,7 @@ def _why_idle(name: str, value: Any, checked: CheckedPlan, own: OwnParts) -> str
         "ask_all",
     ) or name in get_args(Role):
         return _why_idle_in_role(name, value, checked, own)
-    if name in ("llm", "budget", "token_budget", "instructions", "prompts"):
+    if name in ("llm", "budget", "token_budget", "instructions", "instructions_for", "prompts"):
         return None if checked.roles else NO_MODEL
     if name in ("domain", "context"):
         # Only an object of the user's may read them besides models.

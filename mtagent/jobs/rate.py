@@ -41,6 +41,7 @@ from mtagent.llm import prompts
 from mtagent.llm.batch import Batches
 from mtagent.llm.budget import Budget
 from mtagent.llm.gathering import STOPPING, together
+from mtagent.llm.prompts import read_instructions_by_language, with_instructions
 from mtagent.llm.protocol import LLM
 from mtagent.records import Call, Rated, Rating, Segment
 from mtagent.store.runs import Run, RunSummary, StoredRun
@@ -185,7 +186,7 @@ def _failed(error: Exception, seconds: float) -> _Verdict:
 OnRated = Callable[[Sequence[Rated]], None]
 SETTINGS = {
     *("source_lang", "target_lang", "evaluator", "llm", "context", "domain", "glossary", "keep"),
-    *("instructions", "prompts"),
+    *("instructions", "instructions_for", "prompts"),
 }
 """The settings that ratings depend on, besides the model's settings; all others belong to the chain."""
 
@@ -437,7 +438,9 @@ def rate_each(
             [only_translation] = candidate.translations.values()
         update = {"domain": config.domain, "translation": only_translation}
         segments.append(candidate.segment.model_copy(update=update))
-    in_context = with_context(with_terms(segments, terms), config.context)
+    instructions_for = read_instructions_by_language(config.instructions_for)
+    detailed = with_instructions(with_terms(segments, terms), instructions_for)
+    in_context = with_context(detailed, config.context)
     candidates = [
         side_by_side(segment, candidate.translations) for segment, candidate in zip(in_context, candidates, strict=True)
     ]

@@ -17,7 +17,7 @@ import json
 import re
 import tomllib
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, cached_property
 from importlib import resources
 from itertools import count
@@ -431,6 +431,36 @@ def read_instructions(path: Path) -> str:
             f"shorten them to {LONGEST:,}"
         )
     return text
+
+
+InstructionsFor = Callable[[str], str | None]
+"""The instructions for texts in a target language."""
+
+
+def read_instructions_by_language(files: Mapping[str, Path]) -> InstructionsFor:
+    """The texts of ``files``, which are by language: ``de`` is also for ``de-AT``, unless that has a file of its own.
+
+    Raises :class:`InputError` as :func:`read_instructions` does.
+    """
+    texts = {lang: read_instructions(path) for lang, path in files.items()}
+
+    def instructions_for(lang: str) -> str | None:
+        parts = lang.split("-")
+        while parts and "-".join(parts) not in texts:
+            parts.pop()
+        return texts.get("-".join(parts))
+
+    return instructions_for
+
+
+def with_instructions(segments: Iterable[Segment], instructions_for: InstructionsFor) -> Iterator[Segment]:
+    """``segments``, each with the instructions for its target language at the end of its notes."""
+    for segment in segments:
+        text = instructions_for(segment.target_lang)
+        if text is not None:
+            notes = f"{segment.notes}\n{text}" if segment.notes else text
+            segment = segment.model_copy(update={"notes": notes})
+        yield segment
 
 
 class Instructed:
