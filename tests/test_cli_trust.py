@@ -345,9 +345,17 @@ def test_a_prompt_that_is_a_link_out_of_the_folder_needs_trust(shell: Shell) -> 
     assert_refused(shell("runs list"), "prompts: reads outside")
 
 
+def test_instructions_for_a_language_outside_the_folder_need_trust(shell: Shell) -> None:
+    shell.write("mtagent.toml", "[instructions_for]", "de = 'de.md'")
+    shell.write("de.md", "Siezen.")
+    assert "trust" not in shell("runs list").err
+    shell.write("mtagent.toml", "[instructions_for]", "de = 'de.md'", "fr = '/etc/passwd'")
+    assert_refused(shell("runs list"), "instructions_for: reads outside")
+
+
 def test_every_setting_is_classified() -> None:
     handled = {"base_url", "azure_endpoint", "endpoint", "api_key_env", "header", "translator", "llm", "store", "log"}
-    handled.add("comet_python")
+    handled |= {"comet_python", "instructions_for"}
     classes = [trust.HARMLESS, set(trust.TABLES), set(trust.SPECS), set(trust.INPUT_PATHS), handled]
     assert sorted(name for names in classes for name in names) == sorted(Config.model_fields)
     names = [name for name in Config.model_fields if name not in trust.TABLES and name not in trust.SPECS]

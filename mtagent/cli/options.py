@@ -269,6 +269,15 @@ OWN_PROMPTS_OPTION = [
         help="File of instructions for every model: register, audience, style. de=FILE: for texts in that target "
         "language, besides those for all; repeatable.",
     ),
+    option(
+        MODEL,
+        "--instructions-for",
+        type=str,
+        multiple=True,
+        metavar="LANG=FILE",
+        hidden=True,
+        help="The same as --instructions LANG=FILE.",
+    ),
     option(MODEL, "--prompts", metavar="DIR", help="Folder of your own prompts."),
 ]
 KEEP_OPTION = [option(TEXTS, "--keep", help="File of words to leave untranslated, one per line.")]
@@ -698,8 +707,8 @@ def read_config(options: dict[str, Any]) -> Config:
             value = options.pop(name)
             if value not in (None, ()):
                 overrides[name] = value
-    if "instructions" in overrides:
-        overrides |= _instructions_by_language(overrides.pop("instructions"))
+    instructions = (*overrides.pop("instructions", ()), *overrides.pop("instructions_for", ()))
+    overrides |= _instructions_by_language(instructions)
     judges = overrides.pop("judge", None)
     if judges:
         overrides["judge"] = {"evaluator": judges}

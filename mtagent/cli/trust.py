@@ -157,8 +157,9 @@ def _effect(name: str, value: Any, folder: Path) -> str | None:
         return _READS if _leaves(folder, value) or _holds_a_prompt_that_leaves(folder, value) else None
     if name in INPUT_PATHS:
         return _READS if _leaves(folder, value) else None
-    if name == "instructions_for" and isinstance(value, Mapping):
-        return _READS if any(_leaves(folder, path) for path in value.values()) else None
+    if name == "instructions_for":
+        paths = value.values() if isinstance(value, Mapping) else [value]  # the settings refuse all but a table
+        return _READS if any(_leaves(folder, path) for path in paths) else None
     if name == "store":
         # Wherever it is: it may hold replies that no model gave, and the files beside it may be symbolic links.
         return _STORES
