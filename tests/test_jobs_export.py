@@ -617,3 +617,61 @@ def test_the_time_of_an_mtme_folder_grows_with_its_ratings_and_not_with_their_sq
 
     # Sixteen times the ratings; quadratic work would take up to 256 times as long.
     assert seconds(8_000) < 40 * max(seconds(500), 0.01)
+
+
+# -- Pearmut
+
+
+def span(text: str, start: int | None, end: int | None, **more: str) -> ErrorSpan:
+    fields = {"category": "accuracy/mistranslation", "severity": "major", **more}
+    return ErrorSpan.model_validate({"text": text, "start": start, "end": end, **fields})
+
+
+def test_a_pearmut_campaign_has_the_fields_that_pearmut_reads(shell: Shell) -> None:
+    errors = (
+        span("Hund", 2, 6),
+        span("😀", 0, 1, severity="minor"),
+        span("da", 7, 9, severity="critical"),
+        span("nowhere", None, None),
+        span("quickly", None, None, side="omission", category="accuracy/omission"),
+    )
+    rated = step("postedit", "😀 Katze\nda", by("rubric-mqm", -5, errors=errors))
+    store(
+        shell,
+        chain(1, "The cat quickly", "😀 Hund\nda", rated, document="a.md"),
+        chain(2, "Yes", "Ja", step("postedit", "Ja"), reference="Ja"),
+    )
+    done = shell("export r --format pearmut -o c.json --systems given,postedit")
+    assert done.code == 0, done.err
+    assert "errors without a place in the translation, which Pearmut cannot show: 1" in done.err
+    [campaign] = [json.loads((shell.folder / "c.json").read_text("utf-8"))]
+    assert campaign["info"] == {"assignment": "task-based", "protocol": "ESA"}
+    assert campaign["campaign_id"] == "r"
+    [[[first], [second]]] = campaign["data"]
+    category = "accuracy/mistranslation"
+    assert first == {
+        "item_id": "1",
+        "src": "The cat quickly",
+        "tgt": {"given": "😀 Hund\nda", "postedit": "😀 Katze\nda"},
+        "error_spans": {
+            "given": [
+                {"start_i": 3, "end_i": 6, "severity": "major", "category": category},
+                {"start_i": 0, "end_i": 1, "severity": "minor", "category": category},  # two UTF-16 units
+                {"start_i": 7, "end_i": 8, "severity": "major", "category": category},  # line feeds don't count
+                {"start_i": 9, "end_i": 9, "severity": "major", "category": "accuracy/omission"},  # [missing]
+            ],
+            "postedit": [],
+        },
+    }
+    assert second == {
+        "item_id": "2",
+        "src": "Yes",
+        "ref": "Ja",
+        "tgt": {"given": "Ja", "postedit": "Ja"},
+        "error_spans": {"given": [], "postedit": []},
+    }
+
+
+def test_pearmut_refuses_a_run_with_missing_translations(shell: Shell) -> None:
+    store(shell, chain(1, "Yes", None, step("translate", "")), chain(2, "No", "Nein", step("postedit", "Nein")))
+    refused(shell, "export r --format pearmut -o c.json --systems given,final", "(first: '1'), and Pearmut shows all")

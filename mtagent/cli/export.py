@@ -38,6 +38,7 @@ Examples:
   mtagent export rate-9a8b7c6d -o judge-src.seg.score
   mtagent export postedit-1a2b3c4d --format mtme -o testset
   mtagent export postedit-1a2b3c4d --format marot -o errors.tsv --systems given,final
+  mtagent export postedit-1a2b3c4d --format pearmut -o campaign.json --systems given,final
   mtagent export translate-5e6f7a8b --format wmt25 -o submission.jsonl
   mtagent export postedit-1a2b3c4d --format stages -o texts
 """
@@ -62,6 +63,7 @@ FORMS = ("html", "markdown", "csv", "json")
 @click.option(
     "--format", "format_name", metavar="NAME",
     help="Format for another tool: mtme (a folder of mt-metrics-eval), marot (error spans), wmt25 (a submission), "
+    "pearmut (a campaign), "
     "stages (a file per stage); or lines, tsv, csv, jsonl for the texts, if the name of -o doesn't show it. The format "
     "of ratings always follows the name of -o.",
 )  # fmt: skip
@@ -98,8 +100,8 @@ def export(
 ) -> None:
     """Write the texts of a RUN, with people's decisions applied, or its ratings.
 
-    With --format mtme, marot, wmt25 or stages it writes the texts of all stages and their ratings in the form of
-    another tool. Exit code 3 means that some segments have no translation; their lines are empty.
+    With --format mtme, marot, wmt25, pearmut or stages it writes the texts of all stages and their ratings in the
+    form of another tool. Exit code 3 means that some segments have no translation; their lines are empty.
     """
     from mtagent.jobs.export import export_own, export_run
 

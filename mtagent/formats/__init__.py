@@ -36,6 +36,7 @@ from mtagent.formats.marot import MAROT
 from mtagent.formats.mtme import MTME
 from mtagent.formats.office import DOCX, XLSX
 from mtagent.formats.parquet import PARQUET, Parquet
+from mtagent.formats.pearmut import PEARMUT
 from mtagent.formats.po import PO
 from mtagent.formats.ratings import RatingFormat
 from mtagent.formats.segments import Format, Lines, Result, SegmentDefaults
@@ -62,7 +63,7 @@ SpanFormatName = Literal["marot", "mtme", "esa", "wmt", "comet", "bio-mqm", "jso
 DOCUMENTS: dict[str, DocumentFormat] = {
     form.name: form for form in (XLIFF, PO, APP_JSON, APP_YAML, ARB, XCSTRINGS, SRT, VTT, MARKDOWN, HTML, DOCX, XLSX)
 }
-EXPORTS: dict[str, Export] = {form.name: form for form in (MTME, MAROT, WMT25, STAGES)}
+EXPORTS: dict[str, Export] = {form.name: form for form in (MTME, MAROT, WMT25, PEARMUT, STAGES)}
 
 _LOCALIZATION = (
     "is a localization file: `mtagent postedit FILE` and `mtagent translate FILE` improve it, without -s; `mtagent "
