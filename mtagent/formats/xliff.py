@@ -1,42 +1,112 @@
 """XLIFF 1.0 to 1.2 and 2.0 to 2.2, with the dialects of Trados (SDLXLIFF), memoQ and Phrase.
 
-==========  ==========================================  =====================================================
-file        ``state``                                   ``locked``
-==========  ==========================================  =====================================================
-1.x         ``target state``                            ``translate="no"``, ``approved="yes"``, state ``final``
-                                                        or ``signed-off``
-2.x         ``segment state``                           ``translate="no"``, state ``final``
-SDLXLIFF    ``sdl:seg conf``                            ``locked="true"``, ``conf="Approved…"``
-memoQ       ``mq:status``                               ``mq:locked``, reviewed or proofread
-Phrase      ``m:confirmed``                             ``m:locked="true"``
-==========  ==========================================  =====================================================
+==========  ===================  ============================================  =======================================
+file        ``state``            locked or approved                            of a person
+==========  ===================  ============================================  =======================================
+1.x         ``target state``     ``translate="no"``; ``approved="yes"``
+2.x         ``segment state``    ``translate="no"``
+SDLXLIFF    ``sdl:seg conf``     ``locked="true"``                             ``origin="interactive"``
+memoQ       ``mq:status``        ``mq:locked``                                 edited, confirmed, reviewed, proofread
+Phrase      ``m:confirmed``      ``m:locked="true"``                           ``m:confirmed`` isn't 0
+==========  ===================  ============================================  =======================================
+
+Which states are approved is in ``documents.STATES``.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypedDict
+
+import regex
 
 from mtagent.errors import InputError
-from mtagent.formats.documents import PLACEHOLDER, ByteEdit, TranslationUnit, content_of, refuse_repeated_ids
-from mtagent.formats.xml_spans import INVALID, XmlFile, XmlToken
+from mtagent.formats.documents import (
+    NO_MARKS,
+    PLACEHOLDER,
+    STATES,
+    ByteEdit,
+    Mark,
+    MarkKind,
+    TranslationUnit,
+    content_of,
+    own_state,
+    refuse_repeated_ids,
+)
+from mtagent.formats.xml_spans import INVALID, XmlFile, XmlToken, with_attributes
+from mtagent.records import ErrorSpan
 
 _SDL = "http://sdl.com/FileTypes/SdlXliff/1.0"
 _MEMOQ = "MQXliff"
 _PHRASE = "http://www.memsource.com/mxlf/2.0"
 _SIZES = "urn:oasis:names:tc:xliff:sizerestriction:2.0"
+_ITS = "http://www.w3.org/2005/11/its"
+_TOOL = "mtagent"
 
 _EMPTY_CODES = {"x", "ph", "it", "cp"}
 _OPENING = {"bpt": "bpt", "bx": "bx", "sc": "sc", "sm": "sm"}
 _CLOSING = {"ept": "bpt", "ex": "bx", "ec": "sc", "em": "sm"}
-_FINAL = {"final", "signed-off"}
-_REVIEWED_IN_MEMOQ = {"reviewer1confirmed", "reviewer2confirmed", "proofread"}
+_MARK_KINDS: dict[str, tuple[MarkKind, ...]] = {
+    "XLIFF 1.x": ("state", "comment", "its"),
+    "XLIFF 2.x": ("state", "comment"),
+}
+_SUB_STATE = regex.compile(r"[^\s:]+:\S+")
+_PEOPLE_IN_MEMOQ = {
+    "partiallyedited",
+    "manuallyconfirmed",
+    "reviewer1confirmed",
+    "reviewer2confirmed",
+    "proofread",
+}
 _TEXTS = {"source", "seg-source", "target"}
 _REMARKS = {("note", "trans-unit"), ("note", "notes"), ("context", "context-group")}
 _OWNERS = {"trans-unit", "segment", "ignorable"}
+
+
+_ITS_SEVERITY = {"neutral": 0, "minor": 33, "major": 67, "critical": 100}
+_ITS_TYPES = {
+    "terminology",
+    "mistranslation",
+    "omission",
+    "untranslated",
+    "addition",
+    "duplication",
+    "inconsistency",
+    "grammar",
+    "legal",
+    "register",
+    "locale-specific-content",
+    "locale-violation",
+    "style",
+    "characters",
+    "misspelling",
+    "typographical",
+    "formatting",
+    "inconsistent-entities",
+    "numbers",
+    "markup",
+    "pattern-problem",
+    "whitespace",
+    "internationalization",
+    "length",
+    "non-conformance",
+    "uncategorized",
+    "other",
+}
+_ITS_NAMES = {
+    "spelling": "misspelling",
+    "punctuation": "typographical",
+    "accuracy": "mistranslation",
+    "untranslated-text": "untranslated",
+    "source-language-fragment": "untranslated",
+    "number": "numbers",
+    "locale-convention": "locale-violation",
+    "locale": "locale-violation",
+    "non-translation": "non-conformance",
+}
 
 
 class InlineCode(NamedTuple):
@@ -63,12 +133,13 @@ class _Content:
 
 
 class _Place(NamedTuple):
-    """Where a target is written: between ``before`` and ``after``, as CDATA if its file has it so."""
+    """Where a target is written, as CDATA if its file has it so. It gets the ``tag`` if the file has none to keep."""
 
     start: int
     end: int
-    before: str = ""
-    after: str = ""
+    lead: str = ""  # before the tag
+    tag: str = ""
+    closing: str = ""
     cdata: bool = False
 
 
@@ -82,18 +153,63 @@ class _Skeleton(NamedTuple):
 
 
 @dataclass
+class _NotesPlace:
+    """Where a unit's next note is written."""
+
+    start: int = 0
+    end: int = 0
+    before: str = ""
+    after: str = ""
+    note: str = ""  # the opening tag of a note
+
+
+class _Tags(NamedTuple):
+    """The tags that hold a unit's marks; ``None`` for one that is written with the target."""
+
+    unit: XmlToken
+    target: XmlToken | None  # of the whole target
+    text: XmlToken | None  # of the unit's own text: of its segment, or else the target
+    definition: XmlToken | None  # Trados keeps the state here
+    notes: _NotesPlace
+
+
+@dataclass
+class _Marking:
+    """The attributes that the marks of a unit change in its tags, and the notes that they add."""
+
+    target: dict[str, str | None] = field(default_factory=dict)
+    text: dict[str, str | None] = field(default_factory=dict)
+    unit: dict[str, str | None] = field(default_factory=dict)
+    definition: dict[str, str | None] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+
+_UNMARKED = _Marking()
+
+
+@dataclass
 class _Owner:
     """A trans-unit, or a segment of a unit: what is known of it while it is read."""
 
-    line: int
+    tag: XmlToken
     name: str
     attributes: dict[str, str]
     inherited: dict[str, str]
+    notes_place: _NotesPlace = field(default_factory=_NotesPlace)
     texts: dict[str, _Content] = field(default_factory=dict)
-    segment_definitions: dict[str, dict[str, str]] = field(default_factory=dict)
+    segment_definitions: dict[str, XmlToken] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     contexts: list[str] = field(default_factory=list)
     indent: str = ""  # white space before the source
+
+
+class _StateFacts(TypedDict):
+    """Fields of a unit that its state decides."""
+
+    state: str | None
+    locked: bool
+    approved: bool
+    by_person: bool
 
 
 class XliffFile:
@@ -105,6 +221,7 @@ class XliffFile:
         self.units: list[TranslationUnit] = []
         self._xml = XmlFile(path, data)
         self._places: list[_Place | None] = []  # of each unit
+        self._tags: list[_Tags] = []  # of each unit
         self._skeletons: list[_Skeleton] = []
         self._unplaced: list[int] = []  # numbers of the units whose segment cannot be added to its target
         reader = _XliffReader(self._xml)
@@ -113,12 +230,17 @@ class XliffFile:
             for identity, owner in _identified(path, owners):
                 self._add(identity, owner, reader)
             files += [file_number] * (len(self.units) - len(files))
+        self.dialect = reader.dialect
+        self.mark_kinds: tuple[MarkKind, ...] = _MARK_KINDS.get(self.dialect, ("state",))
+        self._status_name = reader.status_name()
+        self._its_prefix = reader.its_prefix
         prefixes = reader.file_prefixes()
         if len(prefixes) > 1:
             self.units = [
                 replace(unit, id=prefixes[file] + unit.id) for unit, file in zip(self.units, files, strict=True)
             ]
         refuse_repeated_ids(path, self.units)
+        self._numbers = {unit.id: number for number, unit in enumerate(self.units)}
         self._without_place = {self.units[number].id for number in self._unplaced}
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
@@ -133,20 +255,105 @@ class XliffFile:
             return f"has the character U+{ord(invalid[0]):04X}, which XML cannot hold; take it out"
         return None
 
-    def edits(self, targets: Mapping[str, str]) -> list[ByteEdit]:
-        """The changes that give the units with these ids these targets."""
+    def mark_fault(self, unit: TranslationUnit, mark: Mark) -> str | None:
+        """Why the file cannot hold this mark."""
+        if mark.kind == "state":
+            number = self._numbers[unit.id]
+            if self.dialect == "SDLXLIFF" and self._tags[number].definition is None:
+                return "this text has no sdl:seg, where Trados keeps the state; leave it out, or mark it otherwise"
+            if self._state(mark.text) is None:
+                states = ", ".join(STATES[self.dialect])
+                return f"{self.dialect} has no state for {mark.text!r}; it has {states}"
+        invalid = INVALID.search(mark.text)
+        if invalid:
+            return f"the mark has the character U+{ord(invalid[0]):04X}, which XML cannot hold; take it out"
+        return None
+
+    def _state(self, word: str) -> str | None:
+        """The state of this dialect that ``word`` names; also a state of the user's own, where the dialect has them."""
+        if self.dialect == "XLIFF 1.x" and word.startswith("x-"):
+            return word
+        if self.dialect == "XLIFF 2.x" and _SUB_STATE.fullmatch(word):
+            return word
+        return own_state(self.dialect, word)
+
+    def edits(self, targets: Mapping[str, str], marks: Mapping[str, Sequence[Mark]] = NO_MARKS) -> list[ByteEdit]:
+        """The changes that give the units with these ids these targets and marks."""
         edits = []
+        markings = {self._numbers[unit_id]: self._marking(unit_id, marks[unit_id]) for unit_id in marks}
         rebuilt: set[int] = set()
         for skeleton in self._skeletons:
             numbers = skeleton.segments.values()
             if any(self._places[number] is None and self.units[number].id in targets for number in numbers):
-                edits.append(self._filled(skeleton, targets))
+                edits.append(self._filled(skeleton, targets, markings))
                 rebuilt.update(numbers)
-        for number, (unit, place) in enumerate(zip(self.units, self._places, strict=True)):
-            if unit.id in targets and place is not None and number not in rebuilt:
-                markup = place.before + self._markup(unit, targets[unit.id], place.cdata) + place.after
-                edits.append(ByteEdit(place.start, place.end, self._xml.encoded(markup)))
+        for unit_id, target in targets.items():
+            number = self._numbers[unit_id]
+            place = self._places[number]
+            if place is None or number in rebuilt:
+                continue
+            tag = place.tag
+            marking, tags = markings.get(number, _UNMARKED), self._tags[number]
+            if tag and tags.text is None:
+                tag = with_attributes(tag, marking.text if tags.target else marking.target | marking.text)
+            text = self._markup(self.units[number], target, place.cdata)
+            edits.append(ByteEdit(place.start, place.end, self._xml.encoded(f"{place.lead}{tag}{text}{place.closing}")))
+        return edits + self._mark_edits(markings, rebuilt)
+
+    def _marking(self, unit_id: str, marks: Sequence[Mark]) -> _Marking:
+        """What these marks of a unit change."""
+        unit = self.units[self._numbers[unit_id]]
+        marking = _Marking()
+        for mark in marks:
+            if mark.kind == "its":
+                marking.text.update(_its_attributes(mark, self._its_prefix))
+            elif mark.kind == "comment" and mark.text not in unit.notes:
+                marking.notes.append(mark.text)
+            elif mark.kind == "state":
+                state = self._state(mark.text)
+                if self.dialect == "XLIFF 2.x":
+                    is_own = state is not None and ":" in state
+                    marking.unit["state"] = "translated" if is_own else state
+                    marking.unit["subState"] = state if is_own else None
+                elif self.dialect == "SDLXLIFF":
+                    marking.definition["conf"] = state
+                elif self._status_name is not None:
+                    value = {"unconfirmed": "0", "confirmed": "1"}.get(state or "", state)
+                    marking.unit[self._status_name] = value
+                else:
+                    marking.target["state"] = state
+                    if unit.approved:
+                        marking.unit["approved"] = "no"
+        return marking
+
+    def _mark_edits(self, markings: Mapping[int, _Marking], rebuilt: set[int]) -> list[ByteEdit]:
+        """The changes of tags that stay, and the new notes. Several segments may change the same tag."""
+        changes: dict[int, tuple[XmlToken, dict[str, str | None]]] = {}
+        notes: dict[int, tuple[_NotesPlace, list[str]]] = {}
+        for number, marking in markings.items():
+            tags = self._tags[number]
+            changed_tags = [(tags.unit, marking.unit), (tags.target, marking.target)]
+            changed_tags.append((tags.definition, marking.definition))
+            if number not in rebuilt:
+                changed_tags.append((tags.text, marking.text))
+            for tag, attributes in changed_tags:
+                if tag is not None and attributes:
+                    changes.setdefault(tag.start, (tag, {}))[1].update(attributes)
+            for note in marking.notes:
+                _, written = notes.setdefault(tags.notes.start, (tags.notes, []))
+                if note not in written:
+                    written.append(note)
+        edits = []
+        for tag, attributes in changes.values():
+            edits.append(ByteEdit(tag.start, tag.end, self._xml.encoded(with_attributes(self._raw(tag), attributes))))
+        for place, written in notes.values():
+            closing = f"</{place.note.lstrip('<').split()[0]}>"
+            markup = "".join(f"{place.note}{self._xml.escaped(note)}{closing}" for note in written)
+            edits.append(ByteEdit(place.start, place.end, self._xml.encoded(f"{place.before}{markup}{place.after}")))
         return edits
+
+    def _raw(self, token: XmlToken) -> str:
+        return self._xml.raw(token.start, token.end)
 
     def _markup(self, unit: TranslationUnit, target: str, cdata: bool = False) -> str:
         section = self._xml.cdata(target) if cdata and not unit.inline else None
@@ -160,7 +367,7 @@ class XliffFile:
                 position = match.end()
         return "".join([*pieces, self._xml.escaped(target[position:])])
 
-    def _filled(self, skeleton: _Skeleton, targets: Mapping[str, str]) -> ByteEdit:
+    def _filled(self, skeleton: _Skeleton, targets: Mapping[str, str], markings: Mapping[int, _Marking]) -> ByteEdit:
         """The whole target of a segmented source. Segments that have no text in the file or in ``targets`` are empty.
 
         Segments of the file's target stay as they are, and so does the white space between two that stay neighbours.
@@ -168,7 +375,10 @@ class XliffFile:
         in_source = _segments(self.path, skeleton.source)
         in_target = _segments(self.path, skeleton.target) if skeleton.target else {}
         kept_gaps = _gaps(self._xml, skeleton.target, in_target) if skeleton.target else {}
-        pieces = [skeleton.place.before]
+        tag = skeleton.place.tag
+        for number in skeleton.segments.values() if tag else ():
+            tag = with_attributes(tag, markings.get(number, _UNMARKED).target)
+        pieces = [skeleton.place.lead, tag]
         for neighbours, gap in _gaps(self._xml, skeleton.source, in_source).items():
             kept_gap = kept_gaps.get(neighbours)
             if kept_gap is not None and "".join(kept_gap.split()) == "".join(gap.split()):
@@ -177,14 +387,16 @@ class XliffFile:
             mid = neighbours[1]
             if mid is None:
                 break
-            unit = self.units[skeleton.segments[mid]]
+            number = skeleton.segments[mid]
+            unit = self.units[number]
             segment = in_target.get(mid)
             if segment is not None and unit.id not in targets:
                 pieces.append(self._xml.raw(segment.tag.start, segment.after))
             else:
                 opening, closing = _tag_pair(self._xml, (segment or in_source[mid]).tag)
+                opening = with_attributes(opening, markings.get(number, _UNMARKED).text)
                 pieces += [opening, self._markup(unit, targets.get(unit.id, "")), closing]
-        pieces.append(skeleton.place.after)
+        pieces.append(skeleton.place.closing)
         return ByteEdit(skeleton.place.start, skeleton.place.end, self._xml.encoded("".join(pieces)))
 
     def _add(self, identity: str, owner: _Owner, reader: _XliffReader) -> None:
@@ -201,9 +413,8 @@ class XliffFile:
         numbers = {}
         for mid, segment in segments.items():
             place = self._segment_place(in_target[mid]) if mid in in_target else None
-            own = replace(owner, attributes=owner.attributes | reader.segment_facts(owner, mid))
             numbers[mid] = len(self.units)
-            self._add_unit(f"{identity}/{mid}", own, segment, in_target.get(mid), reader, place)
+            self._add_unit(f"{identity}/{mid}", owner, segment, in_target.get(mid), reader, place, mid)
         if not in_target:
             place = self._whole_place(owner, segmented, target)._replace(cdata=False)
             self._skeletons.append(_Skeleton(place, segmented, None, numbers))
@@ -224,19 +435,25 @@ class XliffFile:
         target: _Content | None,
         reader: _XliffReader,
         place: _Place | None,
+        mid: str = "",
     ) -> None:
         source_text, target_text, inline = _numbered(self._xml, source, target)
         self._places.append(place)
-        state, locked = reader.state_of(owner)
+        definition = owner.segment_definitions.get(mid)
+        whole = owner.texts.get("target")
+        self._tags.append(
+            _Tags(owner.tag, _kept_tag(whole), _kept_tag(target), definition, reader.notes_place_of(owner))
+        )
+        is_missing = target is None or (not target_text.strip() and source_text.strip() != "")
+        facts = reader.facts_of(owner, definition)
         max_length, max_width = reader.length_of(owner)
         languages = owner.inherited
         self.units.append(
             TranslationUnit(
                 id=identity,
                 source=source_text,
-                target=None if target is None else target_text,
-                state=state,
-                locked=locked,
+                target=None if is_missing else target_text,
+                **facts,
                 notes=tuple(owner.notes),
                 context="; ".join(owner.contexts) or None,
                 max_length=max_length,
@@ -252,18 +469,18 @@ class XliffFile:
         if target is not None:
             if target.is_empty_tag:
                 opening, closing = _tag_pair(self._xml, target.tag)
-                return _Place(target.tag.start, target.after, opening, closing, _is_cdata(source))
+                return _Place(target.tag.start, target.after, "", opening, closing, _is_cdata(source))
             return _Place(
                 target.start, target.end, cdata=_is_cdata(target) or (not _has_text(target) and _is_cdata(source))
             )
         name = source.tag.value.replace("seg-source", "target").replace("source", "target")
         last = owner.texts.get("seg-source") or owner.texts["source"]
-        return _Place(last.after, last.after, f"{owner.indent}<{name}>", f"</{name}>", _is_cdata(source))
+        return _Place(last.after, last.after, owner.indent, f"<{name}>", f"</{name}>", _is_cdata(source))
 
     def _segment_place(self, segment: _Content) -> _Place:
         if segment.is_empty_tag:
             opening, closing = _tag_pair(self._xml, segment.tag)
-            return _Place(segment.tag.start, segment.after, opening, closing)
+            return _Place(segment.tag.start, segment.after, "", opening, closing)
         return _Place(segment.start, segment.end)
 
 
@@ -274,7 +491,7 @@ def _identified(path: Path, owners: list[_Owner]) -> list[tuple[str, _Owner]]:
     for number, owner in enumerate(segments, start=1):
         identity = owner.attributes.get("id") if owner.name == "trans-unit" else owner.inherited.get("unit id")
         if not identity:
-            raise InputError(f"{path}:{owner.line}: this unit has no id; targets are written by id: give it one")
+            raise InputError(f"{path}:{owner.tag.line}: this unit has no id; targets are written by id: give it one")
         if len(segments) > 1:
             identity = f"{identity}/{owner.attributes.get('id') or f'[{number}]'}"
         identified.append((identity, owner))
@@ -293,6 +510,8 @@ class _XliffReader:
         self._inherited: list[dict[str, str]] = [{}]
         self._owner: _Owner | None = None
         self._unit_notes: list[str] = []
+        self._notes_place = _NotesPlace()  # of the open unit
+        self._notes_tag: XmlToken | None = None
         self._segments: list[_Owner] = []  # of the open unit
         self._unit: list[_Owner] = []  # that has just ended
         self._text: _Content | None = None
@@ -300,11 +519,30 @@ class _XliffReader:
         self._collected: list[str] | None = None
         self._white_space = ""
         self.is_2 = False
+        self.its_prefix: str | None = None  # if the first element declares it
 
     @property
     def is_sdl(self) -> bool:
         """Whether Trados wrote the file."""
         return _SDL in self._prefixes
+
+    @property
+    def dialect(self) -> str:
+        """Which of ``documents.STATES`` the file has."""
+        if self.is_2:
+            return "XLIFF 2.x"
+        if self.is_sdl:
+            return "SDLXLIFF"
+        if _MEMOQ in self._prefixes:
+            return "memoQ"
+        return "Phrase" if _PHRASE in self._prefixes else "XLIFF 1.x"
+
+    def status_name(self) -> str | None:
+        """The attribute of a trans-unit in which memoQ and Phrase keep the state."""
+        dialect = self.dialect
+        if dialect == "memoQ":
+            return f"{self._prefixes[_MEMOQ]}:status"
+        return f"{self._prefixes[_PHRASE]}:confirmed" if dialect == "Phrase" else None
 
     def file_prefixes(self) -> list[str]:
         """What the ids of each file begin with; nothing if there is only one file."""
@@ -353,9 +591,15 @@ class _XliffReader:
         elif name == "unit":
             self._unit_notes = []
             self._segments = []
+            self._notes_place = _NotesPlace(note=f'<{self._root}note category="{_TOOL}" appliesTo="target">')
+        elif name == "notes" and parent == "unit":
+            self._notes_tag = token
+        elif name == "originalData" and parent == "unit":
+            self._place_notes(token)
         elif name in _OWNERS:
-            self._owner = _Owner(token.line, name, attributes, inherited)
+            self._owner = _Owner(token, name, attributes, inherited, self._notes_place)
             if self.is_2:
+                self._place_notes(token)
                 self._owner.notes = self._unit_notes
                 self._owner.contexts = [inherited["unit name"]] if inherited.get("unit name") else []
             elif attributes.get("resname"):
@@ -368,8 +612,33 @@ class _XliffReader:
         elif (name, parent) in _REMARKS:
             self._collected = []
         elif self._owner is not None and name == f"{self._prefixes.get(_SDL)}:seg" and "id" in attributes:
-            self._owner.segment_definitions[attributes["id"]] = attributes
+            self._owner.segment_definitions[attributes["id"]] = token
         self._white_space = ""
+
+    def _place_notes(self, following: XmlToken) -> None:
+        """The notes of an XLIFF 2 unit come before ``following``, unless it has some already."""
+        place = self._notes_place
+        if not place.before and not place.start:
+            place.start = place.end = following.start
+            place.before, place.after = f"<{self._root}notes>", f"</{self._root}notes>{self._white_space}"
+
+    def _end_notes(self, closing: XmlToken) -> None:
+        """The next note of an XLIFF 2 unit comes after those that it has."""
+        place, opening = self._notes_place, self._notes_tag
+        place.start = place.end = closing.start
+        place.before = place.after = ""
+        if opening is not None and closing.start == closing.end:
+            tag, closing_tag = _tag_pair(self._xml, opening)
+            place.start, place.before, place.after = opening.start, tag, closing_tag
+        self._notes_tag = None
+
+    def notes_place_of(self, owner: _Owner) -> _NotesPlace:
+        """Where a note on a unit is written."""
+        if self.is_2:
+            return owner.notes_place
+        last = owner.texts.get("target") or owner.texts.get("seg-source") or owner.texts["source"]
+        note = f'<{self._root}note from="{_TOOL}">'
+        return _NotesPlace(last.after, last.after, owner.indent, "", note)
 
     def _enter_root(self, token: XmlToken) -> None:
         name = token.value.rpartition(":")[2]
@@ -377,6 +646,7 @@ class _XliffReader:
         if name != "xliff":
             raise InputError(f"{where}: the first element is <{token.value}>, not <xliff>; give an XLIFF file")
         self._root = token.value.removesuffix("xliff")
+        self.its_prefix = self._prefixes.get(_ITS)
         version = token.attributes.get("version", "")
         self.is_2 = version.startswith("2.") or token.attributes.get("xmlns", "").startswith(
             "urn:oasis:names:tc:xliff:document:2."
@@ -409,6 +679,8 @@ class _XliffReader:
             elif text and self._owner is not None and name == "context":
                 self._owner.contexts.append(text)
             self._collected = None
+        elif name == "notes" and self._notes_tag is not None:
+            self._end_notes(token)
         elif name in _OWNERS and self._owner is not None:
             if "source" in self._owner.texts:
                 if not self._files:
@@ -435,35 +707,37 @@ class _XliffReader:
         owner.texts[name] = text
         self._text = None
 
-    def segment_facts(self, owner: _Owner, mid: str) -> dict[str, str]:
-        """What Trados knows of a segment, as attributes of its own."""
-        definition = owner.segment_definitions.get(mid, {})
-        return {f"sdl {name}": value for name, value in definition.items()}
-
-    def state_of(self, owner: _Owner) -> tuple[str | None, bool]:
-        """The state of a unit in the words of its tool, and whether it must not be changed."""
+    def facts_of(self, owner: _Owner, definition: XmlToken | None) -> _StateFacts:
+        """The state of a unit in the words of its tool, and why it must not be changed."""
         attributes = owner.attributes
-        locked = attributes.get("translate", owner.inherited.get("translate")) == "no"
+        facts: _StateFacts = {
+            "state": attributes.get("state"),
+            "locked": attributes.get("translate", owner.inherited.get("translate")) == "no",
+            "approved": attributes.get("approved") == "yes",
+            "by_person": False,
+        }
         if self.is_2:
-            state = attributes.get("state")
-            return state, locked or state in _FINAL
+            return facts
         target = owner.texts.get("target")
-        state = target.tag.attributes.get("state") if target else None
-        locked = locked or attributes.get("approved") == "yes" or state in _FINAL
+        facts["state"] = target.tag.attributes.get("state") if target else None
         memoq, phrase = self._prefixes.get(_MEMOQ), self._prefixes.get(_PHRASE)
-        if self.is_sdl:
-            state = attributes.get("sdl conf", state)
-            locked = locked or attributes.get("sdl locked") == "true" or (state or "").startswith("Approved")
+        locked = "false"
+        if definition is not None:
+            facts["state"] = definition.attributes.get("conf", facts["state"])
+            facts["by_person"] = definition.attributes.get("origin") == "interactive"
+            locked = definition.attributes.get("locked", "")
         elif memoq is not None:
-            state = attributes.get(f"{memoq}:status", state)
-            locked = locked or attributes.get(f"{memoq}:locked", "false") not in ("", "no", "false", "0")
-            locked = locked or (state or "").casefold() in _REVIEWED_IN_MEMOQ
+            facts["state"] = attributes.get(f"{memoq}:status", facts["state"])
+            facts["by_person"] = (facts["state"] or "").casefold() in _PEOPLE_IN_MEMOQ
+            locked = attributes.get(f"{memoq}:locked", "")
         elif phrase is not None:
             confirmed = attributes.get(f"{phrase}:confirmed")
-            if confirmed is not None:
-                state = "unconfirmed" if confirmed == "0" else "confirmed"  # 1, 2 …: the step of the workflow
-            locked = locked or attributes.get(f"{phrase}:locked") == "true"
-        return state, locked
+            if confirmed is not None:  # 1, 2 …: the step of the workflow
+                facts["by_person"] = confirmed not in ("", "0", "false")
+                facts["state"] = "confirmed" if facts["by_person"] else "unconfirmed"
+            locked = attributes.get(f"{phrase}:locked", "")
+        facts["locked"] = facts["locked"] or locked not in ("", "no", "false", "0")
+        return facts
 
     def length_of(self, owner: _Owner) -> tuple[int | None, str | None]:
         """The most characters that a target may have, or else its limit in another unit, in words."""
@@ -484,6 +758,45 @@ def _tag_pair(xml: XmlFile, tag: XmlToken) -> tuple[str, str]:
     if raw.endswith("/>"):
         raw = raw[:-2].rstrip() + ">"
     return raw, f"</{tag.value}>"
+
+
+def _kept_tag(text: _Content | None) -> XmlToken | None:
+    """The tag of a text, if it stays when the text changes."""
+    return None if text is None or text.is_empty_tag else text.tag
+
+
+def _its_attributes(mark: Mark, prefix: str | None) -> dict[str, str | None]:
+    """Attributes of ITS 2.0 for a target; those without a value are removed."""
+    values: dict[str, str | None] = {}
+    if prefix is None:
+        prefix = "its"
+        values = {"xmlns:its": _ITS, "its:version": "2.0"}
+    known = mark.confidence is not None
+    values[f"{prefix}:annotatorsRef"] = f"mt-confidence|{_TOOL}" if known else None
+    values[f"{prefix}:mtConfidence"] = f"{mark.confidence:.4g}" if known else None
+    worst = max(mark.errors, key=lambda error: _ITS_SEVERITY[error.severity], default=None)
+    issue = f"{prefix}:locQualityIssue"
+    values[f"{issue}Type"] = _its_type(worst.category) if worst else None
+    values[f"{issue}Comment"] = "; ".join(_issue_comment(error) for error in mark.errors) or None
+    values[f"{issue}Severity"] = str(_ITS_SEVERITY[worst.severity]) if worst else None
+    if not mark.errors and not known:
+        values = {name: None for name in values if not name.startswith("xmlns:")}
+    return values
+
+
+def _its_type(category: str) -> str:
+    """The type of a quality issue in ITS for a category of MQM, which has the names of ITS for many."""
+    for name in reversed(category.casefold().replace("_", "-").split("/")):
+        plain = name.strip().replace(" ", "-")
+        plain = _ITS_NAMES.get(plain, plain)
+        if plain in _ITS_TYPES:
+            return plain
+    return "other"
+
+
+def _issue_comment(error: ErrorSpan) -> str:
+    comment = f"{error.severity} {error.category}: {error.text}"
+    return f"{comment} ({error.explanation})" if error.explanation else comment
 
 
 def _has_text(text: _Content) -> bool:

@@ -8,7 +8,7 @@ refused: they can grow without limit, or read other files.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -23,6 +23,8 @@ from mtagent.formats.files import CHUNK
 INVALID = regex.compile(r"[^\t\n\r\x20-\uD7FF\uE000-\uFFFD\U00010000-\U0010FFFF]")
 """A character that XML 1.0 cannot hold, not even as a reference."""
 
+_ATTRIBUTE = regex.compile(r"""\s+([^\s=/>]+)\s*=\s*("[^"]*"|'[^']*')""")
+_NAME = regex.compile(r"<[^\s/>]+")
 _INVALID_TOKEN = 4  # expat's error for bytes that are not of the declared encoding, among others
 TokenKind = Literal["start", "end", "text", "cdata", "other"]
 _NO_ATTRIBUTES: dict[str, str] = {}
@@ -116,6 +118,39 @@ class XmlFile:
                 return f"{where}: byte 0x{byte:02X} is not {self.encoding}, the declared encoding; correct the encoding"
         problem = expat.ErrorString(error.code) or "unreadable"
         return f"{where}: not well-formed XML: {problem}; restore the file, or export it again"
+
+
+def with_attributes(tag: str, values: Mapping[str, str | None]) -> str:
+    """The opening tag with these attributes; ``None`` removes one. All else stays as it is written."""
+    pieces = []
+    position = after_last = _name_end(tag)
+    missing = dict(values)
+    for match in _ATTRIBUTE.finditer(tag, position):
+        after_last = match.end()
+        name = match[1]
+        if name not in values:
+            continue
+        value = missing.pop(name)
+        pieces.append(tag[position : match.start() if value is None else match.start(2)])
+        if value is not None:
+            pieces.append(_attribute_value(value, match[2][0]))
+        position = match.end()
+    pieces.append(tag[position:after_last])
+    pieces += [f" {name}={_attribute_value(value)}" for name, value in missing.items() if value is not None]
+    return "".join([tag[: _name_end(tag)], *pieces, tag[after_last:]])
+
+
+def _name_end(tag: str) -> int:
+    name = _NAME.match(tag)
+    assert name is not None, tag
+    return name.end()
+
+
+def _attribute_value(value: str, quote: str = '"') -> str:
+    escaped = value.replace("&", "&amp;").replace("<", "&lt;").replace(quote, f"&#{ord(quote)};")
+    for character in "\t\n\r":  # which would be read as spaces
+        escaped = escaped.replace(character, f"&#{ord(character)};")
+    return f"{quote}{escaped}{quote}"
 
 
 class _Tokenizer:
