@@ -1,17 +1,4 @@
-"""XLIFF 1.0 to 1.2 and 2.0 to 2.2, with the dialects of Trados (SDLXLIFF), memoQ and Phrase.
-
-==========  ===================  ============================================  =======================================
-file        ``state``            locked or approved                            of a person
-==========  ===================  ============================================  =======================================
-1.x         ``target state``     ``translate="no"``; ``approved="yes"``
-2.x         ``segment state``    ``translate="no"``
-SDLXLIFF    ``sdl:seg conf``     ``locked="true"``                             ``origin="interactive"``
-memoQ       ``mq:status``        ``mq:locked``                                 edited, confirmed, reviewed, proofread
-Phrase      ``m:confirmed``      ``m:locked="true"``                           ``m:confirmed`` isn't 0
-==========  ===================  ============================================  =======================================
-
-Which states are approved is in ``documents.STATES``.
-"""
+"""XLIFF 1.0 to 1.2 and 2.0 to 2.2, with the dialects of Trados (SDLXLIFF), memoQ and Phrase: units and writing."""
 
 from __future__ import annotations
 
@@ -19,11 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import NamedTuple, TypedDict
+from typing import NamedTuple
 
 import regex
 
-from mtagent.errors import InputError
 from mtagent.formats.documents import (
     NO_MARKS,
     PLACEHOLDER,
@@ -36,15 +22,19 @@ from mtagent.formats.documents import (
     own_state,
     refuse_repeated_ids,
 )
+from mtagent.formats.xliff_reader import (
+    ITS,
+    TOOL,
+    Content,
+    NotesPlace,
+    Owner,
+    XliffReader,
+    identified,
+    segments_of,
+    tag_pair,
+)
 from mtagent.formats.xml_spans import INVALID, XmlFile, XmlToken, with_attributes
 from mtagent.records import ErrorSpan
-
-_SDL = "http://sdl.com/FileTypes/SdlXliff/1.0"
-_MEMOQ = "MQXliff"
-_PHRASE = "http://www.memsource.com/mxlf/2.0"
-_SIZES = "urn:oasis:names:tc:xliff:sizerestriction:2.0"
-_ITS = "http://www.w3.org/2005/11/its"
-_TOOL = "mtagent"
 
 _EMPTY_CODES = {"x", "ph", "it", "cp"}
 _OPENING = {"bpt": "bpt", "bx": "bx", "sc": "sc", "sm": "sm"}
@@ -54,18 +44,6 @@ _MARK_KINDS: dict[str, tuple[MarkKind, ...]] = {
     "XLIFF 2.x": ("state", "comment"),
 }
 _SUB_STATE = regex.compile(r"[^\s:]+:\S+")
-_PEOPLE_IN_MEMOQ = {
-    "partiallyedited",
-    "manuallyconfirmed",
-    "reviewer1confirmed",
-    "reviewer2confirmed",
-    "proofread",
-}
-_TEXTS = {"source", "seg-source", "target"}
-_REMARKS = {("note", "trans-unit"), ("note", "notes"), ("context", "context-group")}
-_OWNERS = {"trans-unit", "segment", "ignorable"}
-
-
 _ITS_SEVERITY = {"neutral": 0, "minor": 33, "major": 67, "critical": 100}
 _ITS_TYPES = {
     "terminology",
@@ -117,21 +95,6 @@ class InlineCode(NamedTuple):
     markup: str
 
 
-@dataclass
-class _Content:
-    """A source, a target, or a segment of one: its tokens, and the places of its tag and of what is in it."""
-
-    tag: XmlToken
-    tokens: list[XmlToken] = field(default_factory=list)
-    start: int = 0
-    end: int = 0
-    after: int = 0  # where the closing tag ends
-
-    @property
-    def is_empty_tag(self) -> bool:
-        return self.end == self.after
-
-
 class _Place(NamedTuple):
     """Where a target is written, as CDATA if its file has it so. It gets the ``tag`` if the file has none to keep."""
 
@@ -147,20 +110,9 @@ class _Skeleton(NamedTuple):
     """A target to make of a segmented source, because the file's has no segments, or lacks some of them."""
 
     place: _Place
-    source: _Content
-    target: _Content | None  # with the segments to keep
+    source: Content
+    target: Content | None  # with the segments to keep
     segments: dict[str, int]  # the numbers of the units, by ``mid``
-
-
-@dataclass
-class _NotesPlace:
-    """Where a unit's next note is written."""
-
-    start: int = 0
-    end: int = 0
-    before: str = ""
-    after: str = ""
-    note: str = ""  # the opening tag of a note
 
 
 class _Tags(NamedTuple):
@@ -170,7 +122,7 @@ class _Tags(NamedTuple):
     target: XmlToken | None  # of the whole target
     text: XmlToken | None  # of the unit's own text: of its segment, or else the target
     definition: XmlToken | None  # Trados keeps the state here
-    notes: _NotesPlace
+    notes: NotesPlace
 
 
 @dataclass
@@ -187,31 +139,6 @@ class _Marking:
 _UNMARKED = _Marking()
 
 
-@dataclass
-class _Owner:
-    """A trans-unit, or a segment of a unit: what is known of it while it is read."""
-
-    tag: XmlToken
-    name: str
-    attributes: dict[str, str]
-    inherited: dict[str, str]
-    notes_place: _NotesPlace = field(default_factory=_NotesPlace)
-    texts: dict[str, _Content] = field(default_factory=dict)
-    segment_definitions: dict[str, XmlToken] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    contexts: list[str] = field(default_factory=list)
-    indent: str = ""  # white space before the source
-
-
-class _StateFacts(TypedDict):
-    """Fields of a unit that its state decides."""
-
-    state: str | None
-    locked: bool
-    approved: bool
-    by_person: bool
-
-
 class XliffFile:
     """An XLIFF file that has been read."""
 
@@ -224,10 +151,10 @@ class XliffFile:
         self._tags: list[_Tags] = []  # of each unit
         self._skeletons: list[_Skeleton] = []
         self._unplaced: list[int] = []  # numbers of the units whose segment cannot be added to its target
-        reader = _XliffReader(self._xml)
+        reader = XliffReader(self._xml)
         files: list[int] = []  # of each unit
         for file_number, owners in reader.read():
-            for identity, owner in _identified(path, owners):
+            for identity, owner in identified(path, owners):
                 self._add(identity, owner, reader)
             files += [file_number] * (len(self.units) - len(files))
         self.dialect = reader.dialect
@@ -329,7 +256,7 @@ class XliffFile:
     def _mark_edits(self, markings: Mapping[int, _Marking], rebuilt: set[int]) -> list[ByteEdit]:
         """The changes of tags that stay, and the new notes. Several segments may change the same tag."""
         changes: dict[int, tuple[XmlToken, dict[str, str | None]]] = {}
-        notes: dict[int, tuple[_NotesPlace, list[str]]] = {}
+        notes: dict[int, tuple[NotesPlace, list[str]]] = {}
         for number, marking in markings.items():
             tags = self._tags[number]
             changed_tags = [(tags.unit, marking.unit), (tags.target, marking.target)]
@@ -372,8 +299,8 @@ class XliffFile:
 
         Segments of the file's target stay as they are, and so does the white space between two that stay neighbours.
         """
-        in_source = _segments(self.path, skeleton.source)
-        in_target = _segments(self.path, skeleton.target) if skeleton.target else {}
+        in_source = segments_of(self.path, skeleton.source)
+        in_target = segments_of(self.path, skeleton.target) if skeleton.target else {}
         kept_gaps = _gaps(self._xml, skeleton.target, in_target) if skeleton.target else {}
         tag = skeleton.place.tag
         for number in skeleton.segments.values() if tag else ():
@@ -393,18 +320,18 @@ class XliffFile:
             if segment is not None and unit.id not in targets:
                 pieces.append(self._xml.raw(segment.tag.start, segment.after))
             else:
-                opening, closing = _tag_pair(self._xml, (segment or in_source[mid]).tag)
+                opening, closing = tag_pair(self._xml, (segment or in_source[mid]).tag)
                 opening = with_attributes(opening, markings.get(number, _UNMARKED).text)
                 pieces += [opening, self._markup(unit, targets.get(unit.id, "")), closing]
         pieces.append(skeleton.place.closing)
         return ByteEdit(skeleton.place.start, skeleton.place.end, self._xml.encoded("".join(pieces)))
 
-    def _add(self, identity: str, owner: _Owner, reader: _XliffReader) -> None:
+    def _add(self, identity: str, owner: Owner, reader: XliffReader) -> None:
         """Add the unit of ``owner``, or one for each of its segments."""
         source, target = owner.texts["source"], owner.texts.get("target")
         segmented = owner.texts.get("seg-source")
-        segments = _segments(self.path, segmented) if segmented else {}
-        in_target = _segments(self.path, target) if target else {}
+        segments = segments_of(self.path, segmented) if segmented else {}
+        in_target = segments_of(self.path, target) if target else {}
         if not segments and reader.is_sdl and (segmented or owner.attributes.get("translate") == "no"):
             return  # Trados keeps the layout between its segments in such units
         if segmented is None or not segments or (target and _has_text(target) and not in_target):
@@ -430,10 +357,10 @@ class XliffFile:
     def _add_unit(
         self,
         identity: str,
-        owner: _Owner,
-        source: _Content,
-        target: _Content | None,
-        reader: _XliffReader,
+        owner: Owner,
+        source: Content,
+        target: Content | None,
+        reader: XliffReader,
         place: _Place | None,
         mid: str = "",
     ) -> None:
@@ -465,10 +392,10 @@ class XliffFile:
             )
         )
 
-    def _whole_place(self, owner: _Owner, source: _Content, target: _Content | None) -> _Place:
+    def _whole_place(self, owner: Owner, source: Content, target: Content | None) -> _Place:
         if target is not None:
             if target.is_empty_tag:
-                opening, closing = _tag_pair(self._xml, target.tag)
+                opening, closing = tag_pair(self._xml, target.tag)
                 return _Place(target.tag.start, target.after, "", opening, closing, _is_cdata(source))
             return _Place(
                 target.start, target.end, cdata=_is_cdata(target) or (not _has_text(target) and _is_cdata(source))
@@ -477,290 +404,14 @@ class XliffFile:
         last = owner.texts.get("seg-source") or owner.texts["source"]
         return _Place(last.after, last.after, owner.indent, f"<{name}>", f"</{name}>", _is_cdata(source))
 
-    def _segment_place(self, segment: _Content) -> _Place:
+    def _segment_place(self, segment: Content) -> _Place:
         if segment.is_empty_tag:
-            opening, closing = _tag_pair(self._xml, segment.tag)
+            opening, closing = tag_pair(self._xml, segment.tag)
             return _Place(segment.tag.start, segment.after, "", opening, closing)
         return _Place(segment.start, segment.end)
 
 
-def _identified(path: Path, owners: list[_Owner]) -> list[tuple[str, _Owner]]:
-    """The texts of one unit with their ids; a segment is called after its unit, if that has several."""
-    segments = [owner for owner in owners if owner.name != "ignorable"]
-    identified = []
-    for number, owner in enumerate(segments, start=1):
-        identity = owner.attributes.get("id") if owner.name == "trans-unit" else owner.inherited.get("unit id")
-        if not identity:
-            raise InputError(f"{path}:{owner.tag.line}: this unit has no id; targets are written by id: give it one")
-        if len(segments) > 1:
-            identity = f"{identity}/{owner.attributes.get('id') or f'[{number}]'}"
-        identified.append((identity, owner))
-    return identified
-
-
-class _XliffReader:
-    """Reads the tokens of an XLIFF file into the owners of its texts."""
-
-    def __init__(self, xml: XmlFile) -> None:
-        self._xml = xml
-        self._prefixes: dict[str, str] = {}  # of namespaces
-        self._files: list[str] = []
-        self._root = ""
-        self._stack: list[str] = []
-        self._inherited: list[dict[str, str]] = [{}]
-        self._owner: _Owner | None = None
-        self._unit_notes: list[str] = []
-        self._notes_place = _NotesPlace()  # of the open unit
-        self._notes_tag: XmlToken | None = None
-        self._segments: list[_Owner] = []  # of the open unit
-        self._unit: list[_Owner] = []  # that has just ended
-        self._text: _Content | None = None
-        self._text_depth = 0
-        self._collected: list[str] | None = None
-        self._white_space = ""
-        self.is_2 = False
-        self.its_prefix: str | None = None  # if the first element declares it
-
-    @property
-    def is_sdl(self) -> bool:
-        """Whether Trados wrote the file."""
-        return _SDL in self._prefixes
-
-    @property
-    def dialect(self) -> str:
-        """Which of ``documents.STATES`` the file has."""
-        if self.is_2:
-            return "XLIFF 2.x"
-        if self.is_sdl:
-            return "SDLXLIFF"
-        if _MEMOQ in self._prefixes:
-            return "memoQ"
-        return "Phrase" if _PHRASE in self._prefixes else "XLIFF 1.x"
-
-    def status_name(self) -> str | None:
-        """The attribute of a trans-unit in which memoQ and Phrase keep the state."""
-        dialect = self.dialect
-        if dialect == "memoQ":
-            return f"{self._prefixes[_MEMOQ]}:status"
-        return f"{self._prefixes[_PHRASE]}:confirmed" if dialect == "Phrase" else None
-
-    def file_prefixes(self) -> list[str]:
-        """What the ids of each file begin with; nothing if there is only one file."""
-        if len(self._files) <= 1:
-            return [""]
-        names_are_usable = all(self._files) and len(set(self._files)) == len(self._files)
-        return [f"{name if names_are_usable else number}#" for number, name in enumerate(self._files, start=1)]
-
-    def read(self) -> Iterator[tuple[int, list[_Owner]]]:
-        """The owners with a source, unit by unit, each with the number of its file."""
-        for token in self._xml.tokens():
-            if self._text is not None:
-                self._in_text(token)
-            elif token.kind == "start":
-                self._enter(token)
-            elif token.kind == "end":
-                self._leave(token)
-                if self._unit:
-                    yield len(self._files) - 1, self._unit
-                    self._unit = []
-            elif token.kind in ("text", "cdata"):
-                if self._collected is not None:
-                    self._collected.append(token.value)
-                self._white_space = self._white_space + token.value if token.value.isspace() else ""
-
-    def _core(self, name: str) -> str:
-        """The name of an element of XLIFF itself without its prefix; other names stay as they are."""
-        return name.removeprefix(self._root)
-
-    def _enter(self, token: XmlToken) -> None:
-        attributes = token.attributes
-        for name, value in attributes.items():
-            if name.startswith("xmlns:"):
-                self._prefixes.setdefault(value, name[6:])
-        if not self._stack:
-            self._enter_root(token)
-        name = self._core(token.value)
-        parent = self._stack[-1] if self._stack else ""
-        self._stack.append(name)
-        inherited = self._inherited[-1]
-        if name in ("file", "group", "body", "unit", "xliff"):
-            inherited = self._inherit(name, inherited, attributes)
-        self._inherited.append(inherited)
-        if name == "file":
-            self._files.append(attributes.get("id" if self.is_2 else "original", ""))
-        elif name == "unit":
-            self._unit_notes = []
-            self._segments = []
-            self._notes_place = _NotesPlace(note=f'<{self._root}note category="{_TOOL}" appliesTo="target">')
-        elif name == "notes" and parent == "unit":
-            self._notes_tag = token
-        elif name == "originalData" and parent == "unit":
-            self._place_notes(token)
-        elif name in _OWNERS:
-            self._owner = _Owner(token, name, attributes, inherited, self._notes_place)
-            if self.is_2:
-                self._place_notes(token)
-                self._owner.notes = self._unit_notes
-                self._owner.contexts = [inherited["unit name"]] if inherited.get("unit name") else []
-            elif attributes.get("resname"):
-                self._owner.contexts.append(attributes["resname"])
-        elif name in _TEXTS and parent in _OWNERS and self._owner is not None:
-            if name == "source":
-                self._owner.indent = self._white_space
-            self._text = _Content(token, start=token.end)
-            self._text_depth = 1
-        elif (name, parent) in _REMARKS:
-            self._collected = []
-        elif self._owner is not None and name == f"{self._prefixes.get(_SDL)}:seg" and "id" in attributes:
-            self._owner.segment_definitions[attributes["id"]] = token
-        self._white_space = ""
-
-    def _place_notes(self, following: XmlToken) -> None:
-        """The notes of an XLIFF 2 unit come before ``following``, unless it has some already."""
-        place = self._notes_place
-        if not place.before and not place.start:
-            place.start = place.end = following.start
-            place.before, place.after = f"<{self._root}notes>", f"</{self._root}notes>{self._white_space}"
-
-    def _end_notes(self, closing: XmlToken) -> None:
-        """The next note of an XLIFF 2 unit comes after those that it has."""
-        place, opening = self._notes_place, self._notes_tag
-        place.start = place.end = closing.start
-        place.before = place.after = ""
-        if opening is not None and closing.start == closing.end:
-            tag, closing_tag = _tag_pair(self._xml, opening)
-            place.start, place.before, place.after = opening.start, tag, closing_tag
-        self._notes_tag = None
-
-    def notes_place_of(self, owner: _Owner) -> _NotesPlace:
-        """Where a note on a unit is written."""
-        if self.is_2:
-            return owner.notes_place
-        last = owner.texts.get("target") or owner.texts.get("seg-source") or owner.texts["source"]
-        note = f'<{self._root}note from="{_TOOL}">'
-        return _NotesPlace(last.after, last.after, owner.indent, "", note)
-
-    def _enter_root(self, token: XmlToken) -> None:
-        name = token.value.rpartition(":")[2]
-        where = f"{self._xml.path}:{token.line}"
-        if name != "xliff":
-            raise InputError(f"{where}: the first element is <{token.value}>, not <xliff>; give an XLIFF file")
-        self._root = token.value.removesuffix("xliff")
-        self.its_prefix = self._prefixes.get(_ITS)
-        version = token.attributes.get("version", "")
-        self.is_2 = version.startswith("2.") or token.attributes.get("xmlns", "").startswith(
-            "urn:oasis:names:tc:xliff:document:2."
-        )
-        if not self.is_2 and version and not version.startswith("1."):
-            raise InputError(f"{where}: XLIFF {version!r} is unknown; versions 1.0 to 2.2 are read")
-
-    def _inherit(self, name: str, inherited: dict[str, str], attributes: dict[str, str]) -> dict[str, str]:
-        """What the units in this element take from it."""
-        own = dict(inherited)
-        inherits = ("translate", "source-language", "target-language", "maxwidth", "size-unit")
-        own |= {key: attributes[key] for key in inherits if key in attributes}
-        if name == "xliff" and self.is_2:
-            own["source-language"] = attributes.get("srcLang", "")
-            own["target-language"] = attributes.get("trgLang", "")
-        if name == "unit":
-            own["unit id"] = attributes.get("id", "")
-            own["unit name"] = attributes.get("name", "")
-            own["unit size"] = attributes.get(f"{self._prefixes.get(_SIZES)}:sizeRestriction", "")
-        return own
-
-    def _leave(self, token: XmlToken) -> None:
-        name = self._stack.pop()
-        self._inherited.pop()
-        if name in ("note", "context") and self._collected is not None:
-            text = "".join(self._collected).strip()
-            in_unit = self._owner is not None or "unit" in self._stack
-            if text and in_unit and name == "note":
-                (self._owner.notes if self._owner is not None else self._unit_notes).append(text)
-            elif text and self._owner is not None and name == "context":
-                self._owner.contexts.append(text)
-            self._collected = None
-        elif name == "notes" and self._notes_tag is not None:
-            self._end_notes(token)
-        elif name in _OWNERS and self._owner is not None:
-            if "source" in self._owner.texts:
-                if not self._files:
-                    raise InputError(f"{self._xml.path}:{token.line}: this unit is in no <file>; put it into one")
-                (self._segments if self.is_2 else self._unit).append(self._owner)
-            self._owner = None
-        elif name == "unit":
-            self._unit = self._segments
-        self._white_space = ""
-
-    def _in_text(self, token: XmlToken) -> None:
-        text, owner = self._text, self._owner
-        assert text is not None
-        assert owner is not None
-        self._text_depth += (token.kind == "start") - (token.kind == "end")
-        if self._text_depth:
-            text.tokens.append(token)
-            return
-        text.end, text.after = token.start, token.end
-        name = self._stack.pop()
-        self._inherited.pop()
-        if name in owner.texts:
-            raise InputError(f"{self._xml.path}:{text.tag.line}: a second <{name}> in one unit; remove one of them")
-        owner.texts[name] = text
-        self._text = None
-
-    def facts_of(self, owner: _Owner, definition: XmlToken | None) -> _StateFacts:
-        """The state of a unit in the words of its tool, and why it must not be changed."""
-        attributes = owner.attributes
-        facts: _StateFacts = {
-            "state": attributes.get("state"),
-            "locked": attributes.get("translate", owner.inherited.get("translate")) == "no",
-            "approved": attributes.get("approved") == "yes",
-            "by_person": False,
-        }
-        if self.is_2:
-            return facts
-        target = owner.texts.get("target")
-        facts["state"] = target.tag.attributes.get("state") if target else None
-        memoq, phrase = self._prefixes.get(_MEMOQ), self._prefixes.get(_PHRASE)
-        locked = "false"
-        if definition is not None:
-            facts["state"] = definition.attributes.get("conf", facts["state"])
-            facts["by_person"] = definition.attributes.get("origin") == "interactive"
-            locked = definition.attributes.get("locked", "")
-        elif memoq is not None:
-            facts["state"] = attributes.get(f"{memoq}:status", facts["state"])
-            facts["by_person"] = (facts["state"] or "").casefold() in _PEOPLE_IN_MEMOQ
-            locked = attributes.get(f"{memoq}:locked", "")
-        elif phrase is not None:
-            confirmed = attributes.get(f"{phrase}:confirmed")
-            if confirmed is not None:  # 1, 2 …: the step of the workflow
-                facts["by_person"] = confirmed not in ("", "0", "false")
-                facts["state"] = "confirmed" if facts["by_person"] else "unconfirmed"
-            locked = attributes.get(f"{phrase}:locked", "")
-        facts["locked"] = facts["locked"] or locked not in ("", "no", "false", "0")
-        return facts
-
-    def length_of(self, owner: _Owner) -> tuple[int | None, str | None]:
-        """The most characters that a target may have, or else its limit in another unit, in words."""
-        if self.is_2:
-            size = owner.inherited.get("unit size", "").rpartition(",")[2]
-            return (int(size), None) if size.isascii() and size.isdigit() else (None, None)
-        facts = owner.inherited | owner.attributes
-        width = facts.get("maxwidth", "").strip()
-        if not (width.isascii() and width.isdigit()):
-            return None, None
-        size_unit = facts.get("size-unit", "pixel")
-        return (int(width), None) if size_unit == "char" else (None, f"{width} {size_unit}")
-
-
-def _tag_pair(xml: XmlFile, tag: XmlToken) -> tuple[str, str]:
-    """The opening and the closing tag of an element, also of an empty one."""
-    raw = xml.raw(tag.start, tag.end)
-    if raw.endswith("/>"):
-        raw = raw[:-2].rstrip() + ">"
-    return raw, f"</{tag.value}>"
-
-
-def _kept_tag(text: _Content | None) -> XmlToken | None:
+def _kept_tag(text: Content | None) -> XmlToken | None:
     """The tag of a text, if it stays when the text changes."""
     return None if text is None or text.is_empty_tag else text.tag
 
@@ -770,9 +421,9 @@ def _its_attributes(mark: Mark, prefix: str | None) -> dict[str, str | None]:
     values: dict[str, str | None] = {}
     if prefix is None:
         prefix = "its"
-        values = {"xmlns:its": _ITS, "its:version": "2.0"}
+        values = {"xmlns:its": ITS, "its:version": "2.0"}
     known = mark.confidence is not None
-    values[f"{prefix}:annotatorsRef"] = f"mt-confidence|{_TOOL}" if known else None
+    values[f"{prefix}:annotatorsRef"] = f"mt-confidence|{TOOL}" if known else None
     values[f"{prefix}:mtConfidence"] = f"{mark.confidence:.4g}" if known else None
     worst = max(mark.errors, key=lambda error: _ITS_SEVERITY[error.severity], default=None)
     issue = f"{prefix}:locQualityIssue"
@@ -799,41 +450,17 @@ def _issue_comment(error: ErrorSpan) -> str:
     return f"{comment} ({error.explanation})" if error.explanation else comment
 
 
-def _has_text(text: _Content) -> bool:
+def _has_text(text: Content) -> bool:
     return any(token.value.strip() for token in text.tokens if token.kind in ("text", "cdata"))
 
 
-def _is_cdata(text: _Content) -> bool:
+def _is_cdata(text: Content) -> bool:
     """Whether all of a text is one CDATA section."""
     markers = [token for token in text.tokens if token.kind == "cdata" and not token.value]
     return len(markers) == 2 and all(token.kind == "cdata" for token in text.tokens)
 
 
-def _segments(path: Path, text: _Content) -> dict[str, _Content]:
-    """The segments of a text by their ``mid``, in order; they may lie within other tags."""
-    segments: dict[str, _Content] = {}
-    current: _Content | None = None
-    depth = 0
-    for token in text.tokens:
-        is_segment = token.kind == "start" and token.attributes.get("mtype") == "seg" and "mid" in token.attributes
-        if current is None:
-            if is_segment:
-                current, depth = _Content(token, start=token.end), 1
-            continue
-        depth += (token.kind == "start") - (token.kind == "end")
-        if depth:
-            current.tokens.append(token)
-            continue
-        current.end, current.after = token.start, token.end
-        mid = current.tag.attributes["mid"]
-        if mid in segments:
-            raise InputError(f"{path}:{current.tag.line}: a second segment {mid!r} in one text; give it its own mid")
-        segments[mid] = current
-        current = None
-    return segments
-
-
-def _gaps(xml: XmlFile, text: _Content, segments: Mapping[str, _Content]) -> dict[tuple[str | None, str | None], str]:
+def _gaps(xml: XmlFile, text: Content, segments: Mapping[str, Content]) -> dict[tuple[str | None, str | None], str]:
     """The characters between the segments of a text, by the ``mid`` before and after them; ``None`` at its ends."""
     gaps: dict[tuple[str | None, str | None], str] = {}
     before: str | None = None
@@ -847,17 +474,17 @@ def _gaps(xml: XmlFile, text: _Content, segments: Mapping[str, _Content]) -> dic
 
 def _follows(
     xml: XmlFile,
-    target: _Content,
-    in_target: Mapping[str, _Content],
-    source: _Content,
-    in_source: Mapping[str, _Content],
+    target: Content,
+    in_target: Mapping[str, Content],
+    source: Content,
+    in_source: Mapping[str, Content],
 ) -> bool:
     """Whether all that a target has, apart from white space, is in its source too, in the same order."""
     outline = iter(_outline(xml, source, in_source))
     return all(piece in outline for piece in _outline(xml, target, in_target))
 
 
-def _outline(xml: XmlFile, text: _Content, segments: Mapping[str, _Content]) -> list[tuple[str, str]]:
+def _outline(xml: XmlFile, text: Content, segments: Mapping[str, Content]) -> list[tuple[str, str]]:
     """The segments of a text by their ``mid``, and the markup of what else it has, without white space."""
     mids = {segment.tag.start: mid for mid, segment in segments.items()}
     outline = []
@@ -874,7 +501,7 @@ def _outline(xml: XmlFile, text: _Content, segments: Mapping[str, _Content]) -> 
     return outline
 
 
-def _pieces(xml: XmlFile, text: _Content) -> list[str | InlineCode]:
+def _pieces(xml: XmlFile, text: Content) -> list[str | InlineCode]:
     """A text as characters and inline tags."""
     pieces: list[str | InlineCode] = []
     seen: Counter[tuple[str, str]] = Counter()
@@ -905,7 +532,7 @@ def _pieces(xml: XmlFile, text: _Content) -> list[str | InlineCode]:
                 pieces.append(InlineCode(key, role, xml.raw(token.start, _end_of_element(token, tokens))))
                 continue
             reference = attributes.get("id") or attributes.get("mid", "")
-            opening = InlineCode((name, reference, seen[name, reference]), "open", _tag_pair(xml, token)[0])
+            opening = InlineCode((name, reference, seen[name, reference]), "open", tag_pair(xml, token)[0])
             seen[name, reference] += 1
             open_elements.append(opening)
             pieces.append(opening)
@@ -922,7 +549,7 @@ def _end_of_element(start: XmlToken, tokens: Iterator[XmlToken]) -> int:
     raise AssertionError(f"<{start.value}> has no end, which expat refuses")
 
 
-def _numbered(xml: XmlFile, source: _Content, target: _Content | None) -> tuple[str, str, dict[str, str]]:
+def _numbered(xml: XmlFile, source: Content, target: Content | None) -> tuple[str, str, dict[str, str]]:
     """Both texts with placeholders for their inline tags, and the markup of each placeholder.
 
     The same tag has the same number in both. Its markup is the target's, where the target has it.
