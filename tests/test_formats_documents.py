@@ -24,6 +24,7 @@ from mtagent.formats.documents import (
     STATES,
     LocalizationFile,
     Mark,
+    MarkingFile,
     TranslationUnit,
     parsed_mark,
     placeholder_fault,
@@ -577,6 +578,74 @@ def test_a_broken_file_is_refused_with_its_line_and_stays_as_it_is(
     done = shell(f"units {name} --set units.jsonl -o {name}")
     assert (done.code, "Traceback" in done.err) == (1, False)
     assert path.read_bytes() == data
+
+
+# Units that are read in one go, and others that look like it. In UTF-16 expat reads all of them.
+MIXED = """<?xml version="1.0" encoding="ENCODING"?>
+<!-- <trans-unit id="c1"><source>comment</source></trans-unit>
+<trans-unit id="c2"><source>comment</source></trans-unit> -->
+<xliff version="1.2" HEAD>
+<file original='a&amp;b' source-language="en"  target-language="de"><header><note>of the file</note></header><body>
+<trans-unit id="1" resname='a "b"' maxwidth="9" size-unit="char"
+  approved = "yes" ><source xml:lang="en">A &lt;1&gt; &amp;amp; &quot;</source>
+  <target state="final" > B
+</target><note from="me"> n1 </note><note/><context-group purpose="x"><context>c1</context></context-group></trans-unit>
+<trans-unit id="2"><source>A</source><note>n2</note><note>n3</note></trans-unit> <trans-unit id="3"><source
+>A]]&gt;</source>
+<target> </target></trans-unit>
+<group translate="no"><trans-unit id="4"><source>A</source><target>B</target></trans-unit>
+<group maxwidth="5"><trans-unit id="5" translate="yes"><source>A</source><target>B</target></trans-unit>
+<trans-unit id="6"><source>A</source><target/></trans-unit></group></group>
+<trans-unit id="7"><source><![CDATA[<trans-unit id="c3"><source>x</source></trans-unit>]]></source></trans-unit>
+<?x <trans-unit id="c4"><source>x</source></trans-unit>?>
+<trans-unit id="8"><source>A</source><target>B</target><alt-trans><target>C</target></alt-trans></trans-unit>
+<trans-unit id="9"><source>&#65;</source><target>B &#x42;</target></trans-unit>
+<trans-unit id="10"><source>A<x id="1"/></source></trans-unit>
+<trans-unit id="11"><source></source><target></target></trans-unit>
+</body></file></xliff>"""
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("head", ["", MEMOQ, SDL])
+def test_units_are_the_same_however_they_are_read(tmp_path: Path, head: str, newline: str) -> None:
+    text = MIXED.replace("HEAD", head).replace("\n", newline)
+    plain = opened(tmp_path, "a.xlf", text.replace("ENCODING", "utf-8").encode())
+    by_expat = opened(tmp_path, "b.xlf", text.replace("ENCODING", "utf-16").encode("utf-16"))
+    assert plain.units == by_expat.units
+    assert [(unit.id, unit.line) for unit in plain.units][:3] == [("1", 7), ("2", 10), ("3", 10)]
+    assert [unit.id for unit in plain.units][-1] == "11"
+    assert isinstance(plain, MarkingFile)
+    every_status = ["new", "needs-review", "translated", "approved", "locked", "people"]
+    known = {"state": Mark(kind="state", text="translated"), "comment": Mark(kind="comment", text="c")}
+    marks = [mark for kind, mark in known.items() if kind in plain.mark_kinds and head != SDL]
+    for unit in plain.units:
+        changes = {unit.id: "Z" + "".join(placeholders(unit, unit.source))}, {unit.id: marks}
+        new = replaced(plain, *changes, only=every_status).decode()
+        assert new == replaced(by_expat, *changes, only=every_status).decode("utf-16").replace("utf-16", "utf-8")
+        etree.fromstring(new.encode())
+
+
+@pytest.mark.parametrize(
+    ("unit", "message"),
+    [
+        ('<trans-unit id="b" id="c"><source>x</source></trans-unit>', "a.xlf:2:.*duplicate attribute"),
+        (
+            '<trans-unit id="b"><source>x</source><note a="1" a="2">n</note></trans-unit>',
+            "a.xlf:2:.*duplicate attribute",
+        ),
+        ('<trans-unit id="b"><source>x]]></source></trans-unit>', "a.xlf:2:.*not well-formed"),
+        ('<trans-unit id="b"><source>\x01</source></trans-unit>', "a.xlf:2:.*not well-formed"),
+        ('<trans-unit id="b"><source>\uffff</source></trans-unit>', "a.xlf:2:.*not well-formed"),
+        ('<trans-unit id="b"><source>x &amp y</source></trans-unit>', "a.xlf:2:.*not well-formed"),
+        ('<note <trans-unit id="b"><source>x</source></trans-unit> a="b"></note>', "a.xlf:2:.*not well-formed"),
+        ('<trans-unit id=""><source>x</source></trans-unit>', "a.xlf:2: this unit has no id"),
+        ("<a>\n</b>", "a.xlf:3:.*mismatched tag"),
+    ],
+)
+def test_what_is_wrong_near_simple_units_is_named_with_its_line(tmp_path: Path, unit: str, message: str) -> None:
+    good = '<trans-unit id="{}"><source>x</source></trans-unit>'
+    with pytest.raises(InputError, match=message):
+        xliff(tmp_path, good.format("a") + "\n" + unit + good.format("z"))
 
 
 # -- PO

@@ -27,7 +27,9 @@ from mtagent.formats.xliff_reader import (
     TOOL,
     Content,
     NotesPlace,
+    NotPlainError,
     Owner,
+    PlainUnits,
     XliffReader,
     identified,
     segments_of,
@@ -125,6 +127,13 @@ class _Tags(NamedTuple):
     notes: NotesPlace
 
 
+class _Slot(NamedTuple):
+    """Where a unit's target and marks are written; the place is ``None`` if the target has to be made anew."""
+
+    place: _Place | None
+    tags: _Tags
+
+
 @dataclass
 class _Marking:
     """The attributes that the marks of a unit change in its tags, and the notes that they add."""
@@ -147,28 +156,47 @@ class XliffFile:
         self.data = data
         self.units: list[TranslationUnit] = []
         self._xml = XmlFile(path, data)
-        self._places: list[_Place | None] = []  # of each unit
-        self._tags: list[_Tags] = []  # of each unit
+        self._slots: list[_Slot | int] = []  # of each unit; where it begins, if it is plain
         self._skeletons: list[_Skeleton] = []
         self._unplaced: list[int] = []  # numbers of the units whose segment cannot be added to its target
+        try:
+            self._reader = self._read(plain=True)
+        except NotPlainError:
+            for read_so_far in (self.units, self._slots, self._skeletons, self._unplaced):
+                read_so_far.clear()
+            self._reader = self._read(plain=False)
+        refuse_repeated_ids(path, self.units)
+        self._numbers = {unit.id: number for number, unit in enumerate(self.units)}
+        self._without_place = {self.units[number].id for number in self._unplaced}
+        self.dialect = self._reader.dialect
+        self.mark_kinds: tuple[MarkKind, ...] = _MARK_KINDS.get(self.dialect, ("state",))
+
+    def _read(self, *, plain: bool) -> XliffReader:
         reader = XliffReader(self._xml)
         files: list[int] = []  # of each unit
-        for file_number, owners in reader.read():
-            for identity, owner in identified(path, owners):
-                self._add(identity, owner, reader)
+        for file_number, found in reader.read(plain=plain):
+            if isinstance(found, PlainUnits):
+                self._add_plain(found, reader)
+            else:
+                for identity, owner in identified(self.path, found):
+                    self._add(identity, owner, reader)
             files += [file_number] * (len(self.units) - len(files))
-        self.dialect = reader.dialect
-        self.mark_kinds: tuple[MarkKind, ...] = _MARK_KINDS.get(self.dialect, ("state",))
-        self._status_name = reader.status_name()
-        self._its_prefix = reader.its_prefix
         prefixes = reader.file_prefixes()
         if len(prefixes) > 1:
             self.units = [
                 replace(unit, id=prefixes[file] + unit.id) for unit, file in zip(self.units, files, strict=True)
             ]
-        refuse_repeated_ids(path, self.units)
-        self._numbers = {unit.id: number for number, unit in enumerate(self.units)}
-        self._without_place = {self.units[number].id for number in self._unplaced}
+        return reader
+
+    def _slot(self, number: int) -> _Slot:
+        """Where the unit with this number is written."""
+        slot = self._slots[number]
+        if not isinstance(slot, int):
+            return slot
+        owner = self._reader.plain_owner(slot)
+        source, target = owner.texts["source"], owner.texts.get("target")
+        tags = _Tags(owner.tag, _kept_tag(target), _kept_tag(target), None, self._reader.notes_place_of(owner))
+        return _Slot(self._whole_place(owner, source, target), tags)
 
     def fault(self, unit: TranslationUnit, target: str) -> str | None:
         """Why the file cannot hold ``target``."""
@@ -186,7 +214,7 @@ class XliffFile:
         """Why the file cannot hold this mark."""
         if mark.kind == "state":
             number = self._numbers[unit.id]
-            if self.dialect == "SDLXLIFF" and self._tags[number].definition is None:
+            if self.dialect == "SDLXLIFF" and self._slot(number).tags.definition is None:
                 return "this text has no sdl:seg, where Trados keeps the state; leave it out, or mark it otherwise"
             if self._state(mark.text) is None:
                 states = ", ".join(STATES[self.dialect])
@@ -211,16 +239,16 @@ class XliffFile:
         rebuilt: set[int] = set()
         for skeleton in self._skeletons:
             numbers = skeleton.segments.values()
-            if any(self._places[number] is None and self.units[number].id in targets for number in numbers):
+            if any(self._slot(number).place is None and self.units[number].id in targets for number in numbers):
                 edits.append(self._filled(skeleton, targets, markings))
                 rebuilt.update(numbers)
         for unit_id, target in targets.items():
             number = self._numbers[unit_id]
-            place = self._places[number]
+            place, tags = self._slot(number)
             if place is None or number in rebuilt:
                 continue
             tag = place.tag
-            marking, tags = markings.get(number, _UNMARKED), self._tags[number]
+            marking = markings.get(number, _UNMARKED)
             if tag and tags.text is None:
                 tag = with_attributes(tag, marking.text if tags.target else marking.target | marking.text)
             text = self._markup(self.units[number], target, place.cdata)
@@ -233,7 +261,7 @@ class XliffFile:
         marking = _Marking()
         for mark in marks:
             if mark.kind == "its":
-                marking.text.update(_its_attributes(mark, self._its_prefix))
+                marking.text.update(_its_attributes(mark, self._reader.its_prefix))
             elif mark.kind == "comment" and mark.text not in unit.notes:
                 marking.notes.append(mark.text)
             elif mark.kind == "state":
@@ -244,9 +272,9 @@ class XliffFile:
                     marking.unit["subState"] = state if is_own else None
                 elif self.dialect == "SDLXLIFF":
                     marking.definition["conf"] = state
-                elif self._status_name is not None:
+                elif self.dialect in ("memoQ", "Phrase"):
                     value = {"unconfirmed": "0", "confirmed": "1"}.get(state or "", state)
-                    marking.unit[self._status_name] = value
+                    marking.unit[self._reader.status_name()] = value
                 else:
                     marking.target["state"] = state
                     if unit.approved:
@@ -258,7 +286,7 @@ class XliffFile:
         changes: dict[int, tuple[XmlToken, dict[str, str | None]]] = {}
         notes: dict[int, tuple[NotesPlace, list[str]]] = {}
         for number, marking in markings.items():
-            tags = self._tags[number]
+            tags = self._slot(number).tags
             changed_tags = [(tags.unit, marking.unit), (tags.target, marking.target)]
             changed_tags.append((tags.definition, marking.definition))
             if number not in rebuilt:
@@ -365,32 +393,64 @@ class XliffFile:
         mid: str = "",
     ) -> None:
         source_text, target_text, inline = _numbered(self._xml, source, target)
-        self._places.append(place)
         definition = owner.segment_definitions.get(mid)
         whole = owner.texts.get("target")
-        self._tags.append(
-            _Tags(owner.tag, _kept_tag(whole), _kept_tag(target), definition, reader.notes_place_of(owner))
+        tags = _Tags(owner.tag, _kept_tag(whole), _kept_tag(target), definition, reader.notes_place_of(owner))
+        self._slots.append(_Slot(place, tags))
+        facts = reader.facts_of(
+            owner.attributes,
+            owner.inherited,
+            whole.tag.attributes if whole else {},
+            definition.attributes if definition else None,
         )
-        is_missing = target is None or (not target_text.strip() and source_text.strip() != "")
-        facts = reader.facts_of(owner, definition)
-        max_length, max_width = reader.length_of(owner)
-        languages = owner.inherited
+        max_length, max_width = reader.length_of(owner.attributes, owner.inherited)
         self.units.append(
             TranslationUnit(
                 id=identity,
                 source=source_text,
-                target=None if is_missing else target_text,
-                **facts,
+                target=_present(None if target is None else target_text, source_text),
+                state=facts.state,
+                locked=facts.locked,
+                approved=facts.approved,
+                by_person=facts.by_person,
                 notes=tuple(owner.notes),
                 context="; ".join(owner.contexts) or None,
                 max_length=max_length,
                 max_width=max_width,
                 inline=inline,
-                source_lang=languages.get("source-language") or None,
-                target_lang=languages.get("target-language") or None,
+                source_lang=owner.inherited.get("source-language") or None,
+                target_lang=owner.inherited.get("target-language") or None,
                 line=source.tag.line,
             )
         )
+
+    def _add_plain(self, run: PlainUnits, reader: XliffReader) -> None:
+        inherited = run.inherited
+        source_lang = inherited.get("source-language") or None
+        target_lang = inherited.get("target-language") or None
+        for unit in reader.plain_units(run):
+            facts = reader.facts_of(unit.attributes, inherited, unit.target_attributes)
+            max_length, max_width = reader.length_of(unit.attributes, inherited)
+            self._slots.append(unit.start)
+            self.units.append(
+                TranslationUnit(
+                    id=unit.attributes["id"],
+                    source=unit.source,
+                    target=_present(unit.target, unit.source),
+                    state=facts.state,
+                    locked=facts.locked,
+                    approved=facts.approved,
+                    by_person=facts.by_person,
+                    notes=unit.notes,
+                    context="; ".join(unit.contexts) or None,
+                    max_length=max_length,
+                    max_width=max_width,
+                    inline=_NO_INLINE,
+                    source_lang=source_lang,
+                    target_lang=target_lang,
+                    line=unit.line,
+                )
+            )
 
     def _whole_place(self, owner: Owner, source: Content, target: Content | None) -> _Place:
         if target is not None:
@@ -409,6 +469,16 @@ class XliffFile:
             opening, closing = tag_pair(self._xml, segment.tag)
             return _Place(segment.tag.start, segment.after, "", opening, closing)
         return _Place(segment.start, segment.end)
+
+
+_NO_INLINE: Mapping[str, str] = {}
+
+
+def _present(target: str | None, source: str) -> str | None:
+    """The target, or ``None`` if it has no text and the source has one."""
+    if target is None or (not target.strip() and source.strip()):
+        return None
+    return target
 
 
 def _kept_tag(text: Content | None) -> XmlToken | None:

@@ -15,10 +15,11 @@ Which states are approved is in ``documents.STATES``.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypedDict
+from typing import NamedTuple
 
 from mtagent.errors import InputError
 from mtagent.formats.xml_spans import XmlFile, XmlToken
@@ -37,9 +38,83 @@ _PEOPLE_IN_MEMOQ = {
     "reviewer2confirmed",
     "proofread",
 }
+_NO = {"", "0", "no", "false"}
 _TEXTS = {"source", "seg-source", "target"}
 _REMARKS = {("note", "trans-unit"), ("note", "notes"), ("context", "context-group")}
 _OWNERS = {"trans-unit", "segment", "ignorable"}
+
+
+# Most units have one source, perhaps a target, notes and contexts, and no inline tags. A regular expression reads these
+# much faster than expat's events. It matches less than XML allows: what it misses is read by expat.
+_PLAIN_PARTS = {
+    "«T»": r"(?:[^<&\x00-\x08\x0b\x0c\x0e-\x1f]++|&(?:amp|lt|gt|quot|apos);)*+",
+    "«A»": r"(?:«S»+[A-Za-z_][A-Za-z0-9_.:-]*+«S»*=«S»*«V»)*+«S»*+",
+    "«V»": r"""(?:"[^"<&\x00-\x1f]*+"|'[^'<&\x00-\x1f]*+')""",
+    "«S»": r"[ \t\r\n]",
+}
+_PLAIN_UNIT = (
+    "<trans-unit(?P<unit>«A»)>(?P<indent>«S»*+)<source(?P<source_tag>«A»)>(?P<source>«T»)</source>«S»*+"
+    "(?:<target(?P<target_tag>«A»)>(?P<target>«T»)</target>«S»*+)?+"
+    "(?P<remarks>(?:<note«A»>«T»</note>«S»*+"
+    "|<context-group«A»>«S»*+(?:<context«A»>«T»</context>«S»*+)*+</context-group>«S»*+)*+)</trans-unit>"
+)
+for _part, _pattern in _PLAIN_PARTS.items():
+    _PLAIN_UNIT = _PLAIN_UNIT.replace(_part, _pattern)
+PLAIN_UNIT = re.compile(_PLAIN_UNIT.encode())
+_PLAIN_OR_OPAQUE = re.compile(
+    rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|" + _PLAIN_UNIT.encode(), re.DOTALL
+)
+_PLAIN_REMARK = re.compile(rb"<(note|context-group|context)([^>]*)>([^<]*)")
+_PLAIN_ATTRIBUTE = re.compile(r"""([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
+_NON_CHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")  # which XML cannot hold, in UTF-8
+
+
+class NotPlainError(Exception):
+    """The plain units of a file are something else, or malformed; expat has to read them."""
+
+
+class PlainUnit(NamedTuple):
+    """A unit without inline tags or segments."""
+
+    start: int
+    line: int  # of its source
+    attributes: dict[str, str]
+    source: str
+    target: str | None
+    target_attributes: dict[str, str]
+    notes: tuple[str, ...]
+    contexts: tuple[str, ...]
+
+
+class PlainUnits(NamedTuple):
+    """Plain units with nothing but white space between them, at the bytes ``start`` to ``end``."""
+
+    start: int
+    end: int
+    line: int
+    inherited: dict[str, str]
+
+
+def _plain_spans(xml: XmlFile) -> list[tuple[int, int]]:
+    """Where plain units follow one another, outside of comments and CDATA."""
+    data = xml.data
+    if xml.encoding.startswith(("utf-16", "utf_16", "utf-32", "utf_32")) or b"<!DOCTYPE" in data:
+        return []
+    if any(character in data for character in _NON_CHARACTERS):
+        return []
+    spans = []
+    start = end = -1
+    for match in _PLAIN_OR_OPAQUE.finditer(data):
+        if match["unit"] is None:
+            continue
+        if start < 0 or data[end : match.start()].strip(b" \t\r\n"):
+            if start >= 0:
+                spans.append((start, end))
+            start = match.start()
+        end = match.end()
+    if start >= 0:
+        spans.append((start, end))
+    return spans
 
 
 @dataclass
@@ -84,7 +159,7 @@ class Owner:
     indent: str = ""  # white space before the source
 
 
-class StateFacts(TypedDict):
+class StateFacts(NamedTuple):
     """Fields of a unit that its state decides."""
 
     state: str | None
@@ -98,6 +173,7 @@ class XliffReader:
 
     def __init__(self, xml: XmlFile) -> None:
         self._xml = xml
+        self._has_section_ends = b"]]>" in xml.data
         self._prefixes: dict[str, str] = {}  # of namespaces
         self._files: list[str] = []
         self._root = ""
@@ -132,12 +208,9 @@ class XliffReader:
             return "memoQ"
         return "Phrase" if _PHRASE in self._prefixes else "XLIFF 1.x"
 
-    def status_name(self) -> str | None:
-        """The attribute of a trans-unit in which memoQ and Phrase keep the state."""
-        dialect = self.dialect
-        if dialect == "memoQ":
-            return f"{self._prefixes[_MEMOQ]}:status"
-        return f"{self._prefixes[_PHRASE]}:confirmed" if dialect == "Phrase" else None
+    def status_name(self) -> str:
+        """The attribute of a trans-unit in which memoQ or Phrase keeps the state."""
+        return f"{self._memoq}:status" if self.dialect == "memoQ" else f"{self._phrase}:confirmed"
 
     def file_prefixes(self) -> list[str]:
         """What the ids of each file begin with; nothing if there is only one file."""
@@ -146,10 +219,15 @@ class XliffReader:
         names_are_usable = all(self._files) and len(set(self._files)) == len(self._files)
         return [f"{name if names_are_usable else number}#" for number, name in enumerate(self._files, start=1)]
 
-    def read(self) -> Iterator[tuple[int, list[Owner]]]:
-        """The owners with a source, unit by unit, each with the number of its file."""
-        for token in self._xml.tokens():
-            if self._text is not None:
+    def read(self, *, plain: bool) -> Iterator[tuple[int, list[Owner] | PlainUnits]]:
+        """The owners with a source, unit by unit, each with the number of its file.
+
+        With ``plain``, plain units come together, for :meth:`plain_units`. Raises :class:`NotPlainError`.
+        """
+        for token in self._xml.tokens(_plain_spans(self._xml) if plain else ()):
+            if token.kind == "skipped":
+                yield len(self._files) - 1, self._plain(token)
+            elif self._text is not None:
                 self._in_text(token)
             elif token.kind == "start":
                 self._enter(token)
@@ -162,6 +240,68 @@ class XliffReader:
                 if self._collected is not None:
                     self._collected.append(token.value)
                 self._white_space = self._white_space + token.value if token.value.isspace() else ""
+
+    def _plain(self, token: XmlToken) -> PlainUnits:
+        is_in_body = self._files and self._stack[-1] in ("body", "group") and self._owner is None
+        if not is_in_body or self.is_2 or self.is_sdl or self._root:
+            raise NotPlainError
+        self._white_space = ""
+        return PlainUnits(token.start, token.end, token.line, self._inherited[-1])
+
+    def plain_units(self, run: PlainUnits) -> Iterator[PlainUnit]:
+        """Read plain units. Raises :class:`NotPlainError` if one is malformed."""
+        data, encoding = self._xml.data, self._xml.encoding
+        attributes_of: dict[bytes, dict[str, str]] = {}  # most tags have the same
+        line, position = run.line, run.start
+        try:
+            for match in PLAIN_UNIT.finditer(data, run.start, run.end):
+                unit, _, source_tag, source, target_tag, target, remarks = match.groups()
+                if b"xmlns" in unit or (self._has_section_ends and b"]]>" in match[0]):
+                    raise NotPlainError
+                for tag in (source_tag, target_tag):
+                    if tag not in attributes_of:
+                        attributes_of[tag] = _plain_attributes(tag, encoding)
+                attributes = _plain_attributes(unit, encoding)
+                if not attributes.get("id"):
+                    raise NotPlainError
+                source_start = match.start("source_tag")
+                line += data.count(b"\n", position, source_start)
+                position = source_start
+                notes, contexts = _plain_remarks(remarks, encoding) if remarks else ((), ())
+                if attributes.get("resname"):
+                    contexts = (attributes["resname"], *contexts)
+                yield PlainUnit(
+                    match.start(),
+                    line,
+                    attributes,
+                    _plain_text(source, encoding),
+                    None if target is None else _plain_text(target, encoding),
+                    attributes_of[target_tag],
+                    notes,
+                    contexts,
+                )
+        except UnicodeDecodeError:
+            raise NotPlainError from None
+
+    def plain_owner(self, start: int) -> Owner:
+        """What :meth:`read` without ``plain`` finds for the plain unit at this byte, apart from what it inherits."""
+        match = PLAIN_UNIT.match(self._xml.data, start)
+        assert match is not None
+        owner = Owner(self._plain_tag(match, "trans-unit", "unit"), "trans-unit", {}, {})
+        owner.indent = match["indent"].decode()
+        for name in ("source", "target"):
+            if match[name] is not None:
+                content = Content(self._plain_tag(match, name, f"{name}_tag"), [], *match.span(name))
+                content.after = content.end + len(f"</{name}>")
+                content.tokens.append(XmlToken("text", content.start, 0, _plain_text(match[name], "latin-1"), {}))
+                owner.texts[name] = content
+        return owner
+
+    def _plain_tag(self, match: re.Match[bytes], name: str, attributes: str) -> XmlToken:
+        start, end = match.span(attributes)
+        tag = XmlToken("start", start - len(f"<{name}"), 0, name, {})
+        tag.end = end + 1
+        return tag
 
     def _core(self, name: str) -> str:
         """The name of an element of XLIFF itself without its prefix; other names stay as they are."""
@@ -302,49 +442,102 @@ class XliffReader:
         owner.texts[name] = text
         self._text = None
 
-    def facts_of(self, owner: Owner, definition: XmlToken | None) -> StateFacts:
-        """The state of a unit in the words of its tool, and why it must not be changed."""
-        attributes = owner.attributes
-        facts: StateFacts = {
-            "state": attributes.get("state"),
-            "locked": attributes.get("translate", owner.inherited.get("translate")) == "no",
-            "approved": attributes.get("approved") == "yes",
-            "by_person": False,
-        }
-        if self.is_2:
-            return facts
-        target = owner.texts.get("target")
-        facts["state"] = target.tag.attributes.get("state") if target else None
-        memoq, phrase = self._prefixes.get(_MEMOQ), self._prefixes.get(_PHRASE)
-        locked = "false"
-        if definition is not None:
-            facts["state"] = definition.attributes.get("conf", facts["state"])
-            facts["by_person"] = definition.attributes.get("origin") == "interactive"
-            locked = definition.attributes.get("locked", "")
-        elif memoq is not None:
-            facts["state"] = attributes.get(f"{memoq}:status", facts["state"])
-            facts["by_person"] = (facts["state"] or "").casefold() in _PEOPLE_IN_MEMOQ
-            locked = attributes.get(f"{memoq}:locked", "")
-        elif phrase is not None:
-            confirmed = attributes.get(f"{phrase}:confirmed")
-            if confirmed is not None:  # 1, 2 …: the step of the workflow
-                facts["by_person"] = confirmed not in ("", "0", "false")
-                facts["state"] = "confirmed" if facts["by_person"] else "unconfirmed"
-            locked = attributes.get(f"{phrase}:locked", "")
-        facts["locked"] = facts["locked"] or locked not in ("", "no", "false", "0")
-        return facts
+    def facts_of(
+        self,
+        attributes: Mapping[str, str],
+        inherited: Mapping[str, str],
+        target: Mapping[str, str],
+        definition: Mapping[str, str] | None = None,
+    ) -> StateFacts:
+        """The state of a unit in the words of its tool, and why it must not be changed.
 
-    def length_of(self, owner: Owner) -> tuple[int | None, str | None]:
+        ``target`` and ``definition`` are the attributes of its target and of Trados' definition of its segment.
+        """
+        locked = attributes.get("translate", inherited.get("translate")) == "no"
+        if self.is_2:
+            return StateFacts(attributes.get("state"), locked, False, False)
+        state = target.get("state")
+        approved = attributes.get("approved") == "yes"
+        by_person = False
+        lock = ""
+        if definition is None and not self._keeps_states:
+            return StateFacts(state, locked, approved, False)
+        if definition is not None:
+            state = definition.get("conf", state)
+            by_person = definition.get("origin") == "interactive"
+            lock = definition.get("locked", "")
+        elif self._memoq is not None:
+            state = attributes.get(f"{self._memoq}:status", state)
+            by_person = (state or "").casefold() in _PEOPLE_IN_MEMOQ
+            lock = attributes.get(f"{self._memoq}:locked", "")
+        elif self._phrase is not None:
+            confirmed = attributes.get(f"{self._phrase}:confirmed")
+            if confirmed is not None:  # 1, 2 …: the step of the workflow
+                by_person = confirmed not in _NO
+                state = "confirmed" if by_person else "unconfirmed"
+            lock = attributes.get(f"{self._phrase}:locked", "")
+        return StateFacts(state, locked or lock not in _NO, approved, by_person)
+
+    @property
+    def _keeps_states(self) -> bool:
+        """Whether memoQ or Phrase wrote the file, which keep states in attributes of their own."""
+        return _MEMOQ in self._prefixes or _PHRASE in self._prefixes
+
+    @property
+    def _memoq(self) -> str | None:
+        return self._prefixes.get(_MEMOQ)
+
+    @property
+    def _phrase(self) -> str | None:
+        return self._prefixes.get(_PHRASE)
+
+    def length_of(self, attributes: Mapping[str, str], inherited: Mapping[str, str]) -> tuple[int | None, str | None]:
         """The most characters that a target may have, or else its limit in another unit, in words."""
         if self.is_2:
-            size = owner.inherited.get("unit size", "").rpartition(",")[2]
+            size = inherited.get("unit size", "").rpartition(",")[2]
             return (int(size), None) if size.isascii() and size.isdigit() else (None, None)
-        facts = owner.inherited | owner.attributes
-        width = facts.get("maxwidth", "").strip()
+        if self._keeps_states and self._memoq is not None:
+            size = attributes.get(f"{self._memoq}:maxlengthchars", "")  # -1: no limit
+            if size.isascii() and size.isdigit():
+                return int(size), None
+        width = (attributes.get("maxwidth") or inherited.get("maxwidth") or "").strip()
         if not (width.isascii() and width.isdigit()):
             return None, None
-        size_unit = facts.get("size-unit", "pixel")
+        size_unit = attributes.get("size-unit") or inherited.get("size-unit") or "pixel"
         return (int(width), None) if size_unit == "char" else (None, f"{width} {size_unit}")
+
+
+def _plain_attributes(raw: bytes | None, encoding: str) -> dict[str, str]:
+    if not raw:
+        return {}
+    pairs = _PLAIN_ATTRIBUTE.findall(raw.decode(encoding))
+    attributes = {name: double or single for name, double, single in pairs}
+    if len(attributes) != len(pairs):
+        raise NotPlainError
+    return attributes
+
+
+def _plain_text(raw: bytes, encoding: str) -> str:
+    text = raw.decode(encoding)
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "&" in text:
+        for name, character in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&")):
+            text = text.replace(name, character)
+    return text
+
+
+def _plain_remarks(raw: bytes, encoding: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The notes and the contexts of a plain unit."""
+    notes: list[str] = []
+    contexts: list[str] = []
+    for name, attributes, content in _PLAIN_REMARK.findall(raw):
+        if attributes:
+            _plain_attributes(attributes, encoding)
+        text = _plain_text(content, encoding).strip()
+        if text and name != b"context-group":
+            (notes if name == b"note" else contexts).append(text)
+    return tuple(notes), tuple(contexts)
 
 
 def identified(path: Path, owners: list[Owner]) -> list[tuple[str, Owner]]:
