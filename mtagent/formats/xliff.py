@@ -431,12 +431,17 @@ class XliffFile:
         for unit in reader.plain_units(run):
             facts = reader.facts_of(unit.attributes, inherited, unit.target_attributes)
             max_length, max_width = reader.length_of(unit.attributes, inherited)
+            source, target, inline = unit.source, unit.target, _NO_INLINE
+            if unit.has_inline:
+                texts = reader.plain_owner(unit.start).texts
+                source, target_text, inline = _numbered(self._xml, texts["source"], texts.get("target"))
+                target = None if target is None else target_text
             self._slots.append(unit.start)
             self.units.append(
                 TranslationUnit(
                     id=unit.attributes["id"],
-                    source=unit.source,
-                    target=_present(unit.target, unit.source),
+                    source=source,
+                    target=_present(target, source),
                     state=facts.state,
                     locked=facts.locked,
                     approved=facts.approved,
@@ -445,7 +450,7 @@ class XliffFile:
                     context="; ".join(unit.contexts) or None,
                     max_length=max_length,
                     max_width=max_width,
-                    inline=_NO_INLINE,
+                    inline=inline,
                     source_lang=source_lang,
                     target_lang=target_lang,
                     line=unit.line,

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from mtagent.errors import InputError
-from mtagent.formats.xml_spans import XmlFile, XmlToken
+from mtagent.formats.xml_spans import TokenKind, XmlFile, XmlToken
 
 ITS = "http://www.w3.org/2005/11/its"
 TOOL = "mtagent"
@@ -44,27 +44,37 @@ _REMARKS = {("note", "trans-unit"), ("note", "notes"), ("context", "context-grou
 _OWNERS = {"trans-unit", "segment", "ignorable"}
 
 
-# Most units have one source, perhaps a target, notes and contexts, and no inline tags. A regular expression reads these
-# much faster than expat's events. It matches less than XML allows: what it misses is read by expat.
+# Most units have one source, perhaps a target, notes and contexts, and no segments. A regular expression reads these much
+# faster than expat's events. It matches less than XML allows: what it misses is read by expat.
 _PLAIN_PARTS = {
-    "«T»": r"(?:[^<&\x00-\x08\x0b\x0c\x0e-\x1f]++|&(?:amp|lt|gt|quot|apos);)*+",
-    "«A»": r"(?:«S»+[A-Za-z_][A-Za-z0-9_.:-]*+«S»*=«S»*«V»)*+«S»*+",
-    "«V»": r"""(?:"[^"<&\x00-\x1f]*+"|'[^'<&\x00-\x1f]*+')""",
+    "«I»": r"(?:«C»++|«E»|<(?!/?(?:source|target|trans-unit|mrk)\b)(?:«N»«A»/?|/«N»)>)*+",
+    "«T»": r"(?:«C»++|«E»)*+",
+    "«C»": r"[^<&\x00-\x08\x0b\x0c\x0e-\x1f]",
+    "«A»": r"(?:«S»+«N»«S»*=«S»*«V»)*+«S»*+",
+    "«V»": r"""(?:"(?:[^"<&\x00-\x1f]++|«E»)*+"|'(?:[^'<&\x00-\x1f]++|«E»)*+')""",
+    "«E»": r"&(?:amp|lt|gt|quot|apos);",
+    "«N»": r"[A-Za-z_][A-Za-z0-9_.:-]*+",
     "«S»": r"[ \t\r\n]",
 }
-_PLAIN_UNIT = (
-    "<trans-unit(?P<unit>«A»)>(?P<indent>«S»*+)<source(?P<source_tag>«A»)>(?P<source>«T»)</source>«S»*+"
-    "(?:<target(?P<target_tag>«A»)>(?P<target>«T»)</target>«S»*+)?+"
+
+
+def _plain_pattern(pattern: str) -> bytes:
+    for part, meaning in _PLAIN_PARTS.items():
+        pattern = pattern.replace(part, meaning)
+    return pattern.encode()
+
+
+_PLAIN_UNIT = _plain_pattern(
+    "<trans-unit(?P<unit>«A»)>(?P<indent>«S»*+)<source(?P<source_tag>«A»)>(?P<source>«I»)</source>«S»*+"
+    "(?:<target(?P<target_tag>«A»)>(?P<target>«I»)</target>«S»*+)?+"
     "(?P<remarks>(?:<note«A»>«T»</note>«S»*+"
     "|<context-group«A»>«S»*+(?:<context«A»>«T»</context>«S»*+)*+</context-group>«S»*+)*+)</trans-unit>"
 )
-for _part, _pattern in _PLAIN_PARTS.items():
-    _PLAIN_UNIT = _PLAIN_UNIT.replace(_part, _pattern)
-PLAIN_UNIT = re.compile(_PLAIN_UNIT.encode())
 _PLAIN_OR_OPAQUE = re.compile(
-    rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|" + _PLAIN_UNIT.encode(), re.DOTALL
+    rb"<!--.*?(?:-->|\Z)|<!\[CDATA\[.*?(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)|" + _PLAIN_UNIT, re.DOTALL
 )
-_PLAIN_REMARK = re.compile(rb"<(note|context-group|context)([^>]*)>([^<]*)")
+_PLAIN_TAG = re.compile(_plain_pattern("<(/?)(«N»)(«A»)(/?)>"))
+_PLAIN_REMARK = re.compile(r"<(note|context-group|context)([^>]*)>([^<]*)")
 _PLAIN_ATTRIBUTE = re.compile(r"""([^\s=]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _NON_CHARACTERS = (b"\xef\xbf\xbe", b"\xef\xbf\xbf")  # which XML cannot hold, in UTF-8
 
@@ -74,7 +84,7 @@ class NotPlainError(Exception):
 
 
 class PlainUnit(NamedTuple):
-    """A unit without inline tags or segments."""
+    """A unit without segments. One with inline tags has its texts in its owner alone."""
 
     start: int
     line: int  # of its source
@@ -84,37 +94,34 @@ class PlainUnit(NamedTuple):
     target_attributes: dict[str, str]
     notes: tuple[str, ...]
     contexts: tuple[str, ...]
+    has_inline: bool
 
 
 class PlainUnits(NamedTuple):
-    """Plain units with nothing but white space between them, at the bytes ``start`` to ``end``."""
+    """Plain units with nothing but white space between them."""
 
-    start: int
-    end: int
-    line: int
+    matches: list[re.Match[bytes]]
+    line: int  # of the first
     inherited: dict[str, str]
 
 
-def _plain_spans(xml: XmlFile) -> list[tuple[int, int]]:
-    """Where plain units follow one another, outside of comments and CDATA."""
+def _plain_runs(xml: XmlFile) -> list[list[re.Match[bytes]]]:
+    """The plain units that follow one another, outside of comments and CDATA."""
     data = xml.data
     if xml.encoding.startswith(("utf-16", "utf_16", "utf-32", "utf_32")) or b"<!DOCTYPE" in data:
         return []
     if any(character in data for character in _NON_CHARACTERS):
         return []
-    spans = []
-    start = end = -1
+    runs: list[list[re.Match[bytes]]] = []
+    end = 0
     for match in _PLAIN_OR_OPAQUE.finditer(data):
         if match["unit"] is None:
             continue
-        if start < 0 or data[end : match.start()].strip(b" \t\r\n"):
-            if start >= 0:
-                spans.append((start, end))
-            start = match.start()
+        if not runs or data[end : match.start()].strip(b" \t\r\n"):
+            runs.append([])
+        runs[-1].append(match)
         end = match.end()
-    if start >= 0:
-        spans.append((start, end))
-    return spans
+    return runs
 
 
 @dataclass
@@ -224,9 +231,11 @@ class XliffReader:
 
         With ``plain``, plain units come together, for :meth:`plain_units`. Raises :class:`NotPlainError`.
         """
-        for token in self._xml.tokens(_plain_spans(self._xml) if plain else ()):
+        runs = _plain_runs(self._xml) if plain else []
+        remaining = iter(runs)
+        for token in self._xml.tokens([(run[0].start(), run[-1].end()) for run in runs]):
             if token.kind == "skipped":
-                yield len(self._files) - 1, self._plain(token)
+                yield len(self._files) - 1, self._plain(token, next(remaining))
             elif self._text is not None:
                 self._in_text(token)
             elif token.kind == "start":
@@ -241,20 +250,20 @@ class XliffReader:
                     self._collected.append(token.value)
                 self._white_space = self._white_space + token.value if token.value.isspace() else ""
 
-    def _plain(self, token: XmlToken) -> PlainUnits:
+    def _plain(self, token: XmlToken, run: list[re.Match[bytes]]) -> PlainUnits:
         is_in_body = self._files and self._stack[-1] in ("body", "group") and self._owner is None
         if not is_in_body or self.is_2 or self.is_sdl or self._root:
             raise NotPlainError
         self._white_space = ""
-        return PlainUnits(token.start, token.end, token.line, self._inherited[-1])
+        return PlainUnits(run, token.line, self._inherited[-1])
 
     def plain_units(self, run: PlainUnits) -> Iterator[PlainUnit]:
         """Read plain units. Raises :class:`NotPlainError` if one is malformed."""
         data, encoding = self._xml.data, self._xml.encoding
         attributes_of: dict[bytes, dict[str, str]] = {}  # most tags have the same
-        line, position = run.line, run.start
+        line, position = run.line, run.matches[0].start()
         try:
-            for match in PLAIN_UNIT.finditer(data, run.start, run.end):
+            for match in run.matches:
                 unit, _, source_tag, source, target_tag, target, remarks = match.groups()
                 if b"xmlns" in unit or (self._has_section_ends and b"]]>" in match[0]):
                     raise NotPlainError
@@ -279,29 +288,57 @@ class XliffReader:
                     attributes_of[target_tag],
                     notes,
                     contexts,
+                    b"<" in source or (target is not None and b"<" in target),
                 )
         except UnicodeDecodeError:
             raise NotPlainError from None
 
     def plain_owner(self, start: int) -> Owner:
         """What :meth:`read` without ``plain`` finds for the plain unit at this byte, apart from what it inherits."""
-        match = PLAIN_UNIT.match(self._xml.data, start)
+        match = _PLAIN_OR_OPAQUE.match(self._xml.data, start)
         assert match is not None
         owner = Owner(self._plain_tag(match, "trans-unit", "unit"), "trans-unit", {}, {})
         owner.indent = match["indent"].decode()
         for name in ("source", "target"):
             if match[name] is not None:
                 content = Content(self._plain_tag(match, name, f"{name}_tag"), [], *match.span(name))
+                content.tokens = self._plain_tokens(content.start, content.end)
                 content.after = content.end + len(f"</{name}>")
-                content.tokens.append(XmlToken("text", content.start, 0, _plain_text(match[name], "latin-1"), {}))
                 owner.texts[name] = content
         return owner
 
+    def _plain_tokens(self, start: int, end: int) -> list[XmlToken]:
+        """The tokens of a plain text. Raises :class:`NotPlainError` if its tags don't nest."""
+        data, encoding = self._xml.data, self._xml.encoding
+        tokens = []
+        open_tags: list[str] = []
+        for match in _PLAIN_TAG.finditer(data, start, end):
+            if match.start() > start:
+                tokens.append(
+                    _plain_token("text", start, match.start(), _plain_text(data[start : match.start()], encoding))
+                )
+            start = match.end()
+            closes, raw_name, attributes, is_empty = match.groups()
+            name = raw_name.decode()
+            if closes:
+                if not open_tags or open_tags.pop() != name:
+                    raise NotPlainError
+                tokens.append(_plain_token("end", match.start(), start, name))
+                continue
+            tokens.append(_plain_token("start", match.start(), start, name, _plain_attributes(attributes, encoding)))
+            if is_empty:
+                tokens.append(_plain_token("end", start, start, name))
+            else:
+                open_tags.append(name)
+        if open_tags:
+            raise NotPlainError
+        if end > start:
+            tokens.append(_plain_token("text", start, end, _plain_text(data[start:end], encoding)))
+        return tokens
+
     def _plain_tag(self, match: re.Match[bytes], name: str, attributes: str) -> XmlToken:
         start, end = match.span(attributes)
-        tag = XmlToken("start", start - len(f"<{name}"), 0, name, {})
-        tag.end = end + 1
-        return tag
+        return _plain_token("start", start - len(f"<{name}"), end + 1, name)
 
     def _core(self, name: str) -> str:
         """The name of an element of XLIFF itself without its prefix; other names stay as they are."""
@@ -507,6 +544,14 @@ class XliffReader:
         return (int(width), None) if size_unit == "char" else (None, f"{width} {size_unit}")
 
 
+def _plain_token(
+    kind: TokenKind, start: int, end: int, value: str, attributes: dict[str, str] | None = None
+) -> XmlToken:
+    token = XmlToken(kind, start, 0, value, attributes or {})
+    token.end = end
+    return token
+
+
 def _plain_attributes(raw: bytes | None, encoding: str) -> dict[str, str]:
     if not raw:
         return {}
@@ -514,16 +559,23 @@ def _plain_attributes(raw: bytes | None, encoding: str) -> dict[str, str]:
     attributes = {name: double or single for name, double, single in pairs}
     if len(attributes) != len(pairs):
         raise NotPlainError
+    if b"&" in raw:
+        attributes = {name: _unescaped(value) for name, value in attributes.items()}
     return attributes
 
 
 def _plain_text(raw: bytes, encoding: str) -> str:
-    text = raw.decode(encoding)
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if "&" in text:
-        for name, character in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&")):
-            text = text.replace(name, character)
+    text = _with_line_feeds(raw.decode(encoding))
+    return _unescaped(text) if "&" in text else text
+
+
+def _with_line_feeds(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def _unescaped(text: str) -> str:
+    for name, character in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&apos;", "'"), ("&amp;", "&")):
+        text = text.replace(name, character)
     return text
 
 
@@ -531,12 +583,12 @@ def _plain_remarks(raw: bytes, encoding: str) -> tuple[tuple[str, ...], tuple[st
     """The notes and the contexts of a plain unit."""
     notes: list[str] = []
     contexts: list[str] = []
-    for name, attributes, content in _PLAIN_REMARK.findall(raw):
+    for name, attributes, content in _PLAIN_REMARK.findall(_with_line_feeds(raw.decode(encoding))):
         if attributes:
-            _plain_attributes(attributes, encoding)
-        text = _plain_text(content, encoding).strip()
-        if text and name != b"context-group":
-            (notes if name == b"note" else contexts).append(text)
+            _plain_attributes(attributes.encode(encoding), encoding)
+        text = (_unescaped(content) if "&" in content else content).strip()
+        if text and name != "context-group":
+            (notes if name == "note" else contexts).append(text)
     return tuple(notes), tuple(contexts)
 
 
