@@ -92,7 +92,7 @@ def test_a_file_that_names_its_languages_needs_no_option_and_changes_in_its_targ
     better = (project.folder / "better.xlf").read_text(encoding="utf-8")
     assert better == XLIFF.replace("sentó aquí<", "sentó aquí.<").replace("</g> ya<", "</g> ya.<")
     assert "1 file: 2 of 5 units have a new target" in done.err
-    assert "2 not in the run: locked or approved" in done.err
+    assert "2 not in the run: locked, approved or written by people" in done.err
     assert "1 not in the run: no target, and no model or MT system to translate with" in done.err
     details = project.objects("d.jsonl")
     assert [segment["id"] for segment in details] == ["cat", "key"]
@@ -156,9 +156,57 @@ def test_a_dry_run_counts_units_by_file_and_state_and_writes_nothing(project: Sh
     assert done.code == 0, done.err
     rows = [re.split(r"\s{2,}", line) for line in done.lines]
     assert ["app.xlf", "–", "yes", "2"] in rows
-    assert ["app.xlf", "–", "no: locked or approved", "2"] in rows
+    assert ["app.xlf", "–", "no: locked, approved or written by people", "2"] in rows
     assert ["locales/es/app.po", "translated", "yes", "2"] in rows
     assert not project.runs()
+
+
+@pytest.mark.parametrize(
+    ("options", "worked_on"),
+    [
+        ("--only needs-review-translation", ["cat"]),
+        ("--not needs-review", ["key"]),
+        ("--only approved", ["done"]),
+        ("--only approved,translated", ["done", "key"]),
+    ],
+)
+def test_units_are_selected_by_state_and_protected_ones_only_by_name(
+    project: Shell, options: str, worked_on: list[str]
+) -> None:
+    path = project.folder / "app.xlf"
+    edit(path, "<target>El gato", '<target state="needs-review-translation">El gato')
+    done = project(f"postedit app.xlf -o out.xlf --details d.jsonl {options}")
+    assert done.code == 0, done.err
+    assert [segment["id"] for segment in project.objects("d.jsonl")] == worked_on
+    changed = [unit for unit, target in targets(path).items() if targets(project.folder / "out.xlf")[unit] != target]
+    assert changed == worked_on
+
+
+def test_new_targets_get_the_user_s_marks(project: Shell) -> None:
+    done = project("postedit app.xlf -o out.xlf --mark state=needs-review-translation --mark comment=MT")
+    assert done.code == 0, done.err
+    assert {unit.id: unit.state for unit in opened(project.folder / "out.xlf").units} == {
+        **dict.fromkeys(["cat", "key"], "needs-review-translation"),
+        **dict.fromkeys(["done", "kept", "new"]),
+    }
+    assert opened(project.folder / "out.xlf").units[0].notes == ("MT",)
+    fuzzy = project("postedit locales --source-lang en --in-place --mark fuzzy")
+    assert "warning: gettext doesn't compile fuzzy messages" in fuzzy.err
+    assert [unit.state for unit in opened(project.folder / "locales" / "es" / "app.po").units] == [
+        "fuzzy",
+        "translated",
+    ]
+    done = project("postedit app.xlf -o b.xlf --mark fuzzy")
+    assert (done.code, "app.xlf:3: such a file cannot hold the mark 'fuzzy'" in done.err) == (1, True), done.err
+
+
+def test_the_errors_that_are_left_become_marks_of_its(project: Shell) -> None:
+    edit(project.folder / "app.xlf", "The cat sat here.", "The 3 cats sat here. Go.")
+    done = project("postedit app.xlf -o out.xlf --mark its")
+    assert done.code == 0, done.err
+    new = (project.folder / "out.xlf").read_text(encoding="utf-8")
+    assert "its:locQualityIssueType=" in new
+    etree.parse(project.folder / "out.xlf")
 
 
 # -- where it is written

@@ -17,6 +17,7 @@ from mtagent.config import Config, Role, SettingsFile
 from mtagent.errors import ConfigError
 from mtagent.evaluators.registry import EVALUATORS
 from mtagent.formats import DOCUMENTS
+from mtagent.formats.documents import parsed_mark, selection_words
 from mtagent.formats.files import STANDARD
 from mtagent.formats.localization import named_files
 from mtagent.formats.segments import parse_columns
@@ -194,9 +195,20 @@ SOURCE_OPTIONS = [
         help="Encoding of a table, such as windows-1252.  [default: UTF-8, or UTF-16 with a byte order mark]",
     ),
 ]  # fmt: skip
+FUZZY_WARNING = "gettext doesn't compile fuzzy messages (msgfmt leaves them out): programs show the source instead"
 LOCK_NAME = "mtagent.lock"
 LOCALIZATION_OPTIONS = [
     click.argument("names", nargs=-1, metavar="[FILE]…"),
+    option(
+        FILES,
+        "--only",
+        type=NameList(),
+        multiple=True,
+        metavar="STATE,…",
+        help="Work on units of localization files with one of these states only: new, fuzzy, needs-review, translated, "
+        "reviewed, approved, locked, people, or a state of the file's own.  [default: without the last three]",
+    ),
+    option(FILES, "--not", "not_", type=NameList(), multiple=True, metavar="STATE,…", help="Leave out these units."),
     option(
         FILES,
         "--lock",
@@ -213,6 +225,11 @@ LOCALIZATION_OPTIONS = [
 ]
 """Localization files as arguments, in place of ``-s``, and which of their texts are worked on."""
 WRITING_OPTIONS = [
+    option(
+        FILES, "--mark", "marks", multiple=True, metavar="MARK",
+        help="Mark for new targets in localization files: none, state=STATE, fuzzy, comment[=TEXT] or its; repeatable. "
+        "[default: none]",
+    ),
     option(FILES, "--in-place", is_flag=True, help="Write localization files in place, instead of to -o."),
     option(FILES, "--backup", is_flag=True, help="With --in-place: keep each file that is replaced as FILE.bak."),
     option(
@@ -816,8 +833,16 @@ def _read_localization(options: dict[str, Any]) -> LocalizationInputs | None:
     names = options.pop("names", ())
     in_place, backup = options.pop("in_place", False), options.pop("backup", False)
     lock, force_edited = options.pop("lock", None), options.pop("force_edited", False)
+    only, not_, marks = options.pop("only", ()), options.pop("not_", ()), options.pop("marks", ())
     if not names:
-        for name, is_given in (("--in-place", in_place), ("--lock", lock), ("--backup", backup)):
+        for name, is_given in (
+            ("--in-place", in_place),
+            ("--lock", lock),
+            ("--backup", backup),
+            ("--only", only),
+            ("--not", not_),
+            ("--mark", marks),
+        ):
             if is_given:
                 raise click.UsageError(f"{name} is for localization files, which are named as arguments")
         if options.get("source") is None:
@@ -839,7 +864,13 @@ def _read_localization(options: dict[str, Any]) -> LocalizationInputs | None:
         raise click.UsageError("--force-edited needs --lock: without it no edits of people are known")
     is_one_file = len(files) == 1 and files[0].path in map(Path, names)
     into_folder = not is_one_file or output.is_dir()
-    return LocalizationInputs(tuple(files), in_place, backup, into_folder, lock, force_edited)
+    parsed_marks = tuple(mark for mark in map(parsed_mark, marks) if mark is not None)
+    if any(mark.kind == "fuzzy" for mark in parsed_marks):
+        say(f"mtagent: warning: {FUZZY_WARNING}")
+    return LocalizationInputs(
+        tuple(files), in_place, backup, into_folder, lock, force_edited,
+        selection_words(only or ()), selection_words(not_ or ()), parsed_marks,
+    )  # fmt: skip
 
 
 def named_translation(spec: str) -> tuple[str, Path]:

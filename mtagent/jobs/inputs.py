@@ -19,6 +19,7 @@ from mtagent.config import Config, parse_spec
 from mtagent.errors import ConfigError, InputError, OutputError
 from mtagent.evaluators.confidence import FOLDER
 from mtagent.evaluators.search import files_of_notes
+from mtagent.formats.documents import Mark
 from mtagent.formats.files import lines_of, refuse_named_pipe, refuse_pipe, sha256, spooled_copies
 from mtagent.formats.glossary import read_terms, with_terms
 from mtagent.formats.jsonl import JsonLines, JsonLinesBySystem
@@ -123,6 +124,10 @@ class LocalizationInputs:
     lock: Path | None = None
     force_edited: bool = False
     """Also work on targets that people have edited since the lock file was written."""
+    only: frozenset[str] = frozenset()
+    """Work on units of these states only."""
+    not_: frozenset[str] = frozenset()
+    marks: tuple[Mark, ...] = ()
 
     def outputs(self, output: Path) -> dict[Path, Path]:
         """Where each file is written. Raises :class:`ConfigError` if two would have the same name."""
@@ -149,7 +154,7 @@ class LocalizationInputs:
         paths = tuple(file.path for file in self.files)
         forms = tuple(map(formats.document_format, paths))
         lock = Lock(self.lock) if self.lock is not None else None
-        return LocalizationFiles(paths, forms, lock, self.force_edited, translates)
+        return LocalizationFiles(paths, forms, lock, self.force_edited, translates, self.only, self.not_, self.marks)
 
 
 @dataclass(frozen=True)
@@ -252,6 +257,7 @@ class Files:
                     raise ConfigError(f"{path}: --details would overwrite {option}")
             refuse_overwriting(outputs, files_named(config))
             self._refuse_unwritable_localization(localization)
+            reader.refuse_marks()
             if outputs.count(formats.STANDARD) > 1:
                 raise ConfigError("texts and details cannot both go to standard output: give -o or --details a file")
         with spooled_inputs({}, config) as (_, config):
