@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gettext
+import io
 import json
 import os
 import random
@@ -689,6 +691,35 @@ def test_a_long_text_is_wrapped_as_msgmerge_wraps_it_unless_the_file_has_long_li
     unwrapped = opened(tmp_path, "a.po", f'{PO}\nmsgid "{LONG}"\nmsgstr ""\n')
     assert f'msgstr[1] "{LONG}"\n'.encode() in replaced(unwrapped, {"%d file[1]": LONG})
     assert b'msgstr[1] ""\n"a\\n"\n"b"\n' in replaced(unwrapped, {"%d file[1]": "a\nb"})
+
+
+TEXTS = [
+    LONG,
+    "Ein 14-Jähriger und ein 24-Jähriger wurden in Verbindung mit dem Angriff auf einen 14-Jährigen verhört.",
+    "Please read https://example.com/some/long/path.html?with=query;and=more before you leave this page ; now .",
+    '"Words in quotes," she said, "are escaped in a catalogue, and each has a \\\\ before it as \\"this\\" has."',
+    "从结构上来看，高科技企业裁员影响仍在，但占比较低；高接触性服务业如休闲酒店、"
+    "餐饮（包括外卖）的 2023 年数据都在改善。",
+    "ファイルを保存できませんでした。ディスクの空き容量を確認してから、もう一度やり直してください（エラー 12）。",
+    "Если вы хотите продолжить, нажмите кнопку «Далее»; иначе закройте окно — изменения не будут сохранены.",
+    "One line.\nAnother line that is much longer than eighty columns, and so has to be wrapped again.\n\nEnd.",
+]
+
+
+@pytest.mark.skipif(shutil.which("msgcat") is None, reason="needs gettext")
+def test_changed_messages_are_wrapped_as_gettext_wraps_them(tmp_path: Path) -> None:
+    header = PO.partition("#. a note")[0].replace("plural=(n != 1);", "plural=n != 1;")
+    messages = "".join(f'#, c-format\nmsgid "{number}"\nmsgstr ""\n\n' for number in range(len(TEXTS)))
+    plural = 'msgid "one"\nmsgid_plural "many"\nmsgstr[0] ""\nmsgstr[1] ""\n'
+    document = opened(tmp_path, "a.po", header + messages + plural)
+    targets = {str(number): text for number, text in enumerate(TEXTS)} | {"one[0]": LONG, "one[1]": TEXTS[1]}
+    path, compiled = tmp_path / "b.po", tmp_path / "b.mo"
+    path.write_bytes(replaced(document, targets, {unit_id: [Mark(kind="comment", text="c")] for unit_id in targets}))
+    again = subprocess.run(["msgcat", path], capture_output=True, check=True)
+    assert again.stdout == path.read_bytes()
+    done = subprocess.run(["msgfmt", "-c", "-o", compiled, path], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert gettext.GNUTranslations(io.BytesIO(compiled.read_bytes())).gettext("7") == TEXTS[7]
 
 
 def test_a_plural_form_that_the_file_lacks_is_inserted(tmp_path: Path) -> None:

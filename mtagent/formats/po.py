@@ -469,9 +469,14 @@ def _split_at_line_breaks(text: str) -> list[str]:
     return [*whole, lines[-1]] if lines[-1] or not whole else whole
 
 
+_IDEOGRAPH = r"\p{Han}\p{Hiragana}\p{Katakana}"
+_NOT_FIRST = "ーぁぃぅぇぉっゃゅょゎァィゥェォッャュョヮヵヶ々〻ゝゞヽヾ"  # of a line, though they are ideographs
+_CLOSING = "，、。．；：！？）」』》】〉〕］｝"
+_OPENING = "（「『《【〈〔［｛"
 _BREAK = regex.compile(
-    r" +(?=[^ ])|/(?=\p{L})|(?<=\p{L}{2}-)(?=\p{L})"
-    r"|(?<=[\p{Han}\p{Hiragana}\p{Katakana}])(?=[\p{Han}\p{Hiragana}\p{Katakana}])"
+    rf" +(?=[^ .,;:!?/)\]}}{_CLOSING}])|/(?=\p{{L}})|(?<=[\p{{L}}\p{{N}}]-)(?=\p{{L}})|(?<=[.,;:!?])(?=[\p{{L}}\\])"
+    rf"|(?<=[{_IDEOGRAPH}{_CLOSING}])(?=[{_IDEOGRAPH}{_OPENING}\p{{L}}\p{{N}}])(?![{_NOT_FIRST}])"
+    rf"|(?<=[\p{{L}}\p{{N}}.,;:!?])(?=[{_IDEOGRAPH}{_OPENING}])(?![{_NOT_FIRST}])"
 )
 
 

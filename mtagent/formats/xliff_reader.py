@@ -44,8 +44,8 @@ _REMARKS = {("note", "trans-unit"), ("note", "notes"), ("context", "context-grou
 _OWNERS = {"trans-unit", "segment", "ignorable"}
 
 
-# Most units have one source, perhaps a target, notes and contexts, and no segments. A regular expression reads these much
-# faster than expat's events. It matches less than XML allows: what it misses is read by expat.
+# Most units have one source, perhaps a target, notes and contexts, and no segments. A regular expression reads these
+# much faster than expat's events. It matches less than XML allows: what it misses is read by expat.
 _PLAIN_PARTS = {
     "«I»": r"(?:«C»++|«E»|<(?!/?(?:source|target|trans-unit|mrk)\b)(?:«N»«A»/?|/«N»)>)*+",
     "«T»": r"(?:«C»++|«E»)*+",
