@@ -1061,6 +1061,52 @@ def test_real_files_are_read_or_refused_and_changed_in_one_place_only(data: Path
     assert counts["read by lxml or polib"] >= 0.85 * counts["written"]  # polib reads no UTF-16
 
 
+@pytest.mark.data
+def test_states_locks_and_limits_of_real_files_are_those_that_lxml_reads(data: Path) -> None:
+    seen: Counter[str] = Counter()
+    for path in sorted((data / "formats").glob("*xl*f*/*")):
+        document = _opened_or_refusal(path)
+        if isinstance(document, str):
+            continue
+        tree = etree.fromstring(path.read_bytes(), etree.XMLParser(recover=True))
+        elements: dict[str, list[etree._Element]] = {}
+        for element in tree.iter("{*}trans-unit", "{*}unit"):
+            elements.setdefault(element.get("id", ""), []).append(element)
+        for unit in document.units:
+            named = [name for name in elements if f"#{unit.id}".startswith(f"#{name}") or f"#{name}" in unit.id]
+            found = elements[max(named, key=len)]
+            if len(found) == 1:
+                _assert_facts_are_those_of(found[0], unit, seen)
+    assert seen["sdl:seg"] >= 400
+    assert seen["mq:status"] >= 119
+    assert {"state", "size-unit", "alt-trans"} <= set(seen)
+
+
+def _assert_facts_are_those_of(element: etree._Element, unit: TranslationUnit, seen: Counter[str]) -> None:
+    """Compare a unit with its trans-unit or unit as lxml reads it."""
+    seen["units"] += 1
+    definitions = element.findall(".//{http://sdl.com/FileTypes/SdlXliff/1.0}seg")
+    definition = [each for each in definitions if unit.id.endswith(f"/{each.get('id')}")]
+    memoq = element.get("{MQXliff}status")
+    target = element.find("{*}target")
+    if definition:
+        seen["sdl:seg"] += 1
+        assert unit.state == definition[0].get("conf")
+        assert unit.locked == (definition[0].get("locked") == "true" or element.get("translate") == "no")
+        assert unit.by_person == (definition[0].get("origin") == "interactive")
+    elif memoq:
+        seen["mq:status"] += 1
+        assert (unit.state, unit.by_person) == (memoq, memoq == "PartiallyEdited")
+    elif element.tag.endswith("}trans-unit"):
+        state = None if target is None else target.get("state")
+        seen["state"] += state is not None
+        assert unit.state == state
+    if element.get("size-unit") == "char" and element.get("maxwidth"):
+        seen["size-unit"] += 1
+        assert unit.max_length == int(element.get("maxwidth", ""))
+    seen["alt-trans"] += element.find("{*}alt-trans") is not None
+
+
 def _opened_or_refusal(path: Path) -> LocalizationFile | str:
     try:
         return document_format(path).open(path)
