@@ -587,7 +587,7 @@ MIXED = """<?xml version="1.0" encoding="ENCODING"?>
 <!-- <trans-unit id="c1"><source>comment</source></trans-unit>
 <trans-unit id="c2"><source>comment</source></trans-unit> -->
 <xliff version="1.2" HEAD>
-<file original='a&amp;b' source-language="en"  target-language="de"><header><note>of the file</note></header><body>
+<file original='a&amp;b' source-language="en"  target-language="de"><header><skipped/><note>of the file</note></header><body>
 <trans-unit id="1" resname='a "b"' maxwidth="9" size-unit="char"
   approved = "yes" ><source xml:lang="en">A &lt;1&gt; &amp;amp; &quot;</source>
   <target state="final" > B

@@ -185,7 +185,7 @@ class _Tokenizer:
     def skip(self, data: bytes, skipped: Sequence[tuple[int, int]]) -> bytes:
         """The file with an empty element for each skipped part, so that expat finds it only where an element may be."""
         name = "skipped"
-        while f"<{name}/>".encode() in data:
+        while f"<{name}".encode() in data:
             name += "-"
         pieces = []
         position = 0
