@@ -587,7 +587,8 @@ MIXED = """<?xml version="1.0" encoding="ENCODING"?>
 <!-- <trans-unit id="c1"><source>comment</source></trans-unit>
 <trans-unit id="c2"><source>comment</source></trans-unit> -->
 <xliff version="1.2" HEAD>
-<file original='a&amp;b' source-language="en"  target-language="de"><header><skipped/><note>of the file</note></header><body>
+<file original='a&amp;b' source-language="en"  target-language="de">
+<header><skipped/><note>of the file</note></header><body>
 <trans-unit id="1" resname='a "b"' maxwidth="9" size-unit="char"
   approved = "yes" ><source xml:lang="en">A &lt;1&gt; &amp;amp; &quot;</source>
   <target state="final" > B
@@ -614,7 +615,7 @@ def test_units_are_the_same_however_they_are_read(tmp_path: Path, head: str, new
     plain = opened(tmp_path, "a.xlf", text.replace("ENCODING", "utf-8").encode())
     by_expat = opened(tmp_path, "b.xlf", text.replace("ENCODING", "utf-16").encode("utf-16"))
     assert plain.units == by_expat.units
-    assert [(unit.id, unit.line) for unit in plain.units][:3] == [("1", 7), ("2", 10), ("3", 10)]
+    assert [(unit.id, unit.line) for unit in plain.units][:3] == [("1", 8), ("2", 11), ("3", 11)]
     assert [unit.id for unit in plain.units][-1] == "11"
     assert isinstance(plain, MarkingFile)
     every_status = ["new", "needs-review", "translated", "approved", "locked", "people"]
@@ -871,7 +872,7 @@ anything = settings(max_examples=60, suppress_health_check=[HealthCheck.function
 def test_any_text_comes_back_from_xml_in_any_encoding(tmp_path: Path, text: str, encoding: str, unit: str) -> None:
     if PLACEHOLDER.search(text):
         return
-    content = XLIFF.replace("ENCODING", encoding).replace("é", "e").encode(encoding)
+    content = XLIFF.replace("ENCODING", encoding).replace("é", "e").replace(' maxwidth="40"', "").encode(encoding)
     new = replaced(opened(tmp_path, "a.xlf", content), {unit: text})
     assert by_id(opened(tmp_path, "b.xlf", new))[unit].target == (text if text.strip() else None)
     target = etree.fromstring(new).find(f".//{{*}}trans-unit[@id='{unit}']/{{*}}target")
